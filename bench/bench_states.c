@@ -139,7 +139,7 @@ static int64_t pass(struct ctf_trace *trace, const char *path, int64_t *write_ns
     struct state_builder *b = NULL;
     struct kernel_tracker *tracker = kernel_tracker_new(binding, on_record, &b);
     if (path)
-        b = state_builder_new(tracker, path, 1);
+        b = state_builder_new(tracker, store_file(path), 1);
     int64_t begin = INT64_MAX, end = INT64_MIN, t0 = time_monotonic_ns();
     *events = 0;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
     bool queries = argc > 1 && !strcmp(argv[1], "--queries");
     argc -= queries;
     argv += queries;
-    struct index_options o = {.store = argc > 1 ? argv[1] : NULL, .stores = true};
+    struct index_options o = {.store = argc > 1 ? argv[1] : NULL, .stores = true, .states = true};
     if (argc < 3 || experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e)) {
         fprintf(stderr, "bench_states [--queries] STORE TRACE…: %s\n", e.text);
         return 1;

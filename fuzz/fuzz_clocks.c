@@ -1,5 +1,5 @@
 /* Clocks: bytes as the messages of a small net, whose maps must be monotone whatever they say; and bytes as the
- * contents of a stored solution. */
+ * contents of a stored solution, or of stored messages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,40 +77,88 @@ static void solve(struct bytes b)
     clock_net_free(net);
 }
 
-/* The sections of a stored solution from slices of the input: number of items, then the items. */
-static void load(struct bytes b)
+struct section {
+    const char *name;
+    size_t bytes;
+};
+
+/* A store whose sections are slices of the input: number of items, then the items. */
+static int make_store(
+    struct bytes b, const char *path, const char *kind, uint32_t version, const struct section *v, size_t n)
 {
-    static const struct {
-        const char *name;
-        size_t bytes;
-    } sections[] = {{"options", 40}, {"hosts", 24}, {"names", 1}, {"pairs", 176}, {"knots", 16}, {"cuts", 16}};
-    char path[512];
-    snprintf(
-        path, sizeof path, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
-    struct store_writer *w = store_create(path, "clocks", 2, 0, 6);
-    void *copies[6];
-    for (int i = 0; i < 6; i++) {
+    struct store_writer *w = store_create(path, kind, version, 0, n);
+    for (size_t i = 0; i < n; i++) {
         size_t count = b.n ? b.v[0] % 16 : 0;
         if (b.n) {
             b.v++;
             b.n--;
         }
-        copies[i] = calloc(16, sections[i].bytes);
-        size_t bytes = count * sections[i].bytes < b.n ? count * sections[i].bytes : b.n;
-        memcpy(copies[i], b.v, bytes);
+        uint8_t *copy = calloc(16, v[i].bytes);
+        size_t bytes = count * v[i].bytes < b.n ? count * v[i].bytes : b.n;
+        memcpy(copy, b.v, bytes);
         b.v += bytes;
         b.n -= bytes;
-        store_add(w, sections[i].name, copies[i], sections[i].bytes, count);
+        store_add(w, v[i].name, copy, v[i].bytes, count);
+        free(copy);
     }
+    return store_commit(w, NULL);
+}
+
+static void make_path(char *path, size_t n)
+{
+    snprintf(path, n, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
+}
+
+static void load(struct bytes b)
+{
+    static const struct section sections[] = {
+        {"options", 40}, {"hosts", 24}, {"names", 1}, {"pairs", 176}, {"knots", 16}, {"cuts", 16}};
+    char path[512];
     struct clock_net *net;
     struct clock_options o = clock_defaults();
-    if (!store_commit(w, NULL) && !clock_net_load(path, 0, &o, &net, NULL)) {
+    make_path(path, sizeof path);
+    if (!make_store(b, path, "clocks", 2, sections, 6) && !clock_net_load(path, 0, &o, &net, NULL)) {
         if (!clock_net_solve(net, NULL))
             use(net);
         clock_net_free(net);
     }
-    for (int i = 0; i < 6; i++)
-        free(copies[i]);
+    unlink(path);
+}
+
+struct stored_pair {
+    struct clock_kept *kept;
+    size_t i;
+};
+
+static void tell(void *arg, struct clock_told *to)
+{
+    const struct stored_pair *p = arg;
+    clock_kept_tell(p->kept, p->i, to);
+}
+
+static void load_messages(struct bytes b)
+{
+    static const struct section sections[] = {{"prior", 8}, {"sources", 24}, {"pairs", 128}, {"messages", 16}};
+    char path[512];
+    struct clock_kept *kept;
+    make_path(path, sizeof path);
+    if (!make_store(b, path, "messages", 2, sections, 4) && !clock_kept_open(path, 0, &kept, NULL)) {
+        const struct clock_source *sources;
+        struct clock_net *net = clock_net_new(NULL);
+        struct stored_pair pairs[16];
+        for (size_t i = 0; i < clock_kept_sources(kept, &sources); i++)
+            clock_net_host(net, "host", 0, 1000);
+        for (size_t i = 0; i < clock_kept_parts(kept); i++) {
+            struct clock_part part;
+            pairs[i] = (struct stored_pair){kept, i};
+            clock_kept_part(kept, i, &part);
+            clock_net_messages(net, part.a, part.b, tell, &pairs[i]);
+        }
+        if (!clock_net_solve(net, NULL))
+            use(net);
+        clock_net_free(net);
+        clock_kept_close(kept);
+    }
     unlink(path);
 }
 
@@ -121,6 +169,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct bytes b = {data + 1, n - 1};
     if (data[0] % 8)
         solve(b);
+    else if (data[0] & 128)
+        load_messages(b);
     else
         load(b);
     return 0;

@@ -1,34 +1,18 @@
 /* Flow stores whose container is sound but whose content is not: opening looks at next to nothing, and all that is read
  * stays inside and comes to an end. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/store.h"
+#include "base/chunks.h"
 #include "flow/flow.h"
 #include "flow/store.h"
+#include "sections.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The input: for each section a 16-bit item count and the items. */
-static const uint8_t *take(const uint8_t **p, size_t *left, size_t item, size_t *count)
-{
-    *count = 0;
-    if (*left < 2)
-        return NULL;
-    size_t n = (size_t)((*p)[0] | (*p)[1] << 8);
-    *p += 2;
-    *left -= 2;
-    if (n > *left / item)
-        n = *left / item;
-    const uint8_t *items = *p;
-    *p += n * item;
-    *left -= n * item;
-    *count = n;
-    return items;
-}
 
 static void on_pair(void *arg, int64_t sent, int64_t received)
 {
@@ -44,6 +28,48 @@ static void ask(const struct flow_store *receiver, const struct flow_packet *p, 
     then = flow_window_at(&m, p->ts, p->bytes);
     flow_find_send(sender, &m, &any, &send);
     flow_find_send(sender, &m, &then, &send);
+}
+
+/* The input as a store. later: with numbers that no chunk has before. */
+static int write_input(const char *path, const uint8_t *data, size_t size, bool later, struct err *e)
+{
+    static const struct section sections[] = {{"head", sizeof(struct flow_disk_head)},
+        {"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
+        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)},
+        {"keys", 4}, {"rows", sizeof(struct flow_disk_row)}, {"messages", 4}, {"replies", 4},
+        {"peers", sizeof(struct flow_address)}, {"order", 4}, {"carriers", 4}, {"asks", sizeof(struct flow_disk_ask)}};
+    enum { SECTIONS = sizeof sections / sizeof *sections };
+    struct store_writer *w = store_create(path, "flows", FLOW_VERSION, 1, SECTIONS);
+    add_sections(w, sections, SECTIONS, data, size, later ? 2 * sizeof(uint64_t) : 0);
+    return store_commit(w, e);
+}
+
+static void on_near(void *arg, const struct flow_near *found)
+{
+    *(int64_t *)arg ^= found->sent ^ found->received;
+}
+
+/* Of all there is, and of what lies behind one of the first packets. */
+static void near(const struct flow_store *const both[2], int64_t *sum)
+{
+    for (int k = 0; k < 2; k++) {
+        struct flow_packet p;
+        struct flow_own_address *own;
+        struct flow_link *links;
+        struct flow_store *tails[2];
+        int64_t since = k && flow_by_number(both[0], 3, &p, NULL) ? p.ts : INT64_MIN;
+        for (int i = 0; i < 2; i++)
+            flow_tail(both[i], since, &tails[i]);
+        const struct flow_store *v[] = {tails[0], tails[1]};
+        size_t n = flow_near_links(v, 2, 1, &links);
+        for (size_t i = 0; i < n; i++)
+            flow_near_pairs(v[links[i].a], v[links[i].b], &links[i], 1, since, on_near, sum);
+        free(links);
+        flow_own_addresses(both[k], &own);
+        free(own);
+        flow_close(tails[0]);
+        flow_close(tails[1]);
+    }
 }
 
 /* other: the same store as another host's. */
@@ -72,15 +98,20 @@ static void read_all(struct flow_store *s, struct flow_store *other)
     for (size_t i = 0; i < n_links; i++)
         flow_pairs(both[links[i].a], both[links[i].b], &links[i], 1, on_pair, &sum);
     free(links);
+    near(both, &sum);
     for (int32_t row = -1; row < 128; row++) {
         size_t receives, n = flow_messages(s, row, &receives);
         bool is_send;
         for (size_t i = 0; i < n; i++)
             flow_message(s, row, i, &p, &is_send);
+        struct flow_ask a;
+        for (size_t i = 0; i < flow_asks(s, row); i++)
+            flow_ask(s, row, i, &a);
     }
     for (size_t i = 0; i < flow_replies(s); i++)
         flow_reply(s, i, &p);
-    for (size_t i = 0; i < flow_wakes(s); i++) {
+    uint64_t wakes = flow_wakes(s);
+    for (uint64_t i = wakes < 1000 ? 0 : wakes - 1000; i < wakes; i++) {
         struct flow_wake w;
         flow_wake(s, i, &w);
         if (flow_by_number(s, w.receive, &p, NULL)) {
@@ -91,40 +122,37 @@ static void read_all(struct flow_store *s, struct flow_store *other)
     }
 }
 
+static void read_list(const char *const *paths)
+{
+    static const int32_t rows[] = {3, 2, 1, 0, 7, -1, 9};
+    struct chunk chunks[2];
+    struct flow_store *list;
+    struct err e = {0};
+    for (int i = 0; i < 2; i++)
+        chunks[i] = (struct chunk){.path = paths[i], .begin = i, .end = i + 1, .rows = rows, .n_rows = 7 - (size_t)i};
+    if (flow_open_list(chunks, 2, &list, &e))
+        return;
+    read_all(list, list);
+    flow_close(list);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct {
-        const char *name;
-        size_t item;
-    } sections[] = {{"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
-        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)},
-        {"keys", 4}, {"rows", sizeof(struct flow_disk_row)}, {"messages", 4}, {"replies", 4},
-        {"peers", sizeof(struct flow_address)}, {"order", 4}, {"carriers", 4}};
-    _Alignas(8) static uint8_t copy[1 << 16];
-    char path[256];
+    char path[256], later[272];
     struct err e = {0};
     struct flow_store *s, *other;
     const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
     snprintf(path, sizeof path, "%s/weft-fuzz-flows-%d", directory ? directory : "/tmp", (int)getpid());
-    struct store_writer *w = store_create(path, "flows", FLOW_VERSION, 1, sizeof sections / sizeof *sections);
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        size_t n;
-        const uint8_t *items = take(&data, &size, sections[i].item, &n);
-        size_t bytes = n * sections[i].item;
-        if (used + bytes + 8 > sizeof copy)
-            n = bytes = 0;
-        if (bytes)
-            memcpy(copy + used, items, bytes);
-        store_add(w, sections[i].name, copy + used, sections[i].item, n);
-        used += (bytes + 7) & ~(size_t)7;
-    }
-    if (!store_commit(w, &e)) {
-        bool sound = !flow_check(path, &e);
+    snprintf(later, sizeof later, "%s-later", path);
+    if (!write_input(path, data, size, false, &e)) {
+        bool sound = !flow_check(path, NULL, &e);
         if (!flow_open(path, &s, &e) && !flow_open(path, &other, &e)) {
             read_all(s, other);
             flow_close(s);
             flow_close(other);
+            if (!write_input(later, data, size, true, &e))
+                read_list((const char *const[]){path, later});
+            unlink(later);
         } else if (sound || !e.text[0]) {
             abort();
         }

@@ -1,7 +1,8 @@
 /* Graph stores whose sections are anything: opening refuses, or all readers stay inside and come to an end; what the
  * check lets through covers each row from its begin to its end. The input is a list of sections, so that checksums and
  * the table of contents, which fuzz_store looks at, are not in the way: byte 0 the section's number in `sections`,
- * bytes 1-2 its bytes (little endian), the bytes. */
+ * bytes 1-2 its bytes (little endian), the bytes. After a byte 0 of 255, which has no bytes, come the sections of the
+ * next chunk, whose row n is the host's row n. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,9 @@ static const struct {
     {"where16", 2},
     {"occupants32", 4},
     {"formers", sizeof(struct graph_disk_former)},
+    {"totals", 8},
 };
-enum { SECTIONS = sizeof sections / sizeof *sections };
+enum { SECTIONS = sizeof sections / sizeof *sections, ROWS = 1, MOST_CHUNKS = 4, MOST_ROWS = 1 << 16 };
 
 static void read_row(const struct graph *g, int32_t row, bool sound)
 {
@@ -56,9 +58,8 @@ static void read_row(const struct graph *g, int32_t row, bool sound)
             sum += strlen(then.name) + graph_row_is(g, row, then.name);
         }
     graph_row_origin(g, row, &c);
-    size_t n = graph_row_intervals(g, row);
     int64_t at = r.begin, totals[GRAPH_STATE_COUNT], total = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (uint64_t i = graph_first(g, row); i != GRAPH_NO_INTERVAL; i = graph_next(g, row, i)) {
         struct graph_interval iv;
         graph_interval(g, row, i, &iv);
         if (iv.begin < r.begin || iv.end < iv.begin || iv.end > r.end || iv.state >= GRAPH_STATE_COUNT)
@@ -71,10 +72,7 @@ static void read_row(const struct graph *g, int32_t row, bool sound)
             abort();
         sum += iv.detail ? strlen(iv.detail) : 0;
         at = iv.end;
-        size_t found = graph_find(g, row, iv.begin + 1);
-        if (found > n)
-            abort();
-        graph_interval(g, row, found, &iv);
+        graph_interval(g, row, graph_find(g, row, iv.begin + 1), &iv);
     }
     graph_row_totals(g, row, r.begin, r.end, totals);
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
@@ -94,47 +92,95 @@ static void read_all(const struct graph *g, bool sound)
     graph_losses(g, &losses);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+/* Writes the store of the sections up to the next chunk's; returns how many rows it has, or -1. */
+static int64_t write_chunk(const char *path, const uint8_t **data, size_t *n)
 {
-    char path[256];
-    const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
-    snprintf(path, sizeof path, "%s/weft-fuzz-graph-%d", directory ? directory : "/tmp", (int)getpid());
     size_t counts[SECTIONS], n_sections = 0;
     uint8_t *copies[SECTIONS] = {0};
-    while (n >= 3) {
-        unsigned which = data[0] % SECTIONS;
-        size_t bytes = data[1] | (size_t)data[2] << 8;
-        data += 3;
-        n -= 3;
-        bytes = bytes < n ? bytes : n;
+    while (*n >= 3 && **data != 255) {
+        unsigned which = (*data)[0] % SECTIONS;
+        size_t bytes = (*data)[1] | (size_t)(*data)[2] << 8;
+        *data += 3;
+        *n -= 3;
+        bytes = bytes < *n ? bytes : *n;
         if (!copies[which]) {
             copies[which] = malloc(bytes ? bytes : 1);
             if (!copies[which])
                 abort();
-            memcpy(copies[which], data, bytes);
+            memcpy(copies[which], *data, bytes);
             counts[which] = bytes / sections[which].item;
             n_sections++;
         }
-        data += bytes;
-        n -= bytes;
+        *data += bytes;
+        *n -= bytes;
     }
+    size_t next = *n && **data == 255 ? 1 : *n;
+    *data += next;
+    *n -= next;
     struct err e = {0};
     struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, 0, n_sections);
     for (int i = 0; i < SECTIONS; i++)
         if (copies[i])
             store_add(w, sections[i].name, copies[i], sections[i].item, counts[i]);
-    if (store_commit(w, &e) == ERR_OK) {
+    int64_t rows = copies[ROWS] ? (int64_t)counts[ROWS] : 0;
+    for (int i = 0; i < SECTIONS; i++)
+        free(copies[i]);
+    return store_commit(w, &e) == ERR_OK ? rows : -1;
+}
+
+/* Of all chunks that are sound by themselves; whether they fit each other is found by opening them together. */
+static void read_list(const struct chunk *v, size_t n, bool sound)
+{
+    struct err e = {0};
+    struct graph *g;
+    if (graph_open_list(v, n, &g, &e) == ERR_OK) {
+        read_all(g, sound);
+        graph_close(g);
+    } else if (!e.text[0]) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    char paths[MOST_CHUNKS][256];
+    struct chunk v[MOST_CHUNKS];
+    int32_t rows[MOST_ROWS];
+    size_t n_chunks = 0;
+    bool all_sound = true;
+    const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
+    for (int32_t i = 0; i < MOST_ROWS; i++)
+        rows[i] = i;
+    while (n && n_chunks < MOST_CHUNKS) {
+        char *path = paths[n_chunks];
+        snprintf(
+            path, sizeof *paths, "%s/weft-fuzz-graph-%d-%zu", directory ? directory : "/tmp", (int)getpid(), n_chunks);
+        int64_t n_rows = write_chunk(path, &data, &n);
+        if (n_rows < 0 || n_rows > MOST_ROWS) {
+            unlink(path);
+            break;
+        }
+        struct err e = {0};
         struct graph *g;
-        bool sound = graph_check(path, &e) == ERR_OK;
+        bool sound = graph_check(path, NULL, &e) == ERR_OK;
+        all_sound &= sound;
         if (graph_open(path, &g, &e) == ERR_OK) {
             read_all(g, sound);
             graph_close(g);
         } else if (sound || !e.text[0]) {
             abort();
         }
+        /* Each chunk is 10 ns long, with 1 ns missing behind it. */
+        v[n_chunks] = (struct chunk){.path = path,
+            .begin = 10 * (int64_t)n_chunks,
+            .end = 10 * (int64_t)n_chunks + 9,
+            .rows = rows,
+            .n_rows = (size_t)n_rows};
+        n_chunks++;
     }
-    for (int i = 0; i < SECTIONS; i++)
-        free(copies[i]);
-    unlink(path);
+    if (n_chunks > 1)
+        read_list(v, n_chunks, all_sound);
+    for (size_t i = 0; i < n_chunks; i++)
+        unlink(paths[i]);
     return 0;
 }

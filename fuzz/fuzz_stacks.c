@@ -6,28 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/store.h"
+#include "base/chunks.h"
+#include "sections.h"
 #include "stack/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The input: for each section a 16-bit item count and the items. */
-static const uint8_t *take(const uint8_t **p, size_t *left, size_t item, size_t *count)
-{
-    *count = 0;
-    if (*left < 2)
-        return NULL;
-    size_t n = (size_t)((*p)[0] | (*p)[1] << 8);
-    *p += 2;
-    *left -= 2;
-    if (n > *left / item)
-        n = *left / item;
-    const uint8_t *items = *p;
-    *p += n * item;
-    *left -= n * item;
-    *count = n;
-    return items;
-}
 
 /* States follow each other and hold the times they were asked for. */
 static void read_row(const struct stack_store *s, size_t row)
@@ -110,39 +93,39 @@ static void read_all(const struct stack_store *s)
     sink = sum;
 }
 
+/* What is sound alone may not fit behind itself. */
+static void read_lists(const char *path)
+{
+    const struct chunk chunks[] = {{path, 0, 1, NULL, 0}, {path, 1, 2, NULL, 0}, {path, 4, 5, NULL, 0}};
+    struct stack_store *s;
+    struct err e = {0};
+    if (!stack_open_list(chunks, 3, &s, &e)) {
+        read_all(s);
+        stack_close(s);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct {
-        const char *name;
-        size_t item;
-    } sections[] = {{"totals", sizeof(struct stack_totals)}, {"text", 1}, {"names", 4},
+    static const struct section sections[] = {{"totals", sizeof(struct stack_totals)}, {"text", 1}, {"names", 4},
         {"processes", sizeof(struct stack_disk_process)}, {"threads", sizeof(struct stack_disk_thread)},
         {"renames", sizeof(struct stack_disk_rename)}, {"rows", sizeof(struct stack_disk_row)},
         {"functions", sizeof(struct stack_disk_function)}, {"calls", sizeof(struct stack_disk_call)},
         {"longs", sizeof(struct stack_disk_long)}, {"memory", sizeof(struct stack_disk_value)},
         {"losses", sizeof(struct stack_disk_loss)}, {"tiles", 8}, {"figures", sizeof(struct stack_disk_figures)},
-        {"whole", 8}};
-    _Alignas(8) static uint8_t copy[1 << 16];
-    char path[64];
+        {"whole", 8}, {"streams", sizeof(struct stack_disk_stream)}, {"libraries", sizeof(struct stack_disk_library)}};
+    enum { SECTIONS = sizeof sections / sizeof *sections };
+    char path[256];
     struct err e = {0};
     struct stack_store *s;
-    snprintf(path, sizeof path, "/tmp/weft-fuzz-stacks-%d", getpid());
-    struct store_writer *w = store_create(path, "stacks", STACK_VERSION, 1, sizeof sections / sizeof *sections);
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        size_t n;
-        const uint8_t *items = take(&data, &size, sections[i].item, &n);
-        size_t bytes = n * sections[i].item;
-        if (used + bytes + 8 > sizeof copy)
-            n = bytes = 0;
-        if (bytes)
-            memcpy(copy + used, items, bytes);
-        store_add(w, sections[i].name, copy + used, sections[i].item, n);
-        used += (bytes + 7) & ~(size_t)7;
-    }
+    const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
+    snprintf(path, sizeof path, "%s/weft-fuzz-stacks-%d", directory ? directory : "/tmp", (int)getpid());
+    struct store_writer *w = store_create(path, "stacks", STACK_VERSION, 1, SECTIONS);
+    add_sections(w, sections, SECTIONS, data, size, 0);
     if (!store_commit(w, &e) && !stack_open(path, &s, &e)) {
         read_all(s);
         stack_close(s);
+        read_lists(path);
     }
     unlink(path);
     return 0;

@@ -36,6 +36,8 @@ static const struct {
     {"bytes", 1},
     {"files", sizeof(struct state_disk_file)},
     {"through", 4},
+    {"open", sizeof(struct state_disk_open)},
+    {"firsts", sizeof(struct state_disk_first)},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, PREFIX = 4 };
 
@@ -43,7 +45,7 @@ static void try_store(const char *path)
 {
     struct err e = {0};
     struct state_store *s;
-    int checked = state_check(path, &e);
+    int checked = state_check(path, NULL, &e);
     if (!state_open(path, &s, &e)) {
         read_all_states(s);
         state_close(s);

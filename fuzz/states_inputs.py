@@ -4,7 +4,7 @@ import struct
 import sys
 
 SECTIONS = ["totals", "text", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "tables", "heads", "far",
-            "late", "tiles", "figures", "losses", "bytes", "files", "through"]
+            "late", "tiles", "figures", "losses", "bytes", "files", "through", "open", "firsts"]
 
 
 def main(store, out):

@@ -11,9 +11,8 @@ struct arena {
     size_t used_bytes, total_bytes; /* used in the head block; allocated from the system over all blocks */
 };
 
-/* Zeroed memory aligned to 16 bytes, valid until arena_fini. Never NULL for size > 0: aborts the process when the
- * system has no memory, because nothing sensible can be done per small object; inputs that claim sizes are checked
- * against limits before they come here. */
+/* Zeroed memory aligned to 16 bytes, valid until arena_fini. Never NULL for size > 0, as mem_alloc; inputs
+ * that claim sizes are checked against limits before they come here. */
 void *arena_alloc(struct arena *a, size_t size_bytes);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);

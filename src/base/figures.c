@@ -16,3 +16,12 @@ void figures_join(struct figures *to, const struct figures *f)
     to->n += f->n;
     to->sum = figures_sum(to->sum, f->sum);
 }
+
+double figures_exact_spread(uint64_t n, int64_t sum, figures_squares squares)
+{
+    if (!n)
+        return 0;
+    figures_squares square = figures_square(sum), least = square / n;
+    double spread = squares > least ? (double)(squares - least) - (double)(square % n) / (double)n : 0;
+    return spread > 0 ? spread : 0;
+}

@@ -19,6 +19,16 @@ static inline double figures_spread(uint64_t n, int64_t sum, double spread, uint
     return spread + other + from * from * (double)n * ((double)m / (double)(n + m));
 }
 
+/* Sums of squared durations, exact, so that it does not matter in which order they are added. */
+__extension__ typedef unsigned __int128 figures_squares;
+static inline figures_squares figures_square(int64_t duration)
+{
+    uint64_t ns = duration < 0 ? -(uint64_t)duration : (uint64_t)duration;
+    return (figures_squares)ns * ns;
+}
+/* The spread of n durations, from their sum and that of their squares. */
+double figures_exact_spread(uint64_t n, int64_t sum, figures_squares squares);
+
 /* Sums wrap around: what a damaged file says is no reason for undefined behaviour. */
 static inline int64_t figures_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 

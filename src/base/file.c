@@ -280,14 +280,15 @@ static bool all_in_memory(const unsigned char *pages, size_t n)
     return true;
 }
 
-void file_map_populate(const struct file_map *m)
+void file_map_populate(const struct file_map *m, size_t offset, size_t size)
 {
     unsigned char pages[MEM_HUGE_PAGE / LEAST_PAGE_BYTES];
     const size_t whole = m->guard ? (m->size - 1) & ~(page_bytes - 1) : 0;
-    for (size_t at = 0, n; at < whole; at += n) {
+    const size_t end = whole < offset + size ? whole : offset + size;
+    for (size_t at = offset & ~(page_bytes - 1), n; at < end; at += n) {
         uint8_t *p = (uint8_t *)(uintptr_t)m->data + at;
-        n = whole - at < MEM_HUGE_PAGE ? whole - at : MEM_HUGE_PAGE;
-        if (!mincore(p, n, pages) && all_in_memory(pages, n / page_bytes))
+        n = end - at < MEM_HUGE_PAGE ? end - at : MEM_HUGE_PAGE;
+        if (!mincore(p, n, pages) && all_in_memory(pages, (n + page_bytes - 1) / page_bytes))
             madvise(p, n, MADV_POPULATE_READ);
     }
 }
@@ -441,12 +442,22 @@ static int write_replacing(const char *path, const void *data, size_t n, struct 
     return replace_commit(&r, e);
 }
 
+char *file_real_path(const char *path)
+{
+    char *real = realpath(path, NULL);
+    for (unsigned tried = 0; !real && errno == ENOMEM && mem_again(&tried);)
+        real = realpath(path, NULL);
+    return real;
+}
+
 int file_write(const char *path, const void *data, size_t n, struct err *e)
 {
     struct stat st;
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
         return write_through(path, data, n, e);
-    char *behind = realpath(path, NULL); /* a link stays a link: what it names is replaced */
+    char *behind = file_real_path(path); /* a link stays a link: what it names is replaced */
+    if (!behind && errno == ENOMEM)
+        return err_sys(e, "%s", path);
     int code = write_replacing(behind ? behind : path, data, n, e);
     free(behind);
     return code;

@@ -33,10 +33,11 @@ int file_map_copy(const char *path, uint64_t offset, size_t size, struct file_ma
 /* May more files be kept mapped? The system limits the mappings of a process (vm.max_map_count); half of them are left
  * for all else. */
 bool file_map_room(void);
-/* Readies what is in memory of the file: reading it then needs no fault for each few pages, which is most of what the
- * first look at a large file costs. Takes some 80 ms per GB, so it is for a thread that nobody waits for. What is not
- * in memory stays on disk; without MADV_POPULATE_READ (Linux 5.14) nothing happens. */
-void file_map_populate(const struct file_map *);
+/* Readies what is in memory of `size` bytes of the file from `offset` on: reading them then needs no fault for each few
+ * pages, which is most of what the first look at a large file costs. Takes some 80 ms per GB, so it is for a thread
+ * that nobody waits for. What is not in memory stays on disk; without MADV_POPULATE_READ (Linux 5.14) nothing happens.
+ */
+void file_map_populate(const struct file_map *, size_t offset, size_t size);
 /* Is all that was read of the map the file's? ERR_LOST for ever once it is not; the message says what happened to the
  * file. Two loads while it is. A file that is overwritten in place without becoming shorter is not noticed. */
 static inline int file_map_intact(const struct file_map *, struct err *e);
@@ -58,6 +59,8 @@ static inline const char *file_name(const char *path)
 }
 /* mkdir -p */
 int file_make_dirs(const char *path, struct err *e);
+/* realpath(3), which has more patience where memory is short. free() it; NULL with errno. */
+char *file_real_path(const char *path);
 /* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left.
  * What is no regular file (/dev/stdout, a pipe) is written to as it is. */
 int file_write(const char *path, const void *data, size_t n, struct err *e);

@@ -1,32 +1,168 @@
 #include "base/mem.h"
 
+#include <malloc.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
-static void *checked(void *p, size_t size)
+#include "base/err.h"
+
+/* ---- the reserve ---- */
+
+enum { SMALLEST_RESERVE = 4 << 20, LARGE = 32 << 20, TRIES = 2000, TRY_EVERY_NS = 5000000 };
+
+atomic_bool mem_is_short;
+_Thread_local bool mem_thread_lacks;
+
+static struct {
+    pthread_mutex_t lock;
+    atomic_size_t wanted; /* 0: this process has none */
+    void *p;
+    size_t size;
+} reserve = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* With the lock held: as much of it as there is. */
+static bool take_reserve(void)
 {
-    if (p || !size)
-        return p;
-    fprintf(stderr, "weft: out of memory (%zu bytes)\n", size);
-    abort();
+    size_t wanted = atomic_load_explicit(&reserve.wanted, memory_order_relaxed);
+    for (size_t size = wanted; !reserve.p && size >= SMALLEST_RESERVE; size /= 2) {
+        void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            continue;
+        reserve.p = p;
+        reserve.size = size;
+    }
+    return reserve.p != NULL;
+}
+
+/* With the lock held. */
+static bool give_reserve(void)
+{
+    if (!reserve.p)
+        return false;
+    munmap(reserve.p, reserve.size);
+    reserve.p = NULL;
+    return true;
+}
+
+void mem_reserve(size_t bytes)
+{
+    pthread_mutex_lock(&reserve.lock);
+    give_reserve();
+    atomic_store(&reserve.wanted, bytes);
+    atomic_store(&mem_is_short, bytes && !take_reserve());
+    pthread_mutex_unlock(&reserve.lock);
+}
+
+static bool has_reserve(void)
+{
+    return atomic_load_explicit(&reserve.wanted, memory_order_relaxed) > 0;
+}
+
+void mem_give_back(void)
+{
+    malloc_trim(0); /* what has been freed is still the heap's */
+}
+
+bool mem_recover(void)
+{
+    if (!atomic_load_explicit(&mem_is_short, memory_order_relaxed))
+        return true;
+    mem_give_back();
+    pthread_mutex_lock(&reserve.lock);
+    bool taken = take_reserve();
+    if (taken)
+        atomic_store(&mem_is_short, false);
+    pthread_mutex_unlock(&reserve.lock);
+    return taken;
+}
+
+bool mem_again(unsigned *tried)
+{
+    if (!has_reserve())
+        return false;
+    mem_thread_lacks = true;
+    pthread_mutex_lock(&reserve.lock);
+    atomic_store(&mem_is_short, true);
+    bool given = give_reserve();
+    pthread_mutex_unlock(&reserve.lock);
+    if (!given && (*tried)++)
+        nanosleep(&(struct timespec){.tv_nsec = TRY_EVERY_NS}, NULL);
+    return given || *tried < TRIES;
+}
+
+int mem_check(const char *what, struct err *e)
+{
+    if (!mem_short())
+        return 0;
+    return err_set(e, ERR_NOMEM, "out of memory: %s; ask for less at once, or give the server more", what);
+}
+
+int mem_room(size_t bytes, const char *what, struct err *e)
+{
+    if (!has_reserve() || bytes < LARGE)
+        return 0;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) {
+        munmap(p, bytes);
+        return 0;
+    }
+    return err_set(e, ERR_NOMEM, "out of memory: %s needs %zu MB at once; give the server more", what, bytes >> 20);
+}
+
+/* ---- allocation ---- */
+
+/* After a failure. Returns if it is worth to try again. */
+static void lack(size_t size, unsigned *tried)
+{
+    if (mem_again(tried))
+        return;
+    char line[128];
+    int n = snprintf(line, sizeof line,
+        "weft: out of memory: %zu bytes more are needed; ask for less, free memory, or raise `ulimit -v`\n", size);
+    ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
+    (void)ignored;
+    _exit(1); /* other threads are at work: nothing of theirs can be tidied */
 }
 
 void *mem_alloc(size_t size)
 {
-    return checked(malloc(size), size);
+    void *p = malloc(size);
+    for (unsigned tried = 0; !p && size; p = malloc(size))
+        lack(size, &tried);
+    return p;
 }
 
 void *mem_zalloc(size_t size)
 {
-    return checked(calloc(1, size), size);
+    void *p = calloc(1, size);
+    for (unsigned tried = 0; !p && size; p = calloc(1, size))
+        lack(size, &tried);
+    return p;
 }
 
-void *mem_resize(void *p, size_t size)
+void *mem_resize(void *old, size_t size)
 {
-    return checked(realloc(p, size), size);
+    void *p = realloc(old, size);
+    for (unsigned tried = 0; !p && size; p = realloc(old, size))
+        lack(size, &tried);
+    return p;
+}
+
+void *mem_try(size_t n, size_t item_bytes)
+{
+    return calloc(n ? n : 1, item_bytes);
+}
+
+void *mem_try_resize(void *p, size_t size)
+{
+    return realloc(p, size);
 }
 
 char *mem_strdup(const char *s)
@@ -35,12 +171,29 @@ char *mem_strdup(const char *s)
     return memcpy(mem_alloc(n), s, n);
 }
 
+char *mem_printf(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *s = mem_alloc((size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
 void *mem_map(size_t size)
 {
     size_t whole = size + MEM_HUGE_PAGE;
-    uint8_t *p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return checked(NULL, size);
+    uint8_t *p = MAP_FAILED;
+    for (unsigned tried = 0;;) {
+        p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p != MAP_FAILED)
+            break;
+        lack(size, &tried);
+    }
     size_t before = -(uintptr_t)p % MEM_HUGE_PAGE, behind = whole - before - size;
     if (before)
         munmap(p, before);
@@ -56,13 +209,25 @@ void mem_unmap(void *p, size_t size)
         munmap(p, size);
 }
 
+/* Twice as large; where that cannot be had, as little larger as the reserve holds for sure: large blocks grow where
+ * they lie, so it takes no more than what is added. */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t item)
 {
-    size_t c = *cap ? *cap * 2 : 16;
+    enum { STEP = 1 << 20 };
+    size_t c = *cap ? *cap * 2 : 16, bytes;
     if (c < need)
         c = need;
-    if (c > SIZE_MAX / item)
-        checked(NULL, SIZE_MAX);
+    if (__builtin_mul_overflow(c, item, &bytes))
+        bytes = SIZE_MAX; /* which nobody has */
+    if (bytes >= LARGE && bytes < SIZE_MAX - STEP && has_reserve()) {
+        void *larger = realloc(p, bytes);
+        if (larger) {
+            *cap = c;
+            return larger;
+        }
+        c = need + STEP / item;
+        bytes = c * item;
+    }
     *cap = c;
-    return mem_resize(p, c * item);
+    return mem_resize(p, bytes);
 }

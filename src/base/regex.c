@@ -2,6 +2,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,25 +24,37 @@ struct regex {
 
 /* What matching writes to; one per thread, since a pattern is shared. */
 static tss_t scratch_key;
-static once_flag scratch_once = ONCE_FLAG_INIT;
+static pcre2_general_context *memory;           /* the library's memory is had as the program's is */
+static pthread_once_t once = PTHREAD_ONCE_INIT; /* of POSIX: ThreadSanitizer does not know that of C11 */
 
 static void free_scratch(void *scratch)
 {
     pcre2_match_data_free(scratch);
 }
 
-static void make_scratch_key(void)
+static void *get_memory(size_t size, void *unused)
 {
+    return mem_alloc(size);
+}
+
+static void free_memory(void *p, void *unused)
+{
+    free(p);
+}
+
+static void prepare(void)
+{
+    memory = pcre2_general_context_create(get_memory, free_memory, NULL);
     if (tss_create(&scratch_key, free_scratch) != thrd_success)
         abort();
 }
 
 static pcre2_match_data *scratch_of_thread(void)
 {
-    call_once(&scratch_once, make_scratch_key);
+    pthread_once(&once, prepare);
     pcre2_match_data *scratch = tss_get(scratch_key);
     if (!scratch) {
-        scratch = pcre2_match_data_create(2, NULL); /* the match and its first group */
+        scratch = pcre2_match_data_create(2, memory); /* the match and its first group */
         tss_set(scratch_key, scratch);
     }
     return scratch;
@@ -59,7 +72,8 @@ static int refuse(int why, struct err *e)
 static pcre2_code *compile(const char *pattern, int *why)
 {
     PCRE2_SIZE where;
-    pcre2_compile_context *limits = pcre2_compile_context_create(NULL);
+    pthread_once(&once, prepare);
+    pcre2_compile_context *limits = pcre2_compile_context_create(memory);
     pcre2_set_max_pattern_length(limits, LONGEST_PATTERN);
     pcre2_set_parens_nest_limit(limits, DEEPEST_GROUP);
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
@@ -82,7 +96,7 @@ int regex_compile(const char *pattern, struct regex **out, struct err *e)
         pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where there is none, the interpreter matches */
     struct regex *r = mem_zalloc(sizeof *r);
     r->code = code;
-    r->limits = pcre2_match_context_create(NULL);
+    r->limits = pcre2_match_context_create(memory);
     pcre2_set_match_limit(r->limits, REGEX_STEPS);
     pcre2_set_depth_limit(r->limits, REGEX_STEPS);
     pcre2_set_heap_limit(r->limits, MOST_MEMORY_KIB);

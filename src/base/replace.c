@@ -67,9 +67,9 @@ int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
     return code;
 }
 
-int replace_write_front(struct replace *r, const void *data, size_t n, struct err *e)
+int replace_write_over(struct replace *r, off_t at, const void *data, size_t n, struct err *e)
 {
-    return write_at(r, 0, data, n, e);
+    return write_at(r, at, data, n, e);
 }
 
 static int sync_directory(const char *path, struct err *e)

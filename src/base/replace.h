@@ -16,8 +16,8 @@ struct replace {
 };
 int replace_begin(struct replace *, const char *path, struct err *e);
 int replace_write(struct replace *, const void *data, size_t n, struct err *e);
-/* Writes over what was written first. */
-int replace_write_front(struct replace *, const void *data, size_t n, struct err *e);
+/* Writes over what was written, from byte `at` of the file on. */
+int replace_write_over(struct replace *, off_t at, const void *data, size_t n, struct err *e);
 /* fsync, rename, fsync of the directory. Ends the struct in any case. */
 int replace_commit(struct replace *, struct err *e);
 /* Removes what was written; nothing when replace_begin failed. */

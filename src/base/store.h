@@ -28,6 +28,18 @@ void store_add(struct store_writer *, const char *name, const void *items, size_
 /* The same for items that come bit by bit: the section goes on until the next one begins. */
 void store_begin(struct store_writer *, const char *name, size_t item_bytes);
 void store_append(struct store_writer *, const void *items, size_t count);
+/* Where a store goes: into a file at `path`, or into the file of another store that is being written. */
+struct store_place { const char *path; /* for messages where it is a part */ struct store_writer *in; };
+static inline struct store_place store_file(const char *path)
+{
+    return (struct store_place){path, NULL};
+}
+/* As store_create. A part is a section of the store around it, called by its kind, and looks as it would in a file of
+ * its own. One part at a time is written: the call waits until the one before was completed or aborted, which other
+ * threads may do; nothing else is added meanwhile. When a part was aborted, the store around it fails, too. When that
+ * is aborted first, what the part gets is dropped. */
+struct store_writer *store_create_at(struct store_place, const char *kind, uint32_t version, uint64_t key,
+    size_t n_sections);
 /* 0, or what went wrong. */
 int store_writing(const struct store_writer *, struct err *e);
 /* Maps what is written so far; *items: those of the section begun last. The map may be closed at any time. */
@@ -47,6 +59,12 @@ int store_open(const char *path, const char *kind, uint32_t version, const uint6
  * checksums. For readers that are safe whatever the sections hold. */
 int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out,
     struct err *e);
+/* The same of a part of a store that is open (`around`; path: its file's, for messages), or of the file at `path` when
+ * `around` is NULL. A part may stay open longer than the store around it. Opening a store does not read its parts. */
+int store_open_from(const struct store *around, const char *path, const char *kind, uint32_t version,
+    struct store **out, struct err *e);
+int store_open_unread_from(const struct store *around, const char *path, const char *kind, uint32_t version,
+    struct store **out, struct err *e);
 void store_close(struct store *);
 /* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
  * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
@@ -62,8 +80,10 @@ const char *store_names_defect(const char *text, size_t n_text, const uint32_t *
 int store_intact(const struct store *, struct err *e);
 void store_populate(const struct store *); /* as file_map_populate */
 uint64_t store_key(const struct store *);
-/* Reads any store file and checks all of it; for `verify`. */
+/* Reads any store file and checks all of it, parts too; for `verify`. */
 int store_check(const char *path, struct err *e);
+/* The same of one part of an open store; path: its file's. */
+int store_check_part(const struct store *, const char *path, const char *kind, struct err *e);
 /* ERR_STALE when the file was made from something else than `key` says. Reads the header only. */
 int store_check_key(const char *path, uint64_t key, struct err *e);
 

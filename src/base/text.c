@@ -70,6 +70,28 @@ static unsigned write_short(char *p, uint32_t v)
     return 8 - zeros;
 }
 
+bool text_try_grow(struct text *t, size_t bytes)
+{
+    size_t cap = t->cap * 2 > t->n + bytes ? t->cap * 2 : t->n + bytes;
+    char *v = t->cap - t->n < bytes ? mem_try_resize(t->v, cap) : t->v;
+    if (v && v != t->v)
+        t->v = v;
+    if (v && t->cap - t->n < bytes)
+        t->cap = cap;
+    return v != NULL;
+}
+
+void text_grow(struct text *t, size_t bytes)
+{
+    enum { LARGE = 1 << 20 };
+    if (t->cap < LARGE || bytes > t->cap / 2 || t->fd > 0) {
+        t->v = mem_grow(t->v, &t->cap, t->n + bytes, 1);
+    } else if (!text_try_grow(t, bytes)) {
+        t->error = ENOMEM;
+        t->n = t->cap / 2;
+    }
+}
+
 void text_fill(struct text *t, char c, size_t n)
 {
     memset(text_room(t, n + 1), c, n);

@@ -16,15 +16,20 @@ struct text {
     char *v;
     size_t n, cap;
     int fd;                  /* > 0: text_drain writes there */
-    int error;               /* errno of a failed write; later writes do nothing */
+    int error;               /* errno of a failed write, later ones do nothing; ENOMEM: see text_grow */
 };
 
 #define TEXT_TO(file_descriptor) ((struct text){.fd = (file_descriptor)})
 
+/* Gets room for so many bytes more. A text of many MB that cannot grow loses its second half instead, and keeps the
+ * error ENOMEM: whoever writes one answer goes on without harm until it looks at the error. */
+void text_grow(struct text *t, size_t bytes);
+/* False, and nothing happens, if there is no memory for so many bytes more. */
+bool text_try_grow(struct text *t, size_t bytes);
 static inline char *text_room(struct text *t, size_t bytes)
 {
     if (t->cap - t->n < bytes)
-        t->v = mem_grow(t->v, &t->cap, t->n + bytes, 1);
+        text_grow(t, bytes);
     return t->v + t->n;
 }
 static inline void text_putc(struct text *t, char c)

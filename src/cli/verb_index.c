@@ -1,6 +1,7 @@
 /* weft index: builds the stores that the analyses read. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/progress.h"
@@ -63,17 +64,45 @@ static void add_user_traces(struct cli_table *t, const struct experiment *x, str
     }
 }
 
+struct unit {
+    const char *name;
+    uint64_t is;
+};
+static const struct unit sizes[] = {
+    {"K", UINT64_C(1) << 10}, {"M", UINT64_C(1) << 20}, {"G", UINT64_C(1) << 30}, {"T", UINT64_C(1) << 40}, {NULL, 0}};
+static const struct unit ages[] = {{"s", NS_PER_S}, {"m", UINT64_C(60) * NS_PER_S}, {"h", UINT64_C(3600) * NS_PER_S},
+    {"d", UINT64_C(86400) * NS_PER_S}, {"w", UINT64_C(604800) * NS_PER_S}, {NULL, 0}};
+
+/* A number, maybe with a fraction, and a unit right behind it. */
+static int parse_quantity(const char *option, const char *text, const struct unit *units, uint64_t *out, struct err *e)
+{
+    char *end;
+    double n = strtod(text, &end);
+    const struct unit *u = units;
+    while (u->name && strcmp(u->name, end) != 0)
+        u++;
+    if (!text_is_digit(*text) || !u->name || n * (double)u->is < 1 || n * (double)u->is >= 0x1p63)
+        return err_set(e, ERR_ARG, "%s: %s is not a number and a unit, as in 2%s or 1.5%s", option, text, units[1].name,
+            units[2].name);
+    *out = (uint64_t)(n * (double)u->is);
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
     bool force = false;
     int64_t threads = 0;
-    const char *store = NULL, *format_name = NULL;
+    const char *store = NULL, *format_name = NULL, *memory = NULL, *keep = NULL;
     const struct cli_option options[] = {
         {"store", 0, CLI_STRING, "DIR",
             "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"force", 'f', CLI_FLAG, NULL, "build again what is already there", &force},
         {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1,
             .most = 1024},
+        {"memory", 0, CLI_STRING, "SIZE",
+            "how much memory building may take, of all traces together, as 512M or 2G (default: a quarter)", &memory},
+        {"keep", 0, CLI_STRING, "AGE",
+            "forget what happened longer ago than this before the recording's end, as 7d, 12h or 30m", &keep},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
@@ -89,8 +118,12 @@ static int run(int argc, char **argv)
     struct index_options o = {.store = store,
         .stores = true,
         .user_space = true,
+        .join = true,
         .force = force,
         .threads = threads > 0 ? (unsigned)threads : 0};
+    if ((memory && parse_quantity("--memory", memory, sizes, &o.memory, &e)) ||
+        (keep && parse_quantity("--keep", keep, ages, &o.keep_ns, &e)))
+        return cli_fail(&e);
     if (cli_open_traces(argv + 1, (size_t)n, &o, &x, &e))
         return cli_fail(&e);
     double seconds = (double)(time_monotonic_ns() - start) / 1e9;

@@ -1,6 +1,7 @@
 /* weft serve: trace server and viewer. */
 #include "cli/cli.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +10,24 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "cli/traces.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
 
 enum { MAX_TOKEN_BYTES = 4096 };
+
+/* Given back when memory ends, so that requests can end in order. With little address space, threads share heaps: glibc
+ * takes 64 MiB of it for each. */
+static void reserve_memory(void)
+{
+    const uint64_t much = 64 << 20, little = UINT64_C(8) << 30;
+    struct rlimit limit;
+    bool limited = !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur < little;
+    if (limited)
+        mallopt(M_ARENA_MAX, limit.rlim_cur < little / 8 ? 1 : 4);
+    mem_reserve(limited && limit.rlim_cur / 8 < much ? limit.rlim_cur / 8 : much);
+}
 
 /* A connection is a descriptor, and a trace is many. */
 static void raise_descriptor_limit(void)
@@ -75,6 +89,11 @@ static void note_left_out(const char *why)
     cli_note("%s; the other traces are served", why);
 }
 
+static void note_not_opened(const char *experiment, const char *why)
+{
+    cli_note("%s has changed, but cannot be opened: %s; it is served as it was", experiment, why);
+}
+
 /* Serves until a signal to stop. */
 static int serve(const struct tsp_options *o, const sigset_t *stop)
 {
@@ -96,6 +115,7 @@ static int run(int argc, char **argv)
 {
     const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL,
                *token_file = NULL, *upload = "1G", *name = NULL;
+    bool frozen = false;
     struct cli_list origins = {0};
     struct cli_clocks clocks = {0};
     const struct cli_option options[] = {
@@ -108,6 +128,9 @@ static int run(int argc, char **argv)
             "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
         CLI_CLOCKS_TRUST(&clocks),
+        {"frozen", 0, CLI_FLAG, NULL,
+            "show traces as they were when they were opened (default: what appears in their directories is shown)",
+            &frozen},
         {"max-upload", 0, CLI_STRING, "SIZE", "largest upload taken, with --state (default: 1G; 0: none)", &upload},
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
@@ -124,6 +147,7 @@ static int run(int argc, char **argv)
         .state_dir = state,
         .experiment_name = name,
         .left_out = note_left_out,
+        .not_opened = note_not_opened,
         .version = WEFT_VERSION};
 
     char *token = NULL;
@@ -141,6 +165,7 @@ static int run(int argc, char **argv)
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     struct views_options views = {.store = store, .clocks = &clocks.options};
     o.backend = views_backend(&views);
+    o.frozen = frozen;
     o.http.origins = origins.v;
     o.http.token = token;
     o.traces = (const char *const *)argv + 1;
@@ -150,6 +175,7 @@ static int run(int argc, char **argv)
     sigaddset(&stop, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     raise_descriptor_limit();
+    reserve_memory();
     code = serve(&o, &stop);
     free(token);
     free(origins.v);

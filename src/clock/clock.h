@@ -14,8 +14,8 @@ struct arena;
 struct text;
 struct json;
 
-/* Grows whenever the same messages give other maps: what was stored of them is then computed again. */
-enum { CLOCK_RULES_VERSION = 1 };
+/* Grows whenever the same messages give other maps, or others of them are kept: what was stored is computed again. */
+enum { CLOCK_RULES_VERSION = 3 };
 
 enum clock_category {
     CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_TRUSTED, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY, CLOCK_ABSENT
@@ -120,6 +120,44 @@ void clock_map_times(void *map, int64_t *ts, size_t n);
 void clock_net_write_json(const struct clock_net *, struct json *);            /* DESIGN section 2 */
 void clock_net_write_table(const struct clock_net *, struct text *, bool color); /* looks.md */
 void clock_net_write_stats(const struct clock_net *, struct text *);            /* LTTV's layout: reference A.7 */
+
+/* ---- messages that are kept ---- */
+
+/* Of the messages of a pair only some matter: no other says what they say, as long as clocks drift apart by the prior
+ * at most. Those that matter of many messages are those that matter of what was kept of any parts of them, so they can
+ * be found chunk by chunk, and clocks are found of them alone. What is kept for a prior is enough for all lesser ones
+ * and for none (docs/formats/messages.md).
+ */
+struct clock_told *clock_told_new(double prior_ppm);
+void clock_told_free(struct clock_told *);
+/* Throws away what does not matter, which happens by and by: to be added to another is cheaper then. */
+void clock_told_settle(struct clock_told *);
+/* Adds what another was told, of other messages, and for the same prior or a wider one. */
+void clock_told_add(struct clock_told *, const struct clock_told *other);
+
+/* What is read of a host's records before a time (INT64_MAX: all), and a hash of it. */
+struct clock_source { uint64_t host; int64_t until; uint64_t hash; };
+/* Messages of two sources, a < b; times on a's clock come first. What the rest says is for who finds messages. */
+struct clock_part {
+    size_t a, b;
+    uint64_t sure, missing, missed;
+    bool far;
+    struct clock_told *told;           /* NULL: not read yet */
+};
+/* Writes what was kept for the prior, in parts sorted by (a, b). Any two of the sources were looked at. */
+int clock_kept_save(const char *path, uint64_t key, double prior_ppm, const struct clock_source *, size_t n_sources,
+    const struct clock_part *, size_t n, struct err *e);
+
+struct clock_kept;
+/* ERR_STALE when the key differs; ERR_FORMAT when the contents make no sense. */
+int clock_kept_open(const char *path, uint64_t key, struct clock_kept **out, struct err *e);
+void clock_kept_close(struct clock_kept *);
+double clock_kept_prior(const struct clock_kept *); /* ppm */
+size_t clock_kept_sources(const struct clock_kept *, const struct clock_source **out);
+size_t clock_kept_parts(const struct clock_kept *);
+void clock_kept_part(const struct clock_kept *, size_t i, struct clock_part *out);
+/* Tells what was kept of the part, as if all its messages were told. */
+void clock_kept_tell(const struct clock_kept *, size_t i, struct clock_told *);
 
 /* Writes what was found of the pairs to a store. */
 int clock_net_save(const struct clock_net *, const char *path, uint64_t key, struct err *e);

@@ -173,18 +173,20 @@ static enum fit fit_line(const struct point *sent, size_t ns, const struct point
     return FIT_LINE;
 }
 
-/* Least distance between a sent and a received point that follow each other: about the least sum of both delays. */
-static long double least_gap(const struct point *sent, size_t ns, const struct point *received, size_t nr)
+/* Width of the corridor of the prior where it is narrowest: about the least sum of both delays. */
+static long double least_gap(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
 {
+    struct corridor c;
     long double gap = INFINITY;
-    for (size_t i = 0, j = 0; i < ns && j < nr;) {
-        gap = fminl(gap, fabsl((long double)(sent[i].d - received[j].d)));
-        if (sent[i].x <= received[j].x)
-            i++;
-        else
-            j++;
-    }
-    return gap;
+    corridor_curved(&c, sent, ns, received, nr, l->low, l->high);
+    for (size_t i = 0; i < c.ntop; i++)
+        gap = fminl(gap, (long double)c.top[i].d - (long double)corridor_bottom(&c, c.top[i].x));
+    for (size_t i = 0; i < c.nbottom; i++)
+        gap = fminl(gap, (long double)corridor_top(&c, c.bottom[i].x) - (long double)c.bottom[i].d);
+    free(c.top);
+    free(c.bottom);
+    return fmaxl(gap, 0);
 }
 
 /* Vertical width of the widest strip between the half hulls with a slope of [low, high]: the corridor where it is
@@ -217,27 +219,38 @@ static long double window_width(
     return width;
 }
 
+static double stands_for(size_t n, double each)
+{
+    return floor((double)n * each + 0.5);
+}
+
 /* A line that just fits through a bent clock is squeezed: over the whole trace its corridor is narrower than the delays
  * of any short part allow. A line that is true has about the same width in the best part as in the whole. Needs enough
- * messages to tell. */
+ * messages to tell. Only messages on no other's cone are looked at, so that all others may be missing. */
 static bool squeezed(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
 {
-    size_t fewer = ns < nr ? ns : nr,
-           windows = fewer / WINDOW_MESSAGES < MAX_WINDOWS ? fewer / WINDOW_MESSAGES : MAX_WINDOWS;
-    const struct point *by = ns < nr ? sent : received;
+    double parts = fmin(stands_for(ns, l->sent_each), stands_for(nr, l->received_each)) / WINDOW_MESSAGES;
+    size_t windows = parts < MAX_WINDOWS ? (size_t)parts : MAX_WINDOWS;
+    struct corridor c;
     long double least = INFINITY;
     if (windows < 2)
         return false;
-    size_t s0 = 0, r0 = 0;
+    corridor_curved(&c, sent, ns, received, nr, l->low, l->high);
+    size_t s0 = 0, r0 = 0, fewer = c.ntop < c.nbottom ? c.ntop : c.nbottom;
+    const struct point *by = c.ntop < c.nbottom ? c.top : c.bottom;
+    windows = windows < fewer ? windows : fewer;
     for (size_t k = 1; k <= windows; k++) {
         int64_t end = k < windows ? by[k * fewer / windows].x : INT64_MAX;
-        size_t s1 = points_until(sent, ns, end), r1 = points_until(received, nr, end);
-        least = fminl(least, window_width(sent + s0, s1 - s0, received + r0, r1 - r0, l->low, l->high));
+        size_t s1 = points_until(c.top, c.ntop, end), r1 = points_until(c.bottom, c.nbottom, end);
+        least = fminl(least, window_width(c.top + s0, s1 - s0, c.bottom + r0, r1 - r0, l->low, l->high));
         s0 = s1;
         r0 = r1;
     }
-    return window_width(sent, ns, received, nr, l->low, l->high) < 0.7L * least;
+    long double whole = window_width(c.top, c.ntop, c.bottom, c.nbottom, l->low, l->high);
+    free(c.top);
+    free(c.bottom);
+    return whole < 0.7L * least;
 }
 
 /* Where no straight line fits, a curve does whose slope wanders between the slopes that messages force on it. Between
@@ -262,7 +275,7 @@ static enum fit fit_curve(const struct point *sent, size_t ns, const struct poin
     int64_t first = sent[0].x < received[0].x ? sent[0].x : received[0].x;
     int64_t last = sent[ns - 1].x > received[nr - 1].x ? sent[ns - 1].x : received[nr - 1].x;
     long double margin = 1.5L * (forced_high - forced_low) +
-        8 * least_gap(sent, ns, received, nr) / (long double)(last - first);
+        8 * least_gap(sent, ns, received, nr, l) / (long double)(last - first);
     corridor_curved(out, sent, ns, received, nr, slope_from(fmaxl(low, forced_low - margin)),
         slope_from(fminl(high, forced_high + margin)));
     return FIT_CURVE;
@@ -297,7 +310,8 @@ static bool fit_steps(const struct point *sent, size_t ns, const struct point *r
     const struct course_limits *l, struct course *out)
 {
     struct steps_parts parts;
-    if (!steps_split(sent, ns, received, nr, l->low, l->high, &parts))
+    double all = stands_for(ns, l->sent_each) + stands_for(nr, l->received_each);
+    if (!steps_split(sent, ns, received, nr, l->low, l->high, all, &parts))
         return false;
     out->n = parts.n;
     out->outliers = parts.outliers;

@@ -34,6 +34,7 @@ struct course_limits {
     bool prior;              /* low, high are in force */
     int64_t low, high;       /* Q62: |drift - 1| as believed */
     int64_t sane_low, sane_high;
+    double sent_each, received_each; /* how many messages each point stands for, itself included (keep.h) */
 };
 /* Finds the corridor of sorted points: a line where one fits, else a curve whose slope wanders no more than the
  * messages force on it (with margin, within the prior), else lines or curves between steps. Without a prior only a line

@@ -5,7 +5,7 @@
 #include "clock/corridor.h"
 #include "clock/curve.h"
 
-struct pair_frame { int64_t x0, y0; };         /* times of the pair's first message: absolute = relative + x0, y0 */
+struct pair_frame { int64_t x0, y0; };         /* absolute times = relative + x0, y0 */
 struct straight { long double x, d, slope; };  /* through (x, d) with slope - 1 */
 
 /* The middle of the course between relative times begin and end, thinned to few knots: nowhere more than 3 % farther

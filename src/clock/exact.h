@@ -36,10 +36,10 @@ static inline i128 ceil_div(i128 n, i128 d)
     return -floor_div(-n, d);
 }
 
-/* floor(slope * x), |x| < 2^64 */
+/* floor(slope * x), |x| < 2^64. A shift of a negative number rounds down with every compiler that has 128 bits. */
 static inline i128 slope_times(int64_t slope_q62, i128 x)
 {
-    return floor_div(slope_q62 * x, Q62);
+    return slope_q62 * x >> 62;
 }
 
 /* rise / run as Q62, rounded down or up and clamped to the limit; |rise| <= 2^64, run > 0 */

@@ -37,12 +37,6 @@ uint64_t clock_options_hash(const struct clock_options *o)
     return map_hash(v, sizeof v);
 }
 
-static void told_free(struct clock_told *t)
-{
-    vec_free(&t->sent);
-    vec_free(&t->received);
-}
-
 void clock_net_free(struct clock_net *net)
 {
     if (!net)
@@ -51,7 +45,7 @@ void clock_net_free(struct clock_net *net)
         host_reset(&net->hosts.v[i]);
     for (size_t i = 0; i < net->pairs.n; i++) {
         pair_reset(&net->pairs.v[i]);
-        told_free(&net->pairs.v[i].messages);
+        keep_fini(&net->pairs.v[i].messages);
     }
     trust_reset(net);
     vec_free(&net->trust);
@@ -64,13 +58,6 @@ void clock_net_free(struct clock_net *net)
     map_fini(&net->pair_of);
     arena_fini(&net->arena);
     free(net);
-}
-
-void span_extend(struct net_span *s, int64_t t)
-{
-    s->begin = !s->known || t < s->begin ? t : s->begin;
-    s->end = !s->known || t > s->end ? t : s->end;
-    s->known = true;
 }
 
 size_t clock_net_host(struct clock_net *net, const char *name, int64_t begin, int64_t end)
@@ -93,14 +80,10 @@ static struct net_pair *pair_of(struct clock_net *net, size_t a, size_t b)
     uint64_t *at = map_put(&net->pair_of, (uint64_t)a << 32 | b, &fresh);
     if (fresh) {
         vec_push(&net->pairs, ((struct net_pair){.out = {.a = a, .b = b, .category = CLOCK_ABSENT}}));
+        keep_init(&net->pairs.v[net->pairs.n - 1].messages, net->options.drift_prior_ppm);
         *at = net->pairs.n;
     }
     return &net->pairs.v[*at - 1];
-}
-
-static bool in_range(int64_t t)
-{
-    return t >= -CLOCK_TIME_LIMIT && t <= CLOCK_TIME_LIMIT;
 }
 
 void clock_net_message(struct clock_net *net, size_t a, size_t b, int64_t sent, int64_t received)
@@ -109,7 +92,7 @@ void clock_net_message(struct clock_net *net, size_t a, size_t b, int64_t sent, 
         net->loopback++;
         return;
     }
-    if (!in_range(sent) || !in_range(received)) {
+    if (!keep_in_range(sent) || !keep_in_range(received)) {
         net->dropped++;
         return;
     }
@@ -118,16 +101,6 @@ void clock_net_message(struct clock_net *net, size_t a, size_t b, int64_t sent, 
         clock_tell(&pair_of(net, a, b)->messages, true, sent, received);
     else
         clock_tell(&pair_of(net, b, a)->messages, false, sent, received);
-}
-
-void clock_tell(struct clock_told *t, bool by_a, int64_t sent, int64_t received)
-{
-    if (!in_range(sent) || !in_range(received))
-        t->dropped++;
-    else if (by_a)
-        vec_push(&t->sent, ((struct net_message){sent, received}));
-    else
-        vec_push(&t->received, ((struct net_message){received, sent}));
 }
 
 void clock_net_messages(
@@ -177,34 +150,22 @@ struct net_pair *net_pair_between(const struct clock_net *net, size_t a, size_t 
     return at ? &net->pairs.v[*at - 1] : NULL;
 }
 
-static void pair_spans(struct net_pair *p, const struct clock_told *t)
-{
-    p->span_a = p->span_b = (struct net_span){0};
-    for (size_t i = 0; i < t->sent.n + t->received.n; i++) {
-        struct net_message m = i < t->sent.n ? t->sent.v[i] : t->received.v[i - t->sent.n];
-        span_extend(&p->span_a, m.x);
-        span_extend(&p->span_b, m.y);
-    }
-}
-
-/* Messages that are told are held only while their pair is fitted. */
+/* What is told is held only while its pair is fitted. */
 static void fit_pair(void *arg, size_t i)
 {
     struct clock_net *net = arg;
     struct net_pair *p = &net->pairs.v[i];
-    struct clock_told told = {0}, *all = &p->messages;
-    if (p->tell) {
-        p->tell(p->tell_arg, &told);
-        for (size_t k = 0; k < p->messages.sent.n; k++)
-            vec_push(&told.sent, p->messages.sent.v[k]);
-        for (size_t k = 0; k < p->messages.received.n; k++)
-            vec_push(&told.received, p->messages.received.v[k]);
-        all = &told;
-    }
+    struct clock_told all;
+    keep_init(&all, net->options.drift_prior_ppm);
+    if (p->tell)
+        p->tell(p->tell_arg, &all);
+    keep_join(&all, &p->messages);
+    keep_settle(&all);
     pair_reset(p);
-    pair_spans(p, all);
-    pair_solve(net, p, all);
-    told_free(&told);
+    p->span_a = all.span_a;
+    p->span_b = all.span_b;
+    pair_solve(net, p, &all);
+    keep_fini(&all);
 }
 
 /* A host's maps cover its trace, and its messages. */

@@ -9,13 +9,7 @@
 #include "base/text.h"
 #include "clock/clock.h"
 #include "clock/curve.h"
-
-struct net_message { int64_t x, y; };    /* time on the pair's a, time on its b */
-
-struct clock_told { VEC(struct net_message) sent, received; uint64_t dropped; }; /* by a */
-
-struct net_span { int64_t begin, end; bool known; };
-void span_extend(struct net_span *, int64_t t);
+#include "clock/keep.h"
 
 struct net_pair {
     struct clock_pair out;           /* a < b */
@@ -70,7 +64,7 @@ int net_no_such_host(const struct clock_net *, const char *name, struct err *e);
 
 /* pair.c: category, bounds and curve of one pair from its messages. Pairs may be solved at the same time: only the pair
  * is written. */
-void pair_solve(const struct clock_net *, struct net_pair *, const struct clock_told *);
+void pair_solve(const struct clock_net *, struct net_pair *, const struct clock_told *settled);
 void pair_reset(struct net_pair *);
 /* trust.c: who is trusted with whom, without those that messages with others of them contradict (they are noted). */
 int trust_build(struct clock_net *, struct err *e);

@@ -35,12 +35,22 @@ static size_t shear(
     return k;
 }
 
+/* Where the messages begin; or, when single ones whose times are damaged lie far off, a message in the middle. */
+static struct pair_frame frame_of(const struct clock_told *p)
+{
+    if ((i128)p->span_a.end - p->span_a.begin <= CLOCK_SPAN_LIMIT &&
+        (i128)p->span_b.end - p->span_b.begin <= CLOCK_SPAN_LIMIT)
+        return (struct pair_frame){p->span_a.begin, p->span_b.begin};
+    const struct keep_side *more = p->sent.v.n > p->received.v.n ? &p->sent : &p->received;
+    struct net_message middle = more->v.v[more->v.n / 2];
+    return (struct pair_frame){middle.x, middle.y};
+}
+
 static void sheared_init(struct sheared *s, const struct clock_told *p, uint64_t *dropped)
 {
-    struct net_message first = p->sent.n ? p->sent.v[0] : p->received.v[0];
-    s->frame = (struct pair_frame){first.x, first.y};
-    s->ns = shear(&s->frame, p->sent.v, p->sent.n, &s->sent, dropped);
-    s->nr = shear(&s->frame, p->received.v, p->received.n, &s->received, dropped);
+    s->frame = frame_of(p);
+    s->ns = shear(&s->frame, p->sent.v.v, p->sent.v.n, &s->sent, dropped);
+    s->nr = shear(&s->frame, p->received.v.v, p->received.v.n, &s->received, dropped);
     s->hull_sent = mem_alloc((s->ns + 1) * sizeof *s->hull_sent);
     s->hull_received = mem_alloc((s->nr + 1) * sizeof *s->hull_received);
     s->hs = hull_lower(s->sent, s->ns, s->hull_sent);
@@ -130,20 +140,20 @@ static void describe(struct clock_pair *out, const struct sheared *s, struct str
     out->error_ns = (double)line.error;
 }
 
-static struct course_limits limits_of(const struct clock_options *o)
+static struct course_limits limits_of(const struct clock_options *o, const struct clock_told *kept)
 {
-    struct course_limits l = {.prior = o->drift_prior_ppm >= 0};
-    double p = o->drift_prior_ppm * 1e-6, low = o->min_drift, high = o->max_drift;
+    struct course_limits l = {.prior = kept->prior,
+        .low = kept->low,
+        .high = kept->high,
+        .sent_each = (double)kept->sent.all / (double)(kept->sent.v.n + !kept->sent.v.n),
+        .received_each = (double)kept->received.all / (double)(kept->received.v.n + !kept->received.v.n)};
+    double low = o->min_drift, high = o->max_drift;
     if (low == 0 && high == 0) { /* any slope that a map and its inverse can hold */
         low = 0.36;
         high = 2.8;
     }
     l.sane_low = slope_from(fmax(low, 0.36) - 1);
     l.sane_high = slope_from(fmin(high, 2.8) - 1);
-    if (l.prior) { /* either clock against the other */
-        l.low = slope_from(-p);
-        l.high = slope_from(p / (1 - p));
-    }
     return l;
 }
 
@@ -235,18 +245,18 @@ void pair_reset(struct net_pair *p)
 
 void pair_solve(const struct clock_net *net, struct net_pair *p, const struct clock_told *messages)
 {
-    p->out.messages_ab = messages->sent.n;
-    p->out.messages_ba = messages->received.n;
+    p->out.messages_ab = messages->sent.all;
+    p->out.messages_ba = messages->received.all;
     p->out.hull_ab = p->out.hull_ba = 0;
     if (p->same) {
         solve_same(net, p);
         return;
     }
-    if (!messages->sent.n && !messages->received.n)
+    if (!messages->sent.v.n && !messages->received.v.n)
         return;
     struct sheared s;
     struct straight middle = {0};
-    struct course_limits limits = limits_of(&net->options);
+    struct course_limits limits = limits_of(&net->options, messages);
     uint64_t dropped = 0;
     sheared_init(&s, messages, &dropped);
     p->outliers = 0;

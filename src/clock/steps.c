@@ -268,12 +268,12 @@ static void collect(const struct sweep *w, struct steps_parts *out)
 }
 
 bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
-    int64_t high, struct steps_parts *out)
+    int64_t high, double all, struct steps_parts *out)
 {
     struct sweep *w = mem_zalloc(sizeof *w);
     *out = (struct steps_parts){0};
     w->n = ns + nr;
-    w->budget = w->n / 10 < MAX_OUTLIERS ? w->n / 10 : MAX_OUTLIERS;
+    w->budget = all < 10 * MAX_OUTLIERS ? (size_t)(all / 10) : MAX_OUTLIERS;
     w->v = merge_events(sent, ns, received, nr, low, high);
     if (sweep_run(w))
         collect(w, out);

@@ -8,9 +8,10 @@ struct stretch { int64_t begin, end; };
 struct steps_part { struct point *sent, *received; size_t ns, nr; };
 struct steps_parts { struct steps_part *v; struct stretch *steps; size_t n; uint64_t outliers; };
 /* Cuts the messages into stretches that a curve with slopes in [low, high] can pass; single messages that contradict
- * the rest are left out. False: more than 64 stretches, so no clock. O(n) */
+ * the rest are left out: the more of them the more messages the points stand for (`all`), few in any case. False: more
+ * than 64 stretches, so no clock. O(n) */
 bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
-    int64_t high, struct steps_parts *out);
+    int64_t high, double all, struct steps_parts *out);
 void steps_free(struct steps_parts *);
 
 #endif

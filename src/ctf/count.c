@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/order.h"
 #include "base/pool.h"
 
 /* Finding an item means decoding up to so many per stream; a mark takes 32 bytes. */
@@ -12,22 +11,27 @@ enum { MARK_ITEMS = 512, BATCH = 256 };
 
 void ctf_count_packet(struct ctf_track_count *c, uint32_t packet, uint64_t cycles)
 {
-    c->packet = packet;
+    struct ctf_counted one = {packet, {.cycles = cycles, .first = INT64_MAX, .last = INT64_MIN}};
+    vec_push(&c->packets, one);
     c->marked = 0;
-    c->packets[packet] = (struct ctf_packet_count){.cycles = cycles, .first = INT64_MAX, .last = INT64_MIN};
+    c->last = INT64_MIN;
+}
+
+static struct ctf_packet_count *current(const struct ctf_track_count *c)
+{
+    return &c->packets.v[c->packets.n - 1].count;
 }
 
 size_t ctf_count_room(const struct ctf_track_count *c, size_t max)
 {
-    uint64_t since = c->packets[c->packet].items - c->marked,
-             left = since < MARK_ITEMS ? MARK_ITEMS - since : MARK_ITEMS;
+    uint64_t since = current(c)->items - c->marked, left = since < MARK_ITEMS ? MARK_ITEMS - since : MARK_ITEMS;
     return left < max ? (size_t)left : max;
 }
 
 static void set_mark(
     struct ctf_track_count *c, struct ctf_packet_count *p, const struct ctf_event *ev, uint64_t pos, uint64_t cycles)
 {
-    struct ctf_track_mark m = {c->packet, {.before = p->items, .pos_bits = pos, .cycles = cycles, .first = ev->ts}};
+    struct ctf_mark m = {.before = p->items, .pos_bits = pos, .cycles = cycles, .first = ev->ts};
     vec_push(&c->marks, m);
     p->marks++;
     c->marked = p->items;
@@ -35,7 +39,7 @@ static void set_mark(
 
 void ctf_count_items(struct ctf_track_count *c, const struct ctf_event *ev, size_t n, uint64_t pos, uint64_t cycles)
 {
-    struct ctf_packet_count *p = &c->packets[c->packet];
+    struct ctf_packet_count *p = current(c);
     int64_t last = c->last, first = p->first, greatest = p->last;
     bool disorder = false;
     if (n && pos != UINT64_MAX && p->items - c->marked >= MARK_ITEMS)
@@ -47,17 +51,62 @@ void ctf_count_items(struct ctf_track_count *c, const struct ctf_event *ev, size
         greatest = last > greatest ? last : greatest;
     }
     c->last = last;
-    c->disorder |= disorder;
+    p->disorder |= disorder;
     p->first = first;
     p->last = greatest;
     p->items += n;
 }
 
+void ctf_count_fini(struct ctf_track_count *c)
+{
+    vec_free(&c->packets);
+    vec_free(&c->marks);
+}
+
+/* ---- what is found ---- */
+
+struct ctf_found **ctf_found_new(const struct ctf_trace *t)
+{
+    struct ctf_found **found = mem_zalloc(sizeof *found * (t->streams.n + 1));
+    for (size_t i = 0; i < t->streams.n; i++)
+        found[i] = mem_zalloc(sizeof *found[i] * (t->streams.v[i].packets.n + 1));
+    return found;
+}
+
+void ctf_found_free(const struct ctf_trace *t, struct ctf_found **found)
+{
+    for (size_t i = 0; i < t->streams.n; i++)
+        free(found[i]);
+    free(found);
+}
+
+void ctf_found_track(struct ctf_found *of_stream, const struct ctf_track_count *c)
+{
+    const struct ctf_mark *marks = c->marks.v;
+    for (size_t i = 0; i < c->packets.n; i++) {
+        const struct ctf_counted *p = &c->packets.v[i];
+        of_stream[p->packet] = (struct ctf_found){&p->count, marks};
+        if (p->count.marks)
+            marks += p->count.marks;
+    }
+}
+
 /* ---- what the trace then knows ---- */
 
-/* marks: of all packets in order; taken over. Packets without items get the time of the item before them, so that times
- * ascend in a track. */
-static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *packets, struct ctf_mark *marks)
+static struct ctf_mark *gather(const struct ctf_stream *s, const struct ctf_found *found)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < s->packets.n; k++)
+        n += found[k].count->marks;
+    struct ctf_mark *marks = mem_alloc(sizeof *marks * (n + 1)), *at = marks;
+    for (size_t k = 0; k < s->packets.n; at += found[k++].count->marks)
+        if (found[k].count->marks)
+            memcpy(at, found[k].marks, sizeof *at * found[k].count->marks);
+    return marks;
+}
+
+/* Packets without items get the time of the item before them, so that times ascend in a track. */
+static void set_stream(struct ctf_stream *s, const struct ctf_found *found)
 {
     struct {
         uint64_t items;
@@ -68,10 +117,10 @@ static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *pack
         tracks[i].items = 0;
         tracks[i].last = INT64_MIN;
     }
-    s->marks = marks;
+    s->marks = gather(s, found);
     for (size_t k = 0; k < s->packets.n; k++) {
         struct ctf_packet *p = &s->packets.v[k];
-        const struct ctf_packet_count *c = &packets[k];
+        const struct ctf_packet_count *c = found[k].count;
         p->items = c->items;
         if (!s->plan->has_begin)
             p->cycles = c->cycles;
@@ -81,7 +130,7 @@ static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *pack
         p->mark = mark;
         p->marks = c->marks;
         mark += c->marks;
-        s->disorder |= c->disorder != 0;
+        s->disorder |= c->disorder || (c->items && c->first < tracks[p->track].last);
         tracks[p->track].items += c->items;
         tracks[p->track].last = p->last > tracks[p->track].last ? p->last : tracks[p->track].last;
         if (ctf_stream_untimed(s) && c->items) {
@@ -91,81 +140,26 @@ static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *pack
     }
 }
 
-static int by_position(const void *a, const void *b)
-{
-    const struct ctf_track_mark *p = a, *q = b;
-    return p->packet != q->packet ? order_of(p->packet, q->packet) : order_of(p->mark.before, q->mark.before);
-}
-
-/* The marks of all tracks, by packet. */
-static struct ctf_mark *gather(const struct ctf_stream *s, const struct ctf_stream_count *c)
-{
-    VEC(struct ctf_track_mark) all = {0};
-    for (uint32_t track = 0; track < s->tracks; track++)
-        for (size_t i = 0; i < c->tracks[track].marks.n; i++)
-            vec_push(&all, c->tracks[track].marks.v[i]);
-    if (s->tracks > 1 && all.n)
-        qsort(all.v, all.n, sizeof *all.v, by_position);
-    struct ctf_mark *marks = mem_alloc(sizeof *marks * (all.n + 1));
-    for (size_t i = 0; i < all.n; i++)
-        marks[i] = all.v[i].mark;
-    vec_free(&all);
-    return marks;
-}
-
-static void take_stream(struct ctf_stream *s, const struct ctf_stream_count *c)
-{
-    bool disorder = false;
-    for (uint32_t track = 0; track < s->tracks; track++)
-        disorder |= c->tracks[track].disorder;
-    for (size_t k = 0; k < s->packets.n; k++)
-        c->packets[k].disorder = disorder;
-    set_stream(s, c->packets, gather(s, c));
-}
-
 /* Counts are the only change to an open trace; readers of counted fields come through ctf_trace_count first. */
-void ctf_counts_take(const struct ctf_trace *t, const struct ctf_stream_count *streams)
+void ctf_counts_take(const struct ctf_trace *t, struct ctf_found *const *found)
 {
     struct ctf_trace *w = (struct ctf_trace *)t;
     pthread_mutex_lock(&w->lock);
     if (!atomic_load_explicit(&w->counted, memory_order_relaxed)) {
         for (size_t i = 0; i < t->streams.n; i++)
-            take_stream(&w->streams.v[i], &streams[i]);
+            set_stream(&w->streams.v[i], found[i]);
         atomic_store_explicit(&w->counted, true, memory_order_release);
     }
     pthread_mutex_unlock(&w->lock);
-}
-
-struct ctf_stream_count *ctf_counts_new(const struct ctf_trace *t)
-{
-    struct ctf_stream_count *streams = mem_zalloc(sizeof *streams * (t->streams.n + 1));
-    for (size_t i = 0; i < t->streams.n; i++) {
-        const struct ctf_stream *s = &t->streams.v[i];
-        streams[i].packets = mem_zalloc(sizeof *streams[i].packets * (s->packets.n + 1));
-        streams[i].tracks = mem_alloc(sizeof *streams[i].tracks * (s->tracks + 1));
-        for (uint32_t track = 0; track < s->tracks; track++)
-            streams[i].tracks[track] = (struct ctf_track_count){.packets = streams[i].packets, .last = INT64_MIN};
-    }
-    return streams;
-}
-
-void ctf_counts_drop(const struct ctf_trace *t, struct ctf_stream_count *streams)
-{
-    for (size_t i = 0; streams && i < t->streams.n; i++) {
-        for (uint32_t track = 0; track < t->streams.v[i].tracks; track++)
-            vec_free(&streams[i].tracks[track].marks);
-        free(streams[i].tracks);
-        free(streams[i].packets);
-    }
-    free(streams);
 }
 
 /* ---- by reading ---- */
 
 struct count_job {
     const struct ctf_trace *trace;
-    struct ctf_stream_count *streams;
-    atomic_bool failed; /* a packet could not be had */
+    struct ctf_found **found;
+    struct ctf_track_count (*tracks)[CTF_TRACKS_MAX]; /* by stream: those of its packets that were not known */
+    atomic_bool failed;                               /* a packet could not be had */
 };
 
 static bool count_packet(const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_track_count *c,
@@ -176,7 +170,7 @@ static bool count_packet(const struct ctf_trace *t, const struct ctf_stream *s, 
     const uint8_t *data = ctf_packet_data(t, p, window, NULL);
     if (!data)
         return false;
-    ctf_count_packet(c, k, d->cycles);
+    ctf_count_packet(c, k, s->plan->has_begin ? 0 : d->cycles);
     for (uint32_t i = 0; i < p->n_losses; i++)
         ctf_count_items(c, &(struct ctf_event){.ts = s->losses.v[p->loss + i].ts}, 1, UINT64_MAX, 0);
     ctf_packet_open(t, s, p, data, d);
@@ -189,32 +183,55 @@ static bool count_packet(const struct ctf_trace *t, const struct ctf_stream *s, 
     }
 }
 
+/* Where packets have no times the clock goes on from one to the next: all are read if one is. */
+static bool needs_all(const struct ctf_stream *s, const struct ctf_found *found)
+{
+    bool all = false;
+    for (size_t k = 0; k < s->packets.n && !s->plan->has_begin; k++)
+        all |= !found[k].count;
+    return all;
+}
+
 static void count_stream(void *arg, size_t i)
 {
     struct count_job *job = arg;
     const struct ctf_stream *s = &job->trace->streams.v[i];
     struct ctf_decoder *d = mem_zalloc(sizeof *d);
     struct file_map window = {0};
+    bool all = needs_all(s, job->found[i]);
     for (uint32_t k = 0; k < s->packets.n; k++)
-        if (!count_packet(job->trace, s, k, &job->streams[i].tracks[s->packets.v[k].track], &window, d))
+        if ((all || !job->found[i][k].count) &&
+            !count_packet(job->trace, s, k, &job->tracks[i][s->packets.v[k].track], &window, d))
             atomic_store(&job->failed, true);
     file_map_close(&window);
     free(d);
+    for (uint32_t track = 0; track < s->tracks; track++)
+        ctf_found_track(job->found[i], &job->tracks[i][track]);
+}
+
+static void count_unknown(struct ctf_trace *t)
+{
+    struct count_job job = {.trace = t, .found = ctf_found_new(t)};
+    job.tracks = mem_zalloc(sizeof *job.tracks * (t->streams.n + 1));
+    if (!ctf_recall_find(t, job.found))
+        pool_run(t->streams.n, 0, count_stream, &job);
+    if (!atomic_load(&job.failed) && !ctf_trace_intact(t, NULL))
+        ctf_counts_take(t, job.found);
+    for (size_t i = 0; i < t->streams.n; i++)
+        for (uint32_t track = 0; track < CTF_TRACKS_MAX; track++)
+            ctf_count_fini(&job.tracks[i][track]);
+    free(job.tracks);
+    ctf_found_free(t, job.found);
 }
 
 void ctf_trace_count(const struct ctf_trace *t)
 {
-    if (atomic_load_explicit(&t->counted, memory_order_acquire))
+    if (atomic_load_explicit(&t->counted, memory_order_acquire) || t->growing || t->fed)
         return;
     struct ctf_trace *w = (struct ctf_trace *)t;
     pthread_mutex_lock(&w->counting); /* one reads, others wait */
-    if (!atomic_load_explicit(&t->counted, memory_order_acquire)) {
-        struct count_job job = {.trace = t, .streams = ctf_counts_new(t)};
-        pool_run(t->streams.n, 0, count_stream, &job);
-        if (!atomic_load(&job.failed) && !ctf_trace_intact(t, NULL))
-            ctf_counts_take(t, job.streams);
-        ctf_counts_drop(t, job.streams);
-    }
+    if (!atomic_load_explicit(&t->counted, memory_order_acquire))
+        count_unknown(w);
     pthread_mutex_unlock(&w->counting);
 }
 
@@ -266,77 +283,5 @@ bool ctf_trace_span(const struct ctf_trace *t, int64_t *begin, int64_t *end)
         *begin = *end = 0;
         return false;
     }
-    return true;
-}
-
-/* ---- counts in stores ---- */
-
-void ctf_trace_counts(const struct ctf_trace *t, struct ctf_counts *out)
-{
-    VEC(struct ctf_packet_count) packets = {0};
-    VEC(struct ctf_mark) marks = {0};
-    ctf_trace_count(t);
-    for (size_t i = 0; i < t->streams.n; i++) {
-        const struct ctf_stream *s = &t->streams.v[i];
-        for (size_t k = 0; k < s->packets.n; k++) {
-            const struct ctf_packet *p = &s->packets.v[k];
-            struct ctf_packet_count c = {p->items, p->cycles, p->first, p->last, p->marks, s->disorder};
-            vec_push(&packets, c);
-            for (uint32_t m = 0; m < p->marks; m++)
-                vec_push(&marks, s->marks[p->mark + m]);
-        }
-    }
-    *out = (struct ctf_counts){packets.v, packets.n, marks.v, marks.n};
-}
-
-static bool packet_fits(
-    const struct ctf_packet *p, const struct ctf_packet_count *c, const struct ctf_mark *marks, size_t left)
-{
-    uint64_t before = 0, pos = 0;
-    if (c->marks > left || (c->items && c->first > c->last))
-        return false;
-    for (uint32_t i = 0; i < c->marks; i++) {
-        if (marks[i].before <= before || marks[i].before >= c->items || marks[i].pos_bits <= pos ||
-            marks[i].pos_bits >= p->content_bits)
-            return false;
-        before = marks[i].before;
-        pos = marks[i].pos_bits;
-    }
-    return true;
-}
-
-static bool all_fit(const struct ctf_trace *t, const struct ctf_counts *c)
-{
-    size_t packet = 0, mark = 0;
-    for (size_t i = 0; i < t->streams.n; i++)
-        for (size_t k = 0; k < t->streams.v[i].packets.n; k++, packet++) {
-            if (packet == c->n_packets ||
-                !packet_fits(&t->streams.v[i].packets.v[k], &c->packets[packet], c->marks + mark, c->n_marks - mark))
-                return false;
-            mark += c->packets[packet].marks;
-        }
-    return packet == c->n_packets && mark == c->n_marks;
-}
-
-bool ctf_trace_set_counts(const struct ctf_trace *t, const struct ctf_counts *c)
-{
-    struct ctf_trace *w = (struct ctf_trace *)t;
-    if (!all_fit(t, c))
-        return false;
-    pthread_mutex_lock(&w->lock);
-    bool fresh = !atomic_load_explicit(&w->counted, memory_order_relaxed);
-    for (size_t i = 0, packet = 0, mark = 0; i < t->streams.n && fresh; i++) {
-        size_t marks = 0;
-        for (size_t k = 0; k < t->streams.v[i].packets.n; k++)
-            marks += c->packets[packet + k].marks;
-        struct ctf_mark *own = mem_alloc(sizeof *own * (marks + 1));
-        if (marks)
-            memcpy(own, c->marks + mark, sizeof *own * marks);
-        set_stream(&w->streams.v[i], c->packets + packet, own);
-        packet += t->streams.v[i].packets.n;
-        mark += marks;
-    }
-    atomic_store_explicit(&w->counted, true, memory_order_release);
-    pthread_mutex_unlock(&w->lock);
     return true;
 }

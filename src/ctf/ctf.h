@@ -57,7 +57,13 @@ struct ctf_env { const char *name; bool is_string; const char *string; int64_t n
 
 /* Something wrong with the input that did not stop the reading. harmless: it was all read the same; else something is
  * missing from what is read. */
-struct ctf_problem { const char *text; uint64_t count; bool harmless; };
+struct ctf_problem {
+    const char *text;
+    uint64_t count;
+    bool harmless;
+    int64_t end;             /* of the packet (ns) whose events it was found in; INT64_MAX: which has no times,
+                              * INT64_MIN: it was not found in one */
+};
 
 struct ctf_stream_info {
     const char *name;                /* file name of the (first) stream file, e.g. "ch_0" */
@@ -73,14 +79,24 @@ struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
 /* A set of directories that make one trace, sorted by path. */
-struct ctf_group { char **dirs; size_t n, root; }; /* root: that of the first one found, one with a name if any */
+struct ctf_known; /* private */
+/* root: that of the first one found, one with a name if any. known: by directory, what a catalogue (ctf/catalogue.h)
+ * has of it, which must live until the group is opened; or NULL. */
+struct ctf_group { char **dirs; size_t n, root; struct ctf_known **known; };
 /* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL joins with
  * any. Set by ctf_discover_all: `found` directories with traces, of which an earlier root has `again` too; why it has
  * none, where `found` is 0. */
-struct ctf_root { const char *path, *name; size_t found, again; struct err problem; };
+struct ctf_root {
+    const char *path, *name;
+    size_t found, again;
+    struct err problem;
+    struct ctf_catalogue *catalogue; /* or NULL: what is known of the tree; then gets what is found */
+};
 /* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping
  * snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
+/* Is there one? Looks no further than to the first; errors as above. */
+int ctf_discover_any(const char *path, struct err *e);
 /* The same below several roots, whose order comes first. A directory that lies below several of them, or is reached by
  * links, counts once. The problem of the first root when none of them has any. */
 int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **groups, size_t *n, struct err *e);
@@ -92,6 +108,8 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
 void ctf_trace_close(struct ctf_trace *);
 
 const char *ctf_trace_path(const struct ctf_trace *);          /* of the first directory */
+size_t ctf_trace_directories(const struct ctf_trace *);
+const char *ctf_trace_directory(const struct ctf_trace *, size_t i);
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
 size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
 const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* or NULL */
@@ -107,6 +125,27 @@ bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
 int ctf_trace_intact(const struct ctf_trace *, struct err *e);
 /* A number that changes whenever the files that make the trace change (names, sizes, times, metadata). */
 uint64_t ctf_trace_fingerprint(const struct ctf_trace *);
+/* A number that changes whenever what is read of [begin, end) changes (ns; INT64_MIN/MAX: no limit): its packets, as
+ * they lie in files of these names, sizes and times, the losses there, the declarations that they were recorded with.
+ * Another archive before or behind changes nothing, nor do other names of directories, numbers of streams and classes.
+ * O(streams · log packets) and the packets of the range; all packets of streams where they overlap or have no times. */
+uint64_t ctf_trace_range_fingerprint(const struct ctf_trace *, int64_t begin, int64_t end);
+/* A file that may still be written to: it has the last packet of a stream. name, tail: hashes; tail: of its last bytes.
+ */
+struct ctf_file_state { uint64_t name, inode, size, identity, tail; };
+/* How these files are, as the trace knows them; the array is the caller's to free. */
+size_t ctf_trace_file_states(const struct ctf_trace *, struct ctf_file_state **out);
+/* How they were before. Returns whether some of them have only become longer since. Before others use the trace. */
+bool ctf_trace_grew_from(struct ctf_trace *, const struct ctf_file_state *, size_t n);
+/* The fingerprint that a range had then, if these files lacked nothing of it: what lies before their old ends is taken
+ * to be what it was when the heads of its packets are. */
+uint64_t ctf_trace_range_before(const struct ctf_trace *, int64_t begin, int64_t end);
+/* Have files of the trace become longer, since then or while it was followed? */
+bool ctf_trace_has_grown(const struct ctf_trace *);
+/* Do ranges that are read one after the other give what one merge of all gives? No where packets of a stream overlap,
+ * times step back, or items lie outside of their packets. *certain (or NULL): the trace is counted; before that only
+ * the packets are known. O(packets) */
+bool ctf_trace_is_ordered(const struct ctf_trace *, bool *certain);
 
 /* ---- reading ---- */
 
@@ -126,12 +165,13 @@ struct ctf_merge;
  * instance id; within a stream by position. Packets of one stream that overlap are merged by time like streams of their
  * own; where times step back inside a packet, the order is that of recording. Streams are numbered through: those of
  * source 0 as ctf_trace_stream numbers them, then those of source 1, ….
- * A loss that begins before the window and ends in it is given at the window's begin. `only_stream` >= 0 reads one
- * stream of sources[0]. */
+ * A loss that begins before the window and ends in it is given at the window's begin. Packets outside the window are
+ * not touched: O(streams · log packets) and the items. `only_stream` >= 0 reads one stream of sources[0]. */
 int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream,
     struct ctf_merge **out, struct err *e);
-/* Up to `max` next events into `out`; 0 at the end, and where a file was cut off meanwhile. The events stay valid until
- * the next call. Bad packets are skipped and noted. */
+/* Up to `max` next events into `out`; 0 at the end, and where a file was cut off meanwhile; of traces that grow
+ * (ctf/feed.h) also for "no more now". The events stay valid until the next call, or until such a trace grows. Bad
+ * packets are skipped and noted. */
 size_t ctf_merge_next(struct ctf_merge *, struct ctf_event *out, size_t max);
 /* ctf_trace_intact of all that it reads: to be asked before anything that was made of events is shown or saved. */
 int ctf_merge_intact(const struct ctf_merge *, struct err *e);
@@ -147,22 +187,28 @@ void ctf_merge_free(struct ctf_merge *);
  * read from the start instead. */
 int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
 
-/* What random access must know of a trace: by packet (streams as numbered, their packets in order), and marks inside
- * packets. Found by reading the trace once: by a merge that reads it anyway (ctf_merge_count), else on first use. A
- * trace that gets them back from a store need not be read.
- * A mark: items of the packet before it; where decoding goes on; time of the next item. */
+/* What random access must know of a trace: how many items each packet has, and marks inside packets. Found by reading
+ * packets once: by a merge that reads them anyway (ctf_merge_count), else on first use.
+ * A mark: items of the packet before it; where decoding goes on; time of the next item.
+ * A packet: its key is a hash of its head, of how it is read, where it lies and of the losses that it reports;
+ * cycles: the clock before it, 0 where packets tell their begin; first, last: least and greatest time of its items
+ * (ns; first > last: it has none); disorder: times step back in it. Marks: those of the packets in order. */
 struct ctf_mark { uint64_t before, pos_bits, cycles; int64_t first; };
-struct ctf_packet_count { uint64_t items, cycles; int64_t first, last; uint32_t marks, disorder; };
+struct ctf_packet_count { uint64_t key, items, cycles; int64_t first, last; uint32_t marks, disorder; };
 struct ctf_counts { struct ctf_packet_count *packets; size_t n_packets; struct ctf_mark *marks; size_t n_marks; };
-/* Arrays are the caller's to free. Reads the trace if nobody has. */
-void ctf_trace_counts(const struct ctf_trace *, struct ctf_counts *out);
-/* Counts that were found before in these very files. False: they are not of this trace; nothing is changed. */
-bool ctf_trace_set_counts(const struct ctf_trace *, const struct ctf_counts *);
-/* Items of all streams. Reads the trace if nobody has. */
-uint64_t ctf_trace_items(const struct ctf_trace *);
-/* To be called before anything is read from a merge of whole traces, without window and maps: it counts while it reads,
- * and its traces are counted once it is at the end. */
+/* To be called before anything is read from a merge of one trace without a map: it counts each packet that it reads,
+ * and it reads wholly what its window cuts. A trace that it reads without window is counted once it is at the end. */
 void ctf_merge_count(struct ctf_merge *);
+/* The packets that it has read to their end and that begin before `until` (INT64_MAX: all), but for those that it has
+ * told before; arrays are the caller's to free. */
+void ctf_merge_counts(struct ctf_merge *, int64_t until, struct ctf_counts *out);
+/* Lets the trace remember what was found before, of its packets and of others: `give` is called at most once, when
+ * somebody wants to know, by any thread; arrays (of malloc) are the trace's then. What is missing is counted by reading
+ * just that. forget(arg): before the trace is closed, or told anew. Before others use the trace. */
+void ctf_trace_remember(struct ctf_trace *, void (*give)(void *arg, struct ctf_counts *), void *arg,
+    void (*forget)(void *arg));
+/* Items of all streams. Reads what of the trace nobody has counted. */
+uint64_t ctf_trace_items(const struct ctf_trace *);
 
 /* ---- fields ---- */
 

@@ -1,16 +1,17 @@
 /* Finds traces in a tree of directories, and which of them are pieces of one. */
 #include <dirent.h>
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/text.h"
-#include "ctf/ctf.h"
+#include "ctf/discover.h"
+#include "ctf/known.h"
 
-enum { DEPTH_MAX = 24, HEAD_BYTES = 1 << 16 };
+enum { DEPTH_MAX = 24 };
 
 /* Which directory it is, whatever the path. */
 struct inode {
@@ -18,184 +19,287 @@ struct inode {
     ino_t ino;
 };
 struct found {
-    char *dir, *key; /* key: what makes traces one; NULL: nothing does */
-    struct inode inode;
+    char *dir;       /* in the finder's arena; NULL: it is in a group */
+    const char *key; /* what makes traces one, in the finder's strings; NULL: nothing does */
     size_t root;
+    uint64_t inode; /* inode_key */
+    struct ctf_known *known;
+};
+/* Nodes of the tree that were taken as they are known, and are not among `seen`. */
+struct taken {
+    dev_t dev;
+    size_t begin, end;
 };
 struct finder {
     struct ctf_root *roots;
     size_t root; /* where it looks now */
+    bool any;    /* one trace is enough */
     VEC(struct found) list;
-    VEC(struct inode) seen; /* directories of this root: one that is reached twice, through links, counts once */
+    bool lacking;      /* there was no memory to look everywhere */
+    struct map seen;   /* directories of this root: one that is reached twice, through links, counts once */
+    struct map traces; /* of all roots, where there are several */
+    VEC(struct taken) taken;
+    bool all_seen; /* there are links: what is taken is among `seen` too */
+    struct strings keys;
+    const char *last_key, *last_kept; /* what keep_key was asked last, and has answered */
+    struct arena arena;
+    struct text path;
+    struct ctf_catalogue *catalogue; /* of this root, or NULL */
+    ctf_tree tree;                   /* that it will have */
+    bool replaced;                   /* it speaks of other directories than those that are there */
 };
-
-/* ---- what a trace says of itself ---- */
-
-/* The beginning of the metadata as text: packets of a packetised file (either byte order) without their headers.
- * NUL-terminated; free() it. */
-static char *metadata_head(const char *dir)
-{
-    char *path = NULL, *text = NULL;
-    struct file_map map;
-    if (asprintf(&path, "%s/metadata", dir) < 0)
-        return NULL;
-    if (!file_map_open(path, &map, NULL)) {
-        size_t n = map.size < HEAD_BYTES ? map.size : HEAD_BYTES, at = 0, out = 0;
-        text = mem_zalloc(n + 1);
-        const uint8_t le[4] = {0x57, 0x1d, 0xd1, 0x75}, be[4] = {0x75, 0xd1, 0x1d, 0x57};
-        while (n >= 37 && at <= n - 37 && (!memcmp(map.data + at, le, 4) || !memcmp(map.data + at, be, 4))) {
-            bool big = map.data[at] == be[0];
-            uint32_t content = 0, packet = 0;
-            for (int i = 0; i < 4; i++) {
-                content = content << 8 | map.data[at + 24 + (size_t)(big ? i : 3 - i)];
-                packet = packet << 8 | map.data[at + 28 + (size_t)(big ? i : 3 - i)];
-            }
-            size_t text_bytes = content / 8 > 37 ? content / 8 - 37 : 0;
-            if (text_bytes > n - at - 37)
-                text_bytes = n - at - 37;
-            if (text_bytes > n - out) /* contents that reach into the next packet are read twice */
-                text_bytes = n - out;
-            memcpy(text + out, map.data + at + 37, text_bytes);
-            out += text_bytes;
-            if (packet / 8 < 37 || packet / 8 > n - at)
-                break;
-            at += packet / 8;
-        }
-        if (out == 0 && n)
-            memcpy(text, map.data, n);
-        file_map_close(&map);
-    }
-    free(path);
-    return text;
-}
-
-/* Appends the value behind `name =` (up to ; or the line's end) inside the block, when there is one. */
-static void add_value(struct text *key, const char *block, const char *end, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = block; (p = strstr(p, name)) && p < end; p += n) {
-        const char *v = p + n;
-        bool whole = p > block && !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", p[-1]);
-        while (*v == ' ' || *v == '\t')
-            v++;
-        if (!whole || *v != '=')
-            continue;
-        v++;
-        while (*v == ' ' || *v == '\t')
-            v++;
-        text_puts(key, name);
-        text_putc(key, '=');
-        text_put(key, v, strcspn(v, ";\r\n"));
-        text_putc(key, '\n');
-        return;
-    }
-}
-
-static void add_block(struct text *key, const char *meta, const char *block, const char *const *names)
-{
-    for (const char *p = meta; (p = strstr(p, block)); p += strlen(block)) {
-        const char *open = p + strlen(block);
-        bool at_start = p == meta || p[-1] == '\n' || p[-1] == ' ' || p[-1] == ';' || p[-1] == '}' || p[-1] == '\t' ||
-            p[-1] == '\r';
-        while (*open == ' ' || *open == '\t' || *open == '\n' || *open == '\r')
-            open++;
-        if (!at_start || *open != '{')
-            continue;
-        const char *end = strstr(open, "};");
-        if (!end)
-            end = open + strlen(open);
-        for (; *names; names++)
-            add_value(key, open, end, *names);
-        return;
-    }
-}
-
-/* UUID, host, domain and process; NULL when the trace has no UUID: then nothing says that two are one. */
-static char *identity(const char *dir)
-{
-    static const char *const of_trace[] = {"uuid", NULL};
-    static const char *const of_env[] = {"hostname", "domain", "procname", "vpid", NULL};
-    char *meta = metadata_head(dir);
-    struct text key = {.fd = -1};
-    char *out = NULL;
-    if (!meta)
-        return NULL;
-    add_block(&key, meta, "trace", of_trace);
-    if (key.n) {
-        add_block(&key, meta, "env", of_env);
-        out = mem_strdup(text_cstr(&key));
-    }
-    text_fini(&key);
-    free(meta);
-    return out;
-}
 
 /* ---- the tree ---- */
 
 static bool is_trace(const char *dir)
 {
-    char *path = NULL;
+    char *path = mem_printf("%s/metadata", dir);
     struct stat st;
-    if (asprintf(&path, "%s/metadata", dir) < 0)
-        return false;
     bool is = !stat(path, &st) && S_ISREG(st.st_mode);
     free(path);
     return is;
 }
 
-static bool same_inode(struct inode a, struct inode b)
+/* Device and number in 64 bits; that two directories have the same is as likely as a fault of the memory. */
+static uint64_t inode_key(struct inode i)
 {
-    return a.dev == b.dev && a.ino == b.ino;
+    return map_mix(map_mix((uint64_t)i.dev) + (uint64_t)i.ino);
 }
 
 static bool first_visit(struct finder *f, struct inode here)
 {
-    for (size_t i = 0; i < f->seen.n; i++)
-        if (same_inode(f->seen.v[i], here))
-            return false;
-    vec_push(&f->seen, here);
-    return true;
+    bool fresh;
+    map_put(&f->seen, inode_key(here), &fresh);
+    return fresh;
 }
 
-static void add_trace(struct finder *f, const char *dir, struct inode inode)
+/* From here on directories are reached by links, or from several roots: all count. */
+static void see_all(struct finder *f)
+{
+    for (size_t i = 0; i < f->taken.n && !f->all_seen; i++)
+        for (size_t k = f->taken.v[i].begin; k < f->taken.v[i].end; k++)
+            first_visit(f, (struct inode){f->taken.v[i].dev, (ino_t)f->tree.v[k].inode});
+    f->all_seen = true;
+    f->taken.n = 0;
+}
+
+/* Counts the directory; false: it was found before. */
+static bool is_new(struct finder *f, struct inode inode)
 {
     struct ctf_root *root = &f->roots[f->root];
+    bool fresh = true;
     root->found++;
-    for (size_t i = 0; i < f->list.n; i++)
-        if (same_inode(f->list.v[i].inode, inode)) {
-            root->again++;
-            return;
-        }
-    struct found one = {mem_strdup(dir), identity(dir), inode, f->root};
+    if (f->all_seen)
+        map_put(&f->traces, inode_key(inode), &fresh);
+    root->again += !fresh;
+    return fresh;
+}
+
+/* Keys are compared by their address. */
+static const char *keep_key(struct finder *f, const char *key)
+{
+    if (!key)
+        return NULL;
+    if (key != f->last_key || !f->last_kept)
+        f->last_kept = strings_get(&f->keys, strings_intern(&f->keys, key, strlen(key)));
+    f->last_key = key;
+    return f->last_kept;
+}
+
+static void add_found(
+    struct finder *f, const char *dir, size_t n, struct inode inode, const char *key, struct ctf_known *known)
+{
+    struct found one = {arena_strndup(&f->arena, dir, n), keep_key(f, key), f->root, inode_key(inode), known};
     vec_push(&f->list, one);
 }
 
-static void search(struct finder *f, const char *dir, int depth)
+/* `known`: what the catalogue has of the directory, or NULL. */
+static struct ctf_known *add_trace(struct finder *f, const char *dir, struct inode inode, struct ctf_known *known)
+{
+    enum ctf_known_state state = known ? ctf_known_compare(known, dir) : CTF_KNOWN_CHANGED;
+    if (!is_new(f, inode))
+        return NULL;
+    f->replaced |= state == CTF_KNOWN_REPLACED;
+    if (state == CTF_KNOWN_SAME) {
+        add_found(f, dir, strlen(dir), inode, known->key, known);
+        return known;
+    }
+    char *key = ctf_identity(dir, &f->lacking);
+    known = f->catalogue ? ctf_known_new(f->catalogue) : NULL;
+    if (known && key)
+        known->key = arena_strdup(&f->catalogue->arena, key);
+    f->last_kept = NULL; /* the next one may have the address of this one */
+    add_found(f, dir, strlen(dir), inode, key, known);
+    f->last_kept = NULL;
+    free(key);
+    return known;
+}
+
+/* ---- with a catalogue ---- */
+
+/* The tree gets a directory; those below it come next, then end_node. The name lives as long as the catalogue. */
+static size_t add_node(struct finder *f, const char *name, uint64_t inode)
+{
+    if (f->catalogue) {
+        struct ctf_node node = {.inode = inode, .name = name};
+        vec_push(&f->tree, node);
+    }
+    return f->tree.n - 1;
+}
+
+/* What has no trace is not kept, so that it is looked at each time. */
+static void end_node(struct finder *f, size_t node, struct ctf_known *known)
+{
+    if (!f->catalogue)
+        return;
+    f->tree.v[node].known = known;
+    if (node + 1 == f->tree.n && !known)
+        f->tree.n = node;
+    else
+        f->tree.v[node].end = (uint32_t)f->tree.n;
+}
+
+static void take_node(struct finder *f, dev_t dev, const struct ctf_node *known, size_t i)
+{
+    size_t node = add_node(f, known[i].name, known[i].inode), length = f->path.n;
+    struct inode here = {dev, (ino_t)known[i].inode};
+    struct ctf_known *trace = known[i].known;
+    text_putc(&f->path, '/');
+    text_puts(&f->path, known[i].name);
+    if (f->all_seen && !first_visit(f, here))
+        trace = NULL;
+    if (trace && !is_new(f, here))
+        trace = NULL;
+    if (trace)
+        add_found(f, f->path.v, f->path.n, here, trace->key, trace);
+    for (size_t k = i + 1; k < known[i].end; k = known[k].end)
+        take_node(f, dev, known, k);
+    f->path.n = length;
+    end_node(f, node, trace);
+}
+
+/* A subtree in which all has long been the same. */
+static void take_known(struct finder *f, const char *dir, dev_t dev, const struct ctf_node *known, size_t i)
+{
+    size_t begin = f->tree.n;
+    f->path.n = 0;
+    text_puts(&f->path, dir);
+    take_node(f, dev, known, i);
+    struct taken *last = f->taken.n ? &f->taken.v[f->taken.n - 1] : NULL;
+    if (f->all_seen)
+        return;
+    if (last && last->dev == dev && last->end == begin)
+        last->end = f->tree.n;
+    else
+        vec_push(&f->taken, ((struct taken){dev, begin, f->tree.n}));
+}
+
+/* ---- the walk ---- */
+
+/* What is known of a directory that is being looked at: its place in the catalogue's tree. */
+struct place {
+    const struct ctf_node *tree; /* NULL: nothing is known */
+    size_t node;
+};
+/* Where a directory was met: an entry of its parent. */
+struct met {
+    const char *name;
+    dev_t dev;
+    uint64_t inode;
+    bool as_directory; /* it is no link as far as the entry tells */
+};
+static void search(struct finder *f, const char *dir, const struct met *met, int depth, struct place known);
+
+static void search_entry(struct finder *f, const char *dir, const struct met *met, int depth, struct place known)
+{
+    if (f->any && f->list.n)
+        return;
+    if (known.tree && met->as_directory && met->inode == known.tree[known.node].inode &&
+        known.tree[known.node].settled) {
+        take_known(f, dir, met->dev, known.tree, known.node);
+        return;
+    }
+    char *path = mem_printf("%s/%s", dir, met->name);
+    search(f, path, met, depth + 1, known);
+    free(path);
+}
+
+static void search_one(struct finder *f, const char *dir, const struct ctf_listing *l, const struct ctf_listed *entry,
+    int depth, dev_t dev, struct place known)
+{
+    struct met met = {ctf_listed_name(l, entry), dev, entry->inode, entry->type == DT_DIR};
+    search_entry(f, dir, &met, depth, known);
+}
+
+/* Those that are known and those that are not, together in the order of their names. */
+static void search_below(struct finder *f, const char *dir, int depth, dev_t dev, struct place known)
+{
+    struct ctf_listing l;
+    VEC(struct known_entry {
+        size_t node;
+        struct ctf_listed entry;
+    })
+    there = {0};
+    int rc = ctf_listing_read(&l, dir);
+    f->lacking |= rc == ERR_NOMEM;
+    if (rc)
+        return;
+    size_t end = known.tree ? known.tree[known.node].end : 0;
+    for (size_t k = known.node + 1; k < end; k = known.tree[k].end) {
+        struct ctf_listed *entry = ctf_listing_find(&l, known.tree[k].name);
+        if (!entry)
+            continue;
+        entry->taken = true;
+        vec_push(&there, ((struct known_entry){k, *entry}));
+    }
+    ctf_listing_sort_rest(&l);
+    for (size_t i = 0, next = 0; i < there.n || next < l.entries.n;) {
+        const struct ctf_listed *rest = next < l.entries.n ? &l.entries.v[next] : NULL;
+        bool is_rest = rest &&
+            (i == there.n || strcmp(ctf_listed_name(&l, rest), ctf_listed_name(&l, &there.v[i].entry)) < 0);
+        struct place place = is_rest ? (struct place){0} : (struct place){known.tree, there.v[i].node};
+        search_one(f, dir, &l, is_rest ? rest : &there.v[i].entry, depth, dev, place);
+        next += is_rest;
+        i += !is_rest;
+    }
+    vec_free(&there);
+    ctf_listing_fini(&l);
+}
+
+static const char *keep_name(struct finder *f, const char *name, struct place known)
+{
+    if (!f->catalogue || known.tree)
+        return known.tree ? known.tree[known.node].name : name;
+    return arena_strdup(&f->catalogue->arena, name);
+}
+
+static void search(struct finder *f, const char *dir, const struct met *met, int depth, struct place known)
 {
     struct stat st;
     if (depth > DEPTH_MAX || stat(dir, &st) || !S_ISDIR(st.st_mode))
         return;
     struct inode here = {st.st_dev, st.st_ino};
+    /* What is neither link nor mount can be reached in one way only. */
+    if (!met->as_directory || st.st_ino != met->inode || st.st_dev != met->dev)
+        see_all(f);
     if (!first_visit(f, here))
         return;
-    if (is_trace(dir)) {
-        add_trace(f, dir, here);
+    struct ctf_known *trace = NULL;
+    size_t node = add_node(f, keep_name(f, met->name, known), st.st_ino);
+    if (is_trace(dir))
+        trace = add_trace(f, dir, here, known.tree ? known.tree[known.node].known : NULL);
+    else
+        search_below(f, dir, depth, st.st_dev, known);
+    end_node(f, node, trace);
+}
+
+static void search_top(struct finder *f, const char *top, struct place known)
+{
+    struct stat st;
+    if (stat(top, &st))
         return;
-    }
-    struct dirent **names;
-    int n = scandir(dir, &names, NULL, alphasort);
-    for (int i = 0; i < n; i++) {
-        char *path = NULL;
-        bool maybe = names[i]->d_name[0] != '.' &&
-            (names[i]->d_type == DT_DIR || names[i]->d_type == DT_LNK || names[i]->d_type == DT_UNKNOWN);
-        if (maybe && asprintf(&path, "%s/%s", dir, names[i]->d_name) >= 0) {
-            search(f, path, depth + 1);
-            free(path);
-        }
-        free(names[i]);
-    }
-    if (n >= 0)
-        free(names);
+    struct met met = {"", st.st_dev, st.st_ino, true};
+    search(f, top, &met, 0, known);
 }
 
 static int by_root(const void *pa, const void *pb)
@@ -207,33 +311,109 @@ static int by_root(const void *pa, const void *pb)
 static bool are_one(const struct finder *f, const struct found *a, const struct found *b)
 {
     const char *p = f->roots[a->root].name, *q = f->roots[b->root].name;
-    return a->key && b->key && !strcmp(a->key, b->key) && (!p || !q || !strcmp(p, q));
+    return a->key && a->key == b->key && (!p || !q || !strcmp(p, q));
+}
+
+static int by_dir(const void *pa, const void *pb)
+{
+    const struct found *a = pa, *b = pb;
+    return strcmp(a->dir, b->dir);
+}
+
+/* They mostly come in order. */
+static void sort(struct found *list, size_t n, int (*order)(const void *, const void *))
+{
+    size_t i = 1;
+    while (i < n && order(&list[i - 1], &list[i]) <= 0)
+        i++;
+    if (i < n)
+        qsort(list, n, sizeof *list, order);
+}
+
+/* The same trace, whatever the order of the roots. The paths lie behind the pointers to them. */
+static struct ctf_group group_of(struct found *dirs, size_t n, size_t root, bool known)
+{
+    size_t bytes = sizeof(char *) * n;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(dirs[i].dir) + 1;
+    struct ctf_group g = {mem_alloc(bytes), n, root, known ? mem_alloc(sizeof(void *) * n) : NULL};
+    char *paths = (char *)(g.dirs + n);
+    sort(dirs, n, by_dir);
+    for (size_t i = 0; i < n; i++) {
+        g.dirs[i] = paths;
+        paths = stpcpy(paths, dirs[i].dir) + 1;
+        if (known)
+            g.known[i] = dirs[i].known;
+    }
+    return g;
 }
 
 static void group(struct finder *f, struct ctf_group **groups, size_t *n)
 {
     VEC(struct ctf_group) out = {0};
+    VEC(struct found) dirs = {0};
     for (size_t i = 0; i < f->list.n; i++) {
         struct found *first = &f->list.v[i];
         if (!first->dir)
             continue;
-        VEC(char *) dirs = {0};
         size_t root = first->root;
-        for (size_t k = i; k < f->list.n; k++) {
+        bool known = false;
+        dirs.n = 0;
+        for (size_t k = i; k < (first->key ? f->list.n : i + 1); k++) {
             struct found *other = &f->list.v[k];
             if (k != i && (!other->dir || !are_one(f, first, other)))
                 continue;
-            vec_push(&dirs, other->dir);
-            other->dir = NULL;
+            vec_push(&dirs, *other);
+            known |= other->known != NULL;
             if (!f->roots[root].name)
                 root = other->root;
+            if (k != i)
+                other->dir = NULL;
         }
-        qsort(dirs.v, dirs.n, sizeof *dirs.v, order_strings); /* the same trace, whatever the order of the roots */
-        struct ctf_group g = {dirs.v, dirs.n, root};
-        vec_push(&out, g);
+        first->dir = NULL;
+        vec_push(&out, group_of(dirs.v, dirs.n, root, known));
     }
+    vec_free(&dirs);
     *groups = out.v;
     *n = out.n;
+}
+
+/* Forgets what was found below this root. */
+static void start_again(struct finder *f, size_t found_before)
+{
+    f->roots[f->root].found = f->roots[f->root].again = 0;
+    f->list.n = found_before;
+    map_fini(&f->traces);
+    for (size_t i = 0; i < f->list.n; i++)
+        map_put(&f->traces, f->list.v[i].inode, NULL);
+    f->tree.n = f->taken.n = 0;
+    f->replaced = false;
+    map_fini(&f->seen);
+}
+
+/* Where something was replaced, what is known of all else in the tree is not believed either. */
+static void search_root(struct finder *f, const char *top)
+{
+    struct ctf_catalogue *c = f->catalogue = f->roots[f->root].catalogue;
+    struct place known = {c && c->tree.n ? c->tree.v : NULL, 0};
+    size_t found_before = f->list.n;
+    map_fini(&f->seen);
+    f->tree.n = f->taken.n = 0;
+    f->replaced = false;
+    if (known.tree) {
+        vec_reserve(&f->tree, c->tree.n + c->tree.n / 64);
+        vec_reserve(&f->list, c->n_loaded + c->n_loaded / 64);
+    }
+    search_top(f, top, known);
+    if (f->replaced) {
+        start_again(f, found_before);
+        search_top(f, top, (struct place){0});
+    }
+    if (c) {
+        vec_free(&c->tree);
+        c->tree = f->tree;
+        f->tree = (ctf_tree){0};
+    }
 }
 
 /* The directory that a path means. */
@@ -252,17 +432,28 @@ static int look_below(struct finder *f, const char *path, struct err *e)
     }
     for (len = strlen(top); len > 1 && top[len - 1] == '/'; len--)
         top[len - 1] = '\0';
-    f->seen.n = 0;
-    search(f, top, 0);
+    search_root(f, top);
     free(top);
     if (!f->roots[f->root].found)
         return err_set(e, ERR_NOTFOUND, "%s: no trace here: none of the directories below has a `metadata` file", path);
     return 0;
 }
 
+static void finder_fini(struct finder *f)
+{
+    vec_free(&f->list);
+    vec_free(&f->tree);
+    vec_free(&f->taken);
+    strings_fini(&f->keys);
+    map_fini(&f->seen);
+    map_fini(&f->traces);
+    text_fini(&f->path);
+    arena_fini(&f->arena);
+}
+
 int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **groups, size_t *n, struct err *e)
 {
-    struct finder f = {.roots = roots};
+    struct finder f = {.roots = roots, .all_seen = n_roots > 1, .path = {.fd = -1}};
     int rc = 0;
     *groups = NULL;
     *n = 0;
@@ -275,7 +466,7 @@ int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **
         found += root->found;
     }
     if (f.list.n) {
-        qsort(f.list.v, f.list.n, sizeof *f.list.v, by_root);
+        sort(f.list.v, f.list.n, by_root);
         group(&f, groups, n);
     }
     if (!found && n_roots) {
@@ -283,12 +474,24 @@ int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **
         if (e)
             *e = roots[0].problem;
     }
-    for (size_t i = 0; i < f.list.n; i++) {
-        free(f.list.v[i].dir);
-        free(f.list.v[i].key);
+    if (f.lacking) {
+        rc = err_set(e, ERR_NOMEM, "%s: not all directories could be searched", roots[0].path);
+        ctf_groups_free(*groups, *n);
+        *groups = NULL;
+        *n = 0;
     }
-    vec_free(&f.list);
-    vec_free(&f.seen);
+    finder_fini(&f);
+    return rc;
+}
+
+int ctf_discover_any(const char *path, struct err *e)
+{
+    struct ctf_root root = {.path = path};
+    struct finder f = {.roots = &root, .any = true, .path = {.fd = -1}};
+    int rc = look_below(&f, path, e);
+    if (f.lacking && !f.list.n)
+        rc = err_set(e, ERR_NOMEM, "%s: not all directories could be searched", path);
+    finder_fini(&f);
     return rc;
 }
 
@@ -301,9 +504,8 @@ int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct 
 void ctf_groups_free(struct ctf_group *groups, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < groups[i].n; k++)
-            free(groups[i].dirs[k]);
         free(groups[i].dirs);
+        free(groups[i].known);
     }
     free(groups);
 }

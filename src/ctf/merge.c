@@ -49,10 +49,10 @@ static bool outside(const struct ctf_merge *m, const struct cursor *c, const str
     return m->window.end != INT64_MAX && !p->n_losses && ctf_merge_corrected(c->source, p->begin) > m->window.end;
 }
 
-/* Is it known that times ascend, and where packets and marks begin? */
+/* Is it known that times ascend, and where packets and marks begin? Who counts them does not ask. */
 static bool in_order(const struct cursor *c)
 {
-    return atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !c->stream->disorder;
+    return !c->count && atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !c->stream->disorder;
 }
 
 /* The cursor leaves its packet, whose events may still be looked at. */
@@ -85,17 +85,17 @@ static void give_back(struct ctf_merge *m)
 bool ctf_merge_next_packet(struct ctf_merge *m, struct cursor *c)
 {
     const struct ctf_stream *s = c->stream;
-    for (; c->next_packet < s->packets.n; c->next_packet++) {
+    for (; c->next_packet < c->end_packet; c->next_packet++) {
         const struct ctf_packet *p = &s->packets.v[c->next_packet];
         if (p->track != c->track || outside(m, c, p))
             continue;
         const uint8_t *data = packet_data(m, c, p);
         if (!data) {
-            c->next_packet = s->packets.n;
+            c->next_packet = c->end_packet;
             break;
         }
         if (c->count)
-            ctf_count_packet(c->count, (uint32_t)c->next_packet, c->d.cycles);
+            ctf_count_packet(c->count, (uint32_t)c->next_packet, s->plan->has_begin ? 0 : c->d.cycles);
         c->next_packet++;
         c->packet = p;
         c->next_loss = 0;
@@ -139,7 +139,7 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
         } else if (n = ctf_decode(&c->d, out, room), ctf_packet_lost(c->trace, c->packet)) {
             m->lost = true;
             c->packet = NULL;
-            c->next_packet = c->stream->packets.n;
+            c->next_packet = c->end_packet;
             return 0;
         } else if (n == 0) {
             ctf_packet_problem(c->trace, c->packet, &c->d, &m->problems);
@@ -159,10 +159,6 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
     }
 }
 
-static merge_key key_of(int64_t ts, uint64_t tie)
-{
-    return (merge_key)((uint64_t)ts ^ (uint64_t)1 << 63) << 64 | tie;
-}
 static uint32_t cursor_of(merge_key k)
 {
     return (uint32_t)k & CURSORS_MAX;
@@ -172,10 +168,9 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
 {
     struct merge_head *h = c->head;
     size_t n = fill(m, c, c->batch, m->batch);
-    uint64_t packet = c->next_packet < 1u << PACKET_BITS ? c->next_packet : (1u << PACKET_BITS) - 1;
     h->at = c->batch;
     h->end = c->batch + n;
-    h->tie = c->rank << (PACKET_BITS + CURSOR_BITS) | packet << CURSOR_BITS | (uint64_t)(c - m->cursors);
+    h->tie = ctf_merge_tie(m, c);
     if (n == 0)
         return KEY_NONE;
     h->next_ts = c->batch[n > 1].ts;
@@ -183,7 +178,7 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
     const uint8_t *next = c->d.data + (c->d.pos >> 3);
     for (size_t i = 0; i < 16; i++)
         __builtin_prefetch(next + 64 * i);
-    return key_of(c->batch[0].ts, h->tie);
+    return ctf_merge_key(c->batch[0].ts, h->tie);
 }
 
 /* ---- tournament ---- */
@@ -217,7 +212,7 @@ static void start(struct ctf_merge *m)
     for (size_t i = 0; i < m->leaves; i++) {
         struct cursor *c = i < m->n_cursors ? &m->cursors[i] : NULL;
         winners[m->leaves + i] = !c      ? KEY_NONE
-            : c->head->at < c->head->end ? key_of(c->head->at->ts, c->head->tie)
+            : c->head->at < c->head->end ? ctf_merge_key(c->head->at->ts, c->head->tie)
                                          : ctf_merge_refill(m, c);
     }
     for (size_t i = m->leaves - 1; i > 0; i--) {
@@ -265,45 +260,46 @@ static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event
     return n;
 }
 
-/* All has been read: the traces know what they hold. */
+/* All has been read: the trace knows what it holds. */
 static void end_count(struct ctf_merge *m)
 {
-    for (size_t i = 0; i < m->n_sources; i++) {
-        if (!m->why.code && !ctf_trace_intact(m->sources[i].trace, NULL))
-            ctf_counts_take(m->sources[i].trace, m->counts[i]);
-        ctf_counts_drop(m->sources[i].trace, m->counts[i]);
-    }
+    const struct ctf_trace *t = m->sources[0].trace;
+    if (m->why.code || ctf_merge_limited(m->window) || ctf_trace_intact(t, NULL))
+        return;
+    struct ctf_found **found = ctf_found_new(t);
     for (size_t i = 0; i < m->n_cursors; i++)
-        m->cursors[i].count = NULL;
-    free(m->counts);
-    m->counts = NULL;
+        ctf_found_track(found[m->cursors[i].stream - t->streams.v], &m->counts[i]);
+    ctf_counts_take(t, found);
+    ctf_found_free(t, found);
 }
 
 static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 {
     size_t n = 0;
-    if (m->n_cursors == 1)
+    const merge_key stop = m->stop;
+    if (m->n_cursors == 1 && stop == KEY_NONE)
         return take_alone(m, &m->cursors[0], out, max);
     if (!m->started)
         start(m);
     merge_key winner = m->nodes[0];
     uint32_t before = UINT32_MAX;
-    while (n < max && winner != KEY_NONE) {
+    while (n < max && winner < stop) {
         uint32_t leaf = cursor_of(winner);
         struct merge_head *h = &m->heads[leaf];
         if (leaf == before) { /* it won twice: it may win for long */
             merge_key limit = runner_up(m, leaf);
+            limit = limit < stop ? limit : stop;
             n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n)
                                    : take_run(h, limit, out + n, max - n);
             winner = replay(
-                m, leaf, h->at < h->end ? key_of(h->at->ts, h->tie) : ctf_merge_refill(m, &m->cursors[leaf]));
+                m, leaf, h->at < h->end ? ctf_merge_key(h->at->ts, h->tie) : ctf_merge_refill(m, &m->cursors[leaf]));
             before = UINT32_MAX;
             continue;
         }
         before = leaf;
         out[n++] = *h->at++;
         if (h->at < h->end) {
-            merge_key key = key_of(h->next_ts, h->tie);
+            merge_key key = ctf_merge_key(h->next_ts, h->tie);
             h->next_ts = h->at[h->at + 1 < h->end].ts;
             winner = replay(m, leaf, key);
         } else {
@@ -316,7 +312,11 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 {
     give_back(m);
+    if (m->growth)
+        ctf_merge_grow(m);
     size_t n = m->lost ? 0 : next(m, out, max);
+    if (m->growth)
+        ctf_merge_note_late(m, out, n);
     if (m->lost) /* events are missing: those of the other streams would come too early */
         return 0;
     if (n == 0 && max && m->counts)
@@ -356,7 +356,7 @@ static int by_trace(const struct ctf_trace *a, const struct ctf_trace *b)
 }
 
 /* Rank of each source at equal times, as babeltrace2 orders traces; equal ones stay as given. */
-static void rank_sources(const struct ctf_merge *m, size_t *order)
+void ctf_merge_rank_sources(const struct ctf_merge *m, size_t *order)
 {
     for (size_t i = 0; i < m->n_sources; i++)
         order[i] = i;
@@ -383,6 +383,30 @@ static const struct ctf_loss *corrected_losses(
     return copy;
 }
 
+void ctf_merge_place_end(const struct ctf_merge *m, struct cursor *c)
+{
+    const struct ctf_stream *s = c->stream;
+    size_t n = s->packets.n;
+    c->end_packet = n;
+    if (m->window.end == INT64_MAX || !s->begins_ascend)
+        return;
+    c->end_packet = search_first(i, 0, n, ctf_merge_corrected(c->source, s->packets.v[i].begin) > m->window.end);
+    c->end_packet += c->end_packet < n; /* what it lost may begin before it */
+}
+
+void ctf_merge_place(const struct ctf_merge *m, struct cursor *c)
+{
+    const struct ctf_stream *s = c->stream;
+    size_t n = s->packets.n;
+    ctf_merge_place_end(m, c);
+    if (m->window.begin != INT64_MIN && in_order(c)) {
+        size_t begun = ctf_merge_packets_begun(c, m->window.begin);
+        c->next_packet = begun ? begun - 1 : 0;
+    } else if (m->window.begin != INT64_MIN && s->ends_ascend) {
+        c->next_packet = search_first(i, 0, n, ctf_merge_corrected(c->source, s->packets.v[i].end) >= m->window.begin);
+    }
+}
+
 static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
 {
     const struct ctf_source *src = &m->sources[source];
@@ -401,10 +425,7 @@ static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
             c->head = &m->heads[m->n_cursors - 1];
             c->d.stream = m->first_stream[source] + (uint32_t)i;
             c->d.last = INT64_MIN;
-            if (m->window.begin != INT64_MIN && in_order(c)) {
-                size_t begun = ctf_merge_packets_begun(c, m->window.begin);
-                c->next_packet = begun ? begun - 1 : 0;
-            }
+            ctf_merge_place(m, c);
         }
     }
 }
@@ -415,7 +436,7 @@ static void make_cursors(struct ctf_merge *m, size_t total)
     uint64_t rank = 0;
     m->cursors = mem_zalloc(sizeof *m->cursors * (total + 1));
     m->heads = mem_zalloc(sizeof *m->heads * (total + 1));
-    rank_sources(m, order);
+    ctf_merge_rank_sources(m, order);
     for (size_t i = 0; i < m->n_sources; i++)
         add_cursors(m, order[i], &rank);
     free(order);
@@ -441,6 +462,15 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
         return err_set(
             e, ERR_NOTFOUND, "stream %d: the trace has %zu streams", only_stream, n ? sources[0].trace->streams.n : 0);
     size_t tracks = 0;
+    bool growing = false;
+    for (size_t i = 0; i < n; i++) {
+        growing |= sources[i].trace->growing;
+        if (sources[i].trace->still)
+            return err_set(e, ERR_UNSUPPORTED, "%s: events of what is still being recorded cannot be read again",
+                ctf_trace_path(sources[i].trace));
+        if (sources[i].trace->read)
+            return err_set(e, ERR_ARG, "%s: what is fed is read by one merge", ctf_trace_path(sources[i].trace));
+    }
     for (size_t i = 0; i < n && only_stream < 0; i++)
         for (size_t k = 0; k < sources[i].trace->streams.n; k++)
             tracks += sources[i].trace->streams.v[k].tracks;
@@ -458,29 +488,59 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
     m->first_stream = mem_zalloc(sizeof *m->first_stream * (n + 1));
     for (size_t i = 0; i < n; i++)
         m->first_stream[i + 1] = m->first_stream[i] + (uint32_t)stream_count(m, i);
-    make_cursors(m, tracks);
+    m->stop = KEY_NONE;
+    if (growing) {
+        for (size_t i = 0; i < n; i++)
+            sources[i].trace->read = sources[i].trace->fed;
+        m->growth = ctf_merge_growth_new(m);
+    } else {
+        for (size_t i = 0; i < n && w.begin != INT64_MIN; i++)
+            ctf_trace_recall(sources[i].trace);
+        make_cursors(m, tracks);
+    }
     *out = m;
     return 0;
 }
 
+/* Packets are counted from their begin, so no cursor goes to a mark. */
 void ctf_merge_count(struct ctf_merge *m)
 {
-    bool whole = !ctf_merge_limited(m->window) && m->only_stream < 0 && !m->started && !m->counts;
-    for (size_t i = 0; i < m->n_sources; i++)
-        whole &= !m->sources[i].map;
-    if (!whole)
+    if (m->growth || m->n_sources != 1 || m->sources[0].map || m->only_stream >= 0 || m->started || m->counts)
         return;
-    m->counts = mem_alloc(sizeof *m->counts * (m->n_sources + 1));
-    for (size_t i = 0; i < m->n_sources; i++)
-        m->counts[i] = ctf_counts_new(m->sources[i].trace);
+    m->counts = mem_zalloc(sizeof *m->counts * (m->n_cursors + 1));
     for (size_t i = 0; i < m->n_cursors; i++) {
         struct cursor *c = &m->cursors[i];
-        c->count = &m->counts[c->source - m->sources][c->stream - c->trace->streams.v].tracks[c->track];
+        c->count = &m->counts[i];
+        c->next_packet = 0;
+        ctf_merge_place(m, c);
     }
+}
+
+void ctf_merge_counts(struct ctf_merge *m, int64_t until, struct ctf_counts *out)
+{
+    VEC(struct ctf_packet_count) packets = {0};
+    VEC(struct ctf_mark) marks = {0};
+    for (size_t i = 0; m->counts && i < m->n_cursors; i++) {
+        const struct cursor *c = &m->cursors[i];
+        struct ctf_track_count *of = &m->counts[i];
+        for (size_t end = of->packets.n - (c->packet != NULL); of->told < end; of->told++) {
+            struct ctf_counted *p = &of->packets.v[of->told];
+            const struct ctf_packet *packet = &c->stream->packets.v[p->packet];
+            if (packet->begin >= until && until < INT64_MAX)
+                break;
+            p->count.key = of->key = ctf_packet_key(c->trace, c->stream, packet, of->key);
+            vec_push(&packets, p->count);
+            for (uint32_t k = 0; k < p->count.marks; k++)
+                vec_push(&marks, of->marks.v[of->told_marks++]);
+        }
+    }
+    *out = (struct ctf_counts){packets.v, packets.n, marks.v, marks.n};
 }
 
 uint32_t ctf_merge_source(const struct ctf_merge *m, uint32_t stream)
 {
+    if (m->growth)
+        return m->growth->streams.v[stream].source;
     return (uint32_t)search_first(i, 1, m->n_sources, m->first_stream[i] > stream) - 1;
 }
 
@@ -502,9 +562,10 @@ void ctf_merge_free(struct ctf_merge *m)
     for (size_t i = 0; i < m->n_cursors; i++)
         file_map_close(&m->cursors[i].window);
     ctf_problems_fini(&m->problems);
-    for (size_t i = 0; m->counts && i < m->n_sources; i++)
-        ctf_counts_drop(m->sources[i].trace, m->counts[i]);
+    for (size_t i = 0; m->counts && i < m->n_cursors; i++)
+        ctf_count_fini(&m->counts[i]);
     free(m->counts);
+    ctf_merge_growth_free(m);
     free(m->events);
     free(m->nodes);
     free(m->heads);

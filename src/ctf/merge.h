@@ -24,9 +24,10 @@ struct cursor {
     const struct ctf_source *source;
     const struct ctf_stream *stream;
     const struct ctf_packet *packet;  /* being read; NULL before the first and after the last */
-    size_t next_packet;
+    size_t next_packet, end_packet;   /* the window may need none from end_packet on */
     const struct ctf_loss *losses;    /* the stream's, corrected; NULL: as recorded */
-    uint64_t rank;
+    const void *loss_base;            /* of traces that grow: what losses among its events point into */
+    uint64_t rank, gone;              /* gone: packets that its stream let go */
     uint32_t track, next_loss;
     bool gave;                        /* items of its packet */
     struct ctf_track_count *count;    /* NULL: nothing is counted */
@@ -45,16 +46,55 @@ struct ctf_merge {
     size_t n_cursors, leaves;         /* leaves: a power of two */
     struct merge_head *heads;         /* by cursor */
     merge_key *nodes;                 /* [0] the winner, [1..leaves) losers */
+    merge_key stop;                   /* what is not before it may not be next: KEY_NONE but for traces that grow */
+    struct merge_growth *growth;      /* NULL: all is whole */
     struct ctf_event *events;         /* all batches */
     size_t batch;
     VEC(struct ctf_loss *) corrected;
-    struct ctf_stream_count **counts; /* by source, while it counts; else NULL */
+    struct ctf_track_count *counts;   /* by cursor; NULL: nothing is counted */
     struct ctf_problems problems;
     bool started;
     VEC(struct file_map) spent;       /* windows of events that were given: until the next call */
     struct err why;                   /* code 0, or why a packet could not be had */
     bool lost;                        /* a file was cut off, or a packet could not be had: no more events */
 };
+
+/* A stream of a merge of traces that grow. */
+struct merge_stream {
+    uint32_t source, stream, tracks;  /* tracks: with a cursor */
+    struct ctf_loss *losses;          /* corrected; NULL: as recorded */
+    size_t n_losses;
+    size_t passed, gone, losses_gone; /* while it lets packets go */
+};
+/* What such a merge has besides (merge_grow.c). */
+struct merge_growth {
+    struct merge_seen { uint64_t version; uint32_t streams; } *seen; /* by source: what of it was taken over */
+    VEC(struct merge_stream) streams; /* by number: as they come */
+    size_t room;                      /* cursors that there is room for */
+    int64_t until, known;             /* as ctf_merge_until; the latest up to which all was given */
+    uint64_t late;
+    bool open;                        /* more may come */
+};
+struct merge_growth *ctf_merge_growth_new(const struct ctf_merge *);
+void ctf_merge_growth_free(struct ctf_merge *);
+/* Takes what has come since it was called before. */
+void ctf_merge_grow(struct ctf_merge *);
+void ctf_merge_note_late(struct ctf_merge *, const struct ctf_event *, size_t n);
+/* Which packets of its stream the cursor needs for the merge's window. */
+void ctf_merge_place(const struct ctf_merge *, struct cursor *);
+void ctf_merge_place_end(const struct ctf_merge *, struct cursor *); /* the last of them only */
+/* merge.c: order of the sources at equal times. `order`: a number for each. */
+void ctf_merge_rank_sources(const struct ctf_merge *, size_t *order);
+static inline merge_key ctf_merge_key(int64_t ts, uint64_t tie)
+{
+    return (merge_key)((uint64_t)ts ^ (uint64_t)1 << 63) << 64 | tie;
+}
+static inline uint64_t ctf_merge_tie(const struct ctf_merge *m, const struct cursor *c)
+{
+    uint64_t packet = c->gone + c->next_packet;
+    packet = packet < 1u << PACKET_BITS ? packet : (1u << PACKET_BITS) - 1;
+    return c->rank << (PACKET_BITS + CURSOR_BITS) | packet << CURSOR_BITS | (uint64_t)(c - m->cursors);
+}
 
 /* Goes to the track's next packet that the window may need. */
 bool ctf_merge_next_packet(struct ctf_merge *, struct cursor *);

@@ -101,50 +101,94 @@ static enum head_error head_read(
 /* What tells streams of a class apart: the instance id, else the CPU, else the file's name. */
 enum told_by { BY_INSTANCE, BY_CPU, BY_NAME };
 
-static enum told_by told_by(const struct packet_head *h)
+static enum told_by told_by(const struct ctf_stream_key *k)
 {
-    return h->has_instance ? BY_INSTANCE : h->plan->has_begin && h->d.cpu >= 0 ? BY_CPU : BY_NAME;
+    return k->has_instance ? BY_INSTANCE : k->plan->has_begin && k->cpu >= 0 ? BY_CPU : BY_NAME;
 }
 
-static uint64_t stream_key(const struct ctf_file *f, const struct packet_head *h)
+static uint64_t hash_key(const struct ctf_stream_key *k, const char *name)
 {
-    enum told_by by = told_by(h);
-    uint64_t parts[3] = {h->plan->sc->id, by,
-        by == BY_INSTANCE  ? h->instance_id
-            : by == BY_CPU ? (uint64_t)h->d.cpu
-                           : map_hash(f->name, strlen(f->name))};
+    enum told_by by = told_by(k);
+    uint64_t parts[3] = {k->plan->sc->id, by,
+        by == BY_INSTANCE  ? k->instance_id
+            : by == BY_CPU ? (uint64_t)k->cpu
+                           : map_hash(name, strlen(name))};
     return map_hash(parts, sizeof parts);
 }
 
-static bool is_stream(const struct ctf_stream *s, const struct ctf_file *f, const struct packet_head *h)
+void ctf_streams_find_again(struct ctf_trace *t)
 {
-    if (s->plan != h->plan || s->has_instance != h->has_instance)
+    for (size_t i = 0; i < t->streams.n; i++) {
+        const struct ctf_stream *s = &t->streams.v[i];
+        uint64_t key = hash_key(&(struct ctf_stream_key){s->plan, s->instance_id, s->has_instance, s->cpu}, s->name),
+                 *at;
+        bool fresh;
+        while (at = map_put(&t->stream_by, key, &fresh), !fresh)
+            key++;
+        *at = i + 1;
+    }
+}
+
+static bool is_stream(const struct ctf_stream *s, const struct ctf_file *f, const struct ctf_stream_key *k)
+{
+    if (s->plan != k->plan || s->has_instance != k->has_instance)
         return false;
-    switch (told_by(h)) {
-    case BY_INSTANCE: return s->instance_id == h->instance_id;
-    case BY_CPU: return s->cpu == h->d.cpu;
+    switch (told_by(k)) {
+    case BY_INSTANCE: return s->instance_id == k->instance_id;
+    case BY_CPU: return s->cpu == k->cpu;
     default: return !strcmp(s->name, f->name);
     }
 }
 
-static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file *f, const struct packet_head *h)
+static size_t find_stream(struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream_key *k)
 {
     bool fresh;
-    uint64_t key = stream_key(f, h), *at;
+    uint64_t key = hash_key(k, f->name), *at;
     while (at = map_put(&t->stream_by, key, &fresh), !fresh) {
-        if (is_stream(&t->streams.v[*at - 1], f, h))
-            return &t->streams.v[*at - 1];
+        if (is_stream(&t->streams.v[*at - 1], f, k))
+            return *at - 1;
         key++; /* another one has this hash */
     }
     *at = t->streams.n + 1;
-    struct ctf_stream s = {.plan = h->plan,
+    struct ctf_stream s = {.plan = k->plan,
         .name = f->name,
         .path = f->path,
-        .instance_id = h->instance_id,
-        .has_instance = h->has_instance,
-        .cpu = h->d.cpu};
+        .instance_id = k->instance_id,
+        .has_instance = k->has_instance,
+        .cpu = k->cpu};
+    if (t->appending) {
+        s.growth = ctf_stream_growth_new();
+        s.timed = s.begins_ascend = s.ends_ascend = k->plan->has_begin;
+        s.tracks = 1;
+        s.begin = INT64_MAX;
+        s.end = INT64_MIN;
+    }
     vec_push(&t->streams, s);
-    return &t->streams.v[t->streams.n - 1];
+    return t->streams.n - 1;
+}
+
+/* Remembers how the stream was before the file. */
+static void touch(struct ctf_trace *t, size_t stream)
+{
+    const struct ctf_stream *s = &t->streams.v[stream];
+    for (size_t i = 0; i < t->touched.n; i++)
+        if (t->touched.v[i].stream == stream)
+            return;
+    struct ctf_touched touched = {(uint32_t)stream, s->packets.n, s->bytes};
+    vec_push(&t->touched, touched);
+}
+
+struct ctf_stream *ctf_stream_for(struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream_key *k)
+{
+    size_t i = find_stream(t, f, k);
+    if (t->finder)
+        touch(t, i);
+    return &t->streams.v[i];
+}
+
+static struct ctf_stream *stream_of(struct ctf_trace *t, const struct ctf_file *f, const struct packet_head *h)
+{
+    return ctf_stream_for(t, f, &(struct ctf_stream_key){h->plan, h->instance_id, h->has_instance, h->d.cpu});
 }
 
 static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s,
@@ -195,6 +239,14 @@ static void time_packet(const struct ctf_trace *t, const struct ctf_file *f, str
         p->flags |= CTF_PACKET_OPEN_END;
 }
 
+static void push(struct ctf_trace *t, struct ctf_stream *s, struct ctf_packet *p)
+{
+    if (s->growth)
+        ctf_packet_append(t, s, p);
+    else
+        vec_push(&s->packets, *p);
+}
+
 static void add_packet(
     struct ctf_trace *t, uint32_t file, struct ctf_stream *s, uint64_t offset, const struct packet_head *h)
 {
@@ -213,7 +265,7 @@ static void add_packet(
         p.flags |= CTF_PACKET_HAS_DISCARDED;
     }
     s->bytes += h->packet_bits / 8;
-    vec_push(&s->packets, p);
+    push(t, s, &p);
 }
 
 /* ---- scanning ---- */
@@ -251,11 +303,25 @@ static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t
     return false;
 }
 
-static void scan(struct ctf_trace *t, uint32_t file)
+/* While a trace grows: is what lies at the end of the file the beginning of something that is still being written? */
+static bool not_yet(const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, enum head_error he,
+    const struct packet_head *h)
 {
-    const struct ctf_file *f = &t->files.v[file];
+    if (!t->growing || f->fed)
+        return false;
+    if (he == HEAD_OK)
+        return h->cut || h->last || (h->unclosed && offset + h->packet_bits / 8 == f->map.size);
+    uint64_t left = f->map.size - offset, at = 0;
+    while (at < left && at < FOUND_HEAD_BYTES && !f->map.data[offset + at])
+        at++;
+    return he == HEAD_CUT || at == left || at == FOUND_HEAD_BYTES;
+}
+
+void ctf_packets_scan(struct ctf_trace *t, uint32_t file)
+{
+    struct ctf_file *f = &t->files.v[file];
     struct ctf_stream *s = NULL;
-    uint64_t offset = 0, n = 0;
+    uint64_t offset = f->scanned, n = 0;
     struct packet_head h;
     while (offset < f->map.size) {
         uint64_t table = n++ * sizeof(struct ctf_packet);
@@ -267,6 +333,10 @@ static void scan(struct ctf_trace *t, uint32_t file)
             return;
         }
         enum head_error he = head_read(t, f, offset, &h);
+        f->scanned = offset;
+        if (not_yet(t, f, offset, he, &h))
+            return;
+        f->scanned = f->map.size;
         if (he != HEAD_OK) {
             uint64_t bad = offset;
             bool more = resync(t, f, &offset, &h);
@@ -283,7 +353,7 @@ static void scan(struct ctf_trace *t, uint32_t file)
                 "%s: byte %llu: the last packet is cut off by the end of the file; what is there is read", f->path,
                 (unsigned long long)offset);
         if (!s || s->plan != h.plan || (h.has_instance && s->instance_id != h.instance_id))
-            s = stream_for(t, f, &h);
+            s = stream_of(t, f, &h);
         add_packet(t, file, s, offset, &h);
         if (h.last || h.cut)
             return;
@@ -352,10 +422,8 @@ static bool agrees(
 
 static bool load_index(const struct ctf_trace *t, const struct ctf_file *f, struct ctf_index *out)
 {
-    char *path = NULL;
+    char *path = mem_printf("%.*s/index/%s.idx", (int)(f->name - f->path - 1), f->path, f->name);
     struct file_map map;
-    if (asprintf(&path, "%.*s/index/%s.idx", (int)(f->name - f->path - 1), f->path, f->name) < 0)
-        return false;
     int rc = file_map_open(path, &map, NULL);
     free(path);
     if (rc)
@@ -381,7 +449,7 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
     for (size_t i = 0; i < n && ok; i++)
         ok = e[i].stream_id == e[0].stream_id && e[i].instance_id == e[0].instance_id;
     if (ok) {
-        struct ctf_stream *s = stream_for(t, f, &first);
+        struct ctf_stream *s = stream_of(t, f, &first);
         vec_reserve(&s->packets, n);
         for (size_t i = 0; i < n; i++) {
             struct ctf_packet p = {.offset = e[i].offset,
@@ -394,11 +462,22 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
             p.flags |= (s->plan->has_discarded ? CTF_PACKET_HAS_DISCARDED : 0) |
                 (s->plan->has_seq ? CTF_PACKET_HAS_SEQ : 0);
             s->bytes += e[i].packet_bits / 8;
-            vec_push(&s->packets, p);
+            push(t, s, &p);
         }
     }
     vec_free(&index.entries);
     return ok;
+}
+
+void ctf_packets_feed(struct ctf_trace *t, uint32_t file, const uint8_t *data, size_t n)
+{
+    struct ctf_file *f = &t->files.v[file];
+    uint64_t before = f->size;
+    f->map = (struct file_map){.data = data, .size = n};
+    f->scanned = 0;
+    ctf_packets_scan(t, file);
+    f->map = (struct file_map){0};
+    f->size = before + n;
 }
 
 enum { COPIED_BYTES = 1 << 16 }; /* files up to this are read faster than mapped for a look */
@@ -407,6 +486,7 @@ int ctf_packets_find(struct ctf_trace *t, uint32_t file, struct err *e)
 {
     struct ctf_file *f = &t->files.v[file];
     struct err why = {0};
+    t->touched.n = 0;
     f->kept = file_map_room();
     int rc = f->kept || f->size > COPIED_BYTES ? file_map_open(f->path, &f->map, &why)
                                                : file_map_copy(f->path, 0, f->size, &f->map, &why);
@@ -416,8 +496,12 @@ int ctf_packets_find(struct ctf_trace *t, uint32_t file, struct err *e)
         ctf_problem_add(&t->problems, "%s", why.text);
         return 0;
     }
-    if (f->map.size && !by_index(t, file))
-        scan(t, file);
+    if (t->growing && f->map.size > f->size) /* what came since may need metadata that were not read */
+        f->map.size = (size_t)f->size;
+    if (f->map.size && f->scanned == 0 && by_index(t, file))
+        f->scanned = f->map.size;
+    else
+        ctf_packets_scan(t, file);
     rc = file_map_intact(&f->map, e);
     if (!f->kept)
         file_map_close(&f->map);

@@ -16,7 +16,7 @@ static int by_time(const void *a, const void *b)
     return order ? order : order_of(p->offset, q->offset);
 }
 
-static bool same_packet(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
+bool ctf_packet_same(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
 {
     if (t->files.v[p->file].piece == t->files.v[q->file].piece || p->begin != q->begin || p->end != q->end ||
         p->content_bits != q->content_bits || p->seq != q->seq || p->discarded != q->discarded)
@@ -38,7 +38,7 @@ static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
         const struct ctf_packet *p = &s->packets.v[i];
         bool copy = false;
         for (size_t j = n; j > 0 && n - j < 8 && s->packets.v[j - 1].begin == p->begin && !copy; j--)
-            copy = same_packet(t, &s->packets.v[j - 1], p);
+            copy = ctf_packet_same(t, &s->packets.v[j - 1], p);
         if (!copy)
             s->packets.v[n++] = *p;
     }
@@ -57,19 +57,15 @@ static int64_t env_number(const struct ctf_trace *t, const char *name)
     return 0;
 }
 
-struct quirks {
-    bool event_after_packet, no_end, event_before_packet;
-};
-
 static bool older(int64_t a0, int64_t a1, int64_t a2, int64_t b0, int64_t b1, int64_t b2)
 {
     return a0 != b0 ? a0 < b0 : a1 != b1 ? a1 < b1 : a2 < b2;
 }
 
 /* Versions as babeltrace2's release notes and documentation of its ctf plugin give them. */
-static struct quirks quirks_of(const struct ctf_trace *t)
+struct ctf_quirks ctf_quirks_of(const struct ctf_trace *t)
 {
-    struct quirks q = {0};
+    struct ctf_quirks q = {0};
     const char *tracer = ctf_trace_env_string(t, "tracer_name");
     int64_t major = env_number(t, "tracer_major"), minor = env_number(t, "tracer_minor"),
             patch = env_number(t, "tracer_patch");
@@ -114,26 +110,39 @@ static bool event_times(struct ctf_trace *t, const struct ctf_stream *s, const s
     return total > 0;
 }
 
-static void mend_times(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
+void ctf_packet_mend_begin(
+    struct ctf_trace *t, const struct ctf_stream *s, struct ctf_packet *p, struct ctf_packet *before)
+{
+    int64_t first, last;
+    if (!t->quirks.event_before_packet || !before || !event_times(t, s, p, true, &first, &last))
+        return;
+    if (first < p->begin)
+        p->begin = first;
+    before->end = p->begin;
+    before->flags |= CTF_PACKET_MENDED;
+}
+
+void ctf_packet_mend_end(
+    struct ctf_trace *t, const struct ctf_stream *s, struct ctf_packet *p, const struct ctf_packet *next)
+{
+    int64_t first, last;
+    if (!t->quirks.event_after_packet && !(p->flags & CTF_PACKET_OPEN_END))
+        return;
+    if (next) {
+        if (next->begin > p->end)
+            p->end = next->begin;
+    } else if (event_times(t, s, p, false, &first, &last) && last > p->end) {
+        p->end = last;
+    }
+    p->flags = (uint8_t)((p->flags & ~CTF_PACKET_OPEN_END) | CTF_PACKET_MENDED);
+}
+
+static void mend_times(struct ctf_trace *t, struct ctf_stream *s)
 {
     for (size_t i = 0; i < s->packets.n; i++) {
-        struct ctf_packet *p = &s->packets.v[i], *next = i + 1 < s->packets.n ? p + 1 : NULL;
-        int64_t first, last;
-        if (q.event_before_packet && i > 0 && event_times(t, s, p, true, &first, &last)) {
-            if (first < p->begin)
-                p->begin = first;
-            p[-1].end = p->begin;
-        }
-        bool no_end = p->flags & CTF_PACKET_OPEN_END;
-        if (!q.event_after_packet && !no_end)
-            continue;
-        if (next) {
-            if (next->begin > p->end)
-                p->end = next->begin;
-        } else if (event_times(t, s, p, false, &first, &last) && last > p->end) {
-            p->end = last;
-        }
-        p->flags &= (uint8_t)~CTF_PACKET_OPEN_END;
+        struct ctf_packet *p = &s->packets.v[i];
+        ctf_packet_mend_begin(t, s, p, i ? p - 1 : NULL);
+        ctf_packet_mend_end(t, s, p, i + 1 < s->packets.n ? p + 1 : NULL);
     }
 }
 
@@ -151,6 +160,8 @@ static void add_loss(struct ctf_stream *s, struct ctf_packet *p, enum ctf_item i
     struct ctf_loss_item l = {.loss = loss, .item = (uint8_t)item, .ts = loss.begin};
     if (p->flags & CTF_PACKET_TIMED && l.ts > p->begin)
         l.ts = p->begin;
+    if (s->growth && l.ts < s->growth->quiet)
+        l.ts = s->growth->quiet;
     if (!p->n_losses)
         p->loss = (uint32_t)s->losses.n;
     p->n_losses++;
@@ -159,54 +170,53 @@ static void add_loss(struct ctf_stream *s, struct ctf_packet *p, enum ctf_item i
 }
 
 /* The first packet's counter counts losses only when nothing was recorded before it. */
-static void find_losses(struct ctf_stream *s)
+void ctf_packet_losses(struct ctf_stream *s, size_t i)
 {
-    for (size_t i = 0; i < s->packets.n; i++) {
-        struct ctf_packet *p = &s->packets.v[i];
-        const struct ctf_packet *before = i ? p - 1 : NULL;
-        bool known = before != NULL && s->timed;
-        int64_t begin = known ? before->end : p->begin;
-        uint64_t count = 0;
-        if (p->flags & CTF_PACKET_HAS_DISCARDED) {
-            if (before)
-                count = counter_delta(before->discarded, p->discarded, s->plan->discarded_bits);
-            else if (!(p->flags & CTF_PACKET_HAS_SEQ) || p->seq == 0)
-                count = p->discarded;
-        }
-        if (count)
-            add_loss(s, p, CTF_LOST_EVENTS,
-                (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
-        if (before && p->flags & CTF_PACKET_HAS_SEQ &&
-            (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
-            add_loss(s, p, CTF_LOST_PACKETS,
-                (struct ctf_loss){begin, p->begin > begin ? p->begin : begin, count - 1, known, s->timed});
+    struct ctf_packet *p = &s->packets.v[i];
+    const struct ctf_packet *before = i ? p - 1 : NULL;
+    bool known = before != NULL && s->timed;
+    int64_t begin = known ? before->end : p->begin;
+    uint64_t count = 0;
+    if (p->flags & CTF_PACKET_HAS_DISCARDED) {
+        if (before)
+            count = counter_delta(before->discarded, p->discarded, s->plan->discarded_bits);
+        else if (!(p->flags & CTF_PACKET_HAS_SEQ) || p->seq == 0)
+            count = p->discarded;
     }
+    if (count)
+        add_loss(
+            s, p, CTF_LOST_EVENTS, (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
+    if (before && p->flags & CTF_PACKET_HAS_SEQ && (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
+        add_loss(s, p, CTF_LOST_PACKETS,
+            (struct ctf_loss){begin, p->begin > begin ? p->begin : begin, count - 1, known, s->timed});
 }
 
 /* ---- tracks ---- */
 
-enum { TRACKS_MAX = 8 };
+/* A packet goes to the first track that has ended when it begins; beyond CTF_TRACKS_MAX at once, times may step
+ * back. */
+void ctf_packet_track(struct ctf_stream *s, struct ctf_packet *p, int64_t ends[CTF_TRACKS_MAX])
+{
+    uint32_t track = 0;
+    while (track < s->tracks && ends[track] > p->begin)
+        track++;
+    if (track == s->tracks) {
+        if (s->tracks < CTF_TRACKS_MAX)
+            s->tracks++;
+        else
+            track = 0;
+    }
+    ends[track] = p->end;
+    p->track = (uint8_t)track;
+}
 
-/* A packet goes to the first track that has ended when it begins; beyond TRACKS_MAX at once, times may step back. */
 static void assign_tracks(struct ctf_stream *s)
 {
-    int64_t ends[TRACKS_MAX];
+    int64_t own[CTF_TRACKS_MAX], *ends = s->growth ? s->growth->ends : own;
     s->tracks = 1;
     ends[0] = INT64_MIN;
-    for (size_t i = 0; i < s->packets.n && s->timed; i++) {
-        struct ctf_packet *p = &s->packets.v[i];
-        uint32_t track = 0;
-        while (track < s->tracks && ends[track] > p->begin)
-            track++;
-        if (track == s->tracks) {
-            if (s->tracks < TRACKS_MAX)
-                s->tracks++;
-            else
-                track = 0;
-        }
-        ends[track] = p->end;
-        p->track = (uint8_t)track;
-    }
+    for (size_t i = 0; i < s->packets.n && s->timed; i++)
+        ctf_packet_track(s, &s->packets.v[i], ends);
 }
 
 /* ---- CPUs ---- */
@@ -239,7 +249,17 @@ static void agree_on_cpu(struct ctf_trace *t, struct ctf_stream *s)
 
 /* ---- all streams ---- */
 
-static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
+/* Of a stream that may grow the last packet waits when only the one after it can tell when it ends. */
+static void keep_back(struct ctf_trace *t, struct ctf_stream *s)
+{
+    s->growth = ctf_stream_growth_new();
+    if (!s->timed || !ctf_packet_waits(t->quirks, &s->packets.v[s->packets.n - 1]))
+        return;
+    s->growth->next = s->packets.v[--s->packets.n];
+    s->growth->has_next = true;
+}
+
+static void finish_stream(struct ctf_trace *t, struct ctf_stream *s)
 {
     agree_on_cpu(t, s);
     s->timed = s->packets.n > 0;
@@ -249,13 +269,19 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quir
     if (s->timed) {
         qsort(s->packets.v, s->packets.n, sizeof *s->packets.v, by_time);
         drop_copies(t, s);
-        mend_times(t, s, q);
     }
-    find_losses(s);
+    if (t->growing)
+        keep_back(t, s);
+    if (s->timed)
+        mend_times(t, s);
+    for (size_t i = 0; i < s->packets.n; i++)
+        ctf_packet_losses(s, i);
     assign_tracks(s);
     s->begin = INT64_MAX;
     s->end = INT64_MIN;
+    s->begins_ascend = s->ends_ascend = s->timed;
     for (size_t i = 0; i < s->packets.n && s->timed; i++) {
+        ctf_stream_note_order(s, i);
         const struct ctf_packet *p = &s->packets.v[i];
         s->begin = p->begin < s->begin ? p->begin : s->begin;
         s->end = p->end > s->end ? p->end : s->end;
@@ -264,7 +290,7 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quir
 
 /* As babeltrace2 orders streams at equal times: by class, then by instance id; streams without one in the order of
  * their paths. */
-static int by_identity(const void *a, const void *b)
+int ctf_stream_order(const void *a, const void *b)
 {
     const struct ctf_stream *p = a, *q = b;
     int order = order_of(p->plan->sc->id, q->plan->sc->id);
@@ -275,11 +301,11 @@ static int by_identity(const void *a, const void *b)
 
 int ctf_packets_finish(struct ctf_trace *t, struct err *e)
 {
-    struct quirks q = quirks_of(t);
+    t->quirks = ctf_quirks_of(t);
     for (size_t i = 0; i < t->streams.n; i++)
-        finish_stream(t, &t->streams.v[i], q);
+        finish_stream(t, &t->streams.v[i]);
     if (t->streams.n > 1)
-        qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, by_identity);
+        qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, ctf_stream_order);
     map_fini(&t->stream_by);
     if (t->why.code && e)
         *e = t->why;

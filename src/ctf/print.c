@@ -76,6 +76,7 @@ struct ctf_print *ctf_print_new(const struct ctf_source *sources, size_t n, enum
         const char *host = ctf_trace_env_string(trace, "hostname");
         if (!host)
             host = ctf_trace_env_string(trace, "host");
+        s->trace = trace;
         s->schema = find_schema(p, trace);
         s->host = host ? mem_strdup(host) : NULL;
         set_prefix(p, s, trace);
@@ -221,9 +222,10 @@ void ctf_print_header(struct ctf_print *p, struct text *out)
         print_csv_header(out);
 }
 
-static const struct print_plan *plan_of(
-    struct ctf_print *p, const struct print_source *s, const struct ctf_event_class *cls)
+static const struct print_plan *plan_of(struct ctf_print *p, struct print_source *s, const struct ctf_event_class *cls)
 {
+    if (cls->index >= p->schemas.v[s->schema].n) /* the trace grew */
+        s->schema = find_schema(p, s->trace);
     struct print_schema *schema = &p->schemas.v[s->schema];
     const struct print_plan *plan = schema->plans[cls->index];
     return plan ? plan : make_plan(p, schema, cls);
@@ -239,7 +241,7 @@ bool ctf_print_timed(struct ctf_print *p, const struct ctf_merge *m, const struc
 
 void ctf_print_event(struct ctf_print *p, const struct ctf_merge *m, const struct ctf_event *ev, struct text *out)
 {
-    const struct print_source *s = &p->sources[ctf_merge_source(m, ev->stream)];
+    struct print_source *s = &p->sources[ctf_merge_source(m, ev->stream)];
     if (ev->cls->item != CTF_EVENT) {
         print_loss(p, s, ev, out);
         return;

@@ -14,6 +14,7 @@ struct print_schema {        /* plans of the classes that sources with the same 
 };
 
 struct print_source {
+    const struct ctf_trace *trace;
     size_t schema;
     char *host;              /* or NULL */
     char *prefix;            /* text: "host:process:(pid) "; JSON: from the key "host" up to its value */

@@ -12,6 +12,7 @@ static void rewind_all(struct ctf_merge *m)
         c->head->at = c->head->end = NULL;
         c->packet = NULL;
         c->next_packet = 0;
+        ctf_merge_place(m, c);
         file_map_close(&c->window);
         c->d.cycles = 0;
         c->d.last = INT64_MIN;
@@ -145,6 +146,8 @@ static uint64_t move_all(struct ctf_merge *m, int64_t begin)
 int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
 {
     bool ordered = !ctf_merge_limited(m->window);
+    if (m->growth)
+        return err_set(e, ERR_UNSUPPORTED, "a trace that still grows is read from its begin to its end");
     rewind_all(m);
     for (size_t i = 0; i < m->n_cursors && ordered; i++) {
         ctf_trace_count(m->cursors[i].trace);

@@ -3,30 +3,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctf/catalogue.h"
 #include "ctf/trace.h"
 
 /* ---- problems ---- */
 
 enum { PROBLEMS_MAX = 200 };
 
-static void add(struct ctf_problems *p, bool harmless, const char *fmt, va_list ap)
+static struct ctf_problem *add(struct ctf_problems *p, bool harmless, const char *fmt, va_list ap)
 {
     char text[1024];
     if (p->list.n > PROBLEMS_MAX) { /* a hostile file has millions */
         p->list.v[PROBLEMS_MAX].count++;
         p->list.v[PROBLEMS_MAX].harmless &= harmless;
-        return;
+        return &p->list.v[PROBLEMS_MAX];
     }
     vsnprintf(text, sizeof text, fmt, ap);
     for (size_t i = 0; i < p->list.n; i++) {
         if (!strcmp(p->list.v[i].text, text)) {
             p->list.v[i].count++;
-            return;
+            return &p->list.v[i];
         }
     }
-    struct ctf_problem one = {
-        mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1, harmless};
+    struct ctf_problem one = {mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"),
+        1, harmless, INT64_MIN};
     vec_push(&p->list, one);
+    return &p->list.v[p->list.n - 1];
 }
 
 void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
@@ -52,11 +54,57 @@ void ctf_problems_fini(struct ctf_problems *p)
     vec_free(&p->list);
 }
 
+/* ---- files that a catalogue knew ---- */
+
+static int is_other(const struct ctf_file *f, struct err *e)
+{
+    return err_set(e, ERR_LOST, "%s: is not what it was when its trace was opened before; open it anew", f->path);
+}
+
+/* The file of the first packet that is read of it: is it what is known of it? Then it may stay mapped. */
+static int see(struct ctf_trace *t, struct ctf_file *f, struct err *e)
+{
+    struct stat st;
+    int rc = 0;
+    pthread_mutex_lock(&t->lock);
+    unsigned char state = atomic_load_explicit(&f->state, memory_order_relaxed);
+    if (state == CTF_FILE_UNSEEN) {
+        bool same = !stat(f->path, &st) && (uint64_t)st.st_ino == f->inode &&
+            ctf_file_identity(f->name, &st) == f->identity && (uint64_t)st.st_size == f->size;
+        if (same && file_map_room()) {
+            rc = file_map_open(f->path, &f->map, e);
+            f->kept = !rc;
+            same = rc || f->map.size == f->size;
+        }
+        state = rc ? CTF_FILE_UNSEEN : same ? CTF_FILE_SEEN : CTF_FILE_OTHER;
+        if (state == CTF_FILE_OTHER)
+            atomic_store_explicit(&t->misled, true, memory_order_relaxed);
+        atomic_store_explicit(&f->state, state, memory_order_release);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return rc ? rc : state == CTF_FILE_OTHER ? is_other(f, e) : 0;
+}
+
+bool ctf_trace_misled(const struct ctf_trace *t)
+{
+    return atomic_load_explicit(&t->misled, memory_order_relaxed);
+}
+
 /* ---- what it is ---- */
 
 static const struct ctf_metadata *main_of(const struct ctf_trace *t)
 {
     return &t->pieces.v[t->main].md;
+}
+
+size_t ctf_trace_directories(const struct ctf_trace *t)
+{
+    return t->pieces.n;
+}
+
+const char *ctf_trace_directory(const struct ctf_trace *t, size_t i)
+{
+    return t->pieces.v[i].dir;
 }
 
 const char *ctf_trace_path(const struct ctf_trace *t)
@@ -112,8 +160,14 @@ size_t ctf_trace_problems(const struct ctf_trace *t, const struct ctf_problem **
 int ctf_trace_intact(const struct ctf_trace *t, struct err *e)
 {
     int rc = 0;
-    for (size_t i = 0; i < t->files.n && !rc; i++)
-        rc = file_map_intact(&t->files.v[i].map, e);
+    for (size_t i = 0; i < t->files.n && !rc; i++) {
+        const struct ctf_file *f = &t->files.v[i];
+        unsigned char state = atomic_load_explicit(&f->state, memory_order_acquire);
+        if (state == CTF_FILE_OTHER)
+            rc = is_other(f, e);
+        else if (state == CTF_FILE_SEEN)
+            rc = file_map_intact(&f->map, e);
+    }
     return rc;
 }
 
@@ -155,8 +209,13 @@ const uint8_t *ctf_packet_data(
     const struct ctf_trace *t, const struct ctf_packet *p, struct file_map *window, struct err *e)
 {
     const struct ctf_file *f = &t->files.v[p->file];
+    if (atomic_load_explicit(&f->state, memory_order_acquire) != CTF_FILE_SEEN &&
+        see((struct ctf_trace *)t, (struct ctf_file *)f, e))
+        return NULL;
     if (f->kept)
         return f->map.data + p->offset;
+    if (f->fed)
+        return p->bytes;
     file_map_close(window);
     return file_map_copy(f->path, p->offset, (p->content_bits + 7) / 8, window, e) ? NULL : window->data;
 }
@@ -176,11 +235,23 @@ bool ctf_packet_open(const struct ctf_trace *t, const struct ctf_stream *s, cons
     return ok;
 }
 
+/* Of events of a packet. */
+static void __attribute__((format(printf, 3, 4)))
+add_of_packet(struct ctf_problems *out, const struct ctf_packet *p, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    struct ctf_problem *one = add(out, false, fmt, ap);
+    va_end(ap);
+    int64_t end = p->flags & CTF_PACKET_TIMED ? p->end : INT64_MAX;
+    one->end = end > one->end ? end : one->end;
+}
+
 static void time_problem(const struct ctf_trace *t, const struct ctf_packet *p, uint64_t n, const char *many,
     const char *one, struct ctf_problems *out)
 {
     if (n)
-        ctf_problem_add(out, "%s: packet at byte %llu: %llu %s", t->files.v[p->file].path,
+        add_of_packet(out, p, "%s: packet at byte %llu: %llu %s", t->files.v[p->file].path,
             (unsigned long long)p->offset, (unsigned long long)n, n == 1 ? one : many);
 }
 
@@ -202,6 +273,6 @@ void ctf_packet_problem(
     char unknown[80];
     snprintf(
         unknown, sizeof unknown, "the metadata declare no event %llu in this stream", (unsigned long long)d->stop_id);
-    ctf_problem_add(out, "%s: packet at byte %llu: %s; the rest of the packet is skipped", t->files.v[p->file].path,
+    add_of_packet(out, p, "%s: packet at byte %llu: %s; the rest of the packet is skipped", t->files.v[p->file].path,
         (unsigned long long)p->offset, d->stop == CTF_STOP_UNKNOWN_ID ? unknown : reasons[d->stop]);
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/map.h"
@@ -22,16 +23,21 @@ enum {
     CTF_PACKET_TIMED = 1,    /* begin and end are known */
     CTF_PACKET_OPEN_END = 2, /* events may lie behind `end` */
     CTF_PACKET_UNCLOSED = 4, /* the tracer did not get to write its content's size */
-    CTF_PACKET_HAS_SEQ = 8, CTF_PACKET_HAS_DISCARDED = 16
+    CTF_PACKET_HAS_SEQ = 8, CTF_PACKET_HAS_DISCARDED = 16,
+    CTF_PACKET_MENDED = 32   /* `end` was found by its events, or by the packet behind it */
 };
 
 struct ctf_packet {
-    uint64_t offset;         /* bytes in its file */
+    uint64_t offset;         /* bytes in its file, or in what was fed of its line */
     uint64_t content_bits;   /* never beyond the file */
     int64_t begin, end;      /* ns */
     uint64_t seq, discarded; /* counters as recorded */
     /* Known once the trace is counted: */
-    uint64_t items, before;  /* events and losses; those of the packets before it in its track */
+    uint64_t items;          /* events and losses */
+    union {
+        uint64_t before;     /* those of the packets before it in its track */
+        uint8_t *bytes;      /* of what is fed, which is never counted: a copy; NULL once it is read */
+    };
     int64_t first, last;     /* least and greatest time of its items; without any: greatest before it in its track */
     uint64_t cycles;         /* the clock before it; of packets without begin time not before it is counted */
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
@@ -39,6 +45,17 @@ struct ctf_packet {
     uint32_t loss;           /* its losses: the stream's losses from here */
     int32_t cpu;             /* -1: none */
     uint8_t n_losses, flags, track;
+};
+
+enum { CTF_TRACKS_MAX = 8 };
+/* What a stream that may still grow has besides (grow.c). */
+struct ctf_stream_growth {
+    struct ctf_packet next;  /* the last one, while only the one after it can tell when it ends */
+    bool has_next;
+    int64_t ends[CTF_TRACKS_MAX]; /* of the last packets of the tracks */
+    int64_t quiet;           /* it was said that nothing comes before: losses lie there at the earliest */
+    uint64_t gone;           /* packets before those of `packets`: they are read and let go */
+    size_t freed;            /* so many of `packets` have no bytes any more */
 };
 
 struct ctf_loss_item { struct ctf_loss loss; int64_t ts; uint8_t item; };
@@ -49,6 +66,7 @@ struct ctf_stream {
     const char *path;        /* of the first file */
     uint64_t instance_id;
     bool has_instance, timed;
+    bool begins_ascend, ends_ascend; /* of its packets, as they are numbered */
     bool disorder;           /* known once counted: times step back within a track */
     int32_t cpu;
     uint32_t tracks;         /* packets that overlap in time lie in different tracks: each track is in time order */
@@ -58,15 +76,59 @@ struct ctf_stream {
     uint64_t lost_events, lost_packets, bytes;
     int64_t begin, end;
     uint64_t cycles;         /* while its packets are found, if begin times have less than 64 bits: the clock so far */
+    struct ctf_stream_growth *growth; /* NULL: it is whole; owned */
 };
 
-struct ctf_piece { char *dir; struct ctf_metadata md; bool parsed; };
-/* Files that are too many to be kept mapped have no map: whoever reads a packet of theirs holds a copy of it. */
-struct ctf_file { char *path; const char *name; uint32_t piece; bool kept; uint64_t size; struct file_map map; };
+struct ctf_known; struct ctf_known_text; struct ctf_known_finder; /* ctf/known.h */
+
+/* borrowed: its metadata are those of the piece before, byte by byte. own: its schema is no other trace's, because it
+ * was made to go on from the one before. */
+struct ctf_piece {
+    char *dir;
+    struct ctf_metadata md;
+    bool parsed, own, borrowed;
+    uint64_t inode, metadata_bytes;
+    struct ctf_known *known; /* while it is opened, or NULL */
+    uint64_t declared;       /* hash of what says how its packets are read, but for the clock's rate (extend.c) */
+};
+/* Files that are too many to be kept mapped, and those that grew, have no map: whoever reads a packet of theirs holds a
+ * copy of it. A line that is fed (feed.c) is a file without anything on disk. */
+enum { CTF_FILE_SEEN, CTF_FILE_UNSEEN, CTF_FILE_OTHER }; /* UNSEEN: what is known of it was not compared yet */
+struct ctf_file {
+    char *path;
+    const char *name;
+    uint32_t piece;
+    bool kept, fed;
+    atomic_uchar state;      /* set under the trace's lock; then `kept` and `map` stay */
+    uint64_t size, inode;
+    uint64_t identity;       /* hash of its name, size and time of modification */
+    uint64_t was_identity, was_size; /* before it was appended to (appended.c); size 0: it was not */
+    uint64_t scanned;        /* bytes in which packets were looked for */
+    struct file_map map;
+};
+
+/* What tells streams apart: see ctf_stream_for. */
+struct ctf_stream_key { const struct ctf_stream_plan *plan; uint64_t instance_id; bool has_instance; int32_t cpu; };
+
+/* Tracers known to write times that are not: events before or behind their packet, packets without end. */
+struct ctf_quirks { bool event_after_packet, no_end, event_before_packet; };
+
+/* Counts that a trace is told to remember: where they are to be had, and once they were asked for, they. */
+struct ctf_recall {
+    void (*give)(void *arg, struct ctf_counts *); /* NULL: nothing is remembered */
+    void (*forget)(void *arg);
+    void *arg;
+    struct ctf_counts counts; /* owned */
+    bool asked;
+};
 
 struct ctf_trace {
     struct ctf_schemas *schemas, *own_schemas; /* own: when the caller gave none */
     VEC(struct ctf_piece) pieces;
+    char *text; size_t text_n; uint64_t text_hash; /* metadata of the last piece that has its own; owned */
+    const struct ctf_known_text *known_text; /* that text in the catalogue that it is opened with, or NULL */
+    struct ctf_known_finder *finder; /* while it finds files and packets for a catalogue */
+    VEC(struct ctf_touched { uint32_t stream; size_t packets; uint64_t bytes; }) touched; /* by a file, before it */
     size_t main;             /* the piece whose metadata is used for all */
     const struct ctf_schema *schema;
     const struct ctf_op *packet_header;
@@ -74,21 +136,96 @@ struct ctf_trace {
     VEC(struct ctf_file) files;
     VEC(struct ctf_stream) streams;
     struct map stream_by;    /* hash of what tells streams apart -> first in streams + 1; while packets are found */
+    bool growing;            /* more may come */
+    bool appending;          /* packets that are found go behind those that are there (grow.c) */
+    bool found_late;         /* packets that begin before those that were there */
+    bool has_grown;          /* files were appended to since fingerprints may have been made of it */
+    size_t newest, before_newest; /* pieces with the latest packets; SIZE_MAX: none */
+    struct map piece_by;     /* of a trace that is followed: hash of the directory -> piece + 1, or 1 where it moved */
+    bool fed, read;          /* its packets come from a feed; which a merge reads */
+    bool still;              /* the declarations of another one, without its packets (still.c) */
+    int64_t until;           /* of one that grows: nothing comes before this time any more, ns */
+    uint64_t version;        /* of one that grows: counts what was added */
+    int64_t quiet, late;     /* while packets are fed: their line's; one that begins before `late` comes too late */
+    struct ctf_quirks quirks;
+    VEC(struct ctf_piece) outgrown; /* metadata that were extended: their classes are still used */
     struct ctf_problems problems;
     uint64_t fingerprint;
     struct err why;          /* while it is opened: code 0, or why a packet could not be had */
     struct arena arena;
     pthread_mutex_t lock;     /* of the counts */
     pthread_mutex_t counting; /* held while the trace is read for the counts; `lock` only while they are stored */
+    struct ctf_recall recall; /* under `counting` */
     atomic_bool counted;
+    atomic_bool misled;      /* a file was not what a catalogue said */
 };
 
 /* packets.c: finds the packets of one file and adds them to the trace's streams. What cannot be read is a problem; an
  * error is a limit of the system (ERR_NOMEM, ERR_LIMIT) or a file that changes. */
 int ctf_packets_find(struct ctf_trace *, uint32_t file, struct err *e);
-/* packets.c: sorts, drops what was recorded twice, corrects times that tracers are known to write wrong, finds losses
- * and tracks. Errors: as above. */
+/* The stream of these packets of a file, which is a new one if none is so. */
+struct ctf_stream *ctf_stream_for(struct ctf_trace *, const struct ctf_file *, const struct ctf_stream_key *);
+/* Once all were found, and more are to be: which streams there are. */
+void ctf_streams_find_again(struct ctf_trace *);
+/* packets_finish.c: sorts, drops what was recorded twice, corrects times that tracers are known to write wrong, finds
+ * losses and tracks. Errors: as above. */
 int ctf_packets_finish(struct ctf_trace *, struct err *e);
+/* The same for one packet that comes behind those of its stream (grow.c). */
+void ctf_packet_append(struct ctf_trace *, struct ctf_stream *, struct ctf_packet *);
+/* The stream's last packet is whole, as far as is known: nothing is waited for. */
+void ctf_stream_flush(struct ctf_trace *, struct ctf_stream *);
+struct ctf_stream_growth *ctf_stream_growth_new(void);
+/* Notes whether packet i keeps the order of times. */
+static inline void ctf_stream_note_order(struct ctf_stream *s, size_t i)
+{
+    const struct ctf_packet *p = &s->packets.v[i];
+    s->begins_ascend &= i == 0 || p[-1].begin <= p->begin;
+    s->ends_ascend &= i == 0 || p[-1].end <= p->end;
+}
+/* As far as is known; NULL: it has none. */
+static inline const struct ctf_packet *ctf_stream_last(const struct ctf_stream *s)
+{
+    if (s->growth && s->growth->has_next)
+        return &s->growth->next;
+    return s->packets.n ? &s->packets.v[s->packets.n - 1] : NULL;
+}
+/* Lets go what all its readers have passed: `passed` packets. Returns how many fewer `packets` has in front, and
+ * *losses: how many fewer the losses. */
+size_t ctf_stream_let_go(struct ctf_stream *, size_t passed, size_t *losses);
+/* The pieces of packets_finish.c that both ways share. */
+struct ctf_quirks ctf_quirks_of(const struct ctf_trace *);
+static inline bool ctf_packet_waits(struct ctf_quirks q, const struct ctf_packet *p)
+{
+    return p->flags & CTF_PACKET_OPEN_END || q.event_after_packet || q.event_before_packet;
+}
+bool ctf_packet_same(struct ctf_trace *, const struct ctf_packet *, const struct ctf_packet *);
+void ctf_packet_mend_begin(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
+    struct ctf_packet *before);
+void ctf_packet_mend_end(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
+    const struct ctf_packet *next);
+void ctf_packet_losses(struct ctf_stream *, size_t i);
+void ctf_packet_track(struct ctf_stream *, struct ctf_packet *, int64_t ends[CTF_TRACKS_MAX]);
+/* As babeltrace2 orders streams at equal times. */
+int ctf_stream_order(const void *a, const void *b);
+/* open.c: a trace without anything; its packets can be looked for once it has metadata. */
+struct ctf_trace *ctf_trace_new(struct ctf_schemas *);
+/* `known`: what a catalogue has of it, or gets; NULL: nothing. */
+int ctf_trace_add_piece(struct ctf_trace *, const char *dir, struct ctf_known *known, struct err *e);
+uint64_t ctf_file_identity(const char *name, const struct stat *);
+/* The files of a piece that are not known yet. */
+int ctf_trace_list(struct ctf_trace *, uint32_t piece, struct err *e);
+/* follow.c: all that there is was found, and more is to come. */
+void ctf_trace_followed(struct ctf_trace *);
+void ctf_trace_plan(struct ctf_trace *);
+/* extend.c: the metadata of a piece become those of the trace, whose classes keep their numbers and places. ERR_FORMAT
+ * when they contradict; then all is as it was and `md` is the caller's. Taken over else. */
+int ctf_trace_extend(struct ctf_trace *, uint32_t piece, struct ctf_metadata *md, struct err *e);
+/* Sets what is declared of the pieces from this one on. */
+void ctf_pieces_declare(struct ctf_trace *, size_t from);
+/* packets.c: the packets of `n` bytes that were fed; readable FILE_COPY_SPARE_BYTES behind. */
+/* Those of a mapped file behind what was scanned. */
+void ctf_packets_scan(struct ctf_trace *, uint32_t file);
+void ctf_packets_feed(struct ctf_trace *, uint32_t file, const uint8_t *, size_t n);
 /* What an LTTng index file says of the packets of a file of `file_bytes` bytes. False when it does not fit the file. */
 struct ctf_index_entry {
     uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id, seq;

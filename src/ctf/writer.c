@@ -209,9 +209,8 @@ static int write_metadata(const struct ctf_writer *w, const struct ctf_writer_op
     text_puts(&t, "};\n\n");
     text_puts(&t, o->tsdl ? o->tsdl : "");
     text_putc(&t, '\n');
-    char *path = NULL;
-    int r = asprintf(&path, "%s/metadata", w->dir) < 0 ? err_set(e, ERR_NOMEM, "out of memory")
-                                                       : write_file(path, O_TRUNC, t.v, t.n, e);
+    char *path = mem_printf("%s/metadata", w->dir);
+    int r = write_file(path, O_TRUNC, t.v, t.n, e);
     free(path);
     text_fini(&t);
     return r;

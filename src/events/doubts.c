@@ -1,6 +1,4 @@
 /* What of a selection cannot fit any event: an empty page does not say why it is empty. */
-#include "events/doubts.h"
-
 #include <fnmatch.h>
 #include <stdlib.h>
 
@@ -8,43 +6,8 @@
 #include "base/near.h"
 #include "events/field.h"
 #include "events/line.h"
+#include "events/names.h"
 #include "events/table.h"
-
-/* ---- names and patterns ---- */
-
-static const char *const builtin_names[] = {NULL, "name", "cpu", "ts", "tid", "host", "comm"};
-
-enum event_builtin event_builtin(const char *name)
-{
-    for (int b = EVENT_IS_NAME; b <= EVENT_IS_COMM; b++)
-        if (strcmp(name, builtin_names[b]) == 0)
-            return (enum event_builtin)b;
-    return EVENT_IS_NONE;
-}
-
-void event_patterns_add(struct event_patterns *p, const char *list)
-{
-    while (*list) {
-        size_t n = strcspn(list, ","), begin = strspn(list, " \t"), end = n;
-        while (end > begin && (list[end - 1] == ' ' || list[end - 1] == '\t'))
-            end--;
-        if (end > begin) {
-            char *pattern = mem_zalloc(end - begin + 1);
-            memcpy(pattern, list + begin, end - begin);
-            vec_push(p, pattern);
-        }
-        list += n + (list[n] == ',');
-    }
-}
-
-void event_patterns_free(struct event_patterns *p)
-{
-    for (size_t i = 0; i < p->n; i++)
-        free(p->v[i]);
-    vec_free(p);
-}
-
-/* ---- telling ---- */
 
 struct doubts {
     const struct event_table *table;
@@ -193,7 +156,7 @@ static void tell_no_field(struct doubts *d, const char *option, const char *name
     struct class_cursor at = {0};
     const char *bare = !strncmp(name, "fields.", 7) ? name + 7 : !strncmp(name, "ctx.", 4) ? name + 4 : name;
     for (int b = EVENT_IS_NAME; bare == name && b <= EVENT_IS_COMM; b++)
-        vec_push(&d->names, (const char *)builtin_names[b]);
+        vec_push(&d->names, event_builtin_name((enum event_builtin)b));
     for (const struct ctf_event_class *c; (c = next_class(d, &at));) {
         add_fields(d, c->scope[CTF_PAYLOAD]);
         add_fields(d, c->scope[CTF_EVENT_CONTEXT]);

@@ -471,11 +471,11 @@ int event_pairs_read(const struct event_table *table, const struct event_pair_co
     int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e)
 {
     struct ctf_event batch[BATCH];
-    struct ctf_merge *merge = event_merge_new(table);
+    struct ctf_merge *merge = event_merge_new(table, e);
     struct pairing p;
     size_t n = 0;
     if (!merge)
-        return err_set(e, ERR_IO, "the events cannot be read");
+        return err_wrap(e, "the events cannot be read");
     pairing_init(&p, table, config);
     int rc = 0;
     while (!rc && (n = ctf_merge_next(merge, batch, BATCH))) {

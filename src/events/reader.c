@@ -22,11 +22,10 @@ struct event_readers {
     uint64_t clock;
 };
 
-struct ctf_merge *event_merge_new(const struct event_table *t)
+struct ctf_merge *event_merge_new(const struct event_table *t, struct err *e)
 {
-    struct err e = {0};
     struct ctf_merge *m;
-    return ctf_merge_new(t->sources, t->n, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e) ? NULL : m;
+    return ctf_merge_new(t->sources, t->n, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, e) ? NULL : m;
 }
 
 struct event_readers *event_readers_new(const struct event_table *table)
@@ -84,7 +83,7 @@ struct event_reader *event_reader_take(struct event_readers *t, uint64_t index)
     r->busy = true;
     r->used = ++t->clock;
     pthread_mutex_unlock(&t->lock);
-    if (!r->merge && (r->merge = event_merge_new(t->table))) {
+    if (!r->merge && (r->merge = event_merge_new(t->table, NULL))) {
         r->threads = event_threads_new(t->table);
         r->next = 0;
     }

@@ -16,8 +16,8 @@ void event_readers_free(struct event_readers *);
 struct event_reader *event_reader_take(struct event_readers *, uint64_t index);
 void event_reader_leave(struct event_readers *, struct event_reader *);
 
-/* A merge over all sources; NULL when it cannot be made. */
-struct ctf_merge *event_merge_new(const struct event_table *);
+/* A merge over all sources; NULL when it cannot be made, for the reason in the error. */
+struct ctf_merge *event_merge_new(const struct event_table *, struct err *);
 const struct ctf_merge *event_reader_merge(const struct event_reader *);
 /* What is known of the threads where it has read. */
 struct event_threads *event_reader_threads(struct event_reader *);

@@ -52,19 +52,34 @@ static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_
         event_set_add(&s->set, found[i]);
     s->items += read;
     s->done = read == 0;
-    bool goes_on = !s->done && !s->stop && time_monotonic_ns() < s->asked_ns + unasked_ns;
+    bool goes_on = !s->done && !s->stop && !mem_short() && time_monotonic_ns() < s->asked_ns + unasked_ns;
     s->running = goes_on;
     pthread_cond_broadcast(&s->more);
     pthread_mutex_unlock(&s->lock);
     return goes_on;
 }
 
-/* Finding out which threads run at the begin may take a while: that is why the thread does it. */
-static bool prepare(struct event_scan *s)
+/* For want of memory: nothing is known yet, and it begins anew when it is asked for again. */
+static void begin_anew(struct event_scan *s)
 {
-    struct err e = {0};
-    return (s->match || !event_match_new(s->table, &s->wanted, &s->match, &e)) && !event_match_impossible(s->match) &&
-        (s->merge || (s->merge = event_merge_new(s->table)));
+    ctf_merge_free(s->merge);
+    event_match_free(s->match);
+    s->merge = NULL;
+    s->match = NULL;
+    pthread_mutex_lock(&s->lock);
+    event_set_fini(&s->set);
+    s->set = (struct event_set){0};
+    s->items = 0;
+    s->running = false;
+    pthread_cond_broadcast(&s->more);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Finding out which threads run at the begin may take a while: that is why the thread does it. */
+static bool prepare(struct event_scan *s, struct err *e)
+{
+    return (s->match || !event_match_new(s->table, &s->wanted, &s->match, e)) && !event_match_impossible(s->match) &&
+        (s->merge || (s->merge = event_merge_new(s->table, e)));
 }
 
 static void *run_scan(void *arg)
@@ -73,13 +88,21 @@ static void *run_scan(void *arg)
     struct ctf_event batch[BATCH];
     uint64_t found[BATCH], at = s->items;
     size_t n, n_found;
-    if (!prepare(s)) {
-        publish(s, found, 0, 0);
+    struct err e = {0};
+    if (!prepare(s, &e)) {
+        if (e.code == ERR_NOMEM)
+            begin_anew(s);
+        else
+            publish(s, found, 0, 0);
         return NULL;
     }
     do {
         n_found = 0;
         n = ctf_merge_next(s->merge, batch, BATCH);
+        if (!n && ctf_merge_intact(s->merge, &e) == ERR_NOMEM) {
+            begin_anew(s);
+            return NULL;
+        }
         for (size_t i = 0; i < n; i++)
             if (event_match_fits(s->match, s->merge, &batch[i]))
                 found[n_found++] = at + i;

@@ -3,8 +3,8 @@
 #ifndef WEFT_EVENTS_SUBJECT_H
 #define WEFT_EVENTS_SUBJECT_H
 
-#include "events/doubts.h"
 #include "events/field.h"
+#include "events/names.h"
 #include "events/table.h"
 #include "kernel/kernel.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/carry.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "kernel/kernel.h"
@@ -44,6 +45,13 @@ static enum ask_class class_of_string(struct flow_asks *a, const struct kernel_t
     return a->classes.v[number] - 1;
 }
 
+static struct asking *asking_of(struct flow_asks *a, int32_t row)
+{
+    while (a->rows.n <= (size_t)row)
+        vec_push(&a->rows, ((struct asking){.entered = INT64_MIN}));
+    return &a->rows.v[row];
+}
+
 /* Does the call belong to the stretch? Where times run back, it does not. */
 static bool is_next(const struct asking *row)
 {
@@ -75,9 +83,7 @@ void flow_asks_add(struct flow_asks *a, const struct kernel_record *r, const str
     enum ask_class class = class_of_string(a, t, r->u.syscall.name);
     if (r->row < 0 || class == ASKS_NOTHING)
         return;
-    while (a->rows.n <= (size_t)r->row)
-        vec_push(&a->rows, ((struct asking){.entered = INT64_MIN}));
-    struct asking *row = &a->rows.v[r->row];
+    struct asking *row = asking_of(a, r->row);
     if (r->kind == KERNEL_SYSCALL_ENTRY) {
         row->entered = r->ts;
         return;
@@ -89,6 +95,51 @@ void flow_asks_add(struct flow_asks *a, const struct kernel_record *r, const str
             end(a, row, r);
     }
     row->entered = INT64_MIN;
+}
+
+static bool is_asking(const struct flow_asks *a, const struct kernel_thread *t, int32_t row)
+{
+    return row >= 0 && (size_t)row < a->rows.n && !t[row].died &&
+        (a->rows.v[row].entered > INT64_MIN || a->rows.v[row].ask.calls);
+}
+
+static void carry_asking(struct carry *c, struct asking *of)
+{
+    carry_number(c, &of->entered);
+    carry_number(c, &of->ask.calls);
+    if (!of->ask.calls)
+        return;
+    carry_number(c, &of->left);
+    carry_number(c, &of->ask.begin);
+    carry_number(c, &of->ask.last);
+}
+
+void flow_asks_carry(
+    struct flow_asks *a, struct carry *c, const struct kernel_tracker *tracker, const int32_t *rows, size_t n_rows)
+{
+    const struct kernel_thread *t;
+    size_t threads = kernel_tracker_threads(tracker, &t), n = 0;
+    if (a->rows.n > threads)
+        a->rows.n = threads;
+    for (size_t i = 0; i < n_rows; i++)
+        n += is_asking(a, t, rows[i]);
+    n = carry_count(c, n, sizeof(int32_t));
+    for (size_t i = 0, at = 0; i < n && !c->damaged; i++, at++) {
+        struct asking loaded = {0}, *of = &loaded;
+        int32_t row = KERNEL_NO_ROW;
+        while (c->way != CARRY_LOAD && !is_asking(a, t, rows[at]))
+            at++;
+        if (c->way != CARRY_LOAD) {
+            row = rows[at];
+            of = &a->rows.v[row];
+        }
+        carry_row(c, &row);
+        carry_asking(c, of);
+        if (c->way != CARRY_LOAD || c->damaged || row < 0)
+            continue;
+        loaded.ask.row = row;
+        *asking_of(a, row) = loaded;
+    }
 }
 
 static int by_row(const void *pa, const void *pb)
@@ -110,7 +161,7 @@ void flow_asks_fini(struct flow_asks *a)
     vec_free(&a->asks);
 }
 
-const char *flow_asks_defect(const struct flow_store *s)
+const char *flow_asks_defect(const struct flow_chunk *s)
 {
     for (size_t i = 0; i < s->n_asks; i++) {
         const struct flow_disk_ask *a = &s->asks[i];
@@ -122,14 +173,35 @@ const char *flow_asks_defect(const struct flow_store *s)
 
 /* ---- reading ---- */
 
-size_t flow_asks(const struct flow_store *s, int32_t row, size_t *first)
+size_t flow_chunk_asks(const struct flow_chunk *c, int32_t row, size_t *first)
 {
-    *first = search_first(i, 0, s->n_asks, s->asks[i].row >= row);
-    return search_first(i, *first, s->n_asks, s->asks[i].row > row) - *first;
+    *first = search_first(i, 0, c->n_asks, c->asks[i].row >= row);
+    return search_first(i, *first, c->n_asks, c->asks[i].row > row) - *first;
 }
 
-void flow_ask(const struct flow_store *s, size_t i, struct flow_ask *out)
+size_t flow_asks(const struct flow_store *s, int32_t row)
 {
-    const struct flow_disk_ask *a = &s->asks[i];
-    *out = (struct flow_ask){.begin = a->begin, .last = a->last, .end = a->end};
+    size_t n = chunk_rows_places(s->rows, row), first, before = 0;
+    if (!n)
+        return 0;
+    if (s->n > 1)
+        before = flow_tables(s)->sums[flow_tables(s)->first_of_row[row] + n - 1].asks;
+    struct chunk_place last = chunk_rows_place(s->rows, row, n - 1);
+    return before + flow_chunk_asks(&s->chunks[last.chunk], last.row, &first);
+}
+
+void flow_ask(const struct flow_store *s, int32_t row, size_t i, struct flow_ask *out)
+{
+    size_t k = 0, first;
+    if (s->n > 1) {
+        const struct flow_sums *sums = &flow_tables(s)->sums[flow_tables(s)->first_of_row[row]];
+        k = search_first(p, 0, chunk_rows_places(s->rows, row), sums[p].asks > i) - 1;
+        i -= sums[k].asks;
+    }
+    struct chunk_place place = chunk_rows_place(s->rows, row, k);
+    const struct flow_chunk *c = &s->chunks[place.chunk];
+    size_t n = flow_chunk_asks(c, place.row, &first);
+    *out = (struct flow_ask){0};
+    if (i < n)
+        *out = (struct flow_ask){c->asks[first + i].begin, c->asks[first + i].last, c->asks[first + i].end};
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "flow/store.h"
 
+struct carry;
 struct kernel_record;
 struct kernel_tracker;
 
@@ -17,10 +18,13 @@ struct flow_asks {
 };
 /* For every entry and exit of a system call. */
 void flow_asks_add(struct flow_asks *, const struct kernel_record *, const struct kernel_tracker *);
+/* The stretches that are not at their end: of `rows`, in this order. */
+void flow_asks_carry(
+    struct flow_asks *, struct carry *, const struct kernel_tracker *, const int32_t *rows, size_t n_rows);
 /* All is in: sorts them by row and time. */
 void flow_asks_sort(struct flow_asks *);
 void flow_asks_fini(struct flow_asks *);
 /* What is wrong with them in an open store, or NULL. */
-const char *flow_asks_defect(const struct flow_store *);
+const char *flow_asks_defect(const struct flow_chunk *);
 
 #endif

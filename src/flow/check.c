@@ -1,6 +1,8 @@
 /* Whether the contents of an open flow store make sense: for `verify`. Readers are safe whatever they are. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "flow/asks.h"
 #include "flow/messages.h"
@@ -8,15 +10,15 @@
 
 /* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest
  * table each time. */
-static bool is_marked(const uint64_t *receives, const struct flow_store *s, uint32_t number)
+static bool is_marked(const uint64_t *receives, const struct flow_chunk *s, uint32_t number)
 {
-    return number == UINT32_MAX || (number < s->n_by_number && receives[number / 64] >> number % 64 & 1);
+    return number >= s->n_by_number || receives[number / 64] >> number % 64 & 1;
 }
 
 enum { AHEAD = 16 };
 
 /* The packets of a flow; marks the numbers of its receives. */
-static const char *packets_defect(const struct flow_store *s, size_t f, uint64_t *receives)
+static const char *packets_defect(const struct flow_chunk *s, size_t f, uint64_t *receives)
 {
     uint64_t high = 0;
     const struct flow_disk_flow *flow = &s->flows[f];
@@ -44,7 +46,7 @@ static const char *packets_defect(const struct flow_store *s, size_t f, uint64_t
 }
 
 /* What is searched is in order, and is what it should be. */
-static const char *order_defect(const struct flow_store *s)
+static const char *order_defect(const struct flow_chunk *s)
 {
     size_t next = 0;
     for (size_t f = 0; f < s->n_flows; f++) {
@@ -72,26 +74,45 @@ static const char *order_defect(const struct flow_store *s)
     return NULL;
 }
 
-static const char *references_defect(const struct flow_store *s, uint64_t *receives)
+static const char *references_defect(const struct flow_chunk *s, uint64_t *receives)
 {
     const char *what;
     for (size_t f = 0; f < s->n_flows; f++)
         if ((what = packets_defect(s, f, receives)))
             return what;
     for (size_t i = 0; i < s->n_by_number; i++)
-        if (s->by_number[i] != UINT32_MAX && s->by_number[i] >= s->n_packets)
+        if (s->by_number[i] >= s->n_packets)
             return "a packet number lies outside the table";
     for (size_t i = 0; i < s->n_wakes; i++)
         if (!is_marked(receives, s, s->wakes[i].receive))
             return "a wake by something that is no receive";
-    for (size_t i = 0; i < s->n_packets; i++)
-        if (!is_marked(receives, s, s->packets[i].receive))
+    for (size_t i = 0; i < s->n_packets; i++) {
+        const struct flow_disk_packet *p = &s->packets[i];
+        if (p->back ? p->origin != FLOW_BY_RECEIVE || !is_marked(receives, s, p->number - p->back)
+                    : p->origin == FLOW_BY_RECEIVE)
             return "a send that follows something that is no receive";
+    }
     return NULL;
 }
 
+static const char *keys_defect(const struct flow_chunk *s)
+{
+    struct map first = {0}; /* hash of key -> flow */
+    const char *what = NULL;
+    for (size_t f = 0; f < s->n_flows && !what; f++) {
+        bool fresh;
+        uint64_t *at = map_put(&first, flow_key_hash(&s->flows[f].key), &fresh);
+        if (fresh)
+            *at = f;
+        else if (!memcmp(&s->flows[*at].key, &s->flows[f].key, sizeof s->flows[f].key))
+            what = "two flows have one key";
+    }
+    map_fini(&first);
+    return what;
+}
+
 /* What is wrong with the sections of an open store, or NULL. */
-static const char *flow_defect(const struct flow_store *s)
+static const char *flow_defect(const struct flow_chunk *s)
 {
     size_t next = 0;
     for (size_t f = 0; f < s->n_flows; f++) {
@@ -109,7 +130,8 @@ static const char *flow_defect(const struct flow_store *s)
     uint64_t *receives = mem_zalloc((s->n_by_number / 64 + 1) * sizeof *receives);
     const char *what = references_defect(s, receives);
     free(receives);
-    if (what || (what = order_defect(s)) || (what = flow_message_order_defect(s)) || (what = flow_asks_defect(s)))
+    if (what || (what = keys_defect(s)) || (what = order_defect(s)) || (what = flow_message_order_defect(s)) ||
+        (what = flow_asks_defect(s)))
         return what;
     size_t filled = 0;
     for (size_t i = 0; i < s->table_size; i++) {
@@ -122,13 +144,13 @@ static const char *flow_defect(const struct flow_store *s)
     return NULL;
 }
 
-int flow_check(const char *path, struct err *e)
+int flow_check(const char *path, const struct store *in, struct err *e)
 {
     struct flow_store *s;
-    int rc = flow_open(path, &s, e);
+    int rc = flow_open_list(&(struct chunk){.path = path, .in = in, .begin = INT64_MIN, .end = INT64_MAX}, 1, &s, e);
     if (rc)
         return rc;
-    const char *what = flow_defect(s);
+    const char *what = flow_defect(s->chunks);
     if (what)
         rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
     flow_close(s);

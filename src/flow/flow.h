@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/store.h"
 
 /* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
-enum { FLOW_RULES_VERSION = 10 };
+enum { FLOW_RULES_VERSION = 11 };
 enum { FLOW_SILENCES = 4 };
+#define FLOW_NO_PACKET UINT64_MAX
 
 struct flow_key {
     uint8_t family, protocol;      /* 4, 6, 0 unknown; 6 TCP, 17 UDP */
@@ -32,13 +34,13 @@ enum flow_origin {                 /* who made a send */
 struct flow_packet {
     int64_t ts;                    /* ns, host's clock */
     /* TCP: unwrapped number after the last byte (SYN and FIN count 1); a connection on the same addresses and ports as
-     * one before begins at least 2^32 above it. UDP: number of the datagram in its flow. */
+     * one before begins at least 2^32 above it. Datagrams: 0. */
     uint64_t seq_end;
-    uint64_t ack;                  /* TCP: unwrapped */
+    uint64_t number;               /* of the host's packets, by which wakes and sends speak of it */
+    uint64_t receive;              /* FLOW_BY_RECEIVE: number of the receive; else FLOW_NO_PACKET */
+    uint32_t ack;                  /* TCP, as on the wire */
     uint32_t bytes;                /* payload */
-    uint32_t number;               /* kernel_packet.number */
     int32_t row;                   /* sends: see origin; receives: owner of the socket if known; else -1 */
-    uint32_t receive;              /* FLOW_BY_RECEIVE: number of the receive */
     uint16_t flags, ip_id;
     uint8_t origin;                /* enum flow_origin */
     bool retransmission;
@@ -50,8 +52,15 @@ struct flow_store;
  * Checksums are not compared: whoever cannot know that the file is as it was written calls store_check (base/store.h)
  * before. */
 int flow_open(const char *path, struct flow_store **out, struct err *e);
-/* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
-int flow_check(const char *path, struct err *e);
+/* Chunks of a host in order of time, one at least, as one store; copies what they say. All below speaks of the host's
+ * rows, and of flows and packets as if all had been built at once. Chunks may be missing between them: what was in them
+ * is not there, a wake by a packet of theirs has a receive that flow_by_number does not find, and no send is found in
+ * them. What is of all chunks (flows, messages by thread) is put together when first asked for, in O(flows). */
+struct chunk;
+int flow_open_list(const struct chunk *, size_t n, struct flow_store **out, struct err *e);
+/* Whether everything in the file, or in the part of `in` (base/chunks.h), makes sense, checksums aside. ERR_FORMAT: no,
+ * and what does not. Reads all of it. */
+int flow_check(const char *path, const struct store *in, struct err *e);
 void flow_close(struct flow_store *);
 int flow_intact(const struct flow_store *, struct err *e); /* as graph_intact */
 size_t flow_count(const struct flow_store *);
@@ -64,8 +73,8 @@ size_t flow_sends(const struct flow_store *, size_t flow);
 void flow_send(const struct flow_store *, size_t flow, size_t i, struct flow_packet *out);
 size_t flow_receives(const struct flow_store *, size_t flow);
 void flow_receive(const struct flow_store *, size_t flow, size_t i, struct flow_packet *out);
-/* The packet with that kernel_packet.number; false when there is none. */
-bool flow_by_number(const struct flow_store *, uint32_t number, struct flow_packet *out, bool *is_send);
+/* The packet with that number; false when there is none. */
+bool flow_by_number(const struct flow_store *, uint64_t number, struct flow_packet *out, bool *is_send);
 
 /* The lesser number of the two directions of the flow's connection; its own when the other was not seen. */
 uint32_t flow_connection(const struct flow_store *, size_t flow);
@@ -74,22 +83,23 @@ uint32_t flow_connection(const struct flow_store *, size_t flow);
 size_t flow_messages(const struct flow_store *, int32_t row, size_t *receives);
 void flow_message(const struct flow_store *, int32_t row, size_t i, struct flow_packet *out, bool *is_send);
 /* Sends by softirq work (FLOW_BY_RECEIVE) that are no older than the receive they follow, by time sent, then number of
- * the receive. */
+ * the receive, then their own. */
 size_t flow_replies(const struct flow_store *);
 void flow_reply(const struct flow_store *, size_t i, struct flow_packet *out);
 
 /* A thread woken by the network: the receive that did it. */
-struct flow_wake { int32_t row; int64_t ts; uint32_t receive; /* number of the receive; UINT32_MAX: not known */ };
-size_t flow_wakes(const struct flow_store *);
-void flow_wake(const struct flow_store *, size_t i, struct flow_wake *out);
+struct flow_wake { int32_t row; int64_t ts; uint64_t receive; /* its number; FLOW_NO_PACKET: not known */ };
+/* They are numbered from 0 on the host: one more than the last. A wake that is not there has row -1. */
+uint64_t flow_wakes(const struct flow_store *);
+void flow_wake(const struct flow_store *, uint64_t number, struct flow_wake *out);
 
 /* A row asked for messages from `begin` on and was told that there were none (poll and select without time, EAGAIN,
  * sched_yield); it began to ask in vain for the last time at `last`, and had got something at `end`. It may have slept
  * in a call. */
 struct flow_ask { int64_t begin, last, end; };
-/* How many a row has, numbered from *first on, in time order. */
-size_t flow_asks(const struct flow_store *, int32_t row, size_t *first);
-void flow_ask(const struct flow_store *, size_t i, struct flow_ask *out);
+/* Those of a row, in time order. */
+size_t flow_asks(const struct flow_store *, int32_t row);
+void flow_ask(const struct flow_store *, int32_t row, size_t i, struct flow_ask *out);
 
 struct flow_address { uint8_t family, addr[16]; };
 /* Addresses of sockets of this host: it sent from them what had not come in before. */
@@ -152,6 +162,32 @@ size_t flow_links(const struct flow_store *const *, size_t n, unsigned threads, 
  * over the n links from a to b, each in receive order. For clocks. O(packets) */
 void flow_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *, size_t n,
     void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
+
+/* The same of packets whose times by the two clocks are at most FLOW_NEAR_NS apart, told from packets alone that are no
+ * farther from the receive: so what is found of a receive stays, whatever comes later than that. */
+enum { FLOW_NEAR_BITS = 37 };
+#define FLOW_NEAR_NS (INT64_C(1) << FLOW_NEAR_BITS) /* 137 s */
+/* A packet is decided, and the same in all that is made of a host's records, when they go on for so long. */
+#define FLOW_DECIDED_NS INT64_C(1000000000)
+/* What has packets since then, as a store of its own that lives no longer than the one it is of: chunks, and of several
+ * the flows. These are numbered anew, and there is nothing else: no rows, replies or wakes. O(log chunks) */
+void flow_tail(const struct flow_store *, int64_t since, struct flow_store **out);
+/* As flow_links, but the receiver may have sent the flow first. */
+size_t flow_near_links(const struct flow_store *const *, size_t n, unsigned threads, struct flow_link **out);
+struct flow_near {
+    int64_t sent, received;
+    bool sure, datagram;           /* sure: of a TCP packet, and nothing else near looks like it */
+};
+/* Calls `tell` for each of them received since then, but for what b had sent itself just before: it came back by
+ * another of its devices. O(packets since FLOW_NEAR_NS before then) */
+void flow_near_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *, size_t n,
+    int64_t since, void (*tell)(void *arg, const struct flow_near *), void *arg);
+/* The address of a socket of the host, and when it first sent from there. *out is for free(). O(chunks, and flows of
+ * those in which an address is the first time) */
+struct flow_own_address { struct flow_address address; int64_t since; };
+size_t flow_own_addresses(const struct flow_store *, struct flow_own_address **out);
+/* The time of the youngest packet; INT64_MIN: there is none. */
+int64_t flow_last(const struct flow_store *);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
 
@@ -162,8 +198,15 @@ struct kernel_tracker;
 struct flow_builder *flow_builder_new(const struct kernel_tracker *);
 /* To be called for every record. When it is a wake that a packet caused: the wake's number for flow_wake, plus 1; else
  * 0. */
-uint32_t flow_builder_add(struct flow_builder *, const struct kernel_record *);
-int flow_builder_write(struct flow_builder *, const char *path, uint64_t fingerprint, struct err *e);
+uint64_t flow_builder_add(struct flow_builder *, const struct kernel_record *);
+/* At the end: decides all that is not decided yet, and writes it. */
+int flow_builder_write(struct flow_builder *, struct store_place, uint64_t key, struct err *e);
+/* At a cut at that time: writes what is decided. */
+struct carry;
+/* What is open: all three ways (base/carry.h). LOAD into a new builder, before its records. */
+void flow_builder_carry(struct flow_builder *, struct carry *);
+int flow_builder_cut(
+    struct flow_builder *, int64_t at, struct store_place, uint64_t key, struct err *e);
 void flow_builder_free(struct flow_builder *);
 
 #endif

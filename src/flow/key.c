@@ -1,4 +1,5 @@
 /* What the receiver tells of a message, and when that can have been sent. */
+#include "base/search.h"
 #include "flow/store.h"
 
 static const int64_t SECOND = 1000000000;
@@ -9,9 +10,9 @@ enum {
 };
 
 /* The last of the receives of this size by number `to`, looking back to `from`; `from` when there is none. */
-static uint32_t like_before(const struct flow_disk_packet *receives, uint32_t from, uint32_t to, uint32_t bytes)
+static uint64_t like_before(struct flow_walk *receives, uint64_t from, uint64_t to, uint32_t bytes)
 {
-    while (to > from && receives[to - 1].bytes != bytes)
+    while (to > from && flow_walk_at(receives, to - 1)->bytes != bytes)
         to--;
     return to;
 }
@@ -28,36 +29,49 @@ static void keep_silence(struct flow_message_key *k, struct flow_silence silence
 }
 
 /* What came before the first receive is not known. */
-static void find_silences(const struct flow_part *in, uint32_t receive, struct flow_message_key *out)
+static void find_silences(const struct flow_view *in, uint64_t receive, struct flow_message_key *out)
 {
-    const struct flow_disk_packet *receives = in->receives;
-    uint32_t from = receive > LOOK_BACK ? receive - LOOK_BACK : 0, before;
-    for (uint32_t i = receive + 1; i > from; i = before) {
-        const struct flow_disk_packet *p = &receives[i - 1];
-        before = like_before(receives, from, i - 1, receives[receive].bytes);
-        int64_t since = before > from ? receives[before - 1].ts : p->ts;
-        if (p->ts > since && receives[receive].ts >= p->ts)
-            keep_silence(out,
-                (struct flow_silence){
-                    (uint64_t)p->ts - (uint64_t)since, (uint64_t)receives[receive].ts - (uint64_t)p->ts});
+    struct flow_walk receives = {.view = in};
+    int64_t came = flow_walk_at(&receives, receive)->ts;
+    uint64_t from = receive > LOOK_BACK ? receive - LOOK_BACK : 0, before;
+    for (uint64_t i = receive + 1; i > from; i = before) {
+        int64_t ts = flow_walk_at(&receives, i - 1)->ts;
+        before = like_before(&receives, from, i - 1, out->bytes);
+        int64_t since = before > from ? flow_walk_at(&receives, before - 1)->ts : ts;
+        if (ts > since && came >= ts)
+            keep_silence(out, (struct flow_silence){(uint64_t)ts - (uint64_t)since, (uint64_t)came - (uint64_t)ts});
     }
+}
+
+/* The place of a packet among the receives of its flow, or UINT64_MAX. */
+static uint64_t place_of(const struct flow_view *in, const struct flow_packet *receive)
+{
+    size_t chunk = flow_chunk_of(in->store, receive->number);
+    const struct flow_chunk *c = &in->store->chunks[chunk];
+    const struct flow_disk_packet *p = flow_numbered(c, receive->number);
+    size_t at = search_first(i, 0, in->n, in->places[i].chunk >= chunk);
+    if (!p || at == in->n || in->places[at].chunk != chunk)
+        return UINT64_MAX;
+    struct flow_part part = flow_part_of(in, at);
+    size_t i = (size_t)(p - c->packets) - (size_t)(part.receives - c->packets);
+    return i < part.n_receives ? in->places[at].receives + i : UINT64_MAX;
 }
 
 void flow_message_key_of(const struct flow_store *s, const struct flow_packet *receive, struct flow_message_key *out)
 {
     *out = (struct flow_message_key){.seq_end = (uint32_t)receive->seq_end,
-        .ack = (uint32_t)receive->ack,
+        .ack = receive->ack,
         .bytes = receive->bytes,
         .flags = receive->flags,
         .ip_id = receive->ip_id};
     flow_key(s, receive->flow, &out->flow);
     if (!out->flow.family || out->flow.protocol == FLOW_TCP || receive->ip_id)
         return;
-    struct flow_part in = flow_part(s, receive->flow);
-    size_t at = receive->number < s->n_by_number ? s->by_number[receive->number] : SIZE_MAX,
-           place = at - (size_t)(in.receives - s->packets);
-    if (place < in.n_receives)
-        find_silences(&in, (uint32_t)place, out);
+    struct flow_view in;
+    flow_view_of(s, receive->flow, &in);
+    uint64_t place = place_of(&in, receive);
+    if (place != UINT64_MAX)
+        find_silences(&in, place, out);
 }
 
 static int64_t earlier(int64_t t, uint64_t by)

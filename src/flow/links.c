@@ -10,8 +10,9 @@
 #include "flow/store.h"
 
 enum {
-    PARTS = 256,        /* of the range of hashes, each joined by one thread */
-    MOST_RECEIVERS = 32 /* of one flow: what more hosts receive is multicast, or a private address used by many */
+    PARTS = 256,         /* of the range of hashes, each joined by one thread */
+    MOST_RECEIVERS = 32, /* of one flow: what more hosts receive is multicast, or a private address used by many */
+    MOST_OF_HOST = 4     /* ends with one hash: a host has a key once, unless its store is damaged */
 };
 
 struct end {
@@ -27,10 +28,12 @@ struct part {
     struct end *ends;
     size_t n;
     VEC(struct flow_link) links;
+    VEC(struct end) receivers; /* of the hash that is looked at */
 };
 
 struct join {
     const struct flow_store *const *stores;
+    bool near;            /* what a host sent itself is told from packets, not from flows */
     struct ends *by_host; /* read once: a file that is cut off meanwhile reads otherwise the second time */
     size_t *at;           /* host * PARTS + part: how many ends, then where the next goes */
     struct end *ends;
@@ -47,8 +50,9 @@ static void collect_ends(void *arg, size_t host)
 {
     struct join *j = arg;
     const struct flow_store *s = j->stores[host];
-    for (size_t f = 0; s && f < s->n_flows; f++) {
-        struct flow_key key = s->flows[f].key;
+    for (size_t f = 0, n = s ? flow_count(s) : 0; f < n; f++) {
+        struct flow_key key;
+        flow_key(s, f, &key);
         struct end end = {flow_key_hash(&key), (uint32_t)host, (uint32_t)f};
         if (flow_is_anonymous(&key))
             continue;
@@ -92,30 +96,58 @@ static int by_hash(const void *a, const void *b)
 
 /* Did packets of the flow come to this host from another one? Where its own send is the first that was seen, what it
  * received is that send on another of its devices; a forwarder receives first. Without addresses all is one flow. */
-static bool receives(const struct flow_store *s, size_t flow)
+static bool receives(const struct flow_store *s, size_t flow, const struct flow_key *key)
 {
-    struct flow_part p = flow_part(s, flow);
-    return p.n_receives && !(p.n_sends && s->flows[flow].key.family && p.sends[0].ts <= p.receives[0].ts);
+    struct flow_packet sent, received;
+    if (!flow_receives(s, flow))
+        return false;
+    if (!key->family || !flow_sends(s, flow))
+        return true;
+    flow_send(s, flow, 0, &sent);
+    flow_receive(s, flow, 0, &received);
+    return sent.ts > received.ts;
 }
 
 /* Links of all ends with one hash: each sender to those that received its flow. */
 static void link_ends(const struct join *j, struct part *part, const struct end *v, size_t n)
 {
+    struct flow_key key, other;
+    part->receivers.n = 0;
+    for (size_t r = 0; r < n; r++) {
+        flow_key(j->stores[v[r].host], v[r].flow, &key);
+        if (j->near ? flow_receives(j->stores[v[r].host], v[r].flow) > 0
+                    : receives(j->stores[v[r].host], v[r].flow, &key))
+            vec_push(&part->receivers, v[r]);
+    }
     for (size_t s = 0; s < n; s++) {
         const struct flow_store *a = j->stores[v[s].host];
-        size_t receivers = 0, most = a->flows[v[s].flow].key.family ? MOST_RECEIVERS : n;
-        if (!flow_part(a, v[s].flow).n_sends)
+        flow_key(a, v[s].flow, &key);
+        size_t receivers = 0, most = key.family ? MOST_RECEIVERS : n;
+        if (!flow_sends(a, v[s].flow))
             continue;
-        for (size_t r = 0; r < n && receivers < most; r++) {
-            const struct flow_store *b = j->stores[v[r].host];
-            if (v[r].host == v[s].host ||
-                memcmp(&a->flows[v[s].flow].key, &b->flows[v[r].flow].key, sizeof(struct flow_key)) != 0 ||
-                !receives(b, v[r].flow))
+        for (size_t i = 0; i < part->receivers.n && receivers < most; i++) {
+            const struct end *r = &part->receivers.v[i];
+            if (r->host == v[s].host)
                 continue;
-            vec_push(&part->links, ((struct flow_link){v[s].host, v[r].host, v[s].flow, v[r].flow}));
+            flow_key(j->stores[r->host], r->flow, &other);
+            if (memcmp(&key, &other, sizeof key) != 0)
+                continue;
+            vec_push(&part->links, ((struct flow_link){v[s].host, r->host, v[s].flow, r->flow}));
             receivers++;
         }
     }
+}
+
+/* Keeps the first few of each host, of ends in order with one hash; returns how many. */
+static size_t keep_few(struct end *v, size_t n)
+{
+    size_t kept = 0, of_host = 0;
+    for (size_t i = 0; i < n; i++) {
+        of_host = i && v[i].host == v[kept - 1].host ? of_host + 1 : 1;
+        if (of_host <= MOST_OF_HOST)
+            v[kept++] = v[i];
+    }
+    return kept;
 }
 
 static void join_part(void *arg, size_t i)
@@ -128,8 +160,9 @@ static void join_part(void *arg, size_t i)
         for (to = from + 1; to < p->n && p->ends[to].hash == p->ends[from].hash;)
             to++;
         if (to - from > 1)
-            link_ends(j, p, p->ends + from, to - from);
+            link_ends(j, p, p->ends + from, keep_few(p->ends + from, to - from));
     }
+    vec_free(&p->receivers);
 }
 
 static uint32_t lesser(const struct flow_link *l)
@@ -149,11 +182,13 @@ static int by_pair(const void *a, const void *b)
         ?: order_of(p->sent, q->sent) ?: order_of(p->received, q->received);
 }
 
-size_t flow_links(const struct flow_store *const *stores, size_t n, unsigned threads, struct flow_link **out)
+static size_t join_flows(
+    const struct flow_store *const *stores, size_t n, unsigned threads, bool near, struct flow_link **out)
 {
     struct join *j = mem_zalloc(sizeof *j);
     VEC(struct flow_link) all = {0};
     j->stores = stores;
+    j->near = near;
     j->by_host = mem_zalloc(sizeof *j->by_host * (n + 1));
     j->at = mem_zalloc(sizeof *j->at * (n * PARTS + 1));
     pool_run(n, threads, collect_ends, j);
@@ -174,4 +209,14 @@ size_t flow_links(const struct flow_store *const *stores, size_t n, unsigned thr
     free(j);
     *out = all.v;
     return all.n;
+}
+
+size_t flow_links(const struct flow_store *const *stores, size_t n, unsigned threads, struct flow_link **out)
+{
+    return join_flows(stores, n, threads, false, out);
+}
+
+size_t flow_near_links(const struct flow_store *const *stores, size_t n, unsigned threads, struct flow_link **out)
+{
+    return join_flows(stores, n, threads, true, out);
 }

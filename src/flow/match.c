@@ -1,20 +1,21 @@
 /* Which send explains a message, told by its key: TCP by byte range, acknowledgements and named datagrams by what they
  * say, other datagrams by time, translated addresses by (sequence, ack, length). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"
 #include "flow/store.h"
 
 enum {
-    MOST_LOOKED_AT = 4096,  /* datagrams without an IP id */
-    MOST_TRANSLATED = 1024, /* sends whose numbers lie near */
-    LONGEST_SEND = 1 << 19, /* bytes; of cards that cut them */
-    MOST_UNACKED = 1 << 24, /* by which a repetition's acknowledgement may be ahead of the first send's */
-    MOST_ALIKE = 64,        /* acknowledgements that say the same under other IP ids */
-    CLEARLY = 4             /* times nearer than the next */
+    MOST_LOOKED_AT = 4096,   /* datagrams without an IP id */
+    MOST_TRANSLATED = 1024,  /* sends within the window whose numbers lie near */
+    MOST_CARRIERS = 1 << 16, /* at any time */
+    LONGEST_SEND = 1 << 19,  /* bytes; of cards that cut them */
+    MOST_UNACKED = 1 << 24,  /* by which a repetition's acknowledgement may be ahead of the first send's */
+    MOST_ALIKE = 64,         /* acknowledgements that say the same under other IP ids */
+    CLEARLY = 4              /* times nearer than the next */
 };
 
-static const uint64_t TURN = UINT64_C(1) << 32;
 
 static uint64_t begin_of(const struct flow_disk_packet *p)
 {
@@ -45,127 +46,226 @@ static bool is_before(const struct flow_window *w, int64_t ts)
 /* The likeliest of the sends that fit. */
 struct choice {
     const struct flow_disk_packet *best;
-    int likeness; /* of the best */
+    const struct flow_place *place; /* of the best */
+    int likeness;                   /* of the best */
     bool ambiguous;
 };
 
 /* What is more alike is likelier; of what is equally so the last that can have been sent before the message came (the
  * one that is nearest to that where all were sent after). Two are told apart when the later was sent before the message
  * came for certain: nothing older was still under way then. Without times nothing tells them apart. */
-static void choose(struct choice *c, const struct flow_disk_packet *p, int likeness, const struct flow_window *w)
+static void choose(struct choice *c, const struct flow_place *place, const struct flow_disk_packet *p, int likeness,
+    const struct flow_window *w)
 {
     if (!is_within(w, p->ts))
         return;
     if (!c->best || likeness > c->likeness) {
-        *c = (struct choice){p, likeness, false};
+        *c = (struct choice){p, place, likeness, false};
         return;
     }
     if (likeness < c->likeness)
         return;
     bool after = is_timed(w) && p->ts > w->at && distance(p->ts, w->at) > (uint64_t)w->error_ns;
     bool best_after = is_timed(w) && c->best->ts > w->at && distance(c->best->ts, w->at) > (uint64_t)w->error_ns;
-    if (is_timed(w) && (after != best_after ? best_after : after ? p->ts < c->best->ts : p->ts > c->best->ts))
+    if (is_timed(w) && (after != best_after ? best_after : after ? p->ts < c->best->ts : p->ts > c->best->ts)) {
         c->best = p;
+        c->place = place;
+    }
     c->ambiguous = !is_before(w, c->best->ts);
 }
 
-static enum flow_answer answer(const struct choice *c, struct flow_packet *send)
+static enum flow_answer answer(const struct flow_store *s, const struct choice *c, struct flow_packet *send)
 {
     if (!c->best)
         return FLOW_NOT_SENT;
-    flow_unpack(c->best, send);
+    flow_unpack(s, c->place->chunk, c->place->turns, c->best, send);
     return c->ambiguous ? FLOW_AMBIGUOUS : FLOW_SENT;
 }
 
 /* ---- bytes ---- */
 
-/* First send whose running maximum reaches `end`; n when none. O(log n) */
-static uint32_t first_reaching(const struct flow_disk_packet *sends, uint32_t n, uint64_t end)
+/* The end of the numbers in a place that is meant by one of the flow; 0: it is below all of them. */
+static uint64_t in_place(const struct flow_place *place, uint64_t end)
 {
-    return (uint32_t)search_first(i, 0, n, sends[i].high >= end);
+    uint64_t shift = place->turns * FLOW_TURN;
+    return end > shift ? end - shift : 0;
+}
+
+static uint64_t high_at(const struct flow_view *v, size_t place, const struct flow_disk_packet *p)
+{
+    return p->high + v->places[place].turns * FLOW_TURN;
 }
 
 static bool covers(const struct flow_disk_packet *p, uint64_t end)
 {
-    return flow_is_own(p) && flow_carries(p) && begin_of(p) < end && p->seq_end >= end;
+    return end && flow_is_own(p) && flow_carries(p) && begin_of(p) < end && p->seq_end >= end;
 }
 
 /* The greatest number up to `most` that ends in these 32 bits; 0: none. */
 static uint64_t last_turn(uint64_t most, uint32_t end)
 {
-    uint64_t v = (most & ~(TURN - 1)) | end;
-    return v <= most ? v : v >= TURN ? v - TURN : 0;
+    uint64_t v = (most & ~(FLOW_TURN - 1)) | end;
+    return v <= most ? v : v >= FLOW_TURN ? v - FLOW_TURN : 0;
+}
+
+/* A number of sends of a place, all those in the places before it included. */
+struct spot {
+    size_t place;
+    struct flow_part part; /* of it */
+    uint32_t n;
+};
+
+/* Goes to the place before that has sends, all of them; false: there is none. */
+static bool go_back(const struct flow_view *v, struct spot *s)
+{
+    while (s->place) {
+        s->part = flow_part_of(v, --s->place);
+        s->n = s->part.n_sends;
+        if (s->n)
+            return true;
+    }
+    return false;
+}
+
+/* Before the first of these sends whose running maximum reaches `end`; false: none does. O(log n) in a place */
+static bool reach_back(const struct flow_view *v, uint64_t end, struct spot *s)
+{
+    uint32_t all = s->n;
+    uint64_t here = in_place(&v->places[s->place], end);
+    s->n = (uint32_t)search_first(i, 0, all, s->part.sends[i].high >= here);
+    if (s->n == all)
+        return false;
+    for (struct spot before = *s; !s->n && go_back(v, &before);) {
+        if (high_at(v, before.place, &before.part.sends[before.n - 1]) < end)
+            break;
+        here = in_place(&v->places[before.place], end);
+        before.n = (uint32_t)search_first(i, 0, before.n, before.part.sends[i].high >= here);
+        *s = before;
+    }
+    return true;
 }
 
 /* The sender's numbers go on over turns of 2^32 and over connections: in each turn the first send of the byte, from the
  * last one within the window backwards. */
 static void find_bytes(
-    const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
+    const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
-    const struct flow_disk_packet *sends = from->sends;
-    uint32_t n = (uint32_t)search_first(i, 0, from->n_sends, sends[i].ts > w->end), at;
-    uint64_t end = n ? last_turn(sends[n - 1].high, m->seq_end) : 0;
-    for (uint64_t tries = (uint64_t)n + 2; end && tries; tries--) {
-        at = first_reaching(sends, n, end);
-        if (at < n && covers(&sends[at], end))
-            choose(out, &sends[at], (uint32_t)sends[at].ack == m->ack, w);
-        if (!at || at > n || sends[at - 1].ts < w->begin)
+    struct spot at = {.place = flow_places_until(v, w->end)};
+    while (at.place && !at.n) {
+        at.part = flow_part_of(v, --at.place);
+        at.n = (uint32_t)search_first(i, 0, at.part.n_sends, at.part.sends[i].ts > w->end);
+    }
+    uint64_t end = at.n ? last_turn(high_at(v, at.place, &at.part.sends[at.n - 1]), m->seq_end) : 0;
+    for (uint64_t tries = flow_walk_count(v, true) + 2; end && tries; tries--) {
+        if (!reach_back(v, end, &at))
             break;
-        uint64_t before = sends[at - 1].high, less = end >= TURN ? end - TURN : 0;
+        const struct flow_disk_packet *p = &at.part.sends[at.n];
+        if (covers(p, in_place(&v->places[at.place], end)))
+            choose(out, &v->places[at.place], p, p->ack == m->ack, w);
+        if ((!at.n && !go_back(v, &at)) || at.part.sends[at.n - 1].ts < w->begin)
+            break;
+        uint64_t before = high_at(v, at.place, &at.part.sends[at.n - 1]), less = end >= FLOW_TURN ? end - FLOW_TURN : 0;
         end = last_turn(before < less ? before : less, m->seq_end);
     }
 }
 
 /* ---- what is not found by its bytes ---- */
 
-/* Those of this rank, in time order, that were sent within the window. */
-static void choose_ranked(const struct flow_store *s, const struct flow_part *from, struct flow_rank rank,
-    const struct flow_key *key, const struct flow_window *w, int likeness, struct choice *out)
+/* The sends of a rank in a place. */
+struct ranked {
+    const struct flow_place *place;
+    const struct flow_chunk *chunk;
+    const uint32_t *order;
+    size_t first, end;
+};
+
+static const struct flow_disk_packet *ranked_at(const struct ranked *r, size_t i)
 {
-    const uint32_t *order = from->order;
-    size_t n = from->n_order;
-#define RANKED(i) flow_rank_compare(flow_rank_of(key, flow_packet_at(s, order[i])), rank)
-    size_t first = search_first(i, 0, n, RANKED(i) >= 0), end = search_first(i, first, n, RANKED(i) > 0);
-#undef RANKED
-    size_t past = search_first(i, first, end, flow_packet_at(s, order[i])->ts > w->end);
-    if (!is_timed(w)) { /* the first of all, as no later one can be told from it */
-        for (size_t i = first; i < past && i < first + 2; i++)
-            choose(out, flow_packet_at(s, order[i]), likeness, w);
-        return;
+    return flow_packet_at(r->chunk, r->order[i]);
+}
+
+/* more: what the rank's third number may be beyond it. */
+static struct ranked rank_in(
+    const struct flow_view *v, size_t place, struct flow_rank rank, uint32_t more, const struct flow_key *key)
+{
+    struct flow_part part = flow_part_of(v, place);
+    struct ranked r = {&v->places[place], &v->store->chunks[v->places[place].chunk], part.order, 0, 0};
+    struct flow_rank last = {rank.a, rank.b, rank.c + more};
+    r.first = search_first(i, 0, part.n_order, flow_rank_compare(flow_rank_of(key, ranked_at(&r, i)), rank) >= 0);
+    r.end = search_first(i, r.first, part.n_order, flow_rank_compare(flow_rank_of(key, ranked_at(&r, i)), last) > 0);
+    return r;
+}
+
+struct neighbour {
+    const struct flow_place *place;
+    const struct flow_disk_packet *p;
+};
+
+/* Those of this rank, in time order, that were sent within the window: about the message's arrival, the last two before
+ * it and the next. Without times the first of all, as no later one can be told from it. */
+static void choose_ranked(const struct flow_view *v, struct flow_rank rank, const struct flow_key *key,
+    const struct flow_window *w, int likeness, struct choice *out)
+{
+    struct neighbour near[3] = {0};
+    size_t n = 0, past = flow_places_until(v, w->end);
+    bool full = false;
+    for (size_t k = flow_places_before(v, w->begin); k < past && !full; k++) {
+        struct ranked r = rank_in(v, k, rank, 0, key);
+        size_t end = search_first(i, r.first, r.end, ranked_at(&r, i)->ts > w->end), now = end;
+        if (is_timed(w))
+            now = search_first(i, r.first, end,
+                ranked_at(&r, i)->ts > w->at && distance(ranked_at(&r, i)->ts, w->at) > (uint64_t)w->error_ns);
+        for (size_t i = is_timed(w) && now > r.first + 2 ? now - 2 : r.first; i < end && i <= now && !full; i++) {
+            if (n == 2 && i < now && is_timed(w)) {
+                near[0] = near[1];
+                n = 1;
+            }
+            near[n++] = (struct neighbour){r.place, ranked_at(&r, i)};
+            full = is_timed(w) ? i == now : n == 2;
+        }
     }
-    /* About the message's arrival: the last before it, and their neighbours. */
-    size_t now = search_first(i, first, past,
-        flow_packet_at(s, order[i])->ts > w->at &&
-            distance(flow_packet_at(s, order[i])->ts, w->at) > (uint64_t)w->error_ns);
-    for (size_t i = now > first + 2 ? now - 2 : first; i < past && i < now + 1; i++)
-        choose(out, flow_packet_at(s, order[i]), likeness, w);
+    for (size_t i = 0; i < n; i++)
+        choose(out, near[i].place, near[i].p, likeness, w);
+}
+
+/* Of what comes next in several places the one with the least IP id. */
+static struct ranked *least_id(struct ranked *r, size_t n)
+{
+    struct ranked *least = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (r[i].first < r[i].end &&
+            (!least || ranked_at(&r[i], r[i].first)->ip_id < ranked_at(least, least->first)->ip_id))
+            least = &r[i];
+    return least;
 }
 
 /* A bare acknowledgement: the same one (IP id), else any that says the same. */
-static void find_ack(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
-    const struct flow_window *w, struct choice *out)
+static void find_ack(
+    const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
-    struct flow_rank rank = {m->seq_end, m->ack, m->ip_id};
-    choose_ranked(s, from, rank, &m->flow, w, 1, out);
+    choose_ranked(v, (struct flow_rank){m->seq_end, m->ack, m->ip_id}, &m->flow, w, 1, out);
     if (out->best)
         return;
-    const uint32_t *order = from->order;
-    rank.c = 0;
-    size_t at = search_first(
-        i, 0, from->n_order, flow_rank_compare(flow_rank_of(&m->flow, flow_packet_at(s, order[i])), rank) >= 0);
-    for (size_t tries = MOST_ALIKE; at < from->n_order && tries; at++, tries--) {
-        const struct flow_disk_packet *p = flow_packet_at(s, order[at]);
-        if ((uint32_t)p->seq_end != m->seq_end || (uint32_t)p->ack != m->ack)
-            return;
-        choose(out, p, 0, w);
+    struct flow_rank any = {m->seq_end, m->ack, 0};
+    size_t first = flow_places_before(v, w->begin), past = flow_places_until(v, w->end), n = 0;
+    struct ranked only, *list = past > first + 1 ? mem_alloc(sizeof *list * (past - first)) : &only, *next;
+    for (size_t k = first; k < past; k++)
+        list[n++] = rank_in(v, k, any, UINT16_MAX, &m->flow);
+    for (size_t looked_at = 0, alike = 0;
+         looked_at < MOST_LOOKED_AT && alike < MOST_ALIKE && (next = least_id(list, n)); looked_at++) {
+        const struct flow_disk_packet *p = ranked_at(next, next->first++);
+        alike += is_within(w, p->ts);
+        choose(out, next->place, p, 0, w);
     }
+    if (list != &only)
+        free(list);
 }
 
 /* Old traces without addresses: all packets are one flow. */
-static void find_bare(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
-    const struct flow_window *w, struct choice *out)
+static void find_bare(
+    const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
-    choose_ranked(s, from, (struct flow_rank){m->seq_end, m->ack, m->flags}, &m->flow, w, 0, out);
+    choose_ranked(v, (struct flow_rank){m->seq_end, m->ack, m->flags}, &m->flow, w, 0, out);
 }
 
 /* ---- datagrams without a name ---- */
@@ -176,12 +276,12 @@ static bool could_be(const struct flow_disk_packet *p, const struct flow_message
 }
 
 /* Looks from send `i` backwards for one of the same size after a silence of about this length. */
-static bool find_silent(const struct flow_part *from, const struct flow_message_key *m, uint32_t i, uint64_t length,
+static bool find_silent(struct flow_walk *sends, const struct flow_message_key *m, uint64_t i, uint64_t length,
     uint64_t tolerance, int64_t begin, int64_t *ts)
 {
-    const struct flow_disk_packet *sends = from->sends, *after = NULL;
+    const struct flow_disk_packet *after = NULL;
     for (uint32_t tries = MOST_LOOKED_AT; i && tries; tries--) {
-        const struct flow_disk_packet *p = &sends[--i];
+        const struct flow_disk_packet *p = flow_walk_at(sends, --i);
         if (!could_be(p, m))
             continue;
         uint64_t silence = after && after->ts > p->ts ? (uint64_t)after->ts - (uint64_t)p->ts : 0;
@@ -202,16 +302,16 @@ static bool agree(uint64_t a, uint64_t b)
 }
 
 /* How long the datagram after silence i was under way; false: the sender had no such silence. */
-static bool delay_after(const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w,
-    int i, uint64_t tolerance, uint64_t *delay)
+static bool delay_after(struct flow_walk *sends, const struct flow_message_key *m, const struct flow_window *w, int i,
+    uint64_t tolerance, uint64_t *delay)
 {
     int64_t came, ts;
     if (m->silences[i].since_ns > INT64_MAX || __builtin_sub_overflow(w->at, (int64_t)m->silences[i].since_ns, &came))
         return false;
-    uint32_t past = (uint32_t)search_first(
-        k, 0, from->n_sends, from->sends[k].ts > came && distance(from->sends[k].ts, came) > (uint64_t)w->error_ns);
+    uint64_t past = search_first(k, 0, flow_walk_count(sends->view, true),
+        flow_walk_at(sends, k)->ts > came && distance(flow_walk_at(sends, k)->ts, came) > (uint64_t)w->error_ns);
     int64_t begin = came > INT64_MIN + FLOW_DATAGRAM_LIFE_NS ? came - FLOW_DATAGRAM_LIFE_NS : INT64_MIN;
-    if (!find_silent(from, m, past, m->silences[i].length_ns, tolerance, begin, &ts))
+    if (!find_silent(sends, m, past, m->silences[i].length_ns, tolerance, begin, &ts))
         return false;
     *delay = ts < came ? distance(ts, came) : 0;
     return true;
@@ -220,7 +320,7 @@ static bool delay_after(const struct flow_part *from, const struct flow_message_
 /* How long datagrams are under way, as the silences tell; UINT64_MAX: they do not. The longest are asked first, those
  * of about one length together; believed is one that stands out from the next, or tells the same as most, two others
  * at least. Of these the least: a silence is longer for who missed a datagram after it. */
-static uint64_t delay_of(const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w)
+static uint64_t delay_of(struct flow_walk *sends, const struct flow_message_key *m, const struct flow_window *w)
 {
     uint64_t delays[FLOW_SILENCES], least = UINT64_MAX;
     for (int i = 0, n; i < FLOW_SILENCES && m->silences[i].length_ns && least == UINT64_MAX;) {
@@ -234,7 +334,7 @@ static uint64_t delay_of(const struct flow_part *from, const struct flow_message
             bool alone = next && next < length / CLEARLY;
             if (alone && next / 4 < tolerance)
                 tolerance = next / 4;
-            bool found = delay_after(from, m, w, i, tolerance, &delays[n]);
+            bool found = delay_after(sends, m, w, i, tolerance, &delays[n]);
             n += found;
             stands_out |= found && alone;
             asked++;
@@ -252,15 +352,17 @@ static uint64_t delay_of(const struct flow_part *from, const struct flow_message
 
 /* The one that was sent nearest to when it should have been: by the usual delay, or just before it came. */
 static void find_nameless(
-    const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
+    const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
-    const struct flow_disk_packet *sends = from->sends;
-    uint32_t i = (uint32_t)search_first(k, 0, from->n_sends, sends[k].ts > w->end);
-    uint64_t delay = is_timed(w) ? delay_of(from, m, w) : UINT64_MAX, nearest = 0, next = UINT64_MAX;
+    struct flow_walk sends = {.view = v, .sends = true};
+    uint64_t i = search_first(k, 0, flow_walk_count(v, true), flow_walk_at(&sends, k)->ts > w->end);
+    uint64_t delay = is_timed(w) ? delay_of(&sends, m, w) : UINT64_MAX, nearest = 0, next = UINT64_MAX;
     bool usual = delay != UINT64_MAX;
     int64_t expected = usual ? (int64_t)((uint64_t)w->at - delay) : w->at;
-    for (uint32_t tries = MOST_LOOKED_AT; i && tries && sends[i - 1].ts >= w->begin; tries--) {
-        const struct flow_disk_packet *p = &sends[--i];
+    for (uint32_t tries = MOST_LOOKED_AT; i && tries; tries--) {
+        const struct flow_disk_packet *p = flow_walk_at(&sends, --i);
+        if (p->ts < w->begin)
+            break;
         uint64_t far = is_timed(w) ? distance(p->ts, expected) : 0;
         if (out->best && p->ts < expected && far > next)
             break;
@@ -270,6 +372,7 @@ static void find_nameless(
             next = out->best ? nearest : next;
             nearest = far;
             out->best = p;
+            out->place = &v->places[sends.place];
         } else if (far < next) {
             next = far;
         }
@@ -279,13 +382,13 @@ static void find_nameless(
         (!is_timed(w) || next / (usual ? 2 : CLEARLY) <= nearest || next - nearest <= doubt);
 }
 
-static void find_datagram(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
-    const struct flow_window *w, struct choice *out)
+static void find_datagram(
+    const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
     if (m->ip_id)
-        choose_ranked(s, from, (struct flow_rank){m->bytes, m->ip_id, 0}, &m->flow, w, 0, out);
+        choose_ranked(v, (struct flow_rank){m->bytes, m->ip_id, 0}, &m->flow, w, 0, out);
     if (!out->best)
-        find_nameless(from, m, w, out);
+        find_nameless(v, m, w, out);
 }
 
 /* ---- translated addresses ---- */
@@ -296,62 +399,152 @@ static bool shares_end(const struct flow_key *a, const struct flow_key *b)
         (a->dport == b->dport && !memcmp(a->daddr, b->daddr, sizeof a->daddr));
 }
 
+/* A send that is near the number, in any flow. */
+struct carrier {
+    const struct flow_disk_packet *p;
+    uint32_t chunk, flow, turns; /* flow: of the store */
+};
+
 /* The first send of the byte on the flow of a send that carried it. */
-static void find_first(const struct flow_store *s, const struct flow_message_key *m, struct choice *out)
+static void find_first(const struct flow_store *s, const struct flow_message_key *m, const struct carrier *c,
+    struct flow_view *v, struct choice *out)
 {
-    struct flow_part from = flow_part(s, out->best->flow);
-    uint64_t end = out->best->seq_end - ((uint32_t)out->best->seq_end - m->seq_end);
-    uint32_t first = first_reaching(from.sends, from.n_sends, end);
-    if (first < from.n_sends && covers(&from.sends[first], end))
-        out->best = &from.sends[first];
+    flow_view_of(s, c->flow, v);
+    struct spot at = {.place = search_first(i, 0, v->n, v->places[i].chunk >= c->chunk)};
+    uint64_t end = c->p->seq_end - ((uint32_t)c->p->seq_end - m->seq_end) + c->turns * FLOW_TURN;
+    if (at.place == v->n)
+        return;
+    out->place = &v->places[at.place];
+    at.part = flow_part_of(v, at.place);
+    at.n = at.part.n_sends;
+    if (!at.n || !reach_back(v, end, &at))
+        return;
+    const struct flow_disk_packet *first = &at.part.sends[at.n];
+    if (covers(first, in_place(&v->places[at.place], end))) {
+        out->best = first;
+        out->place = &v->places[at.place];
+    }
+}
+
+/* Those of a chunk from the number on, and around. */
+struct carriers {
+    uint32_t chunk;
+    size_t at, left;
+};
+
+static const struct flow_disk_packet *carrier_at(const struct flow_chunk *c, size_t at)
+{
+    return flow_packet_at(c, c->carriers[at < c->n_carriers ? at : at - c->n_carriers]);
+}
+
+static struct carriers carriers_of(const struct flow_store *s, uint32_t chunk, uint32_t seq_end)
+{
+    const struct flow_chunk *c = &s->chunks[chunk];
+    return (struct carriers){
+        chunk, search_first(i, 0, c->n_carriers, (uint32_t)carrier_at(c, i)->seq_end >= seq_end), c->n_carriers};
+}
+
+/* What comes next after the number: of several chunks the nearest, of those the first flow's. */
+static bool next_carrier(
+    const struct flow_store *s, struct carriers *list, size_t n, uint32_t seq_end, struct carrier *out)
+{
+    struct carriers *from = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct flow_chunk *c = &s->chunks[list[i].chunk];
+        const struct flow_disk_packet *p = list[i].left ? carrier_at(c, list[i].at) : NULL;
+        if (!p || p->flow >= c->n_flows)
+            continue;
+        struct flow_of of = {p->flow, 0};
+        if (s->n > 1)
+            of = flow_tables(s)->of[list[i].chunk][p->flow];
+        uint32_t beyond = (uint32_t)p->seq_end - seq_end, least = from ? (uint32_t)out->p->seq_end - seq_end : 0;
+        if (from && (beyond > least || (beyond == least && of.flow >= out->flow)))
+            continue;
+        from = &list[i];
+        *out = (struct carrier){p, list[i].chunk, of.flow, of.turns};
+    }
+    if (!from)
+        return false;
+    from->at++;
+    from->left--;
+    return true;
 }
 
 /* Numbers are not translated: among the sends near this number in any flow, one that carried the byte and acknowledged
  * the same; where one end of the flow is the same, also one that acknowledged less. */
-static void find_translated(
-    const struct flow_store *s, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
+static void choose_carrier(const struct flow_store *s, struct carriers *list, size_t n,
+    const struct flow_message_key *m, const struct flow_window *w, struct carrier *best, struct choice *out)
 {
-    size_t n = s->n_carriers,
-           at = search_first(i, 0, n, (uint32_t)flow_packet_at(s, s->carriers[i])->seq_end >= m->seq_end);
-    for (size_t tries = n < MOST_TRANSLATED ? n : MOST_TRANSLATED; tries; tries--, at++) {
-        const struct flow_disk_packet *p = flow_packet_at(s, s->carriers[at < n ? at : at - n]);
-        uint32_t beyond = (uint32_t)p->seq_end - m->seq_end, ahead = m->ack - (uint32_t)p->ack;
+    struct carrier c;
+    uint32_t near = 0;
+    for (size_t tries = MOST_CARRIERS; tries && near < MOST_TRANSLATED && next_carrier(s, list, n, m->seq_end, &c);
+         tries--) {
+        const struct flow_disk_packet *p = c.p;
+        uint32_t beyond = (uint32_t)p->seq_end - m->seq_end, ahead = m->ack - p->ack;
         if (beyond > LONGEST_SEND)
             break;
-        if (!flow_is_own(p) || p->flow >= s->n_flows || beyond >= p->seq_end - begin_of(p) || !is_within(w, p->ts))
+        near += is_within(w, p->ts);
+        if (!flow_is_own(p) || beyond >= p->seq_end - begin_of(p) || !is_within(w, p->ts))
             continue;
-        bool shared = shares_end(&s->flows[p->flow].key, &m->flow);
+        bool shared = shares_end(&s->chunks[c.chunk].flows[p->flow].key, &m->flow);
         if (ahead && (!shared || ahead > MOST_UNACKED))
             continue;
         int likeness = 1 + !ahead * 2 + shared;
         if (!out->best || likeness > out->likeness) {
-            *out = (struct choice){p, likeness, false};
+            *out = (struct choice){p, NULL, likeness, false};
+            *best = c;
         } else if (likeness == out->likeness) {
-            out->ambiguous |= p->flow != out->best->flow;
+            out->ambiguous |= c.flow != best->flow;
         }
     }
+}
+
+static void find_translated(const struct flow_store *s, const struct flow_message_key *m, const struct flow_window *w,
+    struct flow_view *v, struct choice *out)
+{
+    struct carriers only, *list = s->n > 1 ? mem_alloc(sizeof *list * s->n) : &only;
+    struct carrier best = {0};
+    size_t n = 0;
+    for (size_t c = 0; c < s->n; c++)
+        if (s->chunks[c].head.since <= w->end && s->chunks[c].head.until >= w->begin)
+            list[n++] = carriers_of(s, (uint32_t)c, m->seq_end);
+    choose_carrier(s, list, n, m, w, &best, out);
     if (out->best)
-        find_first(s, m, out);
+        find_first(s, m, &best, v, out);
+    if (out->best && !out->place)
+        out->best = NULL;
+    if (list != &only)
+        free(list);
+}
+
+static bool sends_itself(const struct flow_view *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (v->store->chunks[v->places[i].chunk].flows[v->places[i].flow].own)
+            return true;
+    return false;
 }
 
 enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *m,
     const struct flow_window *w, struct flow_packet *send)
 {
     int64_t flow = flow_lookup(sender, &m->flow);
-    struct flow_part from = flow >= 0 ? flow_part(sender, (size_t)flow) : (struct flow_part){0};
     bool is_tcp = m->flow.family && m->flow.protocol == FLOW_TCP;
     struct choice c = {0};
-    if (flow >= 0 && sender->flows[flow].own) {
+    struct flow_view v = {0};
+    if (flow >= 0)
+        flow_view_of(sender, (size_t)flow, &v);
+    if (sends_itself(&v)) {
         if (!m->flow.family)
-            find_bare(sender, &from, m, w, &c);
+            find_bare(&v, m, w, &c);
         else if (!is_tcp)
-            find_datagram(sender, &from, m, w, &c);
+            find_datagram(&v, m, w, &c);
         else if (m->bytes || m->flags & (FLOW_SYN | FLOW_FIN))
-            find_bytes(&from, m, w, &c);
+            find_bytes(&v, m, w, &c);
         else
-            find_ack(sender, &from, m, w, &c);
+            find_ack(&v, m, w, &c);
     } else if (is_tcp && (m->bytes || m->flags & (FLOW_SYN | FLOW_FIN))) {
-        find_translated(sender, m, w, &c);
+        find_translated(sender, m, w, &v, &c);
     }
-    return answer(&c, send);
+    return answer(sender, &c, send);
 }

@@ -5,20 +5,13 @@
 
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/search.h"
 #include "flow/store.h"
 
 /* A packet with payload that a thread sent itself, or that came for it. */
 static bool is_message(const struct flow_disk_packet *p)
 {
     return p->bytes && p->row >= 0 && (!p->is_send || p->origin == FLOW_BY_THREAD);
-}
-
-/* Softirq work sent it, after the receive that it names. */
-static bool is_reply(
-    const struct flow_disk_packet *p, const struct flow_disk_packet *packets, const uint32_t *numbers, size_t n_numbers)
-{
-    return p->is_send && p->origin == FLOW_BY_RECEIVE && p->receive < n_numbers && numbers[p->receive] != UINT32_MAX &&
-        packets[numbers[p->receive]].ts <= p->ts;
 }
 
 static void count_messages(struct flow_message_order *m, const struct flow_disk_packet *packets, size_t n)
@@ -40,9 +33,10 @@ static void count_messages(struct flow_message_order *m, const struct flow_disk_
 
 static int by_time(const void *a, const void *b, void *arg)
 {
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct flow_disk_packet *packets = arg, *p = &packets[i], *q = &packets[k];
-    return order_of(p->ts, q->ts) ?: order_of(p->receive, q->receive) ?: order_of(i, k);
+    const struct flow_disk_packet *packets = arg, *p = &packets[*(const uint32_t *)a],
+                                  *q = &packets[*(const uint32_t *)b];
+    return order_of(p->ts, q->ts) ?: order_of((int64_t)p->number - p->back, (int64_t)q->number - q->back)
+        ?: order_of(p->number, q->number);
 }
 
 /* They come in order of number: nearly sorted, but for equal times and for streams whose times step back. */
@@ -55,8 +49,8 @@ static void sort_replies(struct flow_message_order *m, const struct flow_disk_pa
         qsort_r(m->replies.v, m->replies.n, sizeof *m->replies.v, by_time, (void *)packets);
 }
 
-void flow_message_order_init(struct flow_message_order *m, const struct flow_disk_packet *packets, size_t n,
-    const uint32_t *numbers, size_t n_numbers)
+void flow_message_order_init(
+    struct flow_message_order *m, const struct flow_disk_packet *packets, const uint32_t *numbers, size_t n)
 {
     *m = (struct flow_message_order){0};
     count_messages(m, packets, n);
@@ -64,11 +58,11 @@ void flow_message_order_init(struct flow_message_order *m, const struct flow_dis
     uint32_t *next = mem_alloc(sizeof *next * (m->n_rows + 1));
     for (size_t r = 0; r < m->n_rows; r++)
         next[r] = m->rows[r].first;
-    for (size_t i = 0; i < n_numbers; i++) {
-        const struct flow_disk_packet *p = numbers[i] == UINT32_MAX ? NULL : &packets[numbers[i]];
-        if (p && is_message(p))
+    for (size_t i = 0; i < n; i++) {
+        const struct flow_disk_packet *p = &packets[numbers[i]];
+        if (is_message(p))
             m->order[next[p->row]++] = numbers[i];
-        else if (p && is_reply(p, packets, numbers, n_numbers))
+        else if (p->is_send && p->origin == FLOW_BY_RECEIVE && p->is_reply)
             vec_push(&m->replies, numbers[i]);
     }
     sort_replies(m, packets);
@@ -82,7 +76,7 @@ void flow_message_order_fini(struct flow_message_order *m)
     vec_free(&m->replies);
 }
 
-const char *flow_message_order_defect(const struct flow_store *s)
+const char *flow_message_order_defect(const struct flow_chunk *s)
 {
     size_t next = 0;
     for (size_t r = 0; r < s->n_rows; r++) {
@@ -106,7 +100,7 @@ const char *flow_message_order_defect(const struct flow_store *s)
 /* ---- reading ---- */
 
 /* The row's messages that the file has. */
-static const uint32_t *messages_of(const struct flow_store *s, int32_t row, size_t *n, size_t *receives)
+static const uint32_t *messages_of(const struct flow_chunk *s, int32_t row, size_t *n, size_t *receives)
 {
     static const struct flow_disk_row none;
     const struct flow_disk_row *r = row >= 0 && (size_t)row < s->n_rows ? &s->rows[row] : &none;
@@ -117,28 +111,64 @@ static const uint32_t *messages_of(const struct flow_store *s, int32_t row, size
     return s->messages + first;
 }
 
-size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
+size_t flow_chunk_messages(const struct flow_chunk *c, int32_t row, size_t *receives)
 {
     size_t n;
-    messages_of(s, row, &n, receives);
+    messages_of(c, row, &n, receives);
     return n;
+}
+
+size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
+{
+    size_t n = chunk_rows_places(s->rows, row), before = 0, before_receives = 0;
+    *receives = 0;
+    if (!n)
+        return 0;
+    if (s->n > 1) {
+        const struct flow_tables *t = flow_tables(s);
+        const struct flow_sums *sums = &t->sums[t->first_of_row[row] + n - 1];
+        before = sums->messages;
+        before_receives = sums->receives;
+    }
+    struct chunk_place last = chunk_rows_place(s->rows, row, n - 1);
+    before += flow_chunk_messages(&s->chunks[last.chunk], last.row, receives);
+    *receives += before_receives;
+    return before;
 }
 
 void flow_message(const struct flow_store *s, int32_t row, size_t i, struct flow_packet *out, bool *is_send)
 {
-    size_t n, receives;
-    const uint32_t *messages = messages_of(s, row, &n, &receives);
-    const struct flow_disk_packet *p = flow_packet_at(s, messages[i]);
-    flow_unpack(p, out);
+    size_t k = 0, n, receives;
+    if (s->n > 1) {
+        const struct flow_tables *t = flow_tables(s);
+        const struct flow_sums *sums = &t->sums[t->first_of_row[row]];
+        k = search_first(p, 0, chunk_rows_places(s->rows, row), sums[p].messages > i) - 1;
+        i -= sums[k].messages;
+    }
+    struct chunk_place place = chunk_rows_place(s->rows, row, k);
+    const uint32_t *messages = messages_of(&s->chunks[place.chunk], place.row, &n, &receives);
+    const struct flow_disk_packet *p = flow_packet_at(&s->chunks[place.chunk], i < n ? messages[i] : SIZE_MAX);
+    flow_unpack_of(s, place.chunk, p, out);
     *is_send = p->is_send;
 }
 
 size_t flow_replies(const struct flow_store *s)
 {
-    return s->n_replies;
+    return s->n == 1 ? s->chunks->n_replies : flow_tables(s)->first_reply[s->n];
 }
 
 void flow_reply(const struct flow_store *s, size_t i, struct flow_packet *out)
 {
-    flow_unpack(flow_packet_at(s, s->replies[i]), out);
+    size_t chunk = 0;
+    if (s->n > 1) {
+        const struct flow_tables *t = flow_tables(s);
+        if (t->replies) {
+            chunk = (size_t)(t->replies[i] >> 32);
+            i = (uint32_t)t->replies[i];
+        } else {
+            chunk = search_first(c, 0, s->n, t->first_reply[c + 1] > i);
+            i -= t->first_reply[chunk];
+        }
+    }
+    flow_unpack_of(s, chunk, flow_packet_at(&s->chunks[chunk], s->chunks[chunk].replies[i]), out);
 }

@@ -9,7 +9,7 @@
 
 struct flow_disk_packet;
 struct flow_disk_row;
-struct flow_store;
+struct flow_chunk;
 
 struct flow_message_order {
     struct flow_disk_row *rows;
@@ -18,12 +18,11 @@ struct flow_message_order {
     size_t n_rows, n;
 };
 
-/* From packets whose rows and origins are decided; numbers[number] is the packet's index (UINT32_MAX: none), and
- * numbers go up with time. */
-void flow_message_order_init(struct flow_message_order *, const struct flow_disk_packet *packets, size_t n,
-    const uint32_t *numbers, size_t n_numbers);
+/* From settled packets; numbers[number] is the packet's index. */
+void flow_message_order_init(
+    struct flow_message_order *, const struct flow_disk_packet *packets, const uint32_t *numbers, size_t n);
 void flow_message_order_fini(struct flow_message_order *);
 /* What is wrong with the sections of an opened store, or NULL. */
-const char *flow_message_order_defect(const struct flow_store *);
+const char *flow_message_order_defect(const struct flow_chunk *);
 
 #endif

@@ -3,35 +3,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/carry.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "flow/builder.h"
 
+/* Beyond what queues hold. */
+#define REMEMBERED_NS UINT64_C(10000000000)
 enum {
-    REMEMBERED = 1 << 15, /* a power of two */
+    REMEMBERED = 1 << 15, /* a power of two, below that of the type of `at` */
     MOST_DEVICES = 6      /* stacked on each other; a packet on further ones counts as another one */
 };
 
 struct sight {
     uint64_t hash, skb;
+    int64_t ts; /* the greatest that had been seen */
     struct flow_key key;
     bool named;   /* by itself: bytes of a connection, or an IP id */
     bool renamed; /* seen before with other addresses or ports */
     uint8_t n[2]; /* receives, sends, with the present ones */
-    uint32_t devices[2][MOST_DEVICES];
+    uint64_t devices[2][MOST_DEVICES];
 };
 
 struct flow_sights {
-    struct sight sights[REMEMBERED];
+    int64_t ts; /* the greatest so far */
+    VEC(struct sight) v;
+    uint16_t at[REMEMBERED]; /* by hash: number in v + 1; a packet takes the place of one before it */
 };
 
 struct flow_sights *flow_sights_new(void)
 {
-    return mem_zalloc(sizeof(struct flow_sights));
+    struct flow_sights *s = mem_zalloc(sizeof *s);
+    s->ts = INT64_MIN;
+    return s;
 }
 
 void flow_sights_free(struct flow_sights *s)
 {
+    if (s)
+        vec_free(&s->v);
     free(s);
 }
 
@@ -54,16 +64,22 @@ static bool is_translated(const struct flow_key *a, const struct flow_key *b, bo
     return named || source || target;
 }
 
-static bool is_same(const struct sight *s, uint64_t hash, uint64_t skb, const struct flow_key *key)
+static bool is_remembered(const struct flow_sights *all, const struct sight *s)
 {
-    if (s->hash != hash || !(s->n[0] + s->n[1]))
+    return s->n[0] + s->n[1] && (uint64_t)all->ts - (uint64_t)s->ts <= REMEMBERED_NS;
+}
+
+static bool is_same(
+    const struct flow_sights *all, const struct sight *s, uint64_t hash, uint64_t skb, const struct flow_key *key)
+{
+    if (s->hash != hash || !is_remembered(all, s))
         return false;
     if (!memcmp(&s->key, key, sizeof *key))
         return s->named || (s->skb && s->skb == skb);
     return s->skb && s->skb == skb && is_translated(&s->key, key, s->named);
 }
 
-static bool has_seen(const struct sight *s, bool send, uint32_t device)
+static bool has_seen(const struct sight *s, bool send, uint64_t device)
 {
     for (int i = 0; i < s->n[send]; i++)
         if (s->devices[send][i] == device)
@@ -71,15 +87,27 @@ static bool has_seen(const struct sight *s, bool send, uint32_t device)
     return false;
 }
 
-enum flow_sight flow_sights_see(struct flow_sights *all, const struct kernel_packet *k, bool send)
+static struct sight *sight_at(struct flow_sights *all, uint64_t hash)
 {
+    uint16_t *at = &all->at[hash & (REMEMBERED - 1)];
+    if (!*at) {
+        vec_push(&all->v, (struct sight){0});
+        *at = (uint16_t)all->v.n;
+    }
+    return &all->v.v[*at - 1];
+}
+
+enum flow_sight flow_sights_see(
+    struct flow_sights *all, const struct kernel_packet *k, int64_t ts, uint64_t device, bool send)
+{
+    all->ts = ts > all->ts ? ts : all->ts;
     struct flow_key key = flow_key_of(k, false);
     bool named = k->protocol == FLOW_TCP || k->ip_id;
     uint64_t hash = hash_packet(k, named);
-    struct sight *s = &all->sights[hash & (REMEMBERED - 1)];
-    bool same = is_same(s, hash, k->skb, &key), renamed = same && memcmp(&s->key, &key, sizeof key);
+    struct sight *s = sight_at(all, hash);
+    bool same = is_same(all, s, hash, k->skb, &key), renamed = same && memcmp(&s->key, &key, sizeof key);
     /* The same device again: sent again unchanged, or another packet of the same look. */
-    if (!same || renamed || s->n[send] == MOST_DEVICES || has_seen(s, send, k->device)) {
+    if (!same || renamed || s->n[send] == MOST_DEVICES || has_seen(s, send, device)) {
         s->hash = hash;
         s->skb = k->skb;
         s->key = key;
@@ -87,9 +115,53 @@ enum flow_sight flow_sights_see(struct flow_sights *all, const struct kernel_pac
         s->renamed = renamed;
         s->n[0] = s->n[1] = 0;
     }
+    s->ts = all->ts;
     enum flow_sight sight = s->n[send]    ? FLOW_SIGHT_AGAIN
         : send && (s->n[0] || s->renamed) ? FLOW_SIGHT_PASSING
                                           : FLOW_SIGHT_FIRST;
-    s->devices[send][s->n[send]++] = k->device;
+    s->devices[send][s->n[send]++] = device;
     return sight;
+}
+
+static void carry_sight(struct carry *c, struct sight *s)
+{
+    carry_number(c, &s->hash);
+    carry_number(c, &s->skb);
+    carry_number(c, &s->ts);
+    carry_number(c, &s->key);
+    carry_bool(c, &s->named);
+    carry_bool(c, &s->renamed);
+    for (int way = 0; way < 2; way++) {
+        carry_below(c, &s->n[way], MOST_DEVICES + 1);
+        carry_bytes(c, s->devices[way], s->n[way] * sizeof *s->devices[way]);
+    }
+}
+
+/* The next one from *at on that is remembered, or NULL; *at: behind it. */
+static struct sight *next_remembered(struct flow_sights *all, size_t *at)
+{
+    while (*at < REMEMBERED) {
+        uint16_t i = all->at[(*at)++];
+        if (i && is_remembered(all, &all->v.v[i - 1]))
+            return &all->v.v[i - 1];
+    }
+    return NULL;
+}
+
+void flow_sights_carry(struct flow_sights *all, struct carry *c)
+{
+    if (c->way == CARRY_MARK)
+        return;
+    size_t n = 0, at = 0; /* what is not remembered any more is not carried */
+    carry_number(c, &all->ts);
+    while (c->way == CARRY_SAVE && next_remembered(all, &at))
+        n++;
+    n = carry_count(c, n, sizeof(uint64_t));
+    at = 0;
+    for (size_t i = 0; i < n && !c->damaged; i++) {
+        struct sight loaded = {0};
+        carry_sight(c, c->way == CARRY_SAVE ? next_remembered(all, &at) : &loaded);
+        if (c->way == CARRY_LOAD && !c->damaged)
+            *sight_at(all, loaded.hash) = loaded;
+    }
 }

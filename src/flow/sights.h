@@ -5,7 +5,9 @@
 #define WEFT_FLOW_SIGHTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct carry;
 struct kernel_packet;
 struct flow_sights;
 
@@ -17,8 +19,10 @@ enum flow_sight {
 
 struct flow_sights *flow_sights_new(void);
 void flow_sights_free(struct flow_sights *);
-/* To be called for every packet of the host, in the order of the records. O(1): the last sight of some ten thousand
- * packets is remembered. */
-enum flow_sight flow_sights_see(struct flow_sights *, const struct kernel_packet *, bool send);
+/* To be called for every packet of the host, in the order of the records. device: the interface, the same number over
+ * cuts. O(1): the last sight of some ten thousand packets is remembered, for 10 s. */
+enum flow_sight flow_sights_see(
+    struct flow_sights *, const struct kernel_packet *, int64_t ts, uint64_t device, bool send);
+void flow_sights_carry(struct flow_sights *, struct carry *);
 
 #endif

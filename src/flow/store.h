@@ -3,38 +3,54 @@
 #ifndef WEFT_FLOW_STORE_H
 #define WEFT_FLOW_STORE_H
 
+#include <pthread.h>
+
+#include "base/chunks.h"
+#include "base/map.h"
+#include "base/mem.h"
 #include "base/store.h"
 #include "flow/flow.h"
 
-enum { FLOW_VERSION = 4 };
+enum { FLOW_VERSION = 5 };
 
+struct flow_disk_head {
+    uint64_t first_packet, first_wake; /* what the first ones here are numbered on the host */
+    int64_t since, until;        /* the packets' times */
+};
 struct flow_disk_flow {
     struct flow_key key;         /* 38 bytes */
-    uint16_t reserved;
+    uint16_t continued;          /* 1: what was known of it was carried here; packets of it are in chunks before */
     /* Packets from `first`: sends, then receives, then the same packets as further devices saw them; each in time
      * order. */
     uint32_t first, sends, receives, copies;
     uint32_t own;                /* of the sends: by this host's sockets */
     uint32_t connection;         /* the lesser number of the two directions; its own when the other was not seen */
     uint32_t first_ordered, ordered; /* of order[]: see there */
+    /* TCP: when nothing is known of it any more, the numbers begin anew at 2^32. Here `turns` times 2^32 were added to
+     * the last that did, so that all grow; last_seq: the greatest. */
+    uint32_t turns, reserved;
+    uint64_t last_seq;
 };
 struct flow_disk_packet {
     int64_t ts;
-    uint64_t seq_end, ack;
+    uint64_t seq_end;
     /* Sends: greatest seq_end so far of own sends that carry something; monotone, searched for the first send of a
      * byte. */
     uint64_t high;
-    uint32_t bytes, number;
+    uint32_t ack, bytes;
+    uint32_t number;             /* in this chunk */
     int32_t row;
-    uint32_t receive;
+    uint32_t back;               /* FLOW_BY_RECEIVE: how many numbers before this one the receive is; else 0 */
     uint32_t flow;
     uint16_t flags, ip_id;
-    uint8_t origin, retransmission, is_send, is_copy, reserved[4];
+    uint8_t origin, retransmission, is_send, is_copy;
+    uint8_t is_reply;            /* FLOW_BY_RECEIVE: no older than the receive */
+    uint8_t reserved[7];
 };
 struct flow_disk_wake {
     int64_t ts;
     int32_t row;
-    uint32_t receive;
+    uint32_t receive;            /* number in this chunk, or beyond: in the next ones; UINT32_MAX: not known */
 };
 struct flow_disk_row {
     uint32_t first, sends, receives; /* messages[first .. first + sends + receives) in time order */
@@ -44,14 +60,17 @@ struct flow_disk_ask {
     int32_t row;
     uint32_t calls;
 };
-_Static_assert(sizeof(struct flow_disk_flow) == 72, "fixed width");
+_Static_assert(sizeof(struct flow_disk_head) == 32, "fixed width");
+_Static_assert(sizeof(struct flow_disk_flow) == 88, "fixed width");
 _Static_assert(sizeof(struct flow_disk_packet) == 64, "fixed width");
 _Static_assert(sizeof(struct flow_disk_wake) == 16, "fixed width");
 _Static_assert(sizeof(struct flow_disk_row) == 12, "fixed width");
 _Static_assert(sizeof(struct flow_disk_ask) == 32, "fixed width");
 
-struct flow_store {
+/* An opened file. */
+struct flow_chunk {
     struct store *file;
+    struct flow_disk_head head;
     const struct flow_disk_flow *flows;
     const struct flow_disk_packet *packets;
     const struct flow_disk_wake *wakes;
@@ -67,11 +86,71 @@ struct flow_store {
     const uint32_t *carriers;    /* packets: own TCP sends that carry something, by the 32 bits of seq_end */
     size_t n_flows, n_packets, n_wakes, n_addresses, n_peers, n_by_number, table_size, n_rows, n_messages, n_replies,
         n_order, n_carriers, n_asks;
+    int32_t *host_rows;          /* by row: the host's; NULL: the same */
+    size_t n_host_rows;
+    int64_t since, until;        /* no packet of it or of a later one is older; of it or of an earlier one younger */
 };
 
-uint64_t flow_key_hash(const struct flow_key *);
-void flow_unpack(const struct flow_disk_packet *, struct flow_packet *out);
+/* A flow in one of the chunks. */
+struct flow_place {
+    uint32_t chunk, flow, turns; /* turns of 2^32 to be added to its numbers */
+    uint64_t sends, receives;    /* in the places before */
+};
+/* All of a flow, in order of time. What it points to may lie in it. */
+struct flow_view {
+    const struct flow_store *store;
+    const struct flow_place *places;
+    size_t n;
+    struct flow_place only;
+};
 
+struct flow_tables;
+struct flow_store {
+    struct flow_chunk *chunks;   /* in order of time */
+    size_t n;                    /* one at least */
+    bool is_tail;                /* the chunks are another store's, and there are no rows; of several chunks: and */
+    int64_t since;               /* no flows that end before then */
+    struct chunk_rows *rows;
+    _Atomic(struct flow_tables *) tables; /* of several chunks, made when first asked for; NULL: not yet */
+    pthread_mutex_t lock;        /* of their making */
+};
+/* What is known of several chunks together. */
+struct flow_tables {
+    size_t n_flows, n_addresses, n_peers;
+    size_t *first;               /* by flow: its first place; one more */
+    struct flow_place *places;
+    struct flow_of { uint32_t flow, turns; } **of; /* by chunk and its flow */
+    struct map by_key;           /* hash -> flow + 1, the next hash where that is another's */
+    uint32_t *connections;
+    struct flow_address *addresses, *peers;
+    size_t *first_of_row;        /* by row of the host: the first of its sums; one more */
+    struct flow_sums { size_t messages, receives, asks; } *sums; /* by place of the row: in those before */
+    uint64_t *replies;           /* chunk << 32 | reply, in order; NULL: one chunk's after the other's */
+    size_t *first_reply;         /* by chunk; one more */
+};
+/* Of a store of several chunks. */
+const struct flow_tables *flow_tables(const struct flow_store *);
+void flow_tables_free(struct flow_tables *, size_t n_chunks);
+/* Nothing of a flow that is not there. */
+void flow_view_of(const struct flow_store *, size_t flow, struct flow_view *out);
+/* Of its first n places those whose chunks have packets up to then, and how many of its first ones have none since. */
+size_t flow_places_until(const struct flow_view *, int64_t ts);
+size_t flow_places_before(const struct flow_view *, int64_t ts);
+
+/* Addresses, each once. */
+struct flow_addresses {
+    VEC(struct flow_address) v;
+    struct map seen;
+};
+/* The source or the destination, if the flow has addresses. */
+void flow_add_address(struct flow_addresses *, const struct flow_key *, bool source);
+/* A row's messages and asks in a chunk. */
+size_t flow_chunk_messages(const struct flow_chunk *, int32_t row, size_t *receives);
+size_t flow_chunk_asks(const struct flow_chunk *, int32_t row, size_t *first);
+
+uint64_t flow_key_hash(const struct flow_key *);
+
+#define FLOW_TURN (UINT64_C(1) << 32)
 enum { FLOW_TCP = 6, FLOW_FIN = 1, FLOW_SYN = 2, FLOW_RST = 4, FLOW_ACK = 16 };
 /* A datagram is under way for no longer: far beyond what queues hold. */
 #define FLOW_DATAGRAM_LIFE_NS (INT64_C(10) * 1000000000)
@@ -97,8 +176,39 @@ struct flow_part {
     const uint32_t *order;
     uint32_t n_sends, n_receives, n_order;
 };
-struct flow_part flow_part(const struct flow_store *, size_t flow);
+struct flow_part flow_part(const struct flow_chunk *, size_t flow);
+static inline struct flow_part flow_part_of(const struct flow_view *v, size_t place)
+{
+    return flow_part(&v->store->chunks[v->places[place].chunk], v->places[place].flow);
+}
 /* A packet by its index in the table; a zeroed one when there is none. */
-const struct flow_disk_packet *flow_packet_at(const struct flow_store *, size_t at);
+const struct flow_disk_packet *flow_packet_at(const struct flow_chunk *, size_t at);
+/* A packet of that chunk by its number there, and by that of the host, which may be of any. */
+const struct flow_disk_packet *flow_numbered(const struct flow_chunk *, uint64_t number);
+size_t flow_chunk_of(const struct flow_store *, uint64_t number);
+void flow_unpack(
+    const struct flow_store *, size_t chunk, uint32_t turns, const struct flow_disk_packet *, struct flow_packet *out);
+/* The same, looking up its turns. */
+void flow_unpack_of(const struct flow_store *, size_t chunk, const struct flow_disk_packet *, struct flow_packet *out);
+struct flow_key flow_key_reverse(const struct flow_key *);
+static inline int32_t flow_host_row(const struct flow_chunk *c, int32_t row)
+{
+    return !c->host_rows || row < 0 ? row : (size_t)row < c->n_host_rows ? c->host_rows[row] : -1;
+}
+
+/* Its packets over all places, by index. */
+struct flow_walk {
+    const struct flow_view *view;
+    bool sends;
+    size_t place;
+    uint64_t first, n;           /* of the place; n = 0: of none yet */
+    const struct flow_disk_packet *packets;
+};
+uint64_t flow_walk_count(const struct flow_view *, bool sends);
+const struct flow_disk_packet *flow_walk_find(struct flow_walk *, uint64_t i);
+static inline const struct flow_disk_packet *flow_walk_at(struct flow_walk *w, uint64_t i)
+{
+    return i - w->first < w->n ? &w->packets[i - w->first] : flow_walk_find(w, i);
+}
 
 #endif

@@ -1,5 +1,4 @@
-/* The end of a flow store's making, when all users are known: which receive woke whom, whose each packet is, what only
- * passed through; then the tables. */
+/* The making of a chunk's store from what is settled: packets by flow, and the tables that are searched. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,176 +6,112 @@
 #include "flow/builder.h"
 #include "flow/messages.h"
 
-/* Which receive of the run woke the thread: first those whose connection it uses, then those not yet taken, then those
- * with payload; of equals the earliest. */
-static uint32_t waking_receive(const struct flow_builder *b, const struct wake *w)
-{
-    const struct kernel_thread *t = flow_thread(b, w->row);
-    uint32_t best = NO_PACKET, looked_at = 0;
-    int best_score = -1;
-    for (uint32_t i = w->last; i != NO_PACKET && looked_at < MOST_IN_RUN; i = b->packets.v[i].before, looked_at++) {
-        const struct built_packet *p = &b->packets.v[i];
-        int score = (int)flow_relation(b, p->life, w->row) * 4 + (p->consumed ? 0 : 2) + (flow_carries(&p->p) ? 1 : 0);
-        if (score >= best_score) {
-            best_score = score;
-            best = i;
-        }
-    }
-    bool unrelated = best_score < POSSIBLE * 4;
-    if (best != NO_PACKET && unrelated && (looked_at > 1 || !t || flow_kernel_thread(t)))
-        return NO_PACKET;
-    return best;
-}
+/* ---- packets by flow ---- */
 
-static void decide_wakes(struct flow_builder *b)
-{
-    for (size_t i = 0; i < b->packets.n; i++)
-        b->packets.v[i].consumed = false;
-    for (size_t i = 0; i < b->wakes.n; i++) {
-        struct wake *w = &b->wakes.v[i];
-        if (!w->decided)
-            w->last = waking_receive(b, w);
-        if (w->last != NO_PACKET)
-            b->packets.v[w->last].consumed = true;
-    }
-}
-
-/* The row that each receive woke, or KERNEL_NO_ROW. */
-static int32_t *woken_rows(const struct flow_builder *b)
-{
-    int32_t *woken = mem_alloc(sizeof *woken * (b->packets.n + 1));
-    for (size_t i = 0; i < b->packets.n; i++)
-        woken[i] = KERNEL_NO_ROW;
-    for (size_t i = b->wakes.n; i-- > 0;) {
-        const struct wake *w = &b->wakes.v[i];
-        const struct kernel_thread *t = flow_thread(b, w->row);
-        if (w->last != NO_PACKET && t && !flow_kernel_thread(t))
-            woken[w->last] = w->row;
-    }
-    return woken;
-}
-
-/* The two ends of a flow on this host, as far as seen: who sent on it last, who was woken by it last. */
-struct ends {
-    int32_t sender, reader;
+/* A flow that was forgotten and came again is one flow of the store. */
+struct placing {
+    struct flow_disk_flow *flows;
+    size_t n_flows;
+    uint32_t *disk;  /* by flow of the builder: its number in the store, or NO_FLOW */
+    uint32_t *turns; /* of 2^32, that are added to its numbers */
+    struct flow_disk_packet *packets;
+    uint32_t *numbers;
 };
 
-static const struct ends NOBODY = {KERNEL_NO_ROW, KERNEL_NO_ROW};
-
-static void see(struct ends *ends, const struct flow_disk_packet *p, int32_t woken)
+static bool counts_bytes(const struct flow_key *k)
 {
-    if (p->is_send && p->origin == FLOW_BY_THREAD)
-        ends[p->flow].sender = p->row;
-    if (woken != KERNEL_NO_ROW)
-        ends[p->flow].reader = woken;
+    return k->family && k->protocol == FLOW_TCP;
 }
 
-/* Flows most of whose sends were seen to come in before: all of them only passed through, also those that were not (the
- * records of how they came were lost). */
-static void decide_passing(struct flow_builder *b)
+/* Flows are numbered in the order of their first packets. */
+static uint32_t place_flow(struct placing *s, const struct flow_builder *b, uint32_t f)
 {
-    for (size_t i = 0; i < b->packets.n; i++) {
-        struct flow_disk_packet *p = &b->packets.v[i].p;
-        struct flow *flow = &b->flows.v[p->flow];
-        if (!p->is_send || p->is_copy || p->origin == FLOW_PASSING || flow->passing * UINT64_C(2) <= flow->sends)
-            continue;
-        p->origin = FLOW_PASSING;
-        p->row = KERNEL_NO_ROW;
-        p->receive = NO_PACKET;
+    const struct flow *flow = &b->flows.v[f];
+    uint32_t before = flow->before;
+    while (before != NO_FLOW && s->disk[before] == NO_FLOW)
+        before = b->flows.v[before].before;
+    if (before == NO_FLOW) {
+        s->disk[f] = (uint32_t)s->n_flows++;
+        s->flows[s->disk[f]] = (struct flow_disk_flow){.key = flow->key, .continued = flow->continued};
+    } else {
+        s->disk[f] = s->disk[before];
+        s->turns[f] = counts_bytes(&flow->key)
+            ? (uint32_t)(s->turns[before] + b->flows.v[before].last_seq / FLOW_TURN + 1)
+            : 0;
     }
+    struct flow_disk_flow *out = &s->flows[s->disk[f]];
+    out->turns = s->turns[f];
+    out->last_seq = flow->last_seq + s->turns[f] * FLOW_TURN;
+    return s->disk[f];
 }
 
-/* Both directions of a connection begin anew. */
-static void forget_ends(const struct flow_builder *b, struct ends *ends, uint32_t flow)
+static void count_packets(struct placing *s, const struct flow_builder *b)
 {
-    ends[flow] = NOBODY;
-    if (b->flows.v[flow].reverse != NO_FLOW)
-        ends[b->flows.v[flow].reverse] = NOBODY;
-}
-
-struct first_ends {
-    struct ends of, reverse;
-};
-
-/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first; without any send, to
- * the thread that its packets woke. Directions are apart: both ends of a loopback connection are on this host. A
- * connection that begins anew on the same addresses and ports is another socket's. */
-static void decide_owners(struct flow_builder *b)
-{
-    int32_t *woken = woken_rows(b);
-    struct ends *ends = mem_alloc(sizeof *ends * (b->flows.n + 1));
-    VEC(struct first_ends) firsts = {0}; /* of the connections that begin anew, the last first */
-    for (size_t f = 0; f < b->flows.n; f++)
-        ends[f] = NOBODY;
-    for (size_t i = b->packets.n; i-- > 0;) {
-        uint32_t f = b->packets.v[i].p.flow, reverse = b->flows.v[f].reverse;
-        see(ends, &b->packets.v[i].p, woken[i]);
-        if (!b->packets.v[i].begins)
-            continue;
-        vec_push(&firsts, ((struct first_ends){ends[f], reverse == NO_FLOW ? NOBODY : ends[reverse]}));
-        forget_ends(b, ends, f);
-    }
-    for (size_t i = 0; i < b->packets.n; i++) {
-        struct flow_disk_packet *p = &b->packets.v[i].p;
-        uint32_t reverse = b->flows.v[p->flow].reverse, out = p->is_send ? p->flow : reverse,
-                 in = p->is_send ? reverse : p->flow;
-        if (b->packets.v[i].begins) {
-            ends[p->flow] = firsts.v[--firsts.n].of;
-            if (reverse != NO_FLOW)
-                ends[reverse] = firsts.v[firsts.n].reverse;
-        }
-        see(ends, p, woken[i]);
-        if (p->origin == FLOW_BY_RECEIVE || p->origin == FLOW_PASSING || p->is_copy ||
-            (p->is_send && p->origin == FLOW_BY_THREAD))
-            continue;
-        p->row = out == NO_FLOW ? KERNEL_NO_ROW : ends[out].sender;
-        if (p->row == KERNEL_NO_ROW && in != NO_FLOW)
-            p->row = ends[in].reader;
-        if (p->is_send && p->row >= 0)
-            p->origin = FLOW_BY_THREAD;
-    }
-    vec_free(&firsts);
-    free(woken);
-    free(ends);
-}
-
-/* ---- tables ---- */
-
-/* Where each packet goes in the store: by flow, sends, receives, copies, each in time order. */
-static void place_packets(
-    const struct flow_builder *b, struct flow_disk_flow *flows, struct flow_disk_packet *packets, uint32_t *numbers)
-{
-    uint32_t next = 0;
-    uint32_t(*at)[3] = mem_alloc(sizeof *at * (b->flows.n + 1));
-    for (size_t f = 0; f < b->flows.n; f++) {
-        const struct flow *flow = &b->flows.v[f];
-        flows[f] = (struct flow_disk_flow){.key = flow->key,
-            .first = next,
-            .sends = flow->sends,
-            .receives = flow->receives,
-            .copies = flow->copies,
-            .connection = flow->connection};
-        at[f][0] = next;
-        at[f][1] = next + flow->sends;
-        at[f][2] = next + flow->sends + flow->receives;
-        next += flow->sends + flow->receives + flow->copies;
-    }
-    for (size_t i = 0; i < b->packets.n; i++) {
+    for (uint32_t i = 0; i < b->settled; i++) {
         const struct flow_disk_packet *p = &b->packets.v[i].p;
-        struct flow_disk_flow *flow = &flows[p->flow];
-        uint32_t to = at[p->flow][p->is_copy ? 2 : !p->is_send]++;
-        packets[to] = *p;
-        numbers[p->number] = to;
+        uint32_t f = s->disk[p->flow];
+        struct flow_disk_flow *flow = &s->flows[f == NO_FLOW ? place_flow(s, b, p->flow) : f];
+        ++*(p->is_copy ? &flow->copies : p->is_send ? &flow->sends : &flow->receives);
+    }
+    for (size_t f = 0, next = 0; f < s->n_flows; f++) {
+        struct flow_disk_flow *flow = &s->flows[f];
+        flow->first = (uint32_t)next;
+        next += (size_t)flow->sends + flow->receives + flow->copies;
+    }
+}
+
+/* By flow, sends, receives, copies, each in time order. */
+static void place_packets(struct placing *s, const struct flow_builder *b)
+{
+    uint32_t(*at)[3] = mem_alloc(sizeof *at * (s->n_flows + 1));
+    for (size_t f = 0; f < s->n_flows; f++) {
+        const struct flow_disk_flow *flow = &s->flows[f];
+        at[f][0] = flow->first;
+        at[f][1] = flow->first + flow->sends;
+        at[f][2] = flow->first + flow->sends + flow->receives;
+    }
+    for (uint32_t i = 0; i < b->settled; i++) {
+        const struct flow_disk_packet *p = &b->packets.v[i].p;
+        uint32_t f = s->disk[p->flow], to = at[f][p->is_copy ? 2 : !p->is_send]++;
+        uint64_t more = s->turns[p->flow] * FLOW_TURN;
+        struct flow_disk_flow *flow = &s->flows[f];
+        struct flow_disk_packet *out = &s->packets[to];
+        *out = *p;
+        out->number = i;
+        out->flow = f;
+        out->seq_end += more;
+        s->numbers[i] = to;
         if (!p->is_send || p->is_copy)
             continue;
-        uint64_t high = to > flow->first ? packets[to - 1].high : 0;
-        bool reaches = flow_is_own(p) && flow_carries(p) && p->seq_end > high;
-        packets[to].high = reaches ? p->seq_end : high;
+        out->high += more;
         flow->own += flow_is_own(p);
         flow->ordered += flow_is_ordered(&flow->key, p);
     }
     free(at);
 }
+
+static void place(struct placing *s, const struct flow_builder *b)
+{
+    *s = (struct placing){.flows = mem_zalloc(sizeof *s->flows * (b->flows.n + 1)),
+        .disk = mem_alloc(sizeof *s->disk * (b->flows.n + 1)),
+        .turns = mem_zalloc(sizeof *s->turns * (b->flows.n + 1)),
+        .packets = mem_alloc(sizeof *s->packets * ((size_t)b->settled + 1)),
+        .numbers = mem_alloc(sizeof *s->numbers * ((size_t)b->settled + 1))};
+    memset(s->disk, 0xff, sizeof *s->disk * (b->flows.n + 1));
+    count_packets(s, b);
+    place_packets(s, b);
+}
+
+static void placing_fini(struct placing *s)
+{
+    free(s->flows);
+    free(s->disk);
+    free(s->turns);
+    free(s->packets);
+    free(s->numbers);
+}
+
+/* ---- tables ---- */
 
 struct ordered {
     struct flow_rank rank;
@@ -213,7 +148,8 @@ static uint32_t *order_packets(
     return order.v;
 }
 
-/* Own TCP sends that carry something, by the 32 bits of seq_end: two stable passes over 16 bits each. */
+/* Own TCP sends that carry something, by the 32 bits of seq_end: stable passes, over 16 bits each where they are many,
+ * over 8 where they are few. */
 static uint32_t *order_carriers(
     const struct flow_disk_flow *flows, const struct flow_disk_packet *packets, size_t n_packets, size_t *n)
 {
@@ -224,15 +160,17 @@ static uint32_t *order_carriers(
             vec_push(&list, (uint32_t)i);
     }
     uint32_t *from = list.v, *to = mem_alloc(sizeof *to * (list.n + 1));
-    uint32_t *starts = mem_alloc(sizeof *starts * 65537);
-    for (unsigned shift = 0; shift < 32; shift += 16) {
-        memset(starts, 0, sizeof *starts * 65537);
+    const unsigned bits = list.n < 1 << 14 ? 8 : 16;
+    const size_t digits = (size_t)1 << bits;
+    uint32_t *starts = mem_alloc(sizeof *starts * (digits + 1));
+    for (unsigned shift = 0; shift < 32; shift += bits) {
+        memset(starts, 0, sizeof *starts * (digits + 1));
         for (size_t i = 0; i < list.n; i++)
-            starts[(packets[from[i]].seq_end >> shift & 0xffff) + 1]++;
-        for (size_t v = 1; v < 65536; v++)
+            starts[(packets[from[i]].seq_end >> shift & (digits - 1)) + 1]++;
+        for (size_t v = 1; v < digits; v++)
             starts[v] += starts[v - 1];
         for (size_t i = 0; i < list.n; i++)
-            to[starts[packets[from[i]].seq_end >> shift & 0xffff]++] = from[i];
+            to[starts[packets[from[i]].seq_end >> shift & (digits - 1)]++] = from[i];
         uint32_t *done = to;
         to = from;
         from = done;
@@ -243,39 +181,27 @@ static uint32_t *order_carriers(
     return from;
 }
 
-/* The source or destination addresses of what this host's sockets sent, each once. */
+/* The source or destination addresses of what this host's sockets sent. */
 static struct flow_address *collect_addresses(
     const struct flow_disk_flow *flows, size_t n_flows, bool source, size_t *n)
 {
-    VEC(struct flow_address) list = {0};
-    struct map seen = {0};
-    for (size_t f = 0; f < n_flows; f++) {
-        struct flow_address a = {.family = flows[f].key.family};
-        memcpy(a.addr, source ? flows[f].key.saddr : flows[f].key.daddr, sizeof a.addr);
-        if (!flows[f].own || !a.family)
-            continue;
-        uint64_t *at;
-        for (uint64_t h = map_hash(&a, sizeof a);; h++)
-            if (!*(at = map_put(&seen, h, NULL)) || !memcmp(&list.v[*at - 1], &a, sizeof a))
-                break;
-        if (*at)
-            continue;
-        *at = list.n + 1;
-        vec_push(&list, a);
-    }
-    map_fini(&seen);
-    *n = list.n;
-    return list.v;
+    struct flow_addresses list = {0};
+    for (size_t f = 0; f < n_flows; f++)
+        if (flows[f].own)
+            flow_add_address(&list, &flows[f].key, source);
+    map_fini(&list.seen);
+    *n = list.v.n;
+    return list.v.v;
 }
 
-static uint32_t *hash_keys(const struct flow_builder *b, size_t *size)
+static uint32_t *hash_keys(const struct flow_disk_flow *flows, size_t n, size_t *size)
 {
     *size = 16;
-    while (*size < b->flows.n * 2 + 1)
+    while (*size < n * 2 + 1)
         *size *= 2;
     uint32_t *table = mem_zalloc(sizeof *table * *size);
-    for (size_t f = 0; f < b->flows.n; f++) {
-        size_t h = flow_key_hash(&b->flows.v[f].key) & (*size - 1);
+    for (size_t f = 0; f < n; f++) {
+        size_t h = flow_key_hash(&flows[f].key) & (*size - 1);
         while (table[h])
             h = (h + 1) & (*size - 1);
         table[h] = (uint32_t)f + 1;
@@ -283,39 +209,65 @@ static uint32_t *hash_keys(const struct flow_builder *b, size_t *size)
     return table;
 }
 
-int flow_builder_write(struct flow_builder *b, const char *path, uint64_t fingerprint, struct err *e)
+static void name_connections(struct flow_disk_flow *flows, size_t n, const uint32_t *table, size_t size)
 {
-    decide_wakes(b);
-    decide_passing(b);
-    decide_owners(b);
-    flow_asks_sort(&b->asks);
-    size_t n = b->packets.n, n_numbers = 0, n_table, n_order, n_carriers, n_addresses, n_peers;
-    for (size_t i = 0; i < n; i++)
-        if (b->packets.v[i].p.number >= n_numbers)
-            n_numbers = (size_t)b->packets.v[i].p.number + 1;
-    struct flow_disk_flow *flows = mem_zalloc(sizeof *flows * (b->flows.n + 1));
-    struct flow_disk_packet *packets = mem_zalloc(sizeof *packets * (n + 1));
-    struct flow_disk_wake *wakes = mem_zalloc(sizeof *wakes * (b->wakes.n + 1));
-    uint32_t *numbers = mem_alloc(sizeof *numbers * (n_numbers + 1));
-    memset(numbers, 0xff, sizeof *numbers * (n_numbers + 1));
-    place_packets(b, flows, packets, numbers);
-    for (size_t i = 0; i < b->wakes.n; i++) {
-        const struct wake *w = &b->wakes.v[i];
-        wakes[i] = (struct flow_disk_wake){
-            w->ts, w->row, w->last == NO_PACKET ? NO_PACKET : b->packets.v[w->last].p.number};
+    for (size_t f = 0; f < n; f++) {
+        struct flow_key back = flow_key_reverse(&flows[f].key);
+        size_t h = flow_key_hash(&back) & (size - 1);
+        while (table[h] && memcmp(&flows[table[h] - 1].key, &back, sizeof back) != 0)
+            h = (h + 1) & (size - 1);
+        flows[f].connection = table[h] && table[h] - 1 < f ? table[h] - 1 : (uint32_t)f;
     }
-    uint32_t *table = hash_keys(b, &n_table), *order = order_packets(flows, b->flows.n, packets, &n_order),
-             *carriers = order_carriers(flows, packets, n, &n_carriers);
-    struct flow_address *addresses = collect_addresses(flows, b->flows.n, true, &n_addresses),
-                        *peers = collect_addresses(flows, b->flows.n, false, &n_peers);
-    struct flow_message_order messages;
-    flow_message_order_init(&messages, packets, n, numbers, n_numbers);
+}
 
-    struct store_writer *s = store_create(path, "flows", FLOW_VERSION, fingerprint, 13);
-    store_add(s, "flows", flows, sizeof *flows, b->flows.n);
-    store_add(s, "packets", packets, sizeof *packets, n);
-    store_add(s, "wakes", wakes, sizeof *wakes, b->wakes.n);
-    store_add(s, "numbers", numbers, sizeof *numbers, n_numbers);
+static struct flow_disk_head head_of(const struct flow_builder *b)
+{
+    struct flow_disk_head head = {b->first_packet, b->first_wake, INT64_MAX, INT64_MIN};
+    for (uint32_t i = 0; i < b->settled; i++) {
+        int64_t ts = b->packets.v[i].p.ts;
+        head.since = ts < head.since ? ts : head.since;
+        head.until = ts > head.until ? ts : head.until;
+    }
+    return head;
+}
+
+static struct flow_disk_wake *list_wakes(const struct flow_builder *b)
+{
+    struct flow_disk_wake *wakes = mem_alloc(sizeof *wakes * ((size_t)b->wakes_decided + 1));
+    for (uint32_t i = 0; i < b->wakes_decided; i++) {
+        const struct wake *w = &b->wakes.v[i];
+        wakes[i] = (struct flow_disk_wake){w->ts, w->row, w->last};
+    }
+    return wakes;
+}
+
+static int write_settled(struct flow_builder *b, struct store_place to, uint64_t key, struct err *e)
+{
+    struct placing at;
+    struct flow_message_order messages;
+    size_t n_table, n_order, n_carriers, n_addresses, n_peers;
+    enum { TABLES = 24 }; /* bytes of a packet beside itself */
+    int rc = mem_room(b->settled * (sizeof(struct flow_disk_packet) + TABLES), "writing the flows", e);
+    if (rc)
+        return rc;
+    place(&at, b);
+    flow_asks_sort(&b->asks);
+    struct flow_disk_head head = head_of(b);
+    struct flow_disk_wake *wakes = list_wakes(b);
+    uint32_t *table = hash_keys(at.flows, at.n_flows, &n_table);
+    name_connections(at.flows, at.n_flows, table, n_table);
+    uint32_t *order = order_packets(at.flows, at.n_flows, at.packets, &n_order),
+             *carriers = order_carriers(at.flows, at.packets, b->settled, &n_carriers);
+    struct flow_address *addresses = collect_addresses(at.flows, at.n_flows, true, &n_addresses),
+                        *peers = collect_addresses(at.flows, at.n_flows, false, &n_peers);
+    flow_message_order_init(&messages, at.packets, at.numbers, b->settled);
+
+    struct store_writer *s = store_create_at(to, "flows", FLOW_VERSION, key, 14);
+    store_add(s, "head", &head, sizeof head, 1);
+    store_add(s, "flows", at.flows, sizeof *at.flows, at.n_flows);
+    store_add(s, "packets", at.packets, sizeof *at.packets, b->settled);
+    store_add(s, "wakes", wakes, sizeof *wakes, b->wakes_decided);
+    store_add(s, "numbers", at.numbers, sizeof *at.numbers, b->settled);
     store_add(s, "addresses", addresses, sizeof *addresses, n_addresses);
     store_add(s, "peers", peers, sizeof *peers, n_peers);
     store_add(s, "keys", table, sizeof *table, n_table);
@@ -325,11 +277,9 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     store_add(s, "messages", messages.order, sizeof *messages.order, messages.n);
     store_add(s, "replies", messages.replies.v, sizeof *messages.replies.v, messages.replies.n);
     store_add(s, "asks", b->asks.asks.v, sizeof *b->asks.asks.v, b->asks.asks.n);
-    int rc = store_commit(s, e);
-    free(flows);
-    free(packets);
+    rc = store_commit(s, e);
+    placing_fini(&at);
     free(wakes);
-    free(numbers);
     free(table);
     free(order);
     free(carriers);
@@ -337,4 +287,16 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     free(peers);
     flow_message_order_fini(&messages);
     return rc;
+}
+
+int flow_builder_write(struct flow_builder *b, struct store_place to, uint64_t key, struct err *e)
+{
+    flow_decide_all(b);
+    return write_settled(b, to, key, e);
+}
+
+int flow_builder_cut(struct flow_builder *b, int64_t at, struct store_place to, uint64_t key, struct err *e)
+{
+    (void)at;
+    return write_settled(b, to, key, e);
 }

@@ -11,7 +11,6 @@ struct graph_builder *graph_builder_new(const struct kernel_tracker *t)
     struct graph_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
     b->now = INT64_MIN;
-    b->has_wakes = kernel_tracker_has(t, KERNEL_WAKE);
     strings_intern(&b->details, "", 0);
     return b;
 }
@@ -25,6 +24,9 @@ void graph_builder_free(struct graph_builder *b)
     vec_free(&b->losses);
     vec_free(&b->windows.by_begin);
     vec_free(&b->early_wakes);
+    vec_free(&b->early_wake_of);
+    vec_free(&b->over);
+    vec_free(&b->carried);
     vec_free(&b->detail_of);
     strings_fini(&b->details);
     arena_fini(&b->arena);
@@ -294,14 +296,14 @@ static void enter(struct graph_builder *b, struct graph_building_row *r, uint32_
         if (r->has_pending) {
             end_pending(b, r);
         } else {
-            int64_t before = r->since;
+            int64_t before = r->since, from, to;
+            unexplained = b->now > before && !graph_windows_hull(&b->windows, before, b->now, &from, &to);
             settle(b, r, b->now, &preempted);
-            unexplained = r->since > before && !b->windows.by_begin.n;
         }
         break;
     case GRAPH_NOW_READY: settle(b, r, b->now, &preempted); break;
     case GRAPH_NOW_UNKNOWN: /* no wake since all events are seen: it was waiting for the CPU */
-        settle(b, r, b->now, b->has_wakes ? &preempted : &unknown);
+        settle(b, r, b->now, kernel_tracker_has(b->tracker, KERNEL_WAKE) ? &preempted : &unknown);
         break;
     default: until(b, r, b->now, &unknown);
     }
@@ -340,7 +342,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
 
 /* ---- wakes ---- */
 
-static void on_wake(struct graph_builder *b, const struct kernel_record *rec, uint32_t packet_wake)
+static void on_wake(struct graph_builder *b, const struct kernel_record *rec, uint64_t packet_wake)
 {
     struct graph_building_row *r = row_at(b, rec->u.wake.row);
     if (!r || (rec->u.wake.row == rec->row && r->now == GRAPH_NOW_RUNNING))
@@ -428,7 +430,7 @@ static void on_dumped(struct graph_builder *b, const struct kernel_record *rec)
 
 /* ---- records ---- */
 
-void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec, uint32_t packet_wake)
+void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec, uint64_t packet_wake)
 {
     if (rec->ts > b->now)
         b->now = rec->ts;
@@ -471,8 +473,11 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec,
     b->cpus.v[rec->cpu].last_ts = b->now;
 }
 
-static void close_row(struct graph_builder *b, int32_t row, const struct kernel_thread *k, int64_t end)
+void graph_builder_close_row(struct graph_builder *b, int32_t row, int64_t end)
 {
+    const struct kernel_thread *threads;
+    kernel_tracker_threads(b->tracker, &threads);
+    const struct kernel_thread *k = &threads[row];
     struct graph_building_row *r = row_at(b, row);
     int64_t from, to;
     if (!r || r->now == GRAPH_NOW_GONE)
@@ -488,10 +493,11 @@ static void close_row(struct graph_builder *b, int32_t row, const struct kernel_
     become(r, GRAPH_NOW_GONE);
 }
 
-void graph_builder_close(struct graph_builder *b, int64_t end)
+void graph_builder_gap(struct graph_builder *b, int64_t from, int64_t to)
 {
-    const struct kernel_thread *threads;
-    size_t n = kernel_tracker_threads(b->tracker, &threads);
-    for (size_t i = 0; i < n; i++)
-        close_row(b, (int32_t)i, &threads[i], end);
+    if (to > b->now)
+        b->now = to;
+    on_loss(b,
+        &(struct kernel_record){
+            .ts = to, .cpu = UINT32_MAX, .kind = KERNEL_LOST, .u.lost = {.begin = from, .end = to}});
 }

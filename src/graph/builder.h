@@ -56,13 +56,17 @@ struct graph_early_wake {
 
 struct graph_builder {
     const struct kernel_tracker *tracker;
-    bool has_wakes; /* the trace records wakes at all */
+    bool is_cut; /* was saved */
     int64_t now;
     VEC(struct graph_building_row) rows;
     VEC(struct graph_building_cpu) cpus;
     VEC(struct graph_loss) losses;
     struct graph_windows windows; /* of losses */
     VEC(struct graph_early_wake) early_wakes;
+    VEC(size_t) early_wake_of; /* SAVE: by row: the number of its last one + 1 */
+    VEC(uint8_t) over;         /* MARK: by row: nothing more will be heard of it */
+    VEC(uint8_t) carried;      /* SAVE: by row: the next chunk goes on with it */
+    uint64_t wake0, next_wake; /* arguments of causes by packets count from wake0; greater than all so far */
     struct strings details;  /* number = detail */
     VEC(uint16_t) detail_of; /* by the tracker's string number: detail + 1 */
     struct arena arena;
@@ -73,10 +77,15 @@ uint16_t graph_detail(struct graph_builder *, const char *s);
 uint16_t graph_detail_of_string(struct graph_builder *, uint32_t string);
 /* What the waking says of the wait it ends. `packet_wake`: as graph_builder_add gets it; `call`: the woken thread's
  * system call. */
-struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint32_t packet_wake,
+struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint64_t packet_wake,
     uint16_t call);
 
-/* builder.c: ends all rows at `end`. */
-void graph_builder_close(struct graph_builder *, int64_t end);
+/* builder.c: ends a row at `end`, if it did not die before. */
+void graph_builder_close_row(struct graph_builder *, int32_t row, int64_t end);
+/* carry.c, after SAVE. */
+static inline bool graph_builder_is_carried(const struct graph_builder *b, size_t row)
+{
+    return row < b->carried.n && b->carried.v[row];
+}
 
 #endif

@@ -1,10 +1,11 @@
 /* Checks what a file claims. On opening: what leads from one table to another, which is little. The rest, whose readers
  * are safe whatever it is, only for `verify`. */
-#include "graph/layout.h"
+#include "graph/series.h"
 
 /* ---- structure ---- */
 
-static const char *row_defect(const struct graph *g, const struct graph_disk_row *r, size_t next, size_t next_block)
+static const char *row_defect(
+    const struct graph_chunk *g, const struct graph_disk_row *r, size_t next, size_t next_block)
 {
     if (r->begin < g->head->begin || r->end > g->head->end)
         return "a row outside the graph's time";
@@ -13,18 +14,38 @@ static const char *row_defect(const struct graph *g, const struct graph_disk_row
     if (r->first != next || r->n > g->n_intervals - next || r->first_block != next_block ||
         r->n_blocks > g->n_blocks - next_block || !r->n_blocks != !r->n)
         return "a row outside the columns";
-    if (r->idle_cpu >= 0 &&
-        (r->n || (size_t)r->idle_cpu >= g->n_cpus || g->cpus[r->idle_cpu].idle_row != (int32_t)(r - g->rows)))
+    if (r->idle_cpu < 0)
+        return r->n || r->begin == r->end ? NULL : "a row without states has a length";
+    if (r->n || (size_t)r->idle_cpu >= g->n_cpus || g->cpus[r->idle_cpu].idle_row != (int32_t)(r - g->rows))
         return "an idle row that is not its CPU's";
+    if (r->begin != g->cpus[r->idle_cpu].begin || r->end != g->cpus[r->idle_cpu].end)
+        return "an idle row of another time than its CPU's";
     return NULL;
 }
 
-static const char *rows_defect(const struct graph *g)
+/* The sums of the states of a series are together as long as it is. */
+static const char *totals_defect(const struct graph_chunk *g, uint32_t total0, unsigned states, int64_t left)
+{
+    unsigned n = (unsigned)__builtin_popcount(states);
+    if (states >> GRAPH_STATE_COUNT || total0 > g->n_totals || n > g->n_totals - total0)
+        return "sums that lie outside";
+    for (unsigned i = 0; i < n; i++) {
+        int64_t ns = g->totals[total0 + i];
+        if (ns <= 0 || ns > left)
+            return "sums that make no sense";
+        left -= ns;
+    }
+    return left ? "sums that make no sense" : NULL;
+}
+
+static const char *rows_defect(const struct graph_chunk *g)
 {
     const char *what;
     size_t next = 0, next_block = 0;
     for (size_t i = 0; i < g->n_rows; i++) {
-        if ((what = row_defect(g, &g->rows[i], next, next_block)))
+        const struct graph_disk_row *r = &g->rows[i];
+        if ((what = row_defect(g, r, next, next_block)) ||
+            (what = totals_defect(g, r->total0, r->states, r->idle_cpu >= 0 ? 0 : r->end - r->begin)))
             return what;
         next += g->rows[i].n;
         next_block += g->rows[i].n_blocks;
@@ -32,7 +53,7 @@ static const char *rows_defect(const struct graph *g)
     return next != g->n_intervals || next_block != g->n_blocks ? "columns of different lengths" : NULL;
 }
 
-static const char *cpus_defect(const struct graph *g)
+static const char *cpus_defect(const struct graph_chunk *g)
 {
     size_t next = 0, next_block = 0;
     for (size_t i = 0; i < g->n_cpus; i++) {
@@ -40,6 +61,11 @@ static const char *cpus_defect(const struct graph *g)
         if (c->first != next || c->n > g->n_occupants - next || c->first_block != next_block ||
             c->n_blocks > g->n_cpu_blocks - next_block || !c->n_blocks != !c->n)
             return "a CPU outside the columns";
+        if (c->begin < g->head->begin || c->end > g->head->end || c->begin > c->end || (!c->n && c->begin != c->end))
+            return "a CPU that makes no sense";
+        const char *what = totals_defect(g, c->total0, c->states, c->end - c->begin);
+        if (what)
+            return what;
         if (c->idle_row >= 0 && ((size_t)c->idle_row >= g->n_rows || g->rows[c->idle_row].idle_cpu != (int32_t)i))
             return "a CPU whose idle row is another's";
         next += c->n;
@@ -48,7 +74,7 @@ static const char *cpus_defect(const struct graph *g)
     return next != g->n_occupants || next_block != g->n_cpu_blocks ? "columns of different lengths" : NULL;
 }
 
-const char *graph_structure_defect(const struct graph *g)
+const char *graph_structure_defect(const struct graph_chunk *g)
 {
     size_t most = UINT32_MAX;
     if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most ||
@@ -115,7 +141,7 @@ static void fill_kinds(struct kinds *k)
 
 /* The sparse columns begin where the blocks say. */
 static const char *kinds_defect(
-    const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
+    const struct graph_chunk *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
 {
     for (uint32_t b = r->first_block; b < r->first_block + r->n_blocks; b++) {
         const struct graph_disk_block *x = &g->blocks[b];
@@ -136,7 +162,7 @@ static const char *kinds_defect(
 }
 
 static const char *row_content_defect(
-    const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
+    const struct graph_chunk *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
 {
     if (r->name >= g->n_strings)
         return "a name that does not exist";
@@ -147,19 +173,47 @@ static const char *row_content_defect(
     return what ? what : kinds_defect(g, k, r, c);
 }
 
-static const char *cpu_content_defect(const struct graph *g, const struct graph_disk_cpu *c)
+static const char *cpu_content_defect(const struct graph_chunk *g, const struct graph_disk_cpu *c)
 {
-    int64_t begin = c->n_blocks ? g->cpu_blocks[c->first_block].base : 0, end = g->head->end;
-    if (c->idle_row >= 0) {
-        begin = g->rows[c->idle_row].begin;
-        end = g->rows[c->idle_row].end;
-    } else if (!c->n) {
-        return NULL;
-    }
-    return series_defect(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, c->first, c->n, begin, end);
+    return series_defect(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, c->first, c->n, c->begin, c->end);
 }
 
-static const char *columns_defect(const struct graph *g)
+/* Are the sums those of its states? Of a series that is sound. */
+static bool are_sums(
+    const struct graph_chunk *g, const int64_t sums[GRAPH_STATE_COUNT], uint32_t total0, unsigned states)
+{
+    const int64_t *claimed = g->totals + total0;
+    for (unsigned state = 0; state < GRAPH_STATE_COUNT; state++)
+        if (sums[state] != (states >> state & 1 ? *claimed++ : 0))
+            return false;
+    return true;
+}
+
+static const char *sums_defect(const struct graph_chunk *g)
+{
+    struct graph_position e;
+    for (size_t i = 0; i < g->n_rows; i++) {
+        int64_t sums[GRAPH_STATE_COUNT] = {0};
+        const struct graph_disk_row *r = &g->rows[i];
+        struct graph_series s = graph_row_series(g, r);
+        for (bool more = graph_series_find(&s, s.begin, &e); more; more = graph_series_next(&s, &e))
+            sums[graph_kind_state(g->kinds[e.at])] += e.end - e.begin;
+        if (!are_sums(g, sums, r->total0, r->states))
+            return "a row whose sums are not those of its states";
+    }
+    for (size_t i = 0; i < g->n_cpus; i++) {
+        int64_t sums[GRAPH_STATE_COUNT] = {0};
+        const struct graph_disk_cpu *c = &g->cpus[i];
+        struct graph_series s = graph_cpu_series(g, c);
+        for (bool more = graph_series_find(&s, s.begin, &e); more; more = graph_series_next(&s, &e))
+            sums[graph_idle_state(graph_occupant_at(g, e.at), c->idle_row)] += e.end - e.begin;
+        if (!are_sums(g, sums, c->total0, c->states))
+            return "a CPU whose sums are not those of its occupants";
+    }
+    return NULL;
+}
+
+static const char *columns_defect(const struct graph_chunk *g)
 {
     struct counts c = {0};
     struct kinds kinds;
@@ -169,6 +223,8 @@ static const char *columns_defect(const struct graph *g)
         what = row_content_defect(g, &kinds, &g->rows[i], &c);
     for (size_t i = 0; i < g->n_cpus && !what; i++)
         what = cpu_content_defect(g, &g->cpus[i]);
+    if (!what)
+        what = sums_defect(g);
     if (what)
         return what;
     return c.wakers != g->n_wakers || c.packets != g->n_packets || c.details != g->n_details || c.cpus != g->n_where
@@ -185,7 +241,7 @@ static const char *columns_defect(const struct graph *g)
         !wrong_; \
     })
 
-static const char *formers_defect(const struct graph *g)
+static const char *formers_defect(const struct graph_chunk *g)
 {
     for (size_t i = 0; i < g->n_formers; i++) {
         const struct graph_disk_former *f = &g->formers[i], *last = i ? f - 1 : NULL;
@@ -197,7 +253,7 @@ static const char *formers_defect(const struct graph *g)
     return NULL;
 }
 
-static const char *values_defect(const struct graph *g)
+static const char *values_defect(const struct graph_chunk *g)
 {
     if (g->wakers16 ? !ALL_BELOW(g->wakers16, g->n_wakers, g->n_rows) : !ALL_BELOW(g->wakers32, g->n_wakers, g->n_rows))
         return "a waker that does not exist";
@@ -217,7 +273,7 @@ static const char *values_defect(const struct graph *g)
     return ALL_BELOW(g->string_at, g->n_strings, g->n_text) ? NULL : "a string outside the text";
 }
 
-const char *graph_content_defect(const struct graph *g)
+const char *graph_content_defect(const struct graph_chunk *g)
 {
     const char *what = values_defect(g);
     if (!what)

@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/store.h"
 
 /* Grows whenever the same records give another graph: stores are then built again. */
-enum { GRAPH_RULES_VERSION = 0 };
+enum { GRAPH_RULES_VERSION = 1 };
 
 /* States of rows and of path segments. The names are the contract of `critpath --format json`. */
 #define GRAPH_STATES(X) \
@@ -39,13 +40,14 @@ enum graph_cause_kind {
     GRAPH_CAUSE_TERMINAL, /* the state names it: timer, disk, interrupt; nothing to follow */
     GRAPH_CAUSE_WAKEUP,   /* a thread of this host: `row` at `ts` */
     GRAPH_CAUSE_FORK,     /* first interval of a row: forked by `row` at `ts` */
-    GRAPH_CAUSE_PACKET,   /* a received packet: `wake` in the flow store's table of wakes */
+    GRAPH_CAUSE_PACKET,   /* a received packet: `wake` in the flow stores' table of wakes */
     GRAPH_CAUSE_LOST      /* events were lost just there */
 };
+#define GRAPH_NO_WAKE UINT64_MAX
 struct graph_cause {
     uint8_t kind;
     int32_t row;
-    uint32_t wake;
+    uint64_t wake;
     int64_t ts;
 };
 
@@ -68,15 +70,23 @@ struct graph_interval {
     const char *detail; /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; or NULL */
 };
 
+struct chunk;
 struct graph;
+enum { GRAPH_MOST_CHUNKS = 1 << 14 };
 /* Opens a store written by graph_builder_write. Checks what leads from one table to another, in O(rows): all below is
  * then safe, whatever the rest holds, and wrong contents give wrong answers only. Checksums are not compared: whoever
  * cannot know that the file is as it was written calls store_check (base/store.h) before. */
 int graph_open(const char *path, struct graph **out, struct err *e);
-/* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
-int graph_check(const char *path, struct err *e);
+/* The same for the stores of n chunks (base/chunks.h) of one recording, in order of time: one graph of the host's rows,
+ * which is what one store of all of it would be. Where a chunk is left out (chunk[i].end < chunk[i + 1].begin), what
+ * was decided in it is unknown, because of lost events, and the time between counts among the losses. An error names
+ * the file. O(rows of all chunks); finding a time takes O(log chunks) more than in one store. */
+int graph_open_list(const struct chunk *, size_t n, struct graph **out, struct err *e);
+/* Whether everything in the file, or in the part of `in` (base/chunks.h), makes sense, checksums aside. ERR_FORMAT: no,
+ * and what does not. Reads all of it. */
+int graph_check(const char *path, const struct store *in, struct err *e);
 void graph_close(struct graph *);
-/* ERR_LOST when the file was cut off while it was in use: what was read of it may be wrong, but led to no access
+/* ERR_LOST when a file was cut off while it was in use: what was read of it may be wrong, but led to no access
  * outside. */
 int graph_intact(const struct graph *, struct err *e);
 
@@ -88,23 +98,32 @@ void graph_row(const struct graph *, int32_t row, struct graph_row *out);
 void graph_row_then(const struct graph *, int32_t row, int64_t begin, int64_t end, struct graph_row *out);
 /* Is the row meant by a TID or a name, any that it ever had? */
 bool graph_row_is(const struct graph *, int32_t row, const char *thread);
-/* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
-size_t graph_row_intervals(const struct graph *, int32_t row);
-void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
+/* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. Each is named
+ * by a number below 1 << 46 that means nothing else. GRAPH_NO_INTERVAL: there is none; asked of it, all say nothing. */
+#define GRAPH_NO_INTERVAL UINT64_MAX
+uint64_t graph_first(const struct graph *, int32_t row);
+uint64_t graph_last(const struct graph *, int32_t row);
+uint64_t graph_next(const struct graph *, int32_t row, uint64_t interval);
+uint64_t graph_previous(const struct graph *, int32_t row, uint64_t interval);
+/* The interval with begin < ts <= end (the one that explains what led to ts). O(log n). */
+uint64_t graph_find(const struct graph *, int32_t row, int64_t ts);
+void graph_interval(const struct graph *, int32_t row, uint64_t interval, struct graph_interval *out);
 /* The same, but of a preempted state without who held the CPU, and of a thread's without the CPU: these take longer to
  * find than all the rest. */
-void graph_interval_bare(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
-/* Number of the interval with begin < ts <= end (the one that explains what led to ts); n when none. O(log n). */
-size_t graph_find(const struct graph *, int32_t row, int64_t ts);
-/* What ended interval i (waits), or what created the row (i = 0 of a row born in the trace: FORK). */
-void graph_interval_cause(const struct graph *, int32_t row, size_t i, struct graph_cause *out);
+void graph_interval_bare(const struct graph *, int32_t row, uint64_t interval, struct graph_interval *out);
+/* What graph_find finds, and what graph_interval_bare says of it, which is less work than both; none: *out is left as
+ * it was. */
+uint64_t graph_find_bare(const struct graph *, int32_t row, int64_t ts, struct graph_interval *out);
+/* What ended an interval (waits), or what created the row (the first of a row born in the trace: FORK). */
+void graph_interval_cause(const struct graph *, int32_t row, uint64_t interval, struct graph_cause *out);
 void graph_row_origin(const struct graph *, int32_t row, struct graph_cause *out);
-/* Sum of ns per state of a row within [begin, end]. */
+/* Sum of ns per state of a row within [begin, end]. Reads the columns at the two ends only, where they lie within a
+ * chunk. */
 void graph_row_totals(const struct graph *, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT]);
 /* The row that had `cpu` at ts, or -1. Who held the CPU while another waited for it. */
 int32_t graph_cpu_occupant(const struct graph *, uint32_t cpu, int64_t ts);
 size_t graph_cpus(const struct graph *);
-/* Periods in which events were lost, in time order. */
+/* Periods in which events were lost, in time order. A count of 0: of a chunk that is left out. */
 struct graph_loss {
     int64_t begin, end;
     uint32_t cpu, reserved; /* the struct is written as it is: no padding without a name, which could hold anything */
@@ -113,13 +132,21 @@ struct graph_loss {
 size_t graph_losses(const struct graph *, const struct graph_loss **out);
 
 /* ---- building ---- */
+struct carry;
 struct kernel_record;
 struct kernel_tracker;
 struct graph_builder *graph_builder_new(const struct kernel_tracker *);
 /* packet_wake: what flow_builder_add returned for the record. */
-void graph_builder_add(struct graph_builder *, const struct kernel_record *, uint32_t packet_wake);
-/* After kernel_tracker_finish: closes all rows at `end` and writes the store (to a temporary name, fsync, rename). */
-int graph_builder_write(struct graph_builder *, int64_t end, const char *path, uint64_t fingerprint, struct err *e);
+void graph_builder_add(struct graph_builder *, const struct kernel_record *, uint64_t packet_wake);
+/* Visits what is not decided yet (base/carry.h). LOAD: before the first record. */
+void graph_builder_carry(struct graph_builder *, struct carry *);
+/* The recording goes on at `to` after a chunk that is missing: as if all CPUs had lost events. After LOAD. */
+void graph_builder_gap(struct graph_builder *, int64_t from, int64_t to);
+/* After SAVE: writes what is decided of [the cut before, at), and leaves what was saved to the next chunk. The builder
+ * can only be freed then. */
+int graph_builder_cut(struct graph_builder *, int64_t at, struct store_place, uint64_t key, struct err *e);
+/* After kernel_tracker_finish: closes all rows at `end` and writes the store. */
+int graph_builder_write(struct graph_builder *, int64_t end, struct store_place, uint64_t key, struct err *e);
 void graph_builder_free(struct graph_builder *);
 
 #endif

@@ -1,13 +1,14 @@
-/* Private to graph: the store's sections (docs/formats/graph.md) and an open store. */
+/* Private to graph: a store's sections (docs/formats/graph.md), one open store, and a list of them. */
 #ifndef WEFT_GRAPH_LAYOUT_H
 #define WEFT_GRAPH_LAYOUT_H
 
 #include <stdbool.h>
 
+#include "base/chunks.h"
 #include "base/store.h"
 #include "graph/graph.h"
 
-enum { GRAPH_VERSION = 1, GRAPH_BLOCK = 128, GRAPH_NARROW_ROWS = 0xfffe };
+enum { GRAPH_VERSION = 2, GRAPH_BLOCK = 128, GRAPH_NARROW_ROWS = 0xfffe };
 
 /* Times lie within 146 years of the epoch, so that differences never overflow. */
 #define GRAPH_MOST_TIME (INT64_C(1) << 62)
@@ -26,19 +27,26 @@ static inline unsigned graph_kind_cause(uint8_t kind)
 {
     return (kind & GRAPH_KIND_CAUSE) >> GRAPH_KIND_CAUSE_SHIFT;
 }
+/* How a CPU's occupant looks from the row of its idle thread. */
+static inline unsigned graph_idle_state(int64_t occupant, int64_t idle_row)
+{
+    return occupant < 0 ? GRAPH_UNKNOWN : occupant == idle_row ? GRAPH_RUNNING : GRAPH_PREEMPTED;
+}
 
 enum { GRAPH_DISK_BORN = 1, GRAPH_DISK_DIED = 2 };
 
 struct graph_disk_head {
     int64_t begin, end; /* of all rows */
-    uint64_t reserved;
+    uint64_t wake0;     /* the wakes of `packets` are numbered from it */
 };
 
 struct graph_disk_row {
     int32_t tid, tgid, ppid, parent_row, idle_cpu, vtid;
-    uint32_t pid_ns, name, reserved, flags;
-    int64_t begin, end;
-    uint32_t first, n; /* intervals; idle rows have none here: theirs are their CPU's occupants */
+    uint32_t pid_ns, name;
+    uint32_t total0; /* its first entry in `totals`: one for each of its states */
+    uint16_t flags, states;
+    int64_t begin, end; /* of its intervals here; without any both are where its next one begins, as far as known */
+    uint32_t first, n;  /* intervals; idle rows have none here, no sums either: theirs are their CPU's occupants */
     uint32_t first_block, n_blocks;
 };
 
@@ -52,8 +60,10 @@ struct graph_disk_block {
 };
 
 struct graph_disk_cpu {
-    int32_t idle_row; /* or -1 */
-    uint32_t first, n, first_block, n_blocks, reserved;
+    int64_t begin, end; /* as a row's */
+    int32_t idle_row;   /* or -1 */
+    uint32_t first, n, first_block, n_blocks;
+    uint32_t total0, states, reserved; /* of its idle thread, as a row's */
 };
 
 /* What a row was called before `until`, since the entry before of the same row. By row and time. */
@@ -69,16 +79,18 @@ struct graph_disk_early_wake {
     int64_t ts;
 };
 
-struct graph {
+/* The store of one chunk. Its rows are its own. */
+struct graph_chunk {
     struct store *store;
     const struct graph_disk_head *head;
     const struct graph_disk_row *rows;
+    const int64_t *totals;
     const struct graph_disk_block *blocks, *cpu_blocks;
     const uint32_t *begins, *cpu_begins; /* minus the block's base */
     const uint8_t *kinds;
     const uint16_t *wakers16, *occupants16; /* row, row + 1 (0: nobody known); one of 16 and 32 is there */
     const uint32_t *wakers32, *occupants32;
-    const uint32_t *packets;
+    const int32_t *packets;
     const uint16_t *details;
     const uint8_t *where8; /* CPUs of running intervals */
     const uint16_t *where16;
@@ -89,27 +101,73 @@ struct graph {
     const struct graph_loss *losses;
     const uint32_t *string_at;
     const char *text;
-    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_early_wakes,
-        n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
+    size_t n_rows, n_totals, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names,
+        n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
+    int32_t *host_rows; /* by row; NULL: the same */
+};
+
+struct graph_place {
+    const struct graph_chunk *chunk;
+    const struct graph_disk_row *row;
+};
+
+/* What is known of a row of the host from all chunks. */
+struct graph_host_row {
+    struct graph_row row;
+    /* Pieces: a thread's are its places, an idle thread's are what chunks have of its CPU, known to have it or not.
+     * Those that count begin at the first that has intervals; n: there is none. */
+    uint32_t first, n;
+    const int64_t *ends; /* of its pieces */
+    const struct graph_place *places;
+};
+
+struct graph_former {
+    int64_t until;
+    int32_t row, tid;
+    const char *name;
+};
+
+struct graph {
+    struct graph_chunk *chunks;
+    struct graph_host_row *rows;
+    struct graph_place *places; /* by row, then chunk */
+    struct graph_former *formers; /* by row and time */
+    struct graph_loss *losses;
+    int64_t *row_ends; /* by row, then place */
+    int64_t *cpu_ends; /* by CPU, then chunk: the greatest end of its occupants in the chunks up to this one */
+    size_t n_chunks, n_rows, n_formers, n_losses, n_cpus;
+    int64_t begin, end;      /* of all chunks */
     _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for: by row, then by former */
 };
 
-/* Texts and occupants by numbers from the file, which may be anything. */
-static inline const char *graph_string(const struct graph *g, uint32_t number)
+/* Texts, rows and occupants by numbers from the file, which may be anything. */
+static inline const char *graph_string(const struct graph_chunk *c, uint32_t number)
 {
-    return number < g->n_strings && g->string_at[number] < g->n_text ? g->text + g->string_at[number] : "";
+    return number < c->n_strings && c->string_at[number] < c->n_text ? c->text + c->string_at[number] : "";
 }
-/* The row that entry i of the column of occupants names, or -1. */
-static inline int32_t graph_occupant_at(const struct graph *g, size_t i)
+/* The host's row, or -1. */
+static inline int32_t graph_host_row(const struct graph_chunk *c, int64_t row)
 {
-    size_t row = (size_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) - 1; /* 0, nobody, is beyond all */
-    return row < g->n_rows ? (int32_t)row : -1;
+    return row < 0 || (size_t)row >= c->n_rows ? -1 : c->host_rows ? c->host_rows[row] : (int32_t)row;
 }
+/* The row of the chunk that entry i of the column of occupants names, or -1. */
+static inline int32_t graph_occupant_at(const struct graph_chunk *c, size_t i)
+{
+    size_t row = (size_t)(c->occupants16 ? c->occupants16[i] : c->occupants32[i]) - 1; /* 0, nobody, is beyond all */
+    return row < c->n_rows ? (int32_t)row : -1;
+}
+
+/* open.c: one file. */
+int graph_chunk_open(const struct chunk *, struct graph_chunk *, struct err *e);
+void graph_chunk_close(struct graph_chunk *);
 /* check.c: what is wrong with what leads from one section to another, or NULL: O(rows). Then readers stay inside. */
-const char *graph_structure_defect(const struct graph *);
+const char *graph_structure_defect(const struct graph_chunk *);
 /* The same for everything else, of a graph without such a defect: O(intervals). */
-const char *graph_content_defect(const struct graph *);
-/* read.c: which of its names the row had for most of [begin, end], at the instant when they are equal: a number in
+const char *graph_content_defect(const struct graph_chunk *);
+/* list.c: what is known from all chunks together, once each is open: O(rows of all chunks). NULL, or why they do not
+ * follow each other; then *chunk is the one that does not follow. */
+const char *graph_list_join(struct graph *, const struct chunk *, size_t *chunk);
+/* rows.c: which of its names the row had for most of [begin, end], at the instant when they are equal: a number in
  * `formers`, or n_formers for the last one. */
 size_t graph_former(const struct graph *, int32_t row, int64_t begin, int64_t end);
 /* preempted.c: who held the CPU while the row waited for it, or "throttled"; NULL when not known. */

@@ -56,3 +56,13 @@ void graph_log_amend(struct graph_log *log, const struct graph_entry *x)
     log->tail->v[log->used - 1] = entry;
     log->last = entry;
 }
+
+struct graph_entry graph_log_last(const struct graph_log *log)
+{
+    const struct graph_logged *x = &log->last;
+    return (struct graph_entry){.begin = (int64_t)((uint64_t)log->base + x->begin),
+        .state = (uint8_t)graph_kind_state(x->kind),
+        .cause = (uint8_t)graph_kind_cause(x->kind),
+        .detail = x->detail,
+        .arg = x->arg};
+}

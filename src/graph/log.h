@@ -42,6 +42,8 @@ struct graph_entry {
 void graph_log_push(struct arena *, struct graph_log *, const struct graph_entry *);
 /* Replaces state, cause, argument and detail of the last entry; it must not be a running one. */
 void graph_log_amend(struct graph_log *, const struct graph_entry *);
+/* The last entry of a log that has one. */
+struct graph_entry graph_log_last(const struct graph_log *);
 static inline uint32_t graph_log_block_size(const struct graph_log *log, const struct graph_log_block *b)
 {
     return b == log->tail ? log->used : b->n;

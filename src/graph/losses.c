@@ -1,5 +1,7 @@
 #include "graph/losses.h"
 
+#include <stdlib.h>
+
 #include "base/search.h"
 
 static void set_reach(struct graph_windows *w, size_t from)
@@ -60,4 +62,45 @@ bool graph_windows_hull(const struct graph_windows *w, int64_t begin, int64_t en
     *from = v[first].begin > begin ? v[first].begin : begin;
     *to = v[last].reach < end ? v[last].reach : end;
     return true;
+}
+
+/* ---- what still matters ---- */
+
+void graph_windows_keep_begin(const struct graph_windows *w, struct graph_windows_kept *kept)
+{
+    *kept = (struct graph_windows_kept){0};
+    for (size_t i = 0; i < w->by_begin.n; i++) {
+        const struct graph_window *x = &w->by_begin.v[i];
+        vec_push(&kept->by_window, x->open);
+        if (x->open)
+            continue;
+        vec_push(&kept->closed.by_begin, *x);
+        vec_push(&kept->numbers, i);
+    }
+    set_reach(&kept->closed, 0);
+    size_t n = kept->closed.by_begin.n;
+    for (size_t i = 0; i < n; i++)
+        if (kept->closed.by_begin.v[i].end == kept->closed.by_begin.v[n - 1].reach)
+            kept->by_window.v[kept->numbers.v[i]] = true;
+}
+
+void graph_windows_keep(struct graph_windows_kept *kept, int64_t begin)
+{
+    size_t n = kept->closed.by_begin.n;
+    size_t first = search_first(i, 0, n, is_after(&kept->closed.by_begin.v[i], begin));
+    if (first < n)
+        kept->by_window.v[kept->numbers.v[first]] = true;
+}
+
+void graph_windows_keep_end(struct graph_windows *w, struct graph_windows_kept *kept)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->by_begin.n; i++)
+        if (kept->by_window.v[i])
+            w->by_begin.v[n++] = w->by_begin.v[i];
+    w->by_begin.n = n;
+    set_reach(w, 0);
+    vec_free(&kept->by_window);
+    vec_free(&kept->numbers);
+    vec_free(&kept->closed.by_begin);
 }

@@ -1,6 +1,7 @@
-/* Opening a store, in O(rows): the columns are not looked at. */
+/* Opening stores, in O(rows): the columns are not looked at. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "graph/layout.h"
@@ -31,36 +32,37 @@ static void either(const struct store *s, const char *name16, const uint16_t **v
         *v16 = NULL;
 }
 
-static bool find_sections(struct graph *g)
+static bool find_sections(struct graph_chunk *c)
 {
-    struct store *s = g->store;
+    struct store *s = c->store;
     size_t n_head, n;
-    g->head = checked_section(s, "head", sizeof *g->head, &n_head);
-    g->rows = checked_section(s, "rows", sizeof *g->rows, &g->n_rows);
-    g->blocks = section(s, "blocks", sizeof *g->blocks, &g->n_blocks);
-    g->begins = section(s, "begins", sizeof *g->begins, &g->n_intervals);
-    g->kinds = section(s, "kinds", 1, &n);
-    if (n != g->n_intervals)
+    c->head = checked_section(s, "head", sizeof *c->head, &n_head);
+    c->rows = checked_section(s, "rows", sizeof *c->rows, &c->n_rows);
+    c->totals = checked_section(s, "totals", sizeof *c->totals, &c->n_totals);
+    c->blocks = section(s, "blocks", sizeof *c->blocks, &c->n_blocks);
+    c->begins = section(s, "begins", sizeof *c->begins, &c->n_intervals);
+    c->kinds = section(s, "kinds", 1, &n);
+    if (n != c->n_intervals)
         return false;
-    either(s, "wakers16", &g->wakers16, "wakers32", &g->wakers32, &g->n_wakers);
-    g->packets = section(s, "packets", sizeof *g->packets, &g->n_packets);
-    g->details = section(s, "details", sizeof *g->details, &g->n_details);
-    g->where8 = section(s, "where8", 1, &g->n_where);
-    if (!g->n_where)
-        g->where16 = section(s, "where16", sizeof *g->where16, &g->n_where);
-    if (g->where16 && g->n_where)
-        g->where8 = NULL;
-    g->detail_names = section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
-    g->formers = checked_section(s, "formers", sizeof *g->formers, &g->n_formers);
-    g->early_wakes = section(s, "late", sizeof *g->early_wakes, &g->n_early_wakes);
-    g->cpus = checked_section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
-    g->cpu_blocks = section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
-    g->cpu_begins = section(s, "cpu-begins", sizeof *g->cpu_begins, &g->n_occupants);
-    either(s, "occupants16", &g->occupants16, "occupants32", &g->occupants32, &n);
-    g->losses = section(s, "losses", sizeof *g->losses, &g->n_losses);
-    g->string_at = section(s, "string-at", sizeof *g->string_at, &g->n_strings);
-    g->text = checked_section(s, "text", 1, &g->n_text);
-    return n_head == 1 && n == g->n_occupants;
+    either(s, "wakers16", &c->wakers16, "wakers32", &c->wakers32, &c->n_wakers);
+    c->packets = section(s, "packets", sizeof *c->packets, &c->n_packets);
+    c->details = section(s, "details", sizeof *c->details, &c->n_details);
+    c->where8 = section(s, "where8", 1, &c->n_where);
+    if (!c->n_where)
+        c->where16 = section(s, "where16", sizeof *c->where16, &c->n_where);
+    if (c->where16 && c->n_where)
+        c->where8 = NULL;
+    c->detail_names = section(s, "detail-names", sizeof *c->detail_names, &c->n_detail_names);
+    c->formers = section(s, "formers", sizeof *c->formers, &c->n_formers);
+    c->early_wakes = section(s, "late", sizeof *c->early_wakes, &c->n_early_wakes);
+    c->cpus = checked_section(s, "cpus", sizeof *c->cpus, &c->n_cpus);
+    c->cpu_blocks = section(s, "cpu-blocks", sizeof *c->cpu_blocks, &c->n_cpu_blocks);
+    c->cpu_begins = section(s, "cpu-begins", sizeof *c->cpu_begins, &c->n_occupants);
+    either(s, "occupants16", &c->occupants16, "occupants32", &c->occupants32, &n);
+    c->losses = section(s, "losses", sizeof *c->losses, &c->n_losses);
+    c->string_at = section(s, "string-at", sizeof *c->string_at, &c->n_strings);
+    c->text = checked_section(s, "text", 1, &c->n_text);
+    return n_head == 1 && n == c->n_occupants;
 }
 
 /* Whatever is wrong with it, it cannot be used. */
@@ -69,52 +71,109 @@ static int damaged(const char *path, const char *what, struct err *e)
     return err_set(e, ERR_FORMAT, "%s: damaged graph: %s; index the trace again", path, what);
 }
 
-int graph_open(const char *path, struct graph **out, struct err *e)
+int graph_chunk_open(const struct chunk *of, struct graph_chunk *c, struct err *e)
+{
+    *c = (struct graph_chunk){0};
+    int rc = store_open_unread_from(of->in, of->path, "graph", GRAPH_VERSION, &c->store, e);
+    if (rc)
+        return rc;
+    const char *what = find_sections(c) ? graph_structure_defect(c) : "a section is missing or has the wrong length";
+    if (!what)
+        return ERR_OK;
+    graph_chunk_close(c);
+    return damaged(of->path, what, e);
+}
+
+void graph_chunk_close(struct graph_chunk *c)
+{
+    store_close(c->store);
+    free(c->host_rows);
+    *c = (struct graph_chunk){0};
+}
+
+/* The rows of the host that the caller says; without them, the store's own. */
+static const char *take_rows(struct graph_chunk *c, const struct chunk *of)
+{
+    if (!of->rows)
+        return NULL;
+    if (of->n_rows != c->n_rows)
+        return "it has other rows than the host's list of threads says";
+    c->host_rows = mem_alloc((c->n_rows + 1) * sizeof *c->host_rows);
+    memcpy(c->host_rows, of->rows, c->n_rows * sizeof *c->host_rows);
+    return NULL;
+}
+
+int graph_open_list(const struct chunk *v, size_t n, struct graph **out, struct err *e)
 {
     *out = NULL;
+    if (!n || n > GRAPH_MOST_CHUNKS)
+        return err_set(e, ERR_LIMIT, "%s: a graph of %zu chunks; from 1 to %d can be read together", n ? v->path : "",
+            n, GRAPH_MOST_CHUNKS);
     struct graph *g = mem_zalloc(sizeof *g);
-    int rc = store_open_unread(path, "graph", GRAPH_VERSION, NULL, &g->store, e);
+    g->chunks = mem_zalloc(n * sizeof *g->chunks);
+    const char *what = NULL;
+    int rc = ERR_OK;
+    for (; !rc && !what && g->n_chunks < n; g->n_chunks++) {
+        rc = graph_chunk_open(&v[g->n_chunks], &g->chunks[g->n_chunks], e);
+        if (rc)
+            break;
+        what = take_rows(&g->chunks[g->n_chunks], &v[g->n_chunks]);
+    }
+    size_t at = g->n_chunks - (what != NULL);
+    if (!rc && !what)
+        what = graph_list_join(g, v, &at);
+    if (what)
+        rc = damaged(v[at].path, what, e);
     if (rc) {
-        free(g);
+        graph_close(g);
         return rc;
     }
-    const char *what = find_sections(g) ? graph_structure_defect(g) : "a section is missing or has the wrong length";
-    if (what) {
-        rc = damaged(path, what, e);
-        store_close(g->store);
-        free(g);
-        return rc;
-    }
-    g->by_row = mem_zalloc((g->n_rows + g->n_formers + 1) * sizeof *g->by_row);
     *out = g;
     return ERR_OK;
 }
 
-int graph_check(const char *path, struct err *e)
+int graph_open(const char *path, struct graph **out, struct err *e)
 {
-    struct graph *g;
-    int rc = graph_open(path, &g, e);
+    struct chunk one = {.path = path, .begin = INT64_MIN, .end = INT64_MAX};
+    return graph_open_list(&one, 1, out, e);
+}
+
+int graph_check(const char *path, const struct store *in, struct err *e)
+{
+    struct graph_chunk c;
+    int rc = graph_chunk_open(&(struct chunk){.path = path, .in = in}, &c, e);
     if (rc)
         return rc;
-    const char *what = graph_content_defect(g);
+    const char *what = graph_content_defect(&c);
     if (what)
         rc = damaged(path, what, e);
-    graph_close(g);
+    graph_chunk_close(&c);
     return rc;
 }
 
 int graph_intact(const struct graph *g, struct err *e)
 {
-    return store_intact(g->store, e);
+    int rc = ERR_OK;
+    for (size_t i = 0; !rc && i < g->n_chunks; i++)
+        rc = store_intact(g->chunks[i].store, e);
+    return rc;
 }
 
 void graph_close(struct graph *g)
 {
     if (!g)
         return;
-    for (size_t i = 0; i < g->n_rows + g->n_formers; i++)
+    for (size_t i = 0; g->by_row && i < g->n_rows + g->n_formers; i++)
         free(atomic_load_explicit(&g->by_row[i], memory_order_relaxed));
     free(g->by_row);
-    store_close(g->store);
+    free(g->rows);
+    free(g->formers);
+    free(g->losses);
+    free(g->row_ends);
+    free(g->cpu_ends);
+    free(g->places);
+    for (size_t i = 0; i < g->n_chunks; i++)
+        graph_chunk_close(&g->chunks[i]);
+    free(g->chunks);
     free(g);
 }

@@ -55,23 +55,19 @@ static const char *by_row(const struct graph *g, int32_t row, int64_t begin, int
 
 const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t cpu, int64_t begin, int64_t end)
 {
-    if (cpu >= g->n_cpus)
-        return NULL;
-    const struct graph_disk_cpu *c = &g->cpus[cpu];
-    struct graph_series s = graph_cpu_series(g, c);
-    struct graph_position e;
-    if (!graph_series_find(&s, begin, &e))
+    struct graph_occupant o;
+    if (!graph_occupant_find(g, cpu, begin, &o))
         return NULL;
     struct shares shares = {.n = 0};
     int64_t idle = 0;
     bool became_idle = false, more = true;
-    for (uint32_t steps = 0; more && e.begin < end && steps < MOST_OCCUPANTS;
-         more = graph_series_next(&s, &e), steps++) {
-        int64_t from = e.begin > begin ? e.begin : begin, to = e.end < end ? e.end : end;
-        int32_t occupant = graph_occupant_at(g, e.at);
-        if (occupant >= 0 && occupant == c->idle_row) {
+    for (uint32_t steps = 0; more && o.e.begin < end && steps < MOST_OCCUPANTS;
+         more = graph_occupant_next(&o), steps++) {
+        int64_t from = o.e.begin > begin ? o.e.begin : begin, to = o.e.end < end ? o.e.end : end;
+        int32_t occupant = graph_host_row(o.chunk, o.row);
+        if (o.row >= 0 && o.row == o.idle_row) {
             idle += to - from;
-            became_idle |= e.begin >= begin;
+            became_idle |= o.e.begin >= begin;
         } else if (occupant >= 0 && occupant != row) {
             add_share(&shares, occupant, to - from);
         }

@@ -1,7 +1,6 @@
 /* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
  * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at rows
  * and CPUs only. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"
@@ -17,282 +16,426 @@ const char *graph_state_name(int state)
     return state >= 0 && state < GRAPH_STATE_COUNT ? names[state] : "unknown";
 }
 
-/* ---- rows ---- */
+/* ---- pieces ---- */
 
-static const struct graph_disk_row *row_of(const struct graph *g, int32_t row)
+/* What one chunk has of a row: intervals, or the occupants of the CPU whose idle thread it is. Pieces follow each
+ * other; where one begins later than the one before ends, what was decided between is missing, which is an interval of
+ * its own. */
+struct piece {
+    const struct graph_chunk *chunk;
+    const struct graph_disk_row *row; /* or: */
+    const struct graph_disk_cpu *cpu;
+    int64_t begin, end;
+};
+
+/* An interval is named by the number of its piece and its own number there; GAP: what is missing before the piece. */
+enum { PIECE_SHIFT = 32 };
+static const uint32_t GAP = UINT32_MAX;
+
+static uint64_t name_of(size_t piece, uint32_t i)
 {
-    return row >= 0 && (size_t)row < g->n_rows ? &g->rows[row] : NULL;
+    return (uint64_t)piece << PIECE_SHIFT | i;
 }
 
-size_t graph_rows(const struct graph *g)
+/* A row that has pieces. */
+struct pieces {
+    const struct graph *graph;
+    const struct graph_host_row *host;
+    int32_t row;
+};
+
+static bool pieces_of(const struct graph *g, int32_t row, struct pieces *out)
 {
-    return g->n_rows;
+    if (row < 0 || (size_t)row >= g->n_rows)
+        return false;
+    *out = (struct pieces){g, &g->rows[row], row};
+    return out->host->first < out->host->n;
 }
 
-/* Of those that the row had for a part of [begin, end], the name that it had longest. A number in the table of formers;
- * n_formers: the last one. */
-size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+static inline struct piece piece_at(const struct pieces *p, size_t k)
 {
-    size_t n = g->n_formers, best = n;
-    size_t i = search_first(
-        k, 0, n, g->formers[k].row > row || (g->formers[k].row == row && g->formers[k].until > begin));
-    if (begin >= end)
-        return i < n && g->formers[i].row == row ? i : n;
-    uint64_t longest = 0;
-    for (int64_t from = begin;; i++) {
-        bool last = i >= n || g->formers[i].row != row;
-        int64_t to = last || g->formers[i].until > end ? end : g->formers[i].until;
-        if (to > from && (uint64_t)to - (uint64_t)from > longest) {
-            longest = (uint64_t)to - (uint64_t)from;
-            best = last ? n : i;
-        }
-        if (last || to == end)
-            return best;
-        from = to > from ? to : from;
+    const struct graph *g = p->graph;
+    if (p->host->row.idle_cpu >= 0) {
+        size_t cpu = (size_t)p->host->row.idle_cpu;
+        const struct graph_chunk *c = &g->chunks[k];
+        const struct graph_disk_cpu *d = cpu < c->n_cpus && c->cpus[cpu].n ? &c->cpus[cpu] : NULL;
+        int64_t end = g->cpu_ends[cpu * g->n_chunks + k];
+        return (struct piece){.chunk = c, .cpu = d, .begin = d ? d->begin : end, .end = end};
     }
+    const struct graph_place *at = &p->host->places[k];
+    return (struct piece){.chunk = at->chunk, .row = at->row, .begin = at->row->begin, .end = at->row->end};
 }
 
-static const struct graph_row no_row = {
-    .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
-
-void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
+static uint32_t length_of(const struct piece *p)
 {
-    const struct graph_disk_row *r = row_of(g, row);
-    *out = no_row;
-    if (r)
-        *out = (struct graph_row){.tid = r->tid,
-            .tgid = r->tgid,
-            .ppid = r->ppid,
-            .parent_row = r->parent_row,
-            .idle_cpu = r->idle_cpu,
-            .vtid = r->vtid,
-            .pid_ns = r->pid_ns,
-            .begin = r->begin,
-            .end = r->end,
-            .name = graph_string(g, r->name),
-            .born = (r->flags & GRAPH_DISK_BORN) != 0,
-            .died = (r->flags & GRAPH_DISK_DIED) != 0};
+    return p->row ? p->row->n : p->cpu ? p->cpu->n : 0;
 }
 
-void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)
+static struct graph_series series_of(const struct piece *p)
 {
-    graph_row(g, row, out);
-    size_t i = graph_former(g, row, begin, end);
-    if (i < g->n_formers) {
-        out->name = graph_string(g, g->formers[i].name);
-        out->tid = g->formers[i].tid;
-    }
+    return p->row ? graph_row_series(p->chunk, p->row) : graph_cpu_series(p->chunk, p->cpu);
 }
 
-static bool is_meant(const char *thread, bool number, int32_t tid, const char *name)
+static int64_t end_of_piece(const struct pieces *p, size_t k)
 {
-    return number ? strtoll(thread, NULL, 10) == tid : !strcmp(thread, name);
+    return p->host->ends[k];
 }
 
-bool graph_row_is(const struct graph *g, int32_t row, const char *thread)
+static bool is_gap_before(const struct pieces *p, size_t k)
 {
-    const struct graph_disk_row *r = row_of(g, row);
-    bool number = *thread && strspn(thread, "0123456789") == strlen(thread);
-    if (!r || is_meant(thread, number, r->tid, graph_string(g, r->name)))
-        return r;
-    for (size_t i = graph_former(g, row, INT64_MIN, INT64_MIN); i < g->n_formers && g->formers[i].row == row; i++)
-        if (is_meant(thread, number, g->formers[i].tid, graph_string(g, g->formers[i].name)))
-            return true;
-    return false;
+    return k > p->host->first && end_of_piece(p, k - 1) < piece_at(p, k).begin;
 }
 
-size_t graph_row_intervals(const struct graph *g, int32_t row)
+/* The first piece from k on with something after ts; p->host->n: none. */
+static size_t piece_after(const struct pieces *p, size_t k, int64_t ts)
 {
-    const struct graph_disk_row *r = row_of(g, row);
-    if (!r)
-        return 0;
-    return r->idle_cpu >= 0 ? g->cpus[r->idle_cpu].n : r->n;
+    const int64_t *ends = p->host->ends;
+    size_t n = p->host->n;
+    return k >= n || ends[k] > ts ? k : search_first(i, k + 1, n, ends[i] > ts);
+}
+
+uint64_t graph_first(const struct graph *g, int32_t row)
+{
+    struct pieces p;
+    return pieces_of(g, row, &p) ? name_of(p.host->first, 0) : GRAPH_NO_INTERVAL;
+}
+
+/* The last of those that end where piece k - 1 does. */
+static uint64_t last_before(const struct pieces *p, size_t k)
+{
+    int64_t end = end_of_piece(p, k - 1);
+    k = search_first(i, p->host->first, k, end_of_piece(p, i) >= end);
+    struct piece at = piece_at(p, k);
+    uint32_t n = length_of(&at);
+    return n ? name_of(k, n - 1) : is_gap_before(p, k) ? name_of(k, GAP) : GRAPH_NO_INTERVAL;
+}
+
+uint64_t graph_last(const struct graph *g, int32_t row)
+{
+    struct pieces p;
+    return pieces_of(g, row, &p) ? last_before(&p, p.host->n) : GRAPH_NO_INTERVAL;
+}
+
+/* The row's pieces, the piece and the number that an interval's name has; false: it cannot be one. */
+static bool parts_of(const struct graph *g, int32_t row, uint64_t interval, struct pieces *p, size_t *k, uint32_t *i)
+{
+    *k = interval >> PIECE_SHIFT;
+    *i = (uint32_t)interval;
+    return pieces_of(g, row, p) && *k >= p->host->first && *k < p->host->n;
+}
+
+uint64_t graph_next(const struct graph *g, int32_t row, uint64_t interval)
+{
+    struct pieces p;
+    size_t k;
+    uint32_t i;
+    if (!parts_of(g, row, interval, &p, &k, &i))
+        return GRAPH_NO_INTERVAL;
+    struct piece at = piece_at(&p, k);
+    uint32_t next = i == GAP ? 0 : i + 1;
+    if (next < length_of(&at))
+        return name_of(k, next);
+    size_t after = piece_after(&p, k + 1, at.end);
+    if (after == p.host->n)
+        return GRAPH_NO_INTERVAL;
+    return name_of(after, is_gap_before(&p, after) ? GAP : 0);
+}
+
+uint64_t graph_previous(const struct graph *g, int32_t row, uint64_t interval)
+{
+    struct pieces p;
+    size_t k;
+    uint32_t i;
+    if (!parts_of(g, row, interval, &p, &k, &i))
+        return GRAPH_NO_INTERVAL;
+    if (i != GAP && i)
+        return name_of(k, i - 1);
+    if (i != GAP && is_gap_before(&p, k))
+        return name_of(k, GAP);
+    return k > p.host->first ? last_before(&p, k) : GRAPH_NO_INTERVAL;
 }
 
 /* ---- intervals ---- */
 
-static unsigned edge_state(const struct graph *g, uint32_t at)
+/* One interval of a row. */
+struct found {
+    struct pieces of;
+    struct piece p;
+    struct graph_series s;
+    struct graph_position e;
+    bool is_gap;
+};
+
+/* To what is missing before piece k, which f->p is. */
+static void set_gap(struct found *f, size_t k)
 {
-    unsigned state = graph_kind_state(g->kinds[at]);
+    f->is_gap = true;
+    f->e = (struct graph_position){.begin = end_of_piece(&f->of, k - 1), .end = f->p.begin};
+}
+
+static bool look_up(const struct graph *g, int32_t row, uint64_t interval, struct found *f)
+{
+    size_t k;
+    uint32_t i;
+    if (!parts_of(g, row, interval, &f->of, &k, &i))
+        return false;
+    f->p = piece_at(&f->of, k);
+    f->is_gap = false;
+    if (i == GAP && is_gap_before(&f->of, k)) {
+        set_gap(f, k);
+        return true;
+    }
+    if (i >= length_of(&f->p))
+        return false;
+    f->s = series_of(&f->p);
+    graph_series_entry(&f->s, i, &f->e);
+    return true;
+}
+
+static unsigned edge_state(const struct graph_chunk *c, uint32_t at)
+{
+    unsigned state = graph_kind_state(c->kinds[at]);
     return state < GRAPH_STATE_COUNT ? state : GRAPH_UNKNOWN;
 }
 
-/* How a CPU's occupant looks from the idle thread's row. */
-static unsigned idle_state(const struct graph *g, int32_t row, uint32_t at)
+/* How a CPU's occupant looks from the row of its idle thread. */
+static unsigned idle_state(const struct graph_chunk *c, const struct graph_disk_cpu *cpu, uint32_t at)
 {
-    int32_t occupant = graph_occupant_at(g, at);
-    return occupant == row ? GRAPH_RUNNING : occupant < 0 ? GRAPH_UNKNOWN : GRAPH_PREEMPTED;
+    return graph_idle_state(graph_occupant_at(c, at), cpu->idle_row);
 }
 
 /* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries
  * begin, its own entry in a sparse column. */
-static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e,
+static uint64_t rank(const struct graph_chunk *c, const struct graph_disk_block *b, const struct graph_position *e,
     uint8_t mask, uint8_t value)
 {
-    uint64_t n = 0;
-    if (e->at - b->first >= GRAPH_BLOCK)
+    const uint64_t every = UINT64_C(0x0101010101010101), low7 = 0x7f * every;
+    uint32_t n = e->at - b->first, i = 0;
+    uint64_t sums = 0, found = 0; /* of eight intervals at a time, a byte each: at most GRAPH_BLOCK in all */
+    if (b->first > e->at || n >= GRAPH_BLOCK)
         return UINT64_MAX / 2; /* beyond every column */
-    for (uint32_t i = b->first; i < e->at; i++)
-        n += (g->kinds[i] & mask) == value;
-    return n;
+    const uint8_t *kinds = c->kinds + b->first;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t other;
+        memcpy(&other, kinds + i, sizeof other);
+        other = (other & mask * every) ^ value * every; /* a byte is zero where the interval counts */
+        sums += ~(((other & low7) + low7) | other | low7) >> 7;
+    }
+    for (; i < n; i++)
+        found += (kinds[i] & mask) == value;
+    return found + (sums * every >> 56);
 }
 
-static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
+static int32_t cpu_of(const struct graph_chunk *c, const struct graph_disk_block *b, const struct graph_position *e)
 {
-    uint64_t i = b->cpu0 + rank(g, b, e, GRAPH_KIND_STATE, GRAPH_RUNNING);
-    size_t cpu = i >= g->n_where ? g->n_cpus : g->where8 ? g->where8[i] : g->where16[i];
-    return cpu < g->n_cpus ? (int32_t)cpu : -1;
+    uint64_t i = b->cpu0 + rank(c, b, e, GRAPH_KIND_STATE, GRAPH_RUNNING);
+    size_t cpu = i >= c->n_where ? c->n_cpus : c->where8 ? c->where8[i] : c->where16[i];
+    return cpu < c->n_cpus ? (int32_t)cpu : -1;
 }
 
-static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
+static const char *detail_of(
+    const struct graph_chunk *c, const struct graph_disk_block *b, const struct graph_position *e)
 {
-    uint64_t i = b->detail0 + rank(g, b, e, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL);
-    return i < g->n_details && g->details[i] < g->n_detail_names ? graph_string(g, g->detail_names[g->details[i]])
+    uint64_t i = b->detail0 + rank(c, b, e, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL);
+    return i < c->n_details && c->details[i] < c->n_detail_names ? graph_string(c, c->detail_names[c->details[i]])
                                                                  : NULL;
 }
 
-static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
+static int32_t waker_of(const struct graph_chunk *c, const struct graph_disk_block *b, const struct graph_position *e)
 {
-    uint64_t i = b->waker0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_WAKEUP << GRAPH_KIND_CAUSE_SHIFT);
-    size_t row = i >= g->n_wakers ? g->n_rows : g->wakers16 ? g->wakers16[i] : g->wakers32[i];
-    return row < g->n_rows ? (int32_t)row : -1;
+    uint64_t i = b->waker0 + rank(c, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_WAKEUP << GRAPH_KIND_CAUSE_SHIFT);
+    size_t row = i >= c->n_wakers ? c->n_rows : c->wakers16 ? c->wakers16[i] : c->wakers32[i];
+    return row < c->n_rows ? (int32_t)row : -1;
 }
 
-static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
+static uint64_t packet_of(const struct graph_chunk *c, const struct graph_disk_block *b, const struct graph_position *e)
 {
-    uint64_t i = b->packet0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_PACKET << GRAPH_KIND_CAUSE_SHIFT);
-    return i < g->n_packets ? g->packets[i] : UINT32_MAX;
+    uint64_t i = b->packet0 + rank(c, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_PACKET << GRAPH_KIND_CAUSE_SHIFT);
+    return i < c->n_packets ? c->head->wake0 + (uint64_t)c->packets[i] : GRAPH_NO_WAKE;
 }
 
 /* All but the CPU of a preempted state, and who held it meanwhile; those are looked for last. */
-static void bare_interval(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
-    const struct graph_position *e, struct graph_interval *out)
+static void bare_interval(const struct found *f, struct graph_interval *out)
 {
-    const struct graph_disk_block *b = &s->blocks[e->block];
-    *out = (struct graph_interval){.begin = e->begin, .end = e->end, .cpu = r->idle_cpu};
-    if (r->idle_cpu >= 0) {
-        out->state = (uint8_t)idle_state(g, (int32_t)(r - g->rows), e->at);
+    const struct graph_chunk *c = f->p.chunk;
+    *out = (struct graph_interval){.begin = f->e.begin, .end = f->e.end, .cpu = f->of.host->row.idle_cpu};
+    if (f->is_gap)
+        return;
+    if (f->p.cpu) {
+        out->state = (uint8_t)idle_state(c, f->p.cpu, f->e.at);
         return;
     }
-    out->state = (uint8_t)edge_state(g, e->at);
-    if (g->kinds[e->at] & GRAPH_KIND_DETAIL)
-        out->detail = detail_of(g, b, e);
+    out->state = (uint8_t)edge_state(c, f->e.at);
+    const struct graph_disk_block *b = &f->s.blocks[f->e.block];
+    if (c->kinds[f->e.at] & GRAPH_KIND_DETAIL)
+        out->detail = detail_of(c, b, &f->e);
     if (out->state == GRAPH_RUNNING)
-        out->cpu = cpu_of(g, b, e);
+        out->cpu = cpu_of(c, b, &f->e);
 }
 
 /* A thread that is preempted waits for the CPU that it gets next. */
-static void describe_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
-    const struct graph_position *e, struct graph_interval *out)
+static void describe_preempted(const struct found *f, uint64_t interval, struct graph_interval *out)
 {
-    struct graph_position next = *e;
-    if (r->idle_cpu < 0) {
-        if (!graph_series_next(s, &next) || edge_state(g, next.at) != GRAPH_RUNNING)
+    const struct graph *g = f->of.graph;
+    struct found next = *f;
+    if (f->p.row) {
+        if (!graph_series_next(&f->s, &next.e) &&
+            (!look_up(g, f->of.row, graph_next(g, f->of.row, interval), &next) || next.is_gap))
             return;
-        out->cpu = cpu_of(g, &s->blocks[next.block], &next);
+        if (edge_state(next.p.chunk, next.e.at) != GRAPH_RUNNING)
+            return;
+        out->cpu = cpu_of(next.p.chunk, &next.s.blocks[next.e.block], &next.e);
     }
     if (!out->detail)
-        out->detail = graph_preempted_detail(g, (int32_t)(r - g->rows), (uint32_t)out->cpu, e->begin, e->end);
+        out->detail = graph_preempted_detail(g, f->of.row, (uint32_t)out->cpu, f->e.begin, f->e.end);
 }
 
-static void read_interval(const struct graph *g, int32_t row, size_t i, bool bare, struct graph_interval *out)
+static void read_interval(const struct graph *g, int32_t row, uint64_t interval, bool bare, struct graph_interval *out)
 {
-    const struct graph_disk_row *r = row_of(g, row);
+    struct found f;
     *out = (struct graph_interval){.cpu = -1};
-    if (!r || i >= graph_row_intervals(g, row))
+    if (!look_up(g, row, interval, &f))
         return;
-    struct graph_series s = graph_row_series(g, r);
-    struct graph_position e;
-    graph_series_entry(&s, (uint32_t)i, &e);
-    bare_interval(g, r, &s, &e, out);
+    bare_interval(&f, out);
     if (out->state == GRAPH_PREEMPTED && !bare)
-        describe_preempted(g, r, &s, &e, out);
+        describe_preempted(&f, interval, out);
 }
 
-void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+void graph_interval(const struct graph *g, int32_t row, uint64_t interval, struct graph_interval *out)
 {
-    read_interval(g, row, i, false, out);
+    read_interval(g, row, interval, false, out);
 }
 
-void graph_interval_bare(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+void graph_interval_bare(const struct graph *g, int32_t row, uint64_t interval, struct graph_interval *out)
 {
-    read_interval(g, row, i, true, out);
+    read_interval(g, row, interval, true, out);
 }
 
-size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
+/* The interval that ends at ts or later and begins before, with its name or none. */
+static uint64_t find(const struct graph *g, int32_t row, int64_t ts, struct found *f)
 {
-    const struct graph_disk_row *r = row_of(g, row);
-    if (!r)
-        return 0;
-    struct graph_series s = graph_row_series(g, r);
-    struct graph_position e;
-    return ts > s.begin && graph_series_find(&s, ts - 1, &e) ? e.at - s.first : s.n;
-}
-
-void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)
-{
-    const struct graph_disk_row *r = row_of(g, row);
-    *out = (struct graph_cause){.kind = GRAPH_CAUSE_NONE, .row = -1, .wake = UINT32_MAX, .ts = r ? r->begin : 0};
-    if (r && (r->flags & GRAPH_DISK_BORN) && r->parent_row >= 0) {
-        out->kind = GRAPH_CAUSE_FORK;
-        out->row = r->parent_row;
+    struct pieces *p = &f->of;
+    if (!pieces_of(g, row, p) || ts <= p->host->row.begin)
+        return GRAPH_NO_INTERVAL;
+    size_t k = piece_after(p, p->host->first, ts - 1);
+    if (k == p->host->n)
+        return GRAPH_NO_INTERVAL;
+    f->p = piece_at(p, k);
+    f->is_gap = false;
+    if (ts - 1 < f->p.begin) {
+        set_gap(f, k);
+        return name_of(k, GAP);
     }
+    f->s = series_of(&f->p); /* it is longer than nothing: there are occupants if it is a CPU's */
+    return graph_series_find(&f->s, ts - 1, &f->e) ? name_of(k, f->e.at - f->s.first) : GRAPH_NO_INTERVAL;
+}
+
+uint64_t graph_find(const struct graph *g, int32_t row, int64_t ts)
+{
+    struct found f;
+    return find(g, row, ts, &f);
+}
+
+uint64_t graph_find_bare(const struct graph *g, int32_t row, int64_t ts, struct graph_interval *out)
+{
+    struct found f;
+    uint64_t interval = find(g, row, ts, &f);
+    if (interval != GRAPH_NO_INTERVAL)
+        bare_interval(&f, out);
+    return interval;
 }
 
 /* When the wake came that ended the interval at `end`: at the end, or before the wait began. */
-static int64_t wake_ts(const struct graph *g, uint32_t interval, int64_t end)
+static int64_t wake_ts(const struct graph *g, const struct graph_chunk *c, uint32_t interval, int64_t end)
 {
-    size_t at = search_first(i, 0, g->n_early_wakes, g->early_wakes[i].interval >= interval);
-    const struct graph_disk_early_wake *w = at < g->n_early_wakes ? &g->early_wakes[at] : NULL;
-    return w && w->interval == interval && w->ts >= g->head->begin && w->ts <= g->head->end ? w->ts : end;
+    size_t at = search_first(i, 0, c->n_early_wakes, c->early_wakes[i].interval >= interval);
+    const struct graph_disk_early_wake *w = at < c->n_early_wakes ? &c->early_wakes[at] : NULL;
+    return w && w->interval == interval && w->ts >= g->begin && w->ts <= g->end ? w->ts : end;
 }
 
-void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out)
+void graph_interval_cause(const struct graph *g, int32_t row, uint64_t interval, struct graph_cause *out)
 {
-    const struct graph_disk_row *r = row_of(g, row);
-    *out = (struct graph_cause){.kind = GRAPH_CAUSE_NONE, .row = -1, .wake = UINT32_MAX};
-    if (!r || r->idle_cpu >= 0 || i >= r->n)
+    struct found f;
+    *out = (struct graph_cause){.kind = GRAPH_CAUSE_NONE, .row = -1, .wake = GRAPH_NO_WAKE};
+    if (!look_up(g, row, interval, &f))
         return;
-    struct graph_series s = graph_row_series(g, r);
-    struct graph_position e;
-    graph_series_entry(&s, (uint32_t)i, &e);
-    unsigned cause = graph_kind_cause(g->kinds[e.at]);
-    if (i == 0 && cause == GRAPH_CAUSE_NONE && edge_state(g, e.at) == GRAPH_PREEMPTED) {
+    if (f.is_gap) {
+        out->kind = GRAPH_CAUSE_LOST;
+        out->ts = f.e.end;
+        return;
+    }
+    if (f.p.cpu)
+        return;
+    const struct graph_chunk *c = f.p.chunk;
+    const struct graph_disk_block *b = &f.s.blocks[f.e.block];
+    unsigned cause = graph_kind_cause(c->kinds[f.e.at]);
+    if (f.e.at == f.s.first && interval == graph_first(g, row) && cause == GRAPH_CAUSE_NONE &&
+        edge_state(c, f.e.at) == GRAPH_PREEMPTED) {
         graph_row_origin(g, row, out);
         if (out->kind == GRAPH_CAUSE_FORK)
             return;
     }
     out->kind = cause <= GRAPH_CAUSE_LOST ? (uint8_t)cause : GRAPH_CAUSE_NONE;
-    out->ts = e.end;
+    out->ts = f.e.end;
     if (cause == GRAPH_CAUSE_WAKEUP) {
-        out->row = waker_of(g, &s.blocks[e.block], &e);
-        out->ts = wake_ts(g, e.at, e.end);
+        out->row = graph_host_row(c, waker_of(c, b, &f.e));
+        out->ts = wake_ts(g, c, f.e.at, f.e.end);
     } else if (cause == GRAPH_CAUSE_PACKET) {
-        out->wake = packet_of(g, &s.blocks[e.block], &e);
+        out->wake = packet_of(c, b, &f.e);
     }
 }
 
 /* ---- sums ---- */
 
-void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
+static void add_part(const struct piece *p, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
 {
-    memset(totals, 0, GRAPH_STATE_COUNT * sizeof *totals);
-    const struct graph_disk_row *r = row_of(g, row);
-    if (!r)
-        return;
-    begin = begin > r->begin ? begin : r->begin;
-    end = end < r->end ? end : r->end;
-    struct graph_series s = graph_row_series(g, r);
+    struct graph_series s = series_of(p);
     struct graph_position e;
-    if (begin >= end || !graph_series_find(&s, begin, &e))
+    if (!graph_series_find(&s, begin, &e))
         return;
     do {
         int64_t from = e.begin > begin ? e.begin : begin, to = e.end < end ? e.end : end;
-        totals[r->idle_cpu >= 0 ? idle_state(g, row, e.at) : edge_state(g, e.at)] += to - from;
+        totals[p->cpu ? idle_state(p->chunk, p->cpu, e.at) : edge_state(p->chunk, e.at)] += to - from;
     } while (graph_series_next(&s, &e) && e.begin < end);
 }
 
-/* ---- CPUs and losses ---- */
+/* A piece that lies within the time was summed when it was written. */
+static void add_piece(const struct piece *p, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
+{
+    if (!length_of(p))
+        return;
+    if (p->begin < begin || p->end > end) {
+        begin = begin > p->begin ? begin : p->begin;
+        end = end < p->end ? end : p->end;
+        if (begin < end)
+            add_part(p, begin, end, totals);
+        return;
+    }
+    unsigned states = p->cpu ? p->cpu->states : p->row->states;
+    const int64_t *next = p->chunk->totals + (p->cpu ? p->cpu->total0 : p->row->total0);
+    for (unsigned state = 0; state < GRAPH_STATE_COUNT; state++)
+        if (states >> state & 1)
+            totals[state] += *next++;
+}
+
+void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
+{
+    struct pieces p;
+    memset(totals, 0, GRAPH_STATE_COUNT * sizeof *totals);
+    if (!pieces_of(g, row, &p) || begin >= end)
+        return;
+    size_t k = piece_after(&p, p.host->first, begin);
+    int64_t last = k > p.host->first ? end_of_piece(&p, k - 1) : p.host->row.begin;
+    for (; k < p.host->n && last < end; k++) {
+        struct piece at = piece_at(&p, k);
+        int64_t from = last > begin ? last : begin, to = at.begin < end ? at.begin : end;
+        totals[GRAPH_UNKNOWN] += to > from ? to - from : 0; /* a gap */
+        add_piece(&at, begin, end, totals);
+        last = at.end;
+    }
+}
+
+/* ---- CPUs ---- */
 
 size_t graph_cpus(const struct graph *g)
 {
@@ -301,15 +444,6 @@ size_t graph_cpus(const struct graph *g)
 
 int32_t graph_cpu_occupant(const struct graph *g, uint32_t cpu, int64_t ts)
 {
-    if (cpu >= g->n_cpus || ts >= g->head->end)
-        return -1;
-    struct graph_series s = graph_cpu_series(g, &g->cpus[cpu]);
-    struct graph_position e;
-    return graph_series_find(&s, ts, &e) ? graph_occupant_at(g, e.at) : -1;
-}
-
-size_t graph_losses(const struct graph *g, const struct graph_loss **out)
-{
-    *out = g->losses;
-    return g->n_losses;
+    struct graph_occupant o;
+    return graph_occupant_find(g, cpu, ts, &o) ? graph_host_row(o.chunk, o.row) : -1;
 }

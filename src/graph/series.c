@@ -1,5 +1,7 @@
 #include "graph/series.h"
 
+#include "base/search.h"
+
 static int64_t within(const struct graph_series *s, int64_t t)
 {
     return t < s->begin ? s->begin : t > s->end ? s->end : t;
@@ -91,12 +93,10 @@ bool graph_series_next(const struct graph_series *s, struct graph_position *e)
     return true;
 }
 
-struct graph_series graph_row_series(const struct graph *g, const struct graph_disk_row *r)
+struct graph_series graph_row_series(const struct graph_chunk *c, const struct graph_disk_row *r)
 {
-    if (r->idle_cpu >= 0)
-        return graph_cpu_series(g, &g->cpus[r->idle_cpu]);
-    return (struct graph_series){.blocks = g->blocks + r->first_block,
-        .begins = g->begins,
+    return (struct graph_series){.blocks = c->blocks + r->first_block,
+        .begins = c->begins,
         .n_blocks = r->n_blocks,
         .first = r->first,
         .n = r->n,
@@ -104,20 +104,60 @@ struct graph_series graph_row_series(const struct graph *g, const struct graph_d
         .end = r->end};
 }
 
-struct graph_series graph_cpu_series(const struct graph *g, const struct graph_disk_cpu *c)
+struct graph_series graph_cpu_series(const struct graph_chunk *c, const struct graph_disk_cpu *cpu)
 {
-    struct graph_series s = {.blocks = g->cpu_blocks + c->first_block,
-        .begins = g->cpu_begins,
-        .n_blocks = c->n_blocks,
-        .first = c->first,
-        .n = c->n,
-        .begin = -GRAPH_MOST_TIME,
-        .end = g->head->end};
-    if (c->idle_row >= 0) {
-        s.begin = g->rows[c->idle_row].begin;
-        s.end = g->rows[c->idle_row].end;
-    } else if (s.n) {
-        s.begin = within(&s, s.blocks[0].base);
+    return (struct graph_series){.blocks = c->cpu_blocks + cpu->first_block,
+        .begins = c->cpu_begins,
+        .n_blocks = cpu->n_blocks,
+        .first = cpu->first,
+        .n = cpu->n,
+        .begin = cpu->begin,
+        .end = cpu->end};
+}
+
+/* ---- from chunk to chunk ---- */
+
+/* The first chunk that has occupants of the CPU after ts. */
+static size_t chunk_after(const struct graph *g, uint32_t cpu, int64_t ts)
+{
+    const int64_t *ends = g->cpu_ends + (size_t)cpu * g->n_chunks;
+    return search_first(k, 0, g->n_chunks, ends[k] > ts);
+}
+
+static void describe(struct graph_occupant *o)
+{
+    o->row = graph_occupant_at(o->chunk, o->e.at);
+}
+
+static void enter_chunk(struct graph_occupant *o, size_t k)
+{
+    o->chunk = &o->graph->chunks[k];
+    o->s = graph_cpu_series(o->chunk, &o->chunk->cpus[o->cpu]);
+    o->idle_row = o->chunk->cpus[o->cpu].idle_row;
+}
+
+bool graph_occupant_find(const struct graph *g, uint32_t cpu, int64_t ts, struct graph_occupant *o)
+{
+    *o = (struct graph_occupant){.graph = g, .cpu = cpu};
+    size_t k = cpu < g->n_cpus ? chunk_after(g, cpu, ts) : g->n_chunks;
+    if (k == g->n_chunks)
+        return false;
+    enter_chunk(o, k);
+    if (!graph_series_find(&o->s, ts, &o->e))
+        return false;
+    describe(o);
+    return true;
+}
+
+bool graph_occupant_next(struct graph_occupant *o)
+{
+    if (!graph_series_next(&o->s, &o->e)) {
+        size_t k = chunk_after(o->graph, o->cpu, o->s.end);
+        if (k == o->graph->n_chunks)
+            return false;
+        enter_chunk(o, k);
+        graph_series_entry(&o->s, 0, &o->e);
     }
-    return s;
+    describe(o);
+    return true;
 }

@@ -98,16 +98,21 @@ static struct graph_ending softirq_ending(struct graph_builder *b, const struct 
 }
 
 static struct graph_ending context_ending(
-    struct graph_builder *b, const struct kernel_record *r, uint32_t packet_wake, uint16_t call)
+    struct graph_builder *b, const struct kernel_record *r, uint64_t packet_wake, uint16_t call)
 {
     const struct graph_building_cpu *c = &b->cpus.v[r->cpu];
     uint8_t nobody = c->lost ? GRAPH_CAUSE_LOST : GRAPH_CAUSE_NONE;
     if (r->ctx == KERNEL_CTX_NET &&
         r->ctx_number == KERNEL_CTX_THREAD) /* a threaded interrupt or NAPI handler: it names the device */
         call = thread_detail(b, r->row);
-    if (packet_wake)
-        return (struct graph_ending){
-            .state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_PACKET, .arg = packet_wake - 1, .detail = call};
+    if (packet_wake) {
+        uint64_t wake = packet_wake - 1 - b->wake0;
+        b->next_wake = packet_wake > b->next_wake ? packet_wake : b->next_wake;
+        return (struct graph_ending){.state = GRAPH_NETWORK,
+            .cause = wake == (uint64_t)(int32_t)wake ? GRAPH_CAUSE_PACKET : GRAPH_CAUSE_NONE,
+            .arg = (uint32_t)wake,
+            .detail = call};
+    }
     bool completed = r->ctx_frame && c->block_frame == r->ctx_frame;
     if (completed &&
         (r->ctx == KERNEL_CTX_IRQ || r->ctx == KERNEL_CTX_IPI ||
@@ -139,7 +144,7 @@ static struct graph_ending context_ending(
 }
 
 struct graph_ending graph_wake_ending(
-    struct graph_builder *b, const struct kernel_record *r, uint32_t packet_wake, uint16_t call)
+    struct graph_builder *b, const struct kernel_record *r, uint64_t packet_wake, uint16_t call)
 {
     struct graph_ending e = context_ending(b, r, packet_wake, call);
     e.ts = b->now;

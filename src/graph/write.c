@@ -1,4 +1,5 @@
 /* From the builder's logs to the store's columns. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,17 +40,23 @@ static struct graph_disk_block *new_block(struct columns *c, int64_t base)
     return &c->blocks.v[c->blocks.n - 1];
 }
 
-/* Appends a log; entries that begin at `end` or later are dropped. Returns the number of entries. */
-static size_t put_series(struct columns *c, const struct graph_log *log, int64_t end)
+/* Appends a log; entries that begin at `end` or later are dropped. Adds the time of each state to `sums`. Returns the
+ * number of entries. */
+static size_t put_series(struct columns *c, const struct graph_log *log, int64_t end, int64_t sums[GRAPH_STATE_COUNT])
 {
     size_t before = c->n;
+    unsigned state = GRAPH_UNKNOWN; /* of the one before, which began `since` */
+    int64_t since = log->head ? log->head->base : end;
     struct graph_disk_block *last = NULL;
     for (const struct graph_log_block *b = log->head; b; b = b->next) {
         const struct graph_logged *past = b->v + graph_log_block_size(log, b);
         for (const struct graph_logged *x = b->v; x < past; x++) {
             int64_t begin = (int64_t)((uint64_t)b->base + x->begin);
             if (begin >= end)
-                return c->n - before;
+                goto done;
+            sums[state] += begin - since;
+            since = begin;
+            state = graph_kind_state(x->kind);
             if (!last || c->n - last->first == GRAPH_BLOCK || (uint64_t)begin - (uint64_t)last->base > UINT32_MAX)
                 last = new_block(c, begin);
             c->begins[c->n] = (uint32_t)((uint64_t)begin - (uint64_t)last->base);
@@ -60,9 +67,12 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
             c->details[c->n_details] = x->detail;
             c->n_details += (x->kind & GRAPH_KIND_DETAIL) != 0;
             c->cpus[c->n_cpus] = x->arg;
-            c->n_cpus += graph_kind_state(x->kind) == GRAPH_RUNNING;
+            c->n_cpus += state == GRAPH_RUNNING;
         }
     }
+done:
+    if (c->n > before)
+        sums[state] += end - since;
     return c->n - before;
 }
 
@@ -154,8 +164,31 @@ static struct graph_disk_former *order_formers(
     return out;
 }
 
+/* Up to where a log is decided: its last entry may still change when the next chunk goes on with it. */
+static int64_t decided(const struct graph_log *log, bool carried, int64_t end)
+{
+    return carried && log->n ? graph_log_last(log).begin : end;
+}
+
+struct totals {
+    VEC(int64_t) v;
+};
+
+/* Returns which states there are. */
+static uint16_t put_totals(struct totals *t, const int64_t sums[GRAPH_STATE_COUNT])
+{
+    unsigned states = 0;
+    for (unsigned state = 0; state < GRAPH_STATE_COUNT; state++) {
+        if (!sums[state])
+            continue;
+        states |= 1u << state;
+        vec_push(&t->v, sums[state]);
+    }
+    return (uint16_t)states;
+}
+
 static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows,
-    const struct kernel_thread *threads, size_t n)
+    struct totals *totals, const struct kernel_thread *threads, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct kernel_thread *k = &threads[i];
@@ -175,22 +208,45 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
             .first = (uint32_t)c->n,
             .first_block = (uint32_t)c->blocks.n};
         if (r && r->now != GRAPH_NOW_UNSEEN) {
+            int64_t sums[GRAPH_STATE_COUNT] = {0};
             d->begin = r->log.n ? r->log.head->base
                                 : r->since; /* the tracker may have learnt of an earlier one too late */
-            d->end = r->since;
-            d->n = (uint32_t)put_series(c, &r->log, d->end);
+            d->end = decided(&r->log, graph_builder_is_carried(b, i), r->since);
+            d->n = (uint32_t)put_series(c, &r->log, d->end, sums);
             d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
+            d->total0 = (uint32_t)totals->v.n;
+            d->states = put_totals(totals, sums);
         }
     }
 }
 
+/* How long a CPU's occupants were in each state of its idle thread. */
+static void sum_idle(const struct columns *c, const struct graph_disk_cpu *d, int64_t sums[GRAPH_STATE_COUNT])
+{
+    unsigned state = GRAPH_UNKNOWN;
+    int64_t since = d->begin;
+    uint32_t block = d->first_block;
+    for (uint32_t i = d->first; i < d->first + d->n; i++) {
+        block += block + 1 < d->first_block + d->n_blocks && c->blocks.v[block + 1].first == i;
+        int64_t begin = c->blocks.v[block].base + c->begins[i];
+        sums[state] += begin - since;
+        since = begin;
+        state = graph_idle_state((int64_t)c->wakers[i] - 1, d->idle_row);
+    }
+    sums[state] += d->end - since;
+}
+
 static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus,
-    struct graph_disk_row *rows, size_t n_rows, int64_t end)
+    struct graph_disk_row *rows, struct totals *totals, size_t n_rows, int64_t end)
 {
     for (size_t i = 0; i < b->cpus.n; i++) {
+        const struct graph_log *log = &b->cpus.v[i].occupants;
         struct graph_disk_cpu *d = &cpus[i];
+        int64_t of_kinds[GRAPH_STATE_COUNT] = {0}; /* an idle row's are others */
         *d = (struct graph_disk_cpu){.idle_row = -1, .first = (uint32_t)c->n, .first_block = (uint32_t)c->blocks.n};
-        d->n = (uint32_t)put_series(c, &b->cpus.v[i].occupants, end);
+        d->end = decided(log, b->is_cut, end);
+        d->begin = log->n && log->head->base < d->end ? log->head->base : d->end;
+        d->n = (uint32_t)put_series(c, log, d->end, of_kinds);
         d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
     }
     for (size_t i = 0; i < n_rows; i++) {
@@ -198,13 +254,19 @@ static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_di
         if (r->idle_cpu < 0)
             continue;
         struct graph_disk_cpu *d = (size_t)r->idle_cpu < b->cpus.n ? &cpus[r->idle_cpu] : NULL;
-        if (!d || !d->n || d->idle_row >= 0) { /* nothing to tell of it */
+        if (!d || !b->cpus.v[r->idle_cpu].occupants.n || d->idle_row >= 0) { /* nothing to tell of it */
             r->idle_cpu = -1;
             continue;
         }
         d->idle_row = (int32_t)i;
-        r->begin = c->blocks.v[d->first_block].base;
-        r->end = end;
+        r->begin = d->begin;
+        r->end = d->end;
+    }
+    for (size_t i = 0; i < b->cpus.n; i++) {
+        int64_t sums[GRAPH_STATE_COUNT] = {0};
+        sum_idle(c, &cpus[i], sums);
+        cpus[i].total0 = (uint32_t)totals->v.n;
+        cpus[i].states = put_totals(totals, sums);
     }
 }
 
@@ -224,38 +286,50 @@ static void add_columns(struct store_writer *w, struct arena *a, const struct co
     add_numbers(w, a, "occupants32", "occupants16", 4, 2, cpus->wakers, cpus->n_wakers, narrow);
 }
 
+static void put_head(struct graph_disk_head *h, const struct graph_disk_row *rows, size_t n_rows,
+    const struct graph_disk_cpu *cpus, size_t n_cpus)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        h->begin = rows[i].begin < h->begin ? rows[i].begin : h->begin;
+        h->end = rows[i].end > h->end ? rows[i].end : h->end;
+    }
+    for (size_t i = 0; i < n_cpus; i++) {
+        h->begin = cpus[i].begin < h->begin ? cpus[i].begin : h->begin;
+        h->end = cpus[i].end > h->end ? cpus[i].end : h->end;
+    }
+}
+
 static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a,
-    int64_t end, const char *path, uint64_t key, struct err *e)
+    int64_t end, struct store_place place, uint64_t key, struct err *e)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(b->tracker, &threads);
     struct strings names = {0};
+    struct totals totals = {0};
     strings_intern(&names, "", 0);
     struct graph_disk_row *disk_rows = arena_new(a, struct graph_disk_row, n + 1);
     struct graph_disk_cpu *disk_cpus = arena_new(a, struct graph_disk_cpu, b->cpus.n + 1);
-    put_rows(b, rows, &names, disk_rows, threads, n);
-    put_cpus(b, cpus, disk_cpus, disk_rows, n, end);
+    put_rows(b, rows, &names, disk_rows, &totals, threads, n);
+    put_cpus(b, cpus, disk_cpus, disk_rows, &totals, n, end);
     size_t n_formers;
     struct graph_disk_former *formers = order_formers(b, a, &names, n, &n_formers);
-    /* Idle rows' begins are known only now; they own no columns. */
-    struct graph_disk_head head = {.begin = end, .end = end};
-    for (size_t i = 0; i < n; i++) {
-        head.begin = disk_rows[i].begin < head.begin ? disk_rows[i].begin : head.begin;
-        head.end = disk_rows[i].end > head.end ? disk_rows[i].end : head.end;
-    }
+    struct graph_disk_head head = {.begin = end, .end = end, .wake0 = b->wake0};
+    put_head(&head, disk_rows, n, disk_cpus, b->cpus.n);
     uint32_t *detail_names = arena_new(a, uint32_t, b->details.n);
     for (size_t i = 0; i < b->details.n; i++)
         detail_names[i] = strings_intern(&names, b->details.v[i], strlen(b->details.v[i]));
     int rc = ERR_OK;
-    if (rows->n > UINT32_MAX || cpus->n > UINT32_MAX) {
-        rc = err_set(
-            e, ERR_LIMIT, "%s: more than 2^32 states in one graph; index the recording in pieces (rotation)", path);
+    if (rows->n > UINT32_MAX || cpus->n > UINT32_MAX || totals.v.n > UINT32_MAX) {
+        rc = err_set(e, ERR_LIMIT, "%s: more than 2^32 states in one graph; index the recording in pieces (rotation)",
+            place.path);
     } else if (head.begin < -GRAPH_MOST_TIME || head.end > GRAPH_MOST_TIME) {
-        rc = err_set(e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", path);
+        rc = err_set(
+            e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", place.path);
     } else {
-        struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, key, 19);
+        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, 20);
         store_add(w, "head", &head, sizeof head, 1);
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
+        store_add(w, "totals", totals.v.v, sizeof *totals.v.v, totals.v.n);
         add_columns(w, a, rows, cpus, n, b->cpus.n);
         store_add(w, "detail-names", detail_names, sizeof *detail_names, b->details.n);
         store_add(w, "formers", formers, sizeof *formers, n_formers);
@@ -265,15 +339,13 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         add_strings(w, a, &names);
         rc = store_commit(w, e);
     }
+    vec_free(&totals.v);
     strings_fini(&names);
     return rc;
 }
 
-int graph_builder_write(struct graph_builder *b, int64_t end, const char *path, uint64_t fingerprint, struct err *e)
+static int write_logs(struct graph_builder *b, int64_t end, struct store_place place, uint64_t key, struct err *e)
 {
-    if (end < b->now)
-        end = b->now;
-    graph_builder_close(b, end);
     struct columns rows = {0}, cpus = {0};
     size_t of_rows = 0, of_cpus = 0;
     struct arena a = {0};
@@ -281,11 +353,35 @@ int graph_builder_write(struct graph_builder *b, int64_t end, const char *path, 
         of_rows += b->rows.v[i].log.n;
     for (size_t i = 0; i < b->cpus.n; i++)
         of_cpus += b->cpus.v[i].occupants.n;
+    enum { BYTES = 20 }; /* of an entry, in all columns */
+    int rc = mem_room((of_rows + of_cpus) * BYTES, "writing the graph", e);
+    if (rc)
+        return rc;
     make_room(&rows, &a, of_rows);
     make_room(&cpus, &a, of_cpus);
-    int rc = write_store(b, &rows, &cpus, &a, end, path, fingerprint, e);
+    rc = write_store(b, &rows, &cpus, &a, end, place, key, e);
     vec_free(&rows.blocks);
     vec_free(&cpus.blocks);
     arena_fini(&a);
     return rc;
+}
+
+int graph_builder_cut(struct graph_builder *b, int64_t at, struct store_place place, uint64_t key, struct err *e)
+{
+    assert(b->is_cut);
+    (void)at; /* what is decided follows from the records alone */
+    return write_logs(b, b->now == INT64_MIN ? 0 : b->now, place, key, e);
+}
+
+int graph_builder_write(struct graph_builder *b, int64_t end, struct store_place place, uint64_t key, struct err *e)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(b->tracker, &threads);
+    if (end < b->now)
+        end = b->now;
+    b->is_cut = false; /* even if it was saved, nobody goes on with it */
+    b->carried.n = 0;
+    for (size_t i = 0; i < n; i++)
+        graph_builder_close_row(b, (int32_t)i, end);
+    return write_logs(b, end, place, key, e);
 }

@@ -43,7 +43,9 @@ static z_stream *take(struct gzip_packers *p)
     pthread_mutex_unlock(&p->lock);
     if (z)
         return z;
-    z = mem_zalloc(sizeof *z);
+    z = mem_try(1, sizeof *z);
+    if (!z)
+        return NULL;
     if (deflateInit2(z, LEVEL, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) == Z_OK)
         return z;
     free(z);
@@ -68,6 +70,10 @@ bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *
     if (!z)
         return false;
     size_t bound = deflateBound(z, n);
+    if (!text_try_grow(out, bound)) {
+        give_back(p, z);
+        return false;
+    }
     z->next_in = (Bytef *)data;
     z->avail_in = (uInt)n;
     z->next_out = (Bytef *)text_room(out, bound);

@@ -28,6 +28,8 @@ struct http_options {
     const char *upload_dir;
     uint64_t max_upload_bytes;
     const char *public_path;       /* GETs of this path need no token ("/tsp/api/health"), or NULL */
+    /* Memory is short (base/mem.h) and no handler runs: gives back what can be had again. Or NULL. */
+    void (*give_memory)(void *arg);
 };
 
 /* Valid while its handler runs. */
@@ -51,8 +53,9 @@ const char *http_server_address(const struct http_server *);
 /* Takes no more connections, lets running handlers end (they see http_gone), frees everything. */
 void http_server_stop(struct http_server *);
 
-/* Takes over the buffer (body->v) and empties *body. Compressed when the client can and it is worth it. type NULL: no
- * Content-Type. */
+/* Takes over the buffer (body->v) and empties *body. 503 is sent instead if http_gone has ended the handler because
+ * memory is short, or the body could not grow (ENOMEM). Compressed when the client can and it is worth it. type NULL:
+ * no Content-Type. */
 void http_reply(struct http_request *, int status, const char *content_type, struct text *body);
 /* Data that live as long as the server; `gzip`: they are compressed (decompressed for clients that cannot). etag or
  * NULL. */
@@ -62,8 +65,10 @@ void http_reply_static(struct http_request *, const char *content_type, const vo
 void http_header(struct http_request *, const char *name, const char *value);
 /* Value of a query parameter, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
-/* The client has hung up, the handler's time is over, or the server stops: long work should end. Cheap enough to ask
- * every millisecond. */
+/* The client has hung up, the handler's time is over, memory is short, or the server stops: long work should end. Cheap
+ * enough to ask every millisecond. Only in the handler's thread. */
 bool http_gone(const struct http_request *);
+/* What the handler was to do fails because there is no memory: whatever it replies, 503 is sent. */
+void http_lack_memory(struct http_request *);
 
 #endif

@@ -58,6 +58,7 @@ struct http_connection {
     uint64_t received;
     int refused; /* status decided before the body is read; 0: none */
     bool replied;
+    bool lacked;            /* its handler was told to end, because memory is short */
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
     uint64_t answer_bytes;  /* that the client has to read */
     uint64_t waiting_bytes; /* of its answer, in memory of its own */
@@ -91,9 +92,14 @@ static void await_client(struct http_connection *c, uint64_t bytes)
         peer_awaits(c->server->peers, c->peer, bytes);
 }
 
+/* `r` NULL: there was no memory for it, and the connection ends. */
 static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
 {
     const char *origin = allowed_origin(c);
+    c->replied = true;
+    c->result = MHD_NO;
+    if (!r)
+        return;
     if (type)
         MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
@@ -106,7 +112,6 @@ static void send_response(struct http_connection *c, int status, const char *typ
     for (size_t i = 0; i < c->n_headers; i++)
         MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
     c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
-    c->replied = true;
     await_client(c, c->answer_bytes);
     MHD_destroy_response(r);
 }
@@ -126,10 +131,41 @@ void http_header(struct http_request *q, const char *name, const char *value)
     }
 }
 
+static struct MHD_Response *response_of(const void *data, size_t n, enum MHD_ResponseMemoryMode mode)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(n, (void *)data, mode);
+    for (unsigned tried = 0; !r && mem_again(&tried);)
+        r = MHD_create_response_from_buffer(n, (void *)data, mode);
+    return r;
+}
+
+/* 503 with a text of the program, for which nothing is allocated here. */
+static void send_busy(struct http_connection *c, const char *why)
+{
+    c->headers[0].name = MHD_HTTP_HEADER_RETRY_AFTER;
+    c->headers[0].value = "1";
+    c->n_headers = 1;
+    c->answer_bytes = strlen(why);
+    send_response(c, 503, "application/json", response_of(why, strlen(why), MHD_RESPMEM_PERSISTENT));
+}
+
+static void send_no_memory(struct http_connection *c)
+{
+    send_busy(c,
+        "{\"title\":\"The server is out of memory\","
+        "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
+}
+
 void http_reply(struct http_request *q, int status, const char *type, struct text *body)
 {
     struct http_connection *c = q->connection;
     struct text packed = {.fd = -1};
+    if (c->lacked || body->error) {
+        text_fini(body);
+        *body = packed;
+        send_no_memory(c);
+        return;
+    }
     bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(c->server->packers, body->v, body->n, &packed);
     if (gzip) {
         text_fini(body);
@@ -140,19 +176,18 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
     c->waiting_bytes = body->cap;
     if (atomic_fetch_add(&c->server->waiting_bytes, body->cap) + body->cap > c->server->o.max_waiting_bytes &&
         body->n > SMALL_ANSWER) {
-        static const char why[] = "{\"title\":\"Too many answers wait for their readers\"}";
         atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
         c->waiting_bytes = 0;
         text_fini(body);
         *body = (struct text){.fd = -1};
-        c->n_headers = 0;
-        send_response(c, 503, "application/json",
-            MHD_create_response_from_buffer(sizeof why - 1, (void *)why, MHD_RESPMEM_PERSISTENT));
+        send_busy(c, "{\"title\":\"Too many answers wait for their readers\"}");
         return;
     }
     c->answer_bytes = body->n;
-    struct MHD_Response *r = MHD_create_response_from_buffer(
-        body->n, body->v ? body->v : "", body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = response_of(
+        body->v ? body->v : "", body->n, body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!r)
+        text_fini(body);
     *body = (struct text){.fd = -1};
     send_response(c, status, type, r);
 }
@@ -165,7 +200,7 @@ void http_reply_static(
     if (etag)
         http_header(q, "ETag", etag);
     if (etag && have && strstr(have, etag)) {
-        send_response(c, 304, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
+        send_response(c, 304, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
         return;
     }
     if (gzip && !accepts_gzip(c)) {
@@ -179,7 +214,7 @@ void http_reply_static(
         http_header(q, "Vary", "Accept-Encoding");
     }
     c->answer_bytes = n;
-    send_response(c, 200, type, MHD_create_response_from_buffer(n, (void *)data, MHD_RESPMEM_PERSISTENT));
+    send_response(c, 200, type, response_of(data, n, MHD_RESPMEM_PERSISTENT));
 }
 
 static void refuse(struct http_connection *c, int status, const char *why)
@@ -200,12 +235,19 @@ const char *http_query(const struct http_request *q, const char *name)
 
 bool http_gone(const struct http_request *q)
 {
-    const struct http_connection *c = q->connection;
+    struct http_connection *c = q->connection;
+    if (c->lacked || mem_short())
+        return c->lacked = true;
     if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
         return true;
     const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     char byte;
     return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void http_lack_memory(struct http_request *q)
+{
+    q->connection->lacked = true;
 }
 
 /* ---- requests ---- */
@@ -263,6 +305,7 @@ static void begin_upload(struct http_connection *c)
 static struct http_connection *begin_request(
     struct http_server *s, struct MHD_Connection *mhd, const char *url, const char *method)
 {
+    mem_begin();
     struct http_connection *c = mem_zalloc(sizeof *c);
     const union MHD_ConnectionInfo *peer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     c->server = s;
@@ -320,6 +363,19 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
     return true;
 }
 
+/* Takes the reserve of memory again. Once no handler runs but the caller's, also from what is kept to be fast. */
+static bool recover(struct http_server *s, unsigned own)
+{
+    if (mem_recover())
+        return true;
+    pthread_mutex_lock(&s->lock);
+    bool alone = s->running <= own;
+    pthread_mutex_unlock(&s->lock);
+    if (alone && s->o.give_memory)
+        s->o.give_memory(s->arg);
+    return alone && mem_recover();
+}
+
 static bool take_place(struct http_server *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -352,17 +408,22 @@ static enum MHD_Result answer(struct http_connection *c)
         if (reasons[i].status == c->refused)
             return refuse(c, c->refused, reasons[i].why), c->result;
     if (!strcmp(q->method, "OPTIONS")) {
-        send_response(c, 204, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
+        send_response(c, 204, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
         return c->result;
     }
     if (c->peer)
         peer_rests(s->peers, c->peer);
     if (!take_place(s))
         return refuse(c, 503, "The server stops"), c->result;
-    q->body_bytes = c->body.n;
-    q->body = text_cstr(&c->body);
-    c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
-    s->handler(s->arg, q);
+    mem_begin();
+    if (recover(s, 1)) {
+        q->body_bytes = c->body.n;
+        q->body = text_cstr(&c->body);
+        c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
+        s->handler(s->arg, q);
+    } else {
+        send_no_memory(c);
+    }
     leave_place(s);
     if (!c->replied)
         refuse(c, 500, "No answer");
@@ -404,10 +465,13 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
         unlink(c->request.body_file);
     }
     atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
+    struct http_server *s = c->server;
     text_fini(&c->body);
     arena_fini(&c->arena);
     free(c);
     *state = NULL;
+    if (atomic_load_explicit(&mem_is_short, memory_order_relaxed))
+        recover(s, 0);
 }
 
 /* Handlers see terminated texts, which a NUL from the client would cut. */

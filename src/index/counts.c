@@ -1,42 +1,114 @@
-/* The packets store: what random access must know of a trace, so that no reader has to read it for that; and how many
- * events of each class it has. */
+/* The packets stores: how many events each packet has, for random access. Each chunk's has the packets that were read
+ * to their end while it was built, by keys that say which they are (docs/formats/packets.md). They are read when
+ * somebody wants to know; a packet that none of them has is counted then. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/store.h"
+#include "base/mem.h"
 #include "index/stores.h"
 
-enum { VERSION = 2 };
+enum { VERSION = 4 };
 
-int index_counts_write(const struct index_files *to, struct types_builder *types, struct err *e)
+int index_counts_write(struct store_place place, const struct index_chunk *chunk, struct ctf_merge *m, struct err *e)
 {
     struct ctf_counts c;
-    ctf_trace_counts(to->trace, &c);
-    struct store_writer *s = store_create(
-        to->path[INDEX_PACKETS], "packets", VERSION, index_key(to->trace, INDEX_PACKETS), 5);
+    ctf_merge_counts(m, chunk->end, &c);
+    struct store_writer *s = store_create_at(place, "packets", VERSION, chunk->key, 2);
     store_add(s, "packets", c.packets, sizeof *c.packets, c.n_packets);
     store_add(s, "marks", c.marks, sizeof *c.marks, c.n_marks);
-    types_builder_store(types, s);
     int rc = store_commit(s, e);
     free(c.packets);
     free(c.marks);
     return rc;
 }
 
-int index_counts_open(const struct index_files *from, struct index_types **types, struct err *e)
+/* Opens the part of a chunk's file; its arrays are borrowed. */
+static int open_counts(
+    const char *path, const struct store *file, struct store **s, struct ctf_counts *c, struct err *e)
 {
-    const char *path = from->path[INDEX_PACKETS];
-    uint64_t key = index_key(from->trace, INDEX_PACKETS);
-    struct ctf_counts c;
-    struct store *s;
-    int rc = store_open(path, "packets", VERSION, &key, &s, e);
+    size_t marks = 0;
+    int rc = store_open_from(file, path, "packets", VERSION, s, e);
     if (rc)
         return rc;
-    c.packets = (struct ctf_packet_count *)store_section(s, "packets", sizeof *c.packets, &c.n_packets);
-    c.marks = (struct ctf_mark *)store_section(s, "marks", sizeof *c.marks, &c.n_marks);
-    if (!ctf_trace_set_counts(from->trace, &c))
-        rc = err_set(e, ERR_FORMAT, "%s: not the packets of this trace", path);
-    else
-        rc = types_open(from->trace, s, path, types, e);
-    store_close(s);
+    c->packets = (struct ctf_packet_count *)store_section(*s, "packets", sizeof *c->packets, &c->n_packets);
+    c->marks = (struct ctf_mark *)store_section(*s, "marks", sizeof *c->marks, &c->n_marks);
+    for (size_t i = 0; i < c->n_packets && marks <= c->n_marks; i++)
+        marks += c->packets[i].marks;
+    if (marks == c->n_marks)
+        return 0;
+    store_close(*s);
+    return err_set(e, ERR_FORMAT, "%s: other marks than its packets have", path);
+}
+
+int index_counts_check(const char *path, const struct store *file, struct err *e)
+{
+    struct ctf_counts c;
+    struct store *s;
+    int rc = open_counts(path, file, &s, &c, e);
+    if (!rc)
+        store_close(s);
     return rc;
+}
+
+/* ---- given back to the trace ---- */
+
+struct remembered {
+    size_t n;
+    struct remembered_chunk {
+        char *path;
+        uint64_t key;
+    } chunks[];
+};
+
+typedef VEC(struct ctf_packet_count) counts_vec;
+typedef VEC(struct ctf_mark) marks_vec;
+
+static void forget(void *arg)
+{
+    struct remembered *r = arg;
+    for (size_t i = 0; i < r->n; i++)
+        free(r->chunks[i].path);
+    free(r);
+}
+
+static void add_chunk(const struct remembered_chunk *chunk, counts_vec *packets, marks_vec *marks)
+{
+    struct ctf_counts c;
+    struct store *file, *s;
+    struct err e = {0};
+    if (index_chunk_open(chunk->path, chunk->key, &file, &e))
+        return;
+    if (!open_counts(chunk->path, file, &s, &c, &e)) {
+        for (size_t k = 0; k < c.n_packets; k++)
+            vec_push(packets, c.packets[k]);
+        for (size_t k = 0; k < c.n_marks; k++)
+            vec_push(marks, c.marks[k]);
+        if (store_intact(s, &e)) { /* what was read of it is not believed */
+            packets->n -= c.n_packets;
+            marks->n -= c.n_marks;
+        }
+        store_close(s);
+    }
+    store_close(file);
+}
+
+/* Files that are gone, or others now, are left out. */
+static void give(void *arg, struct ctf_counts *out)
+{
+    const struct remembered *r = arg;
+    counts_vec packets = {0};
+    marks_vec marks = {0};
+    for (size_t i = 0; i < r->n; i++)
+        add_chunk(&r->chunks[i], &packets, &marks);
+    *out = (struct ctf_counts){packets.v, packets.n, marks.v, marks.n};
+}
+
+void index_counts_remember(const struct index_files *f, const struct index_history *h)
+{
+    struct remembered *r = mem_alloc(sizeof *r + h->chunks.n * sizeof *r->chunks);
+    r->n = h->chunks.n;
+    for (size_t i = 0; i < r->n; i++)
+        r->chunks[i] = (struct remembered_chunk){
+            mem_strdup(index_path(f, INDEX_CHUNK, h->chunks.v[i].number)), h->chunks.v[i].key};
+    ctf_trace_remember((struct ctf_trace *)f->trace, give, r, forget);
 }

@@ -28,9 +28,9 @@ static void index_one(void *arg, size_t i)
 }
 
 /* Must the experiment not be opened because of it? What was computed of files that change is nobody's. */
-static bool stops_all(const struct err *e)
+static bool stops_all(const struct experiment *x, const struct err *e)
 {
-    return e->code == ERR_LOST || e->code == ERR_CANCELLED;
+    return experiment_needs(x, e) || e->code == ERR_LOST || e->code == ERR_CANCELLED;
 }
 
 /* Hosts of which a store is open. User-space traces without a kernel trace, and hosts that record no scheduling, can be
@@ -54,7 +54,7 @@ static int note_errors(struct experiment *x, const struct index_options *o, cons
         const char *host = x->hosts.v[x->traces.v[i].host].name;
         if (!errors[i].code)
             continue;
-        if (!some || stops_all(&errors[i])) {
+        if (!some || stops_all(x, &errors[i])) {
             *e = errors[i];
             return err_wrap(e, "%s", host);
         }
@@ -89,9 +89,11 @@ int experiment_open(
     int rc = n ? 0 : err_set(e, ERR_ARG, "no trace given");
     pthread_mutex_init(&x->lock, NULL);
     x->schemas = ctf_schemas_new();
+    x->whole = o->whole;
+    x->states = o->states;
     x->store = o->store ? arena_strdup(&x->arena, o->store) : NULL;
     if (!rc)
-        rc = experiment_open_traces(x, args, n, e);
+        rc = experiment_open_traces(x, args, n, o, e);
     if (!rc && o->stores && !(rc = open_all_stores(x, o, e)))
         experiment_note_losses(x);
     experiment_sort_notes(x);
@@ -107,11 +109,13 @@ void experiment_close(struct experiment *x)
 {
     if (!x)
         return;
+    index_catalogues_check(x);
     clock_net_free(x->clocks);
     for (size_t i = 0; i < x->hosts.n; i++) {
         graph_close((struct graph *)x->hosts.v[i].graph);
         flow_close((struct flow_store *)x->hosts.v[i].flows);
         state_close((struct state_store *)x->hosts.v[i].states);
+        index_rows_free(x->hosts.v[i].rows);
     }
     for (size_t i = 0; i < x->traces.n; i++) {
         stack_close((struct stack_store *)x->traces.v[i].stacks);
@@ -124,6 +128,7 @@ void experiment_close(struct experiment *x)
     vec_free(&x->sources);
     vec_free(&x->traces);
     vec_free(&x->notes);
+    vec_free(&x->catalogues);
     pthread_mutex_destroy(&x->lock);
     arena_fini(&x->arena);
     free(x);
@@ -148,6 +153,8 @@ int experiment_intact(const struct experiment *x, struct err *e)
         rc = host_intact(&x->hosts.v[i], e);
     for (size_t i = 0; i < x->traces.n && !rc; i++)
         rc = x->traces.v[i].stacks ? stack_intact(x->traces.v[i].stacks, e) : 0;
+    if (rc)
+        index_catalogues_check(x);
     return rc;
 }
 

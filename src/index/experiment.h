@@ -24,14 +24,25 @@ struct experiment {
     VEC(struct index_note) notes;
     struct clock_net *clocks;
     const char *store;           /* --store, or NULL */
+    VEC(const char *) catalogues; /* files of those that it was opened with */
+    bool whole, states;          /* of index_options */
     pthread_mutex_t lock;        /* guards arena and notes while hosts are indexed side by side */
 };
 
+/* Is this an error for which the opening must fail as a whole, instead of leaving something out? */
+static inline bool experiment_needs(const struct experiment *x, const struct err *e)
+{
+    return x->whole && e->code == ERR_NOMEM;
+}
 /* Opens the traces that the arguments name: hosts, sources, notes. After a failure the experiment has none. */
-int experiment_open_traces(struct experiment *, const char *const *args, size_t n, struct err *e);
-/* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/'
- * before it. */
-const char *index_split_name(struct arena *, const char *arg, const char **path);
+int experiment_open_traces(struct experiment *, const char *const *args, size_t n, const struct index_options *,
+    struct err *e);
+
+/* The same of traces that are open, which are the experiment's from then on. names: of their hosts, or NULL. */
+void experiment_take_traces(struct experiment *, struct ctf_trace *const *traces, const char *const *names, size_t n);
+
+/* identity.c: sets the keys of hosts and traces. */
+void experiment_set_keys(struct experiment *);
 
 /* notes.c: adds one; `text` may begin with a file, "FILE: …". Thread-safe. */
 void experiment_note(struct experiment *, int kind, const char *host, const char *text, uint64_t count);

@@ -17,49 +17,93 @@
 #include "index/stores.h"
 
 /* Grows whenever a pass counts other things, or in another way. */
-enum { INDEX_RULES_VERSION = 15 };
+enum { INDEX_RULES_VERSION = 17 };
 
-/* Rules: the sum of the versions of all rules that the contents follow, to which index_key adds that of reading files
- * at all. Each of them only grows, so a change of any gives another sum. */
-static const struct {
-    const char *name;
-    uint64_t rules;
-    bool of_kernel, of_user;
-} files[INDEX_FILES] = {
-    [INDEX_MANIFEST] = {"manifest", INDEX_RULES_VERSION, true, true},
-    [INDEX_GRAPH] = {"graph", KERNEL_RULES_VERSION + FLOW_RULES_VERSION + GRAPH_RULES_VERSION, true, false},
-    [INDEX_FLOWS] = {"flows", KERNEL_RULES_VERSION + FLOW_RULES_VERSION, true, false},
-    [INDEX_STATES] = {"states", KERNEL_RULES_VERSION + STATE_RULES_VERSION, true, false},
-    [INDEX_STACKS] = {"stacks", STACK_RULES_VERSION, false, true},
-    [INDEX_PACKETS] = {"packets", INDEX_RULES_VERSION, true, true},
-};
+static const char *const files[] = {[INDEX_CHUNK] = "chunk", [INDEX_MANIFEST] = "manifest"};
 
-uint64_t index_key(const struct ctf_trace *t, enum index_file file)
+static const char *const parts[INDEX_PARTS] = {[INDEX_GRAPH] = "graph",
+    [INDEX_FLOWS] = "flows",
+    [INDEX_STATES] = "states",
+    [INDEX_STACKS] = "stacks",
+    [INDEX_PACKETS] = "packets"};
+
+const char *index_part_kind(bool is_kernel, enum index_part part)
 {
-    return map_mix(ctf_trace_fingerprint(t) + files[file].rules + CTF_RULES_VERSION);
+    return part == INDEX_PACKETS || is_kernel == (part != INDEX_STACKS) ? parts[part] : NULL;
+}
+
+const char *index_path(const struct index_files *f, enum index_file file, uint32_t chunk)
+{
+    return chunk ? arena_printf(f->names, "%s/%s.%u", f->dir, files[file], chunk)
+                 : arena_printf(f->names, "%s/%s", f->dir, files[file]);
+}
+
+/* Each version only grows, so a change of any gives another sum. */
+uint64_t index_rules(bool is_kernel)
+{
+    uint64_t sum = INDEX_RULES_VERSION + CTF_RULES_VERSION;
+    sum += is_kernel ? KERNEL_RULES_VERSION + FLOW_RULES_VERSION + GRAPH_RULES_VERSION + STATE_RULES_VERSION
+                     : STACK_RULES_VERSION;
+    return map_mix(sum + is_kernel);
+}
+
+uint64_t index_key(const struct ctf_trace *t, bool is_kernel)
+{
+    return map_mix(ctf_trace_fingerprint(t) + index_rules(is_kernel));
 }
 
 struct index_files index_files_in(struct arena *a, const char *dir, const struct index_trace *t)
 {
-    struct index_files f = {.trace = t->trace, .is_kernel = t->is_kernel, .lock = -1};
-    for (int i = 0; i < INDEX_FILES; i++)
-        if (t->is_kernel ? files[i].of_kernel : files[i].of_user)
-            f.path[i] = arena_printf(a, "%s/%s", dir, files[i].name);
-    return f;
+    return (struct index_files){
+        .trace = t->trace, .is_kernel = t->is_kernel, .dir = arena_strdup(a, dir), .lock = -1, .names = a};
 }
 
-const char *index_store_dir(struct arena *a, const char *trace_path, const char *store, bool create, struct err *e)
+/* ---- where ---- */
+
+/* The place that stays while directories of a trace come and go: what the paths of all of them begin with, and what
+ * they end with, in whole names. */
+struct place {
+    const char *top, *rest; /* rest: "" of a trace of one directory */
+};
+
+static struct place place_of(struct arena *a, const struct ctf_trace *t)
 {
-    char *real = realpath(trace_path, NULL);
-    const char *identity = real ? real : trace_path;
+    const char *first = ctf_trace_path(t);
+    size_t n = strlen(first), head = n, tail = n;
+    if (ctf_trace_directories(t) == 1)
+        return (struct place){first, ""};
+    for (size_t i = 1; i < ctf_trace_directories(t); i++) {
+        const char *other = ctf_trace_directory(t, i);
+        size_t length = strlen(other), k = 0, same = 0, whole = 0;
+        while (k < head && other[k] == first[k])
+            same = first[k++] == '/' ? k : same;
+        head = same;
+        for (k = 0; k <= tail && k < n && k < length && first[n - 1 - k] == other[length - 1 - k]; k++)
+            whole = first[n - 1 - k] == '/' ? k : whole;
+        tail = whole;
+    }
+    char *rest = arena_strndup(a, first + n - tail, tail);
+    for (char *p = rest; *p; p++)
+        *p = *p == '/' ? '-' : *p;
+    return (struct place){head ? arena_strndup(a, first, head > 1 ? head - 1 : 1) : ".", *rest ? rest : "trace"};
+}
+
+static const char *dir_for(struct arena *a, struct place place, const char *store, bool create, struct err *e)
+{
+    char *real = file_real_path(place.top);
+    if (!real && errno == ENOMEM) {
+        err_sys(e, "%s", place.top);
+        return NULL;
+    }
+    const char *identity = arena_printf(a, "%s%s%s", real ? real : place.top, *place.rest ? "/" : "", place.rest);
+    const char *beside = arena_printf(a, "%s/.weft", place.top), *home, *dir = NULL;
     uint64_t hash = map_hash(identity, strlen(identity));
-    const char *base = strrchr(identity, '/'), *home, *dir = NULL;
+    const char *base = strrchr(identity, '/');
     base = base && base[1] ? base + 1 : "trace";
     if (store) {
         dir = arena_printf(a, "%s/%s-%016llx", store, base, (unsigned long long)hash);
-    } else if (access(arena_printf(a, "%s/.weft", trace_path), W_OK) == 0 ||
-        (access(trace_path, W_OK) == 0 && access(arena_printf(a, "%s/.weft", trace_path), F_OK) != 0)) {
-        dir = arena_printf(a, "%s/.weft", trace_path);
+    } else if (access(beside, W_OK) == 0 || (access(place.top, W_OK) == 0 && access(beside, F_OK) != 0)) {
+        dir = *place.rest ? arena_printf(a, "%s/%s", beside, place.rest) : beside;
     } else if ((home = getenv("XDG_CACHE_HOME")) && *home) {
         dir = arena_printf(a, "%s/weft/%s-%016llx", home, base, (unsigned long long)hash);
     } else if ((home = getenv("HOME")) && *home) {
@@ -68,7 +112,7 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
     free(real);
     if (!dir) {
         err_set(
-            e, ERR_IO, "%s: cannot be written, and there is no cache directory; name one with --store DIR", trace_path);
+            e, ERR_IO, "%s: cannot be written, and there is no cache directory; name one with --store DIR", place.top);
         return NULL;
     }
     if (create && file_make_dirs(dir, e)) {
@@ -77,6 +121,18 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
     }
     return dir;
 }
+
+const char *index_store_dir(struct arena *a, const struct ctf_trace *t, const char *store, bool create, struct err *e)
+{
+    return dir_for(a, place_of(a, t), store, create, e);
+}
+
+const char *index_tree_dir(struct arena *a, const char *path, const char *store, bool create, struct err *e)
+{
+    return dir_for(a, (struct place){path, ""}, store, create, e);
+}
+
+/* ---- who may write ---- */
 
 /* What was being written when its process was killed. Only who holds the lock writes here. */
 static void remove_left_behind(const char *dir)
@@ -87,6 +143,42 @@ static void remove_left_behind(const char *dir)
     for (const struct dirent *d; (d = readdir(list));)
         if (strstr(d->d_name, STORE_TEMPORARY))
             unlinkat(dirfd(list), d->d_name, 0);
+    closedir(list);
+}
+
+/* The number behind the dot in a name that begins so; 0: there is none. */
+static uint32_t number_of(const char *file, const char *name)
+{
+    size_t n = strlen(name);
+    char *end;
+    if (strncmp(file, name, n) != 0 || file[n] != '.' || file[n + 1] < '1' || file[n + 1] > '9')
+        return 0;
+    unsigned long number = strtoul(file + n + 1, &end, 10);
+    return *end || number > UINT32_MAX ? 0 : (uint32_t)number;
+}
+
+/* Before the stores of a chunk were parts of its file, each was a file; the packets were those of all chunks. */
+static bool is_of_before(const char *file)
+{
+    bool found = !strcmp(file, parts[INDEX_PACKETS]);
+    for (int i = 0; i < INDEX_PARTS; i++)
+        found |= number_of(file, parts[i]) != 0;
+    return found;
+}
+
+void index_remove_chunks(const char *dir, const uint32_t *but, size_t n)
+{
+    DIR *list = opendir(dir);
+    if (!list)
+        return;
+    for (const struct dirent *d; (d = readdir(list));) {
+        uint32_t number = number_of(d->d_name, files[INDEX_CHUNK]);
+        bool kept = !number && !is_of_before(d->d_name);
+        for (size_t i = 0; i < n && !kept; i++)
+            kept = but[i] == number;
+        if (!kept)
+            unlinkat(dirfd(list), d->d_name, 0);
+    }
     closedir(list);
 }
 
@@ -170,10 +262,8 @@ static int take_lock(const char *dir, int fd, int64_t patience_ns, struct err *e
 int index_lock_dir(const char *dir, int64_t patience_ns, struct err *e)
 {
     struct stat mine, there;
-    char *path = NULL;
+    char *path = mem_printf("%s/lock", dir);
     int fd = -1, rc = 0;
-    if (asprintf(&path, "%s/lock", dir) < 0)
-        return err_set(e, ERR_NOMEM, "%s", dir);
     do {
         if (fd >= 0) /* it was removed, and maybe made anew, while it was waited for */
             close(fd);

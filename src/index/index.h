@@ -9,16 +9,22 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "clock/clock.h"
 #include "ctf/ctf.h"
 
-struct index_types; struct graph; struct flow_store; struct state_store; struct stack_store;
-struct clock_net; struct clock_options; struct progress;
+struct index_types; struct index_rows; struct graph; struct flow_store; struct state_store; struct stack_store;
+struct clock_net; struct clock_options; struct clock_kept; struct progress;
 
 struct index_options {
     const char *store;       /* --store DIR; NULL: `.weft` in each trace, else (not writable) in the user's cache */
-    bool stores;             /* graphs, flows and states are needed: build what is missing or stale */
+    bool stores;             /* they are needed: build what is missing or stale */
+    bool states;             /* with stores: the states are opened too, which say what to draw */
+    bool whole;              /* what memory does not suffice for is not left out: the opening fails, ERR_NOMEM */
     bool user_space;         /* with stores: those of user-space traces too; then a kernel trace is not needed */
     bool force;              /* build again */
+    bool join;               /* make few chunks of many small ones */
+    uint64_t memory;         /* bytes that building may take, of all traces together; 0: a quarter of the machine's */
+    uint64_t keep_ns;        /* chunks that end so long before the recording does are forgotten; 0: none */
     unsigned threads;        /* 0: as many as CPUs */
     struct progress *progress; /* or NULL */
     /* Or NULL. Called while traces are indexed, by several threads: so many more events of the trace were read; least
@@ -31,22 +37,26 @@ struct index_options {
 struct index_host {
     const char *name;
     const char *clock_name;  /* of its clock, unique in the experiment: the name, of later boots "solo@2" */
+    uint64_t key;            /* hash of who it is: the same wherever and with whatever else it is opened */
     struct ctf_trace *trace; /* the kernel trace, or the only one */
     const char *store_dir;
     bool is_kernel;
     bool built;              /* the stores were built now, not found */
     int64_t begin, end;      /* ns, host's clock */
+    int64_t sealed_from, sealed_until; /* what was recorded between them stays as it is; the same: nothing */
     uint64_t events, lost_events; /* events: known when indexed */
     const struct graph *graph;        /* NULL unless stores were asked for and it is a kernel trace */
-    const struct flow_store *flows;   /* likewise, and so the states */
-    const struct state_store *states;
+    const struct flow_store *flows;   /* likewise */
+    const struct state_store *states; /* likewise, and they were asked for */
     struct index_types *types;
+    struct index_rows *rows;          /* whose its rows are */
 };
 
 /* A trace of the experiment: a host's kernel trace, or one of its user-space traces. */
 struct index_trace {
     struct ctf_trace *trace;
     int32_t host;            /* the machine it was recorded on */
+    uint64_t key;            /* which of the traces of its host it is, likewise; that of the host: its kernel trace */
     bool is_kernel, built;
     const struct index_types *types; /* how many events of each class; NULL without stores */
     /* Of user-space traces only, when their stores were asked for and could be had: */
@@ -76,9 +86,23 @@ int32_t experiment_source_host(const struct experiment *, size_t source);
  * experiment_hosts. */
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
 
-/* Solves a net whose n hosts have these stores (NULL: none): every packet that two of them have in common is a message.
- * *looked_at (or NULL): how many pairs of hosts have a flow in common; no other pair is looked at. */
-int index_sync_flows(struct clock_net *, const struct flow_store *const *, size_t n, size_t *looked_at, struct err *e);
+/* The messages of a host's flows. */
+struct index_sync_host {
+    const struct flow_store *flows;       /* or NULL */
+    struct clock_source all, sealed;      /* what there is; what stays as it is when more comes */
+};
+struct index_sync {
+    const struct index_sync_host *hosts;
+    size_t n;
+    double prior_ppm;                     /* what is found is kept for: that of the net or a wider one */
+    const struct clock_kept *kept;        /* for the same prior or a wider one; or NULL */
+    const size_t *host_of;                /* by source of `kept`: the host that still has it, or SIZE_MAX */
+    const char *path; uint64_t key;       /* where it is kept from now on; NULL: nowhere */
+    size_t looked_at;                     /* set: how many pairs of hosts have a flow in common and were looked at */
+};
+/* Solves a net of these hosts: every packet that two of them have in common is a message. What is kept is not looked
+ * for again; where that is all, no store is read. */
+int index_sync_flows(struct clock_net *, struct index_sync *, struct err *e);
 
 /* What was found wrong and stopped nothing; sorted by kind, then host. */
 enum index_note_kind {
@@ -124,6 +148,10 @@ bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct
 int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
 /* The ids of a row's thread, at t. */
 bool index_thread(const struct index_host *, int32_t row, int64_t t, int32_t *tid, int32_t *tgid);
+/* By what others know a row of the graph, for ever: below 2^52, never 0, no other row's of the host. */
+uint64_t index_row_id(const struct index_host *, int32_t row);
+/* The row with that id, or -1. O(log rows) */
+int32_t index_row_find(const struct index_host *, uint64_t id);
 /* About how many events of the kernel trace lie before t; false: not known. */
 bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
 

@@ -1,79 +1,123 @@
-/* The manifest says that the stores of a trace are complete. It is removed before the first of them is replaced and
- * written after the last: a process killed at any moment leaves either a valid set or no manifest, and without one of
- * the right key the stores are built again.
+/* The manifest says which chunks the stores of a trace have, and what each was made of. It is replaced as a whole when
+ * files of chunks have come or are about to go: a process killed at any moment leaves chunks that are complete, and
+ * files that nobody names, which the next one to build removes.
  *
- * What was bad in the input is in it too: an answer from stores is as partial as the one that made them.
- *
- * It seals the stores that grow with a kernel trace: their stamps, so that what nobody touched since is opened without
- * reading it. With any other stamp a store's checksums are compared first, once: whoever finds them right seals it
- * anew. */
+ * It seals the files of the chunks: their stamps, so that what nobody touched since is opened without reading it. With
+ * any other stamp a file's checksums are compared first, once: whoever finds them right seals it anew. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/store.h"
 #include "index/stores.h"
 
-enum { KERNEL_VERSION = 3, USER_VERSION = 1 };
-enum { SEALED = 3 }; /* graph, flows and states, in this order */
+enum { VERSION = 6, DISORDER = 1 };
 
-static int take_stamps(const struct index_files *f, struct file_stamp stamps[SEALED], struct err *e)
+/* Files that were appended to count as they are now: all chunks are of what the trace has. */
+static void take_growth(const struct index_files *f, struct index_history *h)
 {
-    int rc = 0;
-    for (int i = 0; i < SEALED && !rc; i++)
-        rc = file_stamp(f->path[INDEX_GRAPH + i], &stamps[i], e);
-    return rc;
+    for (size_t i = 0; i < h->chunks.n && ctf_trace_has_grown(f->trace); i++)
+        h->chunks.v[i].packets = ctf_trace_range_fingerprint(f->trace, h->chunks.v[i].begin, h->chunks.v[i].end);
 }
 
-int index_manifest_write(const struct index_files *f, const struct index_manifest *m, struct err *e)
+bool index_chunk_current(const struct index_files *f, const struct index_chunk *c)
 {
-    struct file_stamp stamps[SEALED];
-    int rc = f->is_kernel ? take_stamps(f, stamps, e) : 0;
-    if (rc)
-        return rc;
-    struct store_writer *s = store_create(f->path[INDEX_MANIFEST], "manifest",
-        f->is_kernel ? KERNEL_VERSION : USER_VERSION, index_key(f->trace, INDEX_MANIFEST), f->is_kernel ? 3 : 1);
-    if (f->is_kernel) {
-        store_add(s, "totals", &m->totals, sizeof m->totals, 1);
-        store_add(s, "seals", stamps, sizeof *stamps, SEALED);
+    return c->packets == ctf_trace_range_fingerprint(f->trace, c->begin, c->end) ||
+        (ctf_trace_has_grown(f->trace) && c->packets == ctf_trace_range_before(f->trace, c->begin, c->end));
+}
+
+int index_history_write(const struct index_files *f, struct index_history *h, struct err *e)
+{
+    struct ctf_file_state *states;
+    const uint64_t head[2] = {h->disorder ? DISORDER : 0, h->rows = index_rows_stamp(f->dir)};
+    for (size_t i = 0; i < h->chunks.n; i++) {
+        struct index_chunk *c = &h->chunks.v[i];
+        int rc = file_stamp(index_path(f, INDEX_CHUNK, c->number), &c->seal, e);
+        if (rc)
+            return rc;
     }
-    store_add(s, "problems", m->problems, 1, m->n_problems);
+    take_growth(f, h);
+    size_t n = ctf_trace_file_states(f->trace, &states);
+    struct store_writer *s = store_create(
+        index_path(f, INDEX_MANIFEST, 0), "manifest", VERSION, index_rules(f->is_kernel), 3);
+    store_add(s, "head", head, sizeof head, 1);
+    store_add(s, "chunks", h->chunks.v, sizeof *h->chunks.v, h->chunks.n);
+    store_add(s, "files", states, sizeof *states, n);
+    free(states);
     return store_commit(s, e);
 }
 
-/* Compares the checksums of stores that were touched, when locked. */
-static int check_seals(const struct index_files *f, bool locked, struct index_manifest *m, struct err *e)
+/* Each begins where the one before ends, and with what that one left; all have numbers of their own. */
+static const char *defect(const struct index_chunk *v, size_t n)
 {
-    size_t n_totals, n_seals;
-    const struct index_totals *totals = store_section(m->store, "totals", sizeof *totals, &n_totals);
-    const struct file_stamp *sealed = store_section(m->store, "seals", sizeof *sealed, &n_seals);
-    struct file_stamp now[SEALED];
-    struct err unimportant = {0};
-    if (n_totals != 1 || n_seals != SEALED)
-        return err_set(e, ERR_FORMAT, "%s: no totals", f->path[INDEX_MANIFEST]);
-    m->totals = *totals;
-    int rc = take_stamps(f, now, e);
-    if (rc || !memcmp(sealed, now, sizeof now))
+    for (size_t i = 0; i < n; i++) {
+        if (!v[i].number || v[i].begin > v[i].end ||
+            (i && (v[i].begin != v[i - 1].end || v[i].before != v[i - 1].after)))
+            return "chunks that do not follow each other";
+        if (i + 1 < n && (v[i].end == INT64_MAX || !v[i].after))
+            return "a chunk behind the last";
+        for (size_t k = 0; k < i; k++)
+            if (v[k].number == v[i].number)
+                return "two chunks of one number";
+    }
+    return NULL;
+}
+
+int index_history_read(const struct index_files *f, struct index_history *h, struct err *e)
+{
+    const char *path = index_path(f, INDEX_MANIFEST, 0);
+    uint64_t key = index_rules(f->is_kernel);
+    struct store *s;
+    size_t n, n_heads, n_states;
+    *h = (struct index_history){0};
+    int rc = store_open(path, "manifest", VERSION, &key, &s, e);
+    if (rc)
         return rc;
-    if (!locked)
-        return err_set(e, ERR_STALE, "%s: not all stores are as they were written", f->path[INDEX_MANIFEST]);
-    for (int i = 0; i < SEALED && !rc; i++)
-        if (memcmp(&sealed[i], &now[i], sizeof *sealed) != 0)
-            rc = store_check(f->path[INDEX_GRAPH + i], e);
-    if (!rc)
-        index_manifest_write(f, m, &unimportant); /* where it cannot be written, it is found out each time */
+    const uint64_t(*head)[2] = store_section(s, "head", sizeof *head, &n_heads);
+    const struct index_chunk *v = store_section(s, "chunks", sizeof *v, &n);
+    const struct ctf_file_state *states = store_section(s, "files", sizeof *states, &n_states);
+    const char *what = n_heads != 1 || !v || !states ? "a section is missing" : defect(v, n);
+    if (what) {
+        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
+    } else {
+        h->disorder = **head & DISORDER;
+        h->rows = (*head)[1];
+        for (size_t i = 0; i < n; i++)
+            vec_push(&h->chunks, v[i]);
+        ctf_trace_grew_from((struct ctf_trace *)f->trace, states, n_states);
+    }
+    store_close(s);
     return rc;
 }
 
-int index_manifest_open(const struct index_files *f, bool locked, struct index_manifest *m, struct err *e)
+int index_chunk_sealed(const struct index_files *f, const struct index_chunk *c, struct err *e)
 {
-    uint64_t key = index_key(f->trace, INDEX_MANIFEST);
-    *m = (struct index_manifest){0};
-    int rc = store_open(
-        f->path[INDEX_MANIFEST], "manifest", f->is_kernel ? KERNEL_VERSION : USER_VERSION, &key, &m->store, e);
-    if (rc)
+    const char *path = index_path(f, INDEX_CHUNK, c->number);
+    struct file_stamp now;
+    int rc = file_stamp(path, &now, e);
+    if (rc || !memcmp(&now, &c->seal, sizeof now))
         return rc;
-    m->problems = store_section(m->store, "problems", 1, &m->n_problems);
-    if (f->is_kernel && (rc = check_seals(f, locked, m, e)))
-        store_close(m->store);
-    return rc;
+    return err_set(e, ERR_STALE, "%s: not as it was written", path);
+}
+
+int index_chunk_check(const struct index_files *f, const struct index_chunk *c, struct err *e)
+{
+    const char *path = index_path(f, INDEX_CHUNK, c->number);
+    return store_check(path, e) ?: store_check_key(path, c->key, e);
+}
+
+struct index_totals index_history_totals(const struct index_history *h)
+{
+    struct index_totals sum = {.begin = INT64_MAX, .end = INT64_MIN};
+    for (size_t i = 0; i < h->chunks.n; i++) {
+        const struct index_totals *t = &h->chunks.v[i].totals;
+        sum.events += t->events;
+        sum.lost_events += t->lost_events;
+        sum.begin = t->begin < sum.begin ? t->begin : sum.begin;
+        sum.end = t->end > sum.end ? t->end : sum.end;
+    }
+    return sum;
+}
+
+void index_history_free(struct index_history *h)
+{
+    vec_free(&h->chunks);
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "index/experiment.h"
 #include "index/names.h"
+#include "index/stores.h"
 
 struct opening {
     struct experiment *x;
@@ -55,7 +55,7 @@ static void note_twice(const struct opening *o)
 }
 
 /* Arguments without a trace, as long as another has one. */
-static void note_missing(const struct opening *o)
+static int note_missing(const struct opening *o, struct err *e)
 {
     for (size_t i = 0; i < o->n_places; i++) {
         const struct ctf_root *p = &o->places[i];
@@ -63,10 +63,15 @@ static void note_missing(const struct opening *o)
         size_t n = strlen(p->path);
         if (p->found)
             continue;
+        if (experiment_needs(o->x, &p->problem)) {
+            *e = p->problem;
+            return e->code;
+        }
         if (!p->name && !strncmp(why, p->path, n) && !strncmp(why + n, ": ", 2))
             why += n + 2;
         experiment_note(o->x, INDEX_NOTE_LEFT_OUT, p->name ? p->name : p->path, why, 1);
     }
+    return 0;
 }
 
 /* ---- traces ---- */
@@ -85,6 +90,11 @@ static int check_opened(const struct opening *o, struct err *e)
         opened += o->traces[i] != NULL;
     if (!opened)
         *e = o->errors[0];
+    for (size_t i = 0; i < o->n; i++)
+        if (!o->traces[i] && experiment_needs(o->x, &o->errors[i])) {
+            *e = o->errors[i];
+            return e->code;
+        }
     for (size_t i = 0; i < o->n && opened; i++)
         if (!o->traces[i])
             experiment_note(o->x, INDEX_NOTE_LEFT_OUT, o->names[i], o->errors[i].text, 1);
@@ -237,28 +247,71 @@ static void make_hosts(struct opening *o)
         if (o->traces[i])
             add_trace(x, o->traces[i], host_of[i]);
     name_clocks(x);
+    experiment_set_keys(x);
     free(group_of);
     free(host_of);
 }
 
-int experiment_open_traces(struct experiment *x, const char *const *args, size_t n, struct err *e)
+void experiment_take_traces(struct experiment *x, struct ctf_trace *const *traces, const char *const *names, size_t n)
+{
+    struct opening o = {.x = x,
+        .places = arena_new(&x->arena, struct ctf_root, n + 1),
+        .n_places = n,
+        .groups = arena_new(&x->arena, struct ctf_group, n + 1),
+        .n = n,
+        .traces = (struct ctf_trace **)traces,
+        .names = arena_new(&x->arena, const char *, n + 1)};
+    for (size_t i = 0; i < n; i++) {
+        char **dir = arena_new(&x->arena, char *, 1);
+        *dir = arena_strdup(&x->arena, ctf_trace_path(traces[i]));
+        o.groups[i] = (struct ctf_group){.dirs = dir, .n = 1, .root = i};
+        o.places[i] = (struct ctf_root){.path = *dir, .name = names[i] ? arena_strdup(&x->arena, names[i]) : NULL};
+    }
+    name_traces(&o);
+    make_hosts(&o);
+}
+
+/* A file was not what its catalogue says when the opening looked at it: the next one reads all. */
+static bool is_misled(const struct opening *o)
+{
+    bool misled = false;
+    for (size_t i = 0; i < o->n; i++)
+        misled |= o->errors[i].code == ERR_LOST;
+    return misled;
+}
+
+static void open_groups(struct opening *o, const struct index_options *options)
+{
+    index_catalogues_found(o->places, o->n_places, o->groups, o->n);
+    pool_run(o->n, 0, open_one, o);
+    bool misled = is_misled(o);
+    if (misled)
+        index_catalogues_remove(o->x);
+    index_catalogues_save(o->x, o->places, o->n_places, options->stores && !misled);
+}
+
+int experiment_open_traces(
+    struct experiment *x, const char *const *args, size_t n, const struct index_options *options, struct err *e)
 {
     struct opening o = {.x = x, .args = args, .places = places_of(&x->arena, args, n), .n_places = n};
     for (size_t i = 0; i < n; i++)
         if (!strncmp(o.places[i].path, "net://", 6))
             return err_set(e, ERR_UNSUPPORTED,
                 "%s: live sessions cannot be read by this verb; give the directory that lttng-relayd writes", args[i]);
+    index_catalogues_load(x, o.places, n, !options->force);
     int rc = ctf_discover_all(o.places, n, &o.groups, &o.n, e);
-    if (rc)
+    if (rc) {
+        index_catalogues_save(x, o.places, n, false);
         return rc;
+    }
     o.traces = mem_zalloc((o.n + 1) * sizeof *o.traces);
     o.errors = mem_zalloc((o.n + 1) * sizeof *o.errors);
     o.names = mem_zalloc((o.n + 1) * sizeof *o.names);
-    pool_run(o.n, 0, open_one, &o);
-    note_missing(&o);
+    open_groups(&o, options);
+    rc = note_missing(&o, e);
     note_twice(&o);
     name_traces(&o);
-    if ((rc = check_opened(&o, e)))
+    if (rc || (rc = check_opened(&o, e)))
         for (size_t i = 0; i < o.n; i++)
             ctf_trace_close(o.traces[i]);
     else

@@ -1,4 +1,4 @@
-/* Opens the stores of a trace, which are built first when they are missing, stale or damaged.
+/* Opens the stores of a trace, of which those that are missing, stale or damaged are built first.
  *
  * Who builds holds the lock of the store directory (flock: it goes with its process). Who waited for it looks again
  * before building. Who holds it gives signs of life; one that is stopped, or hangs, is not waited for. */
@@ -14,52 +14,108 @@
 /* Signs of life come every few seconds while a trace is read, and with every write; between them is sorting. */
 enum { LOCK_PATIENCE_S = 120 };
 
-static int open_kernel(struct index_host *h, const struct index_files *from, struct err *e)
+/* ---- opening ---- */
+
+struct opening {
+    struct experiment *x;
+    struct index_trace *trace;
+    const struct index_files *from;
+    const struct index_history *history;
+    struct index_known *known; /* by chunk */
+    struct index_rows *rows;
+    struct index_types *types;
+};
+
+/* Rows of this opening: those that its chunks speak of, in the order in which they do, which is that of one pass. */
+static void number_rows(struct opening *o)
 {
+    struct index_rows *r = o->rows;
+    for (size_t c = 0; c < r->n_chunks; c++)
+        for (size_t i = 0; i < o->known[c].n_rows; i++) {
+            size_t host_row = (size_t)o->known[c].rows[i];
+            while (r->by_host.n <= host_row)
+                vec_push(&r->by_host, KERNEL_NO_ROW);
+            if (r->by_host.v[host_row] >= 0)
+                continue;
+            r->by_host.v[host_row] = (int32_t)r->of_host.n;
+            vec_push(&r->of_host, (int32_t)host_row);
+        }
+    for (size_t c = 0; c < r->n_chunks; c++) {
+        size_t n = o->known[c].n_rows;
+        int32_t *rows = mem_alloc((n + 1) * sizeof *rows);
+        bool same = r->n_chunks == 1;
+        for (size_t i = 0; i < n; i++) {
+            rows[i] = r->by_host.v[o->known[c].rows[i]];
+            same &= rows[i] == (int32_t)i;
+        }
+        r->chunks[c] = rows;
+        r->same = same;
+    }
+}
+
+static struct chunk *list_of(struct opening *o, struct arena *a)
+{
+    const struct index_history *h = o->history;
+    struct chunk *v = arena_new(a, struct chunk, h->chunks.n);
+    for (size_t i = 0; i < h->chunks.n; i++) {
+        const struct index_chunk *c = &h->chunks.v[i];
+        v[i] = (struct chunk){.path = index_path(o->from, INDEX_CHUNK, c->number),
+            .in = o->known[i].store,
+            .begin = c->begin,
+            .end = c->end};
+        if (o->rows && !o->rows->same) {
+            v[i].rows = o->rows->chunks[i];
+            v[i].n_rows = o->known[i].n_rows;
+        }
+    }
+    return v;
+}
+
+static int open_kernel(struct opening *o, struct err *e)
+{
+    struct index_host *h = &o->x->hosts.v[o->trace->host];
+    struct arena lists = {0};
     struct graph *graph = NULL;
     struct flow_store *flows = NULL;
     struct state_store *states = NULL;
-    struct index_types *types = NULL;
-    int rc;
-    (void)((rc = graph_open(from->path[INDEX_GRAPH], &graph, e)) ||
-        (rc = flow_open(from->path[INDEX_FLOWS], &flows, e)) ||
-        (rc = state_open(from->path[INDEX_STATES], &states, e)) || (rc = index_counts_open(from, &types, e)));
-    for (int i = INDEX_GRAPH; i <= INDEX_STATES && !rc; i++)
-        rc = store_check_key(from->path[i], index_key(from->trace, i), e);
+    size_t n = o->history->chunks.n;
+    struct index_rows *r = o->rows = mem_zalloc(sizeof *r + n * sizeof *r->chunks);
+    r->n_chunks = n;
+    number_rows(o);
+    const struct chunk *chunks = list_of(o, &lists);
+    int rc = kernel_rows_open(o->from->dir, index_host_key(o->from->trace), &r->registry, e);
+    (void)(rc || (rc = graph_open_list(chunks, n, &graph, e)) || (rc = flow_open_list(chunks, n, &flows, e)) ||
+        (o->x->states && (rc = state_open_list(chunks, n, &states, e))));
+    arena_fini(&lists);
     if (rc) {
         graph_close(graph);
         flow_close(flows);
         state_close(states);
-        types_close(types);
+        index_rows_free(r);
         return rc;
     }
     h->graph = graph;
     h->flows = flows;
     h->states = states;
-    h->types = types;
+    h->rows = r;
     return 0;
 }
 
-static int open_user(struct index_trace *t, const struct index_files *from, struct err *e)
+static int open_user(struct opening *o, struct err *e)
 {
+    struct arena lists = {0};
     struct stack_store *stacks = NULL;
-    struct index_types *types = NULL;
-    const char *path = from->path[INDEX_STACKS];
-    int rc = stack_open(path, &stacks, e);
-    if (rc || (rc = store_check_key(path, index_key(from->trace, INDEX_STACKS), e)) ||
-        (rc = index_counts_open(from, &types, e))) {
-        stack_close(stacks);
-        return rc;
-    }
-    t->stacks = stacks;
-    t->types = types;
-    return 0;
+    int rc = stack_open_list(list_of(o, &lists), o->history->chunks.n, &stacks, e);
+    arena_fini(&lists);
+    o->trace->stacks = stacks;
+    return rc;
 }
 
-/* Notes the lines of a manifest: "COUNT TEXT". */
-static void note_problems(struct experiment *x, const char *host, const char *lines, size_t n)
+/* Notes the lines of a chunk: "COUNT TEXT". */
+static void note_problems(struct experiment *x, const char *host, const struct index_known *k)
 {
-    for (size_t i = 0; i < n;) {
+    const char *lines = k->problems;
+    for (size_t i = 0, n = k->n_problems; i < n;) {
         const char *end = memchr(lines + i, '\n', n - i);
         size_t length = end ? (size_t)(end - lines) - i : n - i;
         struct arena line = {0};
@@ -71,27 +127,68 @@ static void note_problems(struct experiment *x, const char *host, const char *li
     }
 }
 
-static int open_stores(
-    struct experiment *x, struct index_trace *t, const struct index_files *from, bool locked, struct err *e)
+static int open_chunks(struct opening *o, struct err *e)
 {
-    struct index_host *h = &x->hosts.v[t->host];
-    struct index_manifest m;
-    int rc = index_manifest_open(from, locked, &m, e);
-    if (rc)
-        return rc;
-    rc = t->is_kernel ? open_kernel(h, from, e) : open_user(t, from, e);
-    if (!rc)
-        note_problems(x, h->name, m.problems, m.n_problems);
-    if (!rc && t->is_kernel) {
-        t->types = h->types;
-        h->events = m.totals.events;
-        h->lost_events = m.totals.lost_events;
-        h->begin = m.totals.begin;
-        h->end = m.totals.end;
-    }
-    store_close(m.store);
+    const struct index_history *h = o->history;
+    int rc = 0;
+    for (size_t i = 0; i < h->chunks.n && !rc; i++)
+        rc = index_chunk_read(o->from, &h->chunks.v[i], &o->known[i], e);
+    rc = rc ?: types_open(o->from->trace, o->known, h, &o->types, e);
+    rc = rc ?: o->from->is_kernel ? open_kernel(o, e) : open_user(o, e);
     return rc;
 }
+
+int index_open_history(struct experiment *x, struct index_trace *t, const struct index_files *from,
+    const struct index_history *h, struct err *e)
+{
+    struct index_host *host = &x->hosts.v[t->host];
+    struct opening o = {
+        .x = x, .trace = t, .from = from, .history = h, .known = mem_zalloc((h->chunks.n + 1) * sizeof *o.known)};
+    int rc = open_chunks(&o, e);
+    for (size_t i = 0; i < h->chunks.n; i++) {
+        if (!rc)
+            note_problems(x, host->name, &o.known[i]);
+        store_close(o.known[i].store);
+    }
+    free(o.known);
+    if (rc) {
+        types_close(o.types);
+        return rc;
+    }
+    index_counts_remember(from, h);
+    t->types = o.types;
+    if (t->is_kernel) {
+        const struct index_totals totals = index_history_totals(h);
+        host->types = o.types;
+        host->events = totals.events;
+        host->lost_events = totals.lost_events;
+        host->begin = totals.begin;
+        host->end = totals.end;
+        host->sealed_from = host->sealed_until = h->chunks.v[0].begin;
+        if (h->chunks.n > 1 && !h->disorder)
+            host->sealed_until = h->chunks.v[h->chunks.n - 1].begin;
+    }
+    return 0;
+}
+
+/* As they are, if there is nothing to build. */
+static int open_stores(struct experiment *x, struct index_trace *t, const struct index_files *from,
+    const struct index_options *o, struct err *e)
+{
+    struct index_history h;
+    int rc = index_history_read(from, &h, e);
+    if (!rc && (!index_history_fits(from, &h) || !index_history_settled(&h, o)))
+        rc = err_set(e, ERR_STALE, "%s: made from other files", from->dir);
+    if (!rc && index_rows_stamp(from->dir) != h.rows)
+        rc = err_set(e, ERR_STALE, "%s: the registry of rows is not as it was written", from->dir);
+    for (size_t i = 0; i < h.chunks.n && !rc; i++)
+        rc = index_chunk_sealed(from, &h.chunks.v[i], e);
+    rc = rc ?: index_open_history(x, t, from, &h, e);
+    index_history_free(&h);
+    return rc;
+}
+
+/* ---- building ---- */
 
 /* A store that was found damaged, and was built again. */
 static void note_damage(struct experiment *x, const char *host, const struct err *found)
@@ -103,27 +200,41 @@ static void note_damage(struct experiment *x, const char *host, const struct err
     experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
 }
 
-static int build(struct experiment *x, struct index_trace *t, const struct index_files *to,
-    const struct index_options *o, struct err *e)
+/* Builds what must be built, and opens all. */
+static int update_and_open(struct experiment *x, struct index_trace *t, const struct index_files *files,
+    const struct index_options *o, bool *built, struct err *found, struct err *e)
 {
-    struct index_host *h = &x->hosts.v[t->host];
-    int rc = t->is_kernel ? index_build_kernel(to, o, e) : index_build_user(to, o, e);
-    *(t->is_kernel ? &h->built : &t->built) = !rc;
+    struct index_history h;
+    if (index_history_read(files, &h, found) != ERR_FORMAT)
+        found->code = 0;
+    int rc = index_update(files, &h, o, built, found, e);
+    rc = rc ?: index_open_history(x, t, files, &h, e);
+    index_history_free(&h);
     return rc;
 }
 
-static int build_locked(struct experiment *x, struct index_trace *t, const char *dir, struct index_files *files,
+static int build_locked(struct experiment *x, struct index_trace *t, struct index_files *files,
     const struct index_options *o, struct err *e)
 {
-    struct err found = {0};
-    int fd = files->lock = index_lock_dir(dir, LOCK_PATIENCE_S * NS_PER_S, e);
+    struct err found = {0}, opening = {0};
+    struct index_options all = *o;
+    bool built = false;
+    int fd = files->lock = index_lock_dir(files->dir, LOCK_PATIENCE_S * NS_PER_S, e);
     if (fd < 0)
         return fd;
-    int rc = o->force ? ERR_STALE : open_stores(x, t, files, true, &found);
-    if (rc && !(rc = build(x, t, files, o, e)))
-        rc = open_stores(x, t, files, true, e);
-    if (!rc)
+    int rc = update_and_open(x, t, files, o, &built, &found, &opening);
+    if (rc && !built && (rc == ERR_FORMAT || rc == ERR_STALE)) {
+        /* Everything is as it was sealed, and yet it makes no sense. */
+        found = opening;
+        all.force = true;
+        opening = (struct err){0};
+        rc = update_and_open(x, t, files, &all, &built, &found, &opening);
+    }
+    if (rc)
+        *e = opening;
+    else
         note_damage(x, x->hosts.v[t->host].name, &found);
+    *(t->is_kernel ? &x->hosts.v[t->host].built : &t->built) = !rc && built;
     close(fd);
     files->lock = -1;
     return rc;
@@ -134,13 +245,13 @@ int index_open_stores(struct experiment *x, struct index_trace *t, const struct 
     struct index_host *h = &x->hosts.v[t->host];
     struct arena names = {0};
     struct err found = {0};
-    const char *dir = index_store_dir(&names, ctf_trace_path(t->trace), x->store, true, e);
+    const char *dir = index_store_dir(&names, t->trace, x->store, true, e);
     int rc = dir ? 0 : e->code;
     if (dir) {
         struct index_files files = index_files_in(&names, dir, t);
-        rc = o->force ? ERR_STALE : open_stores(x, t, &files, false, &found);
+        rc = o->force ? ERR_STALE : open_stores(x, t, &files, o, &found);
         if (rc) {
-            rc = build_locked(x, t, dir, &files, o, e);
+            rc = build_locked(x, t, &files, o, e);
         } else {
             progress_add(o->progress, index_stream_bytes(t->trace));
             if (o->tell && t->is_kernel)

@@ -1,65 +1,12 @@
-/* Clock maps of an experiment: messages from the flow stores; what they say of each pair of hosts is found once and
- * saved beside the stores of the first host. */
+/* Clock maps of an experiment: what messages say of each pair of hosts is found once and saved beside the stores of the
+ * first host. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/map.h"
 #include "base/order.h"
 #include "index/stores.h"
-
-/* Links of one pair of hosts. */
-struct pair_links {
-    const struct flow_store *a, *b;
-    const struct flow_link *links;
-    size_t n;
-    uint32_t first; /* the host with the lesser number */
-};
-
-struct teller {
-    struct clock_told *to;
-    bool by_a;
-};
-
-static void on_pair(void *arg, int64_t sent, int64_t received)
-{
-    const struct teller *t = arg;
-    clock_tell(t->to, t->by_a, sent, received);
-}
-
-static void tell_pair(void *arg, struct clock_told *to)
-{
-    const struct pair_links *p = arg;
-    size_t n = 0;
-    while (n < p->n && p->links[n].a == p->first)
-        n++;
-    flow_pairs(p->a, p->b, p->links, n, on_pair, &(struct teller){to, true});
-    flow_pairs(p->b, p->a, p->links + n, p->n - n, on_pair, &(struct teller){to, false});
-}
-
-int index_sync_flows(
-    struct clock_net *net, const struct flow_store *const *stores, size_t n, size_t *looked_at, struct err *e)
-{
-    struct flow_link *links;
-    VEC(struct pair_links) pairs = {0};
-    size_t n_links = flow_links(stores, n, 0, &links);
-    for (size_t i = 0, end; i < n_links; i = end) {
-        uint32_t a = links[i].a < links[i].b ? links[i].a : links[i].b, b = links[i].a ^ links[i].b ^ a;
-        for (end = i + 1;
-             end < n_links && links[end].a + links[end].b == a + b && (links[end].a == a || links[end].b == a);)
-            end++;
-        vec_push(&pairs, ((struct pair_links){stores[a], stores[b], links + i, end - i, a}));
-    }
-    for (size_t i = 0; i < pairs.n; i++) {
-        uint32_t a = pairs.v[i].first;
-        clock_net_messages(net, a, pairs.v[i].links->a ^ pairs.v[i].links->b ^ a, tell_pair, &pairs.v[i]);
-    }
-    int rc = clock_net_solve(net, e);
-    if (looked_at)
-        *looked_at = pairs.n;
-    vec_free(&pairs);
-    free(links);
-    return rc;
-}
 
 /* ---- two traces of one machine in one boot share a clock ---- */
 
@@ -124,31 +71,41 @@ static void tie_machines(const struct experiment *x, struct clock_net *net)
 
 /* ---- the experiment's ---- */
 
-static int solve_flows(struct experiment *x, struct clock_net *net, bool messages, struct err *e)
+static uint64_t hash_of_host(const struct index_host *h)
 {
-    const struct flow_store **stores = mem_zalloc((x->hosts.n + 1) * sizeof *stores);
-    for (size_t i = 0; i < x->hosts.n; i++) {
-        clock_net_host(net, x->hosts.v[i].clock_name, x->hosts.v[i].begin, x->hosts.v[i].end);
-        stores[i] = x->hosts.v[i].flows;
-    }
-    if (messages)
-        tie_machines(x, net);
-    int rc = index_sync_flows(net, stores, messages ? x->hosts.n : 0, NULL, e);
-    free(stores);
-    return rc;
+    const char *path = ctf_trace_path(h->trace);
+    return map_mix(map_hash(path, strlen(path))) + map_hash(h->clock_name, strlen(h->clock_name));
+}
+
+static int64_t sealed_until(const struct index_host *h)
+{
+    return h->sealed_until > h->sealed_from ? h->sealed_until : INT64_MIN;
+}
+
+/* What a host recorded before `until`. */
+static struct clock_source source_of(const struct index_host *h, int64_t until)
+{
+    struct clock_source s = {.host = hash_of_host(h), .until = until};
+    if (until == INT64_MAX)
+        s.hash = map_mix(index_key(h->trace, true) + (uint64_t)h->sealed_from);
+    else if (until > INT64_MIN)
+        s.hash = map_mix(ctf_trace_range_fingerprint(h->trace, h->sealed_from, until) + index_rules(true) +
+            map_mix((uint64_t)h->sealed_from));
+    return s;
 }
 
 static uint64_t net_key(const struct experiment *x, const struct clock_options *o)
 {
     uint64_t key = clock_options_hash(o) + CLOCK_RULES_VERSION;
-    for (size_t i = 0; i < x->hosts.n; i++)
-        key = map_mix(key + index_key(x->hosts.v[i].trace, INDEX_FLOWS) +
-            map_hash(x->hosts.v[i].clock_name, strlen(x->hosts.v[i].clock_name)));
+    for (size_t i = 0; i < x->hosts.n; i++) {
+        const struct index_host *h = &x->hosts.v[i];
+        key = map_mix(key + source_of(h, INT64_MAX).hash + map_hash(h->clock_name, strlen(h->clock_name)));
+    }
     return key;
 }
 
 /* One file per set of traces, so that another set never replaces it. */
-static const char *net_path(struct experiment *x)
+static const char *net_path(struct experiment *x, const char *kind)
 {
     uint64_t id = 0;
     for (size_t i = 0; i < x->hosts.n; i++) {
@@ -156,19 +113,87 @@ static const char *net_path(struct experiment *x)
         id = map_mix(id + map_hash(path, strlen(path)));
     }
     const char *dir = x->hosts.v[0].store_dir;
-    return dir ? arena_printf(&x->arena, "%s/clocks-%016llx", dir, (unsigned long long)id) : NULL;
+    return dir ? arena_printf(&x->arena, "%s/%s-%016llx", dir, kind, (unsigned long long)id) : NULL;
 }
 
-/* From the file, or from the flows; what cannot be saved is computed again next time. */
+/* By source of what is kept: the host that still has it. Of each host there are two. */
+static size_t *hosts_of(const struct experiment *x, const struct clock_kept *kept)
+{
+    const struct clock_source *v;
+    size_t n = clock_kept_sources(kept, &v), *out = mem_alloc((n + 1) * sizeof *out);
+    struct map of = {0};
+    for (size_t h = 0; h < x->hosts.n; h++)
+        *map_put(&of, hash_of_host(&x->hosts.v[h]), NULL) = h + 1;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *at = map_find(&of, v[i].host);
+        const struct index_host *h = at ? &x->hosts.v[*at - 1] : NULL;
+        out[i] = SIZE_MAX;
+        if (!h || (v[i].until != INT64_MAX && v[i].until > sealed_until(h)))
+            continue;
+        struct clock_source now = source_of(h, v[i].until);
+        if (!memcmp(&now, &v[i], sizeof now))
+            out[i] = *at - 1;
+    }
+    map_fini(&of);
+    return out;
+}
+
+/* Messages are kept for the prior that was asked for, and for the usual one, so that others need no flows. */
+static int solve_messages(struct experiment *x, const struct clock_options *o, struct clock_net *net, struct err *e)
+{
+    struct index_sync_host *hosts = mem_zalloc((x->hosts.n + 1) * sizeof *hosts);
+    struct clock_kept *kept = NULL;
+    struct index_sync s = {.hosts = hosts,
+        .n = x->hosts.n,
+        .prior_ppm = clock_defaults().drift_prior_ppm,
+        .path = net_path(x, "messages"),
+        .key = map_mix(CLOCK_RULES_VERSION)};
+    size_t *of = NULL;
+    struct err ignored = {0};
+    if (s.path && !clock_kept_open(s.path, s.key, &kept, &ignored)) {
+        double prior = clock_kept_prior(kept);
+        s.kept = prior >= o->drift_prior_ppm && prior >= s.prior_ppm ? kept : NULL;
+        s.host_of = of = hosts_of(x, kept);
+        s.prior_ppm = s.kept ? prior : s.prior_ppm;
+    }
+    if (s.prior_ppm < o->drift_prior_ppm)
+        s.prior_ppm = o->drift_prior_ppm;
+    for (size_t h = 0; h < x->hosts.n; h++)
+        hosts[h] = (struct index_sync_host){.flows = x->hosts.v[h].flows,
+            .all = source_of(&x->hosts.v[h], INT64_MAX),
+            .sealed = source_of(&x->hosts.v[h], sealed_until(&x->hosts.v[h]))};
+    int rc = index_sync_flows(net, &s, e);
+    clock_kept_close(kept);
+    free(hosts);
+    free(of);
+    return rc;
+}
+
+/* Clocks are written after the messages that they were made of. Where these were touched since, nobody knows that they
+ * are sound: clocks are made again then, which looks at them. */
+static bool is_touched_since(const char *path, const char *since)
+{
+    struct stat a, b;
+    return !stat(path, &a) && !stat(since, &b) &&
+        (a.st_mtim.tv_sec > b.st_mtim.tv_sec ||
+            (a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec > b.st_mtim.tv_nsec));
+}
+
+/* From the file, or from the messages; what cannot be saved is computed again next time. */
 static int load_or_solve(struct experiment *x, const struct clock_options *o, struct clock_net **out, struct err *e)
 {
-    const char *path = o->no_messages ? NULL : net_path(x);
+    const char *path = o->no_messages ? NULL : net_path(x, "clocks");
     uint64_t key = net_key(x, o);
     struct err stale = {0};
-    if (path && !clock_net_load(path, key, o, out, &stale))
+    if (path && !is_touched_since(net_path(x, "messages"), path) && !clock_net_load(path, key, o, out, &stale))
         return clock_net_solve(*out, e);
     *out = clock_net_new(o);
-    int rc = solve_flows(x, *out, !o->no_messages, e);
+    for (size_t i = 0; i < x->hosts.n; i++)
+        clock_net_host(*out, x->hosts.v[i].clock_name, x->hosts.v[i].begin, x->hosts.v[i].end);
+    if (o->no_messages)
+        return clock_net_solve(*out, e);
+    tie_machines(x, *out);
+    int rc = solve_messages(x, o, *out, e);
     if (path && !rc)
         clock_net_save(*out, path, key, &stale);
     return rc;

@@ -3,22 +3,44 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "index/types.h"
+#include "index/stores.h"
 
 /* Counting up to any time means reading some more events than SHARE at most; all counts are stored once per SHARE. */
 enum { SHARE = 1 << 16, BATCH = 512 };
 
 /* ---- while a trace is read ---- */
 
+/* What was stored gets the columns that are new. */
+static void widen(struct types_builder *b, size_t n_indices)
+{
+    size_t before = b->n_indices;
+    vec_reserve(&b->before, b->times.n * (n_indices - before));
+    for (size_t row = b->times.n; row-- > 0;) {
+        memmove(b->before.v + row * n_indices, b->before.v + row * before, before * sizeof *b->before.v);
+        memset(b->before.v + row * n_indices + before, 0, (n_indices - before) * sizeof *b->before.v);
+    }
+    b->before.n = b->times.n * n_indices;
+    b->counts = mem_resize(b->counts, sizeof *b->counts * (n_indices + 1));
+    memset(b->counts + before, 0, sizeof *b->counts * (n_indices + 1 - before));
+    b->n_indices = n_indices;
+}
+
+void types_builder_extend(struct types_builder *b)
+{
+    size_t n = ctf_trace_classes(b->trace, &b->classes), n_indices = b->n_indices;
+    for (size_t i = 0; i < n; i++)
+        n_indices = b->classes[i]->index >= n_indices ? (size_t)b->classes[i]->index + 1 : n_indices;
+    b->n_classes = n;
+    if (n_indices > b->n_indices || !b->counts)
+        widen(b, n_indices);
+}
+
 struct types_builder *types_builder_new(const struct ctf_trace *t)
 {
     struct types_builder *b = mem_zalloc(sizeof *b);
-    size_t n = ctf_trace_classes(t, &b->classes);
-    for (size_t i = 0; i < n; i++)
-        b->n_indices = b->classes[i]->index >= b->n_indices ? b->classes[i]->index + 1 : b->n_indices;
-    b->n_classes = n;
-    b->counts = mem_zalloc(sizeof *b->counts * (b->n_indices + 1));
+    b->trace = t;
     b->last = INT64_MIN;
+    types_builder_extend(b);
     return b;
 }
 
@@ -81,14 +103,6 @@ struct index_types {
     uint64_t *before; /* n for each time */
 };
 
-static void *copy(const void *items, size_t bytes)
-{
-    void *own = mem_alloc(bytes + 1);
-    if (bytes)
-        memcpy(own, items, bytes);
-    return own;
-}
-
 static bool counts_rise(const struct index_types *t)
 {
     for (size_t k = 1; k < t->n_times; k++) {
@@ -101,49 +115,107 @@ static bool counts_rise(const struct index_types *t)
     return true;
 }
 
-/* Each must be a class of the trace's events, once. */
-static bool find_classes(struct index_types *t, const uint32_t *used)
+/* What the chunks before have is in all rows of a chunk. Its last row counts all of it, which is before the cut. */
+struct joining {
+    struct index_types *t;
+    uint64_t *before; /* by number of class, of the chunks so far */
+    VEC(int64_t) times;
+    VEC(uint64_t) counts;
+};
+
+static void add_row(struct joining *j, int64_t time, const uint32_t *used, const uint64_t *counts, size_t n)
+{
+    size_t width = j->t->n, at = j->counts.n;
+    if (j->times.n && j->times.v[j->times.n - 1] == time) /* nothing happened between two cuts */
+        at -= width;
+    else
+        vec_push(&j->times, time);
+    j->counts.n = at;
+    vec_reserve(&j->counts, width);
+    j->counts.n += width;
+    if (width)
+        memcpy(j->counts.v + at, j->before, width * sizeof *j->before);
+    for (size_t i = 0; i < n; i++)
+        j->counts.v[at + j->t->numbers[used[i]] - 1] += counts[i];
+}
+
+struct sections {
+    const uint32_t *used;
+    const int64_t *times;
+    const uint64_t *counts;
+    size_t n, n_times, n_counts;
+};
+
+static bool sections_of(const struct store *s, struct sections *out)
+{
+    out->used = store_section(s, "types", sizeof *out->used, &out->n);
+    out->times = store_section(s, "type_times", sizeof *out->times, &out->n_times);
+    out->counts = store_section(s, "type_counts", sizeof *out->counts, &out->n_counts);
+    return out->used && out->n_times && out->n_counts % out->n_times == 0 && out->n_counts / out->n_times == out->n;
+}
+
+static void join_chunk(struct joining *j, const struct sections *s, int64_t end)
+{
+    const uint64_t *last = s->counts + (s->n_times - 1) * s->n;
+    for (size_t k = 0; k < s->n_times; k++)
+        add_row(j, k + 1 < s->n_times ? s->times[k] : end, s->used, s->counts + k * s->n, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        j->before[j->t->numbers[s->used[i]] - 1] += last[i];
+}
+
+/* Classes that any chunk has, in order of number. False: some are not the trace's. */
+static bool find_used(struct index_types *t, const struct sections *v, size_t n)
 {
     const struct ctf_event_class *const *classes;
-    size_t n = ctf_trace_classes(t->trace, &classes), found = 0;
-    for (size_t i = 0; i < n; i++)
+    size_t n_classes = ctf_trace_classes(t->trace, &classes);
+    for (size_t i = 0; i < n_classes; i++)
         t->n_indices = classes[i]->index >= t->n_indices ? (size_t)classes[i]->index + 1 : t->n_indices;
     t->numbers = mem_zalloc(sizeof *t->numbers * (t->n_indices + 1));
-    for (size_t i = 0; i < t->n; i++) {
-        if (used[i] >= t->n_indices || t->numbers[used[i]])
-            return false;
-        t->numbers[used[i]] = (uint32_t)i + 1;
-    }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < v[k].n; i++) {
+            if (v[k].used[i] >= t->n_indices || (i && v[k].used[i] <= v[k].used[i - 1]))
+                return false;
+            t->numbers[v[k].used[i]] = 1;
+        }
+    t->classes = mem_zalloc(sizeof *t->classes * (t->n_indices + 1));
+    for (size_t i = 0; i < t->n_indices; i++)
+        if (t->numbers[i])
+            t->numbers[i] = (uint32_t)++t->n;
+    size_t found = 0;
+    for (size_t i = 0; i < n_classes; i++) {
         uint32_t number = t->numbers[classes[i]->index];
-        if (number && classes[i]->item != CTF_EVENT)
-            return false;
-        if (number)
-            t->classes[number - 1] = classes[i];
-        found += number > 0;
+        if (!number || classes[i]->item != CTF_EVENT)
+            continue;
+        found += !t->classes[number - 1];
+        t->classes[number - 1] = classes[i];
     }
     return found == t->n;
 }
 
-int types_open(
-    const struct ctf_trace *trace, const struct store *s, const char *path, struct index_types **out, struct err *e)
+int types_open(const struct ctf_trace *trace, const struct index_known *known, const struct index_history *h,
+    struct index_types **out, struct err *e)
 {
-    size_t n, n_times, n_counts;
-    const uint32_t *used = store_section(s, "types", sizeof *used, &n);
-    const int64_t *times = store_section(s, "type_times", sizeof *times, &n_times);
-    const uint64_t *counts = store_section(s, "type_counts", sizeof *counts, &n_counts);
-    if (!used || !n_times || n_counts % n_times || n_counts / n_times != n)
-        return err_set(e, ERR_FORMAT, "%s: counts of events are missing", path);
     struct index_types *t = mem_zalloc(sizeof *t);
+    struct sections *v = mem_zalloc((h->chunks.n + 1) * sizeof *v);
+    bool good = true;
     t->trace = trace;
-    t->n = n;
-    t->n_times = n_times;
-    t->classes = mem_alloc(sizeof *t->classes * (n + 1));
-    t->times = copy(times, sizeof *times * n_times);
-    t->before = copy(counts, sizeof *counts * n_counts);
-    if (!find_classes(t, used) || !counts_rise(t)) {
+    for (size_t i = 0; i < h->chunks.n && good; i++)
+        good = sections_of(known[i].store, &v[i]);
+    good = good && find_used(t, v, h->chunks.n);
+    if (good) {
+        struct joining j = {.t = t, .before = mem_zalloc((t->n + 1) * sizeof *j.before)};
+        for (size_t i = 0; i < h->chunks.n; i++)
+            join_chunk(&j, &v[i], h->chunks.v[i].end);
+        free(j.before);
+        t->times = j.times.v;
+        t->n_times = j.times.n;
+        t->before = j.counts.v;
+        good = counts_rise(t);
+    }
+    free(v);
+    if (!good) {
         types_close(t);
-        return err_set(e, ERR_FORMAT, "%s: counts of events that are not of this trace", path);
+        return err_set(e, ERR_FORMAT, "%s: the stores have counts of events that are not of it", ctf_trace_path(trace));
     }
     *out = t;
     return 0;

@@ -1,4 +1,4 @@
-/* Private to index: counts of events by class, while a trace is read and in its store of packets. */
+/* Private to index: counts of events by class, while a chunk is read and of all chunks of a trace. */
 #ifndef WEFT_INDEX_TYPES_H
 #define WEFT_INDEX_TYPES_H
 
@@ -8,6 +8,7 @@
 #include "index/index.h"
 
 struct types_builder {
+    const struct ctf_trace *trace;
     const struct ctf_event_class *const *classes;
     size_t n_classes, n_indices; /* all class indices are below n_indices */
     uint64_t *counts;            /* by class index, so far; losses too */
@@ -18,15 +19,18 @@ struct types_builder {
     VEC(uint32_t) used;          /* what is written */
 };
 struct types_builder *types_builder_new(const struct ctf_trace *);
+/* The trace has new classes: before their events are added. */
+void types_builder_extend(struct types_builder *);
 /* Merged items of that trace alone, in order; n > 0. */
 void types_builder_add(struct types_builder *, const struct ctf_event *, size_t n);
 /* Adds the sections, once; they are the builder's. */
 void types_builder_store(struct types_builder *, struct store_writer *);
 void types_builder_free(struct types_builder *);
 
-/* From a store's sections. ERR_FORMAT: they are not of this trace. The trace must outlive it. */
-int types_open(const struct ctf_trace *, const struct store *, const char *path, struct index_types **out,
-    struct err *e);
+/* From the chunks of a trace, which must outlive it. ERR_FORMAT: they are not of it. */
+struct index_history; struct index_known;
+int types_open(const struct ctf_trace *, const struct index_known *, const struct index_history *,
+    struct index_types **out, struct err *e);
 void types_close(struct index_types *);
 
 #endif

@@ -15,64 +15,133 @@ struct verifying {
     bool damaged, found;
 };
 
+/* The text without "NAME: " at its begin. */
+static const char *without(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    return !strncmp(text, name, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
+}
+
 static void add_finding(struct verifying *v, const char *file, int code, const char *problem)
 {
-    size_t n = strlen(file);
-    if (!strncmp(problem, file, n) && !strncmp(problem + n, ": ", 2))
-        problem += n + 2;
+    problem = without(problem, file);
     v->damaged |= code && code != ERR_STALE && code != ERR_NOTFOUND;
     v->report(v->arg, &(struct index_finding){v->host, file, code, code ? problem : NULL});
 }
 
-/* What the numbers of a sound file point to. */
-static int check_contents(const char *path, enum index_file file, struct err *e)
+/* What the numbers of a sound part point to. */
+static int check_contents(const char *path, const struct store *file, enum index_part part, struct err *e)
 {
     struct stack_store *s = NULL;
     int rc;
-    switch (file) {
-    case INDEX_GRAPH: return graph_check(path, e);
-    case INDEX_FLOWS: return flow_check(path, e);
-    case INDEX_STATES: return state_check(path, e);
-    case INDEX_STACKS:
-        rc = stack_open(path, &s, e);
+    switch (part) {
+    case INDEX_GRAPH: return graph_check(path, file, e);
+    case INDEX_FLOWS: return flow_check(path, file, e);
+    case INDEX_STATES: return state_check(path, file, e);
+    case INDEX_PACKETS: return index_counts_check(path, file, e);
+    default:
+        rc = stack_open_list(&(struct chunk){.path = path, .in = file, .begin = INT64_MIN, .end = INT64_MAX}, 1, &s, e);
         stack_close(s);
         return rc;
-    default: return 0;
     }
 }
 
-/* file: INDEX_FILES for clock maps, which are of a set of traces. */
-static void verify_file(struct verifying *v, const struct ctf_trace *t, const char *path, enum index_file file)
+/* key: NULL: any. */
+static void verify_file(struct verifying *v, const char *path, const uint64_t *key, bool is_stale)
 {
     struct err e = {0};
     int rc = store_check(path, &e);
-    if (!rc)
-        rc = check_contents(path, file, &e);
-    if (!rc && file != INDEX_FILES)
-        rc = store_check_key(path, index_key(t, file), &e);
-    add_finding(v, path, rc, rc == ERR_NOTFOUND ? "the last build did not come to its end" : e.text);
+    if (!rc && key)
+        rc = store_check_key(path, *key, &e);
+    add_finding(v, path,
+        rc             ? rc
+            : is_stale ? ERR_STALE
+                       : 0,
+        rc == ERR_NOTFOUND ? "the last build did not come to its end"
+            : rc           ? e.text
+                           : "made from other files");
 }
 
-static int is_clocks(const struct dirent *d)
+/* Each store in the file is named as a file in it would be. */
+static void verify_part(struct verifying *v, const char *path, const struct store *file, enum index_part part,
+    const char *kind, bool is_stale)
 {
-    return !strncmp(d->d_name, "clocks-", 7) && !strstr(d->d_name, ".tmp");
+    struct err e = {0};
+    int rc = store_check_part(file, path, kind, &e);
+    if (!rc)
+        rc = check_contents(path, file, part, &e);
+    add_finding(v, arena_printf(&v->names, "%s/%s", path, kind),
+        rc             ? rc
+            : is_stale ? ERR_STALE
+                       : 0,
+        rc ? without(without(e.text, path), kind) : "made from other files");
+}
+
+static void verify_chunk(struct verifying *v, const struct index_files *f, const struct index_chunk *c, bool is_stale)
+{
+    const char *path = index_path(f, INDEX_CHUNK, c->number);
+    struct index_known known;
+    struct err e = {0};
+    int rc = index_chunk_read(f, c, &known, &e);
+    add_finding(v, path,
+        rc             ? rc
+            : is_stale ? ERR_STALE
+                       : 0,
+        rc == ERR_NOTFOUND ? "the last build did not come to its end"
+            : rc           ? e.text
+                           : "made from other files");
+    for (int part = 0; part < INDEX_PARTS && !rc; part++) {
+        const char *kind = index_part_kind(f->is_kernel, part);
+        if (kind)
+            verify_part(v, path, known.store, part, kind, is_stale);
+    }
+    store_close(known.store);
+}
+
+static void verify_chunks(struct verifying *v, const struct index_files *f, const struct index_history *h)
+{
+    for (size_t i = 0; i < h->chunks.n; i++) {
+        const struct index_chunk *c = &h->chunks.v[i];
+        verify_chunk(v, f, c, !index_chunk_current(f, c));
+    }
+}
+
+static void verify_rows(struct verifying *v, const struct index_files *f)
+{
+    struct err e = {0};
+    const char *path = arena_printf(&v->names, "%s/rows", f->dir);
+    int rc = kernel_rows_check(f->dir, index_host_key(f->trace), &e);
+    add_finding(v, path, rc, e.text);
+}
+
+static int is_of_a_set(const struct dirent *d)
+{
+    const char *name = d->d_name;
+    return (!strncmp(name, "clocks-", 7) || !strncmp(name, "messages-", 9) || !strncmp(name, "ids-", 4)) &&
+        !strstr(name, ".tmp");
 }
 
 static void verify_dir(struct verifying *v, const char *dir, const struct index_trace *t)
 {
     struct index_files files = index_files_in(&v->names, dir, t);
+    struct index_history history;
+    uint64_t rules = index_rules(t->is_kernel);
     struct dirent **entries;
-    int n = access(dir, F_OK) ? -1 : scandir(dir, &entries, is_clocks, alphasort);
+    int n = access(dir, F_OK) ? -1 : scandir(dir, &entries, is_of_a_set, alphasort);
     if (n < 0) {
         add_finding(v, dir, ERR_NOTFOUND, "not built yet");
         return;
     }
     v->found = true;
-    for (int i = 0; i < INDEX_FILES; i++)
-        if (files.path[i])
-            verify_file(v, t->trace, files.path[i], i);
+    if (!index_history_read(&files, &history, &(struct err){0}))
+        verify_chunks(v, &files, &history);
+    if (t->is_kernel)
+        verify_rows(v, &files);
+    verify_file(
+        v, index_path(&files, INDEX_MANIFEST, 0), &rules, history.chunks.n && !index_history_fits(&files, &history));
+    index_history_free(&history);
     for (int i = 0; i < n; i++) {
-        verify_file(v, t->trace, arena_printf(&v->names, "%s/%s", dir, entries[i]->d_name), INDEX_FILES);
+        verify_file(v, arena_printf(&v->names, "%s/%s", dir, entries[i]->d_name), NULL, false);
         free(entries[i]);
     }
     free(entries);
@@ -85,7 +154,7 @@ int experiment_verify(
     int rc = 0;
     for (size_t i = 0; i < x->traces.n && !rc; i++) {
         const struct index_trace *t = &x->traces.v[i];
-        const char *dir = index_store_dir(&v.names, ctf_trace_path(t->trace), x->store, false, e);
+        const char *dir = index_store_dir(&v.names, t->trace, x->store, false, e);
         v.host = x->hosts.v[t->host].name;
         if (dir)
             verify_dir(&v, dir, t);

@@ -371,28 +371,28 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     }
     p->timer = (s->kind == KERNEL_IPI_ENTRY || s->kind == KERNEL_IPI_EXIT) && detail && strstr(detail, "timer");
     p->cold = cold;
-    b->has[s->kind] = true;
+    p->declared = p->kind;
+    b->declared[s->kind] = true;
 }
 
 /* One event must stand for "was woken": sched_waking fires in the waker's context; without it sched_wakeup does its
  * work (never both). Brackets without their closing event would never end: they are not bound. */
 static void choose_events(struct kernel_binding *b)
 {
+    bool by_wakeup = b->declared[KERNEL_WAKEUP] && !b->declared[KERNEL_WAKE], net = b->declared[KERNEL_NET_EXIT];
     for (size_t i = 0; i < b->n; i++) {
         struct kernel_plan *p = &b->plans[i];
-        if (p->kind == KERNEL_WAKEUP && !b->has[KERNEL_WAKE]) {
-            p->kind = KERNEL_WAKE;
-            p->by_wakeup = true;
+        if (p->declared == KERNEL_WAKEUP) {
+            p->kind = by_wakeup ? KERNEL_WAKE : KERNEL_WAKEUP;
+            p->by_wakeup = by_wakeup;
         }
-        if (p->kind == KERNEL_NET_ENTRY && !b->has[KERNEL_NET_EXIT])
-            *p = (struct kernel_plan){.kind = KERNEL_OTHER, .counters = p->counters};
+        if (p->declared == KERNEL_NET_ENTRY)
+            p->kind = net ? KERNEL_NET_ENTRY : KERNEL_OTHER;
     }
-    if (!b->has[KERNEL_WAKE] && b->has[KERNEL_WAKEUP]) {
-        b->has[KERNEL_WAKE] = true;
-        b->has[KERNEL_WAKEUP] = false;
-    }
-    if (!b->has[KERNEL_NET_EXIT])
-        b->has[KERNEL_NET_ENTRY] = false;
+    memcpy(b->has, b->declared, sizeof b->has);
+    b->has[KERNEL_WAKE] |= by_wakeup;
+    b->has[KERNEL_WAKEUP] &= !by_wakeup;
+    b->has[KERNEL_NET_ENTRY] &= net;
 }
 
 static bool has_switch(const struct ctf_trace *t)
@@ -429,21 +429,28 @@ static bool is_before_4_14(const struct ctf_trace *t)
     return release && sscanf(release, "%d.%d", &major, &minor) == 2 && (major < 4 || (major == 4 && minor < 14));
 }
 
-int kernel_bind(const struct ctf_trace *t, struct kernel_binding **out, struct err *e)
+bool kernel_binding_extend(struct kernel_binding *b)
 {
-    *out = NULL;
     const struct ctf_event_class *const *classes;
-    size_t n = ctf_trace_classes(t, &classes);
-    struct kernel_binding *b = mem_zalloc(sizeof *b);
-    b->trace = t;
-    for (size_t i = 0; i < n; i++)
-        if (classes[i]->index >= b->n)
-            b->n = (size_t)classes[i]->index + 1;
-    b->plans = mem_zalloc((b->n ? b->n : 1) * sizeof *b->plans);
-    b->old_states = is_before_4_14(t);
-    for (size_t i = 0; i < n; i++)
+    size_t n = ctf_trace_classes(b->trace, &classes), known = b->n;
+    if (n <= known)
+        return false;
+    b->plans = mem_resize(b->plans, n * sizeof *b->plans);
+    memset(b->plans + known, 0, (n - known) * sizeof *b->plans);
+    b->n = n;
+    for (size_t i = known; i < n; i++)
         bind_class(b, classes[i]);
     choose_events(b);
+    return true;
+}
+
+int kernel_bind(const struct ctf_trace *t, struct kernel_binding **out, struct err *e)
+{
+    struct kernel_binding *b = mem_zalloc(sizeof *b);
+    *out = NULL;
+    b->trace = t;
+    b->old_states = is_before_4_14(t);
+    kernel_binding_extend(b);
     if (!b->has[KERNEL_SWITCH] && !b->has[KERNEL_PACKET_SEND] && !b->has[KERNEL_PACKET_RECEIVE]) {
         kernel_binding_free(b);
         return err_set(e, ERR_UNSUPPORTED,

@@ -49,6 +49,7 @@ struct kernel_counters {
 
 struct kernel_plan {
     uint8_t kind;             /* enum kernel_kind */
+    uint8_t declared;         /* the same, before it was chosen which events stand for what */
     uint8_t n;                /* fields */
     bool fast;                /* all fields present are kernel_fields */
     uint8_t present;          /* bit per field */
@@ -68,7 +69,7 @@ struct kernel_binding {
     struct kernel_plan *plans; /* by class index */
     size_t n;
     bool old_states; /* kernel before 4.14: other numbers of task states */
-    bool has[KERNEL_KINDS];
+    bool has[KERNEL_KINDS], declared[KERNEL_KINDS];
     const char *counters[KERNEL_MOST_COUNTERS]; /* names */
     size_t n_counters;
     struct arena arena;

@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/rows.h"
 #include "kernel/running.h"
 
-struct ctf_event; struct ctf_trace; struct err;
+struct carry; struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 10 };
+enum { KERNEL_RULES_VERSION = 11 };
 
 enum kernel_kind {
     KERNEL_OTHER,
@@ -81,7 +82,6 @@ enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0, KERNEL_MOST_COUNTERS = 64, KERN
 
 struct kernel_packet {
     uint64_t skb;
-    uint32_t number;   /* of this packet event on the host, from 0: the name by which graph and flow speak of it */
     uint8_t family;    /* 4, 6, or 0 when the event has no addresses (old inet_sock_local_in/out) */
     uint8_t protocol;  /* 6 TCP, 17 UDP, 1 ICMP */
     uint8_t saddr[16], daddr[16]; /* network order; IPv4 in the first 4 bytes */
@@ -104,8 +104,8 @@ struct kernel_record {
     /* Of that context: irq number; enum kernel_softirq; IPI: string number of its name ("reschedule"); NET: the context
      * it runs in (enum kernel_context). */
     uint16_t ctx_number;
-    /* Serial number of that context's frame on the host: records of one softirq run share it (also inside NET); 0 in
-     * threads. */
+    /* Serial number of that context's frame in the chunk: records of one softirq run share it (also inside NET); 0 in
+     * threads. Over a cut see kernel_carry_frame. */
     uint32_t ctx_frame;
     int32_t row;         /* the thread that ran on `cpu` (the idle thread has a row per CPU), or KERNEL_NO_ROW */
     union {
@@ -178,6 +178,9 @@ struct kernel_record {
 struct kernel_binding;
 /* ERR_UNSUPPORTED when the trace has no scheduling events of a kernel. */
 int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *);
+/* Of a trace that grew (ctf/feed.h): binds its new classes. False: there are none. To be called before their events are
+ * given to a tracker, and then kernel_tracker_extend. */
+bool kernel_binding_extend(struct kernel_binding *);
 void kernel_binding_free(struct kernel_binding *);
 bool kernel_is_kernel_trace(const struct ctf_trace *);
 const char *kernel_host_name(const struct ctf_trace *); /* env hostname, or host (perf); NULL when absent */
@@ -192,13 +195,17 @@ struct kernel_thread {
     uint32_t name;           /* string number of the last name */
     uint32_t pid_ns;         /* inode number of the pid namespace, 0 unknown */
     int32_t vtid;            /* innermost, -1 unknown */
-    int64_t begin, end;      /* ns: first seen or forked; died or last event of the trace */
+    /* ns: first seen or forked; died, or last event of the trace once the tracker is finished (before a cut a life that
+     * goes on has no end). */
+    int64_t begin, end;
     bool born, died;         /* begin is a fork, end is an exit */
 };
 
 typedef void kernel_sink(void *arg, const struct kernel_record *);
 struct kernel_tracker;
 struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *, kernel_sink *, void *arg);
+/* Its binding was extended. */
+void kernel_tracker_extend(struct kernel_tracker *);
 /* Feeds merged events of the host in order; calls the sink once per record (events of no kind make none). */
 void kernel_tracker_feed(struct kernel_tracker *, const struct ctf_event *events, size_t n);
 void kernel_tracker_finish(struct kernel_tracker *);
@@ -216,5 +223,25 @@ uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
 size_t kernel_tracker_counters(const struct kernel_tracker *, const char *const **out);
 bool kernel_tracker_has(const struct kernel_tracker *, int kind); /* kernel_has of its binding */
 void kernel_tracker_free(struct kernel_tracker *);
+
+/* ---- cuts (base/carry.h, base/chunks.h) ----
+ * A tracker of a chunk has rows, strings and frames of its own, numbered anew. Its formers are those of the
+ * chunk: what a row was called before the first of them, the first of them tells. Only the trace's last chunk is
+ * finished; at a cut nothing is closed, and no record is made. */
+
+/* All that the tracker knows: MARK; SAVE after kernel_tracker_carry_rows; LOAD into a new tracker, before its events,
+ * where no builder may use it unless carry_loaded. */
+void kernel_tracker_carry(struct kernel_tracker *, struct carry *);
+/* After MARK of the tracker and of all builders: begins SAVE with the rows that are carried. These are all lives that
+ * are not over, idle threads, marked rows, and the parents of lives that are not over, in an order that depends on no
+ * other cut: by tid, then CPU (of idle threads), then birth. *rows (may be NULL): by row of the next chunk its row in
+ * this one; the tracker's. Returns how many. O(rows of the chunk) */
+size_t kernel_tracker_carry_rows(struct kernel_tracker *, struct carry *, const int32_t **rows);
+/* How many rows were carried into this chunk: its first ones. */
+size_t kernel_tracker_carried(const struct kernel_tracker *);
+/* A ctx_frame that a builder keeps: frames that are still open get the numbers that they have in the next chunk, those
+ * that are not KERNEL_CLOSED_FRAME, which no record has; 0 stays. The tracker is that of the records that were fed. */
+#define KERNEL_CLOSED_FRAME UINT32_MAX
+void kernel_carry_frame(const struct kernel_tracker *, struct carry *, uint32_t *frame);
 
 #endif

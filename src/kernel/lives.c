@@ -99,9 +99,12 @@ bool kernel_on_exit(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], st
 bool kernel_on_free(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
     int32_t row = kernel_row_find(t, v[0]);
-    if (row < 0 || !t->lives.v[row].exiting)
+    bool alive = row >= 0 && t->lives.v[row].exiting;
+    if (alive)
+        kernel_row_die(t, row);
+    kernel_row_forget(t, v[0]);
+    if (!alive)
         return false;
-    kernel_row_die(t, row);
     r->u.thread.row = row;
     return true;
 }
@@ -112,7 +115,7 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
     const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
     bool gone = v[3] == KERNEL_DUMPED_EXIT || v[3] == KERNEL_DUMPED_ZOMBIE || v[3] == KERNEL_DUMPED_DEAD;
-    if (gone && kernel_row_find(t, v[0]) < 0 && kernel_row_latest(t, v[0]) >= 0)
+    if (gone && kernel_row_is_buried(t, v[0]))
         return false; /* it was seen to die */
     int32_t row = kernel_row_get(t, v[0], t->now);
     if (row < 0)

@@ -39,7 +39,8 @@ void kernel_row_bind(struct kernel_tracker *t, int64_t tid, int32_t row)
     t->by_tid[tid] = row + 1;
 }
 
-int32_t kernel_row_latest(const struct kernel_tracker *t, int64_t tid)
+/* Of the tid's latest life: its row, dead or not; KERNEL_BURIED; KERNEL_NO_ROW. */
+static int32_t latest(const struct kernel_tracker *t, int64_t tid)
 {
     if (tid > 0 && (size_t)tid < t->n_by_tid)
         return t->by_tid[tid] - 1;
@@ -49,8 +50,20 @@ int32_t kernel_row_latest(const struct kernel_tracker *t, int64_t tid)
 
 int32_t kernel_row_find(const struct kernel_tracker *t, int64_t tid)
 {
-    int32_t row = kernel_row_latest(t, tid);
+    int32_t row = latest(t, tid);
     return row >= 0 && !t->threads.v[row].died ? row : KERNEL_NO_ROW;
+}
+
+bool kernel_row_is_buried(const struct kernel_tracker *t, int64_t tid)
+{
+    int32_t row = latest(t, tid);
+    return row == KERNEL_BURIED || (row >= 0 && t->threads.v[row].died);
+}
+
+void kernel_row_forget(struct kernel_tracker *t, int64_t tid)
+{
+    if (kernel_row_is_buried(t, tid))
+        kernel_row_bind(t, tid, KERNEL_NO_ROW);
 }
 
 int32_t kernel_row_get(struct kernel_tracker *t, int64_t tid, int64_t begin)
@@ -89,6 +102,8 @@ void kernel_row_die(struct kernel_tracker *t, int32_t row)
     struct kernel_thread *k = &t->threads.v[row];
     k->died = true;
     k->end = t->now;
+    if (!t->binding->has[KERNEL_FREE] && latest(t, k->tid) == row)
+        kernel_row_forget(t, k->tid); /* nothing would tell when it is freed */
 }
 
 static void keep_former(struct kernel_tracker *t, int32_t row)
@@ -131,8 +146,10 @@ void kernel_row_name(
     }
     const char *s = kernel_text(ev, p, i, &n);
     const char *known = strings_get(&t->names, t->threads.v[row].name);
-    if (n && (strncmp(known, s, n) || known[n]))
-        kernel_row_set_name(t, row, strings_intern(&t->names, s, n));
+    if (!n || (!strncmp(known, s, n) && !known[n]))
+        return;
+    kernel_row_set_name(t, row, strings_intern(&t->names, s, n));
+    memset(t->lives.v[row].comm, 0, sizeof t->lives.v[row].comm);
 }
 
 /* ---- what others see ---- */

@@ -5,7 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a packet's head, for comparison: more than its times and numbers take. */
+enum { MOST_HEAD = 4096 };
+
 /* ---- set-up ---- */
+
+void kernel_tracker_extend(struct kernel_tracker *t)
+{
+    const struct kernel_binding *b = t->binding;
+    size_t known = t->n_class_names;
+    t->class_name = mem_resize(t->class_name, (b->n ? b->n : 1) * sizeof *t->class_name);
+    t->n_class_names = b->n;
+    if (b->n > known)
+        memset(t->class_name + known, 0, (b->n - known) * sizeof *t->class_name);
+    /* Vectors first: their numbers must fit into a record's ctx_number, which has 16 bits. */
+    for (size_t i = known; i < b->n; i++) {
+        const struct kernel_plan *p = &b->plans[i];
+        if ((p->kind == KERNEL_IPI_ENTRY || p->kind == KERNEL_IPI_EXIT) && p->cold->name && t->names.n <= UINT16_MAX)
+            t->class_name[i] = strings_intern(&t->names, p->cold->name, strlen(p->cold->name));
+    }
+}
 
 struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel_sink *sink, void *arg)
 {
@@ -15,13 +34,9 @@ struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel
     t->arg = arg;
     t->now = INT64_MIN;
     t->next_loss_end = INT64_MAX;
-    t->class_name = mem_zalloc((b->n ? b->n : 1) * sizeof *t->class_name);
     t->x86_64 = kernel_looks_like_x86_64(b->trace);
     strings_intern(&t->names, "", 0);
-    /* Vectors first: their numbers must fit into a record's ctx_number. */
-    for (size_t i = 0; i < b->n; i++)
-        if ((b->plans[i].kind == KERNEL_IPI_ENTRY || b->plans[i].kind == KERNEL_IPI_EXIT) && b->plans[i].cold->name)
-            t->class_name[i] = strings_intern(&t->names, b->plans[i].cold->name, strlen(b->plans[i].cold->name));
+    kernel_tracker_extend(t);
     return t;
 }
 
@@ -33,9 +48,13 @@ void kernel_tracker_free(struct kernel_tracker *t)
     vec_free(&t->threads);
     vec_free(&t->lives);
     vec_free(&t->formers);
+    vec_free(&t->births);
+    vec_free(&t->leaving);
+    vec_free(&t->leaving_births);
     free(t->by_tid);
     free(t->class_name);
     map_fini(&t->far_tids);
+    map_fini(&t->leaving_frames);
     map_fini(&t->disks);
     map_fini(&t->irqs);
     map_fini(&t->numbered_calls);
@@ -52,11 +71,8 @@ bool kernel_tracker_has(const struct kernel_tracker *t, int kind)
 
 static struct kernel_cpu *add_cpus(struct kernel_tracker *t, uint32_t cpu)
 {
-    while (t->cpus.n <= cpu) {
-        struct kernel_cpu c = {
-            .current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX};
-        vec_push(&t->cpus, c);
-    }
+    while (t->cpus.n <= cpu)
+        vec_push(&t->cpus, KERNEL_CPU_UNSEEN);
     return &t->cpus.v[cpu];
 }
 
@@ -350,7 +366,7 @@ static void on_packet(struct kernel_tracker *t, struct kernel_cpu *c, const stru
     struct kernel_record *r = start(t, c, p->kind);
     struct kernel_packet *k = &r->u.packet;
     r->ts = ev->ts;
-    *k = (struct kernel_packet){.skb = (uint64_t)v[0], .number = t->packets++};
+    *k = (struct kernel_packet){.skb = (uint64_t)v[0]};
     if (p->socket) {
         k->protocol = 6;
         k->seq = (uint32_t)v[1];
@@ -419,6 +435,8 @@ static void close_loss(struct kernel_tracker *t, struct kernel_cpu *c)
     r->u.lost.begin = begin < r->u.lost.end ? begin : r->u.lost.end;
     r->u.lost.count = 0;
     c->loss_end = INT64_MAX;
+    c->loss_head_bytes = 0;
+    c->loss_head_hash = 0;
     forget(c);
     c->seen = true;
     c->known_since = r->u.lost.end;
@@ -457,6 +475,7 @@ static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
         c->loss_begin = r->u.lost.begin;
         c->loss_end = r->u.lost.end;
         c->loss_packet = NULL;
+        c->loss_head_bytes = 0;
         find_next_loss_end(t);
     }
     send(t);
@@ -465,9 +484,20 @@ static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
 /* An event on a CPU whose packet reported losses: notices the packet's first event and the next packet. */
 static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev)
 {
-    if (!c->loss_packet)
+    bool known = c->loss_packet == ev->data && ev->payload_bits > c->loss_pos_bits;
+    c->loss_pos_bits = ev->payload_bits;
+    if (known)
+        return;
+    uint64_t before = (ev->payload_bits - ev->header_back) >> 3;
+    bool first = c->loss_head_bytes == 0;
+    if (first)
+        c->loss_head_bytes = before < MOST_HEAD ? (uint32_t)before : MOST_HEAD;
+    uint64_t hash = before >= c->loss_head_bytes ? map_hash(ev->data, c->loss_head_bytes) : 0;
+    if (first)
+        c->loss_head_hash = hash;
+    if (hash == c->loss_head_hash)
         c->loss_packet = ev->data;
-    else if (c->loss_packet != ev->data)
+    else
         close_loss(t, c);
 }
 

@@ -8,6 +8,8 @@
 
 /* CPU << 16 | irq fits into 31 bits. */
 enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = CTF_MOST_CPUS, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
+/* In place of the row of a tid's latest life: it died before the chunk. */
+enum { KERNEL_BURIED = -2 };
 
 /* One open bracket of interrupt work. */
 struct kernel_frame {
@@ -28,12 +30,21 @@ struct kernel_cpu {
     uint8_t depth;
     struct kernel_frame frames[KERNEL_DEPTH];
     int64_t loss_begin, loss_end; /* of the packet that reported lost events; INT64_MAX: none is open */
-    const uint8_t *loss_packet;   /* that packet once its first event was seen */
+    /* That packet once its first event was seen, and where its last one lies: another packet in the same place begins
+     * before that. */
+    const uint8_t *loss_packet;
+    uint64_t loss_pos_bits;
+    /* What lies in it before its first event, by which it is known again where it is mapped anew; 0: not seen yet. */
+    uint32_t loss_head_bytes;
+    uint64_t loss_head_hash;
 };
+#define KERNEL_CPU_UNSEEN \
+    ((struct kernel_cpu){ \
+        .current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX})
 
 /* What is needed of a life beside what users see. */
 struct kernel_life {
-    uint64_t comm[2]; /* as in the last event with it; 0 after an exec */
+    uint64_t comm[2]; /* as in the event that gave it its name; 0: another kind of event did, or an earlier chunk */
     uint32_t syscall; /* in progress */
     uint8_t io;       /* what it does */
     bool exiting;
@@ -55,10 +66,15 @@ struct kernel_tracker {
     size_t n_by_tid;
     struct map far_tids;   /* the same for tids beyond any kernel's pid_max */
     struct strings names;
+    size_t n_class_names;
     uint32_t *class_name;  /* by class index: interned name of its system call or vector */
     struct map disks, irqs, numbered_calls;
     bool x86_64;
-    uint32_t frames, packets;
+    uint32_t frames;
+    VEC(int32_t) births;   /* of the rows that were carried: their places in the order in which they began */
+    /* At a cut: the rows that go on, in their new order, the same of these, and the new numbers of open frames. */
+    VEC(int32_t) leaving, leaving_births;
+    struct map leaving_frames;
     char device[KERNEL_COMM_BYTES]; /* the last interface name and its number */
     uint32_t device_name;
 };
@@ -66,8 +82,10 @@ struct kernel_tracker {
 /* threads.c: lives of threads. */
 /* The row of the life that has the tid now; KERNEL_NO_ROW when there is none or it is dead. */
 int32_t kernel_row_find(const struct kernel_tracker *, int64_t tid);
-/* The same, dead or not. */
-int32_t kernel_row_latest(const struct kernel_tracker *, int64_t tid);
+/* Was the tid's latest life seen to die, and not to be freed? */
+bool kernel_row_is_buried(const struct kernel_tracker *, int64_t tid);
+/* It is freed. */
+void kernel_row_forget(struct kernel_tracker *, int64_t tid);
 /* That of kernel_row_find, made when there is none; KERNEL_NO_ROW for impossible tids. */
 int32_t kernel_row_get(struct kernel_tracker *, int64_t tid, int64_t begin);
 int32_t kernel_row_idle(struct kernel_tracker *, uint32_t cpu);

@@ -67,44 +67,42 @@ static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int6
     return PATH_REPLY_FOUND;
 }
 
-/* The interval of the graph whose converted bounds hold ts: the conversion back may be a nanosecond off, the comparison
- * is not. */
-static bool find_interval(
-    const struct path_local_host *h, int32_t row, int64_t ts, size_t *out, struct graph_interval *iv)
+/* An interval of the graph, and its bounds on the reference clock. */
+struct found {
+    struct graph_interval iv;
+    uint64_t i;
+    int64_t begin, end;
+};
+
+/* The interval of the graph whose converted bounds hold ts, by the host's clock t: the conversion back may be a
+ * nanosecond off, the comparison is not. */
+static bool find_interval(const struct path_local_host *h, int32_t row, int64_t ts, int64_t t, struct found *f)
 {
-    size_t n = graph_row_intervals(h->graph, row), i;
-    if (!n)
-        return false;
-    int64_t t = path_from_reference(h, ts);
-    i = graph_find(h->graph, row, t);
-    if (i >= n) {
-        graph_interval_bare(h->graph, row, 0, iv);
-        i = t <= iv->begin ? 0 : n - 1;
+    f->i = graph_find_bare(h->graph, row, t, &f->iv);
+    if (f->i == GRAPH_NO_INTERVAL) {
+        f->i = graph_first(h->graph, row);
+        graph_interval_bare(h->graph, row, f->i, &f->iv);
+        f->i = t <= f->iv.begin ? f->i : graph_last(h->graph, row);
+        graph_interval_bare(h->graph, row, f->i, &f->iv);
     }
-    for (int steps = 0; steps < MOST_NEIGHBOURS; steps++) {
-        graph_interval_bare(h->graph, row, i, iv);
-        if (ts <= path_to_reference(h, iv->begin)) {
-            if (i-- == 0)
-                return false;
-        } else if (ts > path_to_reference(h, iv->end)) {
-            if (++i == n)
-                return false;
-        } else {
-            *out = i;
+    for (int steps = 0; steps < MOST_NEIGHBOURS && f->i != GRAPH_NO_INTERVAL; steps++) {
+        f->begin = path_to_reference(h, f->iv.begin);
+        f->end = path_to_reference(h, f->iv.end);
+        if (f->begin < ts && ts <= f->end)
             return true;
-        }
+        f->i = ts <= f->begin ? graph_previous(h->graph, row, f->i) : graph_next(h->graph, row, f->i);
+        graph_interval_bare(h->graph, row, f->i, &f->iv);
     }
-    return false; /* of a damaged store: its intervals are out of order */
+    return false; /* or of a damaged store: its intervals are out of order */
 }
 
 /* Cuts an interval in which the row was awake at the borders of the polling stretches around ts, to the piece that
  * holds ts. A stretch that counts as a wait is one piece, whatever the row did in it. */
-static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, bool assuming, struct graph_interval *iv,
-    struct path_interval *out)
+static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, int64_t t, bool assuming,
+    struct graph_interval *iv, struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct path_traffic *traffic = traffic_of(l, row.host);
-    int64_t t = path_from_reference(h, ts);
     size_t i = traffic_poll_find(traffic, row.row, t - (t > INT64_MIN), assuming);
     const struct traffic_poll *poll;
     while ((poll = traffic_poll(traffic, row.row, i, assuming)) && path_to_reference(h, poll->end) < ts)
@@ -162,20 +160,21 @@ static enum path_reply find_state(
     struct path_local *l, struct path_row row, int64_t ts, bool assuming, struct path_interval *out)
 {
     const struct path_local_host *h = host_of(l, row);
-    struct graph_interval iv;
-    size_t i;
+    struct found f;
     if (!h)
         return PATH_REPLY_NONE;
     if (row.row < 0)
         return reply_interval(l, row, ts, out) ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
-    if ((size_t)row.row >= graph_rows(h->graph) || !find_interval(h, row.row, ts, &i, &iv))
+    int64_t t = path_from_reference(h, ts);
+    if ((size_t)row.row >= graph_rows(h->graph) || !find_interval(h, row.row, ts, t, &f))
         return PATH_REPLY_NONE;
-    *out = (struct path_interval){.state = iv.state, .cpu = iv.cpu, .id = i};
+    struct graph_interval iv = f.iv;
+    *out = (struct path_interval){.state = iv.state, .cpu = iv.cpu, .id = f.i};
     if (graph_is_awake(iv.state))
-        cut_polling(l, row, ts, assuming, &iv, out);
+        cut_polling(l, row, ts, t, assuming, &iv, out);
     out->detail = iv.detail;
-    out->begin = path_to_reference(h, iv.begin);
-    out->end = path_to_reference(h, iv.end);
+    out->begin = iv.begin == f.iv.begin ? f.begin : path_to_reference(h, iv.begin);
+    out->end = iv.end == f.iv.end ? f.end : path_to_reference(h, iv.end);
     /* Stretches of polling were found when the store may have held something else. */
     return out->begin < ts && ts <= out->end ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
 }
@@ -199,7 +198,7 @@ static void describe_preempted(void *arg, struct path_row row, struct path_inter
     struct graph_interval described;
     if (!h || row.row < 0)
         return;
-    graph_interval(h->graph, row.row, (size_t)iv->id, &described);
+    graph_interval(h->graph, row.row, iv->id, &described);
     iv->cpu = described.cpu;
     iv->detail = described.detail;
 }
@@ -239,7 +238,7 @@ static void not_sent(const struct path_local *l, int32_t host, const struct flow
     }
 }
 
-static void cause_of_receive(struct path_local *l, int32_t host, uint32_t number, struct path_cause *out)
+static void cause_of_receive(struct path_local *l, int32_t host, uint64_t number, struct path_cause *out)
 {
     const struct path_local_host *h = &l->hosts[host];
     struct flow_packet receive;
@@ -328,8 +327,8 @@ static void cause(
             cause_of_receive(l, row.host, poll->receive, out);
     } else if (iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK || iv->state == GRAPH_UNKNOWN) {
         struct graph_interval wait;
-        graph_interval_bare(h->graph, row.row, (size_t)iv->id, &wait);
-        graph_interval_cause(h->graph, row.row, (size_t)iv->id, &c);
+        graph_interval_bare(h->graph, row.row, iv->id, &wait);
+        graph_interval_cause(h->graph, row.row, iv->id, &c);
         cause_in_graph(l, row, &c, wait.begin, wait.end, out);
     }
 }

@@ -71,7 +71,8 @@ struct path_source {
     void *arg;
     /* First and last instant of the row; none when there is no such row. Only asked for the row a path starts from. */
     enum path_reply (*life)(void *arg, struct path_row row, int64_t *begin, int64_t *end);
-    /* The state of the row with begin < ts <= end; none when the row has none (before its first, after its last). */
+    /* The state of the row with begin < ts <= end; none when the row has none (before its first, after its last). Also
+     * asked for the sender of each message followed, when it sent it: that may lie before the path begins. */
     enum path_reply (*interval)(
         void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out);
     /* Sets the CPU and the detail of a preempted state that `interval` gave without them, because they take long to

@@ -201,18 +201,21 @@ static bool is_boot_of_same(const struct path_local_host *a, const struct path_l
     return a != b && !strcmp(a->name, b->name);
 }
 
-/* Was `a` sent earlier than `b`? Who passed a message on did so later; but of two boots of one host, which had the same
- * address, the later one sent it, unless that began only after it came. */
-static bool is_origin_rather(const struct path_senders *s, int64_t came, const struct sender *a, const struct sender *b)
+/* Does `a` explain better than `b` the message that came at `came`? Of two boots of one host, which had the same
+ * address, the later one sent it, unless that began only after it came. Of two hosts the surer one; as sure, the
+ * earlier one: who passed a message on did so later. */
+static bool is_better(const struct path_senders *s, int64_t came, const struct sender *a, const struct sender *b)
 {
     const struct path_local_host *ha = &s->hosts[a->host], *hb = &s->hosts[b->host];
     int64_t ta = path_to_reference(ha, a->send.ts), tb = path_to_reference(hb, b->send.ts);
     if (is_boot_of_same(ha, hb))
         return ta > tb ? ta <= came : tb > came;
+    if (a->answer != b->answer)
+        return a->answer == FLOW_SENT;
     return path_comparable(ha, hb) && ta < tb;
 }
 
-/* Asks one host. Its answer is better than what there is when it is surer, or as sure and rather the origin. */
+/* Asks one host: *out becomes its answer when there is none yet or only a worse one. */
 static void ask_host(struct path_senders *s, int32_t host, const struct flow_packet *receive, int32_t asked,
     const struct flow_message_key *message, struct sender *out)
 {
@@ -222,18 +225,9 @@ static void ask_host(struct path_senders *s, int32_t host, const struct flow_pac
     if (is_boot_of_same(to, from))
         return;
     found.answer = flow_find_send(from->flows, message, &w, &found.send);
-    if (found.answer == FLOW_NOT_SENT)
-        return;
-    if (out->host >= 0) {
-        bool surer = found.answer == FLOW_SENT && out->answer == FLOW_AMBIGUOUS;
-        if (is_boot_of_same(from, &s->hosts[out->host]))
-            surer = false;
-        else if (!surer && found.answer != out->answer)
-            return;
-        if (!surer && !is_origin_rather(s, path_to_reference(to, receive->ts), &found, out))
-            return;
-    }
-    *out = found;
+    if (found.answer != FLOW_NOT_SENT &&
+        (out->host < 0 || is_better(s, path_to_reference(to, receive->ts), &found, out)))
+        *out = found;
 }
 
 /* The send that explains the receive, on the hosts that can have sent it. */

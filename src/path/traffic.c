@@ -34,20 +34,16 @@ static struct row_polls no_polls;
 static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, int64_t end)
 {
     struct graph_interval iv;
-    size_t i = graph_find(g, row, end);
-    int64_t since = INT64_MAX;
-    if (i >= graph_row_intervals(g, row))
-        return since;
-    for (int64_t after = end;; i--) {
+    int64_t since = INT64_MAX, after = end;
+    for (uint64_t i = graph_find(g, row, end); i != GRAPH_NO_INTERVAL; i = graph_previous(g, row, i)) {
         graph_interval_bare(g, row, i, &iv);
         if (!graph_is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
             return since;
         if (iv.begin <= floor)
             return floor;
         since = after = iv.begin;
-        if (i == 0)
-            return since;
     }
+    return since;
 }
 
 /* Did the row neither sleep nor end in [begin, end]? */
@@ -130,10 +126,10 @@ static void find_shown(const struct path_traffic *t, int32_t row, struct row_pol
     struct flow_packet p;
     struct flow_ask ask;
     bool is_send;
-    size_t first, receives, n = flow_messages(t->flows, row, &receives), asks = flow_asks(t->flows, row, &first), i = 0;
+    size_t receives, n = flow_messages(t->flows, row, &receives), asks = flow_asks(t->flows, row), i = 0;
     int64_t sent = INT64_MIN, seen = INT64_MIN;
     for (size_t k = 0; k < asks; k++) {
-        flow_ask(t->flows, first + k, &ask);
+        flow_ask(t->flows, row, k, &ask);
         for (; i < n; i++) {
             flow_message(t->flows, row, i, &p, &is_send);
             if (p.ts >= ask.last && !is_send)

@@ -17,9 +17,9 @@ struct flow_store;
  * - assumed: of such a row from its last send on any connection, or from when it last slept, to the last message that
  *   came before it sends again, where it does so soon after that message; a wait. What it computed meanwhile is taken
  *   for polling. Nothing when it did not send before. */
-struct traffic_poll { uint32_t receive; int64_t begin, end; bool wait, assumed; };
+struct traffic_poll { uint64_t receive; int64_t begin, end; bool wait, assumed; };
 /* A send that softirq work made after a receive of the same connection. */
-struct traffic_reply { int64_t sent, received; uint32_t receive; };
+struct traffic_reply { int64_t sent, received; uint64_t receive; };
 
 struct path_traffic;
 /* Both are borrowed; the flows may be NULL. */

@@ -27,24 +27,55 @@ static bool leads_on(const struct path_cause *c)
     return c->kind == PATH_CAUSE_WAKEUP || c->kind == PATH_CAUSE_FORK || c->kind == PATH_CAUSE_NETWORK;
 }
 
+/* What ended an interval, or created a row. */
+struct ending {
+    struct path_cause cause;
+    int64_t sent; /* since when the signal was under way: not after it came */
+};
+
+/* Did the row sleep at t, and on? What it sent then had been written before, and waited in the queue of the socket. */
+static bool sleeps_on(const struct path_interval *iv, int64_t t)
+{
+    return iv->begin < t && t < iv->end && is_asleep(iv->state) && !(iv->polling && is_wait(iv->state));
+}
+
+/* A message is under way since its sender slept: asked for right here, for it belongs to the message also where the
+ * walk goes no further back. */
+static void find_written(const struct walker *w, struct ending *e, int64_t bound)
+{
+    struct path_interval iv;
+    if (e->sent == WALK_NEVER)
+        return;
+    enum path_reply reply = w->source->interval(
+        w->source->arg, e->cause.from, e->sent, bound < e->sent ? bound : e->sent - 1, &iv);
+    if (reply == PATH_REPLY_PENDING)
+        e->cause = (struct path_cause){.kind = PATH_CAUSE_PENDING, .from = PATH_NOWHERE};
+    else if (reply == PATH_REPLY_FOUND && sleeps_on(&iv, e->sent))
+        e->sent = iv.begin;
+}
+
 /* Asks the source what ended the interval, or with `origin` what created the row. */
-static struct path_cause cause_of(
+static struct ending ending_of(
     const struct walker *w, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin)
 {
-    struct path_cause c = {.kind = PATH_CAUSE_NONE};
-    w->source->cause(w->source->arg, row, iv, bound, origin, &c);
-    if (c.kind == PATH_CAUSE_PENDING)
-        c.reason = PATH_PENDING;
-    return c;
+    struct ending e = {.cause = {.kind = PATH_CAUSE_NONE}};
+    w->source->cause(w->source->arg, row, iv, bound, origin, &e.cause);
+    e.sent = e.cause.ts < iv->end ? e.cause.ts : iv->end;
+    if (e.cause.kind == PATH_CAUSE_NETWORK)
+        find_written(w, &e, bound);
+    if (e.cause.kind == PATH_CAUSE_PENDING)
+        e.cause.reason = PATH_PENDING;
+    return e;
 }
 
 /* Goes to where the signal came from that reached `to` at the end of `iv`; the time it took is covered by the network,
  * or by that state of the receiver. */
-static void follow(struct walker *w, struct path_row to, const struct path_interval *iv, const struct path_cause *c)
+static void follow(struct walker *w, struct path_row to, const struct path_interval *iv, const struct ending *e)
 {
     struct path_build *b = &w->build;
+    const struct path_cause *c = &e->cause;
     bool network = c->kind == PATH_CAUSE_NETWORK;
-    int64_t ts = c->ts < iv->end ? c->ts : iv->end;
+    int64_t ts = e->sent;
     path_build_link(b,
         network                          ? PATH_LINK_NETWORK
             : c->kind == PATH_CAUSE_FORK ? PATH_LINK_FORK
@@ -98,7 +129,8 @@ static void explain(struct walker *w, const struct path_interval *iv)
         return;
     }
     struct walk_frame f = walk_frame_of(w, iv);
-    struct path_cause c = cause_of(w, w->at.row, iv, walk_wanted(w, &f), false);
+    struct ending e = ending_of(w, w->at.row, iv, walk_wanted(w, &f), false);
+    struct path_cause c = e.cause;
     if (c.kind == PATH_CAUSE_PENDING)
         walk_note_pending(w, false);
     if (!leads_on(&c) || (c.kind != PATH_CAUSE_NETWORK && path_row_equal(c.from, w->at.row))) {
@@ -107,19 +139,8 @@ static void explain(struct walker *w, const struct path_interval *iv)
         keep_wait_of_woken(w, iv, &c);
     } else {
         walk_enter(w, f);
-        follow(w, w->at.row, iv, &c);
+        follow(w, w->at.row, iv, &e);
     }
-}
-
-/* The message that led here was sent while the sender slept: its bytes had been written before and waited in the queue
- * of the socket. */
-static void sent_asleep(struct walker *w, const struct path_interval *iv)
-{
-    int64_t t = w->at.t;
-    if (w->build.arrows.n > w->first_arrow) /* else the question was reached by it */
-        walk_change_arrow(w, w->build.arrows.n - 1, iv->begin);
-    walk_back_to(w, iv->begin);
-    walk_arrive(w, t, w->at.row, iv->begin);
 }
 
 /* A state that is no wait becomes part of the path as it is. */
@@ -128,16 +149,16 @@ static void copy(struct walker *w, const struct path_interval *iv)
     struct path_build *b = &w->build;
     struct path_row row = w->at.row;
     if (iv->polling && iv->end == w->at.t) {
-        struct path_cause c = cause_of(w, row, iv, w->at.t, false);
-        if (c.kind == PATH_CAUSE_PENDING)
+        struct ending e = ending_of(w, row, iv, w->at.t, false);
+        if (e.cause.kind == PATH_CAUSE_PENDING)
             walk_note_pending(w, false);
-        if (c.kind == PATH_CAUSE_NETWORK)
-            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end, false, false);
+        if (e.cause.kind == PATH_CAUSE_NETWORK)
+            path_build_link(b, PATH_LINK_NETWORK, e.cause.from, e.sent, row, iv->end, false, false);
     }
     path_build_set_cover(b, row, iv);
     if (iv->state ==
         GRAPH_UNKNOWN) { /* because the row was just met, or events were lost: only that is worth telling */
-        struct path_cause c = cause_of(w, row, iv, w->bound, false);
+        struct path_cause c = ending_of(w, row, iv, w->bound, false).cause;
         if (c.kind == PATH_CAUSE_PENDING)
             walk_note_pending(w, false);
         b->cover.gap = c.kind == PATH_CAUSE_PENDING || (c.kind == PATH_CAUSE_NONE && c.reason != PATH_NO_WAKER);
@@ -184,13 +205,13 @@ static void dead_end(struct walker *w)
 {
     int64_t t = w->at.t;
     struct path_interval head = {.begin = t, .end = t, .state = GRAPH_UNKNOWN, .cpu = -1, .id = w->at.from_id};
-    struct path_cause c = {.kind = PATH_CAUSE_NONE};
+    struct ending e = {.cause = {.kind = PATH_CAUSE_NONE}};
     if (!in_circle(w))
-        c = cause_of(w, w->at.row, &head, w->bound, true);
-    if (leads_on(&c) && !path_row_equal(c.from, w->at.row))
-        follow(w, w->at.row, &head, &c);
+        e = ending_of(w, w->at.row, &head, w->bound, true);
+    if (leads_on(&e.cause) && !path_row_equal(e.cause.from, w->at.row))
+        follow(w, w->at.row, &head, &e);
     else
-        keep_unknown(w, &c);
+        keep_unknown(w, &e.cause);
 }
 
 static void step(struct walker *w)
@@ -209,8 +230,9 @@ static void step(struct walker *w)
     else if (iv.end > t && iv.polling && is_wait(iv.state) &&
         w->at.reached != PATH_REACHED_BY_NOTHING) /* it did something there: no wait */
         copy_awake(w, &iv);
-    else if (iv.end > t && w->at.reached == PATH_REACHED_BY_MESSAGE && is_asleep(iv.state))
-        sent_asleep(w, &iv);
+    else if (w->at.reached == PATH_REACHED_BY_MESSAGE && sleeps_on(&iv, t)) /* the question's: of those that the walk
+                                                                              * follows it knows already */
+        walk_back_to(w, iv.begin);
     else if (!is_wait(iv.state))
         copy(w, &iv);
     else if (iv.end > t && w->at.reached != PATH_REACHED_BY_NOTHING)

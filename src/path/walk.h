@@ -16,8 +16,7 @@ struct walk_position {
     struct path_row row;
     int64_t t;
     uint64_t from_id;        /* the last interval that was copied; PATH_ID_NONE when a signal was followed since */
-    uint8_t reached;         /* enum path_reached. By a message: its arrow is the last one, from this row,
-                              * at t, but for that which reached the question */
+    uint8_t reached;         /* enum path_reached */
     unsigned stalled;        /* signals followed since the walk last came further back in time */
     unsigned checked;        /* of them, when `circle` was noted: the row would come by again in a circle */
     struct path_row circle;
@@ -52,9 +51,7 @@ struct walk_frame {
 /* What a look changed that is not just written: taken back when it was in vain. */
 struct walk_change {
     int64_t t;               /* the walk's position then */
-    size_t frame;            /* whose arrival was changed, or SIZE_MAX: */
-    size_t arrow;            /* which arrow's beginning was */
-    int64_t from_ts;
+    size_t frame;            /* whose arrival was changed */
     struct walk_arrival arrival; /* what was */
 };
 
@@ -139,8 +136,6 @@ bool walk_is_waiting(const struct walker *, uint64_t id);
 /* The walk, at position t, follows a signal that the row sent at `sent`: where that is in the stretch before a wait of
  * the row in some frame, the chain has come back to it. */
 void walk_arrive(struct walker *, int64_t t, struct path_row row, int64_t sent);
-/* The arrow began earlier than was written. */
-void walk_change_arrow(struct walker *, size_t arrow, int64_t from_ts);
 /* Something is pending at the walk's position: notes what is to be walked again, `whole` when on the row of the
  * question nothing further back can be known. */
 void walk_note_pending(struct walker *, bool whole);

@@ -215,9 +215,7 @@ static void rewind_to(struct walker *w, int64_t t)
         w->trail.n--;
     while (w->changes.n && w->changes.v[w->changes.n - 1].t <= t) {
         const struct walk_change *c = &w->changes.v[--w->changes.n];
-        if (c->frame == SIZE_MAX && c->arrow < w->build.arrows.n)
-            w->build.arrows.v[c->arrow].link.from_ts = c->from_ts;
-        else if (c->frame < w->frames.n)
+        if (c->frame < w->frames.n)
             set_arrival(w, c->frame, c->arrival);
     }
 }
@@ -256,19 +254,10 @@ void walk_arrive(struct walker *w, int64_t t, struct path_row row, int64_t sent)
         if (f->end == WALK_SETTLED || sent >= f->slept || sent <= f->arrival.t || sent < floor_of(w, f))
             continue;
         if (walk_looks(w))
-            vec_push(&w->changes, ((struct walk_change){.t = t, .frame = i, .arrival = f->arrival}));
+            vec_push(&w->changes, ((struct walk_change){t, i, f->arrival}));
         set_arrival(w, i, (struct walk_arrival){sent, w->build.arrows.v[w->build.arrows.n - 1]});
         set_bound(w);
     }
-}
-
-void walk_change_arrow(struct walker *w, size_t arrow, int64_t from_ts)
-{
-    struct path_link *link = &w->build.arrows.v[arrow].link;
-    if (walk_looks(w))
-        vec_push(&w->changes,
-            ((struct walk_change){.t = w->at.t, .frame = SIZE_MAX, .arrow = arrow, .from_ts = link->from_ts}));
-    link->from_ts = from_ts;
 }
 
 void walk_note_pending(struct walker *w, bool whole)

@@ -90,7 +90,7 @@ static void bind_fields(const struct ctf_event_class *c, struct stack_class *b)
     }
 }
 
-struct stack_class *stack_bind(const struct ctf_trace *t)
+struct stack_class *stack_bind(const struct ctf_trace *t, size_t *n_classes)
 {
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(t, &classes);
@@ -107,5 +107,6 @@ struct stack_class *stack_bind(const struct ctf_trace *t)
         find_context(classes[i], false, "vtid", &b->vtid);
         find_context(classes[i], true, "procname", &b->procname);
     }
+    *n_classes = n;
     return bound;
 }

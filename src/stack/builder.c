@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
+
 /* ---- making and freeing ---- */
 
 static int32_t trace_pid(const struct ctf_trace *t)
@@ -15,22 +17,68 @@ static int32_t trace_pid(const struct ctf_trace *t)
     return -1;
 }
 
-/* Which streams may hold entries and exits. */
-static void bind_streams(struct stack_builder *b)
+static bool may_have_calls(const struct stack_builder *b, uint64_t stream_class)
 {
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(b->trace, &classes);
-    b->n_streams = ctf_trace_streams(b->trace);
-    b->streams = mem_zalloc(sizeof *b->streams * (b->n_streams + 1));
-    for (size_t i = 0; i < b->n_streams; i++) {
+    for (size_t k = 0; k < n; k++)
+        if (classes[k]->stream_id == stream_class &&
+            (b->classes[k].kind == STACK_ENTRY || b->classes[k].kind == STACK_EXIT))
+            return true;
+    return false;
+}
+
+uint32_t stack_find_stream(struct stack_builder *b, const struct stack_stream *s)
+{
+    for (size_t i = 0; i < b->streams.n; i++) {
+        const struct stack_stream *x = &b->streams.v[i];
+        if (x->class_id == s->class_id && x->instance_id == s->instance_id && x->cpu == s->cpu && x->name == s->name)
+            return (uint32_t)i;
+    }
+    vec_push(&b->streams, *s);
+    return (uint32_t)b->streams.n - 1;
+}
+
+static bool is_of_trace(const struct stack_builder *b, uint32_t stream)
+{
+    bool is = false;
+    for (size_t i = 0; i < b->of_trace.n; i++)
+        is |= b->of_trace.v[i] == stream;
+    return is;
+}
+
+/* Those of the trace that are not bound yet. */
+static void bind_streams(struct stack_builder *b)
+{
+    size_t n = ctf_trace_streams(b->trace);
+    for (size_t i = b->of_trace.n; i < n; i++) {
         struct ctf_stream_info info;
         ctf_trace_stream(b->trace, i, &info);
-        b->streams[i].thread = STACK_NO_THREAD;
-        for (size_t k = 0; k < n; k++)
-            if (classes[k]->stream_id == info.class_id &&
-                (b->classes[k].kind == STACK_ENTRY || b->classes[k].kind == STACK_EXIT))
-                b->streams[i].has_calls = true;
+        const struct stack_stream s = {.class_id = info.class_id,
+            .instance_id = info.instance_id,
+            .cpu = info.cpu,
+            .name = strings_intern(&b->strings, info.name, strlen(info.name)),
+            .has_calls = may_have_calls(b, info.class_id),
+            .thread = STACK_NO_THREAD};
+        uint32_t at = stack_find_stream(b, &s);
+        if (is_of_trace(b, at)) {
+            at = (uint32_t)b->streams.n;
+            vec_push(&b->streams, s);
+        }
+        vec_push(&b->of_trace, at);
     }
+}
+
+void stack_builder_extend(struct stack_builder *b)
+{
+    const struct ctf_event_class *const *classes;
+    if (ctf_trace_classes(b->trace, &classes) > b->n_classes) {
+        free(b->classes);
+        b->classes = stack_bind(b->trace, &b->n_classes);
+        for (size_t i = 0; i < b->streams.n; i++)
+            b->streams.v[i].has_calls |= may_have_calls(b, b->streams.v[i].class_id);
+    }
+    bind_streams(b);
 }
 
 struct stack_builder *stack_builder_new(const struct ctf_trace *t)
@@ -40,7 +88,10 @@ struct stack_builder *stack_builder_new(const struct ctf_trace *t)
     b->trace_pid = trace_pid(t);
     b->totals.begin = INT64_MAX;
     b->totals.end = INT64_MIN;
-    b->classes = stack_bind(t);
+    b->first = INT64_MAX;
+    b->last = b->now = INT64_MIN;
+    strings_intern(&b->strings, "", 0);
+    b->classes = stack_bind(t, &b->n_classes);
     bind_streams(b);
     return b;
 }
@@ -82,7 +133,8 @@ void stack_builder_free(struct stack_builder *b)
     map_fini(&b->thread_of);
     map_fini(&b->stream_thread_of);
     strings_fini(&b->strings);
-    free(b->streams);
+    vec_free(&b->streams);
+    vec_free(&b->of_trace);
     free(b->classes);
     free(b);
 }
@@ -96,35 +148,59 @@ static uint32_t read_text(struct stack_builder *b, const struct ctf_event *ev, c
     return s ? strings_intern(&b->strings, s, n) : 0;
 }
 
-static uint32_t add_thread(struct stack_builder *b, const struct ctf_event *ev, int32_t pid, int32_t tid, uint32_t name)
+uint64_t *stack_runner_place(struct stack_builder *b, int32_t pid, int32_t tid, uint32_t stream, bool *fresh)
+{
+    uint64_t process = (uint64_t)(uint32_t)pid << 32;
+    return tid >= 0 ? map_put(&b->thread_of, process | (uint32_t)tid, fresh)
+                    : map_put(&b->stream_thread_of, process | stream, fresh);
+}
+
+static int order_streams(const struct stack_builder *b, uint32_t x, uint32_t y)
+{
+    const struct stack_stream *p = &b->streams.v[x], *q = &b->streams.v[y];
+    return order_of(p->class_id, q->class_id) ?: order_of(p->instance_id, q->instance_id)
+        ?: order_of(p->cpu, q->cpu) ?: strcmp(strings_get(&b->strings, p->name), strings_get(&b->strings, q->name));
+}
+
+int stack_order_runners(const void *pa, const void *pb, void *order)
+{
+    const struct stack_runner_order *o = order;
+    const struct stack_runner *x = &o->b->runners.v[*(const uint32_t *)pa],
+                              *y = &o->b->runners.v[*(const uint32_t *)pb];
+    return order_of(o->process_of[x->owner], o->process_of[y->owner]) ?: order_of(x->tid, y->tid)
+        ?: x->tid >= 0 ? 0 : order_streams(o->b, x->stream, y->stream);
+}
+
+static uint32_t add_thread(
+    struct stack_builder *b, const struct ctf_event *ev, int64_t ts, int32_t pid, int32_t tid, uint32_t name)
 {
     vec_push(&b->runners,
         ((struct stack_runner){.owner = stack_owner(b, pid, name),
             .tid = tid,
             .cpu = tid < 0 ? ev->cpu : -1,
-            .stream = ev->stream,
-            .begin = ev->ts,
-            .last = ev->ts}));
+            .stream = stack_stream_of(b, ev),
+            .begin = ts,
+            .last = ts}));
     return (uint32_t)b->runners.n - 1;
 }
 
-static uint32_t find_thread(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c)
+static uint32_t find_thread(
+    struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, int64_t ts)
 {
     int64_t pid = c->vpid.mode ? ctf_read_int(ev, &c->vpid) : b->trace_pid;
     int64_t tid = c->vtid.mode ? ctf_read_int(ev, &c->vtid) : -1;
     pid = pid < 0 || pid > INT32_MAX ? -1 : pid;
     tid = tid < 0 || tid > INT32_MAX ? -1 : tid;
-    struct stack_stream *s = &b->streams[ev->stream];
+    struct stack_stream *s = &b->streams.v[stack_stream_of(b, ev)];
     uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
     if (s->thread != STACK_NO_THREAD && s->key == key)
         return s->thread;
     bool fresh;
-    uint64_t *index = tid >= 0 ? map_put(&b->thread_of, key, &fresh)
-                               : map_put(&b->stream_thread_of, (uint64_t)(uint32_t)pid << 32 | ev->stream, &fresh);
+    uint64_t *place = stack_runner_place(b, (int32_t)pid, (int32_t)tid, stack_stream_of(b, ev), &fresh);
     if (fresh)
-        *index = add_thread(b, ev, (int32_t)pid, (int32_t)tid, read_text(b, ev, &c->procname)) + 1;
+        *place = add_thread(b, ev, ts, (int32_t)pid, (int32_t)tid, read_text(b, ev, &c->procname)) + 1;
     s->key = key;
-    s->thread = (uint32_t)(*index - 1);
+    s->thread = (uint32_t)(*place - 1);
     return s->thread;
 }
 
@@ -133,8 +209,13 @@ static void note_name(struct stack_builder *b, const struct ctf_event *ev, const
     struct stack_runner *r, int64_t ts)
 {
     size_t n;
-    const char *s = c->procname.mode && r->tid >= 0 ? ctf_read_string(ev, &c->procname, &n) : NULL;
+    struct stack_owner *o = &b->owners.v[r->owner];
+    const char *s = c->procname.mode && (r->tid >= 0 || !o->name) ? ctf_read_string(ev, &c->procname, &n) : NULL;
     if (!s || !n)
+        return;
+    if (!o->name && o->pid >= 0)
+        o->name = strings_intern(&b->strings, s, n);
+    if (r->tid < 0)
         return;
     if (r->names.n) {
         const char *latest = strings_get(&b->strings, r->names.v[r->names.n - 1].name);
@@ -156,13 +237,11 @@ static void enter(
 {
     struct stack_frame f = {.begin = ts, .address = number(ev, &c->address), .has_address = c->has_address};
     uint32_t owner = b->runners.v[thread].owner, name = c->has_name ? read_text(b, ev, &c->name) : 0;
-    f.function = name ? stack_function_named(b, owner, ts, f.address, name)
-                      : stack_function_at(b, owner, ts, f.address);
+    f.function = name ? stack_function_named(b, owner, f.address, name) : stack_function_at(b, owner, f.address);
     stack_enter(b, thread, ts, &f);
 }
 
-static void load(
-    struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
+static void load(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread)
 {
     uint64_t begin = number(ev, &c->address), bytes = number(ev, &c->size), end;
     if (__builtin_add_overflow(begin, bytes, &end))
@@ -170,7 +249,7 @@ static void load(
     bool absolute = c->has_pic && !number(ev, &c->pic);
     struct stack_library l = {.begin = begin, .end = end, .path = read_text(b, ev, &c->name), .absolute = absolute};
     if (l.path)
-        stack_load(b, b->runners.v[thread].owner, ts, &l);
+        stack_load(b, b->runners.v[thread].owner, &l);
 }
 
 static void allocate(
@@ -187,38 +266,45 @@ static void allocate(
     stack_allocate(b, thread, ts, address, bytes);
 }
 
-static void add_event(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c)
+static void add_event(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, int64_t ts)
 {
-    uint32_t thread = find_thread(b, ev, c);
+    uint32_t thread = find_thread(b, ev, c, ts);
     struct stack_runner *r = &b->runners.v[thread];
-    int64_t ts = ev->ts > r->last ? ev->ts : r->last; /* bad streams may step back */
+    r->active = true;
+    r->begin = r->begin < ts ? r->begin : ts;
     note_name(b, ev, c, r, ts);
     switch (c->kind) {
     case STACK_ENTRY: enter(b, ev, c, thread, ts); return;
     case STACK_EXIT: stack_exit(b, thread, ts, number(ev, &c->address), c->has_address); return;
-    case STACK_LOAD: load(b, ev, c, thread, ts); break;
-    case STACK_UNLOAD: stack_unload(b, r->owner, ts, number(ev, &c->address)); break;
+    case STACK_LOAD: load(b, ev, c, thread); break;
+    case STACK_UNLOAD: stack_unload(b, r->owner, number(ev, &c->address)); break;
     case STACK_FREE: stack_release(b, thread, ts, number(ev, &c->address)); break;
     default: allocate(b, ev, c, thread, ts); break;
     }
     r->last = ts;
 }
 
+static void count_event(struct stack_builder *b)
+{
+    b->totals.begin = b->totals.events++ ? b->totals.begin : b->now;
+    b->totals.end = b->last = b->now;
+    b->first = b->first < b->now ? b->first : b->now;
+}
+
 void stack_builder_feed(struct stack_builder *b, const struct ctf_event *events, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct ctf_event *ev = &events[i];
+        b->now = ev->ts > b->now ? ev->ts : b->now;
         if (__builtin_expect(ev->cls->item != CTF_EVENT, 0)) {
             stack_lose(b, ev);
             continue;
         }
-        b->totals.events++;
-        b->totals.begin = ev->ts < b->totals.begin ? ev->ts : b->totals.begin;
-        b->totals.end = ev->ts > b->totals.end ? ev->ts : b->totals.end;
+        count_event(b);
         if (__builtin_expect(b->windows.n > 0, 0))
-            stack_watch(b, ev->stream, ev->ts);
+            stack_watch(b, stack_stream_of(b, ev), b->now);
         const struct stack_class *c = &b->classes[ev->cls->index];
         if (c->kind != STACK_OTHER)
-            add_event(b, ev, c);
+            add_event(b, ev, c, b->now);
     }
 }

@@ -23,24 +23,25 @@ struct stack_class {
     /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old; address is the result. */
     struct ctf_access size, count, pic, old;
 };
-/* The binding of each class of the trace, by index; mem_alloc'd. */
-struct stack_class *stack_bind(const struct ctf_trace *);
+/* The binding of each class of the trace, by index: *n; mem_alloc'd. */
+struct stack_class *stack_bind(const struct ctf_trace *, size_t *n);
 
-/* A library or program in the memory of a process. */
+/* A library or program in the memory of a process. Loaded by the event of that number of the chunk, 0: before it;
+ * unloaded: UINT64_MAX: not yet. */
 struct stack_library {
-    int64_t loaded, unloaded; /* when that was seen */
+    uint64_t loaded, unloaded;
     uint64_t begin, end;
     uint32_t path;           /* string */
     bool absolute;           /* addresses in it are those of the file */
 };
 struct stack_known {         /* a function */
     uint64_t address;
-    int64_t first;           /* when it was first seen */
-    uint32_t process, name;  /* name: string, 0 when the trace does not call it anything */
+    uint64_t first;          /* number of the event that entered it first; 0: in a chunk before */
+    uint32_t process, name;  /* name: string, 0: the trace does not call it anything, and no library did so far */
 };
 struct stack_owner {         /* a process */
     int32_t pid;
-    uint32_t name;
+    uint32_t name;           /* pid -1: tells it apart; else the first that any of its threads had in the chunk */
     VEC(struct stack_library) libraries;
     struct map functions, named;             /* address, string -> index in known + 1 */
     struct map allocations;                  /* address -> index in sizes + 1 */
@@ -48,6 +49,7 @@ struct stack_owner {         /* a process */
 
 struct stack_frame {
     int64_t begin;
+    int64_t below;           /* ns of the calls one level below it that ended in chunks before */
     uint64_t address;
     uint32_t function;
     bool has_address;
@@ -55,19 +57,21 @@ struct stack_frame {
 struct stack_series {        /* a level of a thread */
     VEC(struct stack_disk_call) calls;
     VEC(struct stack_disk_long) longs; /* call: within the series */
+    int64_t below;           /* of the frame that the first call was */
 };
 struct stack_runner {        /* a thread */
     uint32_t owner;
     int32_t tid, cpu;
     uint32_t stream;         /* all of its events are of it, when tid is not known */
-    int64_t begin, last;     /* its first and last event */
+    int64_t begin, last;     /* its first event of the chunk, and its last one */
     int64_t unknown_since;
     uint32_t unknown_levels; /* not known since then */
     bool listed;             /* among those that may have open calls */
+    bool active;             /* the chunk has something of it */
     VEC(struct stack_disk_rename) names;
     VEC(struct stack_frame) frames;
     VEC(struct stack_series) series;
-    VEC(struct stack_disk_value) memory;
+    VEC(struct stack_disk_value) memory;     /* the first one may be carried */
 };
 
 /* A packet with lost events: some are missing between the packet before and its first event, or between its last event
@@ -78,7 +82,10 @@ struct stack_window {
     int64_t last, end;       /* last: of its events; before the first, where the loss begins */
 };
 
-struct stack_stream {
+struct stack_stream {        /* told apart by all of class, instance, CPU and name: numbers differ by chunk */
+    uint64_t class_id, instance_id;
+    int32_t cpu;
+    uint32_t name;
     bool has_calls;          /* losses may hide entries and exits */
     uint64_t key;            /* of the event before */
     uint32_t thread;         /* of the event before, STACK_NO_THREAD at first */
@@ -87,9 +94,12 @@ struct stack_stream {
 struct stack_builder {
     const struct ctf_trace *trace;
     struct stack_class *classes;
-    struct stack_stream *streams;
-    size_t n_streams;
+    VEC(struct stack_stream) streams; /* those of the trace, and others that were carried */
+    VEC(uint32_t) of_trace;  /* by number of the trace's stream: which it is here */
+    size_t n_classes;        /* in classes */
     int32_t trace_pid;       /* traces of one process each say so; else -1 */
+    int64_t first, last;     /* first and last event of all chunks so far; INT64_MAX, INT64_MIN: none */
+    int64_t now;             /* the greatest time so far; what steps back counts as then */
     struct strings strings;
     VEC(struct stack_owner) owners;
     VEC(struct stack_runner) runners;
@@ -101,17 +111,35 @@ struct stack_builder {
     VEC(uint32_t) open;      /* threads that may have open calls */
     VEC(struct stack_window) windows;
     VEC(struct stack_disk_loss) losses;
-    struct stack_totals totals;
+    struct stack_totals totals; /* of this chunk */
 };
 
+/* Which of the builder's streams it is of. */
+static inline uint32_t stack_stream_of(const struct stack_builder *b, const struct ctf_event *ev)
+{
+    return b->of_trace.v[ev->stream];
+}
+
 /* names.c */
-uint32_t stack_owner(struct stack_builder *, int32_t pid, uint32_t name);
-void stack_load(struct stack_builder *, uint32_t owner, int64_t ts, const struct stack_library *);
-void stack_unload(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t begin);
-uint32_t stack_function_at(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t address);
-uint32_t stack_function_named(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t address, uint32_t name);
-/* Appends what a function is called to `out`. */
-void stack_name_function(const struct stack_builder *, const struct stack_known *, struct text *out);
+uint32_t stack_owner(struct stack_builder *, int32_t pid, uint32_t name); /* name: where pid is -1 */
+/* Numbers of all processes by pid, then name; free() it. */
+uint32_t *stack_order_owners(const struct stack_builder *);
+void stack_load(struct stack_builder *, uint32_t owner, const struct stack_library *);
+void stack_unload(struct stack_builder *, uint32_t owner, uint64_t begin);
+uint32_t stack_function_at(struct stack_builder *, uint32_t owner, uint64_t address);
+uint32_t stack_function_named(struct stack_builder *, uint32_t owner, uint64_t address, uint32_t name);
+/* Appends what a function is called to `out`; false, and nothing: no library is known yet that it may be of. */
+bool stack_name_function(const struct stack_builder *, const struct stack_known *, struct text *out);
+
+/* builder.c */
+/* Threads by process, where `process_of` says its number, then tid, then stream. */
+struct stack_runner_order { const struct stack_builder *b; const uint32_t *process_of; };
+int stack_order_runners(const void *a, const void *b, void *order); /* of numbers of threads, for qsort_r */
+/* Where the number of a thread + 1 is kept; fresh: it was not known, and 0 is there. */
+uint64_t *stack_runner_place(struct stack_builder *, int32_t pid, int32_t tid, uint32_t stream, bool *fresh);
+
+/* The stream that is the same, else a new one. */
+uint32_t stack_find_stream(struct stack_builder *, const struct stack_stream *);
 
 /* calls.c */
 void stack_enter(struct stack_builder *, uint32_t thread, int64_t ts, const struct stack_frame *);

@@ -7,6 +7,7 @@ static void put(struct stack_runner *r, size_t level, int64_t begin, int64_t end
 {
     while (r->series.n <= level)
         vec_push(&r->series, (struct stack_series){0});
+    r->active = true;
     struct stack_series *s = &r->series.v[level];
     uint64_t duration = (uint64_t)end - (uint64_t)begin;
     if (duration >= STACK_LONG)
@@ -21,10 +22,13 @@ static void close_frame(struct stack_builder *b, struct stack_runner *r, int64_t
 {
     const struct stack_frame *f = &r->frames.v[--r->frames.n];
     b->totals.calls++;
-    if (r->frames.n < STACK_MOST_LEVELS)
-        put(r, r->frames.n, f->begin, end, f->function, how);
-    else
+    if (r->frames.n >= STACK_MOST_LEVELS) {
         b->totals.too_deep++;
+        return;
+    }
+    put(r, r->frames.n, f->begin, end, f->function, how);
+    if (f->below) /* it was open when the chunk began, so it is the first to end in it */
+        r->series.v[r->frames.n].below = f->below;
 }
 
 /* The thread is heard of: what it does is known again. */
@@ -87,6 +91,14 @@ static int64_t missing_since(const struct stack_builder *b, const struct stack_r
     return from > r->last ? from : r->last;
 }
 
+static void lose_track(struct stack_builder *b, struct stack_runner *r, int64_t since)
+{
+    r->unknown_since = since;
+    r->unknown_levels = (uint32_t)(r->frames.n < STACK_MOST_LEVELS ? r->frames.n : STACK_MOST_LEVELS);
+    while (r->frames.n)
+        close_frame(b, r, since, STACK_CUT);
+}
+
 /* Entries and exits of any thread may be missing since `from`: what was open then may have ended and something else
  * begun. */
 static void reset(struct stack_builder *b, uint32_t stream, int64_t from)
@@ -99,12 +111,8 @@ static void reset(struct stack_builder *b, uint32_t stream, int64_t from)
             continue;
         }
         r->listed = false;
-        if (!r->frames.n)
-            continue;
-        r->unknown_since = missing_since(b, r, from);
-        r->unknown_levels = (uint32_t)(r->frames.n < STACK_MOST_LEVELS ? r->frames.n : STACK_MOST_LEVELS);
-        while (r->frames.n)
-            close_frame(b, r, r->unknown_since, STACK_CUT);
+        if (r->frames.n)
+            lose_track(b, r, missing_since(b, r, from));
     }
     b->open.n = n_left;
 }
@@ -149,11 +157,12 @@ void stack_lose(struct stack_builder *b, const struct ctf_event *ev)
     if (ev->cls->item == CTF_LOST_EVENTS)
         b->totals.lost_events += loss.count;
     vec_push(&b->losses, ((struct stack_disk_loss){begin, end, loss.count, ev->cpu, 0}));
-    if (!b->streams[ev->stream].has_calls)
+    uint32_t stream = stack_stream_of(b, ev);
+    if (!b->streams.v[stream].has_calls)
         return;
-    end_window_of(b, ev->stream);
-    reset(b, ev->stream, begin);
-    vec_push(&b->windows, ((struct stack_window){.stream = ev->stream, .last = begin, .end = end}));
+    end_window_of(b, stream);
+    reset(b, stream, begin);
+    vec_push(&b->windows, ((struct stack_window){.stream = stream, .last = begin, .end = end}));
 }
 
 void stack_finish(struct stack_builder *b)
@@ -163,9 +172,23 @@ void stack_finish(struct stack_builder *b)
     for (size_t i = 0; i < b->runners.n; i++) {
         struct stack_runner *r = &b->runners.v[i];
         int64_t last = r->last;
-        hear(r, b->totals.end);
+        hear(r, b->last);
         r->last = last;
         while (r->frames.n)
-            close_frame(b, r, b->totals.end, STACK_CUT);
+            close_frame(b, r, b->last, STACK_CUT);
     }
+}
+
+void stack_builder_gap(struct stack_builder *b, int64_t from, int64_t to)
+{
+    while (b->windows.n)
+        end_window_of(b, b->windows.v[0].stream);
+    b->now = to > b->now ? to : b->now;
+    for (size_t i = 0; i < b->open.n; i++) {
+        struct stack_runner *r = &b->runners.v[b->open.v[i]];
+        r->listed = false;
+        if (r->frames.n)
+            lose_track(b, r, from > r->last ? from : r->last);
+    }
+    b->open.n = 0;
 }

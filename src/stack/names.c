@@ -1,7 +1,9 @@
 /* Processes, what is in their memory, and what their functions are called. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "stack/builder.h"
 
@@ -13,12 +15,26 @@ uint32_t stack_owner(struct stack_builder *b, int32_t pid, uint32_t name)
     uint64_t *index = pid >= 0 ? map_put(&b->owner_of, (uint64_t)(uint32_t)pid, &fresh)
                                : map_put(&b->owner_by_name, name, &fresh);
     if (fresh) {
-        vec_push(&b->owners, ((struct stack_owner){.pid = pid, .name = name}));
+        vec_push(&b->owners, ((struct stack_owner){.pid = pid, .name = pid < 0 ? name : 0}));
         *index = b->owners.n;
-    } else if (!b->owners.v[*index - 1].name) {
-        b->owners.v[*index - 1].name = name;
     }
     return (uint32_t)(*index - 1);
+}
+
+static int by_pid_and_name(const void *pa, const void *pb, void *arg)
+{
+    const struct stack_builder *b = arg;
+    const struct stack_owner *x = &b->owners.v[*(const uint32_t *)pa], *y = &b->owners.v[*(const uint32_t *)pb];
+    return order_of(x->pid, y->pid) ?: strcmp(strings_get(&b->strings, x->name), strings_get(&b->strings, y->name));
+}
+
+uint32_t *stack_order_owners(const struct stack_builder *b)
+{
+    uint32_t *order = mem_alloc(sizeof *order * (b->owners.n + 1));
+    for (size_t i = 0; i < b->owners.n; i++)
+        order[i] = (uint32_t)i;
+    qsort_r(order, b->owners.n, sizeof *order, by_pid_and_name, (void *)(uintptr_t)b);
+    return order;
 }
 
 /* ---- libraries ---- */
@@ -31,7 +47,7 @@ static void forget_addresses(struct stack_owner *o)
     memset(&o->functions, 0, sizeof o->functions);
 }
 
-void stack_load(struct stack_builder *b, uint32_t owner, int64_t ts, const struct stack_library *new)
+void stack_load(struct stack_builder *b, uint32_t owner, const struct stack_library *new)
 {
     struct stack_owner *o = &b->owners.v[owner];
     if (new->begin >= new->end)
@@ -39,27 +55,27 @@ void stack_load(struct stack_builder *b, uint32_t owner, int64_t ts, const struc
     bool replaces = false;
     for (size_t i = 0; i < o->libraries.n; i++) {
         struct stack_library *l = &o->libraries.v[i];
-        if (l->unloaded != INT64_MAX || l->begin >= new->end || new->begin >= l->end)
+        if (l->unloaded != UINT64_MAX || l->begin >= new->end || new->begin >= l->end)
             continue;
         if (l->begin == new->begin && l->end == new->end && l->path == new->path)
             return; /* seen again, in another state dump */
-        l->unloaded = ts;
+        l->unloaded = b->totals.events;
         replaces = true;
     }
     struct stack_library l = *new;
-    l.loaded = ts;
-    l.unloaded = INT64_MAX;
+    l.loaded = b->totals.events;
+    l.unloaded = UINT64_MAX;
     vec_push(&o->libraries, l);
     if (replaces)
         forget_addresses(o);
 }
 
-void stack_unload(struct stack_builder *b, uint32_t owner, int64_t ts, uint64_t begin)
+void stack_unload(struct stack_builder *b, uint32_t owner, uint64_t begin)
 {
     struct stack_owner *o = &b->owners.v[owner];
     for (size_t i = 0; i < o->libraries.n; i++)
-        if (o->libraries.v[i].begin == begin && o->libraries.v[i].unloaded == INT64_MAX) {
-            o->libraries.v[i].unloaded = ts;
+        if (o->libraries.v[i].begin == begin && o->libraries.v[i].unloaded == UINT64_MAX) {
+            o->libraries.v[i].unloaded = b->totals.events;
             forget_addresses(o);
         }
 }
@@ -92,34 +108,38 @@ static uint32_t add_function(struct stack_builder *b, const struct stack_known *
     return (uint32_t)b->known.n - 1;
 }
 
-uint32_t stack_function_at(struct stack_builder *b, uint32_t owner, int64_t ts, uint64_t address)
+uint32_t stack_function_at(struct stack_builder *b, uint32_t owner, uint64_t address)
 {
     bool fresh;
     uint64_t *index = map_put(&b->owners.v[owner].functions, address, &fresh);
-    return fresh ? add_function(b, &(struct stack_known){address, ts, owner, 0}, index) : (uint32_t)*index - 1;
+    return fresh ? add_function(b, &(struct stack_known){address, b->totals.events, owner, 0}, index)
+                 : (uint32_t)*index - 1;
 }
 
-uint32_t stack_function_named(struct stack_builder *b, uint32_t owner, int64_t ts, uint64_t address, uint32_t name)
+uint32_t stack_function_named(struct stack_builder *b, uint32_t owner, uint64_t address, uint32_t name)
 {
     bool fresh;
     uint64_t *index = map_put(&b->owners.v[owner].named, name, &fresh);
-    return fresh ? add_function(b, &(struct stack_known){address, ts, owner, name}, index) : (uint32_t)*index - 1;
+    return fresh ? add_function(b, &(struct stack_known){address, b->totals.events, owner, name}, index)
+                 : (uint32_t)*index - 1;
 }
 
-void stack_name_function(const struct stack_builder *b, const struct stack_known *f, struct text *out)
+void stack_put_address(struct text *out, const char *path, bool absolute, uint64_t begin, uint64_t address)
+{
+    const char *base = file_name(path);
+    /* As debuggers of LTTng write it: + is from where the file was loaded, @ is the address in the file. */
+    text_printf(out, "%s%s0x%llx", *base ? base : path, absolute ? "@" : "+",
+        (unsigned long long)(absolute ? address : address - begin));
+}
+
+bool stack_name_function(const struct stack_builder *b, const struct stack_known *f, struct text *out)
 {
     if (f->name) {
         text_puts(out, strings_get(&b->strings, f->name));
-        return;
+        return true;
     }
     const struct stack_library *l = library_of(&b->owners.v[f->process], f);
-    if (!l) {
-        text_printf(out, "0x%llx", (unsigned long long)f->address);
-        return;
-    }
-    const char *path = strings_get(&b->strings, l->path), *base = file_name(path);
-    base = *base ? base : path;
-    /* As debuggers of LTTng write it: + is from where the file was loaded, @ is the address in the file. */
-    text_printf(out, "%s%s0x%llx", base, l->absolute ? "@" : "+",
-        (unsigned long long)(l->absolute ? f->address : f->address - l->begin));
+    if (l)
+        stack_put_address(out, strings_get(&b->strings, l->path), l->absolute, l->begin, f->address);
+    return l != NULL;
 }

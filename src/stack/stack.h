@@ -8,14 +8,19 @@
 
 #include "base/err.h"
 #include "base/figures.h"
+#include "base/store.h"
 
 /* Grows whenever the same events give other stacks: stores are then built again. */
-enum { STACK_RULES_VERSION = 15 };
+enum { STACK_RULES_VERSION = 16 };
 
 /* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
  * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
 struct stack_store;
 int stack_open(const char *path, struct stack_store **out, struct err *e); /* validates everything */
+/* One store of the files of several chunks (base/chunks.h) of one trace, in order, whose rows are not used: says what
+ * one pass over all of it would. ERR_FORMAT also when a chunk does not belong behind the one before. */
+struct chunk;
+int stack_open_list(const struct chunk *, size_t n, struct stack_store **out, struct err *e);
 void stack_close(struct stack_store *);
 int stack_intact(const struct stack_store *, struct err *e); /* as graph_intact */
 struct stack_totals {
@@ -59,7 +64,8 @@ enum stack_how {
 };
 struct stack_call { int64_t begin, end; uint32_t function; uint8_t how; }; /* function: of WHOLE and CUT */
 size_t stack_rows(const struct stack_store *);
-/* WHOLE, CUT and UNKNOWN; in order, not overlapping; some may last 0 ns. */
+/* WHOLE, CUT and UNKNOWN; in order, not overlapping; some may last 0 ns. None: where the last chunk is not the
+ * recording's end, the only one may still be open. */
 size_t stack_calls(const struct stack_store *, size_t row);
 void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
 size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
@@ -71,10 +77,13 @@ bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_ca
 /* The distinct states in force at the (ascending) times. Returns how many (at most n). */
 size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
 
-/* Of WHOLE calls: `self` is without the calls one level below. */
-struct stack_figures { struct figures calls; int64_t self; };
-/* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
+/* Of WHOLE calls: `self` is without the calls one level below; squares: the sum of those of their durations. */
+struct stack_figures { struct figures calls; int64_t self; figures_squares squares; };
+/* Adds to of[function] the row's calls first … end - 1; calls.spread waits for stack_figures_spread.
+ * O(log calls · functions) in each chunk. */
 void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
+/* Of n functions, when all rows are added. What comes out is the same in whichever order they were. */
+void stack_figures_spread(struct stack_figures *of, size_t n);
 /* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns
  * how many have then. */
 struct stack_extremes { int64_t least, most, least_begin, most_begin; bool any; };
@@ -96,9 +105,21 @@ void stack_loss(const struct stack_store *, size_t i, struct stack_loss *out);
 struct ctf_trace; struct ctf_event;
 struct stack_builder;
 struct stack_builder *stack_builder_new(const struct ctf_trace *);
+/* The trace grew (ctf/feed.h): its new classes and streams, before their events are fed. */
+void stack_builder_extend(struct stack_builder *);
 /* Merged events of that trace alone, in order. */
 void stack_builder_feed(struct stack_builder *, const struct ctf_event *, size_t n);
-int stack_builder_write(struct stack_builder *, const char *path, uint64_t fingerprint, struct err *e);
+/* Visits what is open (base/carry.h); its threads are no rows of the host, so that MARK does nothing. LOAD: before the
+ * first event. */
+struct carry;
+void stack_builder_carry(struct stack_builder *, struct carry *);
+/* The recording goes on at `to` after a chunk that is missing: as if all streams had lost events. After LOAD. */
+void stack_builder_gap(struct stack_builder *, int64_t from, int64_t to);
+/* After SAVE: writes what ended in [the cut before, at), and leaves what was saved to the next chunk. The builder can
+ * only be freed then. */
+int stack_builder_cut(struct stack_builder *, int64_t at, struct store_place, uint64_t key, struct err *e);
+/* The recording's end: all that is open ends. */
+int stack_builder_write(struct stack_builder *, struct store_place, uint64_t key, struct err *e);
 void stack_builder_free(struct stack_builder *);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* The tile that is being summed up: figures by function in order of first use. */
 struct next_tile {
-    const struct stack_store *s;
+    const struct stack_chunk *s;
     VEC(struct stack_disk_figures) figures;
     VEC(int64_t) least, most; /* their durations */
     uint32_t *index_of;       /* by function: 1 + index in figures; 0: none yet */
@@ -22,6 +22,13 @@ static size_t index_of(struct next_tile *m, uint32_t function)
     return m->index_of[function] - 1;
 }
 
+static void add_squares(struct stack_disk_figures *f, figures_squares more)
+{
+    figures_squares sum = stack_squares(f) + more;
+    f->squares[0] = (uint64_t)sum;
+    f->squares[1] = (uint64_t)(sum >> 64);
+}
+
 /* Adds figures whose shortest and longest call took `least` and `most`. */
 static void join(struct next_tile *m, const struct stack_disk_figures *f, int64_t least, int64_t most)
 {
@@ -35,7 +42,7 @@ static void join(struct next_tile *m, const struct stack_disk_figures *f, int64_
         m->most.v[i] = most;
         to->most = f->most;
     }
-    to->spread = to->n ? figures_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+    add_squares(to, stack_squares(f));
     to->n += f->n;
     to->sum = figures_sum(to->sum, f->sum);
     to->self = figures_sum(to->self, f->self);
@@ -51,18 +58,24 @@ static void end_tile(struct stack_tiles *t, struct next_tile *m)
     m->figures.n = m->least.n = m->most.n = 0;
 }
 
-int64_t stack_time_within(const struct stack_store *s, size_t row, int64_t begin, int64_t end, size_t *at)
+int64_t stack_time_within(const struct stack_chunk *s, size_t row, int64_t begin, int64_t end, size_t *at)
 {
     int64_t sum = 0;
-    struct stack_call c;
-    for (; *at < stack_calls(s, row); ++*at) {
-        stack_call(s, row, *at, &c);
+    for (; *at < s->rows[row].calls; ++*at) {
+        struct stack_call c = stack_row_call(s, row, *at);
         if (c.begin >= end)
             break;
         if (c.begin >= begin && c.how != STACK_UNKNOWN)
-            sum += c.end - c.begin;
+            sum = figures_sum(sum, c.end - c.begin);
     }
     return sum;
+}
+
+int64_t stack_self(const struct stack_chunk *s, size_t row, uint64_t i, const struct stack_call *c, size_t *below)
+{
+    int64_t before = i ? 0 : s->rows[row].below,
+            within = s->has_below[row] ? stack_time_within(s, row + 1, c->begin, c->end, below) : 0;
+    return (int64_t)((uint64_t)(c->end - c->begin) - (uint64_t)before - (uint64_t)within);
 }
 
 static void add_call(struct next_tile *m, size_t k, int64_t duration, int64_t self, uint32_t index)
@@ -79,50 +92,38 @@ static void add_call(struct next_tile *m, size_t k, int64_t duration, int64_t se
     f->n++;
     f->sum = figures_sum(f->sum, duration);
     f->self = figures_sum(f->self, self);
+    add_squares(f, figures_square(duration));
 }
 
-/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: there is
- * no level below. */
+/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it. */
 static size_t add_calls(struct next_tile *m, size_t row, uint64_t first, uint64_t end, size_t *below)
 {
-    size_t of[TILE_ITEMS], n = 0;
-    int64_t durations[TILE_ITEMS];
-    struct stack_call c;
+    size_t n = 0;
     for (uint64_t i = first; i < end; i++) {
-        stack_call(m->s, row, i, &c);
+        struct stack_call c = stack_row_call(m->s, row, i);
         if (c.how != STACK_WHOLE)
             continue;
-        of[n] = index_of(m, c.function);
-        durations[n] = c.end - c.begin;
-        add_call(m, of[n], durations[n],
-            durations[n] - (below ? stack_time_within(m->s, row + 1, c.begin, c.end, below) : 0),
-            (uint32_t)(i - first));
+        add_call(
+            m, index_of(m, c.function), c.end - c.begin, stack_self(m->s, row, i, &c, below), (uint32_t)(i - first));
         n++;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct stack_disk_figures *f = &m->figures.v[of[i]];
-        double from = (double)durations[i] - (double)f->sum / f->n;
-        f->spread += from * from;
     }
     return n;
 }
 
-/* has_below: the next row is of the same thread. */
-static void add_finest(struct stack_tiles *t, struct next_tile *m, size_t row, bool has_below)
+static void add_finest(struct stack_tiles *t, struct next_tile *m, size_t row)
 {
-    uint64_t calls = stack_calls(m->s, row), whole = 0;
+    uint64_t calls = m->s->rows[row].calls, whole = 0;
     size_t below = 0;
     for (uint64_t i = 0; i < calls; i += TILE_ITEMS) {
         vec_push(&t->whole, whole);
-        whole += add_calls(m, row, i, calls - i < TILE_ITEMS ? calls : i + TILE_ITEMS, has_below ? &below : NULL);
+        whole += add_calls(m, row, i, calls - i < TILE_ITEMS ? calls : i + TILE_ITEMS, &below);
         end_tile(t, m);
     }
 }
 
 static int64_t duration_at(const struct next_tile *m, size_t row, uint64_t i)
 {
-    struct stack_call c;
-    stack_call(m->s, row, i, &c);
+    struct stack_call c = stack_row_call(m->s, row, i);
     return c.end - c.begin;
 }
 
@@ -144,23 +145,22 @@ static void add_level(struct stack_tiles *t, struct next_tile *m, size_t row, si
     }
 }
 
-static void add_row(struct stack_tiles *t, struct next_tile *m, size_t row, bool has_below)
+static void add_row(struct stack_tiles *t, struct next_tile *m, size_t row)
 {
-    uint64_t calls = stack_calls(m->s, row);
+    uint64_t calls = m->s->rows[row].calls;
     size_t below = t->first.n, here;
-    add_finest(t, m, row, has_below);
+    add_finest(t, m, row);
     for (int level = 1; level < tile_levels(calls); level++, below = here) {
         here = t->first.n;
         add_level(t, m, row, below, tile_count(calls, level - 1), level);
     }
 }
 
-void stack_tiles_make(struct stack_tiles *t, const struct stack_store *s)
+void stack_tiles_make(struct stack_tiles *t, const struct stack_chunk *s)
 {
     struct next_tile m = {.s = s, .index_of = mem_zalloc((s->n_functions + 1) * sizeof *m.index_of)};
-    for (size_t i = 0; i < s->n_threads; i++)
-        for (uint32_t k = 0; k < s->threads[i].rows; k++)
-            add_row(t, &m, s->threads[i].first_row + k, k + 1 < s->threads[i].rows);
+    for (size_t row = 0; row < s->n_rows; row++)
+        add_row(t, &m, row);
     vec_push(&t->first, t->figures.n);
     vec_free(&m.figures);
     vec_free(&m.least);

@@ -3,6 +3,7 @@
 #define WEFT_STACK_TILES_H
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/tiles.h"
 #include "stack/format.h"
 
@@ -12,10 +13,27 @@ struct stack_tiles {
     VEC(struct stack_disk_figures) figures;
     VEC(uint64_t) whole;     /* by tile of level 0: WHOLE calls of the row before it */
 };
-/* From a store that holds everything but the tiles. */
-void stack_tiles_make(struct stack_tiles *, const struct stack_store *);
+/* From a chunk that holds everything but the tiles. */
+void stack_tiles_make(struct stack_tiles *, const struct stack_chunk *);
 void stack_tiles_fini(struct stack_tiles *);
+static inline figures_squares stack_squares(const struct stack_disk_figures *f)
+{
+    return (figures_squares)f->squares[1] << 64 | f->squares[0];
+}
+static inline struct stack_call stack_row_call(const struct stack_chunk *s, uint64_t row, uint64_t i)
+{
+    return stack_call_of(s, &s->calls[s->rows[row].first_call + i]);
+}
+/* How many calls of the row begin before t. */
+static inline size_t stack_row_begun(const struct stack_chunk *s, size_t row, int64_t t)
+{
+    const struct stack_disk_call *calls = s->calls + s->rows[row].first_call;
+    return search_first(i, 0, s->rows[row].calls, calls[i].begin >= t);
+}
 /* What the row's calls that begin within [begin, end) took; *at: the first of them that may, left for the next call of
  * the row above. */
-int64_t stack_time_within(const struct stack_store *, size_t row, int64_t begin, int64_t end, size_t *at);
+int64_t stack_time_within(const struct stack_chunk *, size_t row, int64_t begin, int64_t end, size_t *at);
+/* What call i of the row took without the calls one level below; *below: as stack_time_within leaves it. */
+int64_t stack_self(const struct stack_chunk *, size_t row, uint64_t i, const struct stack_call *, size_t *below);
+
 #endif

@@ -6,15 +6,21 @@
 #include "state/codes.h"
 #include "state/counters.h"
 #include "state/cpus.h"
+#include "state/gaps.h"
+#include "state/held.h"
 #include "state/threads.h"
 #include "state/tracks.h"
 
 enum { BUILDER_VECTORS = 16, NOBODY = -1 };
 
+/* A row that was carried: its entries from `first` on. */
+struct builder_saved {
+    struct series *series;
+    size_t first;
+};
+
 struct state_builder {
     const struct kernel_tracker *tracker;
-    char *path;
-    uint64_t fingerprint;
     struct series_pool pool;
     VEC(struct builder_thread) threads;
     VEC(struct builder_cpu) cpus;
@@ -24,8 +30,13 @@ struct state_builder {
     struct builder_amounts amounts[BUILDER_AMOUNTS];
     uint32_t n_cpu_counters;
     VEC(struct builder_code) codes;
-    VEC(uint32_t) call_codes;            /* by string number */
-    struct map irq_codes, ipi_numbers;
+    struct strings texts;                /* names that codes and devices go by: the tracker's strings, in each chunk */
+                                         /* by other numbers */
+    VEC(uint32_t) text_of;               /* by the tracker's string: its text + 1; 0 none yet */
+    VEC(uint32_t) call_codes;            /* by the tracker's string */
+    struct map call_code_of;             /* by text */
+    struct map irq_codes, ipi_numbers;   /* by number, or text */
+    struct map handler_codes;            /* by code of the interrupt, and CPU */
     VEC(struct builder_lock) locks;
     struct map lock_codes;               /* by mixed process and address */
     uint32_t other_locks;                /* code of those that are too many; 0 none yet */
@@ -36,11 +47,14 @@ struct state_builder {
     struct latency_series latencies[STATE_LATENCY_KINDS];
     latency_far far;                     /* results of calls that need many bits */
     VEC(struct state_disk_loss) losses;
-    VEC(struct builder_window) windows;  /* stretches with missing events; some become known only when they are over */
+    builder_gaps gaps;                   /* of any CPU */
+    uint32_t n_losses;                   /* that were told of, in any form */
     int64_t suspect_until;               /* latest end of packets with losses: events are missing somewhere before it */
+    struct builder_held held;
+    VEC(struct builder_saved) saved;     /* all rows that go on */
     int64_t now;
-    bool has_wakes;
-    uint64_t events;
+    bool goes_on;                        /* from a chunk before */
+    uint64_t events, events_before; /* events_before: of the chunk */
     int64_t last_event, last_checkpoint;
     series_values event_buffer;
     size_t event_buffered;
@@ -49,6 +63,10 @@ struct state_builder {
     VEC(struct builder_requests) requests;
 };
 
+static inline uint32_t builder_text(struct state_builder *b, uint32_t string)
+{
+    return string < b->text_of.n && b->text_of.v[string] ? b->text_of.v[string] - 1 : builder_new_text(b, string);
+}
 static inline uint32_t builder_call_code(struct state_builder *b, uint32_t string)
 {
     return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string]
@@ -63,6 +81,8 @@ static inline struct builder_thread *builder_thread(struct state_builder *b, int
         builder_add_threads(b, (size_t)row + 1);
     return &b->threads.v[row];
 }
+/* What happens when a record's turn comes. */
+void builder_record(struct state_builder *, const struct kernel_record *);
 static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c)
 {
     return (int32_t)(c - b->cpus.v);

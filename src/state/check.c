@@ -16,7 +16,7 @@ static bool good_width(uint8_t width)
 
 /* ---- names and codes ---- */
 
-static const char *names_defect(const struct state_store *s)
+static const char *names_defect(const struct state_chunk *s)
 {
     const char *what = store_names_defect(s->text, s->n_text, s->names, s->n_names);
     if (what)
@@ -27,7 +27,8 @@ static const char *names_defect(const struct state_store *s)
         return "codes are missing";
     for (size_t i = 0; i < s->n_codes; i++) {
         const struct state_disk_code *c = &s->disk_codes[i];
-        if (c->value >= STATE_VALUES || c->name >= s->n_names || c->cpu < -1 || (i < STATE_VALUES && c->value != i))
+        if (c->value >= STATE_VALUES || c->name >= s->n_names || c->cpu < -1 || c->of >= STATE_CODE_OFS ||
+            (i < STATE_VALUES && c->value != i))
             return "a code makes no sense";
     }
     return NULL;
@@ -42,7 +43,7 @@ static bool good_kind(uint8_t kind)
 }
 
 /* Row i of the table, those of threads first. */
-static bool good_row_number(const struct state_store *s, const struct state_disk_row *r, size_t i)
+static bool good_row_number(const struct state_chunk *s, const struct state_disk_row *r, size_t i)
 {
     if (r->kind == STATE_THREAD)
         return r->number >= 0 && (size_t)r->number == i;
@@ -58,7 +59,7 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
     return r->number >= 0;
 }
 
-static const char *rows_defect(struct state_store *s)
+static const char *rows_defect(struct state_chunk *s)
 {
     uint64_t block = 0, sum = 0, grid = 0;
     int kind = 0;
@@ -75,8 +76,8 @@ static const char *rows_defect(struct state_store *s)
         if (!good_row_number(s, r, i))
             return "a row's number makes no sense";
         if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
-            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63 ||
-            (state_may_fall(r->kind) ? r->least > 0 : r->least && !state_is_thread_io(r->kind)))
+            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->flags > STATE_ROW_FLAGS || r->thread < -1 ||
+            r->shift > 63 || (state_may_fall(r->kind) ? r->least > 0 : r->least && !state_is_thread_io(r->kind)))
             return "a row makes no sense";
         uint64_t blocks = r->n_cells / STATE_CELLS + (r->n_cells % STATE_CELLS != 0);
         if (r->n < r->n_cells || r->n > (uint64_t)r->n_cells * STATE_CELL_ENTRIES || r->first_block != block ||
@@ -91,19 +92,21 @@ static const char *rows_defect(struct state_store *s)
     return block != s->n_blocks || sum != s->n_sums || grid != s->n_grid ? "entries that belong to no row" : NULL;
 }
 
-static const char *files_defect(const struct state_store *s)
+static const char *files_defect(const struct state_chunk *s)
 {
     if (s->n_files != s->first[STATE_FILE_ROWS + 1] - s->first[STATE_FILE_ROWS])
         return "files that do not fit their rows";
     for (size_t i = 0; i < s->n_files; i++)
         if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] ||
-            s->files[i].bytes[STATE_WAY_READ] < 0 || s->files[i].bytes[STATE_WAY_WRITTEN] < 0)
+            s->files[i].bytes[STATE_WAY_READ] < s->files[i].counted[STATE_WAY_READ] ||
+            s->files[i].bytes[STATE_WAY_WRITTEN] < s->files[i].counted[STATE_WAY_WRITTEN] ||
+            s->files[i].counted[STATE_WAY_READ] < 0 || s->files[i].counted[STATE_WAY_WRITTEN] < 0)
             return "a file makes no sense";
     return NULL;
 }
 
 /* Each file stands with its thread if anything was moved, once. */
-static const char *through_defect(const struct state_store *s)
+static const char *through_defect(const struct state_chunk *s)
 {
     size_t at = 0, moved = 0;
     for (size_t i = s->first[STATE_COUNTER_ROWS + STATE_IO_READ];
@@ -129,7 +132,7 @@ static const char *through_defect(const struct state_store *s)
 
 /* A row while its entries are read. */
 struct row_check {
-    const struct state_store *s;
+    const struct state_chunk *s;
     const struct state_disk_row *row;
     int64_t time;          /* where the cell before ends */
     int64_t number, least; /* of the entry before; of all */
@@ -250,13 +253,15 @@ static const char *cell_defect(struct row_check *g, const struct state_disk_cell
     return NULL;
 }
 
-static const char *entries_defect(const struct state_store *s, const struct state_disk_row *row)
+static const char *entries_defect(const struct state_chunk *s, const struct state_disk_row *row)
 {
     struct row_check g = {.s = s, .row = row};
     const char *what = NULL;
     if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n_cells))
         return "the grid makes no sense";
     set_edge(&g);
+    if (row->n_cells) /* what went before the chunk */
+        memcpy(g.sums, sum_of_block(s, row, SUM_READ, 0), state_block_sums(row->kind) * sizeof *g.sums);
     for (uint32_t i = 0; i < row->n_cells && !what; i++) {
         uint64_t at = (uint64_t)s->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS;
         what = at < s->n_cells ? cell_defect(&g, &s->cells[at], i) : "a block's cells lie outside the table";
@@ -264,6 +269,12 @@ static const char *entries_defect(const struct state_store *s, const struct stat
     for (; !what && g.bucket < row->n_grid; g.bucket++)
         if (s->grid[row->first_grid + g.bucket] != row->n_cells - 1)
             what = "the grid does not fit the entries";
+    if (!what && row->kind == STATE_FILE_ROWS) {
+        if (row->flags & STATE_ROW_GOES && row->n_cells)
+            add_up(&g, 0);
+        if (memcmp(state_disk_file(s, row)->counted, g.sums, sizeof g.sums))
+            what = "a file's bytes are not those of its row";
+    }
     if (!what && (g.n != row->n || (state_may_fall(row->kind) && g.least != row->least)))
         what = "a row's entries are not those that it tells";
     return what;
@@ -271,7 +282,7 @@ static const char *entries_defect(const struct state_store *s, const struct stat
 
 /* ---- tables ---- */
 
-static const char *tables_defect(const struct state_store *s)
+static const char *tables_defect(const struct state_chunk *s)
 {
     uint64_t next = 0, events = s->totals->events;
     if (s->n_tables != STATE_TABLES)
@@ -283,13 +294,14 @@ static const char *tables_defect(const struct state_store *s)
             return "a table's blocks lie outside the file";
         next += heads;
     }
-    if (s->tables[STATE_TABLE_EVENTS].n != events / STATE_EVENTS_SHARE + (events % STATE_EVENTS_SHARE != 0))
+    uint64_t first = state_first_checkpoint(s->totals), rest = events > first ? events - first : 0;
+    if (s->tables[STATE_TABLE_EVENTS].n != rest / STATE_EVENTS_SHARE + (rest % STATE_EVENTS_SHARE != 0))
         return "the number of events does not fit";
     return next != s->n_heads ? "blocks that belong to no table" : NULL;
 }
 
 /* Columns follow each other; what a table does not have is empty. */
-static const char *block_defect(const struct state_store *s, const struct state_disk_head *h, int columns, size_t n)
+static const char *block_defect(const struct state_chunk *s, const struct state_disk_head *h, int columns, size_t n)
 {
     static const struct column_form none;
     const uint8_t *end = s->bytes + s->n_bytes;
@@ -309,7 +321,7 @@ static const char *block_defect(const struct state_store *s, const struct state_
     return column_get(&first, 0) != h->first ? "a block does not begin as it tells" : NULL;
 }
 
-static const char *blocks_defect(const struct state_store *s)
+static const char *blocks_defect(const struct state_chunk *s)
 {
     for (int i = 0; i < STATE_TABLES; i++) {
         const struct state_disk_table *t = &s->tables[i];
@@ -324,7 +336,7 @@ static const char *blocks_defect(const struct state_store *s)
     return NULL;
 }
 
-static const char *events_defect(const struct state_store *s)
+static const char *events_defect(const struct state_chunk *s)
 {
     const struct state_disk_table *table = &s->tables[STATE_TABLE_EVENTS];
     int64_t before = INT64_MIN;
@@ -338,7 +350,7 @@ static const char *events_defect(const struct state_store *s)
 }
 
 static bool good_latency(
-    const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code)
+    const struct state_chunk *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code)
 {
     int64_t end;
     return duration >= 0 && !__builtin_add_overflow(begin, duration, &end) && thread >= -1 &&
@@ -346,7 +358,7 @@ static bool good_latency(
         code < (int64_t)s->n_codes;
 }
 
-static const char *latencies_defect(const struct state_store *s, int kind)
+static const char *latencies_defect(const struct state_chunk *s, int kind)
 {
     const struct state_disk_table *table = state_latency_table(s, kind);
     uint64_t far = s->n_far + (uint64_t)STATE_RET_FAR;
@@ -371,15 +383,8 @@ static const char *latencies_defect(const struct state_store *s, int kind)
     return NULL;
 }
 
-static bool same_figures(const struct state_disk_figures *a, const struct state_disk_figures *b)
-{
-    double off = a->spread - b->spread;
-    return a->code == b->code && a->n == b->n && a->sum == b->sum && a->least == b->least && a->most == b->most &&
-        a->least_at == b->least_at && a->most_at == b->most_at && off <= 1e-6 * b->spread && -off <= 1e-6 * b->spread;
-}
-
 /* Tiles are made anew, from latencies that make sense. */
-static const char *figures_defect(const struct state_store *s)
+static const char *figures_defect(const struct state_chunk *s)
 {
     struct tile_list made = {0};
     struct tiles *tiles = mem_zalloc(sizeof *tiles);
@@ -399,15 +404,21 @@ static const char *figures_defect(const struct state_store *s)
     }
     vec_push(&made.first, made.figures.n);
     bool same = made.first.n == s->n_tiles && !memcmp(made.first.v, s->tiles, made.first.n * sizeof *made.first.v) &&
-        made.figures.n == s->n_figures;
-    for (size_t i = 0; i < made.figures.n && same; i++)
-        same = same_figures(&s->figures[i], &made.figures.v[i]);
+        made.figures.n == s->n_figures &&
+        (!made.figures.n || !memcmp(made.figures.v, s->figures, made.figures.n * sizeof *made.figures.v));
     tile_list_fini(&made);
     free(tiles);
     return same ? NULL : "figures that do not fit the latencies";
 }
 
-static const char *aside_defect(const struct state_store *s)
+/* Would it fit into the table behind its first m latencies? */
+static bool fits_table(const struct state_chunk *s, const struct state_disk_table *table, uint64_t m, int64_t begin)
+{
+    return m <= table->n && (!m || state_column_at(s, table, STATE_BEGIN, m - 1) <= begin) &&
+        (m == table->n || state_column_at(s, table, STATE_BEGIN, m) >= begin);
+}
+
+static const char *aside_defect(const struct state_chunk *s)
 {
     for (size_t i = 0; i < s->n_aside; i++) {
         const struct state_disk_aside *l = &s->aside[i];
@@ -415,10 +426,8 @@ static const char *aside_defect(const struct state_store *s)
             return "late latencies out of order";
         const struct state_disk_table *table = state_latency_table(s, l->kind);
         size_t k = i - s->first_aside[l->kind];
-        uint64_t n = table->n, m = l->index - k; /* those in the table that come before it */
-        if (l->index < k || m > n || (k && (l->index <= l[-1].index || l->begin < l[-1].begin)) ||
-            (m && state_column_at(s, table, STATE_BEGIN, m - 1) > l->begin) ||
-            (m < n && state_column_at(s, table, STATE_BEGIN, m) < l->begin))
+        if (l->index < k || (k && (l->index <= l[-1].index || l->begin < l[-1].begin)) ||
+            !fits_table(s, table, l->index - k, l->begin) || (k < table->early && l->index != k))
             return "late latencies out of order";
         if (!good_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code))
             return "a latency makes no sense";
@@ -426,7 +435,67 @@ static const char *aside_defect(const struct state_store *s)
     return NULL;
 }
 
-static const char *losses_defect(const struct state_store *s)
+static const char *open_defect(const struct state_chunk *s)
+{
+    for (size_t i = 0; i < s->n_open; i++) {
+        const struct state_disk_open *o = &s->open[i];
+        if (o->kind >= STATE_LATENCY_KINDS || o->kind < (i ? o[-1].kind : 0) ||
+            (i && o->kind == o[-1].kind &&
+                (o->index < o[-1].index || o->begin < o[-1].begin ||
+                    (o->begin == o[-1].begin && o->rank <= o[-1].rank))))
+            return "open latencies out of order";
+        const struct state_disk_table *table = state_latency_table(s, o->kind);
+        uint64_t before = state_aside_before(s, o->kind, o->index);
+        if (o->index < before || o->index < table->early || !fits_table(s, table, o->index - before, o->begin))
+            return "open latencies out of order";
+    }
+    return NULL;
+}
+
+/* Codes of latencies that are not early, once each, where they come first. */
+static const char *firsts_of_kind_defect(const struct state_chunk *s, int kind, uint64_t *first_of)
+{
+    const struct state_disk_table *table = state_latency_table(s, kind);
+    const struct state_disk_aside *aside = s->aside + s->first_aside[kind];
+    int64_t codes[STATE_BLOCK];
+    size_t n = s->first_aside[kind + 1] - s->first_aside[kind], k = 0, met = 0;
+    memset(first_of, 0xff, s->n_codes * sizeof *first_of);
+    for (uint64_t i = 0; i < table->n + n; i++) {
+        bool beside = k < n && aside[k].index == i;
+        if (!beside && (i - k) % STATE_BLOCK == 0) {
+            struct column column = state_column(s, table, (i - k) / STATE_BLOCK, STATE_LATENCY_CODE);
+            column_take(&column, codes);
+        }
+        int64_t code = beside ? (int64_t)aside[k].code : codes[(i - k) % STATE_BLOCK];
+        if (i >= table->early && first_of[code] == UINT64_MAX) {
+            first_of[code] = i;
+            met++;
+        }
+        k += beside;
+    }
+    const struct state_disk_first *first = s->firsts + s->first_first[kind],
+                                  *end = s->firsts + s->first_first[kind + 1];
+    if ((size_t)(end - first) != met)
+        return "first latencies of codes are missing";
+    for (const struct state_disk_first *f = first; f < end; f++)
+        if (f->kind != kind || f->code >= s->n_codes || first_of[f->code] != f->index ||
+            (f > first && f->index <= f[-1].index))
+            return "first latencies of codes that are not";
+    return NULL;
+}
+
+/* Latencies make sense. */
+static const char *firsts_defect(const struct state_chunk *s)
+{
+    const char *what = s->first_first[0] ? "first latencies of codes that are not" : NULL;
+    uint64_t *first_of = mem_alloc(s->n_codes * sizeof *first_of);
+    for (int kind = 0; kind < STATE_LATENCY_KINDS && !what; kind++)
+        what = firsts_of_kind_defect(s, kind, first_of);
+    free(first_of);
+    return what ? what : s->first_first[STATE_LATENCY_KINDS] != s->n_firsts ? "first latencies of no kind" : NULL;
+}
+
+static const char *losses_defect(const struct state_chunk *s)
 {
     for (size_t i = 0; i < s->n_losses; i++) {
         const struct state_disk_loss *l = &s->losses[i];
@@ -438,14 +507,21 @@ static const char *losses_defect(const struct state_store *s)
 
 /* ---- all ---- */
 
-static void find_aside(struct state_store *s)
+/* Of sections in order of kind. */
+#define find_kinds(first, n, items) \
+    do { \
+        for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++) \
+            (first)[kind] = search_first(i, kind ? (first)[kind - 1] : 0, n, (items)[i].kind >= kind); \
+    } while (0)
+
+static void find_latencies(struct state_chunk *s)
 {
-    for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++)
-        s->first_aside[kind] = search_first(
-            i, kind ? s->first_aside[kind - 1] : 0, s->n_aside, s->aside[i].kind >= kind);
+    find_kinds(s->first_aside, s->n_aside, s->aside);
+    find_kinds(s->first_open, s->n_open, s->open);
+    find_kinds(s->first_first, s->n_firsts, s->firsts);
 }
 
-const char *state_structure_defect(struct state_store *s)
+const char *state_structure_defect(struct state_chunk *s)
 {
     const char *what = s->totals->begin > s->totals->end ? "it ends before it begins" : names_defect(s);
     if (!what)
@@ -458,11 +534,14 @@ const char *state_structure_defect(struct state_store *s)
         what = tables_defect(s);
     if (!what && s->n_tiles != state_tiles(s, STATE_LATENCY_KINDS) + 1)
         what = "tiles that do not fit the latencies";
-    find_aside(s);
+    find_latencies(s);
+    for (int kind = 0; kind < STATE_LATENCY_KINDS && !what; kind++)
+        if (state_latency_table(s, kind)->early > s->first_aside[kind + 1] - s->first_aside[kind])
+            what = "more early latencies than there are";
     return what;
 }
 
-const char *state_content_defect(const struct state_store *s)
+const char *state_content_defect(const struct state_chunk *s)
 {
     const char *what = blocks_defect(s);
     for (size_t i = 0; i < s->n_rows && !what; i++)
@@ -475,5 +554,9 @@ const char *state_content_defect(const struct state_store *s)
         what = figures_defect(s);
     if (!what)
         what = aside_defect(s);
+    if (!what)
+        what = open_defect(s);
+    if (!what)
+        what = firsts_defect(s);
     return what ? what : losses_defect(s);
 }

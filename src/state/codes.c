@@ -15,22 +15,56 @@ uint32_t builder_code(struct state_builder *b, struct builder_code code)
     return (uint32_t)b->codes.n - 1;
 }
 
+uint32_t builder_new_text(struct state_builder *b, uint32_t string)
+{
+    const char *const *strings;
+    const char *text = string < kernel_tracker_strings(b->tracker, &strings) ? strings[string] : "";
+    uint32_t number = strings_intern(&b->texts, text, strlen(text));
+    builder_give_text(b, string, number);
+    return number;
+}
+
+void builder_give_text(struct state_builder *b, uint32_t string, uint32_t text)
+{
+    while (b->text_of.n <= string)
+        vec_push(&b->text_of, 0);
+    b->text_of.v[string] = text + 1;
+}
+
+/* Of a system call. */
+uint32_t builder_text_code(struct state_builder *b, uint32_t text)
+{
+    uint64_t *code = map_put(&b->call_code_of, text, NULL);
+    if (!*code)
+        *code = builder_code(
+            b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = text});
+    return (uint32_t)*code;
+}
+
 uint32_t builder_new_call_code(struct state_builder *b, uint32_t string)
 {
     while (b->call_codes.n <= string)
         vec_push(&b->call_codes, 0);
-    b->call_codes.v[string] = builder_code(
-        b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = string});
-    return b->call_codes.v[string];
+    return b->call_codes.v[string] = builder_text_code(b, builder_text(b, string));
 }
 
-/* Interrupts by number, those between processors by the string of their name. */
-uint32_t builder_irq_code(struct state_builder *b, const struct kernel_record *r)
+/* Interrupts by number, those between processors by their name. */
+uint32_t builder_irq_code(struct state_builder *b, bool numbered, uint32_t number)
 {
-    bool numbered = r->kind == KERNEL_IRQ_ENTRY;
-    uint64_t *code = map_put(&b->irq_codes, (uint64_t)numbered << 32 | r->ctx_number, NULL);
+    uint64_t *code = map_put(&b->irq_codes, (uint64_t)numbered << 32 | number, NULL);
     if (!*code)
-        *code = builder_code(b, (struct builder_code){STATE_IRQ, numbered ? CODE_IRQ : CODE_STRING, -1, r->ctx_number});
+        *code = builder_code(b, (struct builder_code){STATE_IRQ, numbered ? CODE_IRQ : CODE_STRING, -1, number});
+    return (uint32_t)*code;
+}
+
+uint32_t builder_handler_code(struct state_builder *b, uint32_t irq_code, int32_t cpu)
+{
+    uint64_t *code = map_put(&b->handler_codes, (uint64_t)irq_code << 32 | (uint32_t)cpu, NULL);
+    if (!*code) {
+        struct builder_code own = b->codes.v[irq_code];
+        own.cpu = cpu;
+        *code = builder_code(b, own);
+    }
     return (uint32_t)*code;
 }
 
@@ -45,20 +79,29 @@ uint32_t builder_vector_code(struct state_builder *b, uint16_t vector)
 /* Futexes by process, because addresses are. Beyond a number that nobody reads they count as one. */
 uint32_t builder_lock_code(struct state_builder *b, int32_t row, uint64_t address)
 {
-    enum { MOST_LOCKS = 4096 };
     const struct kernel_thread *threads;
     int32_t tgid = (size_t)row < kernel_tracker_threads(b->tracker, &threads) ? threads[row].tgid : -1;
-    uint64_t key = map_mix(address) ^ (uint32_t)tgid, *known = map_find(&b->lock_codes, key);
+    return builder_lock_code_of(b, (struct builder_lock){address, tgid});
+}
+
+uint32_t builder_lock_code_of(struct state_builder *b, struct builder_lock lock)
+{
+    enum { MOST_LOCKS = 4096 };
+    uint64_t key = map_mix(lock.address) ^ (uint32_t)lock.tgid, *known = map_find(&b->lock_codes, key);
     if (known)
         return (uint32_t)*known;
-    if (b->locks.n == MOST_LOCKS) {
-        if (!b->other_locks)
-            b->other_locks = builder_code(b, (struct builder_code){.kind = CODE_OTHER_LOCKS, .cpu = -1});
-        return b->other_locks;
-    }
-    vec_push(&b->locks, ((struct builder_lock){address, tgid}));
+    if (b->locks.n == MOST_LOCKS)
+        return builder_other_locks_code(b);
+    vec_push(&b->locks, lock);
     uint32_t code = builder_code(
         b, (struct builder_code){.kind = CODE_LOCK, .cpu = -1, .ref = (uint32_t)b->locks.n - 1});
     *map_put(&b->lock_codes, key, NULL) = code;
     return code;
+}
+
+uint32_t builder_other_locks_code(struct state_builder *b)
+{
+    if (!b->other_locks)
+        b->other_locks = builder_code(b, (struct builder_code){.kind = CODE_OTHER_LOCKS, .cpu = -1});
+    return b->other_locks;
 }

@@ -12,7 +12,7 @@ enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CO
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
     int32_t cpu;
-    /* String number, irq, vector, index in locks; REQUEST: index in requests << STATE_REQUEST_TYPE_BITS | type. */
+    /* Text, irq, vector, index in locks; REQUEST: index in requests << STATE_REQUEST_TYPE_BITS | type. */
     uint32_t ref;
 };
 
@@ -23,10 +23,18 @@ struct builder_lock {
 };
 
 uint32_t builder_code(struct state_builder *, struct builder_code);
+uint32_t builder_new_text(struct state_builder *, uint32_t string);
+void builder_give_text(struct state_builder *, uint32_t string, uint32_t text);
 uint32_t builder_new_call_code(struct state_builder *, uint32_t string);
-uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
+uint32_t builder_text_code(struct state_builder *, uint32_t text);
+/* numbered: else `number` is the text of its name. */
+uint32_t builder_irq_code(struct state_builder *, bool numbered, uint32_t number);
+/* Of an interrupt and the CPU that handles it. */
+uint32_t builder_handler_code(struct state_builder *, uint32_t irq_code, int32_t cpu);
 uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
 uint32_t builder_lock_code(struct state_builder *, int32_t row, uint64_t address);
+uint32_t builder_lock_code_of(struct state_builder *, struct builder_lock);
+uint32_t builder_other_locks_code(struct state_builder *);
 const char *builder_vector_name(uint32_t vector); /* NULL beyond the ten that Linux has */
 
 #endif

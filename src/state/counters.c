@@ -30,7 +30,8 @@ void builder_block(struct state_builder *b, const struct kernel_record *r)
 void builder_packet(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->u.packet.device)
-        count(b, &b->nets, r->u.packet.device, r->ts, r->kind == KERNEL_PACKET_RECEIVE, r->u.packet.payload_bytes);
+        count(b, &b->nets, builder_text(b, r->u.packet.device), r->ts, r->kind == KERNEL_PACKET_RECEIVE,
+            r->u.packet.payload_bytes);
 }
 
 /* ---- counters by slot ---- */
@@ -48,6 +49,11 @@ static inline struct builder_amount *amount(struct builder_amounts *all, uint32_
     if (__builtin_expect(all->index.n <= slot || !all->index.v[slot], 0))
         add_amount(all, slot);
     return &all->v.v[all->index.v[slot] - 1];
+}
+
+struct builder_amount *builder_amount_at(struct builder_amounts *all, uint32_t slot)
+{
+    return amount(all, slot);
 }
 
 /* Counts up to what a number can hold together with what rows of files add. */

@@ -11,7 +11,7 @@ struct state_builder;
 struct builder_device {
     struct series series[2]; /* read, write; sent, received */
     int64_t total[2];
-    uint32_t id;             /* device number, string */
+    uint32_t id;             /* device number, text */
 };
 typedef VEC(struct builder_device) builder_devices;
 
@@ -46,9 +46,13 @@ void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, 
 /* Such a call begins: brings the memory of its counters near. */
 void builder_io_expect(struct state_builder *, int32_t row, unsigned ways);
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
+/* Valid until the next one is made. */
+struct builder_amount *builder_amount_at(struct builder_amounts *, uint32_t slot);
 void builder_amounts_fini(struct builder_amounts *);
 
 /* ---- requests of disks (requests.c) ---- */
+
+enum { BUILDER_MOST_DISKS = 1 << 12, BUILDER_MOST_SLOTS = 1 << 10 };
 
 /* What a disk has to do: requests that wait, and those that the driver has. */
 struct builder_request {
@@ -70,6 +74,8 @@ struct builder_requests {
     uint32_t codes[STATE_REQUESTS]; /* by type; 0 none yet */
 };
 
+/* ref: as of struct builder_code. */
+uint32_t builder_request_code(struct state_builder *, uint32_t ref);
 void builder_request(struct state_builder *, const struct kernel_record *);
 void builder_requests_lose(struct state_builder *, int64_t ts);
 void builder_each_request(struct state_builder *, void (*)(void *arg, int32_t number, uint32_t dev, struct series *),

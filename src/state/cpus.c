@@ -113,11 +113,8 @@ static void show_top(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 static uint32_t handler_code(struct state_builder *b, const struct builder_frame *f, int32_t cpu)
 {
     struct builder_irq *q = &b->irqs.v[f->irq];
-    if (!q->handler_code) {
-        struct builder_code code = b->codes.v[f->code];
-        code.cpu = cpu;
-        q->handler_code = builder_code(b, code);
-    }
+    if (!q->handler_code)
+        q->handler_code = builder_handler_code(b, f->code, cpu);
     return q->handler_code;
 }
 
@@ -156,9 +153,9 @@ static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int3
 }
 
 /* Numbers for interrupts that have none: by name, from STATE_IPI on. */
-static int32_t made_up_number(struct state_builder *b, uint16_t name)
+static int32_t made_up_number(struct state_builder *b, uint32_t text)
 {
-    uint64_t *number = map_put(&b->ipi_numbers, name, NULL);
+    uint64_t *number = map_put(&b->ipi_numbers, text, NULL);
     if (!*number)
         *number = STATE_IPI + b->ipi_numbers.n - 1;
     return (int32_t)*number;
@@ -171,10 +168,11 @@ void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const str
         builder_cpu_clear(b, c, r->ts);
     if (c->depth == BUILDER_FRAMES)
         return;
-    int32_t cpu = builder_cpu_number(b, c),
-            number = r->kind == KERNEL_IPI_ENTRY ? made_up_number(b, r->ctx_number) : r->ctx_number;
+    bool numbered = r->kind != KERNEL_IPI_ENTRY;
+    uint32_t known_as = numbered ? r->ctx_number : builder_text(b, r->ctx_number);
+    int32_t cpu = builder_cpu_number(b, c), number = numbered ? (int32_t)known_as : made_up_number(b, known_as);
     struct builder_frame f = {.serial = r->ctx_frame, .kind = soft ? STATE_LATENCY_SOFTIRQ : STATE_LATENCY_IRQ};
-    f.code = soft ? builder_vector_code(b, r->ctx_number) : builder_irq_code(b, r);
+    f.code = soft ? builder_vector_code(b, r->ctx_number) : builder_irq_code(b, numbered, known_as);
     f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, cpu, number, f.code);
     f.latency = latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
     f.since = r->ts;
@@ -275,7 +273,7 @@ void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t t
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;
     c->deaf = false;
-    b->windows.v[c->deaf_window].end = end;
+    builder_gap_add(b, builder_cpu_number(b, c), c->deaf_begin, end);
     regain_irqs(b, builder_cpu_number(b, c), end);
 }
 
@@ -295,8 +293,8 @@ static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struc
     lose_irqs(b, builder_cpu_number(b, c), begin);
     if (r->u.lost.count && r->cpu != UINT32_MAX) {
         c->deaf = true;
+        c->deaf_begin = begin;
         c->deaf_end = r->u.lost.end;
-        c->deaf_window = b->windows.n;
     } else {
         regain_irqs(b, builder_cpu_number(b, c), r->u.lost.end);
     }
@@ -314,7 +312,9 @@ void builder_lost(struct state_builder *b, const struct kernel_record *r)
     for (uint32_t i = 0; i < b->cpus.n; i++)
         if (all || i == r->cpu)
             lose_cpu(b, &b->cpus.v[i], r);
-    vec_push(&b->windows, ((struct builder_window){r->u.lost.begin, r->u.lost.end, all ? -1 : (int32_t)r->cpu}));
+    if (all)
+        builder_gap_add(b, -1, r->u.lost.begin, r->u.lost.end);
+    b->n_losses++;
     if (r->u.lost.end > b->suspect_until)
         b->suspect_until = r->u.lost.end;
 }

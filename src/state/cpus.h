@@ -2,12 +2,13 @@
 #ifndef WEFT_STATE_CPUS_H
 #define WEFT_STATE_CPUS_H
 
+#include "state/gaps.h"
 #include "state/series.h"
 
 struct kernel_record;
 struct state_builder;
 
-enum { BUILDER_FRAMES = 12, BUILDER_PENDING = 1 << 16 };
+enum { BUILDER_FRAMES = 12, BUILDER_PENDING = 1 << 16, BUILDER_MOST_CPUS = 1 << 16 };
 
 /* An open interrupt handler. */
 struct builder_frame {
@@ -44,17 +45,11 @@ struct builder_cpu {
     int32_t row;             /* who has it, NOBODY: not known */
     bool deaf;               /* events are missing until deaf_end, or until its next event if that comes first */
     uint8_t depth;
-    int64_t deaf_end;
-    size_t deaf_window;      /* index in windows */
+    int64_t deaf_begin, deaf_end;
+    builder_gaps gaps;       /* where events of this CPU are missing */
     int64_t last_ts;         /* of its last record */
     struct builder_frame frames[BUILDER_FRAMES];
     VEC(struct builder_pending) pending;
-};
-
-/* Events of that CPU (-1: of all) are missing. */
-struct builder_window {
-    int64_t begin, end;
-    int32_t cpu;
 };
 
 struct builder_cpu *builder_cpu(struct state_builder *, uint32_t cpu);

@@ -2,6 +2,7 @@
  * contain was not checked when the store was opened: what makes no sense is left out here. */
 #include <stdlib.h>
 
+#include "state/chunk.h"
 #include "state/figures.h"
 #include "state/tiles.h"
 
@@ -9,13 +10,13 @@ enum { NO_NAME = UINT32_MAX };
 
 /* The table of one kind and its tiles. */
 struct kind_tiles {
-    const struct state_store *s;
+    const struct state_chunk *s;
     const struct state_disk_table *table;
     int kind;
     struct tile_set tiles;
 };
 
-size_t state_tiles(const struct state_store *s, int kind)
+size_t state_tiles(const struct state_chunk *s, int kind)
 {
     size_t tiles = 0;
     for (int k = 0; k < kind; k++)
@@ -23,7 +24,7 @@ size_t state_tiles(const struct state_store *s, int kind)
     return tiles;
 }
 
-static struct kind_tiles kind_tiles(const struct state_store *s, int kind)
+static struct kind_tiles kind_tiles(const struct state_chunk *s, int kind)
 {
     const struct state_disk_table *table = state_latency_table(s, kind);
     return (struct kind_tiles){s, table, kind, tile_set(table->n, state_tiles(s, kind))};
@@ -87,7 +88,7 @@ static struct latency_parts parts_of(const struct kind_tiles *r, size_t first, s
 
 /* ---- names ---- */
 
-static void add_name(struct state_store *s, struct state_latency_names *names, uint32_t code)
+static void add_name(struct state_chunk *s, struct state_latency_names *names, uint32_t code)
 {
     if (code >= s->n_codes || names->of[code] != NO_NAME)
         return;
@@ -95,27 +96,24 @@ static void add_name(struct state_store *s, struct state_latency_names *names, u
     names->v[names->n++] = s->codes[code].name ? s->codes[code].name : "";
 }
 
-void state_names_init(struct state_store *s)
+/* Early ones come before all others. */
+void state_names_init(struct state_chunk *s)
 {
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         struct state_latency_names *names = &s->latency_names[kind];
+        size_t early = s->first_aside[kind] + state_latency_table(s, kind)->early;
         names->v = mem_alloc((s->n_codes + 1) * sizeof *names->v);
         names->of = mem_alloc((s->n_codes + 1) * sizeof *names->of);
         for (size_t i = 0; i < s->n_codes; i++)
             names->of[i] = NO_NAME;
-        struct kind_tiles r = kind_tiles(s, kind);
-        for (struct tile_piece p = {.end = 0}; p.end < r.tiles.n;) {
-            const struct state_disk_figures *f;
-            p = piece_at(&r, p.end, r.tiles.n, r.tiles.levels);
-            for (size_t i = 0, n = tile_figures(&r, &p, &f); i < n; i++)
-                add_name(s, names, f[i].code);
-        }
-        for (size_t i = s->first_aside[kind]; i < s->first_aside[kind + 1]; i++)
+        for (size_t i = s->first_aside[kind]; i < early; i++)
             add_name(s, names, s->aside[i].code);
+        for (size_t i = s->first_first[kind]; i < s->first_first[kind + 1]; i++)
+            add_name(s, names, s->firsts[i].code);
     }
 }
 
-void state_names_fini(struct state_store *s)
+void state_names_fini(struct state_chunk *s)
 {
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         free(s->latency_names[kind].v);
@@ -123,22 +121,21 @@ void state_names_fini(struct state_store *s)
     }
 }
 
-size_t state_latency_names(const struct state_store *s, int kind)
+size_t state_chunk_latency_names(const struct state_chunk *s, int kind)
 {
     return s->latency_names[kind].n;
 }
 
-const char *state_latency_name(const struct state_store *s, int kind, size_t name)
+const char *state_chunk_latency_name(const struct state_chunk *s, int kind, size_t name)
 {
     return s->latency_names[kind].v[name];
 }
 
 /* ---- figures ---- */
 
-/* Adds what is not in whole tiles. The spread is first summed around the first latency of the name, which is never so
- * far from the mean that digits are lost, and moved to the mean at the end. While the table is read, least_begin and
- * most_begin hold indices into it. */
-static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p, struct figures *out, int64_t *firsts)
+/* Adds what is not in whole tiles. While the table is read, in order, least_begin and most_begin hold indices into it.
+ */
+static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p, struct state_measure *out)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
     take_block(r, STATE_DURATION, p->first, durations);
@@ -148,64 +145,44 @@ static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p
         int64_t d = durations[i % STATE_BLOCK];
         if (name == NO_NAME)
             continue;
-        struct figures *f = &out[name];
-        if (!f->n) {
-            firsts[name] = d;
-            *f = (struct figures){.least = d, .most = d, .least_begin = (int64_t)i, .most_begin = (int64_t)i};
-        } else if (d < f->least) {
+        struct state_measure *f = &out[name];
+        if (!f->n || d < f->least) {
             f->least = d;
             f->least_begin = (int64_t)i;
-        } else if (d > f->most) {
+        }
+        if (!f->n || d > f->most) {
             f->most = d;
             f->most_begin = (int64_t)i;
         }
-        double from = (double)d - (double)firsts[name];
         f->n++;
         f->sum = figures_sum(f->sum, d);
-        f->spread += from * from;
+        f->squares += state_square(d);
     }
 }
 
-/* Squares of distances from the mean instead. */
-static void mend_spread(struct figures *f, int64_t first)
-{
-    double from = (double)f->sum / (double)f->n - (double)first;
-    double spread = f->spread - from * from * (double)f->n;
-    f->spread = spread > 0 ? spread : 0;
-}
-
-static void join_tile(const struct kind_tiles *r, const struct tile_piece *p, struct figures *out)
+static void join_tile(const struct kind_tiles *r, const struct tile_piece *p, struct state_measure *out)
 {
     const struct state_disk_figures *f;
     for (size_t i = 0, n = tile_figures(r, p, &f); i < n; i++) {
         if (!sound(r, p, &f[i]))
             continue;
         int64_t least = (int64_t)(p->first + f[i].least_at), most = (int64_t)(p->first + f[i].most_at);
-        figures_join(&out[name_number(r, f[i].code)],
-            &(struct figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
+        state_measure_join(&out[name_number(r, f[i].code)],
+            &(struct state_measure){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, tile_squares(&f[i])});
     }
 }
 
-void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
+struct state_measure *state_chunk_measure(const struct state_chunk *s, int kind, size_t first, size_t end)
 {
     struct kind_tiles r = kind_tiles(s, kind);
     struct latency_parts parts = parts_of(&r, first, end);
-    size_t n_names = state_latency_names(s, kind);
-    for (size_t i = 0; i < n_names; i++)
-        out[i] = (struct figures){0};
-    int64_t *firsts = mem_alloc((n_names + 1) * sizeof *firsts);
+    size_t n_names = state_chunk_latency_names(s, kind);
+    struct state_measure *out = mem_zalloc((n_names + 1) * sizeof *out);
     for (struct tile_piece p = {.end = parts.first}; p.end < parts.end;) {
         p = piece_at(&r, p.end, parts.end, r.tiles.levels);
         if (p.level < 0)
-            add_latencies(&r, &p, out, firsts);
-    }
-    for (size_t i = 0; i < n_names; i++)
-        if (out[i].n)
-            mend_spread(&out[i], firsts[i]);
-    free(firsts);
-    for (struct tile_piece p = {.end = parts.first}; p.end < parts.end;) {
-        p = piece_at(&r, p.end, parts.end, r.tiles.levels);
-        if (p.level >= 0)
+            add_latencies(&r, &p, out);
+        else
             join_tile(&r, &p, out);
     }
     for (size_t i = 0; i < n_names; i++)
@@ -215,10 +192,18 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
         }
     for (size_t i = 0; i < parts.n_aside; i++) {
         uint32_t name = name_number(&r, parts.aside[i].code);
-        int64_t d = parts.aside[i].duration, begin = parts.aside[i].begin;
         if (name != NO_NAME)
-            figures_join(&out[name], &(struct figures){1, d, d, d, begin, begin, 0});
+            state_measure_add(&out[name], parts.aside[i].begin, parts.aside[i].duration);
     }
+    return out;
+}
+
+void state_chunk_latency_figures(const struct state_chunk *s, int kind, size_t first, size_t end, struct figures *out)
+{
+    struct state_measure *v = state_chunk_measure(s, kind, first, end);
+    for (size_t i = 0; i < state_chunk_latency_names(s, kind); i++)
+        out[i] = state_measure_figures(&v[i]);
+    free(v);
 }
 
 /* ---- how many are how long ---- */
@@ -230,10 +215,15 @@ struct latency_histogram {
     uint64_t *counts;
 };
 
+size_t state_bucket(int64_t duration, int64_t width, size_t n)
+{
+    uint64_t k = width < 1 ? (uint64_t)duration : (uint64_t)duration / (uint64_t)width;
+    return duration < 0 ? 0 : k < n ? k : n - 1;
+}
+
 static size_t bucket(const struct latency_histogram *c, int64_t duration)
 {
-    uint64_t k = duration < c->width ? 0 : (uint64_t)duration / (uint64_t)c->width;
-    return k < c->n ? k : c->n - 1;
+    return state_bucket(duration, c->width, c->n);
 }
 
 static bool count_tile(const struct latency_histogram *c, const struct tile_piece *p)
@@ -270,12 +260,12 @@ static void count_range(const struct latency_histogram *c, uint64_t first, uint6
     }
 }
 
-void state_latency_histogram(
-    const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
+void state_chunk_latency_histogram(
+    const struct state_chunk *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     struct kind_tiles r = kind_tiles(s, kind);
     struct latency_parts parts = parts_of(&r, first, end);
-    struct latency_histogram c = {&r, width > 0 ? width : 1, n, counts};
+    struct latency_histogram c = {&r, width, n, counts};
     count_range(&c, parts.first, parts.end, r.tiles.levels);
     for (size_t i = 0; i < parts.n_aside; i++)
         counts[bucket(&c, parts.aside[i].duration)]++;

@@ -2,12 +2,17 @@
 #ifndef WEFT_STATE_FIGURES_H
 #define WEFT_STATE_FIGURES_H
 
+#include "state/measure.h"
 #include "state/reader.h"
 
 /* Tiles (tiles.h) of the kinds before this one. */
-size_t state_tiles(const struct state_store *, int kind);
+size_t state_tiles(const struct state_chunk *, int kind);
 /* The names of latencies, once codes and first_aside are there. */
-void state_names_init(struct state_store *);
-void state_names_fini(struct state_store *);
+void state_names_init(struct state_chunk *);
+void state_names_fini(struct state_chunk *);
+/* Of the latencies first … end - 1 of the chunk, by name; free() it. */
+struct state_measure *state_chunk_measure(const struct state_chunk *, int kind, size_t first, size_t end);
+/* Which of n buckets, each `width` ns long, a latency is in. */
+size_t state_bucket(int64_t duration, int64_t width, size_t n);
 
 #endif

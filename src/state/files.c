@@ -7,7 +7,7 @@
 
 #include "state/builder.h"
 
-enum { MOST_DESCRIPTORS = 1 << 16, MOST_IN_ALL = 1 << 21, MOST_ACCESSES = 1 << 16, HIDDEN = -1, UNKNOWN = 0 };
+enum { MOST_OPEN = 1 << 16 };
 /* As Linux numbers them. */
 enum {
     CLOSE_ON_EXEC = 02000000,
@@ -18,41 +18,6 @@ enum {
     F_DUPFD_CLOEXEC = 1030
 };
 static const int64_t most_bytes = INT64_C(1) << 56; /* in all rows */
-
-struct descriptor {
-    int32_t file;    /* index in names + 1, or UNKNOWN, HIDDEN */
-    int32_t opener;  /* access through which it was opened, -1 */
-    int32_t user;    /* thread that used it last, and its access */
-    uint32_t access; /* index + 1; 0: not used yet */
-    uint32_t losses; /* so many were known when its file was known */
-    bool close_on_exec;
-};
-typedef VEC(struct descriptor) descriptor_table;
-
-/* A thread, and its call in progress. */
-struct io_call {
-    uint32_t table; /* index + 1; 0: not asked for yet */
-    int64_t begin, other;
-    int32_t fd;
-    uint32_t first, second; /* accesses + 1 */
-    uint32_t path, flags;
-    uint8_t io;
-};
-
-struct builder_files {
-    VEC(struct named_file) names;
-    struct map name_of;
-    VEC(struct file_access) accesses;
-    struct map access_of; /* file << 32 | thread -> index + 1 */
-    VEC(descriptor_table) tables;
-    size_t descriptors;        /* in all tables */
-    struct map table_of;       /* process -> index + 1 */
-    struct map at_address;     /* as the state dump has it -> index + 1 */
-    VEC(struct io_call) calls; /* by row */
-    struct strings paths;
-    uint32_t expected; /* access + 1 that was fetched last */
-    int64_t bytes;     /* moved in all */
-};
 
 struct builder_files *files_new(void)
 {
@@ -90,9 +55,9 @@ const struct named_file *files_name(const struct state_builder *b, const struct 
     return &b->files->names.v[a->file];
 }
 
-const char *files_path(const struct state_builder *b, const struct named_file *n)
+const char *files_text(const struct state_builder *b, uint32_t text)
 {
-    return strings_get(&b->files->paths, n->path);
+    return strings_get(&b->files->paths, text);
 }
 
 /* ---- names ---- */
@@ -110,10 +75,9 @@ static int32_t name_index(struct builder_files *f, uint64_t key, struct named_fi
 
 static int32_t path_index(struct builder_files *f, uint32_t path, bool before_loss)
 {
-    return name_index(f, path | (uint64_t)before_loss << 32,
-        (struct named_file){.path = path, .fd = -1, .thread = -1, .before_loss = before_loss});
+    return name_index(
+        f, path | (uint64_t)before_loss << 32, (struct named_file){.path = path, .fd = -1, .before_loss = before_loss});
 }
-
 
 /* ---- tables of descriptors ---- */
 
@@ -130,19 +94,19 @@ static int32_t process_of(const struct kernel_thread *t)
 
 static uint32_t new_table(struct builder_files *f)
 {
-    vec_push(&f->tables, (descriptor_table){0});
+    vec_push(&f->tables, (file_table){0});
     return (uint32_t)f->tables.n;
 }
 
-static struct io_call *add_calls(struct builder_files *f, int32_t row)
+static struct file_call *add_calls(struct builder_files *f, int32_t row)
 {
     while (f->calls.n <= (size_t)row)
-        vec_push(&f->calls, (struct io_call){0});
+        vec_push(&f->calls, (struct file_call){0});
     return &f->calls.v[row];
 }
 
 /* Valid until the next one is made. */
-static inline struct io_call *call_of(struct builder_files *f, int32_t row)
+static inline struct file_call *call_of(struct builder_files *f, int32_t row)
 {
     return (size_t)row < f->calls.n ? &f->calls.v[row] : add_calls(f, row);
 }
@@ -151,7 +115,7 @@ static inline struct io_call *call_of(struct builder_files *f, int32_t row)
 static uint32_t table_of(struct state_builder *b, int32_t row)
 {
     struct builder_files *f = b->files;
-    struct io_call *c = call_of(f, row);
+    struct file_call *c = call_of(f, row);
     if (c->table)
         return c->table;
     const struct kernel_thread *t = thread_of(b, row);
@@ -163,25 +127,34 @@ static uint32_t table_of(struct state_builder *b, int32_t row)
 }
 
 /* NULL for numbers that make no sense, or are too many. Valid until the next call. */
-static struct descriptor *descriptor_at(struct builder_files *f, uint32_t table, int64_t fd)
+static struct file_descriptor *descriptor_at(struct builder_files *f, uint32_t table, int64_t fd)
 {
-    descriptor_table *t = &f->tables.v[table - 1];
-    if (fd < 0 || fd >= MOST_DESCRIPTORS)
+    file_table *t = &f->tables.v[table - 1];
+    if (fd < 0 || fd >= FILE_MOST_DESCRIPTORS)
         return NULL;
     size_t more = t->n <= (size_t)fd ? (size_t)fd + 1 - t->n : 0;
-    if (more > MOST_IN_ALL - f->descriptors)
+    if (more > FILE_MOST_IN_ALL - f->descriptors)
         return NULL;
     f->descriptors += more;
     while (more--)
-        vec_push(t, ((struct descriptor){.opener = -1, .user = -1}));
+        vec_push(t, ((struct file_descriptor){.opener = -1, .user = -1}));
     return &t->v[fd];
 }
 
 static int32_t unknown_index(struct state_builder *b, uint32_t table, int32_t row, int32_t fd)
 {
+    uint64_t key = files_unknown_key(table, fd), *known = map_find(&b->files->name_of, key);
+    if (known)
+        return (int32_t)*known;
     const struct kernel_thread *t = thread_of(b, row);
-    return name_index(b->files, UINT64_C(1) << 63 | (uint64_t)table << 20 | (uint32_t)fd,
-        (struct named_file){.fd = fd, .thread = row, .process = t ? process_of(t) : -1});
+    const char *const *strings;
+    bool named = t && t->name < kernel_tracker_strings(b->tracker, &strings);
+    const char *comm = named ? strings[t->name] : "";
+    return name_index(b->files, key,
+        (struct named_file){.fd = fd,
+            .table = table,
+            .comm = strings_intern(&b->files->paths, comm, strlen(comm)),
+            .process = t ? process_of(t) : -1});
 }
 
 /* ---- what the rows show ---- */
@@ -189,7 +162,8 @@ static int32_t unknown_index(struct state_builder *b, uint32_t table, int32_t ro
 static uint32_t access_index(struct builder_files *f, int32_t file, int32_t row)
 {
     bool fresh;
-    if (f->accesses.n >= MOST_ACCESSES && !map_find(&f->access_of, (uint64_t)file << 32 | (uint32_t)row))
+    uint64_t *known = f->open < MOST_OPEN ? NULL : map_find(&f->access_of, (uint64_t)file << 32 | (uint32_t)row);
+    if (f->open >= MOST_OPEN && !(known && f->accesses.v[*known - 1].opened))
         file = path_index(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
     uint64_t *index = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
     if (fresh) {
@@ -216,18 +190,18 @@ static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
 {
     struct builder_files *f = b->files;
     uint32_t table = table_of(b, row);
-    struct descriptor *d = descriptor_at(f, table, fd);
-    if (!d || d->file == HIDDEN)
+    struct file_descriptor *d = descriptor_at(f, table, fd);
+    if (!d || d->file == FILE_HIDDEN)
         return 0;
-    if (d->file == UNKNOWN)
+    if (d->file == FILE_UNKNOWN)
         d->file = unknown_index(b, table, row, (int32_t)fd) + 1;
     const struct named_file *name = &f->names.v[d->file - 1];
-    if (d->losses != b->windows.n && name->fd < 0) {
+    if (d->losses != b->n_losses && name->fd < 0) {
         d->file = path_index(f, name->path, true) + 1;
         d->access = 0;
     }
-    d->losses = (uint32_t)b->windows.n;
-    if (d->user != row || !d->access) {
+    d->losses = b->n_losses;
+    if (d->user != row || !d->access || f->open >= MOST_OPEN) {
         d->access = access_index(f, d->file - 1, row);
         d->user = row;
     }
@@ -236,15 +210,16 @@ static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
 
 /* ---- descriptors that come and go ---- */
 
-static void release(struct state_builder *b, struct descriptor *d, int64_t ts)
+static void release(struct state_builder *b, struct file_descriptor *d, int64_t ts)
 {
     struct builder_files *f = b->files;
     int32_t opener = d->opener;
-    *d = (struct descriptor){.opener = -1, .user = -1};
+    *d = (struct file_descriptor){.opener = -1, .user = -1};
     if (opener < 0)
         return;
     struct file_access *a = &f->accesses.v[opener];
-    const struct io_call *c = call_of(f, a->thread);
+    const struct file_call *c = call_of(f, a->thread);
+    f->open -= a->opened == 1;
     a->opened -= a->opened > 0;
     if (c->first != (uint32_t)opener + 1 && c->second != (uint32_t)opener + 1) /* else when its call returns */
         show_rest(b, (uint32_t)opener + 1, ts);
@@ -252,7 +227,7 @@ static void release(struct state_builder *b, struct descriptor *d, int64_t ts)
 
 static void release_all(struct state_builder *b, uint32_t table, int64_t ts, bool exec)
 {
-    descriptor_table *t = &b->files->tables.v[table - 1];
+    file_table *t = &b->files->tables.v[table - 1];
     for (size_t i = 0; i < t->n; i++)
         if (!exec || t->v[i].close_on_exec)
             release(b, &t->v[i], ts);
@@ -262,29 +237,29 @@ static void release_all(struct state_builder *b, uint32_t table, int64_t ts, boo
     vec_free(t);
 }
 
-static struct descriptor *replace(struct state_builder *b, int32_t row, int64_t fd, int64_t ts)
+static struct file_descriptor *replace(struct state_builder *b, int32_t row, int64_t fd, int64_t ts)
 {
-    struct descriptor *d = descriptor_at(b->files, table_of(b, row), fd);
+    struct file_descriptor *d = descriptor_at(b->files, table_of(b, row), fd);
     if (d)
         release(b, d, ts);
     if (d)
-        d->losses = (uint32_t)b->windows.n;
+        d->losses = b->n_losses;
     return d;
 }
 
 static void hide(struct state_builder *b, int32_t row, int64_t fd, int64_t ts, bool close_on_exec)
 {
-    struct descriptor *d = replace(b, row, fd, ts);
+    struct file_descriptor *d = replace(b, row, fd, ts);
     if (d) {
-        d->file = HIDDEN;
+        d->file = FILE_HIDDEN;
         d->close_on_exec = close_on_exec;
     }
 }
 
-static void opened(struct state_builder *b, int32_t row, const struct io_call *c, int64_t fd, int64_t ts)
+static void opened(struct state_builder *b, int32_t row, const struct file_call *c, int64_t fd, int64_t ts)
 {
     struct builder_files *f = b->files;
-    struct descriptor *d = replace(b, row, fd, ts);
+    struct file_descriptor *d = replace(b, row, fd, ts);
     if (!d)
         return;
     d->file = path_index(f, c->path, false) + 1;
@@ -293,7 +268,7 @@ static void opened(struct state_builder *b, int32_t row, const struct io_call *c
     d->opener = (int32_t)d->access - 1;
     d->close_on_exec = c->flags & CLOSE_ON_EXEC;
     show(b, d->access, c->begin, STATE_FILE_OTHER, 0);
-    f->accesses.v[d->opener].opened++;
+    f->open += !f->accesses.v[d->opener].opened++;
     show(b, d->access, ts, STATE_FILE_OPEN, 0);
 }
 
@@ -303,7 +278,7 @@ static void duplicated(struct state_builder *b, int32_t row, int64_t from, int64
     uint32_t table = table_of(b, row);
     if (from == to || !descriptor_at(f, table, from) || !descriptor_at(f, table, to))
         return;
-    struct descriptor copy = *descriptor_at(f, table, from), *d = replace(b, row, to, ts);
+    struct file_descriptor copy = *descriptor_at(f, table, from), *d = replace(b, row, to, ts);
     copy.opener = -1;
     copy.close_on_exec = close_on_exec;
     *d = copy;
@@ -311,15 +286,15 @@ static void duplicated(struct state_builder *b, int32_t row, int64_t from, int64
         return;
     uint32_t access = resolve(b, row, to);
     descriptor_at(f, table, to)->opener = (int32_t)access - 1;
-    f->accesses.v[access - 1].opened++;
+    f->open += !f->accesses.v[access - 1].opened++;
     show_rest(b, access, ts);
 }
 
-static void closed(struct state_builder *b, int32_t row, const struct io_call *c, int64_t ts)
+static void closed(struct state_builder *b, int32_t row, const struct file_call *c, int64_t ts)
 {
     struct builder_files *f = b->files;
     uint32_t table = table_of(b, row);
-    descriptor_table *t = &f->tables.v[table - 1];
+    file_table *t = &f->tables.v[table - 1];
     bool range = c->other >= 0;
     size_t first = c->fd >= 0 ? (size_t)c->fd : t->n, last = range ? (size_t)c->other : first;
     for (size_t i = first; i < t->n && i <= last; i++)
@@ -329,9 +304,9 @@ static void closed(struct state_builder *b, int32_t row, const struct io_call *c
             release(b, &t->v[i], ts);
 }
 
-static void controlled(struct state_builder *b, int32_t row, const struct io_call *c, int64_t ret, int64_t ts)
+static void controlled(struct state_builder *b, int32_t row, const struct file_call *c, int64_t ret, int64_t ts)
 {
-    struct descriptor *d = descriptor_at(b->files, table_of(b, row), c->fd);
+    struct file_descriptor *d = descriptor_at(b->files, table_of(b, row), c->fd);
     if (c->other == F_DUPFD || c->other == F_DUPFD_CLOEXEC)
         duplicated(b, row, c->fd, ret, ts, c->other == F_DUPFD_CLOEXEC);
     else if (c->other == F_SETFD && d)
@@ -372,7 +347,7 @@ static unsigned show_use(struct state_builder *b, uint32_t access, int use, int6
 }
 
 /* The call has moved so many bytes. Returns the ways in which rows count them. */
-static unsigned end_use(struct state_builder *b, struct io_call *c, int64_t ts, int64_t bytes)
+static unsigned end_use(struct state_builder *b, struct file_call *c, int64_t ts, int64_t bytes)
 {
     uint32_t first = c->first, second = c->second;
     uint8_t io = c->io;
@@ -392,10 +367,10 @@ static uint32_t full_path(struct state_builder *b, int32_t row, const struct ker
     struct builder_files *f = b->files;
     size_t n = r->u.syscall.path_bytes;
     const char *path = r->u.syscall.path;
-    const struct descriptor *d = descriptor_at(f, table_of(b, row), r->u.syscall.fd);
+    const struct file_descriptor *d = descriptor_at(f, table_of(b, row), r->u.syscall.fd);
     if (!n || *path == '/' || !d || d->file <= 0 || f->names.v[d->file - 1].fd >= 0)
         return strings_intern(&f->paths, path, n);
-    const char *directory = files_path(b, &f->names.v[d->file - 1]);
+    const char *directory = strings_get(&f->paths, f->names.v[d->file - 1].path);
     size_t m = strlen(directory);
     char *joined = mem_alloc(m + n + 2);
     memcpy(joined, directory, m);
@@ -419,11 +394,11 @@ static void expect(struct builder_files *f, uint32_t access)
 
 static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
-    struct io_call *c = call_of(b->files, row);
+    struct file_call *c = call_of(b->files, row);
     uint8_t io = r->u.syscall.io;
     if (c->io) /* its return was not seen */
         end_use(b, c, r->ts, 0);
-    *c = (struct io_call){c->table, r->ts, r->u.syscall.other, r->u.syscall.fd, 0, 0, 0, r->u.syscall.flags, io};
+    *c = (struct file_call){c->table, r->ts, r->u.syscall.other, r->u.syscall.fd, 0, 0, 0, r->u.syscall.flags, io};
     if (io == KERNEL_IO_OPEN) {
         c->path = full_path(b, row, r);
     } else if (io <= KERNEL_IO_OTHER) {
@@ -438,7 +413,7 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
 /* Returns the ways in which rows count what it moved. */
 static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
-    struct io_call c = *call_of(b->files, row);
+    struct file_call c = *call_of(b->files, row);
     int64_t ret = r->u.syscall.ret;
     unsigned counted = end_use(
         b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
@@ -464,8 +439,8 @@ static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int3
 /* What most calls of many programs work with: pipes and sockets. */
 static inline bool is_hidden(const struct builder_files *f, uint32_t table, int32_t fd)
 {
-    const descriptor_table *t = table ? &f->tables.v[table - 1] : NULL;
-    return t && (uint32_t)fd < t->n && t->v[fd].file == HIDDEN;
+    const file_table *t = table ? &f->tables.v[table - 1] : NULL;
+    return t && (uint32_t)fd < t->n && t->v[fd].file == FILE_HIDDEN;
 }
 
 unsigned files_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
@@ -499,7 +474,7 @@ void files_lose(struct state_builder *b, int32_t row, int64_t ts)
 void files_finish(struct state_builder *b)
 {
     for (size_t i = 0; i < b->files->calls.n; i++) {
-        const struct io_call *c = &b->files->calls.v[i];
+        const struct file_call *c = &b->files->calls.v[i];
         if (c->first)
             show(b, c->first, c->begin, uses[c->io], 0);
         if (c->second)
@@ -519,10 +494,10 @@ void files_fork(struct state_builder *b, int32_t parent, int32_t child)
     *map_put(&f->table_of, (uint32_t)t->tgid, NULL) = to;
     call_of(f, child)->table = to;
     for (size_t i = 0; i < f->tables.v[from - 1].n; i++) {
-        struct descriptor d = f->tables.v[from - 1].v[i], *copy = descriptor_at(f, to, (int64_t)i);
+        struct file_descriptor d = f->tables.v[from - 1].v[i], *copy = descriptor_at(f, to, (int64_t)i);
         bool unknown = d.file > 0 && f->names.v[d.file - 1].fd >= 0;
         if (copy)
-            *copy = (struct descriptor){.file = unknown ? UNKNOWN : d.file,
+            *copy = (struct file_descriptor){.file = unknown ? FILE_UNKNOWN : d.file,
                 .opener = -1,
                 .user = -1,
                 .losses = d.losses,
@@ -561,12 +536,12 @@ void files_dumped_descriptor(struct state_builder *b, const struct kernel_record
     struct builder_files *f = b->files;
     const uint64_t *at = r->u.descriptor.table ? map_find(&f->at_address, r->u.descriptor.table) : NULL;
     uint32_t table = at ? (uint32_t)*at : r->u.descriptor.row >= 0 ? table_of(b, r->u.descriptor.row) : 0;
-    struct descriptor *d = table ? descriptor_at(f, table, r->u.descriptor.fd) : NULL;
-    if (!d || (d->file != UNKNOWN && (d->file == HIDDEN || f->names.v[d->file - 1].fd < 0)))
+    struct file_descriptor *d = table ? descriptor_at(f, table, r->u.descriptor.fd) : NULL;
+    if (!d || (d->file != FILE_UNKNOWN && (d->file == FILE_HIDDEN || f->names.v[d->file - 1].fd < 0)))
         return; /* what is known from calls is newer */
     size_t n = r->u.descriptor.path_bytes;
     const char *path = r->u.descriptor.path;
-    *d = (struct descriptor){.opener = -1, .user = -1, .losses = (uint32_t)b->windows.n};
-    d->file = n && *path == '/' ? path_index(f, strings_intern(&f->paths, path, n), false) + 1 : HIDDEN;
+    *d = (struct file_descriptor){.opener = -1, .user = -1, .losses = b->n_losses};
+    d->file = n && *path == '/' ? path_index(f, strings_intern(&f->paths, path, n), false) + 1 : FILE_HIDDEN;
     d->close_on_exec = r->u.descriptor.flags & CLOSE_ON_EXEC;
 }

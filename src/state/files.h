@@ -16,16 +16,59 @@ struct file_access {
 
 /* What a file is called: a path; or a descriptor of a process of which no more is known. */
 struct named_file {
-    uint32_t path;           /* number for files_path */
+    uint32_t path;           /* a path, as comm: numbers for files_text */
     int32_t fd;              /* -1: a path */
-    int32_t thread, process; /* row that used it first, and the number of its process as it was known then */
+    uint32_t table;          /* else the index + 1 of the table that it is in; 0: of one that is gone */
+    uint32_t comm;           /* the name of the thread that used it first, and the number of its process, as */
+    int32_t process;         /* they were known then */
     bool before_loss;        /* events were lost since it was opened: by now it may be another one */
 };
 
-struct builder_files;
+enum { FILE_HIDDEN = -1, FILE_UNKNOWN = 0, FILE_MOST_DESCRIPTORS = 1 << 16, FILE_MOST_IN_ALL = 1 << 21 };
+struct file_descriptor {
+    int32_t file;    /* index in names + 1, or FILE_UNKNOWN, FILE_HIDDEN */
+    int32_t opener;  /* access through which it was opened, -1 */
+    int32_t user;    /* thread that used it last, and its access */
+    uint32_t access; /* index + 1; 0: not asked for yet */
+    uint32_t losses; /* so many were known when its file was known */
+    bool close_on_exec;
+};
+typedef VEC(struct file_descriptor) file_table;
+
+/* A thread, and its call in progress. */
+struct file_call {
+    uint32_t table; /* index + 1; 0: not asked for yet */
+    int64_t begin, other;
+    int32_t fd;
+    uint32_t first, second; /* accesses + 1 */
+    uint32_t path, flags;
+    uint8_t io;
+};
+
+struct builder_files {
+    VEC(struct named_file) names;
+    struct map name_of;
+    VEC(struct file_access) accesses;
+    struct map access_of; /* file << 32 | thread -> index + 1 */
+    VEC(file_table) tables;
+    size_t descriptors;        /* in all tables */
+    struct map table_of;       /* process -> index + 1 */
+    struct map at_address;     /* as the state dump has it -> index + 1 */
+    VEC(struct file_call) calls; /* by row */
+    struct strings paths;
+    size_t open;       /* accesses that hold their files open */
+    uint32_t expected; /* access + 1 that was fetched last */
+    int64_t bytes;     /* moved in all */
+};
+
 struct state_builder;
 struct builder_files *files_new(void);
 void files_free(struct builder_files *);
+/* Names a descriptor of which nothing is known. */
+static inline uint64_t files_unknown_key(uint32_t table, int32_t fd)
+{
+    return UINT64_C(1) << 63 | (uint64_t)table << 20 | (uint32_t)fd;
+}
 /* The ways (bits) in which such a call moves bytes. */
 static inline unsigned files_ways(uint8_t io)
 {
@@ -48,6 +91,6 @@ void files_lose(struct state_builder *, int32_t row, int64_t ts);
 void files_finish(struct state_builder *);
 size_t files_accesses(const struct state_builder *, struct file_access **out);
 const struct named_file *files_name(const struct state_builder *, const struct file_access *);
-const char *files_path(const struct state_builder *, const struct named_file *);
+const char *files_text(const struct state_builder *, uint32_t);
 
 #endif

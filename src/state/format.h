@@ -8,8 +8,8 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 10,
-    STATE_SECTIONS = 19,
+    STATE_VERSION = 12,
+    STATE_SECTIONS = 21,
     STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
     STATE_CELL_ENTRIES = 2 * STATE_CELL,
     STATE_CELL_PACKED = 53,
@@ -34,14 +34,28 @@ struct state_disk_totals {
     int64_t begin, end;
     uint64_t events;
     int64_t last_event;
+    uint64_t events_before;     /* in the chunks before this one */
 };
 
-/* What an entry's number means. The first STATE_VALUES are the plain values. */
+/* Which of a chunk's events has the first checkpoint: of all of the host it is every 64th. */
+static inline uint64_t state_first_checkpoint(const struct state_disk_totals *t)
+{
+    return -t->events_before % STATE_EVENTS_SHARE;
+}
+
+/* What an entry's number means. The first STATE_VALUES are the plain values. of, ref: names that may become known, or
+ * change, in a later chunk: of the interrupt with that number, of requests (disk << TYPE_BITS | type). */
+enum state_code_of { STATE_CODE_ITSELF, STATE_CODE_IRQ, STATE_CODE_REQUEST, STATE_CODE_OFS };
 struct state_disk_code {
     uint32_t name;
     int32_t cpu;
-    uint8_t value, reserved[3];
+    uint8_t value, of, reserved[2];
+    uint32_t ref;
 };
+
+/* BORN, DIED: begin and end of the row are those of a thread's life. GOES: it goes on in the next chunk, whose entries
+ * begin where this one's end. */
+enum state_row_flag { STATE_ROW_BORN = 1, STATE_ROW_DIED = 2, STATE_ROW_GOES = 4, STATE_ROW_FLAGS = 7 };
 
 /* A row: entries (time, number) with ascending times; each is in force until the next. Numbers, by kind:
  * - CPU: 2 * code, or 2 * thread + 1
@@ -71,7 +85,8 @@ struct state_disk_row {
     uint8_t idle;               /* THREAD: an idle thread */
     int32_t thread;             /* FUTEX_USER: whose; else -1 */
     uint8_t waits;              /* FUTEX_USER: at least once */
-    uint8_t reserved[3];
+    uint8_t flags;              /* enum state_row_flag */
+    uint8_t reserved[2];
 };
 
 /* Up to 16 entries that follow each other in a row, in one line of the processor's caches. In `packed`: n times as
@@ -104,30 +119,56 @@ struct state_disk_head {
 };
 
 /* Table 0: every 64th event's time, a single column. Then the latencies of each kind. */
-struct state_disk_table { uint64_t first_head, n; };
+struct state_disk_table {
+    uint64_t first_head, n;
+    uint64_t early;             /* so many of those aside come before all that were opened in the chunk in time: */
+    int64_t from;               /* none of these begins before; INT64_MIN: there is no chunk before */
+};
 enum { STATE_TABLE_EVENTS, STATE_TABLE_LATENCIES, STATE_TABLES = STATE_TABLE_LATENCIES + STATE_LATENCY_KINDS };
 
-/* A latency that took too long, or became known too long after its end, for the table of its kind. Sorted by kind, then
- * index. */
+/* In the rank of a latency that became known after others that began later. */
+#define STATE_RANK_LATE (UINT64_C(1) << 63)
+
+/* A latency that took too long, or became known too long after its end, for the table of its kind; or early: it began
+ * in a chunk before. Sorted by kind, then index. */
 struct state_disk_aside {
     int64_t begin, duration, ret;
     uint64_t index;             /* in the kind's order by begin, of those in the table and aside together */
+    uint64_t rank;              /* of those of the kind that begin in the same ns (series.h) */
     int32_t thread, cpu;
     uint32_t code;
     uint8_t kind, reserved[3];
 };
 
-/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, sum of squared distances from their
- * mean, the least and the most that one took, and which of the tile these are. */
+/* A latency that was opened in the chunk and is open at its end: where it belongs is said here; it stands, early, in
+ * the chunk in which it ends, if it does. Sorted by kind, then begin and rank. */
+struct state_disk_open {
+    int64_t begin;
+    uint64_t rank, index;       /* index: so many of the chunk's come before it */
+    uint8_t kind, reserved[7];
+};
+
+/* The first latency of each code that is not early. Sorted by kind, then index. */
+struct state_disk_first {
+    uint64_t index;
+    uint32_t code;
+    uint8_t kind, reserved[3];
+};
+
+/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, the sum of their squares (low, then
+ * high bits), the least and the most that one took, and which of the tile are the first of these. */
 struct state_disk_figures {
     int64_t sum, least, most;
-    double spread;
+    uint64_t squares[2];
     uint32_t code, n, least_at, most_at;
 };
 
 /* What a row of STATE_FILE_ROWS is about; the row has the name. */
 struct state_disk_file {
     int64_t bytes[STATE_WAYS];
+    /* By the row's entries and those before them in chunks before: up to where the last begins, or, of a row that goes
+     * on, ends. */
+    int64_t counted[STATE_WAYS];
     int32_t thread;
     uint32_t reserved;
 };
@@ -138,15 +179,18 @@ struct state_disk_loss {
     int32_t cpu;
     uint32_t reserved;
 };
-_Static_assert(sizeof(struct state_disk_totals) == 32, "fixed width");
-_Static_assert(sizeof(struct state_disk_code) == 12, "fixed width");
+_Static_assert(sizeof(struct state_disk_totals) == 40, "fixed width");
+_Static_assert(sizeof(struct state_disk_code) == 16, "fixed width");
 _Static_assert(sizeof(struct state_disk_row) == 80, "fixed width");
 _Static_assert(sizeof(struct state_disk_cell) == 64, "fixed width");
 _Static_assert(sizeof(struct state_disk_head) == 40, "fixed width");
-_Static_assert(sizeof(struct state_disk_aside) == 48, "fixed width");
-_Static_assert(sizeof(struct state_disk_figures) == 48, "fixed width");
+_Static_assert(sizeof(struct state_disk_table) == 32, "fixed width");
+_Static_assert(sizeof(struct state_disk_aside) == 56, "fixed width");
+_Static_assert(sizeof(struct state_disk_open) == 32, "fixed width");
+_Static_assert(sizeof(struct state_disk_first) == 16, "fixed width");
+_Static_assert(sizeof(struct state_disk_figures) == 56, "fixed width");
 _Static_assert(sizeof(struct state_disk_loss) == 32, "fixed width");
-_Static_assert(sizeof(struct state_disk_file) == 24, "fixed width");
+_Static_assert(sizeof(struct state_disk_file) == 40, "fixed width");
 
 /* Rows of counters that do not only count up: they may fall and be below 0. */
 static inline bool state_may_fall(int kind)

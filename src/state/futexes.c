@@ -17,7 +17,7 @@ static struct builder_tracks *tracks_of(struct state_builder *b, const struct bu
     return waits(c) ? &b->futex_waits : &b->futex_wakes;
 }
 
-static uint32_t user_of(struct state_builder *b, int32_t thread, uint32_t code)
+uint32_t builder_futex_user_of(struct state_builder *b, int32_t thread, uint32_t code)
 {
     uint64_t *index = map_put(&b->futex_user_of, (uint64_t)(uint32_t)thread << 32 | code, NULL);
     if (!*index) {
@@ -30,7 +30,7 @@ static uint32_t user_of(struct state_builder *b, int32_t thread, uint32_t code)
 void builder_futex_call(
     struct state_builder *b, struct builder_futex_call *c, int32_t row, int64_t ts, uint32_t code, uint8_t operation)
 {
-    *c = (struct builder_futex_call){.since = ts, .user = user_of(b, row, code), .operation = operation};
+    *c = (struct builder_futex_call){.since = ts, .user = builder_futex_user_of(b, row, code), .operation = operation};
     b->futex_users.v[c->user - 1].waits |= waits(c);
     c->track = builder_track_take(tracks_of(b, c), ts);
 }

@@ -23,6 +23,8 @@ struct builder_futex_user {
     bool waits;
 };
 
+/* The index of a row + 1. */
+uint32_t builder_futex_user_of(struct state_builder *, int32_t thread, uint32_t code);
 void builder_futex_call(struct state_builder *, struct builder_futex_call *, int32_t row, int64_t ts, uint32_t code,
     uint8_t operation);
 void builder_futex_return(struct state_builder *, struct builder_futex_call *, int64_t ts, int64_t ret);

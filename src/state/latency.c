@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/search.h"
 #include "state/series.h"
 
 static const uint64_t ASIDE = UINT64_C(1) << 63; /* a handle that is an index in `aside`, + 1 */
@@ -12,7 +13,7 @@ void latency_series_init(struct latency_series *l, struct series_bytes *bytes, l
     memset(l, 0, sizeof *l);
     l->bytes = bytes;
     l->far = far;
-    l->last_begin = INT64_MIN;
+    l->last_begin = l->from = l->ranked_begin = INT64_MIN;
 }
 
 void latency_series_fini(struct latency_series *l)
@@ -65,6 +66,22 @@ static struct latency *at(const struct latency_series *l, uint64_t serial)
     return &l->window[serial & (2 * l->half - 1)];
 }
 
+/* Begins in the window ascend. */
+static uint64_t rank_in_window(const struct latency_series *l, uint64_t serial)
+{
+    int64_t begin = at(l, serial)->begin;
+    uint64_t first = search_first(i, l->first, serial, at(l, i)->begin >= begin);
+    return serial - first + (first == l->first && begin == l->ranked_begin ? l->ranked : 0);
+}
+
+/* All that come before it were packed. */
+static void move_aside(struct latency_series *l, uint64_t serial)
+{
+    vec_push(&l->aside,
+        ((struct latency_aside){
+            .latency = *at(l, serial), .rank = rank_in_window(l, serial), .before = l->table.n + l->buffered}));
+}
+
 /* Of those that are open, the ones of this one's half. */
 static size_t *open_beside(struct latency_series *l, uint64_t serial)
 {
@@ -100,21 +117,32 @@ static __attribute__((noinline)) void advance(struct latency_series *l)
             pack(l, x);
         } else if (x->progress == LATENCY_OPEN) {
             *map_put(&l->aside_of, i, NULL) = l->aside.n;
-            vec_push(&l->aside, *x);
+            move_aside(l, i);
         }
     }
     *open = 0;
+    l->ranked = rank_in_window(l, l->first + l->half - 1) + 1;
+    l->ranked_begin = at(l, l->first + l->half - 1)->begin;
     l->n -= l->half;
     l->first += l->half;
+}
+
+static __attribute__((noinline)) uint64_t open_late(
+    struct latency_series *l, int64_t begin, int32_t thread, uint32_t code)
+{
+    l->late_open++;
+    vec_push(&l->aside,
+        ((struct latency_aside){.latency = {.begin = begin, .thread = thread, .code = code, .progress = LATENCY_OPEN},
+            .rank = STATE_RANK_LATE | l->late++,
+            .early = begin < l->from}));
+    return ASIDE | l->aside.n;
 }
 
 uint64_t latency_open(struct latency_series *l, int64_t begin, int32_t thread, uint32_t code)
 {
     struct latency x = {.begin = begin, .thread = thread, .code = code, .progress = LATENCY_OPEN};
-    if (begin < l->last_begin) { /* known too late */
-        vec_push(&l->aside, x);
-        return ASIDE | l->aside.n;
-    }
+    if (begin < l->last_begin)
+        return open_late(l, begin, thread, code);
     l->last_begin = begin;
     if (l->n == 2 * l->half)
         advance(l);
@@ -124,15 +152,31 @@ uint64_t latency_open(struct latency_series *l, int64_t begin, int32_t thread, u
     return serial + 1;
 }
 
-/* The latency of a handle, which is open no more. */
-static struct latency *take(struct latency_series *l, uint64_t handle)
+/* NULL: it is in the window. */
+static struct latency_aside *aside_of(const struct latency_series *l, uint64_t handle)
 {
     if (handle & ASIDE)
         return &l->aside.v[(handle & ~ASIDE) - 1];
-    if (handle - 1 < l->first)
-        return &l->aside.v[*map_find(&l->aside_of, handle - 1)];
-    --*open_beside(l, handle - 1);
-    return at(l, handle - 1);
+    return handle - 1 < l->first ? &l->aside.v[*map_find(&l->aside_of, handle - 1)] : NULL;
+}
+
+const struct latency *latency_of(const struct latency_series *l, uint64_t handle)
+{
+    const struct latency_aside *aside = aside_of(l, handle);
+    return aside ? &aside->latency : at(l, handle - 1);
+}
+
+/* The latency of a handle, which is open no more. */
+static struct latency *take(struct latency_series *l, uint64_t handle)
+{
+    struct latency_aside *aside = aside_of(l, handle);
+    if (__builtin_expect(!aside, 1)) {
+        --*open_beside(l, handle - 1);
+        return at(l, handle - 1);
+    }
+    if (aside->rank & STATE_RANK_LATE && l->late_open && !--l->late_open)
+        l->late = 0;
+    return &aside->latency;
 }
 
 void latency_close(struct latency_series *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
@@ -155,62 +199,67 @@ void latency_drop(struct latency_series *l, uint64_t handle)
     take(l, handle)->progress = LATENCY_DROPPED;
 }
 
+/* ---- cuts ---- */
+
+uint64_t latency_rank(const struct latency_series *l, uint64_t handle)
+{
+    const struct latency_aside *aside = aside_of(l, handle);
+    return aside ? aside->rank : rank_in_window(l, handle - 1);
+}
+
+uint64_t latency_ranks(const struct latency_series *l)
+{
+    return l->n ? rank_in_window(l, l->first + l->n - 1) + 1 : l->ranked;
+}
+
+void latency_go_on(struct latency_series *l, int64_t last_begin, uint64_t ranks)
+{
+    l->last_begin = l->from = l->ranked_begin = last_begin;
+    l->ranked = ranks;
+}
+
+uint64_t latency_reopen(struct latency_series *l, const struct latency *x, uint64_t rank)
+{
+    l->late_open += rank >= STATE_RANK_LATE;
+    vec_push(&l->aside, ((struct latency_aside){.latency = *x, .rank = rank, .early = true}));
+    return ASIDE | l->aside.n;
+}
+
 /* ---- the end ---- */
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct latency *x = a, *y = b;
-    return order_of(x->begin, y->begin) ?: order_of(x->thread, y->thread);
+    const struct latency_aside *x = a, *y = b;
+    return order_of(x->latency.begin, y->latency.begin) ?: order_of(x->rank, y->rank) ?: order_of(x->place, y->place);
 }
 
-static void sort_aside(struct latency_series *l, latency_refuse *refuse, const void *arg)
+/* Is it among those that are open and may be looked for in later chunks? */
+static bool stays_open(const struct latency_aside *x)
+{
+    return x->latency.progress == LATENCY_OPEN && !x->early && x->rank < STATE_RANK_LATE;
+}
+
+void latency_series_finish(struct latency_series *l, bool cut)
 {
     size_t n = 0;
+    for (uint64_t i = l->first; i < l->first + l->n; i++) {
+        const struct latency *x = at(l, i);
+        if (x->progress == LATENCY_CLOSED)
+            pack(l, x);
+        else if (x->progress == LATENCY_OPEN && cut)
+            move_aside(l, i);
+    }
+    pack_rows(l);
+    tiles_end(&l->tiles);
+    l->n = 0;
     for (size_t i = 0; i < l->aside.n; i++) {
-        struct latency x = l->aside.v[i];
-        x.end = end_of(&x);
-        if (x.progress == LATENCY_CLOSED && !(refuse && refuse(arg, x.thread, x.begin, x.end)))
+        struct latency_aside x = l->aside.v[i];
+        x.latency.end = end_of(&x.latency);
+        x.place = i;
+        if (x.latency.progress == LATENCY_CLOSED || (cut && stays_open(&x)))
             l->aside.v[n++] = x;
     }
     l->aside.n = n;
     if (n)
         qsort(l->aside.v, n, sizeof *l->aside.v, by_begin);
-}
-
-void latency_series_finish(struct latency_series *l)
-{
-    for (uint64_t i = l->first; i < l->first + l->n; i++)
-        if (at(l, i)->progress == LATENCY_CLOSED)
-            pack(l, at(l, i));
-    pack_rows(l);
-    tiles_end(&l->tiles);
-    l->n = 0;
-    sort_aside(l, NULL, NULL);
-}
-
-void latency_series_sift(
-    struct latency_series *l, const struct series_bytes *bytes, latency_refuse *refuse, const void *arg)
-{
-    struct series_table old = l->table;
-    series_values v[STATE_LATENCY_COLUMNS];
-    l->table = (struct series_table){0};
-    tiles_fini(&l->tiles);
-    for (size_t block = 0; block < old.heads.n; block++) {
-        size_t n = series_table_rows(&old, block);
-        for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
-            series_table_take(bytes, &old, block, c, v[c]);
-        for (size_t i = 0; i < n; i++) {
-            int64_t begin = v[STATE_BEGIN][i], end = (int64_t)((uint64_t)begin + (uint64_t)v[STATE_DURATION][i]);
-            if (refuse && refuse(arg, v[STATE_LATENCY_THREAD][i], begin, end))
-                continue;
-            for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
-                l->buffer[c][l->buffered] = v[c][i];
-            if (++l->buffered == STATE_BLOCK)
-                pack_rows(l);
-        }
-    }
-    pack_rows(l);
-    tiles_end(&l->tiles);
-    vec_free(&old.heads);
-    sort_aside(l, refuse, arg);
 }

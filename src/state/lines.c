@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "state/row.h"
-#include "state/sample.h"
 
 /* ---- which there are ---- */
 
@@ -16,74 +15,75 @@ static int kind_of_cpus(int kind)
     return kind == STATE_IRQ_LINE ? STATE_CPU_IRQ : STATE_CPU_SOFTIRQ;
 }
 
-static const struct state_lines *lines_of(const struct state_store *s, int kind)
-{
-    return &s->lines[kind == STATE_SOFTIRQ_VECTOR];
-}
-
-static int32_t line_number(const struct state_disk_row *r)
-{
-    return r->number & 0xffff;
-}
-
 /* By line, then CPU, by which rows ascend. */
-static int by_line(const void *a, const void *b, void *rows)
+static int by_line(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int32_t line_x = line_number((const struct state_disk_row *)rows + x),
-            line_y = line_number((const struct state_disk_row *)rows + y);
-    return order_of(line_x, line_y) ?: order_of(x, y);
+    const struct state_line_row *x = a, *y = b;
+    return order_of(x->number & 0xffff, y->number & 0xffff) ?: order_of(x->row, y->row);
 }
 
-static void find_lines(struct state_lines *all, const struct state_disk_row *rows, size_t n)
+/* rows: of all CPUs, taken over. */
+static void find_lines(struct state_lines *all, struct state_line_row *rows, size_t n)
 {
     all->v = mem_alloc((n + 1) * sizeof *all->v);
-    all->rows = mem_alloc((n + 1) * sizeof *all->rows);
-    for (size_t i = 0; i < n; i++)
-        all->rows[i] = (uint32_t)i;
+    all->rows = rows;
     if (n)
-        qsort_r(all->rows, n, sizeof *all->rows, by_line, (void *)(uintptr_t)rows);
+        qsort(rows, n, sizeof *rows, by_line);
     for (size_t i = 0; i < n; i++) {
-        int32_t number = line_number(&rows[all->rows[i]]);
+        int32_t number = rows[i].number & 0xffff;
         if (!all->n || all->v[all->n - 1].number != number)
-            all->v[all->n++] = (struct state_line){.rows = &all->rows[i], .number = number};
+            all->v[all->n++] = (struct state_line){.rows = &rows[i], .number = number};
         all->v[all->n - 1].n++;
     }
 }
 
-void state_lines_init(struct state_store *s)
+void state_lines_init(struct state_lines lines[STATE_LINE_KINDS], const struct line_source *from)
 {
-    for (int kind = STATE_IRQ_LINE; kind <= STATE_SOFTIRQ_VECTOR; kind++)
-        find_lines(&s->lines[kind - STATE_IRQ_LINE], &s->rows[s->first[kind_of_cpus(kind)]],
-            state_row_count(s, kind_of_cpus(kind)));
-}
-
-void state_lines_fini(struct state_store *s)
-{
-    for (int i = 0; i < STATE_LINE_KINDS; i++) {
-        free(s->lines[i].v);
-        free(s->lines[i].rows);
+    for (int kind = STATE_IRQ_LINE; kind <= STATE_SOFTIRQ_VECTOR; kind++) {
+        int cpus = kind_of_cpus(kind);
+        size_t n = from->rows(from->of, cpus);
+        struct state_line_row *rows = mem_alloc((n + 1) * sizeof *rows);
+        for (size_t i = 0; i < n; i++) {
+            struct state_row r;
+            from->row(from->of, cpus, i, &r);
+            rows[i] = (struct state_line_row){(uint32_t)i, r.number};
+        }
+        find_lines(&lines[kind - STATE_IRQ_LINE], rows, n);
     }
 }
 
-size_t state_line_rows(const struct state_store *s, int kind)
+void state_lines_fini(struct state_lines lines[STATE_LINE_KINDS])
+{
+    for (int i = 0; i < STATE_LINE_KINDS; i++) {
+        free(lines[i].v);
+        free(lines[i].rows);
+    }
+}
+
+static const struct state_lines *lines_of(const struct line_source *s, int kind)
+{
+    return &s->lines[kind == STATE_SOFTIRQ_VECTOR];
+}
+
+size_t state_line_rows(const struct line_source *s, int kind)
 {
     return lines_of(s, kind)->n;
 }
 
-void state_line_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
+void state_line_row(const struct line_source *s, int kind, size_t i, struct state_row *out)
 {
     const struct state_line *line = &lines_of(s, kind)->v[i];
     *out = (struct state_row){
-        .kind = (uint8_t)kind, .number = line->number, .begin = s->totals->begin, .end = s->totals->end, .thread = -1};
+        .kind = (uint8_t)kind, .number = line->number, .begin = s->begin, .end = s->end, .thread = -1};
     for (size_t k = 0; k < line->n; k++) {
-        const struct state_disk_row *r = state_disk_row(s, kind_of_cpus(kind), line->rows[k]);
-        out->name = state_name(s, r->name);
-        out->intervals += r->n;
+        struct state_row of_cpu;
+        s->row(s->of, kind_of_cpus(kind), line->rows[k].row, &of_cpu);
+        out->name = of_cpu.name;
+        out->intervals += of_cpu.intervals;
     }
 }
 
-int64_t state_line_find(const struct state_store *s, int kind, int32_t number)
+int64_t state_line_find(const struct line_source *s, int kind, int32_t number)
 {
     const struct state_lines *all = lines_of(s, kind);
     size_t lo = search_first(i, 0, all->n, all->v[i].number >= number);
@@ -141,26 +141,21 @@ static void set_interval(const struct moment *m, int64_t begin, int64_t end, str
 
 /* A line and what its CPUs did when it was last looked at. */
 struct line_view {
-    const struct state_store *s;
+    const struct line_source *s;
     const struct state_line *line;
     int kind; /* of the CPUs' rows */
     struct state_interval *does;
 };
 
-static struct line_view open_view(const struct state_store *s, int kind, size_t row)
+static struct line_view open_view(const struct line_source *s, int kind, size_t row)
 {
     const struct state_line *line = &lines_of(s, kind)->v[row];
     return (struct line_view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
 }
 
-static const struct state_disk_row *row_of(const struct line_view *v, size_t i)
-{
-    return state_disk_row(v->s, v->kind, v->line->rows[i]);
-}
-
 static int32_t cpu_of(const struct line_view *v, size_t i)
 {
-    return row_of(v, i)->number >> 16;
+    return v->line->rows[i].number >> 16;
 }
 
 static struct moment look(struct line_view *v, int64_t t)
@@ -169,7 +164,7 @@ static struct moment look(struct line_view *v, int64_t t)
     for (size_t i = 0; i < v->line->n; i++) {
         struct state_interval *does = &v->does[i];
         if (t < does->begin || t >= does->end)
-            sample_at(v->s, row_of(v, i), t, does);
+            v->s->at(v->s->of, v->kind, v->line->rows[i].row, t, does);
         add_cpu(&m, cpu_of(v, i), does);
     }
     return m;
@@ -177,7 +172,7 @@ static struct moment look(struct line_view *v, int64_t t)
 
 static int64_t begin_of(struct line_view *v, struct moment m)
 {
-    while (may_go_back(&m) && m.begin > v->s->totals->begin) {
+    while (may_go_back(&m) && m.begin > v->s->begin) {
         struct moment before = look(v, m.begin - 1);
         if (!goes_on(&before, &m))
             break;
@@ -188,7 +183,7 @@ static int64_t begin_of(struct line_view *v, struct moment m)
 
 static int64_t end_of(struct line_view *v, struct moment m)
 {
-    while (may_go_on(&m) && m.end < v->s->totals->end) {
+    while (may_go_on(&m) && m.end < v->s->end) {
         struct moment next = look(v, m.end);
         if (!goes_on(&m, &next))
             break;
@@ -204,19 +199,19 @@ static void interval_at(struct line_view *v, int64_t t, struct state_interval *o
     set_interval(&m, begin, end_of(v, m), out);
 }
 
-void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
+void state_line_at(const struct line_source *s, int kind, size_t row, int64_t t, struct state_interval *out)
 {
     struct line_view v = open_view(s, kind, row);
     interval_at(&v, t, out);
     free(v.does);
 }
 
-size_t state_line_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
+size_t state_line_range(const struct line_source *s, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
     struct line_view v = open_view(s, kind, row);
     size_t n = 0;
-    for (int64_t t = begin; n < max && t <= end && t < s->totals->end; t = out[n++].end) {
+    for (int64_t t = begin; n < max && t <= end && t < s->end; t = out[n++].end) {
         if (n) { /* the one before ends here */
             struct moment m = look(&v, t);
             set_interval(&m, t, end_of(&v, m), &out[n]);
@@ -239,7 +234,7 @@ static void look_at_all(const struct line_view *v, const int64_t *times, size_t 
     for (size_t j = 0; j < n; j++)
         out[j] = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
-        size_t found = sample_states(v->s, row_of(v, i), times, n, does), k = 0;
+        size_t found = v->s->sample(v->s->of, v->kind, v->line->rows[i].row, times, n, does), k = 0;
         for (size_t j = 0; j < n; j++) {
             while (k + 1 < found && does[k].end <= times[j])
                 k++;
@@ -249,12 +244,12 @@ static void look_at_all(const struct line_view *v, const int64_t *times, size_t 
 }
 
 size_t state_line_sample(
-    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+    const struct line_source *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
     struct line_view v = open_view(s, kind, row);
     struct moment moments[TOGETHER];
-    size_t found = 0, from = row_first_from(times, n, s->totals->begin);
-    while (n > from && times[n - 1] > s->totals->end)
+    size_t found = 0, from = row_first_from(times, n, s->begin);
+    while (n > from && times[n - 1] > s->end)
         n--;
     for (size_t i = from, m; i < n; i += m) {
         m = n - i < TOGETHER ? n - i : TOGETHER;

@@ -13,18 +13,33 @@ struct state_code {             /* a code as readers want it */
 };
 
 /* An interrupt or softirq over all CPUs. rows: among those of its kind, of the CPUs that had it, in order. */
+struct state_line_row {
+    uint32_t row;
+    int32_t number;             /* with the CPU */
+};
 struct state_line {
-    const uint32_t *rows;
+    const struct state_line_row *rows;
     size_t n;
     int32_t number;
 };
 struct state_lines {
     struct state_line *v;       /* in order of number */
-    uint32_t *rows;             /* of all lines */
+    struct state_line_row *rows; /* of all lines */
     size_t n;
 };
 
-struct state_store {
+/* Where the rows of CPUs come from, as the functions of state.h tell them. Times of `at` are within the span. */
+struct line_source {
+    const void *of;
+    int64_t begin, end;         /* the span */
+    const struct state_lines *lines; /* STATE_LINE_KINDS of them */
+    size_t (*rows)(const void *of, int kind);
+    void (*row)(const void *of, int kind, size_t i, struct state_row *out);
+    void (*at)(const void *of, int kind, size_t row, int64_t t, struct state_interval *out);
+    size_t (*sample)(const void *of, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out);
+};
+
+struct state_chunk {
     struct store *file;
     const struct state_disk_totals *totals;
     const struct state_disk_row *rows;
@@ -37,6 +52,8 @@ struct state_store {
     const struct state_disk_head *heads;
     const int64_t *far;
     const struct state_disk_aside *aside;
+    const struct state_disk_open *open;
+    const struct state_disk_first *firsts;
     const uint64_t *tiles;      /* where the figures of each tile begin */
     const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
@@ -45,13 +62,15 @@ struct state_store {
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
-    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_aside, n_tiles, n_figures,
-        n_losses, n_files, n_through, n_names, n_text, n_bytes;
+    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_aside, n_open, n_firsts,
+        n_tiles, n_figures, n_losses, n_files, n_through, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
     struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
-    size_t first_aside[STATE_LATENCY_KINDS + 1];
+    size_t first_aside[STATE_LATENCY_KINDS + 1], first_open[STATE_LATENCY_KINDS + 1],
+        first_first[STATE_LATENCY_KINDS + 1]; /* likewise of latencies */
     struct state_code *codes;
     struct state_lines lines[STATE_LINE_KINDS];
+    struct line_source by_cpu;
     struct state_latency_names {
         const char **v;         /* in order of first use */
         uint32_t *of;           /* by code */
@@ -59,27 +78,33 @@ struct state_store {
     } latency_names[STATE_LATENCY_KINDS];
 };
 
-static inline size_t state_row_count(const struct state_store *s, int kind)
+static inline size_t state_row_count(const struct state_chunk *s, int kind)
 {
     return s->first[kind + 1] - s->first[kind];
 }
-static inline const struct state_disk_row *state_disk_row(const struct state_store *s, int kind, size_t i)
+static inline const struct state_disk_row *state_disk_row(const struct state_chunk *s, int kind, size_t i)
 {
     return &s->rows[s->first[kind] + i];
 }
-static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
+/* What a row of files is about. */
+static inline const struct state_disk_file *state_disk_file(const struct state_chunk *s,
+    const struct state_disk_row *r)
+{
+    return &s->files[(size_t)(r - s->rows) - s->first[STATE_FILE_ROWS]];
+}
+static inline const char *state_name(const struct state_chunk *s, uint32_t name) { return s->text + s->names[name]; }
 /* How many latencies aside come before the i-th of all of the kind. */
-static inline size_t state_aside_before(const struct state_store *s, int kind, size_t i)
+static inline size_t state_aside_before(const struct state_chunk *s, int kind, size_t i)
 {
     size_t first = s->first_aside[kind];
     return search_first(k, first, s->first_aside[kind + 1], s->aside[k].index >= i) - first;
 }
-static inline const struct state_disk_table *state_latency_table(const struct state_store *s, int kind)
+static inline const struct state_disk_table *state_latency_table(const struct state_chunk *s, int kind)
 {
     return &s->tables[STATE_TABLE_LATENCIES + kind];
 }
 /* A column of a table's block, inside the file whatever the block's head says. */
-static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block,
+static inline struct column state_column(const struct state_chunk *s, const struct state_disk_table *t, size_t block,
     int column)
 {
     const struct state_disk_head *h = &s->heads[t->first_head + block];
@@ -89,7 +114,7 @@ static inline struct column state_column(const struct state_store *s, const stru
         column ? 0 : h->first, h->columns[column]);
 }
 /* Row i's value in a column. */
-static inline int64_t state_column_at(const struct state_store *s, const struct state_disk_table *t, int column,
+static inline int64_t state_column_at(const struct state_chunk *s, const struct state_disk_table *t, int column,
     size_t i)
 {
     struct column c = state_column(s, t, i / STATE_BLOCK, column);

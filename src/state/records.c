@@ -4,18 +4,17 @@
 
 #include <stdlib.h>
 
-struct state_builder *state_builder_new(const struct kernel_tracker *t, const char *path, uint64_t fingerprint)
+struct state_builder *state_builder_new(const struct kernel_tracker *t, struct store_place place, uint64_t key)
 {
     struct state_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
-    b->path = mem_strdup(path);
-    b->fingerprint = fingerprint;
-    series_pool_init(&b->pool, path, fingerprint);
+    strings_intern(&b->texts, "", 0);
+    series_pool_init(&b->pool, place, key);
     b->files = files_new();
     const char *const *names;
     b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
+    b->held.n_values = b->n_cpu_counters;
     b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
-    b->has_wakes = kernel_tracker_has(t, KERNEL_WAKE);
     vec_push(&b->pool.flags[SERIES_BUSY], 0); /* nobody */
     for (uint8_t v = 0; v < STATE_VALUES; v++)
         builder_code(b, (struct builder_code){.value = v, .cpu = -1});
@@ -48,6 +47,7 @@ void state_builder_free(struct state_builder *b)
         series_fini(&b->cpus.v[i].state);
         series_fini(&b->cpus.v[i].thread);
         vec_free(&b->cpus.v[i].pending);
+        vec_free(&b->cpus.v[i].gaps);
     }
     for (size_t i = 0; i < b->irqs.n; i++)
         series_fini(&b->irqs.v[i].series);
@@ -70,10 +70,16 @@ void state_builder_free(struct state_builder *b)
     vec_free(&b->irqs);
     vec_free(&b->codes);
     vec_free(&b->call_codes);
+    vec_free(&b->saved);
+    vec_free(&b->text_of);
+    strings_fini(&b->texts);
+    map_fini(&b->call_code_of);
+    map_fini(&b->handler_codes);
     vec_free(&b->locks);
     vec_free(&b->far);
     vec_free(&b->losses);
-    vec_free(&b->windows);
+    vec_free(&b->gaps);
+    builder_held_fini(&b->held);
     vec_free(&b->event_times.heads);
     map_fini(&b->irq_by_number);
     map_fini(&b->irq_codes);
@@ -81,11 +87,10 @@ void state_builder_free(struct state_builder *b)
     map_fini(&b->lock_codes);
     map_fini(&b->ipi_numbers);
     series_pool_fini(&b->pool);
-    free(b->path);
     free(b);
 }
 
-void state_builder_add(struct state_builder *b, const struct kernel_record *r)
+void builder_record(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->ts > b->now)
         b->now = r->ts;
@@ -152,6 +157,14 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_KVM_EXIT: builder_kvm_exit(b, r); break;
     default: break;
     }
+}
+
+void state_builder_add(struct state_builder *b, const struct kernel_record *r)
+{
+    if (__builtin_expect(b->held.open || b->held.v.n || r->kind == KERNEL_LOST, 0))
+        builder_hold(b, r);
+    else
+        builder_record(b, r);
 }
 
 void state_builder_events(struct state_builder *b, const int64_t *ts, size_t n)

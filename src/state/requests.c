@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { WAITING, DRIVER, MOST_DISKS = 1 << 12, MOST_SLOTS = 1 << 10, SECTOR_BYTES = 512 };
+enum { WAITING, DRIVER, SECTOR_BYTES = 512 };
 /* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). */
 enum { RWBS_WRITE = 1, RWBS_READ = 4, RWBS_FLUSH = 256 };
 
@@ -27,7 +27,7 @@ static struct builder_requests *requests_of(struct state_builder *b, uint32_t de
     for (size_t i = 0; i < b->requests.n; i++)
         if (b->requests.v[i].dev == dev)
             return &b->requests.v[i];
-    if (b->requests.n == MOST_DISKS)
+    if (b->requests.n == BUILDER_MOST_DISKS)
         return NULL;
     vec_push(&b->requests, ((struct builder_requests){.dev = dev}));
     return &b->requests.v[b->requests.n - 1];
@@ -42,6 +42,12 @@ static uint32_t code_of(struct state_builder *b, struct builder_requests *d, uin
     return d->codes[type];
 }
 
+uint32_t builder_request_code(struct state_builder *b, uint32_t ref)
+{
+    return code_of(
+        b, &b->requests.v[ref >> STATE_REQUEST_TYPE_BITS], (uint8_t)(ref & ((1 << STATE_REQUEST_TYPE_BITS) - 1)));
+}
+
 static struct latency_series *queue_latencies(struct state_builder *b, int queue)
 {
     return &b->latencies[STATE_LATENCY_DISK_WAIT + queue];
@@ -53,7 +59,7 @@ static void enter(struct state_builder *b, struct builder_requests *d, int queue
     size_t i = 0;
     while (i < q->n && q->v[i].busy)
         i++;
-    if (i == MOST_SLOTS)
+    if (i == BUILDER_MOST_SLOTS)
         return;
     if (i == q->n)
         vec_push(q, ((struct builder_request){.series.pairs = true}));

@@ -10,7 +10,7 @@
 #include "state/reader.h"
 
 /* Cell i of the row, i < n_cells. */
-static inline const struct state_disk_cell *row_cell(const struct state_store *s, const struct state_disk_row *r,
+static inline const struct state_disk_cell *row_cell(const struct state_chunk *s, const struct state_disk_row *r,
     uint32_t i)
 {
     static const struct state_disk_cell none;
@@ -30,13 +30,13 @@ static inline bool row_has(const struct state_disk_row *r, int64_t t)
 
 /* Where a time leads: the cell in force is one of [lo, hi]; `at`, one of them, is most likely it. */
 struct row_bracket { uint32_t lo, hi, at; };
-static inline const uint32_t *row_bucket(const struct state_store *s, const struct state_disk_row *r, int64_t t)
+static inline const uint32_t *row_bucket(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     uint64_t bucket = ((uint64_t)t - (uint64_t)r->first) >> r->shift;
     return &s->grid[r->first_grid + (bucket < r->n_grid ? bucket : r->n_grid - 1u)];
 }
 /* t is in an entry (row_has). */
-static inline struct row_bracket row_bracket(const struct state_store *s, const struct state_disk_row *r, int64_t t)
+static inline struct row_bracket row_bracket(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     struct row_bracket b = {0, r->n_cells - 1, 0};
     if (!r->n_grid)
@@ -56,7 +56,7 @@ static inline int row_compare(const struct state_disk_row *r, const struct state
     return t < c->base ? -(b->at > b->lo) : t >= row_cell_end(r, c, b->at) && b->at < b->hi;
 }
 /* Moves `at` to the cell in force; c: the cell where it is. Returns the cell found. */
-static inline const struct state_disk_cell *row_settle(const struct state_store *s, const struct state_disk_row *r,
+static inline const struct state_disk_cell *row_settle(const struct state_chunk *s, const struct state_disk_row *r,
     const struct state_disk_cell *c, struct row_bracket *b, int64_t t)
 {
     for (int where; b->lo < b->hi && (where = row_compare(r, c, b, t)) != 0; c = row_cell(s, r, b->at)) {

@@ -6,7 +6,7 @@
 
 /* ---- intervals ---- */
 
-static void set_code(const struct state_store *s, uint64_t code, struct state_interval *out)
+static void set_code(const struct state_chunk *s, uint64_t code, struct state_interval *out)
 {
     const struct state_code *c = &s->codes[code < s->n_codes ? code : STATE_UNKNOWN];
     out->value = c->value;
@@ -17,14 +17,14 @@ static void set_code(const struct state_store *s, uint64_t code, struct state_in
     out->cut = false;
 }
 
-static inline bool is_thread(const struct state_store *s, int64_t thread)
+static inline bool is_thread(const struct state_chunk *s, int64_t thread)
 {
     return (uint64_t)thread < s->first[STATE_THREAD + 1];
 }
 
 /* Apart from set_number, which is small enough for its callers then. */
 static __attribute__((noinline)) void set_futex_call(
-    const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+    const struct state_chunk *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     int operation = state_futex_operation(number);
     bool known = operation >= 0 && operation < STATE_FUTEX_OPERATIONS;
@@ -39,7 +39,7 @@ static __attribute__((noinline)) void set_futex_call(
 
 /* Tracks of futexes, likewise: the number is that of the FUTEX_USER row, which has the rest. */
 static __attribute__((noinline)) void set_futex_track(
-    const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+    const struct state_chunk *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     uint64_t user = (uint64_t)number - 1;
     bool known = user < state_row_count(s, STATE_FUTEX_USER);
@@ -58,7 +58,7 @@ static __attribute__((noinline)) void set_futex_track(
 
 /* Value and names of a number in a row of that kind; a CPU's thread is left to composing. */
 static inline void set_number(
-    const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+    const struct state_chunk *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     if (r->kind == STATE_CPU_THREAD || (r->kind == STATE_CPU && number & 1)) {
         int64_t found = r->kind == STATE_CPU ? number >> 1 : (int64_t)((uint64_t)number - 1);
@@ -85,7 +85,7 @@ static inline void set_number(
 }
 
 /* What cell i says of t. */
-static inline void set_entry(const struct state_store *s, const struct state_disk_row *r,
+static inline void set_entry(const struct state_chunk *s, const struct state_disk_row *r,
     const struct state_disk_cell *c, uint32_t i, int64_t t, struct state_interval *out)
 {
     struct cell_entry e = cell_at(c, t);
@@ -101,7 +101,7 @@ static inline void set_entry(const struct state_store *s, const struct state_dis
 
 /* Before the first entry and outside the row's life. */
 static void set_outside(
-    const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+    const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     int64_t first = r->n_cells ? r->first : INT64_MAX;
     set_code(s, STATE_NONE, out);
@@ -118,8 +118,18 @@ static void set_outside(
     }
 }
 
+void sample_entry(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+{
+    struct row_bracket b = row_bracket(s, r, t);
+    const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
+    struct cell_entry e = cell_at(c, t);
+    out->begin = e.begin;
+    out->end = b.at + 1 == r->n_cells && e.i + 1 == e.n ? INT64_MAX : e.end;
+    set_number(s, r, e.number, out);
+}
+
 static void interval_at(
-    const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+    const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     if (row_has(r, t)) {
         struct row_bracket b = row_bracket(s, r, t);
@@ -130,8 +140,7 @@ static void interval_at(
     }
 }
 
-/* A CPU that a thread has does what the thread does: the part of the thread's state that lies within the CPU's. */
-static void compose(const struct state_interval *doing, struct state_interval *out)
+void sample_compose(const struct state_interval *doing, struct state_interval *out)
 {
     out->begin = doing->begin > out->begin ? doing->begin : out->begin;
     out->end = doing->end < out->end ? doing->end : out->end;
@@ -139,32 +148,28 @@ static void compose(const struct state_interval *doing, struct state_interval *o
     out->name = doing->value == STATE_SYSCALL ? doing->name : NULL;
 }
 
-static inline bool shows_thread(const struct state_interval *v)
-{
-    return v->value == STATE_ACTIVE && v->thread >= 0;
-}
-
-static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+static void row_at(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->totals->end && t > s->totals->begin;
     if (state_is_thread_io(r->kind)) {
-        thread_io_sample(s, r, &t, 1, out);
+        struct io_source io = thread_io_source(s, r);
+        thread_io_sample(&io, &t, 1, out);
         return;
     }
     interval_at(s, r, t, out);
-    if (r->kind == STATE_CPU && shows_thread(out)) {
+    if (r->kind == STATE_CPU && sample_shows_thread(out)) {
         struct state_interval doing;
         interval_at(s, &s->rows[out->thread], t, &doing);
-        compose(&doing, out);
+        sample_compose(&doing, out);
     }
 }
 
-void sample_plain(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+void sample_plain(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     interval_at(s, r, t, out);
 }
 
-void sample_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+void sample_at(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     row_at(s, r, t, out);
 }
@@ -180,14 +185,14 @@ struct probe {
     const struct state_disk_cell *cell;
 };
 
-static inline void lead(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct probe *p)
+static inline void lead(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct probe *p)
 {
     p->bracket = row_bracket(s, r, t);
     p->cell = row_cell(s, r, p->bracket.at);
     __builtin_prefetch(p->cell);
 }
 
-static inline void settle(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct probe *p)
+static inline void settle(const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct probe *p)
 {
     const struct state_disk_cell *c = p->cell;
     p->cell = row_settle(s, r, c, &p->bracket, t);
@@ -198,7 +203,7 @@ static inline void settle(const struct state_store *s, const struct state_disk_r
 /* Leads each time to its cell, step by step for all of them, so that the memory that the next step needs is there when
  * it comes. */
 static void prepare(
-    const struct state_store *s, const struct state_disk_row *row, const int64_t *times, size_t n, struct probe *probes)
+    const struct state_chunk *s, const struct state_disk_row *row, const int64_t *times, size_t n, struct probe *probes)
 {
     const struct state_disk_row own = *row,
                                 *r = &own; /* nothing that is written here changes it, as the compiler now sees */
@@ -211,13 +216,13 @@ static void prepare(
 }
 
 /* The same for the threads that a CPU shows, after its own cells were found. */
-static void prepare_threads(const struct state_store *s, const struct state_disk_row *cpu, const int64_t *times,
+static void prepare_threads(const struct state_chunk *s, const struct state_disk_row *cpu, const int64_t *times,
     size_t n, const struct probe *of_cpu, struct probe *probes)
 {
     for (size_t j = 0; j < n; j++) {
         struct state_interval shown;
         set_number(s, cpu, cell_plain_number(of_cpu[j].cell, cell_plain_find(of_cpu[j].cell, times[j])), &shown);
-        probes[j].row = shows_thread(&shown) ? &s->rows[shown.thread] : NULL;
+        probes[j].row = sample_shows_thread(&shown) ? &s->rows[shown.thread] : NULL;
     }
     for (size_t j = 0; j < n; j++) {
         const struct state_disk_row *r = probes[j].row;
@@ -234,16 +239,19 @@ static void prepare_threads(const struct state_store *s, const struct state_disk
             settle(s, probes[j].row, times[j], &probes[j]);
 }
 
-static void compose_prepared(const struct state_store *s, const struct probe *p, int64_t t, struct state_interval *out)
+static void compose_prepared(const struct state_chunk *s, const struct probe *p, const struct sample_others *others,
+    int64_t t, struct state_interval *out)
 {
     struct state_interval doing;
-    if (!shows_thread(out))
+    if (!sample_shows_thread(out))
         return;
     if (p->row == &s->rows[out->thread])
         set_entry(s, p->row, p->cell, p->bracket.at, t, &doing);
+    else if (others)
+        others->thread_at(others, out->thread, t, &doing);
     else
         interval_at(s, &s->rows[out->thread], t, &doing);
-    compose(&doing, out);
+    sample_compose(&doing, out);
 }
 
 /* Are the times further apart than the row's entries, on average? */
@@ -253,10 +261,10 @@ static bool spread(const struct state_disk_row *r, const int64_t *times, size_t 
         ((uint64_t)times[n - 1] - (uint64_t)times[0]) / (n - 1) > ((uint64_t)r->end - (uint64_t)r->first) / r->n;
 }
 
-/* Adds to the `found` there are. The times are all within entries. Where most times need an entry of their own, it
- * looks far ahead; where entries are longer than the times are apart, not at all. */
-static size_t sample_entries(const struct state_store *s, const struct state_disk_row *r, const int64_t *times,
-    size_t n, struct state_interval *out, size_t found)
+/* Where most times need an entry of their own, it looks far ahead; where entries are longer than the times are apart,
+ * not at all. */
+size_t sample_entries(const struct state_chunk *s, const struct state_disk_row *r, const struct sample_others *others,
+    const int64_t *times, size_t n, struct state_interval *out, size_t found)
 {
     struct probe probes[AHEAD], threads[AHEAD];
     size_t ahead = spread(r, times, n) ? AHEAD : 1;
@@ -276,7 +284,7 @@ static size_t sample_entries(const struct state_store *s, const struct state_dis
                 continue;
             set_entry(s, r, probes[j].cell, probes[j].bracket.at, t, &out[found]);
             if (r->kind == STATE_CPU)
-                compose_prepared(s, &threads[j], t, &out[found]);
+                compose_prepared(s, &threads[j], others, t, &out[found]);
             found += row_is_next(out, found);
             needed++;
         }
@@ -288,7 +296,7 @@ static size_t sample_entries(const struct state_store *s, const struct state_dis
     return found;
 }
 
-static size_t sample_one_by_one(const struct state_store *s, const struct state_disk_row *r, const int64_t *times,
+static size_t sample_one_by_one(const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times,
     size_t n, struct state_interval *out, size_t found)
 {
     for (size_t i = 0; i < n; i++) {
@@ -300,7 +308,7 @@ static size_t sample_one_by_one(const struct state_store *s, const struct state_
     return found;
 }
 
-size_t sample_states(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+size_t sample_states(const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n,
     struct state_interval *out)
 {
     size_t skip = row_first_from(times, n, s->totals->begin), found;
@@ -308,12 +316,13 @@ size_t sample_states(const struct state_store *s, const struct state_disk_row *r
     n -= skip;
     size_t within = row_first_from(times, n, s->totals->end), last = within < n && times[within] == s->totals->end;
     if (state_is_thread_io(r->kind)) {
-        found = thread_io_sample(s, r, times, within, out);
+        struct io_source io = thread_io_source(s, r);
+        found = thread_io_sample(&io, times, within, out);
     } else {
         size_t before = row_first_from(times, within, r->n_cells ? r->first : INT64_MAX);
         size_t after = before + row_first_from(times + before, within - before, r->end);
         found = sample_one_by_one(s, r, times, before, out, 0);
-        found = sample_entries(s, r, times + before, after - before, out, found);
+        found = sample_entries(s, r, NULL, times + before, after - before, out, found);
         found = sample_one_by_one(s, r, times + after, within - after, out, found);
     }
     if (last) {

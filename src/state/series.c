@@ -26,9 +26,9 @@ static void series_bytes_fini(struct series_bytes *b)
 
 /* ---- rows ---- */
 
-void series_pool_init(struct series_pool *p, const char *path, uint64_t fingerprint)
+void series_pool_init(struct series_pool *p, struct store_place place, uint64_t key)
 {
-    struct store_writer *to = store_create(path, "states", STATE_VERSION, fingerprint, STATE_SECTIONS);
+    struct store_writer *to = store_create_at(place, "states", STATE_VERSION, key, STATE_SECTIONS);
     store_begin(to, "cells", sizeof(struct state_disk_cell));
     *p = (struct series_pool){.cells = {.to = to, .buffer = mem_alloc(SERIES_CELLS * sizeof *p->cells.buffer)}};
 }
@@ -85,6 +85,14 @@ static void sum_up(const struct series_pool *p, struct series *s, size_t n)
     for (size_t i = 0; i < n; i++)
         if (flags[s->v[i].number])
             s->before[0] = (int64_t)((uint64_t)s->before[0] + ns_between(s->v[i].time, s->v[i + 1].time));
+}
+
+void series_sums_before(const struct series_pool *p, const struct series *s, size_t n, int64_t sums[STATE_WAYS])
+{
+    struct series at = *s;
+    if (s->sum != SERIES_NO_SUM)
+        sum_up(p, &at, n);
+    memcpy(sums, at.before, sizeof at.before);
 }
 
 static bool fits(struct state_disk_cell *cell, size_t n, uint64_t ns, uint64_t bits)
@@ -228,6 +236,13 @@ static size_t fill_longest(struct state_disk_cell *cell, const struct series_ent
 
 /* ---- blocks ---- */
 
+/* What lies too far back cannot change any more, also once what is behind it has gone. */
+static void fix(struct series *s)
+{
+    if (s->n > s->fixed + SERIES_CHANGE)
+        s->fixed = s->n - SERIES_CHANGE;
+}
+
 /* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. Else
  * there must be enough that some stay open. */
 static bool close_block(struct series_pool *p, struct series *s, bool last)
@@ -251,22 +266,35 @@ static bool close_block(struct series_pool *p, struct series *s, bool last)
     s->cells += k;
     if (s->sum != SERIES_NO_SUM && n < s->n)
         sum_up(p, s, n);
+    if (!last)
+        fix(s);
+    s->fixed = s->fixed > n ? (uint16_t)(s->fixed - n) : 0;
+    s->past = true;
     s->closed += n;
     s->n -= (uint16_t)n;
     memmove(s->v, s->v + n, s->n * sizeof *s->v);
     return true;
 }
 
-void series_grow(struct series_pool *p, struct series *s)
+static void widen(struct series *s)
 {
-    if (s->cap >= SERIES_BUFFER && close_block(p, s, false))
-        return;
     s->cap = !s->cap ? 4 : s->cap < 64 ? s->cap * 4 : s->cap < SERIES_BUFFER ? SERIES_BUFFER : SERIES_MOST;
     s->v = mem_resize(s->v, s->cap * sizeof *s->v);
 }
 
-/* Entries at the end have changed. */
-static void take_last(struct series *s)
+void series_grow(struct series_pool *p, struct series *s)
+{
+    if (s->cap < SERIES_BUFFER || !close_block(p, s, false))
+        widen(s);
+}
+
+void series_reserve(struct series *s, size_t n)
+{
+    while (s->cap < n)
+        widen(s);
+}
+
+void series_take_last(struct series *s)
 {
     if (s->n)
         s->last = s->v[s->n - 1];
@@ -274,37 +302,49 @@ static void take_last(struct series *s)
 
 void series_amend(struct series *s, int64_t number)
 {
-    if (s->n > 1 ? s->v[s->n - 2].number == number : !s->closed && number == s->lead)
+    fix(s);
+    if (s->n == s->fixed)
+        return;
+    if (s->n > 1 ? s->v[s->n - 2].number == number : !s->past && number == s->lead)
         s->n--;
     else
         s->v[s->n - 1].number = number;
-    take_last(s);
+    series_take_last(s);
 }
 
 void series_cut(struct series *s, int64_t time)
 {
-    while (s->n > (s->closed ? 1 : 0) && s->v[s->n - 1].time >= time)
+    fix(s);
+    while (s->n > s->fixed && s->v[s->n - 1].time >= time)
         s->n--;
-    take_last(s);
+    series_take_last(s);
 }
 
 void series_rename(struct series *s, int64_t time, int64_t from, int64_t to)
 {
-    for (size_t i = s->n; i-- > 0 && s->v[i].time >= time;)
+    for (size_t i = s->n; i-- > 0 && i + SERIES_RENAMED >= s->n && s->v[i].time >= time;)
         if (s->v[i].number == from)
             s->v[i].number = to;
-    take_last(s);
+    series_take_last(s);
 }
 
 void series_mend(struct series *s)
 {
-    if (s->n < 3)
+    fix(s);
+    if (s->n < s->fixed + 2 || s->n < 3)
         return;
     s->v[s->n - 2] = s->v[s->n - 1];
     s->n--;
     if (s->v[s->n - 2].number == s->v[s->n - 1].number)
         s->n--;
-    take_last(s);
+    series_take_last(s);
+}
+
+void series_leave(struct series *s, size_t n)
+{
+    s->last.time = n < s->n ? s->v[n].time : INT64_MAX;
+    s->n = (uint16_t)n;
+    s->goes_on = true;
 }
 
 void series_finish(struct series_pool *p, struct series *s)

@@ -25,9 +25,13 @@ static inline uint64_t ns_between(int64_t begin, int64_t end) { return (uint64_t
 
 /* ---- rows ---- */
 
-/* The last entries stay open, because what becomes known later may change them. MOST: where pairs fill a block. */
+/* The last entries stay open, because what becomes known later may change them: at most the last CHANGE may go or get
+ * another number; RENAMED may be renamed, and as CHANGE of these may be gone then, so many more stay open.
+ * MOST: where pairs fill a block. */
 enum {
-    SERIES_OPEN = 32,
+    SERIES_CHANGE = 4,
+    SERIES_RENAMED = 32,
+    SERIES_OPEN = SERIES_RENAMED + SERIES_CHANGE,
     SERIES_BUFFER = STATE_CELLS * STATE_CELL + SERIES_OPEN,
     SERIES_MOST = STATE_CELLS * STATE_CELL_ENTRIES + SERIES_OPEN,
 };
@@ -45,10 +49,14 @@ struct series {
     uint32_t cells;             /* in blocks */
     uint32_t id;                /* given when the first block closes; 0: none */
     uint16_t n, cap;
-    uint8_t sum;                /* enum series_sum */
+    uint16_t fixed;             /* the first ones of v that cannot change but be renamed, as was known last */
     uint8_t lead;               /* number in force before the first entry */
-    bool pairs;                 /* it goes on and off as a rule: some number, then 0 or 1 */
+    uint8_t sum : 4;            /* enum series_sum */
+    bool pairs : 1;             /* it goes on and off as a rule: some number, then 0 or 1 */
+    bool past : 1;              /* there are entries before v[0] */
+    bool goes_on : 1;           /* series_leave: in the next chunk; last.time: where its entries begin there */
 };
+_Static_assert(sizeof(struct series) == 64, "a line of the processor's caches");
 /* How many sums there are. */
 static inline unsigned series_sums(const struct series *s)
 {
@@ -75,7 +83,7 @@ struct series_pool {
     VEC(uint8_t) flags[SERIES_FLAGS];
 };
 /* Begins the store that will be at `path`, with the section of the cells. */
-void series_pool_init(struct series_pool *, const char *path, uint64_t fingerprint);
+void series_pool_init(struct series_pool *, struct store_place, uint64_t key);
 void series_pool_fini(struct series_pool *);
 /* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be
  * written. */
@@ -117,11 +125,11 @@ static inline void series_push(struct series_pool *p, struct series *s, int64_t 
 /* The same, but the first entry is one even when it says what was in force before. */
 static inline void series_tell(struct series_pool *p, struct series *s, int64_t time, int64_t number)
 {
-    if (s->n == 1 && !s->closed && time <= s->last.time) {
+    if (s->n == 1 && !s->past && time <= s->last.time) {
         s->last.number = s->v[0].number = number;
         return;
     }
-    if (s->n || s->closed) {
+    if (s->n) {
         series_push(p, s, time, number);
         return;
     }
@@ -139,12 +147,20 @@ static inline void series_fetch_tail(const struct series *s)
     __builtin_prefetch((const void *)(behind + sizeof *s->v), 1);
 }
 static inline int64_t series_last(const struct series *s) { return s->n ? s->last.time : INT64_MIN; }
-/* Takes back the open entries from `time` on. */
+/* Takes back the entries from `time` on, of the last SERIES_CHANGE. */
 void series_cut(struct series *, int64_t time);
-/* Changes the number of open entries from `time` on that have `from` to `to`. */
+/* Changes the number of entries from `time` on that have `from` to `to`, of the last SERIES_RENAMED. */
 void series_rename(struct series *, int64_t time, int64_t from, int64_t to);
 /* Removes the last entry but one, which turned out not to have happened. */
 void series_mend(struct series *);
+/* Entries at the end have changed. */
+void series_take_last(struct series *);
+/* What is summed up over the entries before entry n of v; n < s->n, or of BYTES n <= s->n. */
+void series_sums_before(const struct series_pool *, const struct series *, size_t n, int64_t sums[STATE_WAYS]);
+/* Makes room for n entries, n <= SERIES_OPEN, in a new series. */
+void series_reserve(struct series *, size_t n);
+/* The entries from v[n] on are left to the next chunk. */
+void series_leave(struct series *, size_t n);
 /* Packs what is open. The series is complete then. */
 void series_finish(struct series_pool *, struct series *);
 
@@ -181,7 +197,10 @@ static inline size_t series_table_take(const struct series_bytes *b, const struc
 
 /* Latencies become known at their ends and are sorted by their begins. A window holds the open ones in order of begin;
  * one that stays open too long moves aside. Where many would, as in servers whose threads all wait in calls, the window
- * grows. */
+ * grows.
+ *
+ * Those that begin in the same ns are in the order in which they were opened; their rank says which that is, wherever
+ * cuts are. One that is opened after others that began later is late: it comes behind all that were opened in time. */
 
 enum { LATENCY_HALF = 512, LATENCY_MOST_HALF = 1 << 19, LATENCY_ASIDE_SHARE = 256 };
 enum latency_progress { LATENCY_OPEN, LATENCY_CLOSED, LATENCY_DROPPED };
@@ -191,6 +210,14 @@ struct latency {
     uint32_t code;
     uint8_t progress;
 };
+/* before: rows of the table that come before it, unless it is late. early: it began before all that was opened in the
+ * chunk in time. */
+struct latency_aside {
+    struct latency latency;
+    uint64_t rank, before;
+    size_t place;               /* in the order of opening */
+    bool early;
+};
 typedef VEC(int64_t) latency_far;
 struct latency_series {
     struct latency *window;     /* a ring of 2 * half, by serial number */
@@ -199,8 +226,13 @@ struct latency_series {
     uint64_t first;             /* serial number of the oldest */
     uint64_t origin;            /* halves are counted from here: `first` is on their border */
     size_t open[2];             /* latencies in LATENCY_OPEN, in even and in odd halves */
-    int64_t last_begin;
-    VEC(struct latency) aside;
+    int64_t last_begin;         /* of those opened in time */
+    int64_t from;               /* what this was when the chunk began */
+    int64_t ranked_begin;       /* of the last one that left the window, or the chunk before; */
+    uint64_t ranked;            /* how many of this begin did so */
+    uint64_t late;              /* the rank of the next late one; from 0 again once none of these is open */
+    size_t late_open;
+    VEC(struct latency_aside) aside;
     struct map aside_of;        /* serial number -> index in aside */
     series_values buffer[STATE_LATENCY_COLUMNS];
     size_t buffered;
@@ -214,16 +246,20 @@ void latency_series_fini(struct latency_series *);
 /* A handle, never 0; valid for one close or drop. */
 uint64_t latency_open(struct latency_series *, int64_t begin, int32_t thread, uint32_t code);
 void latency_close(struct latency_series *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
+/* Of a handle that was neither closed nor dropped; valid until the next is opened. */
+const struct latency *latency_of(const struct latency_series *, uint64_t handle);
+uint64_t latency_rank(const struct latency_series *, uint64_t handle); /* likewise */
+/* One that began in a chunk before. */
+uint64_t latency_reopen(struct latency_series *, const struct latency *, uint64_t rank);
+/* How many that were opened in time began at last_begin. */
+uint64_t latency_ranks(const struct latency_series *);
+/* A new one goes on where another was cut, with its last_begin and ranks. */
+void latency_go_on(struct latency_series *, int64_t last_begin, uint64_t ranks);
 void latency_drop(struct latency_series *, uint64_t handle);
 /* To be called some time before its close or drop: brings its memory near. Handle 0: does nothing. */
 void latency_fetch(const struct latency_series *, uint64_t handle);
-/* Whether a latency must be left out. */
-typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
-/* The end: all that never closed is dropped. Then the table holds what closed within the window and `aside` the rest,
- * in order of begin. */
-void latency_series_finish(struct latency_series *);
-/* The pool has got new, empty bytes: packs the table into them from the old ones, without what is refused (NULL:
- * nothing is). */
-void latency_series_sift(struct latency_series *, const struct series_bytes *old, latency_refuse *, const void *arg);
+/* The end, or a cut. Then the table holds what closed within the window and `aside` the rest that closed, in order. At
+ * a cut `aside` also has those that were opened in the chunk, in time, and are still open. */
+void latency_series_finish(struct latency_series *, bool cut);
 
 #endif

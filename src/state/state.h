@@ -11,9 +11,10 @@
 
 #include "base/err.h"
 #include "base/figures.h"
+#include "base/store.h"
 
 /* Grows whenever the same records give other histories: stores are then built again. */
-enum { STATE_RULES_VERSION = 8 };
+enum { STATE_RULES_VERSION = 10 };
 
 enum state_value {
     STATE_NONE,              /* nothing there: not yet born, already dead, no interrupt */
@@ -68,13 +69,20 @@ struct state_interval {
     bool cut;                /* FUTEX_USER, IRQ_HANDLERS: it was not seen to end */
 };
 
+struct chunk;
 struct state_store;
 /* Checks what leads from one table to another, in O(rows): all below is then safe, whatever the rest holds, and wrong
  * contents give wrong answers only. Checksums are not compared: whoever cannot know that the file is as it was written
  * calls store_check (base/store.h) before. */
 int state_open(const char *path, struct state_store **out, struct err *e);
-/* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
-int state_check(const char *path, struct err *e);
+/* Whether everything in the file, or in the part of `in` (base/chunks.h), makes sense, checksums aside. ERR_FORMAT: no,
+ * and what does not. Reads all of it. */
+int state_check(const char *path, const struct store *in, struct err *e);
+/* The stores of n chunks (base/chunks.h) of one recording, in order of time: read as one store of the host's rows,
+ * which says what one store of all of it would. Where a chunk is left out (chunk[i].end < chunk[i + 1].begin), rows are
+ * unknown and counters stand still. An error names the file. O(rows of all chunks); finding a time takes O(log chunks)
+ * more. */
+int state_open_list(const struct chunk *, size_t n, struct state_store **out, struct err *e);
 void state_close(struct state_store *);
 int state_intact(const struct state_store *, struct err *e); /* as graph_intact */
 void state_populate(const struct state_store *);             /* as file_map_populate */
@@ -176,7 +184,8 @@ void state_event_counts(const struct state_store *, const int64_t *times, size_t
 uint64_t state_events(const struct state_store *);
 
 /* ---- lost events ---- */
-struct state_loss { int64_t begin, end; uint64_t count; int32_t cpu; }; /* cpu -1: of all CPUs */
+/* cpu -1: of all CPUs. count 0: not known, since a chunk is missing */
+struct state_loss { int64_t begin, end; uint64_t count; int32_t cpu; };
 size_t state_losses(const struct state_store *);             /* sorted by begin */
 void state_loss(const struct state_store *, size_t i, struct state_loss *out);
 
@@ -206,18 +215,20 @@ size_t state_latency_find(const struct state_store *, int kind, int64_t t);
  * long as the store. */
 size_t state_latency_names(const struct state_store *, int kind);
 const char *state_latency_name(const struct state_store *, int kind, size_t name);
-/* Of the latencies first … end - 1, for each name. O(log latencies · names). */
+/* Of the latencies first … end - 1, for each name; least_begin and most_begin are the first such. O(log latencies ·
+ * names), for each chunk that has some of them. */
 void state_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct figures *out);
 /* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
 void state_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n,
     uint64_t *counts);
 
 /* ---- building ---- */
+struct carry;
 struct kernel_record;
 struct kernel_tracker;
 struct state_builder;
-/* The store is written to `path` while it is built, under a temporary name until all is well. */
-struct state_builder *state_builder_new(const struct kernel_tracker *, const char *path, uint64_t fingerprint);
+/* The store is written to its place while it is built. */
+struct state_builder *state_builder_new(const struct kernel_tracker *, struct store_place, uint64_t key);
 void state_builder_add(struct state_builder *, const struct kernel_record *);
 /* Times of all events, in order, without losses: for state_event_counts. */
 void state_builder_events(struct state_builder *, const int64_t *ts, size_t n);
@@ -225,6 +236,11 @@ void state_builder_events(struct state_builder *, const int64_t *ts, size_t n);
 int state_builder_writing(const struct state_builder *, struct err *e);
 /* After kernel_tracker_finish. begin, end: time of the first and the last event. */
 int state_builder_write(struct state_builder *, int64_t begin, int64_t end, struct err *e);
+/* After SAVE: writes what is decided of a chunk that ends at `at`, and leaves what was saved to the next one. begin,
+ * end: as above; begin > end: there is no event. The builder can only be freed then. */
+int state_builder_cut(struct state_builder *, int64_t at, int64_t begin, int64_t end, struct err *e);
 void state_builder_free(struct state_builder *);
+/* All that is open at a cut (base/carry.h); LOAD: into a new builder, after the tracker's, before any record. */
+void state_builder_carry(struct state_builder *, struct carry *);
 
 #endif

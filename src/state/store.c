@@ -1,187 +1,156 @@
-/* The state store: opening and reading. */
+/* The state store: a list of chunks that are read as one. A single chunk answers itself. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/chunks.h"
 #include "base/mem.h"
-#include "state/check.h"
-#include "state/figures.h"
 #include "state/lines.h"
-#include "state/sample.h"
-#include "state/sums.h"
-#include "state/thread_io.h"
+#include "state/list.h"
 
-/* What leads from one table to another stays as it was checked, whatever happens to the file. */
-static const void *kept(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
-{
-    const void *items = store_section_kept(s->file, name, item_bytes, n);
-    *whole &= items != NULL;
-    return items;
-}
-
-static const void *section(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
-{
-    const void *items = store_section(s->file, name, item_bytes, n);
-    *whole &= items != NULL;
-    return items;
-}
-
-/* Are all there, if only empty? */
-static bool read_sections(struct state_store *s)
-{
-    size_t n_totals;
-    bool whole = true;
-    s->totals = kept(s, "totals", sizeof *s->totals, &n_totals, &whole);
-    s->text = kept(s, "text", 1, &s->n_text, &whole);
-    s->names = kept(s, "names", sizeof *s->names, &s->n_names, &whole);
-    s->disk_codes = kept(s, "codes", sizeof *s->disk_codes, &s->n_codes, &whole);
-    s->rows = kept(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
-    s->cells = section(s, "cells", sizeof *s->cells, &s->n_cells, &whole);
-    s->blocks = section(s, "blocks", sizeof *s->blocks, &s->n_blocks, &whole);
-    s->sums = section(s, "sums", sizeof *s->sums, &s->n_sums, &whole);
-    s->grid = section(s, "grid", sizeof *s->grid, &s->n_grid, &whole);
-    s->tables = kept(s, "tables", sizeof *s->tables, &s->n_tables, &whole);
-    s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
-    s->far = section(s, "far", sizeof *s->far, &s->n_far, &whole);
-    s->aside = section(s, "late", sizeof *s->aside, &s->n_aside, &whole);
-    s->tiles = section(s, "tiles", sizeof *s->tiles, &s->n_tiles, &whole);
-    s->figures = section(s, "figures", sizeof *s->figures, &s->n_figures, &whole);
-    s->losses = section(s, "losses", sizeof *s->losses, &s->n_losses, &whole);
-    s->files = section(s, "files", sizeof *s->files, &s->n_files, &whole);
-    s->through = kept(s, "through", sizeof *s->through, &s->n_through, &whole);
-    s->bytes = section(s, "bytes", 1, &s->n_bytes, &whole);
-    return whole && n_totals == 1;
-}
-
-int state_open(const char *path, struct state_store **out, struct err *e)
-{
-    struct state_store *s = mem_zalloc(sizeof *s);
-    int rc = store_open_unread(path, "states", STATE_VERSION, NULL, &s->file, e);
-    if (rc) {
-        free(s);
-        return rc;
-    }
-    const char *what = read_sections(s) ? state_structure_defect(s) : "a section is missing";
-    if (what) {
-        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
-        state_close(s);
-        return rc;
-    }
-    s->codes = mem_alloc(s->n_codes * sizeof *s->codes);
-    for (size_t i = 0; i < s->n_codes; i++) {
-        const struct state_disk_code *c = &s->disk_codes[i];
-        s->codes[i] = (struct state_code){c->name ? state_name(s, c->name) : NULL, c->cpu, c->value};
-    }
-    state_names_init(s);
-    state_lines_init(s);
-    *out = s;
-    return 0;
-}
-
-int state_check(const char *path, struct err *e)
-{
-    struct state_store *s;
-    int rc = state_open(path, &s, e);
-    if (rc)
-        return rc;
-    const char *what = state_content_defect(s);
-    if (what)
-        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
-    state_close(s);
-    return rc;
-}
-
-int state_intact(const struct state_store *s, struct err *e)
-{
-    return store_intact(s->file, e);
-}
-
-void state_populate(const struct state_store *s)
-{
-    store_populate(s->file);
-}
+enum { MOST_CHUNKS = 1 << 20 };
 
 void state_close(struct state_store *s)
 {
     if (!s)
         return;
-    state_lines_fini(s);
-    state_names_fini(s);
-    free(s->codes);
-    store_close(s->file);
+    list_fini(s);
+    for (size_t i = 0; i < s->n; i++) {
+        state_chunk_close(s->parts[i].chunk);
+        free(s->parts[i].rows);
+        free(s->parts[i].users);
+    }
+    free(s->parts);
     free(s);
+}
+
+static int damaged(const char *path, const char *what, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "%s: %s", path, what);
+}
+
+static int open_part(const struct chunk *c, struct state_part *p, struct err *e)
+{
+    int rc = state_chunk_open(c->path, c->in, &p->chunk, e);
+    if (rc || !c->rows)
+        return rc;
+    size_t n = state_chunk_rows(p->chunk, STATE_THREAD);
+    if (c->n_rows != n)
+        return damaged(c->path, "it has other threads than the host's list of threads says", e);
+    p->rows = mem_alloc((n + 1) * sizeof *p->rows);
+    memcpy(p->rows, c->rows, n * sizeof *p->rows);
+    return 0;
+}
+
+int state_open_list(const struct chunk *v, size_t n, struct state_store **out, struct err *e)
+{
+    *out = NULL;
+    if (!n || n > MOST_CHUNKS)
+        return err_set(e, ERR_LIMIT, "%s: a state store of %zu chunks; from 1 to %d can be read together",
+            n ? v->path : "", n, MOST_CHUNKS);
+    struct state_store *s = mem_zalloc(sizeof *s);
+    s->parts = mem_zalloc(n * sizeof *s->parts);
+    int rc = 0;
+    while (!rc && s->n < n) {
+        struct state_part *p = &s->parts[s->n];
+        p->begin = v[s->n].begin;
+        p->end = v[s->n].end;
+        rc = open_part(&v[s->n], p, e);
+        s->n++;
+    }
+    size_t part = 0;
+    const char *what = rc || (n == 1 && !v->rows) ? NULL : list_join(s, v, &part);
+    if (what)
+        rc = damaged(v[part].path, what, e);
+    if (rc) {
+        state_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int state_open(const char *path, struct state_store **out, struct err *e)
+{
+    struct chunk one = {.path = path, .begin = INT64_MIN, .end = INT64_MAX};
+    return state_open_list(&one, 1, out, e);
+}
+
+int state_intact(const struct state_store *s, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < s->n && !rc; i++)
+        rc = state_chunk_intact(s->parts[i].chunk, e);
+    return rc;
+}
+
+void state_populate(const struct state_store *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        state_chunk_populate(s->parts[i].chunk);
 }
 
 void state_span(const struct state_store *s, int64_t *begin, int64_t *end)
 {
-    *begin = s->totals->begin;
-    *end = s->totals->end;
+    if (state_is_single(s)) {
+        state_chunk_span(s->parts->chunk, begin, end);
+        return;
+    }
+    *begin = s->begin;
+    *end = s->end;
 }
 
 /* ---- rows ---- */
 
 size_t state_rows(const struct state_store *s, int kind)
 {
-    return state_is_line(kind) ? state_line_rows(s, kind) : state_row_count(s, kind);
+    return state_is_single(s) ? state_chunk_rows(s->parts->chunk, kind) : list_rows(s, kind);
 }
 
 void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
-    if (state_is_line(kind)) {
-        state_line_row(s, kind, i, out);
-        return;
-    }
-    const struct state_disk_row *r = state_disk_row(s, kind, i);
-    *out = (struct state_row){.kind = r->kind,
-        .number = r->number,
-        .name = state_name(s, r->name),
-        .intervals = state_is_thread_io(r->kind) ? thread_io_entries(s, r) : r->n,
-        .begin = r->begin,
-        .end = r->end,
-        .thread = r->thread,
-        .waits = r->waits};
+    if (state_is_single(s))
+        state_chunk_row(s->parts->chunk, kind, i, out);
+    else
+        list_row(s, kind, i, out);
 }
 
 int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
 {
-    if (state_is_line(kind))
-        return state_line_find(s, kind, number);
-    size_t lo = search_first(i, s->first[kind], s->first[kind + 1], s->rows[i].number >= number);
-    return lo < s->first[kind + 1] && s->rows[lo].number == number ? (int64_t)(lo - s->first[kind]) : -1;
+    return state_is_single(s) ? state_chunk_find_row(s->parts->chunk, kind, number) : list_find_row(s, kind, number);
 }
 
 /* ---- states ---- */
 
 bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
 {
-    if (t < s->totals->begin || t > s->totals->end)
-        return false;
-    if (state_is_line(kind))
-        state_line_at(s, kind, row, t, out);
-    else
-        sample_at(s, state_disk_row(s, kind, row), t, out);
-    return true;
+    return state_is_single(s) ? state_chunk_at(s->parts->chunk, kind, row, t, out) : list_at(s, kind, row, t, out);
 }
 
 size_t state_sample(
     const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
-    return state_is_line(kind) ? state_line_sample(s, kind, row, times, n, out)
-                               : sample_states(s, state_disk_row(s, kind, row), times, n, out);
+    return state_is_single(s) ? state_chunk_sample(s->parts->chunk, kind, row, times, n, out)
+                              : list_sample(s, kind, row, times, n, out);
 }
 
 size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
-    size_t n = 0;
-    int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
-    end = end < s->totals->end ? end : s->totals->end;
+    const struct state_chunk *c = state_is_single(s) ? s->parts->chunk : NULL;
+    int64_t first, last;
+    state_span(s, &first, &last);
+    int64_t t = begin > first ? begin : first;
+    end = end < last ? end : last;
     if (state_is_line(kind))
-        return state_line_range(s, kind, row, t, end, out, max);
-    const struct state_disk_row *r = state_disk_row(s, kind, row);
-    if (state_is_thread_io(kind))
-        return t < s->totals->end ? thread_io_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max)
-                                  : 0;
-    while (n < max && t <= end && t < s->totals->end) {
-        sample_at(s, r, t, &out[n]);
+        return state_line_range(c ? &c->by_cpu : &s->by_cpu, kind, row, t, end, out, max);
+    if (state_is_thread_io(kind)) {
+        struct io_source io = c ? thread_io_source(c, state_disk_row(c, kind, row))
+                                : list_io_source(s, list_row_of(s, kind, row));
+        return t < last ? thread_io_range(&io, t, end < last ? end : last - 1, out, max) : 0;
+    }
+    size_t n = 0;
+    while (n < max && t <= end && t < last) {
+        state_at(s, kind, row, t, &out[n]);
         t = out[n++].end;
     }
     return n;
@@ -189,20 +158,26 @@ size_t state_range(const struct state_store *s, int kind, size_t row, int64_t be
 
 int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
 {
-    struct state_interval at;
-    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
-    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
-    size_t from = found < 0 ? 0 : (size_t)found;
-    for (size_t i = 0; i < n; i++) {
-        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
-        sample_plain(s, cpu, t, &at);
-        if (at.thread >= 0 && (size_t)at.thread == row)
-            return cpu->number;
-    }
-    return -1;
+    return state_is_single(s) ? state_chunk_thread_cpu(s->parts->chunk, row, t, near)
+                              : list_thread_cpu(s, row, t, near);
 }
 
 /* ---- counters ---- */
+
+/* The row that a counter is read from. CPU time has none of its own: those of threads, then those of CPUs, which are
+ * numbered from -1 down, tell it. */
+struct counter_row {
+    int kind;
+    size_t row;
+};
+
+static struct counter_row row_of_counter(const struct state_store *s, int kind, size_t i)
+{
+    size_t threads = kind == STATE_CPU_TIME ? state_rows(s, STATE_THREAD) : 0;
+    if (kind != STATE_CPU_TIME)
+        return (struct counter_row){STATE_COUNTER_ROWS + kind, i};
+    return i < threads ? (struct counter_row){STATE_THREAD, i} : (struct counter_row){STATE_CPU_THREAD, i - threads};
+}
 
 size_t state_counters(const struct state_store *s, int kind)
 {
@@ -213,13 +188,15 @@ size_t state_counters(const struct state_store *s, int kind)
 
 void state_counter(const struct state_store *s, int kind, size_t i, struct state_counter *out)
 {
-    size_t threads = state_rows(s, STATE_THREAD);
-    bool of_cpu = kind == STATE_CPU_TIME && i >= threads;
-    size_t first = s->first[kind != STATE_CPU_TIME ? STATE_COUNTER_ROWS + kind
-            : of_cpu                               ? STATE_CPU_THREAD
-                                                   : STATE_THREAD];
-    const struct state_disk_row *r = &s->rows[first + (of_cpu ? i - threads : i)];
-    *out = (struct state_counter){.number = of_cpu ? -1 - r->number : r->number, .name = state_name(s, r->name)};
+    struct counter_row of = row_of_counter(s, kind, i);
+    if (state_is_single(s)) {
+        const struct state_disk_row *r = state_disk_row(s->parts->chunk, of.kind, of.row);
+        *out = (struct state_counter){.number = r->number, .name = state_name(s->parts->chunk, r->name)};
+    } else {
+        const struct list_row *r = list_row_of(s, of.kind, of.row);
+        *out = (struct state_counter){.number = r->number, .name = r->name};
+    }
+    out->number = of.kind == STATE_CPU_THREAD ? -1 - out->number : out->number;
 }
 
 int64_t state_find_counter(const struct state_store *s, int kind, int32_t number)
@@ -232,165 +209,111 @@ int64_t state_find_counter(const struct state_store *s, int kind, int32_t number
     return cpu < 0 ? -1 : cpu + (int64_t)state_rows(s, STATE_THREAD);
 }
 
-int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
-{
-    return state_may_fall(STATE_COUNTER_ROWS + kind) ? s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least : 0;
-}
-
 void state_counter_values(
     const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
 {
-    size_t threads = state_row_count(s, STATE_THREAD);
-    if (kind == STATE_CPU_TIME) {
-        sum_cpu_time(s, i < threads ? &s->rows[i] : state_disk_row(s, STATE_CPU_THREAD, i - threads), times, n, values);
-        return;
-    }
-    const struct state_disk_row *r = state_disk_row(s, STATE_COUNTER_ROWS + kind, i);
-    if (state_is_thread_io(r->kind)) {
-        thread_io_values(s, r, times, n, values);
-        return;
-    }
-    for (size_t k = 0; k < n; k++)
-        values[k] = row_value(s, r, times[k]);
+    struct counter_row of = row_of_counter(s, kind, i);
+    if (state_is_single(s))
+        state_chunk_counter_values(s->parts->chunk, of.kind, of.row, times, n, values);
+    else
+        list_counter_values(s, of.kind, of.row, times, n, values);
+}
+
+int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
+{
+    if (!state_may_fall(STATE_COUNTER_ROWS + kind))
+        return 0;
+    return state_is_single(s) ? state_disk_row(s->parts->chunk, STATE_COUNTER_ROWS + kind, i)->least
+                              : list_row_of(s, STATE_COUNTER_ROWS + kind, i)->least;
 }
 
 /* ---- files ---- */
 
 size_t state_files(const struct state_store *s)
 {
-    return s->n_files;
+    return state_is_single(s) ? state_chunk_files(s->parts->chunk) : list_file_count(s);
 }
 
 void state_file(const struct state_store *s, size_t i, struct state_file *out)
 {
-    const struct state_disk_file *f = &s->files[i];
-    const char *name = state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name);
-    *out = (struct state_file){name, f->thread, f->bytes[STATE_WAY_READ], f->bytes[STATE_WAY_WRITTEN]};
+    if (state_is_single(s))
+        state_chunk_file(s->parts->chunk, i, out);
+    else
+        list_file(s, i, out);
 }
 
 /* ---- events, losses ---- */
 
-uint64_t state_events(const struct state_store *s)
-{
-    return s->totals->events;
-}
-
-/* First row from `from` on whose value in column 0, which ascends, is >= t. */
-static size_t table_search(const struct state_store *s, const struct state_disk_table *t, size_t from, int64_t time)
-{
-    const struct state_disk_head *heads = s->heads + t->first_head;
-    /* the first block that begins with such a value; the one before it may hold some */
-    size_t lo = search_first(
-        i, from / STATE_BLOCK, t->n / STATE_BLOCK + (t->n % STATE_BLOCK > 0), heads[i].first >= time);
-    size_t block = lo > from / STATE_BLOCK ? lo - 1 : lo;
-    lo = block * STATE_BLOCK > from ? block * STATE_BLOCK : from;
-    size_t end = t->n - lo < STATE_BLOCK ? t->n : (block + 1) * STATE_BLOCK;
-    if (lo >= end)
-        return lo;
-    struct column column = state_column(s, t, block, 0);
-    return search_first(i, lo, end, column_get(&column, i % STATE_BLOCK) >= time);
-}
-
 void state_event_counts(const struct state_store *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
 {
-    const struct state_disk_table *table = &s->tables[STATE_TABLE_EVENTS];
-    size_t checkpoints = table->n, at = 0;
-    bool all = true;
-    for (size_t i = 0; i < n; i++) {
-        int64_t t = times[i];
-        at = table_search(s, table, at, t);
-        if (at == 0 || t > s->totals->last_event) {
-            counts[i] = at ? s->totals->events : 0;
-            continue;
-        }
-        bool tail = at == checkpoints;
-        uint64_t below = (at - 1) * STATE_EVENTS_SHARE, above = tail ? s->totals->events - 1 : at * STATE_EVENTS_SHARE;
-        int64_t from = state_column_at(s, table, 0, at - 1),
-                to = tail ? s->totals->last_event : state_column_at(s, table, 0, at);
-        /* Events numbered below … above lie at from … to, and from < t <= to, unless the file lies. */
-        double share = from < t && t <= to
-            ? (double)((uint64_t)t - (uint64_t)from) / (double)((uint64_t)to - (uint64_t)from)
-            : 1;
-        counts[i] = below + 1 + (uint64_t)(share * (double)(above - below - (above > below)));
-        all &= above <= below + 1;
-    }
-    if (exact)
-        *exact = all;
+    if (state_is_single(s))
+        state_chunk_event_counts(s->parts->chunk, times, n, counts, exact);
+    else
+        list_event_counts(s, times, n, counts, exact);
+}
+
+uint64_t state_events(const struct state_store *s)
+{
+    return state_is_single(s) ? state_chunk_events(s->parts->chunk) : list_events(s);
 }
 
 size_t state_losses(const struct state_store *s)
 {
-    return s->n_losses;
+    return state_is_single(s) ? state_chunk_losses(s->parts->chunk) : list_losses(s);
 }
 
 void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 {
-    const struct state_disk_loss *l = &s->losses[i];
-    *out = (struct state_loss){l->begin, l->end > l->begin ? l->end : l->begin, l->count, l->cpu < -1 ? -1 : l->cpu};
+    if (state_is_single(s))
+        state_chunk_loss(s->parts->chunk, i, out);
+    else
+        list_loss(s, i, out);
 }
 
 /* ---- latencies ---- */
 
-/* Those aside, of one kind. */
-struct latency_range {
-    const struct state_disk_aside *v;
-    size_t n;
-};
-
-static struct latency_range aside_of(const struct state_store *s, int kind)
-{
-    return (struct latency_range){s->aside + s->first_aside[kind], s->first_aside[kind + 1] - s->first_aside[kind]};
-}
-
 size_t state_latencies(const struct state_store *s, int kind)
 {
-    return state_latency_table(s, kind)->n + aside_of(s, kind).n;
-}
-
-/* Threads and codes that the store does not have are left out. */
-static void set_latency(const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu,
-    int64_t code, struct state_latency *out)
-{
-    size_t threads = state_rows(s, STATE_THREAD);
-    out->begin = begin;
-    out->end = duration > 0 ? (int64_t)((uint64_t)begin + (uint64_t)duration) : begin;
-    out->end = out->end > begin ? out->end : begin;
-    out->thread = thread >= 0 && (uint64_t)thread < threads ? (int32_t)thread : -1;
-    out->cpu = cpu >= 0 && cpu <= UINT16_MAX ? (int32_t)cpu : 0;
-    out->name = code >= 0 && (uint64_t)code < s->n_codes ? s->codes[code].name : NULL;
-}
-
-/* The i-th of those in the table. */
-static void set_from_table(const struct state_store *s, int kind, size_t i, struct state_latency *out)
-{
-    const struct state_disk_table *table = state_latency_table(s, kind);
-    int64_t v[STATE_LATENCY_COLUMNS] = {0};
-    for (int c = 0; c < STATE_LATENCY_COLUMNS && i < table->n; c++)
-        v[c] = state_column_at(s, table, c, i);
-    set_latency(s, v[STATE_BEGIN], v[STATE_DURATION], v[STATE_LATENCY_THREAD], v[STATE_LATENCY_CPU],
-        v[STATE_LATENCY_CODE], out);
-    uint64_t far = (uint64_t)v[STATE_RET] - STATE_RET_FAR;
-    if (v[STATE_RET] >= 0 && v[STATE_RET] < STATE_RET_FAR)
-        out->ret = v[STATE_RET] - STATE_RET_BIAS;
-    else
-        out->ret = far < s->n_far ? s->far[far] : 0;
+    return state_is_single(s) ? state_chunk_latencies(s->parts->chunk, kind) : list_latencies(s, kind);
 }
 
 void state_latency(const struct state_store *s, int kind, size_t i, struct state_latency *out)
 {
-    struct latency_range aside = aside_of(s, kind);
-    size_t lo = state_aside_before(s, kind, i);
-    if (lo < aside.n && aside.v[lo].index == i) {
-        const struct state_disk_aside *l = &aside.v[lo];
-        set_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code, out);
-        out->ret = l->ret;
-    } else {
-        set_from_table(s, kind, i - (lo < i ? lo : i), out);
-    }
+    if (state_is_single(s))
+        state_chunk_latency(s->parts->chunk, kind, i, out);
+    else
+        list_latency(s, kind, i, out);
 }
 
 size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
 {
-    struct latency_range aside = aside_of(s, kind);
-    return table_search(s, state_latency_table(s, kind), 0, t) + search_first(i, 0, aside.n, aside.v[i].begin >= t);
+    return state_is_single(s) ? state_chunk_latency_find(s->parts->chunk, kind, t) : list_latency_find(s, kind, t);
+}
+
+size_t state_latency_names(const struct state_store *s, int kind)
+{
+    return state_is_single(s) ? state_chunk_latency_names(s->parts->chunk, kind) : list_latency_names(s, kind);
+}
+
+const char *state_latency_name(const struct state_store *s, int kind, size_t name)
+{
+    return state_is_single(s) ? state_chunk_latency_name(s->parts->chunk, kind, name)
+                              : list_latency_name(s, kind, name);
+}
+
+void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
+{
+    if (state_is_single(s))
+        state_chunk_latency_figures(s->parts->chunk, kind, first, end, out);
+    else
+        list_latency_figures(s, kind, first, end, out);
+}
+
+void state_latency_histogram(
+    const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
+{
+    if (state_is_single(s))
+        state_chunk_latency_histogram(s->parts->chunk, kind, first, end, width, n, counts);
+    else
+        list_latency_histogram(s, kind, first, end, width, n, counts);
 }

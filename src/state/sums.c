@@ -2,12 +2,12 @@
  * The store has the sum of all entries before each block; that of those in the block comes from its cells. */
 #include "state/sums.h"
 
-static inline bool is_thread(const struct state_store *s, uint64_t thread)
+static inline bool is_thread(const struct state_chunk *s, uint64_t thread)
 {
     return thread < s->first[STATE_THREAD + 1];
 }
 
-static inline bool counts(const struct state_store *s, const struct state_disk_row *r, uint64_t number)
+static inline bool counts(const struct state_chunk *s, const struct state_disk_row *r, uint64_t number)
 {
     if (r->kind == STATE_THREAD)
         return number < s->n_codes && state_running(s->disk_codes[number].value);
@@ -26,7 +26,7 @@ struct running_sum {
 };
 
 /* Time spent in entries [from, to) of a cell. Rows of threads and CPUs have no pairs. */
-static uint64_t spent(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c,
+static uint64_t spent(const struct state_chunk *s, const struct state_disk_row *r, const struct state_disk_cell *c,
     size_t from, size_t to)
 {
     uint64_t sum = 0, begin = (uint64_t)cell_plain_begin(c, from);
@@ -54,14 +54,14 @@ static uint64_t bytes_moved(enum sum_of way, const struct state_disk_cell *c, si
 
 enum { ALL = STATE_CELL_ENTRIES };
 
-static inline uint64_t summed(const struct state_store *s, const struct state_disk_row *r, enum sum_of of,
+static inline uint64_t summed(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of,
     const struct state_disk_cell *c, size_t from, size_t to)
 {
     return of == SUM_TIME ? spent(s, r, c, from, to) : bytes_moved(of, c, from, to);
 }
 
 /* To an entry of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
-static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c,
+static void sum_up_to(const struct state_chunk *s, const struct state_disk_row *r, const struct state_disk_cell *c,
     uint32_t at, const struct cell_entry *e, struct running_sum *g)
 {
     uint32_t block = at / STATE_CELLS, first = block * STATE_CELLS, behind = first + STATE_CELLS;
@@ -106,7 +106,7 @@ static inline size_t report(struct running_sum *g, const int64_t *times, size_t 
 enum { BATCH = 32, FEW = 4 }; /* so many sums are on their way at once */
 
 /* Leads each time to its cell, and asks for the memory of the cells between it and the nearer end of its block. */
-static void prepare(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
+static void prepare(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
     size_t n, struct row_bracket *brackets)
 {
     for (size_t j = 0; j < n && r->n_grid; j++)
@@ -122,7 +122,7 @@ static void prepare(const struct state_store *s, const struct state_disk_row *r,
 }
 
 /* Where the last few times needed few entries, it looks less far ahead. */
-void sum_values(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
+void sum_values(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
     size_t n, int64_t *values)
 {
     struct running_sum g = {.of = of, .cell = UINT32_MAX};
@@ -142,7 +142,7 @@ void sum_values(const struct state_store *s, const struct state_disk_row *r, enu
 }
 
 void sum_cpu_time(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+    const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
     size_t before = never ? n : row_first_from(times, n, r->first),
@@ -159,7 +159,7 @@ void sum_cpu_time(
     }
 }
 
-int64_t row_value(const struct state_store *s, const struct state_disk_row *r, int64_t t)
+int64_t row_value(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     if (!r->n_cells || t < r->first)
         return 0;

@@ -8,7 +8,7 @@
  * when they end. */
 enum sum_of { SUM_TIME = -1, SUM_READ = STATE_WAY_READ, SUM_WRITTEN = STATE_WAY_WRITTEN };
 /* Where the store has the sum before a block of the row. */
-static inline const int64_t *sum_of_block(const struct state_store *s, const struct state_disk_row *r, enum sum_of of,
+static inline const int64_t *sum_of_block(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of,
     uint32_t block)
 {
     uint64_t at = r->first_block - s->first_of[r->kind].block + block;
@@ -17,12 +17,12 @@ static inline const int64_t *sum_of_block(const struct state_store *s, const str
 /* At n (ascending) times, all from the row's first entry on, those of TIME before its end. TIME: sets the sums. READ,
  * WRITTEN: adds to each value how much the sum grew since the time before, so that files that were not used between two
  * times cost nothing there. O(n) at most, whatever the length of the row. */
-void sum_values(const struct state_store *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n,
+void sum_values(const struct state_chunk *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n,
     int64_t *values);
 /* Rows of threads and CPUs: the sums of TIME at any (ascending) times. */
-void sum_cpu_time(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n,
+void sum_cpu_time(const struct state_chunk *, const struct state_disk_row *, const int64_t *times, size_t n,
     int64_t *values);
 /* The number in force at t; 0 before the row's first entry. */
-int64_t row_value(const struct state_store *, const struct state_disk_row *, int64_t t);
+int64_t row_value(const struct state_chunk *, const struct state_disk_row *, int64_t t);
 
 #endif

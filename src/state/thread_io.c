@@ -13,12 +13,12 @@ static int way_of(const struct state_disk_row *r)
 }
 
 /* The i-th of the rows of files through which the thread moved bytes. */
-static const struct state_disk_row *file_of(const struct state_store *s, const struct state_disk_row *r, uint32_t i)
+static const struct state_disk_row *file_of(const struct state_chunk *s, const struct state_disk_row *r, uint32_t i)
 {
     return &s->rows[s->first[STATE_FILE_ROWS] + s->through[r->first_file + i]];
 }
 
-size_t thread_io_entries(const struct state_store *s, const struct state_disk_row *r)
+size_t thread_io_entries(const struct state_chunk *s, const struct state_disk_row *r)
 {
     size_t n = r->n;
     for (uint32_t i = 0; i < r->n_files; i++)
@@ -30,7 +30,7 @@ size_t thread_io_entries(const struct state_store *s, const struct state_disk_ro
 
 /* The row of a file, and an entry of it. */
 struct file_cursor {
-    const struct state_store *s;
+    const struct state_chunk *s;
     const struct state_disk_row *row;
     int way;
     uint32_t cell;
@@ -84,11 +84,12 @@ static int64_t first_end(const struct file_cursor *x, uint32_t cell, size_t entr
     uint32_t behind = (cell / STATE_CELLS + 1) * STATE_CELLS, n = x->row->n_cells;
     for (uint32_t i = cell; i < behind && i < n; i++, entry = 0) {
         const struct state_disk_cell *c = row_cell(x->s, x->row, i);
-        size_t last = cell_n(c) - (i + 1 == n); /* the row's last entry does not end */
+        bool goes_on = x->row->flags & STATE_ROW_GOES;
+        size_t last = cell_n(c) - (i + 1 == n && !goes_on); /* the row's last entry does not end */
         for (size_t k = entry; k < last; k++) {
             struct cell_entry e = cell_entry(c, k);
             if (state_file_bytes(e.number, x->way))
-                return e.end;
+                return i + 1 == n && k + 1 == e.n ? x->row->end : e.end;
         }
     }
     return INT64_MAX;
@@ -114,13 +115,7 @@ static int64_t step_behind(const struct file_cursor *x)
     return first_end(x, (first_beyond(x, next + 1, blocks, sum_before(x, next)) - 1) * STATE_CELLS, 0);
 }
 
-/* Between which of its steps a time is: [begin, end). */
-struct io_step {
-    int64_t begin, end;
-};
-
-/* Of the row, or one of its files. */
-static struct io_step step_at(const struct state_store *s, const struct state_disk_row *r, int way, int64_t t)
+struct io_step thread_io_step(const struct state_chunk *s, const struct state_disk_row *r, int way, int64_t t)
 {
     struct file_cursor at = {.s = s, .row = r, .way = way};
     find(&at, t);
@@ -131,53 +126,48 @@ static struct io_step step_at(const struct state_store *s, const struct state_di
     return x;
 }
 
+int64_t thread_io_last(const struct state_chunk *s, const struct state_disk_row *r, int way)
+{
+    struct file_cursor x = {.s = s, .row = r, .way = way};
+    find(&x, INT64_MAX);
+    if (r->flags & STATE_ROW_GOES && state_file_bytes(cell_entry(row_cell(s, r, x.cell), x.entry).number, way))
+        return r->end;
+    return step_before(&x);
+}
+
 /* ---- use by use ---- */
 
-/* Leads a moment to the first of the times that is not before it. */
-struct time_index {
-    const int64_t *times;
-    size_t n;
-    unsigned shift;
-    uint32_t *first; /* by stretch of 1 << shift ns from the first time on: where it leads. NULL: nobody asked yet */
-};
-
-static void fill_index(struct time_index *p)
+static void fill_index(struct io_query *q)
 {
-    uint64_t span = (uint64_t)p->times[p->n - 1] - (uint64_t)p->times[0];
-    while (span >> p->shift >= p->n)
-        p->shift++;
-    size_t stretches = (size_t)(span >> p->shift) + 1;
-    p->first = mem_alloc(stretches * sizeof *p->first);
+    uint64_t span = (uint64_t)q->times[q->n - 1] - (uint64_t)q->times[0];
+    while (span >> q->shift >= q->n)
+        q->shift++;
+    size_t stretches = (size_t)(span >> q->shift) + 1;
+    q->first = mem_alloc(stretches * sizeof *q->first);
     for (size_t i = 0, k = 0; k < stretches; k++) {
-        while (((uint64_t)p->times[i] - (uint64_t)p->times[0]) >> p->shift < k)
+        while (((uint64_t)q->times[i] - (uint64_t)q->times[0]) >> q->shift < k)
             i++;
-        p->first[k] = (uint32_t)i;
+        q->first[k] = (uint32_t)i;
     }
 }
 
-/* t is behind the first time, and not behind the last. */
-static inline size_t index_of(struct time_index *p, int64_t t)
+void io_query_fini(struct io_query *q)
 {
-    if (!p->first)
-        fill_index(p);
-    size_t i = p->first[((uint64_t)t - (uint64_t)p->times[0]) >> p->shift];
-    return i + row_gallop(p->times + i, p->n - i, t);
+    free(q->first);
 }
 
-/* What is asked of some times: how many bytes were moved since the time before, and around each the steps that are next
- * to it. */
-struct io_query {
-    struct time_index index;
-    int64_t *bytes;
-    struct state_interval *around; /* NULL: nobody wants to know */
-};
+/* The first of the times that is not before t, which is behind the first of all, and not behind the last. */
+static inline size_t index_of(struct io_query *q, int64_t t)
+{
+    if (!q->first)
+        fill_index(q);
+    size_t i = q->first[((uint64_t)t - (uint64_t)q->times[0]) >> q->shift];
+    return i + row_gallop(q->times + i, q->n - i, t);
+}
 
 static inline void show_use(struct io_query *q, int64_t end, uint64_t bytes)
 {
-    struct time_index *p = &q->index;
-    if (!bytes || end <= p->times[0] || end > p->times[p->n - 1])
-        return;
-    size_t i = index_of(p, end);
+    size_t i = index_of(q, end);
     q->bytes[i] = (int64_t)((uint64_t)q->bytes[i] + bytes);
     if (q->around) {
         q->around[i].begin = end > q->around[i].begin ? end : q->around[i].begin;
@@ -185,31 +175,56 @@ static inline void show_use(struct io_query *q, int64_t end, uint64_t bytes)
     }
 }
 
-/* All that end between the times, from x on. */
-static void show_uses(const struct file_cursor *x, struct io_query *q)
+/* All that end behind `first`, and not behind `last`, from x on. Returns the bytes. */
+static uint64_t show_uses(const struct file_cursor *x, struct io_query *q, int64_t first, int64_t last)
 {
-    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES], last = q->index.times[q->index.n - 1];
+    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
+    uint64_t sum = 0;
     for (uint32_t i = x->cell; i < x->row->n_cells; i++) {
         const struct state_disk_cell *c = row_cell(x->s, x->row, i);
         if (i + STATE_CELLS < x->row->n_cells)
             __builtin_prefetch(row_cell(x->s, x->row, i + STATE_CELLS));
         if (c->base >= last)
-            return;
+            break;
         size_t n = cell_take(c, times, numbers) - (i + 1 == x->row->n_cells); /* the row's last entry does not end */
-        for (size_t k = 0; k < n; k++)
-            show_use(q, times[k + 1], state_file_bytes(numbers[k], x->way));
+        for (size_t k = 0; k < n; k++) {
+            uint64_t bytes = state_file_bytes(numbers[k], x->way);
+            if (!bytes || times[k + 1] <= first || times[k + 1] > last)
+                continue;
+            show_use(q, times[k + 1], bytes);
+            sum += bytes;
+        }
     }
+    return sum;
+}
+
+/* Among which cells the one in force at t is. */
+static struct row_bracket cells_at(const struct file_cursor *x, int64_t t)
+{
+    return t > x->row->first ? row_bracket(x->s, x->row, t) : (struct row_bracket){0, 0, 0};
+}
+
+bool thread_io_show(const struct state_chunk *s, const struct state_disk_row *file, int way, struct io_query *q,
+    size_t from, size_t to, uint64_t *bytes)
+{
+    struct file_cursor x = {.s = s, .row = file, .way = way};
+    int64_t first = q->times[from ? from - 1 : 0];
+    x.cell = cells_at(&x, first).lo;
+    if (cells_at(&x, q->times[to - 1]).hi - x.cell > 2 * (to - from))
+        return false;
+    *bytes = show_uses(&x, q, first, q->times[q->n - 1]);
+    return true;
 }
 
 /* ---- all rows ---- */
 
 /* Cuts the intervals around the times to the steps of one row: where each of its steps is the next, or the last one,
  * seen from the times. */
-static void cut(const struct state_store *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n,
+static void cut(const struct state_chunk *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n,
     struct state_interval *out)
 {
     for (size_t k = 0, to; k < n; k = to) {
-        struct io_step x = step_at(s, r, way, times[k]);
+        struct io_step x = thread_io_step(s, r, way, times[k]);
         to = k + row_gallop(times + k, n - k, x.end);
         out[k].begin = x.begin > out[k].begin ? x.begin : out[k].begin;
         out[to - 1].end = x.end < out[to - 1].end ? x.end : out[to - 1].end;
@@ -219,8 +234,8 @@ static void cut(const struct state_store *s, const struct state_disk_row *r, int
 /* The same for the steps before the first time and behind the last, as far as no other row has cut them off. */
 static void cut_ends(struct file_cursor *x, struct io_query *q)
 {
-    const int64_t first = q->index.times[0], last = q->index.times[q->index.n - 1];
-    struct state_interval *before = q->around, *behind = q->around + q->index.n - 1;
+    const int64_t first = q->times[0], last = q->times[q->n - 1];
+    struct state_interval *before = q->around, *behind = q->around + q->n - 1;
     find(x, first);
     if (x->begin > before->begin) {
         int64_t begin = step_before(x);
@@ -233,40 +248,32 @@ static void cut_ends(struct file_cursor *x, struct io_query *q)
     }
 }
 
-/* Among which cells the one in force at t is. */
-static struct row_bracket cells_at(const struct file_cursor *x, int64_t t)
-{
-    return t > x->row->first ? row_bracket(x->s, x->row, t) : (struct row_bracket){0, 0, 0};
-}
-
 /* Where few cells lie between the times all uses are looked at, else only where the times are. */
-static void ask_file(const struct state_store *s, const struct state_disk_row *file, int way, struct io_query *q)
+static void ask_file(const struct state_chunk *s, const struct state_disk_row *file, int way, struct io_query *q)
 {
-    const int64_t *times = q->index.times;
-    size_t n = q->index.n;
-    struct file_cursor x = {.s = s, .row = file, .way = way};
-    x.cell = cells_at(&x, times[0]).lo;
-    if (cells_at(&x, times[n - 1]).hi - x.cell > 2 * n) {
-        size_t before = row_first_from(times, n, file->first);
-        sum_values(s, file, (enum sum_of)way, times + before, n - before, q->bytes + before);
+    size_t before = row_first_from(q->times, q->n, file->first);
+    uint64_t shown;
+    if (!thread_io_show(s, file, way, q, 0, q->n, &shown)) {
+        sum_values(s, file, (enum sum_of)way, q->times + before, q->n - before, q->bytes + before);
         if (q->around)
-            cut(s, file, way, times, n, q->around);
+            cut(s, file, way, q->times, q->n, q->around);
         return;
     }
-    if (times[0] >= file->first)
-        sum_values(s, file, (enum sum_of)way, times, 1, q->bytes);
-    show_uses(&x, q);
-    if (q->around)
+    if (!before)
+        sum_values(s, file, (enum sum_of)way, q->times, 1, q->bytes);
+    if (q->around) {
+        struct file_cursor x = {.s = s, .row = file, .way = way};
         cut_ends(&x, q);
+    }
 }
 
 /* The values, and, if they are wanted, the steps around them. */
-static void ask(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+static void ask(const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n,
     int64_t *values, struct state_interval *around)
 {
     if (!n)
         return;
-    struct io_query q = {{.times = times, .n = n}, values, around};
+    struct io_query q = {times, n, values, around};
     uint64_t sum = 0;
     memset(values, 0, n * sizeof *values);
     for (uint32_t i = 0; i < r->n_files; i++) {
@@ -280,23 +287,52 @@ static void ask(const struct state_store *s, const struct state_disk_row *r, con
     }
     if (around && r->n_cells)
         cut(s, r, 0, times, n, around);
-    free(q.index.first);
+    io_query_fini(&q);
 }
 
 void thread_io_values(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+    const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     ask(s, r, times, n, values, NULL);
 }
 
-size_t thread_io_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
-    struct state_interval *out)
+static void ask_chunk(
+    const struct io_source *x, const int64_t *times, size_t n, int64_t *values, struct state_interval *around)
+{
+    ask(x->of, x->row, times, n, values, around);
+}
+
+static const struct state_disk_row *part_of(const struct io_source *x, uint32_t i)
+{
+    return i ? file_of(x->of, x->row, i - 1) : x->row;
+}
+
+static int64_t first_of_chunk(const struct io_source *x, uint32_t i)
+{
+    const struct state_disk_row *r = part_of(x, i);
+    return r->n_cells ? r->first : INT64_MAX;
+}
+
+static struct io_step step_of_chunk(const struct io_source *x, uint32_t i, int64_t t)
+{
+    return thread_io_step(x->of, part_of(x, i), way_of(x->row), t);
+}
+
+struct io_source thread_io_source(const struct state_chunk *s, const struct state_disk_row *r)
+{
+    return (struct io_source){
+        s, r, s->totals->begin, s->totals->end, r->n_files + 1, ask_chunk, first_of_chunk, step_of_chunk};
+}
+
+/* ---- intervals ---- */
+
+size_t thread_io_sample(const struct io_source *x, const int64_t *times, size_t n, struct state_interval *out)
 {
     size_t found = 0;
     int64_t *values = mem_alloc((n + 1) * sizeof *values);
     for (size_t k = 0; k < n; k++)
-        out[k] = (struct state_interval){.begin = s->totals->begin, .end = s->totals->end, .thread = -1, .cpu = -1};
-    ask(s, r, times, n, values, out);
+        out[k] = (struct state_interval){.begin = x->begin, .end = x->end, .thread = -1, .cpu = -1};
+    x->ask(x, times, n, values, out);
     for (size_t k = n; k-- > 1;)
         out[k - 1].end = out[k].end < out[k - 1].end ? out[k].end : out[k - 1].end;
     for (size_t k = 0; k < n; k++) {
@@ -331,29 +367,25 @@ static void take(struct first_times *e, int64_t t)
 }
 
 /* The steps of one row behind the first of the times, up to `end`. */
-static void take_steps(
-    const struct state_store *s, const struct state_disk_row *r, int way, int64_t end, struct first_times *e)
+static void take_steps(const struct io_source *x, uint32_t row, int64_t end, struct first_times *e)
 {
     int64_t t = e->v[0];
-    while ((t = step_at(s, r, way, t).end) <= end && (e->n < e->max || t < e->v[e->n - 1]))
+    while ((t = x->step(x, row, t).end) <= end && (e->n < e->max || t < e->v[e->n - 1]))
         take(e, t);
 }
 
-size_t thread_io_range(const struct state_store *s, const struct state_disk_row *r, int64_t begin, int64_t end,
-    struct state_interval *out, size_t max)
+size_t thread_io_range(const struct io_source *x, int64_t begin, int64_t end, struct state_interval *out, size_t max)
 {
     if (!max || begin > end)
         return 0;
     struct first_times e = {.v = mem_alloc(max * sizeof *e.v), .n = 1, .max = max};
     e.v[0] = begin;
-    if (r->n_cells)
-        take_steps(s, r, 0, end, &e);
-    for (uint32_t i = 0; i < r->n_files; i++) {
-        const struct state_disk_row *file = file_of(s, r, i);
-        if (file->n_cells && (e.n < max || file->first < e.v[e.n - 1]))
-            take_steps(s, file, way_of(r), end, &e);
+    for (uint32_t i = 0; i < x->n_rows; i++) {
+        int64_t first = x->first(x, i);
+        if (first < INT64_MAX && (e.n < max || first < e.v[e.n - 1]))
+            take_steps(x, i, end, &e);
     }
-    size_t n = thread_io_sample(s, r, e.v, e.n, out);
+    size_t n = thread_io_sample(x, e.v, e.n, out);
     for (size_t i = 1; i < n; i++)
         out[i].begin = out[i - 1].end; /* whatever the file says */
     free(e.v);

@@ -15,7 +15,8 @@ void builder_add_threads(struct state_builder *b, size_t n)
             .cpu = -1,
             .moved_from = -1,
             .mode_since = INT64_MAX};
-        t.idle = t.mode_known = row < n_known && known[row].idle_cpu >= 0;
+        t.idle_cpu = row < n_known ? known[row].idle_cpu : -1;
+        t.idle = t.mode_known = t.idle_cpu >= 0;
         if (t.idle)
             t.series.sum = SERIES_NO_SUM;
         vec_push(&b->threads, t);
@@ -25,8 +26,10 @@ void builder_add_threads(struct state_builder *b, size_t n)
     }
 }
 
-static void show(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
+static inline void show(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
 {
+    if (__builtin_expect(b->n_losses, 0))
+        builder_gap_settle(b, t, ts, code);
     series_push(&b->pool, &t->series, ts, code);
 }
 
@@ -79,14 +82,31 @@ static void forget_wake(struct state_builder *b, struct builder_thread *t)
  * towards yes. */
 static bool doubtful(const struct state_builder *b, const struct builder_thread *t)
 {
-    return t->windows != b->windows.n || series_last(&t->series) < b->suspect_until;
+    return t->losses != b->n_losses || series_last(&t->series) < b->suspect_until;
 }
 
 static void rest(struct state_builder *b, struct builder_thread *t, uint8_t state)
 {
     t->state = state;
     t->cpu = -1;
-    t->windows = (uint32_t)b->windows.n;
+    t->losses = b->n_losses;
+}
+
+static void doubt_latency(struct latency_series *l, uint64_t *handle, int64_t end)
+{
+    if (!*handle || latency_of(l, *handle)->begin >= end)
+        return;
+    latency_drop(l, *handle);
+    *handle = 0;
+}
+
+void builder_thread_doubt(struct state_builder *b, struct builder_thread *t, int64_t begin, int64_t end)
+{
+    if (t->futex.since < end)
+        builder_futex_doubt(b, &t->futex, begin);
+    doubt_latency(&b->latencies[STATE_LATENCY_SYSCALL], &t->call_latency, end);
+    doubt_latency(&b->latencies[STATE_LATENCY_LOCK], &t->lock_latency, end);
+    doubt_latency(&b->latencies[STATE_LATENCY_SCHED], &t->wake_latency, end);
 }
 
 void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
@@ -107,7 +127,7 @@ static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, 
     t->state = THREAD_RUNNING;
     t->cpu = cpu;
     if (t->mode_since > ts)
-        t->mode_since = ts;
+        t->mode_since = ts > series_last(&t->series) ? ts : series_last(&t->series);
     show(b, t, ts, mode(t));
 }
 
@@ -145,8 +165,11 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
         move(b, t, cpu, ts);
         return;
     }
-    if (__builtin_expect(b->windows.n && doubtful(b, t), 0))
-        forget_mode(t);
+    if (__builtin_expect(b->n_losses, 0)) {
+        if (doubtful(b, t))
+            forget_mode(t);
+        builder_gap_settle(b, t, ts, mode(t)); /* which the time until now may be left out for */
+    }
     latency_fetch(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency); /* of the call that it will return from */
     files_arrive(b, row);
     if (t->wake_latency)
@@ -255,7 +278,7 @@ static void measure_wake(struct state_builder *b, struct builder_thread *t, int3
 void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, uint8_t kind)
 {
     /* Beside sched_waking, the event that it was put on a run queue tells of a wake that was told before. */
-    bool queued = kind == KERNEL_WAKEUP && b->has_wakes;
+    bool queued = kind == KERNEL_WAKEUP && kernel_tracker_has(b->tracker, KERNEL_WAKE);
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state == THREAD_RUNNING || t->state == THREAD_GONE)
         return;
@@ -264,7 +287,7 @@ void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, uint8
         return;
     }
     if (t->state == THREAD_READY) {
-        if (queued || !b->windows.n || !doubtful(b, t))
+        if (queued || !b->n_losses || !doubtful(b, t))
             return;
         series_amend(&t->series, STATE_UNKNOWN); /* it ran and waited again unseen */
         forget_wake(b, t);
@@ -299,6 +322,8 @@ void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state == THREAD_GONE || t->state == THREAD_RUNNING)
         return;
+    if (b->n_losses)
+        builder_gap_settle(b, t, ts, STATE_NONE);
     forget_call(b, t, ts);
     forget_wake(b, t);
     t->state = THREAD_GONE;

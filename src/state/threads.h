@@ -20,7 +20,8 @@ struct builder_thread {
     int64_t moved_ts;
     int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
     struct builder_futex_call futex;
-    uint32_t windows;        /* losses known when it last left a CPU or was woken */
+    int32_t idle_cpu;        /* of an idle thread its CPU, else -1 */
+    uint32_t losses;         /* that were told of when it last left a CPU or was woken */
 };
 
 void builder_add_threads(struct state_builder *, size_t n);
@@ -37,6 +38,8 @@ void builder_thread_exit(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);
 void builder_thread_dumped(struct state_builder *, int32_t row, int64_t ts, uint8_t status);
+/* What it did in these times is not known after all: so neither how long its calls and its wait took. */
+void builder_thread_doubt(struct state_builder *, struct builder_thread *, int64_t begin, int64_t end);
 void builder_thread_lose(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
 /* It is now known that `row` had `cpu` since then, within a system call unless first_call is 0. */
 void builder_thread_was_there(struct state_builder *, int32_t row, int32_t cpu, int64_t since, uint32_t first_call);

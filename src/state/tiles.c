@@ -27,14 +27,11 @@ static inline size_t index_of(struct tile_next *m, uint32_t code)
 /* The latencies of a tile of level 0. */
 static void measure(struct tile_next *m, const int64_t *durations, const int64_t *codes, size_t n)
 {
-    uint32_t index[TILE_ITEMS];
-    double mean[TILE_ITEMS];
     m->latencies = n;
     for (size_t i = 0; i < n; i++) {
         size_t k = index_of(m, (uint32_t)codes[i]);
         struct state_disk_figures *f = &m->figures.v[k];
         int64_t d = durations[i];
-        index[i] = (uint32_t)k;
         if (d < f->least) {
             f->least = d;
             f->least_at = (uint32_t)i;
@@ -45,12 +42,7 @@ static void measure(struct tile_next *m, const int64_t *durations, const int64_t
         }
         f->n++;
         f->sum = figures_sum(f->sum, d);
-    }
-    for (size_t k = 0; k < m->figures.n; k++)
-        mean[k] = (double)m->figures.v[k].sum / m->figures.v[k].n;
-    for (size_t i = 0; i < n; i++) {
-        double from = (double)durations[i] - mean[index[i]];
-        m->figures.v[index[i]].spread += from * from;
+        tile_add_squares(f, state_square(d));
     }
 }
 
@@ -69,7 +61,7 @@ static void join(struct tile_next *m, const struct tile_next *part)
             to->most = f->most;
             to->most_at = (uint32_t)m->latencies + f->most_at;
         }
-        to->spread = to->n ? figures_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+        tile_add_squares(to, tile_squares(f));
         to->n += f->n;
         to->sum = figures_sum(to->sum, f->sum);
     }
@@ -85,6 +77,32 @@ static void append(struct tile_list *to, const struct state_disk_figures *figure
 }
 
 /* ---- levels ---- */
+
+/* Codes of the next tile of level 0 that no tile before it has. Each of its codes is met for the first time where its
+ * figures were added, so they are in order. */
+static void find_firsts(struct tiles *t, size_t n)
+{
+    const struct tile_next *m = &t->levels[0].next;
+    size_t at = 0;
+    for (size_t i = 0; i < m->figures.n; i++) {
+        uint32_t code = m->figures.v[i].code;
+        while (t->met.n <= code)
+            vec_push(&t->met, false);
+        if (t->met.v[code])
+            continue;
+        t->met.v[code] = true;
+        while (at + 1 < n && (uint32_t)t->codes[at] != code)
+            at++;
+        vec_push(&t->firsts, ((struct tile_first){t->n - n + at, code}));
+    }
+}
+
+/* The first n of those that were added are a tile. */
+static void measure_next(struct tiles *t, size_t n)
+{
+    measure(&t->levels[0].next, t->durations, t->codes, n);
+    find_firsts(t, n);
+}
 
 /* The level's next tile is complete. */
 static void complete(struct tiles *t, int level)
@@ -110,7 +128,7 @@ void tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, 
     memcpy(t->codes + at, codes, n * sizeof *codes);
     t->n += n;
     if (at + n == TILE_ITEMS) {
-        measure(&t->levels[0].next, t->durations, t->codes, TILE_ITEMS);
+        measure_next(t, TILE_ITEMS);
         complete(t, 0);
     }
 }
@@ -118,7 +136,7 @@ void tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, 
 void tiles_end(struct tiles *t)
 {
     if (t->n % TILE_ITEMS)
-        measure(&t->levels[0].next, t->durations, t->codes, t->n % TILE_ITEMS);
+        measure_next(t, t->n % TILE_ITEMS);
     for (int level = 0; level < TILE_LEVELS; level++)
         if (t->levels[level].next.latencies)
             complete(t, level);
@@ -149,5 +167,7 @@ void tiles_fini(struct tiles *t)
         vec_free(&m->figures);
         vec_free(&m->index_of);
     }
+    vec_free(&t->firsts);
+    vec_free(&t->met);
     memset(t, 0, sizeof *t);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/tiles.h"
 #include "state/format.h"
+#include "state/measure.h"
 
 _Static_assert(TILE_ITEMS % STATE_BLOCK == 0, "a tile is whole blocks");
 
@@ -21,10 +22,25 @@ struct tile_next {
     VEC(struct state_disk_figures) figures;
     VEC(uint32_t) index_of; /* by code: 1 + index in figures; 0: none yet */
 };
+static inline state_wide tile_squares(const struct state_disk_figures *f)
+{
+    return (state_wide)f->squares[1] << 64 | f->squares[0];
+}
+static inline void tile_add_squares(struct state_disk_figures *f, state_wide squares)
+{
+    squares += tile_squares(f);
+    f->squares[0] = (uint64_t)squares;
+    f->squares[1] = (uint64_t)(squares >> 64);
+}
+
+/* Where a code is used first. */
+struct tile_first { uint64_t at; uint32_t code; };
 /* The tiles of a kind while its latencies become known: of each level those that are complete, and the next. */
 struct tiles {
     uint64_t n;
     int64_t durations[TILE_ITEMS], codes[TILE_ITEMS]; /* of the next tile of level 0 */
+    VEC(struct tile_first) firsts;                    /* in order */
+    VEC(bool) met;                                    /* by code */
     struct tile_level {
         struct tile_list complete;
         struct tile_next next;

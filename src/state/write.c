@@ -4,6 +4,7 @@
 #include "base/order.h"
 #include "state/cell.h"
 #include "state/files.h"
+#include "state/losses.h"
 #include "state/writer.h"
 
 /* ---- rows ---- */
@@ -55,13 +56,15 @@ static const struct state_disk_cell *cell_of(const struct state_writer *w, const
 }
 
 /* Entries lie within their row, rows within the whole, whatever the trace says of lives and times. */
-static void bound_row(struct state_writer *w, struct state_disk_row *r)
+static void bound_row(struct state_writer *w, struct state_disk_row *r, const struct series *s)
 {
     if (!r->n)
         return;
     const struct state_disk_cell *cell = cell_of(w, r, r->n_cells - 1);
     int64_t last = cell_entry(cell, cell_n(cell) - 1).begin;
     r->first = cell_of(w, r, 0)->base;
+    if (s->goes_on)
+        r->end = last = s->last.time;
     w->begin = r->first < w->begin ? r->first : w->begin;
     w->end = last > w->end ? last : w->end;
     r->begin = r->begin > r->first ? r->first : r->begin;
@@ -134,7 +137,11 @@ static void finish_rows(struct state_writer *w)
         qsort(w->rows.v, w->rows.n, sizeof *w->rows.v, by_kind_and_number);
     place_blocks(w);
     for (size_t i = 0; i < w->rows.n; i++)
-        bound_row(w, &w->rows.v[i].disk);
+        bound_row(w, &w->rows.v[i].disk, w->rows.v[i].series);
+    if (w->begin > w->end) /* nothing happened */
+        w->begin = w->end = w->nothing_at;
+    for (size_t i = 0; i < w->rows.n; i++) /* threads that died in a chunk before, and still hold something */
+        w->begin = w->rows.v[i].disk.end < w->begin ? w->rows.v[i].disk.end : w->begin;
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
         r->begin = r->begin < w->begin ? w->begin : r->begin;
@@ -146,77 +153,7 @@ static void finish_rows(struct state_writer *w)
     make_grids(w);
 }
 
-/* ---- tables ---- */
-
-static void add_table(struct state_writer *w, int table, const struct series_table *t)
-{
-    w->tables[table] = (struct state_disk_table){w->heads.n, t->n};
-    vec_reserve(&w->heads, t->heads.n);
-    if (t->heads.n)
-        memcpy(w->heads.v + w->heads.n, t->heads.v, t->heads.n * sizeof *t->heads.v);
-    w->heads.n += t->heads.n;
-}
-
-/* The index of each: behind those aside before it, and all in the table that did not begin later. */
-static void add_aside(struct state_writer *w, const struct latency_series *l, int kind)
-{
-    const struct series_table *t = &l->table;
-    series_values begins;
-    uint64_t block = UINT64_MAX, i = 0;
-    for (size_t k = 0; k < l->aside.n; k++) {
-        const struct latency *x = &l->aside.v[k];
-        for (; i < t->n; i++) {
-            if (i / STATE_BLOCK + 1 < t->heads.n && t->heads.v[i / STATE_BLOCK + 1].first <= x->begin) {
-                i += STATE_BLOCK - i % STATE_BLOCK - 1; /* all of this block */
-                continue;
-            }
-            if (i / STATE_BLOCK != block) {
-                block = i / STATE_BLOCK;
-                series_table_take(l->bytes, t, block, STATE_BEGIN, begins);
-            }
-            if (begins[i % STATE_BLOCK] > x->begin)
-                break;
-        }
-        vec_push(&w->aside,
-            ((struct state_disk_aside){.begin = x->begin,
-                .duration = (int64_t)ns_between(x->begin, x->end),
-                .ret = x->ret,
-                .index = k + i,
-                .thread = x->thread,
-                .cpu = x->cpu,
-                .code = x->code,
-                .kind = (uint8_t)kind}));
-    }
-}
-
-static void finish_tables(struct state_builder *b)
-{
-    if (b->event_buffered)
-        series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, b->event_buffered);
-    b->event_buffered = 0;
-    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++)
-        latency_series_finish(&b->latencies[kind]);
-}
-
-static void add_tables(struct state_writer *w)
-{
-    add_table(w, STATE_TABLE_EVENTS, &w->b->event_times);
-    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
-        const struct latency_series *l = &w->b->latencies[kind];
-        add_aside(w, l, kind);
-        tiles_list(&l->tiles, &w->tiles);
-        add_table(w, STATE_TABLE_LATENCIES + kind, &l->table);
-    }
-    vec_push(&w->tiles.first, w->tiles.figures.n); /* where the last ones end */
-}
-
 /* ---- the file ---- */
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct state_disk_loss *x = a, *y = b;
-    return order_of(x->begin, y->begin);
-}
 
 static void add_bytes(struct store_writer *s, const struct series_bytes *b)
 {
@@ -228,7 +165,7 @@ static void add_bytes(struct store_writer *s, const struct series_bytes *b)
 static int commit(struct state_writer *w, struct err *e)
 {
     struct state_builder *b = w->b;
-    struct state_disk_totals totals = {w->begin, w->end, b->events, b->last_event};
+    struct state_disk_totals totals = {w->begin, w->end, b->events - b->events_before, b->last_event, b->events_before};
     struct state_disk_row *rows = mem_alloc((w->rows.n + 1) * sizeof *rows);
     for (size_t i = 0; i < w->rows.n; i++)
         rows[i] = w->rows.v[i].disk;
@@ -243,8 +180,7 @@ static int commit(struct state_writer *w, struct err *e)
         memcpy(text.v.v + text.v.n, w->names.v[i], n);
         text.v.n += n;
     }
-    if (b->losses.n)
-        qsort(b->losses.v, b->losses.n, sizeof *b->losses.v, by_begin);
+    state_losses_sort(b->losses.v, b->losses.n);
     struct store_writer *s = b->pool.cells.to;
     store_add(s, "totals", &totals, sizeof totals, 1);
     store_add(s, "text", text.v.v, 1, text.v.n);
@@ -258,6 +194,8 @@ static int commit(struct state_writer *w, struct err *e)
     store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
     store_add(s, "far", b->far.v, sizeof *b->far.v, b->far.n);
     store_add(s, "late", w->aside.v, sizeof *w->aside.v, w->aside.n);
+    store_add(s, "open", w->open.v, sizeof *w->open.v, w->open.n);
+    store_add(s, "firsts", w->firsts.v, sizeof *w->firsts.v, w->firsts.n);
     store_add(s, "tiles", w->tiles.first.v, sizeof *w->tiles.first.v, w->tiles.first.n);
     store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
@@ -275,35 +213,56 @@ static int commit(struct state_writer *w, struct err *e)
     return rc;
 }
 
+/* Rows and tables as they are now. */
+static int write_all(struct state_writer *w, struct err *e)
+{
+    state_writer_finish_tables(w->b, w->cut);
+    state_writer_add_rows(w);
+    int rc = series_pool_finish(&w->b->pool, e);
+    if (!rc) {
+        finish_rows(w);
+        state_writer_add_tables(w);
+        rc = commit(w, e);
+    }
+    vec_free(&w->rows);
+    vec_free(&w->codes);
+    strings_fini(&w->names);
+    free(w->blocks);
+    free(w->sums);
+    vec_free(&w->grid);
+    vec_free(&w->heads);
+    vec_free(&w->aside);
+    vec_free(&w->open);
+    vec_free(&w->firsts);
+    vec_free(&w->files);
+    vec_free(&w->through);
+    tile_list_fini(&w->tiles);
+    return rc;
+}
+
 int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, struct err *e)
 {
     struct state_writer w = {.b = b, .begin = begin < end ? begin : end, .end = end};
+    if (begin > end && b->events) /* of a last chunk without any: of all of them the last one counts */
+        w.begin = w.end = b->last_event;
+    builder_release(b);
     for (size_t i = 0; i < b->cpus.n; i++)
-        builder_cpu_finish(b, &b->cpus.v[i], end);
+        builder_cpu_finish(b, &b->cpus.v[i], w.end);
+    builder_gaps_finish(b, w.end);
     builder_futexes_finish(b);
     files_finish(b);
-    finish_tables(b);
-    int rc = builder_gaps_make(b, end, &w.gaps, e);
-    if (!rc) {
-        state_writer_add_rows(&w);
-        rc = series_pool_finish(&b->pool, e);
-    }
-    if (!rc) {
-        finish_rows(&w);
-        add_tables(&w);
-        rc = commit(&w, e);
-    }
-    vec_free(&w.rows);
-    vec_free(&w.codes);
-    strings_fini(&w.names);
-    free(w.blocks);
-    free(w.sums);
-    vec_free(&w.grid);
-    vec_free(&w.heads);
-    vec_free(&w.aside);
-    vec_free(&w.files);
-    vec_free(&w.through);
-    tile_list_fini(&w.tiles);
-    builder_gaps_fini(&w.gaps);
-    return rc;
+    return write_all(&w, e);
+}
+
+int state_builder_cut(struct state_builder *b, int64_t at, int64_t begin, int64_t end, struct err *e)
+{
+    struct state_writer w = {.b = b,
+        .cut = true,
+        .begin = begin > end ? INT64_MAX : begin,
+        .end = begin > end ? INT64_MIN : end,
+        .nothing_at = b->events ? b->last_event : at};
+    for (size_t i = 0; i < b->saved.n; i++)
+        series_leave(b->saved.v[i].series, b->saved.v[i].first);
+    builder_gaps_finish(b, at); /* of threads that are gone */
+    return write_all(&w, e);
 }

@@ -63,7 +63,7 @@ static uint32_t code_name(struct state_writer *w, const struct builder_code *c)
 {
     uint32_t name = 0;
     switch (c->kind) {
-    case CODE_STRING: return intern_string(w, c->ref);
+    case CODE_STRING: return intern(w, strings_get(&w->b->texts, c->ref));
     case CODE_IRQ:
         name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref));
         return name ? name : intern_number(w, c->ref);
@@ -77,23 +77,51 @@ static uint32_t code_name(struct state_writer *w, const struct builder_code *c)
     }
 }
 
+/* Chunks before may have requests of any disk, whose name is perhaps known only now. */
+static void add_request_codes(struct state_builder *b)
+{
+    for (uint32_t disk = 0; disk < b->requests.n; disk++)
+        for (uint32_t type = STATE_REQUEST_READ; type < STATE_REQUESTS; type++)
+            builder_request_code(b, disk << STATE_REQUEST_TYPE_BITS | type);
+}
+
 static void name_codes(struct state_writer *w)
 {
+    if (w->b->goes_on)
+        add_request_codes(w->b);
     for (size_t i = 0; i < w->b->codes.n; i++) {
         const struct builder_code *c = &w->b->codes.v[i];
-        vec_push(&w->codes, ((struct state_disk_code){.name = code_name(w, c), .cpu = c->cpu, .value = c->value}));
+        uint8_t of = c->kind == CODE_IRQ ? STATE_CODE_IRQ : c->kind == CODE_REQUEST ? STATE_CODE_REQUEST : 0;
+        vec_push(&w->codes,
+            ((struct state_disk_code){
+                .name = code_name(w, c), .cpu = c->cpu, .value = c->value, .of = of, .ref = of ? c->ref : 0}));
     }
 }
 
 /* ---- rows ---- */
 
-/* Takes the series as it is: it gets no more entries. */
+/* Has nothing been decided of a row that goes on? Such rows are left to the next chunk, unless their places count. */
+static bool is_left(const struct series *s)
+{
+    return s->goes_on && !s->n && !s->closed;
+}
+
+static bool has_place(uint8_t kind)
+{
+    return kind == STATE_THREAD || kind == STATE_FUTEX_USER;
+}
+
+/* Takes the series as it is: it gets no more entries. NULL: the row is left to the next chunk. */
 static struct state_disk_row *add_row(
     struct state_writer *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
 {
+    if (is_left(s) && !has_place(kind))
+        return NULL;
     series_finish(&w->b->pool, s);
-    vec_push(
-        &w->rows, ((struct row_draft){{.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1}, s}));
+    uint8_t flags = s->goes_on ? STATE_ROW_GOES : 0;
+    vec_push(&w->rows,
+        ((struct row_draft){
+            {.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1, .flags = flags}, s}));
     return &w->rows.v[w->rows.n - 1].disk;
 }
 
@@ -110,6 +138,8 @@ static void add_threads(struct state_writer *w)
         r->idle = t->idle;
         r->begin = threads[i].born ? threads[i].begin : INT64_MIN;
         r->end = threads[i].died ? threads[i].end : INT64_MAX;
+        r->flags |= threads[i].born ? STATE_ROW_BORN : 0;
+        r->flags |= threads[i].died && !t->series.goes_on ? STATE_ROW_DIED : 0;
     }
 }
 
@@ -123,6 +153,8 @@ static void add_cpus(struct state_writer *w)
         for (int k = 0; k < 2; k++) {
             struct state_disk_row *r = add_row(
                 w, kinds[k], (int32_t)i, intern(w, text), STATE_UNKNOWN, k ? &c->thread : &c->state);
+            if (!r)
+                continue;
             r->begin = INT64_MIN;
             r->end = INT64_MAX;
         }
@@ -155,20 +187,15 @@ static void add_exits(struct state_writer *w)
 
 static uint32_t file_label(struct state_writer *w, const struct named_file *n)
 {
-    const struct kernel_thread *threads;
     char text[64];
     if (n->fd < 0) {
         struct text name = {.fd = -1};
-        text_printf(&name, "%s%s", files_path(w->b, n), n->before_loss ? " (before events were lost)" : "");
+        text_printf(&name, "%s%s", files_text(w->b, n->path), n->before_loss ? " (before events were lost)" : "");
         uint32_t number = intern(w, text_cstr(&name));
         text_fini(&name);
         return number;
     }
-    const struct kernel_thread *t = (size_t)n->thread < kernel_tracker_threads(w->b->tracker, &threads)
-        ? &threads[n->thread]
-        : NULL;
-    uint32_t comm = t ? intern_string(w, t->name) : 0;
-    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, w->names.v[comm], n->process);
+    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, files_text(w->b, n->comm), n->process);
     return intern(w, text);
 }
 
@@ -180,20 +207,29 @@ static int by_name(const void *a, const void *b, void *writer)
     return strcmp(w->names.v[x->name], w->names.v[y->name]) ?: order_of(x->access->thread, y->access->thread);
 }
 
+/* Where there are other chunks what has no entries here may have some there. */
+static bool is_shown(const struct state_writer *w, const struct file_access *a)
+{
+    bool is_part = w->b->goes_on || w->cut;
+    return a->series.n || a->series.closed || (is_part && !a->series.goes_on && (a->bytes[0] || a->bytes[1]));
+}
+
 static void add_files(struct state_writer *w)
 {
     struct file_access *accesses;
     size_t n = files_accesses(w->b, &accesses), n_rows = 0;
     struct file_row *rows = mem_alloc((n + 1) * sizeof *rows);
     for (size_t i = 0; i < n; i++)
-        if (accesses[i].series.n || accesses[i].series.closed)
+        if (is_shown(w, &accesses[i]))
             rows[n_rows++] = (struct file_row){&accesses[i], file_label(w, files_name(w->b, &accesses[i]))};
     if (n_rows)
         qsort_r(rows, n_rows, sizeof *rows, by_name, w);
     for (size_t i = 0; i < n_rows; i++) {
         struct file_access *a = rows[i].access;
+        struct state_disk_file f = {.bytes = {a->bytes[0], a->bytes[1]}, .thread = a->thread};
+        series_sums_before(&w->b->pool, &a->series, a->series.n - (a->series.n && !a->series.goes_on), f.counted);
         add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
-        vec_push(&w->files, ((struct state_disk_file){{a->bytes[0], a->bytes[1]}, a->thread, 0}));
+        vec_push(&w->files, f);
     }
     free(rows);
 }
@@ -212,8 +248,13 @@ static void add_thread_io(struct state_writer *w, int way)
         next[row] = at;
         if (!index && !files)
             continue;
+        struct series *s = index ? &own->v.v[index - 1].series : &w->none;
+        if (is_left(s) && files)
+            s = &w->none;
         struct state_disk_row *r = add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_IO_READ + way), (int32_t)row,
-            intern_string(w, threads[row].name), 0, index ? &own->v.v[index - 1].series : &w->none);
+            intern_string(w, threads[row].name), 0, s);
+        if (!r)
+            continue;
         r->first_file = at;
         r->n_files = files;
         at += files;
@@ -290,7 +331,7 @@ static void add_others(struct state_writer *w)
     for (size_t i = 0; i < b->nets.n; i++)
         for (int k = 0; k < 2; k++)
             add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i,
-                intern_string(w, b->nets.v[i].id), 0, &b->nets.v[i].series[k]);
+                intern(w, strings_get(&b->texts, b->nets.v[i].id)), 0, &b->nets.v[i].series[k]);
     add_futexes(w);
     add_pages(w);
     add_cpu_counters(w);

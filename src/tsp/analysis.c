@@ -94,15 +94,28 @@ static void send_without_model(struct call *c, enum tsp_status status, const cha
     send_envelope(c, &t, &answer);
 }
 
-static void send_answer(struct call *c, const struct tsp_provider *p, const struct tsp_query *q)
+static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp_query *q)
 {
     struct text t = {.fd = -1};
-    struct tsp_answer answer = {.json = JSON_TO(&t)};
+    struct tsp_entries entries = entries_of(c->open->entries, p, q);
+    struct tsp_answer answer = {.json = JSON_TO(&t), .entries = &entries};
+    struct err unkept = {0};
+    entries_take_query(&entries, q);
+    if (entries.waits) {
+        if (q->configuration)
+            held_note(c->s, c->open, q->output_id, true);
+        send_without_model(c, TSP_RUNNING, "The analysis is being computed");
+        return;
+    }
     json_begin_object(&answer.json);
     json_key(&answer.json, "model");
     size_t before = t.n;
     write_model(c, p, q, &answer);
-    open_note_ids(c->s, c->open, answer.last_id);
+    if (q->configuration)
+        held_note(c->s, c->open, q->output_id, answer.status == TSP_RUNNING);
+    ids_save(c->open->ids, false, &unkept); /* before anybody knows them; where that fails they are the same anyhow */
+    if (t.error)
+        http_lack_memory(c->q);
     if (tsp_full(&answer))
         tsp_fail(&answer, "The answer is too large: ask for fewer rows or samples");
     if (answer.status == TSP_FAILED) {
@@ -137,7 +150,7 @@ void analysis_run(struct call *c)
     int stage = STAGE_OPENING;
     pthread_mutex_lock(&c->s->lock);
     struct tsp_experiment *x = open_wanted(c->s, c->arg[0]);
-    if (x && (c->open = open_ref(x))) {
+    if (x && (c->open = open_ref_for(x, c->arg[1]))) {
         stage = c->open->stage;
         c->reads = stage == STAGE_OPEN;
         if (c->reads)
@@ -149,6 +162,8 @@ void analysis_run(struct call *c)
     } else if (stage == STAGE_OPENING) {
         send_without_model(c, TSP_RUNNING, "The traces are being opened");
     } else if (stage == STAGE_FAILED) {
+        if (c->open->error.code == ERR_NOMEM)
+            http_lack_memory(c->q);
         send_without_model(c, TSP_FAILED, c->open->error.text);
     } else if (!p || (!always_answered(c->operation) && !offers(c, p))) {
         call_error(c, 405, "Analysis cannot run", NULL);

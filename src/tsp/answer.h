@@ -8,15 +8,15 @@
 
 #include "base/json.h"
 
-struct tsp_query;
+struct tsp_query; struct tsp_entries;
 
 /* An answer while it is written. What has no writer below is written to `json`. */
 enum tsp_status { TSP_COMPLETED, TSP_RUNNING, TSP_FAILED, TSP_CANCELLED };
 struct tsp_answer {
     struct json json;
-    int64_t last_id;                     /* the largest entry id in it */
     enum tsp_status status;
     const char *message;                 /* NULL: the usual word for the status; lives as long as the request */
+    struct tsp_entries *entries;         /* whose ids are written for the numbers given; NULL: these themselves */
 };
 
 /* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
@@ -24,6 +24,8 @@ bool tsp_full(const struct tsp_answer *);
 /* Sets CANCELLED if the client has gone; for providers that stop early then. */
 void tsp_end(struct tsp_answer *, const struct tsp_query *);
 void tsp_fail(struct tsp_answer *, const char *message);
+/* The id that clients know an entry by, for what has no writer below. */
+int64_t tsp_id(const struct tsp_answer *, int64_t number);
 
 /* ---- trees: begin, entries, end ---- */
 
@@ -32,7 +34,10 @@ struct tsp_header { const char *name, *tooltip, *type; };
 void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand); /* levels; -1: all */
 struct tsp_meta { const char *key, *text; int64_t number; };   /* text NULL: the number */
 struct tsp_entry {
-    int64_t id, parent;                  /* parent -1: a root */
+    int64_t id, parent;                  /* numbers; parent -1: a root. Parents come first */
+    /* Which of its parent's children it is, for as long as the world lasts: a hash that is not 0 of what does not
+     * change when traces grow. 0: its first label says it. See docs/add-a-view.md. */
+    uint64_t key;
     const char *const *labels; size_t n_labels;
     /* time_graph: start and end are written. The first entry of a time graph starts at the experiment's begin. */
     bool time_graph; int64_t start, end;

@@ -37,6 +37,7 @@ struct tsp_experiment *model_add_experiment(struct tsp_server *s, const char *na
     struct tsp_experiment *x = mem_zalloc(sizeof *x);
     uuid_of_name(name, x->uuid);
     x->name = mem_strdup(name);
+    x->ids = ids_new(IDS_BITS);
     for (size_t i = 0; i < n; i++)
         vec_push(&x->traces, mem_strdup(traces[i]));
     vec_push(&s->experiments, x);
@@ -73,7 +74,7 @@ void tsp_derived_fini(struct tsp_derived *d)
 
 static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
 {
-    struct tsp_opening *open = x->open;
+    struct tsp_opening *const held[] = {x->open, x->next, x->earlier};
     for (size_t i = 0; i < x->traces.n; i++)
         free(x->traces.v[i]);
     for (size_t i = 0; i < x->bookmarks.n; i++)
@@ -83,10 +84,13 @@ static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
     vec_free(&x->traces);
     vec_free(&x->bookmarks);
     vec_free(&x->derived);
+    follow_end(s, x);
     free(x->name);
+    ids_unref(x->ids);
     free(x);
-    if (open)
-        open_unref_locked(s, open);
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        if (held[i])
+            open_unref_locked(s, held[i]);
 }
 
 void model_remove_trace(struct tsp_server *s, struct tsp_trace *t)
@@ -181,7 +185,8 @@ void model_write_trace(struct json *j, const struct tsp_trace *t, const struct t
 void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_experiment *x)
 {
     const struct tsp_opening *open = x->open && x->open->stage != STAGE_FAILED ? x->open : NULL;
-    const char *state = !open ? "CLOSED" : open->stage == STAGE_OPEN ? "COMPLETED" : "RUNNING";
+    bool is_open = open && open->stage == STAGE_OPEN, goes_on = open && (!is_open || x->next);
+    const char *state = !open ? "CLOSED" : goes_on ? "RUNNING" : "COMPLETED";
     struct tsp_figures all = all_figures(open);
     json_begin_object(j);
     json_kv_string(j, "name", x->name);
@@ -190,6 +195,9 @@ void model_write_experiment(struct tsp_server *s, struct json *j, const struct t
     json_kv_i64(j, "start", all.begin);
     json_kv_i64(j, "end", all.end);
     json_kv_string(j, "indexingStatus", state);
+    json_kv_u64(j, "version", is_open ? x->version : 0);
+    if (x->problem.code)
+        json_kv_string(j, "problem", x->problem.text);
     json_key(j, "traces");
     json_begin_array(j);
     for (size_t i = 0; i < x->traces.n; i++) {

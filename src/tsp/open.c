@@ -1,16 +1,9 @@
-/* An experiment's traces, opened in the background by the backend; what requests read is immutable once STAGE_OPEN. */
+/* An experiment's traces, opened in the background by the backend; what requests read is immutable once STAGE_OPEN.
+ * When traces have changed they are opened once more, beside what is open, which answers until then. */
 #include "base/time.h"
 #include "tsp/server.h"
 
 enum { RETRY_NS = 2000000000 };
-
-struct tsp_ids tsp_ids_next(struct tsp_ids ids, uint64_t fingerprint)
-{
-    if (!ids.first || fingerprint != ids.fingerprint)
-        ids.first = ids.last + 1;
-    ids.fingerprint = fingerprint;
-    return ids;
-}
 
 void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
 {
@@ -19,13 +12,6 @@ void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
     sum->begin = !sum->events || f->begin < sum->begin ? f->begin : sum->begin;
     sum->end = !sum->events || f->end > sum->end ? f->end : sum->end;
     sum->events += f->events;
-}
-
-void open_note_ids(struct tsp_server *s, struct tsp_opening *o, int64_t last_id)
-{
-    pthread_mutex_lock(&s->lock);
-    o->ids.last = last_id > o->ids.last ? last_id : o->ids.last;
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Called by those who read traces, after every batch: without locks. */
@@ -44,10 +30,14 @@ static void grow(void *opening, size_t path, uint64_t events, int64_t begin, int
 
 static void close_opening(struct tsp_server *s, struct tsp_opening *o)
 {
+    entry_tables_free(o->entries);
+    ids_unref(o->ids);
     if (o->data)
         s->o.backend.close(o->data);
+    held_fini(o);
     arena_fini(&o->arena);
     free(o);
+    mem_give_back();
 }
 
 void open_unref_locked(struct tsp_server *s, struct tsp_opening *o)
@@ -72,15 +62,54 @@ int open_intact(struct tsp_server *s, struct tsp_opening *o, struct err *e)
     if (!rc)
         return 0;
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->experiments.n; i++)
-        if (s->experiments.v[i]->open == o) {
-            s->experiments.v[i]->open = NULL;
-            s->experiments.v[i]->ids = o->ids;
+    for (size_t i = 0; i < s->experiments.n; i++) {
+        struct tsp_experiment *x = s->experiments.v[i];
+        if (x->earlier == o) {
+            x->earlier = NULL;
             open_unref_locked(s, o);
             break;
         }
+        if (x->open != o)
+            continue;
+        x->open = x->next;
+        x->next = NULL;
+        open_unref_locked(s, o);
+        break;
+    }
     pthread_mutex_unlock(&s->lock);
     return rc;
+}
+
+void open_give_memory(void *server)
+{
+    struct tsp_server *s = server;
+    size_t done = 0;
+    struct tsp_opening *o;
+    pthread_mutex_lock(&s->lock);
+    while (done < s->experiments.n) {
+        if ((o = held_release(s->experiments.v[done], true)))
+            open_unref_locked(s, o); /* lets the lock go */
+        if (done >= s->experiments.n)
+            break;
+        o = s->experiments.v[done++]->open;
+        if (!o || o->stage != STAGE_OPEN)
+            continue;
+        o->refs++;
+        pthread_mutex_unlock(&s->lock);
+        s->o.backend.give_memory(o->data);
+        open_unref(s, o);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Ids are kept with the stores. What cannot be read there was never given, or is replaced. */
+static void name_entries(struct tsp_server *s, struct tsp_opening *o)
+{
+    struct err ignored = {0};
+    if (o->data->ids_dir)
+        ids_keep_in(o->ids, arena_printf(&o->arena, "%s/ids-%s", o->data->ids_dir, o->experiment), &ignored);
+    o->entries = entry_tables_new(&s->o.backend, o->data, o->ids);
 }
 
 struct opener {
@@ -97,21 +126,75 @@ static bool is_stopping(void *server)
     return stopping;
 }
 
+static struct tsp_experiment *experiment_of(struct tsp_server *s, const struct tsp_opening *o)
+{
+    for (size_t i = 0; i < s->experiments.n; i++)
+        if (s->experiments.v[i]->open == o || s->experiments.v[i]->next == o)
+            return s->experiments.v[i];
+    return NULL;
+}
+
+/* The next version has been opened, or could not be: the experiment goes on with the one or the other. Returns what it
+ * holds no more. */
+static struct tsp_opening *replace(struct tsp_experiment *x, struct tsp_opening *o)
+{
+    struct tsp_opening *old = o->stage == STAGE_OPEN ? x->open : o;
+    x->next = NULL;
+    if (old == o)
+        return o;
+    x->open = o;
+    return held_instead(x, old);
+}
+
+/* With the lock held: what became of an opening. */
+static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t took_ns)
+{
+    struct tsp_experiment *x = experiment_of(s, o);
+    struct tsp_opening *old = NULL, *left = NULL;
+    o->stage = rc ? STAGE_FAILED : STAGE_OPEN;
+    if (x) {
+        if (x->next == o) {
+            left = held_release(x, false);
+            old = replace(x, o);
+        } else if (rc) {
+            x->failed_ns = time_monotonic_ns();
+        }
+        x->version += !rc;
+        x->problem = x->open == o ? (struct err){0} : o->error;
+        follow_opened(s, x, !rc, took_ns);
+    }
+    pthread_cond_broadcast(&s->changed);
+    if (old)
+        open_unref_locked(s, old);
+    if (left)
+        open_unref_locked(s, left);
+}
+
+/* Tells once of a next version that cannot be opened. */
+static void tell_problem(struct tsp_server *s, const struct tsp_opening *o, const struct err *before)
+{
+    if (s->o.not_opened && strcmp(before->text, o->error.text) != 0)
+        s->o.not_opened(o->request.name, o->error.text);
+}
+
 static void *run_opener(void *arg)
 {
     struct opener job = *(struct opener *)arg;
     struct tsp_server *s = job.s;
+    int64_t begin = time_monotonic_ns();
     free(arg);
+    follow_begin(s, job.o);
     int rc = s->o.backend.open(s->o.backend.arg, &job.o->request, &job.o->data, &job.o->error);
-    pthread_mutex_lock(&s->lock);
     if (!rc)
-        job.o->ids = job.o->data->ids;
-    job.o->stage = rc ? STAGE_FAILED : STAGE_OPEN;
-    for (size_t i = 0; rc && i < s->experiments.n; i++)
-        if (s->experiments.v[i]->open == job.o)
-            s->experiments.v[i]->failed_ns = time_monotonic_ns();
-    pthread_cond_broadcast(&s->changed);
+        name_entries(s, job.o);
+    pthread_mutex_lock(&s->lock);
+    const struct tsp_experiment *x = experiment_of(s, job.o);
+    bool is_next = x && x->next == job.o;
+    struct err before = is_next ? x->problem : (struct err){0};
+    settle(s, job.o, rc, time_monotonic_ns() - begin);
     pthread_mutex_unlock(&s->lock);
+    if (rc && is_next)
+        tell_problem(s, job.o, &before);
     if (!rc)
         s->o.backend.populate(job.o->data, is_stopping, s);
     pthread_mutex_lock(&s->lock);
@@ -128,7 +211,8 @@ static struct tsp_opening *new_opening(struct tsp_server *s, const struct tsp_ex
     const char **paths = arena_new(&o->arena, const char *, x->traces.n + 1);
     const char **hosts = arena_new(&o->arena, const char *, x->traces.n + 1);
     size_t n = 0;
-    o->ids = x->ids;
+    o->ids = ids_ref(x->ids);
+    o->experiment = arena_strdup(&o->arena, x->uuid);
     o->growing = arena_new(&o->arena, struct tsp_growing, x->traces.n + 1);
     for (size_t i = 0; i < x->traces.n; i++) {
         const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
@@ -142,14 +226,28 @@ static struct tsp_opening *new_opening(struct tsp_server *s, const struct tsp_ex
         paths[n] = arena_strdup(&o->arena, t->path);
         hosts[n++] = t->host ? arena_strdup(&o->arena, t->host) : NULL;
     }
-    o->request = (struct tsp_open_request){.name = arena_strdup(&o->arena, x->name),
-        .paths = paths,
-        .hosts = hosts,
-        .n = n,
-        .ids = x->ids,
-        .grow = grow,
-        .arg = o};
+    o->request = (struct tsp_open_request){
+        .name = arena_strdup(&o->arena, x->name), .paths = paths, .hosts = hosts, .n = n, .grow = grow, .arg = o};
     return o;
+}
+
+/* Opens it in a thread of its own; the experiment holds it already. */
+static void start_opener(struct tsp_server *s, struct tsp_opening *o)
+{
+    struct opener *job = mem_alloc(sizeof *job);
+    pthread_t thread;
+    *job = (struct opener){s, o};
+    o->refs = 2;
+    s->openers++;
+    if (!pthread_create(&thread, NULL, run_opener, job)) {
+        pthread_detach(thread);
+        return;
+    }
+    free(job);
+    s->openers--;
+    err_set(&o->error, ERR_NOMEM, "no thread can be started to open the experiment");
+    settle(s, o, ERR_NOMEM, 0);
+    open_unref_locked(s, o);
 }
 
 static void open_start(struct tsp_server *s, struct tsp_experiment *x)
@@ -157,23 +255,15 @@ static void open_start(struct tsp_server *s, struct tsp_experiment *x)
     if (s->stopping || (x->open && (x->open->stage != STAGE_FAILED || time_monotonic_ns() < x->failed_ns + RETRY_NS)))
         return;
     struct tsp_opening *old = x->open, *o = x->open = new_opening(s, x);
-    struct opener *job = mem_alloc(sizeof *job);
-    pthread_t thread;
-    *job = (struct opener){s, o};
-    o->refs = 2;
-    s->openers++;
-    if (pthread_create(&thread, NULL, run_opener, job)) {
-        free(job);
-        err_set(&o->error, ERR_NOMEM, "no thread can be started to open the experiment");
-        o->stage = STAGE_FAILED;
-        x->failed_ns = time_monotonic_ns();
-        o->refs = 1;
-        s->openers--;
-    } else {
-        pthread_detach(thread);
-    }
+    start_opener(s, o);
     if (old)
         open_unref_locked(s, old);
+}
+
+void open_next(struct tsp_server *s, struct tsp_experiment *x)
+{
+    x->next = new_opening(s, x);
+    start_opener(s, x->next);
 }
 
 struct tsp_experiment *open_wanted(struct tsp_server *s, const char *uuid)
@@ -189,6 +279,15 @@ struct tsp_opening *open_ref(struct tsp_experiment *x)
     if (x->open)
         x->open->refs++;
     return x->open;
+}
+
+struct tsp_opening *open_ref_for(struct tsp_experiment *x, const char *output)
+{
+    struct tsp_opening *o = held_for(x, output);
+    if (!o)
+        return open_ref(x);
+    o->refs++;
+    return o;
 }
 
 const struct tsp_output *open_output(const struct tsp_opening *o, const char *id)

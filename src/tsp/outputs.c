@@ -91,6 +91,8 @@ void outputs_list(struct call *c)
     pthread_mutex_lock(&c->s->lock);
     const struct tsp_opening *o = wait_open(c, &x);
     bool known = x != NULL;
+    if (known && x->open && x->open->stage == STAGE_FAILED && x->open->error.code == ERR_NOMEM)
+        http_lack_memory(c->q);
     if (known && x->open && x->open->stage == STAGE_FAILED)
         snprintf(why, sizeof why, "%s", x->open->error.text);
     json_begin_array(&j);

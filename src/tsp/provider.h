@@ -19,6 +19,7 @@ struct tsp_provider {
     const char *name, *description;
     const char *type;            /* TIME_GRAPH, TREE_TIME_XY, TABLE, DATA_TREE, NONE, … */
     const char *parent;          /* id of the grouping output, or NULL */
+    const char *family;          /* outputs of one family have the entries with equal keys in common; NULL: alone */
     const struct tsp_derivation *derivation; /* outputs can be derived from it (canCreate); or NULL */
 };
 
@@ -70,7 +71,8 @@ struct tsp_query {
     json_t *row_filter;                  /* table_filter_expressions, as `search`: the only rows there are; or NULL */
     json_t *search;                      /* {column id: regular expression}, or NULL */
     bool search_find, search_backward;   /* the next or the previous match is wanted */
-    /* tooltips: element in lower case ("state", "annotation", "arrow"); times and ids that are not given: 0 and -1 */
+    /* tooltips: element in lower case ("state", "annotation", "arrow"); times and ids that are not given: 0 and -1; ids
+     * that nobody has: TSP_NO_ENTRY */
     const char *element;
     int64_t element_time, element_duration, element_entry, element_destination;
     json_t *configuration;               /* derived outputs: the parameters of their configuration, else NULL */
@@ -94,33 +96,32 @@ int tsp_filter_tags(const struct tsp_query *, const struct tsp_property *, size_
 struct tsp_figures { uint64_t events; int64_t begin, end; size_t n_properties; const char *const (*properties)[2]; };
 void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those without events count nothing */
 
-/* Entry ids of one opening begin at `first`. The next opening has the same if its traces are as they were, by the
- * fingerprint of all, else others behind them: who still asks with ids of before must not be answered with rows of
- * others. `last`: the greatest that a client has seen. */
-struct tsp_ids { uint64_t fingerprint; int64_t first, last; };
-/* For traces of this fingerprint, after those of the opening before. */
-struct tsp_ids tsp_ids_next(struct tsp_ids before, uint64_t fingerprint);
-
 /* Traces to be opened together. All is borrowed, and stays until they are closed. */
 struct tsp_open_request {
     const char *name;                    /* of the experiment */
     const char *const *paths;            /* real paths, distinct */
     const char *const *hosts;            /* by path: what its host shall be called, or NULL */
     size_t n;
-    struct tsp_ids ids;                  /* of the opening before */
     /* Called by several threads while traces are read: so many more events below paths[i], their times so far. */
     void (*grow)(void *arg, size_t i, uint64_t events, int64_t begin, int64_t end);
     void *arg;
 };
 
-/* Traces opened together, as the protocol sees them: immutable. The backend's own struct begins with it. */
+/* Traces opened together, as the protocol sees them: immutable. The backend's own struct begins with it.
+ *
+ * Queries and answers speak of entries by numbers: as the backend counts them in each output, from 0 on, while the
+ * traces are open. Clients know entries by ids, which stay over growth, restarts and copies. They come from keys: what
+ * an entry is among those with the same parent (tsp_entry.key), below what its parent is. */
 struct tsp_data {
     int64_t begin, end;                  /* of all, by the clock that answers are in */
     uint64_t events;
     const struct tsp_figures *figures;   /* by path of the request */
     const struct tsp_output *outputs; size_t n_outputs;
-    struct tsp_ids ids;
+    int64_t shared;                      /* entries below this number are the same in every output: see `key` */
+    const char *ids_dir;                 /* where a file with the ids that were given can be; NULL: nowhere */
 };
+/* No entry's number. */
+#define TSP_NO_ENTRY INT64_MAX
 
 /* The functions are called by many threads at once; those that take tsp_data, between open and close. */
 struct tsp_backend {
@@ -136,11 +137,18 @@ struct tsp_backend {
     /* ERR_LOST when files were cut off since they were opened: what was computed must not be shown. */
     int (*intact)(struct tsp_data *, struct err *);
     void (*close)(struct tsp_data *);
+    /* Memory is short: forgets what is kept only to be fast and not in use. */
+    void (*give_memory)(struct tsp_data *);
     /* Is the operation answered? Annotations and their categories, and styles, always are. */
     bool (*offers)(const struct tsp_provider *, enum tsp_operation);
     /* Writes the value of "model" (nothing at all: null) and sets the answer's status. Annotation categories: items of
      * an open array; annotations: members "category": [ … ] of an open object. */
     void (*ask)(struct tsp_data *, const struct tsp_provider *, const struct tsp_query *, struct tsp_answer *);
+    /* Of an entry that all outputs share: its high 52 bits are its id, unless another entry has that. The same wherever
+     * and with whatever else its trace is opened. */
+    uint64_t (*key)(struct tsp_data *, int64_t number);
+    /* Those that have a key with that id, at most `max`; returns how many. */
+    size_t (*find)(struct tsp_data *, uint64_t id, int64_t *numbers, size_t max);
     /* What is wrong with a configuration to derive an output with; NULL: nothing. */
     const char *(*check)(struct tsp_data *, const struct tsp_provider *, json_t *parameters, struct arena *);
     /* A derived output was removed. Requests for it may still run. */

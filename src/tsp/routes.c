@@ -92,10 +92,13 @@ void call_json(struct call *c, int status, struct text *t)
 {
     struct err lost = {0};
     if (c->reads && open_intact(c->s, c->open, &lost)) {
-        t->n = 0;
+        text_fini(t);
+        *t = (struct text){.fd = -1};
         put_error(t, "A file of the trace was cut off while it was read", lost.text);
         status = 500;
     }
+    if (status == 503)
+        http_header(c->q, "Retry-After", "1");
     if (status < 400 && strcmp(c->q->method, "GET") && c->s->state_file)
         warn_unsaved(c);
     http_reply(c->q, status, "application/json", t);

@@ -133,6 +133,7 @@ static void add_first_experiment(struct tsp_server *s, struct arena *a, const ch
     const char *path = s->given.v[0], *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1,
                *name = wanted;
     char uuid[UUID_TEXT];
+    pthread_mutex_lock(&s->lock);
     for (int i = 1;; i++) {
         uuid_of_name(name, uuid);
         const struct tsp_experiment *x = model_experiment(s, uuid);
@@ -145,7 +146,6 @@ static void add_first_experiment(struct tsp_server *s, struct arena *a, const ch
             break;
         name = arena_printf(a, "%s(%d)", wanted, i);
     }
-    pthread_mutex_lock(&s->lock);
     open_wanted(s, uuid);
     persist_save(s);
     pthread_mutex_unlock(&s->lock);
@@ -194,6 +194,8 @@ static void free_server(struct tsp_server *s)
     vec_free(&s->given);
     if (s->state_lock >= 0)
         close(s->state_lock);
+    if (s->follow_wake >= 0)
+        close(s->follow_wake);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
     free(s->root);
@@ -208,6 +210,9 @@ static bool await_openers(struct tsp_server *s)
     int64_t end = time_monotonic_ns() + STOP_SECONDS * INT64_C(1000000000);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
+    pthread_mutex_unlock(&s->lock);
+    follow_stop(s);
+    pthread_mutex_lock(&s->lock);
     while (s->openers && wait_until(&s->changed, &s->lock, end))
         ;
     bool done = !s->openers;
@@ -222,6 +227,7 @@ static int start_http(struct tsp_server *s, struct err *e)
     struct http_options h = s->o.http;
     h.public_path = "/tsp/api/health";
     h.token_prefix = "/tsp";
+    h.give_memory = open_give_memory;
     if (s->upload_dir && s->o.max_upload_bytes) {
         h.upload_path = "/tsp/api/upload";
         h.upload_dir = s->upload_dir;
@@ -234,14 +240,17 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
 {
     struct tsp_server *s = mem_zalloc(sizeof *s);
     int rc = 0;
+    json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
     s->o = *o;
-    s->state_lock = -1;
+    s->state_lock = s->follow_wake = -1;
     pthread_mutex_init(&s->lock, NULL);
     wait_init(&s->changed);
     if (o->trace_root)
         rc = take_root(s, e);
     if (!rc && o->state_dir)
         rc = take_state(s, e);
+    if (!rc && !o->frozen) /* it looks at what the state has */
+        rc = follow_start(s, e);
     if (!rc)
         rc = open_given(s, e);
     if (!rc)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
+#include "tsp/entries.h"
 #include "tsp/provider.h"
 #include "tsp/tsp.h"
 #include "tsp/uuid.h"
@@ -21,9 +22,12 @@ struct tsp_derived { char *id; const struct tsp_provider *provider; struct tsp_c
 /* Figures of a trace while it is being opened, by those who read it. */
 struct tsp_growing { _Atomic uint64_t events; _Atomic int64_t begin, end; };
 
+/* A derived output that is being computed (or was just now), and until when somebody waits for it (monotonic). */
+struct tsp_waited { char *output; bool done; int64_t until_ns; };
+
 enum tsp_stage { STAGE_OPENING, STAGE_OPEN, STAGE_FAILED };
-/* One opening of an experiment's traces. `stage` changes once, under the server's lock; all else is written before it
- * becomes STAGE_OPEN. */
+/* One opening of an experiment's traces: a version, which never changes once it is open. `stage` changes once, under
+ * the server's lock; all else is written before it becomes STAGE_OPEN. */
 struct tsp_opening {
     unsigned refs;                   /* under the server's lock: the experiment's, the opener's, those of requests */
     enum tsp_stage stage;
@@ -32,7 +36,10 @@ struct tsp_opening {
     struct tsp_open_request request;
     struct tsp_growing *growing;     /* by path of the request */
     struct tsp_data *data;           /* NULL until it is open */
-    struct tsp_ids ids;              /* until it is open: of the opening before. `last`: under the server's lock */
+    VEC(struct tsp_waited) waited;   /* under the server's lock */
+    const char *experiment;          /* its uuid */
+    struct tsp_ids *ids;             /* the experiment's */
+    struct entry_tables *entries;    /* NULL until it is open */
 };
 
 struct tsp_experiment {
@@ -41,9 +48,14 @@ struct tsp_experiment {
     VEC(char *) traces;              /* their uuids */
     VEC(struct tsp_bookmark) bookmarks;
     VEC(struct tsp_derived) derived;
-    struct tsp_opening *open;        /* NULL: closed */
+    struct tsp_opening *open;        /* which answers; NULL: closed */
+    struct tsp_opening *next;        /* being opened while `open` answers, to take its place; or NULL */
+    struct tsp_opening *earlier;     /* which still computes what somebody waits for (held.c); or NULL */
+    uint64_t version;                /* of what is open: counts what was opened */
+    struct tsp_follow *follow;       /* NULL: its directories are not watched (yet) */
+    struct err problem;              /* why what is newer than `open` cannot be opened; code 0: it can, or is not */
     int64_t failed_ns;               /* monotonic; when opening failed */
-    struct tsp_ids ids;              /* of the last opening that was let go */
+    struct tsp_ids *ids;             /* that its entries have had, in all openings since the server's start */
 };
 
 struct tsp_server {
@@ -52,6 +64,8 @@ struct tsp_server {
     char *root, *state_file, *upload_dir; /* real paths; or NULL */
     int state_lock;                  /* descriptor, or -1 */
     VEC(char *) given;               /* real paths of the TRACE arguments */
+    int follow_wake;                 /* eventfd of the follower; -1: traces are not followed */
+    pthread_t follower;
     pthread_mutex_t lock;            /* guards all below */
     pthread_cond_t changed;          /* a stage, or the number of openers */
     unsigned openers;
@@ -85,19 +99,46 @@ void model_write_config(struct json *, const struct tsp_config *);
 struct tsp_experiment *open_wanted(struct tsp_server *, const char *uuid);
 /* A reference for a request, or NULL; with the lock held. */
 struct tsp_opening *open_ref(struct tsp_experiment *);
+/* The same for questions about an output, which an earlier version may be about to answer. */
+struct tsp_opening *open_ref_for(struct tsp_experiment *, const char *output);
 void open_unref(struct tsp_server *, struct tsp_opening *); /* without the lock */
 void open_unref_locked(struct tsp_server *, struct tsp_opening *); /* may let the lock go for a moment */
 /* ERR_LOST when files of the open experiment were cut off: what was computed from it must not be sent. The model lets
  * it go then, so that it is opened anew, from what is left, when it is wanted next. Without the lock. */
 int open_intact(struct tsp_server *, struct tsp_opening *, struct err *);
-/* An answer with ids up to this one is about to be sent. Without the lock. */
-void open_note_ids(struct tsp_server *, struct tsp_opening *, int64_t last_id);
+/* Memory is short: what opened experiments keep only to be fast is given back. `server`: a tsp_server. */
+void open_give_memory(void *server);
+/* With the lock held: opens what the traces are now as the next version, in the background. It must be open, and no
+ * next one under way. */
+void open_next(struct tsp_server *, struct tsp_experiment *);
 /* The output with that id; NULL: none. It must be open. */
 const struct tsp_output *open_output(const struct tsp_opening *, const char *id);
 /* The derived output with that id, or that it is shown by; NULL: none. *answers: the provider for operations on it.
  * With the lock held. */
 struct tsp_derived *derived_find(const struct tsp_experiment *, const char *id,
     const struct tsp_provider **answers);
+
+/* follow.c: one thread that watches the directories of open experiments and has the next version opened when something
+ * in them has changed. */
+int follow_start(struct tsp_server *, struct err *);
+void follow_stop(struct tsp_server *); /* once `stopping` is set, without the lock */
+/* Begins to watch the traces of an opening that is about to be made, unless that has begun. Without the lock. */
+void follow_begin(struct tsp_server *, struct tsp_opening *);
+/* With the lock held: the experiment is no more. */
+void follow_end(struct tsp_server *, struct tsp_experiment *);
+/* With the lock held: an opening of the experiment has ended, well or not, after so long. */
+void follow_opened(struct tsp_server *, struct tsp_experiment *, bool well, int64_t took_ns);
+
+/* held.c. All but held_note with the lock held.
+ * The version before that is computing the derived output; NULL: the newest one answers. */
+struct tsp_opening *held_for(struct tsp_experiment *, const char *output);
+/* `old` was replaced: it is kept while somebody waits for what it computes, or returned, to be let go. */
+struct tsp_opening *held_instead(struct tsp_experiment *, struct tsp_opening *old);
+/* What is to be let go, as nobody waits for it any more, or at once; NULL: nothing. */
+struct tsp_opening *held_release(struct tsp_experiment *, bool at_once);
+/* A derived output was asked for: is it being computed still? */
+void held_note(struct tsp_server *, struct tsp_opening *, const char *output, bool running);
+void held_fini(struct tsp_opening *);
 
 /* persist.c. With the lock held. What cannot be written is in s->unsaved, and written with the next change or at
  * the end. */

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 
 /* ---- paths ---- */
 
@@ -102,7 +104,9 @@ struct tsp_trace_result trace_open(
     struct tsp_server *s, struct arena *a, const char *uri, const char *name, const char *type, bool trusted)
 {
     const char *path = path_of_uri(s, a, uri), *detail = NULL;
-    char *found = realpath(path, NULL);
+    char *found = file_real_path(path);
+    if (!found && errno == ENOMEM)
+        return failed(503, "The server is out of memory", "try again");
     char *real = found ? arena_strdup(a, found) : NULL;
     int unreadable = !found && errno == EACCES;
     free(found);

@@ -20,6 +20,11 @@ struct tsp_options {
     /* Told of each of them that has no trace, as long as another has; NULL: nobody is told. */
     void (*left_out)(const char *why);
     const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
+    /* Traces that change stay as they were opened. Else what appears in their directories is opened beside them, and
+     * takes their place. */
+    bool frozen;
+    /* What has changed cannot be opened; `experiment` goes on as it was. Thread-safe; NULL: nobody is told. */
+    void (*not_opened)(const char *experiment, const char *why);
     const char *version;
     uint64_t max_upload_bytes;       /* 0, or no state_dir: uploads refused */
 };

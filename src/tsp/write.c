@@ -1,13 +1,13 @@
 /* Models as clients expect them: key names and shapes of the protocol, in one place. */
 #include <math.h>
 
-#include "tsp/provider.h"
+#include "tsp/entries.h"
 
 enum { MAX_ANSWER_BYTES = 256 << 20 };
 
 bool tsp_full(const struct tsp_answer *answer)
 {
-    return answer->json.out->n > MAX_ANSWER_BYTES;
+    return answer->json.out->n > MAX_ANSWER_BYTES || answer->json.out->error;
 }
 
 void tsp_end(struct tsp_answer *answer, const struct tsp_query *q)
@@ -22,9 +22,9 @@ void tsp_fail(struct tsp_answer *answer, const char *message)
     answer->message = message;
 }
 
-static void note_id(struct tsp_answer *answer, int64_t id)
+int64_t tsp_id(const struct tsp_answer *answer, int64_t number)
 {
-    answer->last_id = id > answer->last_id ? id : answer->last_id;
+    return answer->entries ? entries_id(answer->entries, number) : number;
 }
 
 static void kv_string_if(struct json *j, const char *key, const char *s)
@@ -102,12 +102,16 @@ static void write_metadata(struct json *j, const struct tsp_entry *e)
 void tsp_write_entry(struct tsp_answer *answer, const struct tsp_entry *e)
 {
     struct json *j = &answer->json;
+    int64_t id = e->id, parent = e->parent;
     if (tsp_full(answer))
         return;
-    note_id(answer, e->id);
+    if (answer->entries)
+        entries_name(answer->entries, e, &id, &parent);
+    if (answer->entries && answer->entries->listing)
+        return;
     json_begin_object(j);
-    json_kv_i64(j, "id", e->id);
-    json_kv_i64(j, "parentId", e->parent);
+    json_kv_i64(j, "id", id);
+    json_kv_i64(j, "parentId", parent);
     json_key(j, "labels");
     json_begin_array(j);
     for (size_t i = 0; i < e->n_labels; i++)
@@ -139,9 +143,8 @@ void tsp_begin_rows(struct tsp_answer *answer)
 void tsp_begin_row(struct tsp_answer *answer, int64_t entry)
 {
     struct json *j = &answer->json;
-    note_id(answer, entry);
     json_begin_object(j);
-    json_kv_i64(j, "entryId", entry);
+    json_kv_i64(j, "entryId", tsp_id(answer, entry));
     json_key(j, "states");
     json_begin_array(j);
 }
@@ -194,16 +197,15 @@ void tsp_write_arrow(
     struct json *j = &answer->json;
     if (tsp_full(answer))
         return;
-    note_id(answer, source > target ? source : target);
     json_begin_object(j);
     JSON_KEY(j, "start");
     json_i64(j, start);
     JSON_KEY(j, "end");
     json_i64(j, end);
     JSON_KEY(j, "sourceId");
-    json_i64(j, source);
+    json_i64(j, tsp_id(answer, source));
     JSON_KEY(j, "targetId");
-    json_i64(j, target);
+    json_i64(j, tsp_id(answer, target));
     if (style_key)
         write_style_key(j, style_key);
     json_end_object(j);
@@ -240,11 +242,10 @@ void tsp_write_annotation(struct tsp_answer *answer, int64_t time, int64_t durat
     struct json *j = &answer->json;
     if (tsp_full(answer))
         return;
-    note_id(answer, entry);
     json_begin_object(j);
     json_kv_i64(j, "time", time);
     json_kv_i64(j, "duration", duration);
-    json_kv_i64(j, "entryId", entry);
+    json_kv_i64(j, "entryId", entry < 0 ? -1 : tsp_id(answer, entry));
     json_kv_string(j, "type", "CHART");
     kv_string_if(j, "label", label);
     if (color) {
@@ -321,9 +322,8 @@ void tsp_write_series(struct tsp_answer *answer, const struct tsp_series *s)
     struct json *j = &answer->json;
     if (tsp_full(answer))
         return;
-    note_id(answer, s->id);
     json_begin_object(j);
-    json_kv_i64(j, "seriesId", s->id);
+    json_kv_i64(j, "seriesId", tsp_id(answer, s->id));
     json_kv_string(j, "seriesName", s->name);
     write_x(j, s);
     json_key(j, "yValues");

@@ -16,6 +16,13 @@ static int64_t add(struct filling *f, int64_t parent, const char *label, const c
     return view_add_row(f->rows, (struct view_row){parent, f->number, label, kind, row, attribute, name});
 }
 
+/* What stands for a thread: its number does so as well for others that have it at other times. */
+static int64_t of_thread(struct filling *f, int64_t added, int32_t thread)
+{
+    f->rows->v.v[added].key = view_key_thread(f->host, thread);
+    return added;
+}
+
 static int64_t add_group(struct filling *f, int64_t parent, const char *label, const char *name)
 {
     return add(f, parent, label, name, ATTRIBUTE_GROUP, VIEW_NO_STATES, 0);
@@ -42,7 +49,7 @@ static void add_threads(struct filling *f, int64_t root)
     for (size_t i = 0; i < state_rows(f->s, STATE_THREAD) && i < (size_t)f->host->threads; i++) {
         struct graph_row t;
         graph_row(f->host->index->graph, (int32_t)i, &t);
-        int64_t thread = add_group(f, threads, number(f, t.tid), t.name);
+        int64_t thread = of_thread(f, add_group(f, threads, number(f, t.tid), t.name), (int32_t)i);
         add(f, thread, "Status", "", ATTRIBUTE_STATUS, STATE_THREAD, i);
         add(f, thread, "System_call", "", ATTRIBUTE_CALL, STATE_THREAD, i);
         add(f, thread, "Current_cpu", "", ATTRIBUTE_CPU_OF_THREAD, STATE_THREAD, i);
@@ -107,7 +114,8 @@ static void add_cpus(struct filling *f, int64_t root)
 
 static void add_futexes(struct filling *f, int64_t root)
 {
-    struct map groups = {0}; /* name -> index; futexes of one name share its text */
+    struct map groups = {0}; /* name -> index */
+    struct strings names = {0};
     int64_t futexes = -1;
     for (size_t i = 0; i < state_rows(f->s, STATE_FUTEX_USER); i++) {
         struct state_row r;
@@ -118,12 +126,14 @@ static void add_futexes(struct filling *f, int64_t root)
             graph_row(f->host->index->graph, r.thread, &t);
         if (futexes < 0)
             futexes = add_group(f, root, "Futexes", "");
-        uint64_t *group = map_put(&groups, (uint64_t)(uintptr_t)r.name, &fresh);
+        uint64_t *group = map_put(&groups, strings_intern(&names, r.name, strlen(r.name)), &fresh);
         if (fresh)
             *group = (uint64_t)add_group(f, futexes, r.name, "");
-        add(f, (int64_t)*group, number(f, t.tid), t.name, ATTRIBUTE_STATUS, STATE_FUTEX_USER, i);
+        of_thread(
+            f, add(f, (int64_t)*group, number(f, t.tid), t.name, ATTRIBUTE_STATUS, STATE_FUTEX_USER, i), r.thread);
     }
     map_fini(&groups);
+    strings_fini(&names);
 }
 
 static void add_tracks(struct filling *f, int64_t root)

@@ -59,12 +59,7 @@ static void find_outputs(struct views *x)
 
 static int look(void *arg, const char *path, struct err *e)
 {
-    struct ctf_group *groups;
-    size_t n;
-    int rc = ctf_discover(path, &groups, &n, e);
-    if (!rc)
-        ctf_groups_free(groups, n);
-    return rc;
+    return ctf_discover_any(path, e);
 }
 
 static struct views *views_of(struct tsp_data *d)
@@ -89,6 +84,17 @@ static void close_views(struct tsp_data *d)
     pthread_mutex_destroy(&x->lock);
     arena_fini(&x->arena);
     free(x);
+}
+
+static void give_memory(struct tsp_data *d)
+{
+    struct views *x = views_of(d);
+    if (pthread_mutex_trylock(&x->lock)) /* something is being made, whose thread ends soon */
+        return;
+    for (size_t i = 0; i < VIEWS_MAX; i++)
+        if (x->caches[i] && view_list[i]->give_memory)
+            view_list[i]->give_memory(x, x->caches[i]);
+    pthread_mutex_unlock(&x->lock);
 }
 
 static int open_views(void *arg, const struct tsp_open_request *request, struct tsp_data **out, struct err *e)
@@ -123,6 +129,31 @@ static void populate(struct tsp_data *d, bool (*stop)(void *), void *stop_arg)
 static int intact(struct tsp_data *d, struct err *e)
 {
     return experiment_intact(views_of(d)->x, e);
+}
+
+/* ---- threads, which all views share ---- */
+
+/* A row's id is its host's; the host is in the bits that the id leaves. */
+static uint64_t thread_key(struct tsp_data *d, int64_t number)
+{
+    size_t host;
+    int32_t row;
+    if (!view_thread_of(views_of(d), number, &host, &row))
+        return 0;
+    const struct index_host *h = views_of(d)->hosts[host].index;
+    return index_row_id(h, row) << 12 | h->key >> 52;
+}
+
+static size_t find_threads(struct tsp_data *d, uint64_t id, int64_t *numbers, size_t max)
+{
+    const struct views *x = views_of(d);
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_hosts && n < max; i++) {
+        int32_t row = index_row_find(x->hosts[i].index, id);
+        if (row >= 0)
+            numbers[n++] = x->hosts[i].first_thread + row;
+    }
+    return n;
 }
 
 /* ---- operations ---- */
@@ -231,8 +262,11 @@ struct tsp_backend views_backend(const struct views_options *o)
         .populate = populate,
         .intact = intact,
         .close = close_views,
+        .give_memory = give_memory,
         .offers = offers,
         .ask = ask,
+        .key = thread_key,
+        .find = find_threads,
         .check = check,
         .forget = forget};
 }

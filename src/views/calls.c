@@ -140,13 +140,13 @@ static void scatter_tree(const struct view *self, struct views *x, const struct 
         for (size_t k = 0; k < stack_processes(p->s) && stack_rows(p->s); k++) {
             const char *label = stacks_process_label(q->http->arena, p, k);
             label = x->n_hosts > 1 ? arena_printf(q->http->arena, "%s/%s", h->index->name, label) : label;
-            view_write_entry(answer, h, p->first_process + (int64_t)k, -1, label, VIEW_GROUP);
+            view_write_keyed(answer, h, p->first_process + (int64_t)k, -1, p->process_keys[k], label, VIEW_GROUP);
         }
         for (size_t k = 0; k < stack_functions(p->s) && !tsp_full(answer); k++) {
             struct stack_function f;
             stack_function(p->s, k, &f);
-            view_write_entry(answer, h, first_function(all, i) + (int64_t)k, p->first_process + f.process, f.name,
-                VIEW_DATA | VIEW_DEFAULT);
+            view_write_keyed(answer, h, first_function(all, i) + (int64_t)k, p->first_process + f.process,
+                stacks_function_key(&f), f.name, VIEW_DATA | VIEW_DEFAULT);
         }
     }
 }

@@ -59,6 +59,7 @@ static void write_entry(
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = e->id,
             .parent = e->parent,
+            .key = e->level == HOST ? e->host->index->key : 0,
             .labels = &e->label,
             .n_labels = 1,
             .xy = true,

@@ -53,7 +53,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 {
     for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
         const struct view_host *h = &x->hosts[i];
-        struct tsp_entry e = {.id = view_id(x, i), .parent = -1, .host_id = h->id};
+        struct tsp_entry e = {.id = view_id(x, i), .parent = -1, .key = h->index->key, .host_id = h->id};
         if (!h->states)
             continue;
         write_entry(answer, q, e, h->index->name, "Total", busy_time(h, q));

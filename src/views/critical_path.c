@@ -129,8 +129,9 @@ static void write_host(struct tsp_answer *answer, const struct views *x, const s
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             totals[s] += v->rows[i].totals[s];
     }
-    write_entry(answer, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host,
-        x->hosts[host].index->name, sum, totals);
+    const struct index_host *h = x->hosts[host].index;
+    struct tsp_entry e = {.id = critical_host_entry(x, host), .parent = -1, .key = h->key};
+    write_entry(answer, x, q, v->path, e, host, h->name, sum, totals);
 }
 
 static void write_tree(
@@ -149,6 +150,7 @@ static void write_tree(
         write_entry(answer, x, q, v->path,
             (struct tsp_entry){.id = r->entry,
                 .parent = critical_host_entry(x, r->host),
+                .key = view_key("interrupts", r->row.row), /* threads have their own */
                 .has_data = true,
                 .has_tid = r->tid >= 0,
                 .tid = r->tid},
@@ -439,6 +441,11 @@ static void close_paths(struct views *x, void *cache)
     critical_paths_free(cache);
 }
 
+static void give_memory(struct views *x, void *cache)
+{
+    critical_paths_forget(cache);
+}
+
 static const struct tsp_derivation derivation = {
     .type = "weft.critical-path",
     .name = "Critical path of a thread",
@@ -446,6 +453,7 @@ static const struct tsp_derivation derivation = {
 };
 const struct view view_critical_path = {
     .provider = {.id = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
+        .family = "critical paths",
         .name = "Critical Path",
         .description = "Where the time of a thread went, across all machines: configure it with a thread",
         .type = "TIME_GRAPH",
@@ -459,5 +467,6 @@ const struct view view_critical_path = {
     .annotation_categories = annotation_categories,
     .annotations = annotations,
     .check = config_check,
+    .give_memory = give_memory,
     .close = close_paths,
 };

@@ -82,6 +82,7 @@ static void *run_worker(void *arg)
     while (!atomic_load(&p->stopping) && (e = oldest_waiting(p)) != NULL) {
         e->stage = STAGE_WORKING;
         pthread_mutex_unlock(&p->lock);
+        mem_begin();
         work(p, e);
         pthread_mutex_lock(&p->lock);
     }
@@ -126,6 +127,12 @@ static bool is_finished(const struct critical_entry *e)
     return e->stage == STAGE_DONE || e->stage == STAGE_FAILED_PATH;
 }
 
+static void remove_entry(struct critical_paths *p, size_t i)
+{
+    free_entry(p->entries.v[i]);
+    p->entries.v[i] = p->entries.v[--p->entries.n];
+}
+
 /* Forgets what was not asked for longest until there is room; false: all are in use. */
 static bool make_room(struct critical_paths *p)
 {
@@ -141,16 +148,31 @@ static bool make_room(struct critical_paths *p)
             return true;
         if (oldest == SIZE_MAX)
             return p->entries.n < MAX_KEPT;
-        free_entry(p->entries.v[oldest]);
-        p->entries.v[oldest] = p->entries.v[--p->entries.n];
+        remove_entry(p, oldest);
     }
 }
 
+void critical_paths_forget(struct critical_paths *p)
+{
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = p->entries.n; i-- > 0;)
+        if (is_finished(p->entries.v[i]) && !p->entries.v[i]->refs)
+            remove_entry(p, i);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The entry, but not one that failed only because memory was short: who asks again has it computed again. */
 static struct critical_entry *find_entry(struct critical_paths *p, const char *key)
 {
-    for (size_t i = 0; i < p->entries.n; i++)
-        if (!strcmp(p->entries.v[i]->key, key))
-            return p->entries.v[i];
+    for (size_t i = 0; i < p->entries.n; i++) {
+        struct critical_entry *e = p->entries.v[i];
+        if (strcmp(e->key, key))
+            continue;
+        if (e->stage != STAGE_FAILED_PATH || e->error.code != ERR_NOMEM || e->refs)
+            return e;
+        remove_entry(p, i);
+        return NULL;
+    }
     return NULL;
 }
 
@@ -223,6 +245,8 @@ struct critical_answer critical_paths_get(struct critical_paths *p, json_t *para
     e->refs++;
     e->used = ++p->tick;
     wait_for(p, e, http);
+    if (e->stage == STAGE_FAILED_PATH && e->error.code == ERR_NOMEM)
+        http_lack_memory(http);
     struct critical_answer a = answer_of(e);
     pthread_mutex_unlock(&p->lock);
     return a;

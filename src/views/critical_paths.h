@@ -39,6 +39,7 @@ int64_t critical_entry(const struct views *, size_t host, int32_t row);
 
 struct critical_paths;
 void *critical_paths_new(struct views *);
+void critical_paths_forget(struct critical_paths *); /* all that are computed and not in use */
 void critical_paths_free(struct critical_paths *); /* ends what is being computed */
 
 struct critical_answer {

@@ -13,6 +13,8 @@ const char critical_question_schema[] =
     "\"properties\":{"
     "\"thread\":{\"type\":[\"string\",\"integer\"],\"description\":\"The thread: HOST:TID, TID, HOST:NAME or NAME\"},"
     "\"host\":{\"type\":\"string\",\"description\":\"Its host; needed only where the thread alone is ambiguous\"},"
+    "\"id\":{\"type\":\"integer\",\"description\":\"The id of its entry in Thread Status; needed only where its "
+    "number was used again\"},"
     "\"begin\":{\"type\":[\"integer\",\"string\"],\"description\":\"From here: ns, +1.5s from the experiment's "
     "start, or ISO 8601; the thread's first instant when absent\"},"
     "\"end\":{\"type\":[\"integer\",\"string\"],\"description\":\"To here; the thread's last instant when absent\"},"
@@ -20,7 +22,7 @@ const char critical_question_schema[] =
     "sent again, is taken to have waited for it; what is assumed is marked\"}},"
     "\"required\":[\"thread\"]}";
 
-static const char *const keys[] = {"thread", "host", "begin", "end", "polling"};
+static const char *const keys[] = {"thread", "host", "id", "begin", "end", "polling"};
 
 const char *critical_question_key(json_t *parameters, struct arena *a)
 {
@@ -53,7 +55,8 @@ static const char *refuse_several(const char *thread, const struct path_lives *f
     struct text t = {.fd = -1};
     bool one_tid = path_lives_share_tid(found);
     text_printf(&t, "Invalid query parameters: thread (%s means %zu threads; %s:", thread, found->n,
-        one_tid ? "the number was used again: say with begin and end which life is meant" : "name one as HOST:TID");
+        one_tid ? "the number was used again: say with begin and end, or the id of an entry, which life is meant"
+                : "name one as HOST:TID");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
         const struct path_life *c = &found->v[i];
         text_printf(&t, "%s %s:%d %s", i ? "," : "", c->host, c->tid, c->name);
@@ -66,6 +69,25 @@ static const char *refuse_several(const char *thread, const struct path_lives *f
     const char *s = arena_strdup(a, text_cstr(&t));
     text_fini(&t);
     return s;
+}
+
+/* By what clients know the row's entry. */
+static uint64_t id_of(const struct views *x, struct path_row row)
+{
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (x->path_hosts[i] == row.host)
+            return index_row_id(x->hosts[i].index, row.row);
+    return 0;
+}
+
+/* Leaves of several the one that has the id, if one has it: a thread has other ids in views that are not of threads. */
+static void choose(const struct views *x, json_t *id, struct path_lives *found)
+{
+    for (size_t i = 0; found->n > 1 && json_is_integer(id) && i < found->n; i++)
+        if (id_of(x, found->v[i].row) == (uint64_t)json_integer_value(id)) {
+            found->v[0] = found->v[i];
+            found->n = 1;
+        }
 }
 
 /* ---- parameters ---- */
@@ -122,6 +144,9 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
         wrong = parse_polling(json_object_get(parameters, "polling"), &out->assume_polling);
     if (!wrong && out->begin > out->end)
         wrong = "Invalid query parameters: begin (it lies after end)";
+    json_t *id = json_object_get(parameters, "id");
+    if (!wrong && id && !json_is_null(id) && !json_is_integer(id))
+        wrong = "Invalid query parameters: id (give the id of an entry of Thread Status, a number)";
     if (!wrong && host_value && !json_is_null(host_value) && (!host || !knows_host(x, host)))
         wrong = arena_printf(
             a, "Invalid query parameters: host (no kernel trace of %s is open)", host ? host : "such a host");
@@ -130,6 +155,7 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
     /* A life that touches the interval counts, too. */
     path_find_lives(
         x->paths, thread, host, out->begin > INT64_MIN ? out->begin - 1 : INT64_MIN, time_after(out->end), &found);
+    choose(x, id, &found);
     if (!found.n)
         wrong = arena_printf(a,
             "Invalid query parameters: thread (%s: no such thread%s; the tree of Thread Status lists them)", thread,

@@ -4,8 +4,9 @@
 
 #include "views/view.h"
 
-/* Parameters: thread ("HOST:TID", "HOST:NAME", TID as number or text, NAME), host (a name, optional), begin and end
- * (ns, or times as people write them; optional), polling ("assume", optional). */
+/* Parameters: thread ("HOST:TID", "HOST:NAME", TID as number or text, NAME), host (a name, optional), id (of the
+ * thread's entry, which tells lives of one number apart; optional), begin and end (ns, or times as people write them;
+ * optional), polling ("assume", optional). */
 extern const char critical_question_schema[]; /* JSON schema */
 
 /* row: numbers of the experiment's `paths`; the interval is not yet clipped */

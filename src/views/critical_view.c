@@ -9,15 +9,14 @@ enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders tha
 
 int64_t critical_host_entry(const struct views *x, size_t host)
 {
-    return x->last_thread + 1 + (int64_t)host;
+    return view_id(x, host);
 }
 
 int64_t critical_entry(const struct views *x, size_t host, int32_t row)
 {
     if (row >= 0)
         return x->hosts[host].first_thread + row;
-    return x->last_thread + 1 + (int64_t)x->n_hosts + (int64_t)host * ROWS_OF_INTERRUPTS +
-        (-1 - (int64_t)row) % ROWS_OF_INTERRUPTS;
+    return view_id(x, x->n_hosts + host * ROWS_OF_INTERRUPTS + (size_t)(-1 - (int64_t)row) % ROWS_OF_INTERRUPTS);
 }
 
 /* ---- building ---- */

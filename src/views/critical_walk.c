@@ -66,8 +66,11 @@ struct critical_view *critical_walk(const struct views *x, const size_t *hosts, 
     struct path_options o = {.begin = q->begin, .end = q->end};
     struct path_query *query = path_query_new(&l.source, q->row, &o);
     int rc = PATH_MORE;
-    while (rc == PATH_MORE && !atomic_load_explicit(stop, memory_order_relaxed))
-        rc = path_query_run(query, STEPS_AT_A_TIME, e);
+    while (rc == PATH_MORE && !atomic_load_explicit(stop, memory_order_relaxed)) {
+        rc = mem_check("computing the path", e);
+        if (!rc)
+            rc = path_query_run(query, STEPS_AT_A_TIME, e);
+    }
     struct path *path = rc < 0 ? NULL : path_query_answer(query);
     path_query_free(query);
     if (!path)

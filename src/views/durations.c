@@ -19,8 +19,8 @@ const struct tsp_header durations_headers[] = {{"Label", "Name", "STRING"}, {"Mi
     {"Min Time Range", "Where the shortest is", "TIME_RANGE"}, {"Max Time Range", "Where the longest is", "TIME_RANGE"},
     {"Self Time", "Sum without the calls that they made", "DURATION"}};
 
-void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, const char *label,
-    const struct figures *f, const char *self)
+void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, uint64_t key,
+    const char *label, const struct figures *f, const char *self)
 {
     if (!f->n)
         return;
@@ -34,9 +34,22 @@ void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = id,
             .parent = parent,
+            .key = key,
             .labels = labels,
             .n_labels = self ? DURATIONS_SELF_HEADERS : DURATIONS_HEADERS,
             .has_data = true});
+}
+
+static void write_name(const struct views *x, struct tsp_answer *answer, struct arena *a,
+    const struct durations_statistics *s, size_t name, int64_t root, const struct figures *f)
+{
+    size_t host;
+    const char *label = s->label(s->arg, name, &host);
+    const struct index_host *h = x->hosts[host].index;
+    uint64_t key = view_key(label, (int64_t)h->key);
+    if (x->n_hosts > 1)
+        label = arena_printf(a, "%s/%s", h->name, label);
+    durations_write_figures(answer, a, root + 1 + (int64_t)name, root, key, label, f, NULL);
 }
 
 void durations_write_statistics(
@@ -49,10 +62,10 @@ void durations_write_statistics(
         s->find(s->arg, selection, of);
         for (size_t i = 0; i < s->n; i++)
             figures_join(&all, &of[i]);
-        durations_write_figures(answer, a, root, -1, selection ? "Selection" : "Total", &all, NULL);
+        durations_write_figures(answer, a, root, -1, 0, selection ? "Selection" : "Total", &all, NULL);
         for (size_t i = 0; i < s->n && !tsp_full(answer); i++)
             if (of[i].n)
-                durations_write_figures(answer, a, root + 1 + (int64_t)i, root, s->label(s->arg, i), &of[i], NULL);
+                write_name(x, answer, a, s, i, root, &of[i]);
     }
 }
 

@@ -15,7 +15,8 @@ enum { DURATIONS_HEADERS = 9, DURATIONS_SELF_HEADERS = 10 };
 extern const struct tsp_header durations_headers[DURATIONS_SELF_HEADERS];
 /* Writes an entry, unless there is nothing in it. The begins are on the reference clock. self: text of "Self Time", or
  * NULL. */
-void durations_write_figures(struct tsp_answer *, struct arena *, int64_t id, int64_t parent, const char *label,
+void durations_write_figures(struct tsp_answer *, struct arena *, int64_t id, int64_t parent, uint64_t key,
+    const char *label,
     const struct figures *, const char *self);
 /* A tree of figures by name: of the whole experiment and, when the query has one, of its selection; the joint figures,
  * and below them those of each name. */
@@ -23,7 +24,7 @@ struct durations_statistics {
     void *arg; size_t n;                 /* names */
     /* Sets figures[n], zeroed, by name. */
     void (*find)(void *arg, bool selection, struct figures *);
-    const char *(*label)(void *arg, size_t name);
+    const char *(*label)(void *arg, size_t name, size_t *host); /* whose the name is: with several, it is told before */
 };
 void durations_write_statistics(const struct views *, const struct tsp_query *, struct tsp_answer *,
     const struct durations_statistics *);

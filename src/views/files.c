@@ -70,14 +70,15 @@ static void add(const struct view *self, const struct views *x, size_t host, str
     for (size_t i = 0; i < n_uses; i++, last = use) {
         find_use(h, uses[i], self->kind, &use);
         const char *tid = arena_printf(&rows->arena, "%d", use.thread.tid);
+        uint64_t thread = view_key_thread(h, use.file.thread);
         bool same = i && (of_thread ? use.file.thread == last.file.thread : !strcmp(use.file.name, last.file.name));
         if (!same)
             group = view_add_row(rows,
                 (struct view_row){root, host, of_thread ? use.thread.name : use.file.name, VIEW_NO_STATES, 0,
-                    self->kind, of_thread ? tid : NULL});
+                    self->kind, of_thread ? tid : NULL, of_thread ? thread : 0});
         view_add_row(rows,
             (struct view_row){group, host, of_thread ? use.file.name : use.thread.name, STATE_FILE_ROWS, uses[i],
-                self->kind, of_thread ? NULL : tid});
+                self->kind, of_thread ? NULL : tid, of_thread ? 0 : thread});
     }
     free(uses);
 }

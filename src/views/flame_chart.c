@@ -17,10 +17,13 @@ static void write_levels(const struct stacks_tree *w, const struct stacks_trace 
     stack_thread(p->s, thread, &t);
     for (uint32_t level = 0; level < t.rows && !tsp_full(w->answer); level++) {
         size_t row = t.first_row + level;
-        struct stack_call first, last;
+        size_t calls = stack_calls(p->s, row);
+        struct stack_call first = {.begin = t.begin}, last = {.end = t.end};
         const char *labels[3] = {arena_printf(w->q->http->arena, "%u", level + 1), "", ""};
-        stack_call(p->s, row, 0, &first);
-        stack_call(p->s, row, stack_calls(p->s, row) - 1, &last);
+        if (calls) { /* else the call is open: the recording goes on */
+            stack_call(p->s, row, 0, &first);
+            stack_call(p->s, row, calls - 1, &last);
+        }
         tsp_write_entry(w->answer,
             &(struct tsp_entry){.id = p->first_row + (int64_t)row,
                 .parent = p->first_thread + (int64_t)thread,
@@ -214,6 +217,7 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
 
 const struct view view_flame_chart = {
     .provider = {.id = "org.eclipse.tracecompass.internal.analysis.profiling.callstack.provider.CallStackDataProvider",
+        .family = STACKS_FAMILY,
         .name = "Flame Chart",
         .description = "The functions that threads of user space were in, over time",
         .type = "TIME_GRAPH"},

@@ -285,6 +285,7 @@ static void member(struct views *x, size_t i, const char **suffix, const char **
 
 const struct view view_flame_graph = {
     .provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.flamegraph",
+        .family = STACKS_FAMILY,
         .name = "Flame Graph",
         .description = "The functions that threads of user space spent their time in, calls along one path added up",
         .type = "GANTT_CHART"},

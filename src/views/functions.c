@@ -17,6 +17,7 @@ static struct stack_figures *trace_figures(
         struct stacks_range r = stacks_range(x, p, row, begin, end);
         stack_figures(p->s, row, r.first, r.end, of);
     }
+    stack_figures_spread(of, stack_functions(p->s));
     for (size_t f = 0; f < stack_functions(p->s); f++) {
         of[f].calls.least_begin = view_to_reference(h, of[f].calls.least_begin);
         of[f].calls.most_begin = view_to_reference(h, of[f].calls.most_begin);
@@ -40,7 +41,7 @@ struct statistics {
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    int64_t next; /* id */
+    int64_t next; /* entry */
 };
 
 static void join(struct stack_figures *to, const struct stack_figures *f)
@@ -50,13 +51,13 @@ static void join(struct stack_figures *to, const struct stack_figures *f)
 }
 
 static void write_one(
-    struct statistics *s, int64_t id, int64_t parent, const char *label, const struct stack_figures *f)
+    struct statistics *s, int64_t id, int64_t parent, uint64_t key, const char *label, const struct stack_figures *f)
 {
     struct arena *a = s->q->http->arena;
-    durations_write_figures(s->answer, a, id, parent, label, &f->calls, durations_text(a, (double)f->self));
+    durations_write_figures(s->answer, a, id, parent, key, label, &f->calls, durations_text(a, (double)f->self));
 }
 
-/* Ids are used up also by what is not written, so that an entry keeps its id whatever the range. */
+/* Numbers are used up also by what is not written, so that an entry keeps its own whatever the range. */
 static void write_trace(
     struct statistics *s, const struct stacks_trace *p, const struct stack_figures *of, int64_t root)
 {
@@ -71,12 +72,12 @@ static void write_trace(
     }
     for (size_t i = 0; i < processes; i++) {
         const char *label = stacks_process_label(a, p, i);
-        write_one(s, first + (int64_t)i, root,
+        write_one(s, first + (int64_t)i, root, p->process_keys[i],
             s->x->n_hosts > 1 ? arena_printf(a, "%s/%s", s->x->hosts[p->host].index->name, label) : label, &sums[i]);
     }
     for (size_t i = 0; i < functions && !tsp_full(s->answer); i++) {
         stack_function(p->s, i, &f);
-        write_one(s, first_function + (int64_t)i, first + f.process, f.name, &of[i]);
+        write_one(s, first_function + (int64_t)i, first + f.process, stacks_function_key(&f), f.name, &of[i]);
     }
     s->next = first_function + (int64_t)functions;
 }
@@ -89,7 +90,7 @@ static void write_all(struct statistics *s, const char *label, struct stack_figu
     for (size_t i = 0; i < all->n; i++)
         for (size_t f = 0; f < stack_functions(all->v[i].s); f++)
             join(&sum, &of[i][f]);
-    write_one(s, root, -1, label, &sum);
+    write_one(s, root, -1, 0, label, &sum);
     for (size_t i = 0; i < all->n; i++)
         write_trace(s, &all->v[i], of[i], root);
 }
@@ -118,7 +119,7 @@ static void density_tree(const struct view *self, struct views *x, const struct 
             view_write_entry(answer, h, stacks_root(x, p->host), -1, h->index->name, VIEW_GROUP);
         begun[p->host] = true;
         for (size_t k = 0; k < stack_processes(p->s); k++)
-            view_write_entry(answer, h, p->first_process + (int64_t)k, stacks_root(x, p->host),
+            view_write_keyed(answer, h, p->first_process + (int64_t)k, stacks_root(x, p->host), p->process_keys[k],
                 stacks_process_label(q->http->arena, p, k), VIEW_DATA | VIEW_DEFAULT);
     }
 }
@@ -205,6 +206,7 @@ const struct view view_function_statistics = {
 };
 const struct view view_function_density = {
     .provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.callstack.functiondensity.provider",
+        .family = STACKS_FAMILY,
         .name = "Function Density View",
         .description = "How many calls of functions take how long",
         .type = "TREE_GENERIC_XY"},
@@ -221,6 +223,7 @@ const struct view view_call_statistics = {
 const struct view view_call_density = {
     .provider = {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore."
                        "SegmentStoreDensityDataProvider" OF_CALLS,
+        .family = STACKS_FAMILY,
         .name = "LTTng-UST CallStack - Latency Density",
         .description = "How many calls of functions take how long",
         .type = "TREE_GENERIC_XY"},

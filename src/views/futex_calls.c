@@ -105,8 +105,8 @@ bool futex_woken_by(const struct view_host *h, const struct state_interval *wait
     const struct graph *g = h->index->graph;
     if (!g || wait->value != STATE_FUTEX_WAIT || wait->cut || wait->thread < 0 || wait->thread >= h->threads)
         return false;
-    size_t n = graph_row_intervals(g, wait->thread), i = graph_find(g, wait->thread, wait->end);
-    for (int step = 0; i < n && step < STEPS; i--, step++) {
+    uint64_t i = graph_find(g, wait->thread, wait->end);
+    for (int step = 0; i != GRAPH_NO_INTERVAL && step < STEPS; step++) {
         struct graph_interval iv;
         struct graph_cause c;
         graph_interval(g, wait->thread, i, &iv);
@@ -119,8 +119,7 @@ bool futex_woken_by(const struct view_host *h, const struct state_interval *wait
         }
         if (iv.state != GRAPH_RUNNING && iv.state != GRAPH_PREEMPTED && iv.state != GRAPH_INTERRUPTED)
             return false;
-        if (!i)
-            return false;
+        i = graph_previous(g, wait->thread, i);
     }
     return false;
 }

@@ -91,7 +91,9 @@ static void add_user(
         graph_row(h->index->graph, r->thread, &thread);
     const char *name = thread.tid < 0 || !*thread.name ? "?" : thread.name,
                *tid = thread.tid < 0 ? NULL : arena_printf(&rows->arena, "%d", thread.tid);
-    view_add_row(rows, (struct view_row){futex, host, name, STATE_FUTEX_USER, (size_t)r->number, thread.tid, tid});
+    view_add_row(rows,
+        (struct view_row){
+            futex, host, name, STATE_FUTEX_USER, (size_t)r->number, thread.tid, tid, view_key_thread(h, r->thread)});
 }
 
 static void add(const struct view *self, const struct views *x, size_t host, struct view_rows *rows)

@@ -12,6 +12,7 @@ struct unit {
     const struct view_host *host;     /* its host, or NULL */
     const struct state_store *states; /* counts its events; else `times` does */
     const char *name;
+    uint64_t key;
     bool beside;               /* a user-space trace beside the host's kernel trace */
     VEC(int64_t) times;        /* of all events, ascending */
     VEC(int64_t) loss_times;   /* ascending */
@@ -68,6 +69,7 @@ static void *make(struct views *x)
         struct unit *u = &h->units[i];
         const struct ctf_trace *trace = x->sources[i].trace;
         u->host = x->source_hosts[i] >= 0 ? &x->hosts[x->source_hosts[i]] : NULL;
+        u->key = x->traces[i].key;
         u->name = u->host ? u->host->id : ctf_trace_path(trace);
         u->beside = u->host && u->host->index->trace != trace;
         if (u->host && u->host->index->trace == trace && u->host->states && u->host->index->graph) {
@@ -146,7 +148,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         const struct view_host *host = u ? u->host : NULL;
         int64_t root = entry_id(x, g, 0);
         unsigned flags = VIEW_DATA | (g ? 0 : VIEW_DEFAULT);
-        view_write_entry(answer, host, root, -1, name_of(x, q, u), VIEW_GROUP);
+        view_write_keyed(answer, host, root, -1, u ? u->key : view_key("all", 0), name_of(x, q, u), VIEW_GROUP);
         view_write_entry(answer, host, entry_id(x, g, 1), root, "Total", flags);
         view_write_entry(answer, host, entry_id(x, g, 2), root, "Lost", any_losses(h, u) ? flags : VIEW_DATA);
     }
@@ -184,8 +186,11 @@ static void count_by_reading(
     struct err e = {0};
     uint64_t before = 0;
     size_t at = 1; /* the bound that is being filled; what is at or before the first is the constant */
-    if (ctf_merge_new(source, 1, (struct ctf_window){b.t[0] + 1, b.t[b.n - 1]}, -1, &merge, &e))
+    if (ctf_merge_new(source, 1, (struct ctf_window){b.t[0] + 1, b.t[b.n - 1]}, -1, &merge, &e)) {
+        if (e.code == ERR_NOMEM)
+            http_lack_memory(q->http);
         return;
+    }
     for (size_t n; !http_gone(q->http) && (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
         for (size_t i = 0; i < n; i++) {
             while (at < b.n && batch[i].ts > b.t[at])
@@ -194,6 +199,8 @@ static void count_by_reading(
         }
     while (at < b.n)
         counts[at++] += before;
+    if (ctf_merge_intact(merge, &e) == ERR_NOMEM)
+        http_lack_memory(q->http);
     ctf_merge_free(merge);
 }
 
@@ -268,9 +275,9 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
     char key[32];
     tsp_begin_styles(answer);
     for (size_t g = 0; g < groups(h); g++) {
-        snprintf(key, sizeof key, "%lld", (long long)entry_id(x, g, 1));
+        snprintf(key, sizeof key, "%lld", (long long)tsp_id(answer, entry_id(x, g, 1)));
         tsp_write_style(answer, key, NULL, "#4c78a8", -1, -1, "Total");
-        snprintf(key, sizeof key, "%lld", (long long)entry_id(x, g, 2));
+        snprintf(key, sizeof key, "%lld", (long long)tsp_id(answer, entry_id(x, g, 2)));
         tsp_write_style(answer, key, NULL, "#e45756", -1, -1, "Lost");
     }
     tsp_end_styles(answer);

@@ -12,6 +12,11 @@ static struct inout_cache *cache_of(struct views *x)
     return view_cache(x, &view_inout, inout_cache_new);
 }
 
+static void give_memory(struct views *x, void *cache)
+{
+    inout_forget_all(cache);
+}
+
 static void close_cache(struct views *x, void *cache)
 {
     inout_cache_free(cache);
@@ -76,6 +81,7 @@ static void write_host(struct views *x, size_t host, struct tsp_answer *answer)
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = view_id(x, host),
             .parent = -1,
+            .key = x->hosts[host].index->key,
             .labels = labels,
             .n_labels = 2,
             .time_graph = true,
@@ -101,6 +107,7 @@ static void write_row(
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = inout_row_id(x, row),
             .parent = r->level ? inout_row_id(x, row - r->level) : view_id(x, r->host),
+            .key = r->level ? 0 : view_key(r->context, (int64_t)view_key(r->classifier, 0)),
             .labels = labels,
             .n_labels = 2,
             .time_graph = true,
@@ -334,5 +341,6 @@ const struct view view_inout = {
     .has_data = has_data,
     .check = config_check,
     .forget = derived_gone,
+    .give_memory = give_memory,
     .close = close_cache,
 };

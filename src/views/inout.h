@@ -34,6 +34,7 @@ struct inout_answer {
 struct inout_answer inout_get(struct inout_cache *, json_t *parameters, struct http_request *);
 void inout_release(struct inout_cache *, struct inout_answer *);
 /* Nobody wants it any more: ends what is being read for it, forgets what was found. */
+void inout_forget_all(struct inout_cache *); /* that have been read and are not in use */
 void inout_forget(struct inout_cache *, json_t *parameters);
 
 /* A view of a derived output: what it writes to each operation once there are pairs, by inout_ask. */

@@ -47,7 +47,9 @@ static int note_read(void *entry, size_t events, struct err *error)
 {
     struct inout_entry *e = entry;
     atomic_fetch_add(&e->read, events);
-    return is_unwanted(e) ? err_set(error, ERR_CANCELLED, "nobody asks for it") : 0;
+    if (is_unwanted(e))
+        return err_set(error, ERR_CANCELLED, "nobody asks for it");
+    return mem_check("reading the events", error);
 }
 
 static void free_entry(struct inout_entry *e)
@@ -91,7 +93,7 @@ static void *run(void *arg)
     pthread_mutex_lock(&job.k->lock);
     e->pairs = pairs;
     e->done = true;
-    if (!pairs && e->error.code == ERR_CANCELLED)
+    if (!pairs && (e->error.code == ERR_CANCELLED || e->error.code == ERR_NOMEM))
         unlist(job.k, e); /* who asks again has it read again */
     unref(e);
     job.k->threads--;
@@ -220,6 +222,8 @@ struct inout_answer inout_get(struct inout_cache *k, json_t *parameters, struct 
     e->used = ++k->tick;
     atomic_store(&e->asked_ns, time_monotonic_ns());
     wait_for(k, e, http);
+    if (e->done && e->error.code == ERR_NOMEM)
+        http_lack_memory(http);
     struct inout_answer answer = answer_of(k, e, http->arena);
     pthread_mutex_unlock(&k->lock);
     return answer;
@@ -247,6 +251,15 @@ void inout_forget(struct inout_cache *k, json_t *parameters)
     }
     pthread_mutex_unlock(&k->lock);
     arena_fini(&a);
+}
+
+void inout_forget_all(struct inout_cache *k)
+{
+    pthread_mutex_lock(&k->lock);
+    for (size_t i = k->list.n; i-- > 0;)
+        if (k->list.v[i]->done && k->list.v[i]->refs == 1)
+            unlist(k, k->list.v[i]);
+    pthread_mutex_unlock(&k->lock);
 }
 
 /* ---- begin and end ---- */

@@ -99,12 +99,11 @@ static void find(void *arg, bool selection, struct figures *of)
     }
 }
 
-static const char *label(void *arg, size_t name)
+static const char *label(void *arg, size_t name, size_t *host)
 {
-    const struct statistics *s = arg;
-    const struct event_pair_name *n = &s->pairs->names[name];
-    return s->x->n_hosts > 1 ? arena_printf(s->q->http->arena, "%s/%s", s->x->hosts[n->host].index->name, n->label)
-                             : n->label;
+    const struct event_pair_name *n = &((const struct statistics *)arg)->pairs->names[name];
+    *host = n->host;
+    return n->label;
 }
 
 static void write_figures(

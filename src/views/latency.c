@@ -97,12 +97,11 @@ static void find(void *arg, bool selection, struct figures *out)
     find_figures(s->x, s->l, s->kind, selection ? s->q->begin : all->begin, selection ? s->q->end : all->end, out);
 }
 
-static const char *label(void *arg, size_t name)
+static const char *label(void *arg, size_t name, size_t *host)
 {
-    const struct statistics *s = arg;
-    const struct latency_name *n = &s->l->names[name];
-    return s->x->n_hosts > 1 ? arena_printf(s->q->http->arena, "%s/%s", s->x->hosts[n->host].index->name, n->name)
-                             : n->name;
+    const struct latency_name *n = &((const struct statistics *)arg)->l->names[name];
+    *host = n->host;
+    return n->name;
 }
 
 static void statistics_tree(

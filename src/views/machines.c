@@ -107,6 +107,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         tsp_write_entry(answer,
             &(struct tsp_entry){.id = view_id(x, i),
                 .parent = -1,
+                .key = h->index->key,
                 .labels = labels,
                 .n_labels = 6,
                 .time_graph = true,

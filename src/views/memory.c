@@ -28,7 +28,12 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         for (size_t k = 0; k < n && view_goes_on(q, answer); k++) {
             struct state_counter c;
             const char *labels[2] = {h->index->name, "Total"};
-            struct tsp_entry e = {.id = view_id(x, i), .parent = -1, .xy = true, .has_data = true, .host_id = h->id};
+            struct tsp_entry e = {.id = view_id(x, i),
+                .parent = -1,
+                .key = h->index->key,
+                .xy = true,
+                .has_data = true,
+                .host_id = h->id};
             state_counter(h->states, STATE_MEMORY, k, &c);
             if (c.number != TOTAL) {
                 struct graph_row t;

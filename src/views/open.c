@@ -1,7 +1,6 @@
 /* Opening the traces of an experiment: hosts, sources, entry ids, and what is known of each trace. */
 #include "views/open.h"
 
-#include "base/map.h"
 #include "ctf/ctf.h"
 
 enum { BATCH = 512 };
@@ -28,23 +27,12 @@ static size_t path_of(const struct views *x, const struct ctf_trace *t)
     return best;
 }
 
-/* Where entry ids begin. */
-static void set_ids(struct views *x)
-{
-    const struct ctf_source *sources;
-    size_t n = experiment_sources(x->x, &sources);
-    uint64_t fingerprint = n;
-    for (size_t i = 0; i < n; i++)
-        fingerprint = map_mix(fingerprint ^ ctf_trace_fingerprint(sources[i].trace));
-    x->data.ids = tsp_ids_next(x->request->ids, fingerprint);
-}
-
-static void set_hosts(struct views *x)
+static void set_hosts(struct views *x, const struct views_options *o)
 {
     const struct index_host *hosts;
     x->n_hosts = experiment_hosts(x->x, &hosts);
+    const struct index_host *keeper = NULL;
     x->hosts = arena_new(&x->arena, struct view_host, x->n_hosts + 1);
-    x->last_thread = x->data.ids.first - 1;
     for (size_t i = 0; i < x->n_hosts; i++) {
         struct view_host *h = &x->hosts[i];
         const struct clock_map *map = x->clocks ? clock_net_map(x->clocks, i) : NULL;
@@ -52,10 +40,14 @@ static void set_hosts(struct views *x)
         h->map = map && map->n ? map : NULL;
         h->states = hosts[i].states;
         h->id = hosts[i].name;
-        h->first_thread = x->last_thread + 1;
+        h->first_thread = x->data.shared;
         h->threads = hosts[i].graph ? (int32_t)graph_rows(hosts[i].graph) : 0;
-        x->last_thread += h->threads;
+        x->data.shared += h->threads;
+        /* Whatever the order of the hosts, it is the same one's. */
+        if (h->index->store_dir && (!keeper || h->index->key < keeper->key))
+            keeper = h->index;
     }
+    x->data.ids_dir = o->store ? o->store : keeper ? keeper->store_dir : NULL;
 }
 
 static void set_sources(struct views *x)
@@ -104,15 +96,16 @@ static void grow(void *views, const struct ctf_trace *t, uint64_t events, int64_
         x->request->grow(x->request->arg, path_of(x, t), events, begin, end);
 }
 
-/* Events, first and last time of a trace that the index does not know, by reading it. */
-static void count_source(struct views *x, const struct ctf_source *source, struct tsp_figures *f)
+/* Events, first and last time of a trace that the index does not know, by reading it. What cannot be read has none;
+ * ERR_NOMEM. */
+static int count_source(struct views *x, const struct ctf_source *source, struct tsp_figures *f, struct err *e)
 {
     struct ctf_merge *merge;
     struct ctf_event batch[BATCH];
-    struct err e = {0};
-    if (ctf_merge_new(source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &e))
-        return;
-    for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
+    int rc = ctf_merge_new(source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, e);
+    if (rc)
+        return rc == ERR_NOMEM ? rc : 0;
+    for (size_t n; !(rc = mem_check("reading the events", e)) && (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
         uint64_t before = f->events;
         for (size_t i = 0; i < n; i++)
             if (batch[i].cls->item == CTF_EVENT) {
@@ -124,6 +117,7 @@ static void count_source(struct views *x, const struct ctf_source *source, struc
             grow(x, source->trace, f->events - before, f->begin, f->end);
     }
     ctf_merge_free(merge);
+    return rc;
 }
 
 static struct tsp_figures figures_of_user(const struct view_host *h, const struct stack_totals *t)
@@ -164,11 +158,12 @@ static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
     }
 }
 
-static void set_figures(struct views *x)
+static int set_figures(struct views *x, struct err *e)
 {
+    int rc = 0;
     struct tsp_figures all = {0};
     struct tsp_figures *figures = arena_new(&x->arena, struct tsp_figures, x->request->n + 1);
-    for (size_t i = 0; i < x->n_sources; i++) {
+    for (size_t i = 0; i < x->n_sources && !rc; i++) {
         struct tsp_figures one = {0};
         int32_t host = x->source_hosts[i];
         const struct view_host *h = host >= 0 ? &x->hosts[host] : NULL;
@@ -179,7 +174,7 @@ static void set_figures(struct views *x)
         else if (x->traces[i].stacks)
             one = figures_of_user(h, stack_totals(x->traces[i].stacks));
         else
-            count_source(x, &x->sources[i], &one);
+            rc = count_source(x, &x->sources[i], &one, e);
         tsp_figures_add(&figures[path_of(x, x->sources[i].trace)], &one);
         tsp_figures_add(&all, &one);
     }
@@ -189,6 +184,7 @@ static void set_figures(struct views *x)
     x->data.events = all.events;
     x->data.begin = all.begin;
     x->data.end = all.end;
+    return rc;
 }
 
 /* ---- opening ---- */
@@ -215,7 +211,13 @@ static const char *const *index_arguments(struct views *x)
 
 int views_open_traces(struct views *x, const struct views_options *o, struct err *e)
 {
-    struct index_options index = {.store = o->store, .stores = true, .user_space = true, .tell = grow, .tell_arg = x};
+    struct index_options index = {.store = o->store,
+        .stores = true,
+        .states = true,
+        .whole = true,
+        .user_space = true,
+        .tell = grow,
+        .tell_arg = x};
     int rc = experiment_open(index_arguments(x), x->request->n, &index, &x->x, e);
     if (rc)
         return rc;
@@ -223,12 +225,13 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
     struct clock_options clock = o->clocks ? *o->clocks : clock_defaults();
     bool apart = clock.no_messages && !clock.n_trust;
     /* Without clocks every host keeps its own; the clock report says why. */
-    if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, &clock, &x->clocks, &unsynchronised))
+    if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, &clock, &x->clocks, &unsynchronised)) {
         x->clocks = NULL;
-    set_ids(x);
-    set_hosts(x);
+        if (unsynchronised.code == ERR_NOMEM)
+            return err_set(e, ERR_NOMEM, "%s", unsynchronised.text);
+    }
+    set_hosts(x, o);
     set_sources(x);
-    set_figures(x);
     set_paths(x);
-    return 0;
+    return set_figures(x, e);
 }

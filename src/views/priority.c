@@ -156,14 +156,14 @@ struct statistics {
     struct figures *figures; /* those of a selection while they are found */
 };
 
-static const char *label(void *arg, size_t i)
+static const char *label(void *arg, size_t i, size_t *host)
 {
     const struct statistics *s = arg;
     const struct group *g = &s->groups->v.v[i];
     struct arena *a = s->q->http->arena;
-    const char *of = s->groups->thread_names.n ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
-                                               : arena_printf(a, "Priority %d", g->priority);
-    return s->x->n_hosts > 1 ? arena_printf(a, "%s/%s", s->x->hosts[g->host].index->name, of) : of;
+    *host = (size_t)g->host;
+    return s->groups->thread_names.n ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
+                                     : arena_printf(a, "Priority %d", g->priority);
 }
 
 /* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole.

@@ -39,7 +39,10 @@ static void add_irqs(
         if (group == VIEW_NO_PARENT)
             group = view_add_group(t, parent, host, soft ? "SoftIRQs" : "IRQs");
         int32_t number = cpu >= 0 ? r.number & 0xffff : r.number;
-        view_add_row(t, (struct view_row){group, host, irq_label(t, &r, number, soft), kind, i, number});
+        /* The name may become known later. Those that have no number on the host have a name only. */
+        uint64_t key = number >= STATE_IPI ? view_key(r.name, 0) : view_key_number(number);
+        const char *label = irq_label(t, &r, number, soft);
+        view_add_row(t, (struct view_row){group, host, label, kind, i, number, .key = key});
     }
 }
 

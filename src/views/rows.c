@@ -53,6 +53,7 @@ static void write_entry(const struct view *self, const struct views *x, const st
     state_span(h->states, &begin, &end);
     e.entry = (struct tsp_entry){.id = view_id(x, i),
         .parent = row->parent == VIEW_NO_PARENT ? -1 : view_id(x, (size_t)row->parent),
+        .key = row->key || row->parent != VIEW_NO_PARENT ? row->key : h->index->key,
         .labels = e.labels,
         .n_labels = self->n_headers,
         .time_graph = true,

@@ -9,7 +9,7 @@
 #include "views/sampling.h"
 #include "views/tips.h"
 
-/* Row number i has the entry id view_id(x, i). Lives as long as the experiment is open. */
+/* Row number i is the entry view_id(x, i). Lives as long as the experiment is open. */
 struct view_rows {
     VEC(struct view_row) v;
     struct arena arena;                  /* labels, and whatever else the view needs */

@@ -42,6 +42,7 @@ struct view_row {
     int kind; size_t row;                  /* of the host's store */
     int64_t number;                        /* the view's own: a CPU, an interrupt, … */
     const char *beside;                    /* second column of the tree; NULL: empty */
+    uint64_t key;                          /* as tsp_entry's. 0: a root is its host, others are what the label says */
 };
 
 struct view_rows;

@@ -15,6 +15,39 @@ int64_t stacks_root(const struct views *x, size_t host)
     return view_id(x, host);
 }
 
+/* Keys that others have had are told apart by their order, which is that of time. */
+static uint64_t unlike(struct map *seen, uint64_t key)
+{
+    uint64_t *times = map_put(seen, key, NULL);
+    return (*times)++ ? view_key("again", (int64_t)(key + *times)) : key;
+}
+
+/* Names come and go. */
+static void set_keys(struct stacks_trace *p, uint64_t trace)
+{
+    struct map processes = {0}, threads = {0};
+    p->process_keys = mem_alloc((stack_processes(p->s) + 1) * sizeof *p->process_keys);
+    p->thread_keys = mem_alloc((stack_threads(p->s) + 1) * sizeof *p->thread_keys);
+    for (size_t i = 0; i < stack_processes(p->s); i++) {
+        struct stack_process d;
+        stack_process(p->s, i, &d);
+        p->process_keys[i] = unlike(&processes, view_key(d.pid < 0 ? d.name : "", (int64_t)(trace + (uint64_t)d.pid)));
+    }
+    for (size_t i = 0; i < stack_threads(p->s); i++) {
+        struct stack_thread t;
+        stack_thread(p->s, i, &t);
+        uint64_t own = view_key(t.tid < 0 ? "CPU" : "", t.tid < 0 ? t.cpu : t.tid);
+        p->thread_keys[i] = unlike(&threads, view_key("thread", (int64_t)(p->process_keys[t.process] + own)));
+    }
+    map_fini(&processes);
+    map_fini(&threads);
+}
+
+uint64_t stacks_function_key(const struct stack_function *f)
+{
+    return view_key_number((int64_t)f->address);
+}
+
 static void *find_stacks(struct views *x)
 {
     struct stacks *all = mem_zalloc(sizeof *all);
@@ -29,6 +62,7 @@ static void *find_stacks(struct views *x)
         p->first_thread = p->first_process + (int64_t)stack_processes(s);
         p->first_row = p->first_thread + (int64_t)stack_threads(s);
         id = p->first_row + (int64_t)stack_rows(s);
+        set_keys(p, x->traces[i].key);
         p->row_threads = mem_alloc(sizeof *p->row_threads * (stack_rows(s) + 1));
         for (size_t t = 0; t < stack_threads(s); t++) {
             struct stack_thread thread;
@@ -43,8 +77,11 @@ static void *find_stacks(struct views *x)
 static void close_stacks(struct views *x, void *cache)
 {
     struct stacks *all = cache;
-    for (size_t i = 0; i < all->n; i++)
+    for (size_t i = 0; i < all->n; i++) {
         free(all->v[i].row_threads);
+        free(all->v[i].process_keys);
+        free(all->v[i].thread_keys);
+    }
     free(all->v);
     free(all);
 }
@@ -207,6 +244,7 @@ static void write_host(const struct stacks_tree *w, size_t host)
     const struct view_host *h = &w->x->hosts[host];
     struct tsp_entry e = entry_of(w, h, w->x->data.begin, w->x->data.end);
     e.id = stacks_root(w->x, host);
+    e.key = h->index->key;
     e.labels = (const char *const[]){h->index->name, "", ""};
     e.is_default = w->have_data;
     tsp_write_entry(w->answer, &e);
@@ -220,6 +258,7 @@ static void write_process(const struct stacks_tree *w, const struct stacks_trace
     stack_process(p->s, process, &d);
     e.id = p->first_process + (int64_t)process;
     e.parent = stacks_root(w->x, p->host);
+    e.key = p->process_keys[process];
     e.labels = (const char *const[]){*d.name ? d.name : stacks_process_label(a, p, process), number(a, d.pid), ""};
     e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
     e.n_meta = d.pid >= 0;
@@ -237,6 +276,7 @@ static void write_thread(const struct stacks_tree *w, const struct stacks_trace 
     struct tsp_entry e = entry_of(w, h, view_to_reference(h, t.begin), view_to_reference(h, t.end));
     e.id = p->first_thread + (int64_t)thread;
     e.parent = p->first_process + t.process;
+    e.key = p->thread_keys[thread];
     e.labels = (const char *const[]){stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
     e.has_tid = t.tid >= 0;
     e.tid = t.tid;

@@ -5,16 +5,20 @@
 
 #include "views/view.h"
 
-/* One trace with its entry ids, which are the same in all these views. */
+/* One trace with its entries' numbers, which are the same in all these views. */
 struct stacks_trace {
     const struct stack_store *s;
     size_t host;
-    int64_t first_process, first_thread, first_row; /* ids: these + number in the store */
+    uint64_t *process_keys, *thread_keys; /* of their entries */
+    int64_t first_process, first_thread, first_row; /* entries: these + number in the store */
     uint32_t *row_threads;               /* by row */
 };
 struct stacks { struct stacks_trace *v; size_t n; };
 const struct stacks *stacks_of(struct views *);
 int64_t stacks_root(const struct views *, size_t host); /* id of a host's entry */
+
+/* What the views are as tsp_provider.family: they have hosts, processes, threads and levels in common. */
+#define STACKS_FAMILY "user-space stacks"
 
 bool stacks_have_calls(const struct view *, struct views *);
 bool stacks_have_memory(const struct view *, struct views *);
@@ -39,6 +43,7 @@ void stacks_write_tree(const struct stacks_tree *);
 
 /* "app (100)": what a process is called. Memory of the arena. */
 const char *stacks_process_label(struct arena *, const struct stacks_trace *, size_t process);
+uint64_t stacks_function_key(const struct stack_function *);
 const char *stacks_thread_label(struct arena *, const struct stack_thread *);
 /* The trace whose rows hold that entry id; NULL: none. */
 const struct stacks_trace *stacks_row(const struct stacks *, int64_t id, size_t *row);

@@ -21,6 +21,7 @@ struct unit {
     size_t *type_of; /* by class */
     uint64_t events;
     int64_t id; /* of its root; those of its types follow */
+    uint64_t key;
 };
 struct statistics {
     struct unit *units;
@@ -80,6 +81,7 @@ static void *make(struct views *x)
         u->counts = x->traces[i].types;
         u->name = x->traces[i].is_kernel || !u->host->index->is_kernel ? u->host->index->name : NULL;
         u->id = id;
+        u->key = x->traces[i].key;
         find_types(u);
         id += 1 + (int64_t)u->n_types;
     }
@@ -129,6 +131,7 @@ static uint64_t count_range(const struct views *x, const struct tsp_query *q, co
 
 struct row {
     int64_t id, parent;
+    uint64_t key;
     const char *name, *host_id;
     uint64_t events, of, within, of_within;
 };
@@ -145,6 +148,7 @@ static void write_row(struct tsp_answer *answer, struct arena *a, const struct r
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = r->id,
             .parent = r->parent,
+            .key = r->key,
             .labels = labels,
             .n_labels = 5,
             .has_data = true,
@@ -159,10 +163,10 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         const struct unit *u = &all->units[i];
         uint64_t *events = arena_new(a, uint64_t, u->n_types + 1), within = count_range(x, q, u, events);
         const char *name = u->name ? u->name : arena_printf(a, "%s (user space)", u->host->index->name);
-        write_row(answer, a, &(struct row){u->id, -1, name, u->host->id, u->events, u->events, within, within});
+        write_row(answer, a, &(struct row){u->id, -1, u->key, name, u->host->id, u->events, u->events, within, within});
         for (size_t k = 0; k < u->n_types; k++)
             write_row(answer, a,
-                &(struct row){u->id + 1 + (int64_t)k, u->id, u->types[k].name, u->host->id, u->types[k].events,
+                &(struct row){u->id + 1 + (int64_t)k, u->id, 0, u->types[k].name, u->host->id, u->types[k].events,
                     u->events, events[k], within});
     }
 }

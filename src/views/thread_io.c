@@ -22,7 +22,7 @@ static bool has_data(const struct view *self, const struct view_host *h)
 
 static int64_t counter_id(const struct views *x, const struct counted *c, int64_t thread, size_t k)
 {
-    return c->n == 1 ? thread : view_id(x, x->n_hosts) + (thread - 1) * (int64_t)c->n + (int64_t)k;
+    return c->n == 1 ? thread : view_id(x, x->n_hosts) + thread * (int64_t)c->n + (int64_t)k;
 }
 
 /* Thread and counter of an entry; false when it has none. */
@@ -34,7 +34,7 @@ static bool counter_of(
     if (n == 1)
         return view_thread_of(x, id, host, row);
     *k = at >= 0 ? (size_t)(at % n) : 0;
-    return at >= 0 && view_thread_of(x, at / n + 1, host, row);
+    return at >= 0 && view_thread_of(x, at / n, host, row);
 }
 
 static void write_entry(struct tsp_answer *answer, const struct tsp_query *q, struct tsp_entry e, const char *name,
@@ -92,8 +92,8 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                     h, c->counters[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
                 all[k] += grown[thread.number][k];
             }
-        write_entry(answer, q, (struct tsp_entry){.id = view_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
-            "", c, all);
+        struct tsp_entry e = {.id = view_id(x, i), .parent = -1, .key = h->index->key, .host_id = h->id};
+        write_entry(answer, q, e, h->index->name, "", c, all);
         for (int32_t row = 0; row < h->threads && !tsp_full(answer) && !http_gone(q->http); row++)
             if (grown[row][0] || grown[row][1])
                 write_thread(answer, x, q, c, i, row, grown[row]);

@@ -164,6 +164,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         tsp_write_entry(answer,
             &(struct tsp_entry){.id = view_id(x, i),
                 .parent = -1,
+                .key = h->index->key,
                 .labels = labels,
                 .n_labels = 4,
                 .time_graph = true,
@@ -250,10 +251,10 @@ static void write_cause(
     const struct graph *g = h->index->graph;
     struct graph_interval iv;
     struct graph_cause c;
-    size_t i = graph_find(g, row, t + 1);
+    uint64_t i = graph_find(g, row, t + 1);
     struct graph_row r;
     graph_row(g, row, &r);
-    if (i >= graph_row_intervals(g, row) || r.idle_cpu >= 0)
+    if (i == GRAPH_NO_INTERVAL || r.idle_cpu >= 0)
         return;
     graph_interval(g, row, i, &iv);
     if (iv.state == GRAPH_RUNNING || iv.state == GRAPH_UNKNOWN)

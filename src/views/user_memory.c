@@ -111,6 +111,7 @@ static void xy(const struct view *self, struct views *x, const struct tsp_query 
 
 const struct view view_user_memory = {
     .provider = {.id = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider",
+        .family = STACKS_FAMILY,
         .name = "UST Memory Usage",
         .description = "Memory that threads of user space allocated and did not free",
         .type = "TREE_TIME_XY"},

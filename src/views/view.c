@@ -1,6 +1,8 @@
 /* What views share: caches, times, entry ids, loops over what is asked for, entries and series of charts. */
 #include "views/view.h"
 
+#include "base/map.h"
+
 void *view_cache(struct views *x, const struct view *v, void *(*make)(struct views *))
 {
     size_t n = view_number(v);
@@ -23,7 +25,22 @@ int64_t view_to_reference(const struct view_host *h, int64_t t)
 
 int64_t view_id(const struct views *x, size_t number)
 {
-    return x->last_thread + 1 + (int64_t)number;
+    return x->data.shared + (int64_t)number;
+}
+
+uint64_t view_key_number(int64_t number)
+{
+    return map_mix((uint64_t)number + 1); /* 0 is no key */
+}
+
+uint64_t view_key(const char *name, int64_t number)
+{
+    return map_hash((uint64_t[2]){map_hash(name, strlen(name)), (uint64_t)number}, sizeof(uint64_t[2]));
+}
+
+uint64_t view_key_thread(const struct view_host *h, int32_t row)
+{
+    return row >= 0 && row < h->threads ? view_key("thread", (int64_t)index_row_id(h->index, row)) : view_key("?", 0);
 }
 
 bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *row)
@@ -77,7 +94,13 @@ bool view_has_selection(const struct views *x, const struct tsp_query *q)
 void view_write_entry(
     struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent, const char *label, unsigned flags)
 {
-    struct tsp_entry e = {.id = id, .parent = parent, .labels = &label, .n_labels = 1, .xy = true};
+    view_write_keyed(answer, h, id, parent, h && parent < 0 ? h->index->key : 0, label, flags);
+}
+
+void view_write_keyed(struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent, uint64_t key,
+    const char *label, unsigned flags)
+{
+    struct tsp_entry e = {.id = id, .parent = parent, .key = key, .labels = &label, .n_labels = 1, .xy = true};
     e.has_data = flags & VIEW_DATA;
     e.is_default = flags & VIEW_DEFAULT;
     e.host_id = h ? h->id : NULL;

@@ -23,7 +23,7 @@ struct view_host {
     const struct index_host *index;
     const struct clock_map *map;         /* NULL: the host's own clock is used */
     const struct state_store *states;    /* NULL for traces without kernel events */
-    int64_t first_thread;                /* entry ids of this host's threads are first_thread + row, in every view */
+    int64_t first_thread;                /* this host's threads are entries first_thread + row, in every view */
     int32_t threads;                     /* rows of the graph; 0 without one */
     const char *id;                      /* hostId of its entries: unique in the experiment, the same after a restart */
 };
@@ -43,7 +43,6 @@ struct views {
     const struct index_trace *traces;    /* by source: those of user space with their stores */
     struct path_local *paths;            /* for critical paths; NULL without kernel traces */
     const int32_t *path_hosts;           /* host number in `paths` by host number here; -1 none */
-    int64_t last_thread;                 /* entry ids of threads over all hosts end there; other entries begin above */
     pthread_mutex_t lock;                /* guards caches; recursive */
     void *caches[VIEWS_MAX];             /* by view; made by view_cache, freed by the view's close() */
     struct arena arena;                  /* lives as long as the experiment is open */
@@ -85,6 +84,8 @@ struct view {
     /* Derived outputs: what is wrong with a configuration (NULL: nothing); one was removed. */
     const char *(*check)(struct views *, json_t *parameters, struct arena *);
     void (*forget)(struct views *, json_t *parameters);
+    /* Memory is short: frees what caches[number] keeps only to be fast, and nobody uses. Or NULL. */
+    void (*give_memory)(struct views *, void *cache);
     /* Frees caches[number]; no request runs any more. Waits for threads it started. */
     void (*close)(struct views *, void *cache);
 };
@@ -107,10 +108,21 @@ void *view_cache(struct views *, const struct view *, void *(*make)(struct views
 int64_t view_to_host(const struct view_host *, int64_t t);
 int64_t view_to_reference(const struct view_host *, int64_t t);
 
-/* Entry id of the view's entry `number`, counted from 0: entries that are no threads. */
+/* ---- entries ----
+ *
+ * Views call them by numbers; clients know them by ids that stay while traces grow, come from other directories or in
+ * another order. These are made of keys (tsp_entry.key): which of its parent's children an entry is, for good. Where
+ * the first label says that there is nothing to do; labels that others have too, or that may change, need a key. */
+
+/* The view's entry `number`, counted from 0: entries that are no threads. */
 int64_t view_id(const struct views *, size_t number);
-/* Host and row of a thread's entry id; false when it is none. */
+/* Host and row of a thread's entry; false when it is none. */
 bool view_thread_of(const struct views *, int64_t id, size_t *host, int32_t *row);
+/* Keys of entries that stand for a thread of the host but are not its entry (row -1: for none that is known), for what
+ * has a number, and for what has a name and a number. */
+uint64_t view_key_thread(const struct view_host *, int32_t row);
+uint64_t view_key_number(int64_t number);
+uint64_t view_key(const char *name, int64_t number);
 /* Does somebody still wait for the answer, and has it room for more? Asked in long loops; a system call. */
 bool view_goes_on(const struct tsp_query *, const struct tsp_answer *);
 /* The next of the requested items, from item *i on, while the answer goes on; advances *i. Items that were not
@@ -123,10 +135,13 @@ bool view_next_thread(const struct views *, const struct view_host *host, const 
 /* Does the query ask for less than the whole experiment? Statistics then have figures of that selection, too. */
 bool view_has_selection(const struct views *, const struct tsp_query *);
 
-/* An entry of a chart with one label. host: NULL for none. */
+/* An entry of a chart with one label. host: NULL for none; a root that has one stands for it. */
 enum view_entry { VIEW_GROUP = 0, VIEW_DATA = 1 /* it has a series */, VIEW_DEFAULT = 2 /* shown at first */ };
 void view_write_entry(struct tsp_answer *, const struct view_host *, int64_t id, int64_t parent, const char *label,
     unsigned flags);
+/* One that stands for something else than its label says. */
+void view_write_keyed(struct tsp_answer *, const struct view_host *, int64_t id, int64_t parent, uint64_t key,
+    const char *label, unsigned flags);
 /* A series of the view's chart: y at the query's sample times. */
 void view_write_series(const struct view *self, const struct tsp_query *, struct tsp_answer *, int64_t id,
     const char *name, const double *y);

@@ -60,6 +60,15 @@ static inline uint64_t test_seed(uint64_t usual)
     return usual + by ? usual + by : 1;
 }
 
+/* A number below n, from a state that is not 0 (xorshift64, Marsaglia 2003), which moves on. */
+static inline uint32_t test_random(uint64_t *state, uint32_t n)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (uint32_t)((*state >> 11) % n);
+}
+
 /* Runs a test that is known to fail, in a process of its own; fails once it passes, so that the mark does not outlive
  * its reason. See EXPECTED_FAIL. */
 static inline void test_expected_fail(const char *name, void (*test)(void **), void **state, const char *why)

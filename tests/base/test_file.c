@@ -88,7 +88,7 @@ static void what_is_in_memory_is_readied(void **state)
     test_write_file(p->path, data, SIZE);
     assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
     assert_in_range(ready_bytes(&m), 0, SIZE / 2);
-    file_map_populate(&m);
+    file_map_populate(&m, 0, m.size);
     assert_in_range(ready_bytes(&m), SIZE - 4 * 4096, SIZE);
     assert_memory_equal(m.data, data, SIZE);
     file_map_close(&m);
@@ -100,7 +100,7 @@ static void what_is_in_memory_is_readied(void **state)
     assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
     assert_int_equal(mincore((void *)(uintptr_t)m.data, 1, &first), 0);
     if (!(first & 1)) { /* not where files have no other place than memory */
-        file_map_populate(&m);
+        file_map_populate(&m, 0, m.size);
         assert_int_equal(ready_bytes(&m), 0);
     }
     assert_memory_equal(m.data, data, SIZE);
@@ -108,7 +108,7 @@ static void what_is_in_memory_is_readied(void **state)
 
     test_write_file(p->path, "x", 1);
     assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
-    file_map_populate(&m);
+    file_map_populate(&m, 0, m.size);
     assert_int_equal(m.data[0], 'x');
     file_map_close(&m);
     free(data);

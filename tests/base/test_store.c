@@ -1,8 +1,10 @@
 #include "base/store.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -313,6 +315,177 @@ static void the_same_bytes_each_time(void **state)
     free(b);
 }
 
+/* ---- parts ---- */
+
+static void add_sample(struct store_writer *w)
+{
+    store_add(w, "times", times, sizeof *times, 5);
+    store_add(w, "pairs", pairs, sizeof *pairs, 3);
+    store_add(w, "nothing", NULL, 4, 0);
+    store_add(w, "names", names, 1, sizeof names);
+}
+
+/* A part bit by bit, with a look back, an own section, another part. */
+static int write_with_parts(const char *path, struct err *e)
+{
+    struct store_writer *w = store_create(path, "chunk", 1, 5, 3);
+    const struct store_place place = {path, w};
+    struct store_writer *part = store_create_at(place, "graph", 3, key, 4);
+    add_sample(part);
+    assert_int_equal(store_commit(part, e), ERR_OK);
+    store_add(w, "rows", pairs, sizeof *pairs, 3);
+    part = store_create_at(place, "states", 4, key, 1);
+    struct file_map map;
+    const void *items;
+    store_begin(part, "cells", 8);
+    store_append(part, times, 2);
+    assert_int_equal(store_look_back(part, &map, &items, e), ERR_OK);
+    assert_memory_equal(items, times, 16);
+    file_map_close(&map);
+    store_append(part, times + 2, 3);
+    assert_int_equal(store_commit(part, e), ERR_OK);
+    return store_commit(w, e);
+}
+
+static void expect_parts(const struct store *s, const char *path)
+{
+    struct err e = {0};
+    struct store *part;
+    size_t n;
+    assert_non_null(store_section(s, "rows", sizeof *pairs, &n));
+    assert_int_equal(n, 3);
+    assert_int_equal(store_open_from(s, path, "graph", 3, &part, &e), ERR_OK);
+    expect_sample(part);
+    assert_int_equal(store_intact(part, &e), ERR_OK);
+    store_populate(part);
+    store_close(part);
+    assert_int_equal(store_open_unread_from(s, path, "states", 4, &part, &e), ERR_OK);
+    assert_memory_equal(store_section(part, "cells", 8, &n), times, sizeof times);
+    assert_int_equal(n, 5);
+    store_close(part);
+}
+
+static void parts_read_back(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    struct store *s, *part, *none;
+    assert_int_equal(write_with_parts(p->path, &e), ERR_OK);
+    assert_int_equal(store_check(p->path, &e), ERR_OK);
+    assert_int_equal(store_open(p->path, "chunk", 1, NULL, &s, &e), ERR_OK);
+    expect_parts(s, p->path);
+    assert_int_equal(store_check_part(s, p->path, "states", &e), ERR_OK);
+    assert_int_equal(store_open_from(s, p->path, "states", 3, &none, &e), ERR_STALE);
+    assert_int_equal(store_open_from(s, p->path, "rows", 3, &none, &e), ERR_FORMAT);
+    assert_int_equal(store_open_from(s, p->path, "stacks", 3, &none, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.text, "stacks"));
+    assert_int_equal(store_open_from(s, p->path, "graph", 3, &part, &e), ERR_OK);
+    store_close(s);
+    expect_sample(part); /* it lasts longer than what it is a part of */
+    assert_int_equal(store_intact(part, &e), ERR_OK);
+    store_close(part);
+    assert_int_equal(test_directory_files(p->directory), 1);
+}
+
+/* The bytes of a part are those of a file. */
+static void a_part_is_a_file(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    char *alone, *within;
+    size_t n, n_within;
+    assert_int_equal(write_sample(p->path, &e), ERR_OK);
+    assert_int_equal(file_read(p->path, 1 << 20, &alone, &n, &e), ERR_OK);
+    assert_int_equal(write_with_parts(p->path, &e), ERR_OK);
+    assert_int_equal(file_read(p->path, 1 << 20, &within, &n_within, &e), ERR_OK);
+    size_t front = (64 + 3 * 48 + 63) / 64 * 64;
+    assert_true(n_within > front + n);
+    assert_memory_equal(within + front, alone, n);
+    free(alone);
+    free(within);
+}
+
+/* Every byte changed: either the store is refused, or its part. */
+static void damage_of_parts_is_seen(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    char *good;
+    size_t n, in_parts = 0;
+    assert_int_equal(write_with_parts(p->path, &e), ERR_OK);
+    assert_int_equal(file_read(p->path, 1 << 20, &good, &n, &e), ERR_OK);
+    for (size_t i = 0; i < n; i++) {
+        struct store *s, *part;
+        good[i] ^= 0x10;
+        test_write_file(p->path, good, n);
+        good[i] ^= 0x10;
+        assert_true(store_check(p->path, &e) < 0);
+        if (store_open(p->path, "chunk", 1, NULL, &s, &e))
+            continue;
+        int graph = store_check_part(s, p->path, "graph", &e), states = store_check_part(s, p->path, "states", &e);
+        const char *kind = graph ? "graph" : "states";
+        assert_true(graph ? !states : states);
+        assert_non_null(strstr(e.text, p->path));
+        assert_true(store_open_from(s, p->path, kind, graph ? 3 : 4, &part, &e) < 0);
+        assert_null(part);
+        assert_non_null(strstr(e.text, kind));
+        store_close(s);
+        in_parts++;
+    }
+    assert_in_range(in_parts, 600, n);
+    free(good);
+}
+
+static void parts_given_up(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    struct store_writer *w = store_create(p->path, "chunk", 1, 5, 1);
+    struct store_writer *part = store_create_at((struct store_place){p->path, w}, "graph", 3, key, 4);
+    store_add(part, "times", times, sizeof *times, 5);
+    store_abort(part);
+    assert_int_equal(store_commit(w, &e), ERR_CANCELLED);
+    assert_int_equal(test_directory_files(p->directory), 0);
+
+    w = store_create(p->path, "chunk", 1, 5, 2);
+    part = store_create_at((struct store_place){p->path, w}, "graph", 3, key, 4);
+    store_abort(w);
+    add_sample(part);
+    assert_int_equal(store_writing(part, &e), ERR_CANCELLED);
+    assert_int_equal(store_commit(part, &e), ERR_CANCELLED);
+    assert_int_equal(test_directory_files(p->directory), 0);
+}
+
+static void *write_part(void *around)
+{
+    struct err e = {0};
+    struct store_writer *part = store_create_at((struct store_place){"later", around}, "later", 1, 0, 4);
+    add_sample(part);
+    return store_commit(part, &e) ? NULL : around;
+}
+
+/* Who comes while a part is written waits for its end. */
+static void parts_by_two_threads(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    for (int round = 0; round < 20; round++) {
+        struct store_writer *w = store_create(p->path, "chunk", 1, 5, 2);
+        struct store_writer *part = store_create_at((struct store_place){p->path, w}, "first", 1, 0, 4);
+        pthread_t other;
+        void *done;
+        assert_int_equal(pthread_create(&other, NULL, write_part, w), 0);
+        if (round % 2)
+            usleep(1000);
+        add_sample(part);
+        assert_int_equal(store_commit(part, &e), ERR_OK);
+        assert_int_equal(pthread_join(other, &done), 0);
+        assert_ptr_equal(done, w);
+        assert_int_equal(store_commit(w, &e), ERR_OK);
+        assert_int_equal(store_check(p->path, &e), ERR_OK);
+    }
+}
+
 #define HERE(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)
 int main(void)
 {
@@ -328,6 +501,11 @@ int main(void)
         HERE(parts_are_one_section),
         HERE(large_sections_arrive_whole),
         HERE(given_up),
+        HERE(parts_read_back),
+        HERE(a_part_is_a_file),
+        HERE(damage_of_parts_is_seen),
+        HERE(parts_given_up),
+        HERE(parts_by_two_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,88 +91,194 @@ static void test_numbers(void **state)
     }
 }
 
-static void same_counts(const struct ctf_counts *a, const struct ctf_counts *b)
-{
-    assert_int_equal(a->n_packets, b->n_packets);
-    assert_int_equal(a->n_marks, b->n_marks);
-    assert_memory_equal(a->packets, b->packets, sizeof *a->packets * a->n_packets);
-    if (a->n_marks)
-        assert_memory_equal(a->marks, b->marks, sizeof *a->marks * a->n_marks);
-}
-
 static void free_counts(struct ctf_counts *c)
 {
     free(c->packets);
     free(c->marks);
+    *c = (struct ctf_counts){0};
 }
 
-/* Counted by a merge that reads the trace, or by reading it for that: the same. Returns them. */
-static struct ctf_counts count_both_ways(const char *path)
+static void append(struct ctf_counts *to, struct ctf_counts *from)
+{
+    to->packets = mem_resize(to->packets, sizeof *to->packets * (to->n_packets + from->n_packets + 1));
+    to->marks = mem_resize(to->marks, sizeof *to->marks * (to->n_marks + from->n_marks + 1));
+    if (from->n_packets)
+        memcpy(to->packets + to->n_packets, from->packets, sizeof *to->packets * from->n_packets);
+    if (from->n_marks)
+        memcpy(to->marks + to->n_marks, from->marks, sizeof *to->marks * from->n_marks);
+    to->n_packets += from->n_packets;
+    to->n_marks += from->n_marks;
+    free_counts(from);
+}
+
+/* What a merge finds that reads [begin, end), asked now and then. */
+static struct ctf_counts count_range(struct ctf_trace *t, int64_t begin, int64_t end, uint64_t *dice)
+{
+    struct ctf_source source = {.trace = t};
+    struct ctf_window window = {begin, end < INT64_MAX ? end - 1 : end};
+    struct ctf_merge *m;
+    struct ctf_event ev[256];
+    struct ctf_counts all = {0}, part;
+    assert_int_equal(ctf_merge_new(&source, 1, window, -1, &m, NULL), 0);
+    ctf_merge_count(m);
+    for (size_t n = 1; n > 0;) {
+        n = ctf_merge_next(m, ev, 256);
+        if (n && test_random(dice, 20))
+            continue;
+        ctf_merge_counts(m, INT64_MAX, &part);
+        append(&all, &part);
+    }
+    ctf_merge_free(m);
+    return all;
+}
+
+static struct ctf_counts count_whole(const char *path)
 {
     struct opened o;
-    struct ctf_counts by_merge, alone;
+    uint64_t dice = test_seed(31);
     open_all(&o, path);
     assert_int_equal(o.n, 1);
-    ctf_merge_count(o.merge);
-    event_vec all = read_all(o.merge);
-    ctf_trace_counts(o.sources[0].trace, &by_merge);
-    assert_int_equal(ctf_trace_items(o.sources[0].trace), all.n);
-    vec_free(&all);
+    struct ctf_counts c = count_range(o.sources[0].trace, INT64_MIN, INT64_MAX, &dice);
     close_all(&o);
-    open_all(&o, path);
-    ctf_trace_counts(o.sources[0].trace, &alone);
-    close_all(&o);
-    same_counts(&by_merge, &alone);
-    free_counts(&alone);
-    return by_merge;
+    return c;
 }
 
-static void test_counted_both_ways(void **state)
+static bool same_packet(const struct ctf_counts *a, size_t i, const struct ctf_mark *marks_a,
+    const struct ctf_packet_count *b, const struct ctf_mark *marks_b)
 {
-    struct ctf_counts c = count_both_ways(write_numbered("large", 1 << 20));
+    return !memcmp(&a->packets[i], b, sizeof *b) && !memcmp(marks_a, marks_b, sizeof *marks_a * b->marks);
+}
+
+/* Each packet of `parts` is one of `whole`, to the last bit; and each of that is among them. */
+static void same_counts(const struct ctf_counts *whole, const struct ctf_counts *parts)
+{
+    bool *seen = mem_zalloc(whole->n_packets + 1);
+    size_t mark = 0, found = 0;
+    for (size_t i = 0; i < parts->n_packets; mark += parts->packets[i++].marks) {
+        size_t k = 0, at = 0;
+        while (k < whole->n_packets && whole->packets[k].key != parts->packets[i].key)
+            at += whole->packets[k++].marks;
+        assert_true(k < whole->n_packets);
+        assert_true(same_packet(whole, k, whole->marks + at, &parts->packets[i], parts->marks + mark));
+        found += !seen[k];
+        seen[k] = true;
+    }
+    assert_int_equal(found, whole->n_packets);
+    assert_int_equal(mark, parts->n_marks);
+    free(seen);
+}
+
+/* Ranges that follow each other; of a trace that is counted already, too. */
+static void count_in_parts(const char *path)
+{
+    uint64_t dice = test_seed(32);
+    struct opened o;
+    struct ctf_counts whole = count_whole(path);
+    for (int counted = 0; counted < 2; counted++) {
+        open_all(&o, path);
+        struct ctf_trace *t = o.sources[0].trace;
+        struct ctf_counts parts = {0};
+        int64_t begin, end, at = INT64_MIN;
+        if (counted)
+            ctf_trace_items(t);
+        ctf_trace_span(t, &begin, &end);
+        for (int i = 0; i < 6; i++) {
+            int64_t next = begin + (end - begin) / 6 * i + test_random(&dice, (uint32_t)((end - begin) / 8) + 1);
+            next = i == 5 ? INT64_MAX : next > at ? next : at;
+            struct ctf_counts part = count_range(t, at, next, &dice);
+            append(&parts, &part);
+            at = next;
+        }
+        same_counts(&whole, &parts);
+        free_counts(&parts);
+        close_all(&o);
+    }
+    free_counts(&whole);
+}
+
+static void test_counted_in_parts(void **state)
+{
+    struct ctf_counts c = count_whole(write_numbered("large", 1 << 20));
     assert_true(c.n_marks > CPUS);
     free_counts(&c);
+    count_in_parts(write_numbered("large", 1 << 20));
+    count_in_parts(write_numbered("small", 4096));
     static const char *const recorded[] = {
         "traces/lost-events", "traces/snapshot", "traces/three-tier/db/kernel", "traces/rotated"};
-    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
-        if (!test_have(data_path(recorded[i])))
-            continue;
-        c = count_both_ways(data_path(recorded[i]));
-        free_counts(&c);
-    }
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
+        if (test_have(data_path(recorded[i])))
+            count_in_parts(data_path(recorded[i]));
 }
 
-/* Counts from a store: a trace that is given them finds events by them, and refuses those of another. */
-static void test_given_back(void **state)
+/* ---- counts from a store ---- */
+
+static const struct ctf_counts *kept;
+static int asked, forgotten;
+
+static void give(void *arg, struct ctf_counts *out)
+{
+    struct ctf_counts copy = {mem_alloc(sizeof *kept->packets * (kept->n_packets + 1)), kept->n_packets,
+        mem_alloc(sizeof *kept->marks * (kept->n_marks + 1)), kept->n_marks};
+    if (kept->n_packets)
+        memcpy(copy.packets, kept->packets, sizeof *kept->packets * kept->n_packets);
+    if (kept->n_marks)
+        memcpy(copy.marks, kept->marks, sizeof *kept->marks * kept->n_marks);
+    *out = copy;
+    assert_ptr_equal(arg, &asked);
+    asked++;
+}
+
+static void forget(void *arg)
+{
+    forgotten++;
+}
+
+static uint64_t items_with(const char *path, const struct ctf_counts *c)
 {
     struct opened o;
-    struct ctf_counts c = count_both_ways(write_numbered("large", 1 << 20)), again,
-                      small = count_both_ways(write_numbered("small", 4096));
-    open_all(&o, write_numbered("large", 1 << 20));
-    const struct ctf_trace *t = o.sources[0].trace;
-    assert_false(ctf_trace_set_counts(t, &small));
-    assert_false(ctf_trace_set_counts(t, &(struct ctf_counts){0}));
-    struct ctf_counts less = c;
-    less.n_marks--;
-    assert_false(ctf_trace_set_counts(t, &less));
-    uint64_t pos = c.marks[0].pos_bits;
-    c.marks[0].pos_bits = UINT64_MAX / 2;
-    assert_false(ctf_trace_set_counts(t, &c));
-    c.marks[0].pos_bits = pos;
-    assert_true(ctf_trace_set_counts(t, &c));
-    check_numbers(o.merge);
-    ctf_trace_counts(t, &again);
-    same_counts(&c, &again);
+    open_all(&o, path);
+    kept = c;
+    asked = forgotten = 0;
+    ctf_trace_remember(o.sources[0].trace, give, &asked, forget);
+    uint64_t items = ctf_trace_items(o.sources[0].trace);
+    if (items == EVENTS)
+        check_numbers(o.merge);
+    assert_int_equal(ctf_trace_items(o.sources[0].trace), items);
+    assert_int_equal(asked, 1);
     close_all(&o);
+    assert_int_equal(forgotten, 1);
+    return items;
+}
 
-    /* They are what is used: with another number of items in a packet the sum is another. */
-    open_all(&o, write_numbered("large", 1 << 20));
-    c.packets[c.n_packets - 1].items += 5;
-    assert_true(ctf_trace_set_counts(o.sources[0].trace, &c));
-    assert_int_equal(ctf_trace_items(o.sources[0].trace), EVENTS + 5);
-    close_all(&o);
+/* What is remembered is used, so with other numbers of items the sum is another; what is missing, of another trace, or
+ * makes no sense is read. */
+static void test_remembered(void **state)
+{
+    struct ctf_counts small = count_whole(write_numbered("small", 4096));
+    const char *path = write_numbered("large", 1 << 20);
+    struct ctf_counts c = count_whole(path), less = c;
+    assert_true(c.n_packets > 3);
+    assert_int_equal(items_with(path, &c), EVENTS);
+    assert_int_equal(items_with(path, &small), EVENTS);
+    assert_int_equal(items_with(path, &(struct ctf_counts){0}), EVENTS);
+    for (size_t i = 0; i < c.n_packets; i++)
+        c.packets[i].items += 5;
+    assert_int_equal(items_with(path, &c), EVENTS + 5 * c.n_packets);
+    less.n_marks--; /* not those of the packets */
+    assert_int_equal(items_with(path, &less), EVENTS);
+    uint64_t key = c.packets[1].key, pos = c.marks[0].pos_bits;
+    c.packets[1].key++;
+    assert_int_equal(items_with(path, &c), EVENTS + 5 * (c.n_packets - 1));
+    c.packets[1].key = key;
+    size_t marked = 0;
+    while (!c.packets[marked].marks)
+        marked++;
+    c.marks[0].pos_bits = UINT64_MAX / 2;
+    assert_int_equal(items_with(path, &c), EVENTS + 5 * (c.n_packets - 1));
+    c.marks[0].pos_bits = pos;
+    c.packets[marked].first = c.packets[marked].last + 1;
+    assert_int_equal(items_with(path, &c), EVENTS + 5 * (c.n_packets - 1));
     free_counts(&c);
-    free_counts(&again);
     free_counts(&small);
 }
 
@@ -205,8 +311,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_counted_both_ways),
-        cmocka_unit_test(test_given_back),
+        cmocka_unit_test(test_counted_in_parts),
+        cmocka_unit_test(test_remembered),
         cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -9,7 +9,9 @@ import subprocess
 from weft_e2e import Case, load, main, need, scenario, scratch, weft
 
 
-SEALED = ("graph", "flows", "states")  # opened without being read as long as nobody touched them
+SEALED = ("chunk.1",)  # opened without being read as long as nobody touched it
+PARTS = ("graph", "flows", "states", "packets")  # of it
+STORES = (*SEALED, *PARTS, "manifest")
 
 
 def store_files(store):
@@ -55,7 +57,7 @@ class Stores(Case):
             return {f: read(f) for f in store_files(self.store) if os.path.basename(f) != "manifest"}
         self.index()
         before = contents()
-        self.assertEqual(len(before), 12)
+        self.assertEqual(len(before), 6)
         self.index("--force", "--threads", "1")
         self.assertEqual(before, contents())
 
@@ -72,6 +74,17 @@ class Stores(Case):
         self.assertEqual([f for f in before if before[f] != after[f]], manifests)
         self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
         self.assertEqual({f: os.stat(f).st_ino for f in stores + manifests}, after)
+
+    def test_stores_of_before(self):
+        """Files as they were when each store of a chunk had its own: the next build takes them away."""
+        self.index()
+        good = store_files(self.store)
+        before = [os.path.join(os.path.dirname(f), name) for f in good if os.path.basename(f) == "chunk.1"
+                  for name in ("graph.1", "flows.1", "states.27", "stacks.3", "packets")]
+        for path in before:
+            write(path, b"old")
+        self.index("--force")
+        self.assertEqual(store_files(self.store), good)
 
     def test_damage_that_keeps_size_and_time(self):
         """A byte of a store changed in place, and the file's time put back: the stores are not what they were, and are
@@ -140,10 +153,9 @@ class Stores(Case):
         states = {}
         for row in json.loads(told.out):
             name = os.path.basename(row["file"])
-            states.setdefault(row["host"], {})[name if name in ("manifest", "graph", "flows", "states", "packets")
-                                               else "-"] = row["state"]
-        self.assertEqual(states["db"], dict.fromkeys(("manifest", "graph", "flows", "states", "packets"), "sound"))
-        self.assertEqual(states["client"], dict.fromkeys(("manifest", "graph", "flows", "states", "packets"), "stale"))
+            states.setdefault(row["host"], {})[name if name in (*STORES, "rows") else "-"] = row["state"]
+        self.assertEqual(states["db"], dict.fromkeys((*STORES, "rows"), "sound"))
+        self.assertEqual(states["client"], dict.fromkeys(STORES, "stale") | {"rows": "sound"})
         self.assertEqual(list(states["web"].values()), ["absent"])
         self.index()
         self.assertEqual({r["state"] for r in json.loads(self.verify("--format", "json").out)}, {"sound"})
@@ -152,7 +164,7 @@ class Stores(Case):
         """Each file is sound; one of them belongs to another trace."""
         self.index()
         directories = sorted({os.path.dirname(f) for f in store_files(self.store)})
-        for name in ("graph", "flows", "states", "packets"):
+        for name in SEALED:
             whole = [read(os.path.join(d, name)) for d in directories]
             write(os.path.join(directories[0], name), whole[1])
             told = self.verify()
@@ -163,7 +175,7 @@ class Stores(Case):
 
     def test_store_beside_the_trace(self):
         self.ok("index", self.trace)
-        self.assertTrue(os.path.exists(os.path.join(self.trace, "web", "kernel", ".weft", "graph")))
+        self.assertTrue(os.path.exists(os.path.join(self.trace, "web", "kernel", ".weft", "chunk.1")))
         self.assertEqual(len(self.json("info", self.trace)), 3)
 
     def test_named_hosts(self):

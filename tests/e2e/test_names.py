@@ -14,6 +14,7 @@ from tsp_server import THREAD_STATUS, ServerCase, Server
 from weft_e2e import main, need, new_dice, scenario, scratch, seed, weft
 
 RESOURCES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider"
+PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 RECORDED = ["three-tier/client", "vm/vmhost"]
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?(\w+): \{ cpu_id = (\d+) \}, (.*)$")
 NUMBER, TEXT = re.compile(r"\b(\w+) = (-?\d+)\b"), re.compile(r'\b(\w+) = "([^"]*)"')
@@ -104,6 +105,34 @@ class Names(ServerCase):
         yield made(os.path.join(scratch(), "made"))
         for name in RECORDED:
             yield os.path.join(scenario(name.split("/")[0]), name.split("/")[1], "kernel")
+
+    def test_life_by_id(self):
+        """Of a number that was used again, the id of its entry says which life a path is of."""
+        server = Server(made(os.path.join(scratch(), "made")))
+        self.addCleanup(lambda: self.assertEqual(server.stop(), 0, server.errors()))
+        outputs = f"/experiments/{server.first()['UUID']}/outputs"
+        lives = [e for e in server.model(f"{outputs}/timeGraph/{THREAD_STATUS}/tree")["entries"]
+                 if e.get("metadata", {}).get("TID") == [11] or e["labels"][1:2] == ["11"]]
+        self.assertEqual(len({e["id"] for e in lives}), 2, lives)
+
+        def ask(parameters):
+            return server.ask("POST", f"{outputs}/{PATH}", {
+                "name": "mine", "sourceTypeId": "weft.critical-path", "parameters": {"thread": 11, **parameters}})
+        self.assertEqual(ask({}).status, 400)
+        self.assertEqual(ask({"id": 1}).status, 400)
+        self.assertEqual(ask({"id": "x"}).status, 400)
+        spans = []
+        for life in lives:
+            answer = ask({"id": life["id"]})
+            self.assertEqual(answer.status, 200, answer)
+            path, x = f"{outputs}/timeGraph/{answer.json['id']}", server.first()
+            rows = server.model(f"{path}/states", {
+                "requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": 2000},
+                "requested_items": [e["id"] for e in server.model(f"{path}/tree")["entries"]]})["rows"]
+            states = [s for row in rows for s in row["states"] if s.get("style")]
+            spans.append((min(s["start"] for s in states), max(s["end"] for s in states)))
+            self.assertEqual(spans[-1], (life["start"], life["end"]))
+        self.assertNotEqual(*spans)
 
     def test_paths(self):
         for path in self.traces():

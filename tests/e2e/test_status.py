@@ -218,7 +218,7 @@ class FailedStores(Case):
             pass
 
     def no_file(self):
-        os.makedirs(os.path.join(self.bad, ".weft", "graph", "in", "the", "way"))
+        os.makedirs(os.path.join(self.bad, ".weft", "chunk.1", "in", "the", "way"))
 
     def test_others_answer(self):
         first = {r["host"]: r["running"] for r in self.json("threads", self.good, "--store", scratch(), "--limit", "1")}

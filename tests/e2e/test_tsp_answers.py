@@ -89,7 +89,7 @@ class Answers(Case):
             self.assertTrue(h["name"])
         seen = set()
         for e in tree["entries"]:
-            self.assertTrue(is_int(e["id"], 31) and e["id"] >= 0, e)
+            self.assertTrue(is_int(e["id"], 52) and e["id"] > 0, e)
             self.assertNotIn(e["id"], seen)
             if e.get("parentId", -1) != -1:
                 self.assertIn(e["parentId"], seen, f"a parent comes before its children: {e}")

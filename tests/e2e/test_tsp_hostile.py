@@ -227,13 +227,14 @@ class Requests(HostileCase):
                     "(a|a)*" * 500, "(.*)*\\1", "[", "[[:alpha:", "(", "*", "\\",
                     "label matches \"((((a+)+)+)+)+$\"", "&&", "!", "!" * 4000, "\"", "x" * 100000, "duration > 1e999",
                     "duration > nan", "a=b=c=d", " ", "|".join("abcdefgh" * 400))
+        rows = self.server.rows(self.uuid, 3)
         with self.watched(200 * MIB):
             for pattern in patterns:
                 for strategy in ("DEEP", "SAMPLED", 7):
                     how = {"strategy": strategy, "filter_expressions_map": {"1": [pattern],
                                                                             "4": [f'label matches "{pattern}"'],
                                                                             "x": [3], "-1": pattern}}
-                    self.assertEqual(self.states([1, 2, 3], 50, filter_query_parameters=how).status, 200)
+                    self.assertEqual(self.states(rows, 50, filter_query_parameters=how).status, 200)
                 for direction in ("NEXT", "PREVIOUS"):
                     found = self.server.post(f"{self.base}/table/{EVENTS}/lines",
                                              {"requested_table_index": 0, "requested_table_count": 1,
@@ -241,7 +242,7 @@ class Requests(HostileCase):
                                               "table_search_direction": direction})
                     self.assertIn(found.status, (200, 400), pattern[:40])
             many = {"filter_expressions_map": {str(k): ["label matches \"[a-z]*\""] * 500 for k in range(1, 40)}}
-            self.assertEqual(self.states([1, 2, 3], 50, filter_query_parameters=many).status, 200)
+            self.assertEqual(self.states(rows, 50, filter_query_parameters=many).status, 200)
 
     def test_nonsense_requests(self):
         for text in (b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
@@ -445,13 +446,14 @@ class Deleting(HostileCase):
         x = self.server.get(f"/experiments/{self.uuid}").json
         self.refused(self.server.delete("/traces/" + x["traces"][0]["UUID"]), 409)
         lines = {"requested_table_index": x["nbEvents"] // 2, "requested_table_count": 50}
-        before = self.server.model(f"{self.base}/table/{EVENTS}/lines", lines), self.states([1, 2, 3], 100).json
+        rows = self.server.rows(self.uuid, 3)
+        before = self.server.model(f"{self.base}/table/{EVENTS}/lines", lines), self.states(rows, 100).json
         shutil.rmtree(root)
         shutil.rmtree(store)
         with self.watched(64 * MIB):
             for _ in range(20):
                 self.assertEqual(self.server.model(f"{self.base}/table/{EVENTS}/lines", lines), before[0])
-                self.assertEqual(self.states([1, 2, 3], 100).json, before[1])
+                self.assertEqual(self.states(rows, 100).json, before[1])
 
 
 class Failures(ServerCase):

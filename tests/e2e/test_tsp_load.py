@@ -196,7 +196,7 @@ class Client(threading.Thread):
         """Hangs up before or within the answer."""
         o = self.output(x, "TIME_GRAPH")
         body = json.dumps({"parameters": {"requested_timerange": self.span(x, 2000),
-                                          "requested_items": list(range(1, 500))}}).encode()
+                                          "requested_items": self.ids(x, o)}}).encode()
         host, port = self.server.host.split(":")
         with socket.create_connection((host, int(port)), timeout=60 * SLOWDOWN) as c:
             c.sendall(f"POST /tsp/api/experiments/{x}/outputs/timeGraph/{o['id']}/states HTTP/1.1\r\nHost: "

@@ -110,10 +110,10 @@ class Notes(ServerCase):
     def test_store(self):
         """A store that is damaged is built again, told once."""
         self.assertIsNone(self.notes(self.trace))
-        graph = next(os.path.join(d, "graph") for d, _, names in os.walk(self.store) if "graph" in names)
-        overwrite(graph, -64, b"\x55" * 64)
+        chunk = next(os.path.join(d, "chunk.1") for d, _, names in os.walk(self.store) if "chunk.1" in names)
+        overwrite(chunk, -64, b"\x55" * 64)
         rows = self.notes(self.trace)
-        self.assertEqual([r["File"] for r in rows], [graph])
+        self.assertEqual([r["File"] for r in rows], [chunk])
         self.assertRegex(rows[0]["Note"], "damaged.*; built again$")
         self.assertIn(rows[0]["Host"], ("client", "web", "db"))
         self.assertIsNone(self.notes(self.trace))

@@ -130,7 +130,7 @@ class Stores(Made):
 
     def test_damage(self):
         self.index()
-        stacks = glob.glob(self.store + "/*/stacks")[0]
+        stacks = glob.glob(self.store + "/*/chunk.1")[0]
         with open(stacks, "rb") as f:
             good = f.read()
         for damaged in (good[:-1], good[:700] + bytes([good[700] ^ 1]) + good[701:], b"", None):

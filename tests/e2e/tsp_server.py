@@ -32,7 +32,9 @@ class Answer:
 class Server:
     def __init__(self, *args, store=None, preexec_fn=None, restore_signals=True, **env):
         self.log = open(os.path.join(scratch(), "stderr"), "w+b")
-        command = [BIN, "serve", "--listen", "127.0.0.1:0", "--store", store or scratch(), *map(str, args)]
+        command = [BIN, "serve", "--listen", "127.0.0.1:0", *map(str, args)]
+        if store != "":  # else stores are beside the traces
+            command += ["--store", store or scratch()]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL,
                                         env=dict(os.environ, **env),
                                         preexec_fn=preexec_fn, restore_signals=restore_signals)
@@ -101,6 +103,11 @@ class Server:
             raise AssertionError(f"{path}: {answer}")
         return answer.json["model"]
 
+    def rows(self, uuid, n):
+        """Entry ids of n threads."""
+        tree = self.model(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
+        return [e["id"] for e in tree["entries"] if e["hasData"]][:n]
+
     def memory_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
@@ -151,13 +158,14 @@ class Bystander(threading.Thread):
         self.slowest, self.asked, self.failures, self.ended = 0, 0, [], threading.Event()
         x = server.get(f"/experiments/{uuid}").json
         self.range = {"start": x["start"], "end": x["end"], "nbTimes": 50}
+        self.rows = server.rows(uuid, 5)
 
     def run(self):
         base = f"/experiments/{self.uuid}/outputs"
         asks = [lambda: self.server.get("/health"), lambda: self.server.get(f"/experiments/{self.uuid}"),
                 lambda: self.server.get(base),
                 lambda: self.server.post(f"{base}/timeGraph/{THREAD_STATUS}/states",
-                                         {"requested_timerange": self.range, "requested_items": [1, 2, 3, 4, 5]}),
+                                         {"requested_timerange": self.range, "requested_items": self.rows}),
                 lambda: self.server.post(f"{base}/XY/{HISTOGRAM}/tree")]
         while not self.ended.is_set():
             begin = time.monotonic()

@@ -106,6 +106,15 @@ def packet(device, skb, p):
             + transport)
 
 
+def metadata(host, boot=0):
+    """The trace's UUID (16 bytes), and its metadata."""
+    trace, clock = (uuid.uuid5(space, f"{host} {boot}") for space in (uuid.NAMESPACE_DNS, uuid.NAMESPACE_URL))
+    return trace.bytes, _TRACE % {"numbers": _NUMBERS, "uuid": trace, "clock": clock, "host": host,
+                                  "offset": START_NS} + "".join(
+        f'event {{ name = "{name}"; id = {i}; stream_id = 0; fields := struct {{ {fields} }}; }};\n'
+        for i, (name, fields) in enumerate(_EVENTS))
+
+
 class Recording:
     """Events of one host by CPU: (time by the host's clock, number of the event, payload)."""
 
@@ -118,15 +127,12 @@ class Recording:
     def write(self, folder, lost=()):
         """lost: (cpu, index of the first event, count) that the tracer discarded."""
         os.makedirs(folder)
-        ids = [uuid.uuid5(space, f"{self.host} {self.boot}") for space in (uuid.NAMESPACE_DNS, uuid.NAMESPACE_URL)]
+        trace, text = metadata(self.host, self.boot)
         with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as f:
-            f.write(_TRACE % {"numbers": _NUMBERS, "uuid": ids[0], "clock": ids[1], "host": self.host,
-                              "offset": START_NS})
-            for i, (name, fields) in enumerate(_EVENTS):
-                f.write(f'event {{ name = "{name}"; id = {i}; stream_id = 0; fields := struct {{ {fields} }}; }};\n')
+            f.write(text)
         for cpu, events in enumerate(self.cpus):
             with open(os.path.join(folder, f"channel_{cpu}"), "wb") as f:
-                f.write(self._stream(ids[0].bytes, cpu, events, [x[1:] for x in lost if x[0] == cpu]))
+                f.write(self._stream(trace, cpu, events, [x[1:] for x in lost if x[0] == cpu]))
 
     @staticmethod
     def _stream(trace, cpu, events, lost):

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/time.h"
-#include "flow/flow.h"
+#include "flow/store.h"
 #include "kernel/kernel.h"
 
 enum { ACK = 16, HOSTS = 60, LEAP = 7, FLOWS = 3, MULTICAST = 251 };
@@ -51,9 +51,8 @@ static void seen(struct host *h, bool sends, int64_t ts, struct shape s)
         .kind = sends ? KERNEL_PACKET_SEND : KERNEL_PACKET_RECEIVE,
         .ctx = sends ? KERNEL_CTX_THREAD : KERNEL_CTX_SOFTIRQ,
         .ctx_number = sends ? 0 : KERNEL_SOFTIRQ_NET_RX,
-        .ctx_frame = h->packets + 1};
-    r.u.packet = (struct kernel_packet){.number = h->packets++,
-        .family = 4,
+        .ctx_frame = ++h->packets};
+    r.u.packet = (struct kernel_packet){.family = 4,
         .protocol = s.protocol ? s.protocol : 6,
         .sport = s.sport,
         .dport = s.dport,
@@ -82,7 +81,7 @@ static struct flow_store *end(struct host *h)
     struct err e = {0};
     struct flow_store *out = NULL;
     snprintf(path, sizeof path, "/tmp/weft-links-%ld", (long)getpid());
-    if (flow_builder_write(h->builder, path, 1, &e) || flow_open(path, &out, &e))
+    if (flow_builder_write(h->builder, store_file(path), 1, &e) || flow_open(path, &out, &e))
         fail_msg("%s", e.text);
     unlink(path);
     flow_builder_free(h->builder);
@@ -222,6 +221,88 @@ static void forwarder(void **state)
         flow_close(stores[i]);
 }
 
+static int64_t time_of_links(struct flow_store *const *stores)
+{
+    struct flow_link *links;
+    int64_t started = time_monotonic_ns();
+    flow_links((const struct flow_store *const *)stores, 2, 0, &links);
+    free(links);
+    return time_monotonic_ns() - started;
+}
+
+/* A damaged store names one flow many times: as many hosts and few of its flows are looked at, not all with all. */
+static void one_key_many_times(void **state)
+{
+    enum { MANY = 60000 };
+    struct host hosts[2];
+    struct flow_store *stores[2];
+    struct flow_disk_flow *flows[2];
+    const struct flow_disk_flow *were[2];
+    struct flow_link *links;
+    for (int h = 0; h < 2; h++) {
+        begin(&hosts[h]);
+        for (uint32_t i = 0; i < MANY; i++)
+            seen(&hosts[h], true, i,
+                (struct shape){.from = address(0),
+                    .to = address(1000) + i,
+                    .sport = 9,
+                    .dport = 53,
+                    .bytes = 40,
+                    .id = 1,
+                    .protocol = 17});
+        stores[h] = end(&hosts[h]);
+        assert_int_equal(stores[h]->chunks->n_flows, MANY);
+        were[h] = stores[h]->chunks->flows;
+    }
+    int64_t sound = time_of_links(stores);
+    for (int h = 0; h < 2; h++) {
+        flows[h] = mem_alloc(sizeof **flows * MANY);
+        memcpy(flows[h], were[h], sizeof **flows * MANY);
+        for (uint32_t i = 0; i < MANY; i++)
+            flows[h][i].key = flows[h][0].key;
+        stores[h]->chunks->flows = flows[h];
+    }
+    assert_int_equal(flow_links((const struct flow_store *const *)stores, 2, 0, &links), 0); /* nobody received */
+    free(links);
+    assert_true(time_of_links(stores) < 50 * sound); /* a look at all for each of them takes a thousand times that */
+    for (int h = 0; h < 2; h++) {
+        stores[h]->chunks->flows = were[h];
+        flow_close(stores[h]);
+        free(flows[h]);
+    }
+}
+
+static void told_of_by_the_check(void **state)
+{
+    struct host h;
+    struct err e = {0};
+    char path[64];
+    struct flow_key keys[2];
+    static uint8_t file[1 << 16];
+    begin(&h);
+    for (int i = 0; i < 2; i++)
+        seen(&h, true, i,
+            (struct shape){.from = address(0), .to = address(1 + i), .sport = 9, .dport = 53, .bytes = 40});
+    snprintf(path, sizeof path, "/tmp/weft-links-%ld", (long)getpid());
+    struct flow_store *s;
+    if (flow_builder_write(h.builder, store_file(path), 1, &e) || flow_open(path, &s, &e) || flow_check(path, NULL, &e))
+        fail_msg("%s", e.text);
+    for (size_t i = 0; i < 2; i++)
+        flow_key(s, i, &keys[i]);
+    flow_close(s);
+    FILE *f = fopen(path, "r+b");
+    size_t n = fread(file, 1, sizeof file, f), at = 0;
+    while (at + sizeof *keys <= n && memcmp(file + at, &keys[1], sizeof *keys) != 0)
+        at++;
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    assert_int_equal(fwrite(&keys[0], sizeof *keys, 1, f), 1);
+    fclose(f);
+    assert_int_equal(flow_check(path, NULL, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.text, "two flows have one key"));
+    unlink(path);
+    flow_builder_free(h.builder);
+}
+
 static void count_pair(void *arg, int64_t sent, int64_t received)
 {
     size_t *n = arg;
@@ -264,6 +345,8 @@ int main(void)
         cmocka_unit_test(only_hosts_that_talk),
         cmocka_unit_test(multicast),
         cmocka_unit_test(forwarder),
+        cmocka_unit_test(one_key_many_times),
+        cmocka_unit_test(told_of_by_the_check),
         cmocka_unit_test(stacked_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -575,5 +575,5 @@ int main(void)
         cmocka_unit_test(stacked_devices),
         cmocka_unit_test(translating_router),
     };
-    return cmocka_run_group_tests_name("flow: senders", tests, NULL, NULL);
+    return RUN_CUT("flow: senders", tests);
 }

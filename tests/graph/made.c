@@ -37,7 +37,7 @@ struct graph *made_graph_of(const struct ctf_trace *trace, made_hook *hook, void
     close(mkstemp(path));
     struct err e = {0};
     struct graph *g = NULL;
-    if (graph_builder_write(b.builder, end, path, 1, &e) || graph_open(path, &g, &e))
+    if (graph_builder_write(b.builder, end, store_file(path), 1, &e) || graph_open(path, &g, &e))
         fail_msg("%s", e.text);
     unlink(path);
     graph_builder_free(b.builder);
@@ -70,7 +70,7 @@ const char *made_text(const struct graph *g, int32_t row, char *buf, size_t n)
 {
     struct text t = {.fd = -1};
     struct graph_row who;
-    for (size_t i = 0; i < graph_row_intervals(g, row); i++) {
+    for (uint64_t i = graph_first(g, row); i != GRAPH_NO_INTERVAL; i = graph_next(g, row, i)) {
         struct graph_interval iv;
         struct graph_cause c;
         graph_interval(g, row, i, &iv);
@@ -84,7 +84,7 @@ const char *made_text(const struct graph *g, int32_t row, char *buf, size_t n)
         else if (c.kind == GRAPH_CAUSE_FORK)
             text_printf(&t, "<fork %d", who.tid);
         else if (c.kind == GRAPH_CAUSE_PACKET)
-            text_printf(&t, "<packet %u", c.wake);
+            text_printf(&t, "<packet %llu", (unsigned long long)c.wake);
         else if (c.kind == GRAPH_CAUSE_TERMINAL)
             text_printf(&t, "<terminal");
         else if (c.kind == GRAPH_CAUSE_LOST)
@@ -104,14 +104,19 @@ static void check_row(const struct graph *g, int32_t row, bool occupants)
     graph_row(g, row, &r);
     assert_true(r.begin <= r.end);
     int64_t at = r.begin, sums[GRAPH_STATE_COUNT] = {0}, totals[GRAPH_STATE_COUNT];
-    size_t n = graph_row_intervals(g, row);
-    for (size_t i = 0; i < n; i++) {
+    uint64_t last = GRAPH_NO_INTERVAL;
+    for (uint64_t i = graph_first(g, row); i != GRAPH_NO_INTERVAL; last = i, i = graph_next(g, row, i)) {
         struct graph_interval iv;
+        assert_true(graph_previous(g, row, i) == last);
         graph_interval(g, row, i, &iv);
         assert_int_equal(iv.begin, at);
         assert_true(iv.begin < iv.end);
-        assert_int_equal(graph_find(g, row, iv.begin + 1), i);
-        assert_int_equal(graph_find(g, row, iv.end), i);
+        struct graph_interval bare, found;
+        graph_interval_bare(g, row, i, &bare);
+        assert_true(graph_find(g, row, iv.begin + 1) == i && graph_find(g, row, iv.end) == i);
+        assert_true(graph_find_bare(g, row, iv.end, &found) == i);
+        assert_true(found.begin == iv.begin && found.end == iv.end && found.state == iv.state &&
+            found.cpu == bare.cpu && found.detail == bare.detail);
         if (iv.state == GRAPH_RUNNING && occupants) {
             assert_true(iv.cpu >= 0);
             assert_int_equal(graph_cpu_occupant(g, (uint32_t)iv.cpu, iv.begin), row);
@@ -121,8 +126,9 @@ static void check_row(const struct graph *g, int32_t row, bool occupants)
         at = iv.end;
     }
     assert_int_equal(at, r.end);
-    assert_int_equal(graph_find(g, row, r.begin), n);
-    assert_int_equal(graph_find(g, row, r.end + 1), n);
+    assert_true(graph_last(g, row) == last);
+    assert_true(graph_find(g, row, r.begin) == GRAPH_NO_INTERVAL);
+    assert_true(graph_find(g, row, r.end + 1) == GRAPH_NO_INTERVAL);
     graph_row_totals(g, row, INT64_MIN, INT64_MAX, totals);
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         assert_int_equal(totals[s], sums[s]);
@@ -143,4 +149,23 @@ void made_check_cover(const struct graph *g)
 {
     for (size_t r = 0; r < graph_rows(g); r++)
         check_row(g, (int32_t)r, false);
+}
+
+struct graph *made_whole(struct maker *m)
+{
+    struct graph *g = made_graph(m, SIZE_MAX, false, NULL, NULL);
+    made_check(g);
+    maker_free(m);
+    return g;
+}
+
+void made_expect(const struct graph *g, int tid, int life, const char *want)
+{
+    char got[4096];
+    int32_t row = made_row(g, tid, life);
+    if (row < 0)
+        fail_msg("thread %d has no life %d", tid, life);
+    made_text(g, row, got, sizeof got);
+    if (strcmp(got, want))
+        fail_msg("thread %d life %d\n is: %s\nnot: %s", tid, life, got, want);
 }

@@ -112,7 +112,7 @@ static void check_edge(struct host *hosts, size_t n_hosts, const char *edge)
     struct host *a = find_host(hosts, n_hosts, from_host), *b = find_host(hosts, n_hosts, to_host);
     int32_t row = made_row(b->graph, to_tid, 0);
     assert_true(row >= 0);
-    size_t i = graph_find(b->graph, row, to);
+    uint64_t i = graph_find(b->graph, row, to);
     struct graph_interval iv;
     struct graph_cause c;
     graph_interval(b->graph, row, i, &iv);
@@ -144,7 +144,7 @@ static void check_edge(struct host *hosts, size_t n_hosts, const char *edge)
                 made_row(a->graph, from_tid, 0));
             return;
         }
-    fail_msg("%s: nobody sent message %u", edge, c.wake);
+    fail_msg("%s: nobody sent message %llu", edge, (unsigned long long)c.wake);
 }
 
 static void event_case(void **state)

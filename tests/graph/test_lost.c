@@ -98,8 +98,8 @@ static int state_at(const struct graph *g, int tid, int64_t ts, struct graph_cau
         int32_t row = made_row(g, tid, life);
         if (row < 0)
             return -1;
-        size_t i = graph_find(g, row, ts);
-        if (i < graph_row_intervals(g, row)) {
+        uint64_t i = graph_find(g, row, ts);
+        if (i != GRAPH_NO_INTERVAL) {
             struct graph_interval iv;
             graph_interval(g, row, i, &iv);
             graph_interval_cause(g, row, i, c);

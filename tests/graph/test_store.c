@@ -18,9 +18,10 @@
 #include "graph/layout.h"
 #include "made.h"
 
-static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds", "wakers16", "packets", "details",
-    "where8", "cpu-blocks", "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
-static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row),
+static const char *const names[] = {"head", "rows", "totals", "blocks", "begins", "kinds", "wakers16", "packets",
+    "details", "where8", "cpu-blocks", "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses",
+    "string-at", "text"};
+static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), 8,
     sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1, sizeof(struct graph_disk_block), 4, 2, 4,
     sizeof(struct graph_disk_early_wake), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
 enum { SECTIONS = sizeof names / sizeof *names };
@@ -57,7 +58,7 @@ static void write_story(const char *path)
     struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, 7, SECTIONS);
     for (int i = 0; i < SECTIONS; i++) {
         size_t n;
-        const void *items = store_section(g->store, names[i], sizes[i], &n);
+        const void *items = store_section(g->chunks->store, names[i], sizes[i], &n);
         store_add(w, names[i], items, sizes[i], n);
     }
     if (store_commit(w, &e))
@@ -75,9 +76,8 @@ static size_t read_all(const struct graph *g, bool sound)
         struct graph_row row;
         graph_row(g, (int32_t)r, &row);
         sum += strlen(row.name);
-        size_t n = graph_row_intervals(g, (int32_t)r);
         int64_t at = row.begin;
-        for (size_t i = 0; i < n; i++) {
+        for (uint64_t i = graph_first(g, (int32_t)r); i != GRAPH_NO_INTERVAL; i = graph_next(g, (int32_t)r, i)) {
             struct graph_interval iv;
             struct graph_cause c;
             graph_interval(g, (int32_t)r, i, &iv);
@@ -96,7 +96,7 @@ static size_t read_all(const struct graph *g, bool sound)
         sum += (size_t)totals[GRAPH_RUNNING];
     }
     for (uint32_t c = 0; c < graph_cpus(g) && c < 64; c++)
-        sum += (size_t)graph_cpu_occupant(g, c, g->head->begin + (g->head->end - g->head->begin) / 2);
+        sum += (size_t)graph_cpu_occupant(g, c, g->begin + (g->end - g->begin) / 2);
     return sum;
 }
 
@@ -156,7 +156,7 @@ static void damaged(void **state)
         free(copy);
         struct graph *g;
         struct err why = {0};
-        int rc = graph_open(bad, &g, &why), check = graph_check(bad, &why);
+        int rc = graph_open(bad, &g, &why), check = graph_check(bad, NULL, &why);
         if (rc) {
             assert_int_equal(rc, ERR_FORMAT);
             assert_int_equal(check, ERR_FORMAT);
@@ -216,8 +216,9 @@ static void readers(void **state)
         pthread_join(threads[i], NULL);
     struct graph_interval iv;
     char *detail = NULL;
-    for (size_t i = 0; i < graph_row_intervals(g, made_row(g, 1, 0)); i++) {
-        graph_interval(g, made_row(g, 1, 0), i, &iv);
+    int32_t row = made_row(g, 1, 0);
+    for (uint64_t i = graph_first(g, row); i != GRAPH_NO_INTERVAL; i = graph_next(g, row, i)) {
+        graph_interval(g, row, i, &iv);
         if (iv.state == GRAPH_PREEMPTED && iv.detail && (!detail || iv.detail == detail))
             detail = (char *)(uintptr_t)iv.detail;
     }

@@ -138,7 +138,7 @@ static void many_threads(void **state)
     struct graph_interval first;
     int32_t r = made_row(g, 2673, 0);
     graph_row(g, r, &row);
-    graph_interval(g, r, 0, &first);
+    graph_interval(g, r, graph_first(g, r), &first);
     assert_int_equal(first.state, GRAPH_PREEMPTED);
     assert_int_equal((row.end - first.end + 500) / 1000, 406492);
     assert_int_equal(first.end - first.begin, 16587);
@@ -160,7 +160,7 @@ static void disk_waits(void **state)
     for (size_t r = 0; r < graph_rows(g); r++) {
         struct graph_row row;
         graph_row(g, (int32_t)r, &row);
-        for (size_t i = 0; i < graph_row_intervals(g, (int32_t)r); i++) {
+        for (uint64_t i = graph_first(g, (int32_t)r); i != GRAPH_NO_INTERVAL; i = graph_next(g, (int32_t)r, i)) {
             struct graph_interval iv;
             graph_interval(g, (int32_t)r, i, &iv);
             if (iv.state != GRAPH_BLOCK_DEVICE)

@@ -52,16 +52,16 @@ static bool is_there(const char *name)
 static void leftovers_go(void **state)
 {
     struct err e = {0};
-    make("graph.tmp.1234.0");
-    make("states.tmp.99.7");
+    make("chunk.1.tmp.1234.0");
+    make("chunk.2.tmp.99.7");
     make(".nfs000000000123");
-    make("graph");
+    make("chunk.1");
     int fd = index_lock_dir(dir, SHORT, &e);
     assert_true(fd >= 0);
-    assert_false(is_there("graph.tmp.1234.0"));
-    assert_false(is_there("states.tmp.99.7"));
+    assert_false(is_there("chunk.1.tmp.1234.0"));
+    assert_false(is_there("chunk.2.tmp.99.7"));
     assert_true(is_there(".nfs000000000123")); /* a file that another machine has open; the server removes it */
-    assert_true(is_there("graph"));
+    assert_true(is_there("chunk.1"));
     close(fd);
 }
 
@@ -74,7 +74,7 @@ static pid_t hold(bool busy)
     pid_t child = fork();
     if (!child) {
         int fd = index_lock_dir(dir, SHORT, NULL);
-        make("graph.tmp.1.1");
+        make("chunk.1.tmp.1.1");
         if (fd < 0 || write(ready[1], "x", 1) != 1)
             _exit(1);
         for (;;) {
@@ -107,11 +107,11 @@ static void one_that_does_nothing_is_named(void **state)
     assert_non_null(strstr(e.text, dir));
     assert_non_null(strstr(e.text, pid));
     assert_non_null(strstr(e.text, "--store"));
-    assert_true(is_there("graph.tmp.1.1")); /* its process lives */
+    assert_true(is_there("chunk.1.tmp.1.1")); /* its process lives */
     end(child);
     int fd = index_lock_dir(dir, SHORT, &e);
     assert_true(fd >= 0);
-    assert_false(is_there("graph.tmp.1.1"));
+    assert_false(is_there("chunk.1.tmp.1.1"));
     close(fd);
 }
 
@@ -139,7 +139,7 @@ static void no_locks_is_refused(void **state)
         const char *told;
     } cases[] = {{ENOLCK, "gives no locks"}, {ENOSYS, "gives no locks"}, {EOPNOTSUPP, "gives no locks"},
         {EIO, "Input/output error"}, {ESTALE, "Stale file handle"}};
-    make("graph.tmp.5.5");
+    make("chunk.1.tmp.5.5");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = {0};
         lock_error = cases[i].error;
@@ -147,7 +147,7 @@ static void no_locks_is_refused(void **state)
         assert_non_null(strstr(e.text, cases[i].told));
         assert_non_null(strstr(e.text, dir));
         assert_non_null(strstr(e.text, "--store"));
-        assert_true(is_there("graph.tmp.5.5")); /* it may be somebody's */
+        assert_true(is_there("chunk.1.tmp.5.5")); /* it may be somebody's */
     }
     lock_error = 0;
 }

@@ -9,15 +9,13 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "graph/graph.h"
 
 static uint64_t seed = 1;
 static uint32_t rnd(uint32_t n)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)((seed >> 11) % n);
+    return test_random(&seed, n);
 }
 
 /* ---- comparing paths ---- */

@@ -18,15 +18,27 @@ void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t e
 {
     graph_row(g, row, out);
 }
-size_t graph_row_intervals(const struct graph *g, int32_t row)
+uint64_t graph_first(const struct graph *g, int32_t row)
 {
-    return g->rows.v[row].intervals.n;
+    return g->rows.v[row].intervals.n ? 0 : GRAPH_NO_INTERVAL;
 }
-void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+uint64_t graph_last(const struct graph *g, int32_t row)
 {
-    *out = g->rows.v[row].intervals.v[i].iv;
+    return g->rows.v[row].intervals.n ? g->rows.v[row].intervals.n - 1 : GRAPH_NO_INTERVAL;
 }
-void graph_interval_bare(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+uint64_t graph_next(const struct graph *g, int32_t row, uint64_t interval)
+{
+    return interval + 1 < g->rows.v[row].intervals.n ? interval + 1 : GRAPH_NO_INTERVAL;
+}
+uint64_t graph_previous(const struct graph *g, int32_t row, uint64_t interval)
+{
+    return interval ? interval - 1 : GRAPH_NO_INTERVAL;
+}
+void graph_interval(const struct graph *g, int32_t row, uint64_t i, struct graph_interval *out)
+{
+    *out = i < g->rows.v[row].intervals.n ? g->rows.v[row].intervals.v[i].iv : (struct graph_interval){.cpu = -1};
+}
+void graph_interval_bare(const struct graph *g, int32_t row, uint64_t i, struct graph_interval *out)
 {
     graph_interval(g, row, i, out);
     if (out->state == GRAPH_PREEMPTED) {
@@ -34,16 +46,23 @@ void graph_interval_bare(const struct graph *g, int32_t row, size_t i, struct gr
         out->detail = NULL;
     }
 }
-size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
+uint64_t graph_find(const struct graph *g, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < g->rows.v[row].intervals.n; i++)
         if (g->rows.v[row].intervals.v[i].iv.begin < ts && ts <= g->rows.v[row].intervals.v[i].iv.end)
             return i;
-    return g->rows.v[row].intervals.n;
+    return GRAPH_NO_INTERVAL;
 }
-void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out)
+uint64_t graph_find_bare(const struct graph *g, int32_t row, int64_t ts, struct graph_interval *out)
 {
-    *out = g->rows.v[row].intervals.v[i].cause;
+    uint64_t i = graph_find(g, row, ts);
+    if (i != GRAPH_NO_INTERVAL)
+        graph_interval_bare(g, row, i, out);
+    return i;
+}
+void graph_interval_cause(const struct graph *g, int32_t row, uint64_t i, struct graph_cause *out)
+{
+    *out = i < g->rows.v[row].intervals.n ? g->rows.v[row].intervals.v[i].cause : (struct graph_cause){.row = -1};
 }
 void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)
 {
@@ -95,7 +114,7 @@ void flow_receive(const struct flow_store *s, size_t flow, size_t i, struct flow
 {
     *out = s->flows.v[flow].receives.v[i];
 }
-bool flow_by_number(const struct flow_store *s, uint32_t number, struct flow_packet *out, bool *is_send)
+bool flow_by_number(const struct flow_store *s, uint64_t number, struct flow_packet *out, bool *is_send)
 {
     for (size_t f = 0; f < s->flows.n; f++)
         for (int send = 0; send < 2; send++) {
@@ -186,20 +205,19 @@ void flow_reply(const struct flow_store *s, size_t i, struct flow_packet *out)
 {
     in_order(s, -1, i, out, NULL);
 }
-size_t flow_asks(const struct flow_store *s, int32_t row, size_t *first)
+size_t flow_asks(const struct flow_store *s, int32_t row)
 {
-    *first = 0;
     return row ? 0 : s->asks.n;
 }
-void flow_ask(const struct flow_store *s, size_t i, struct flow_ask *out)
+void flow_ask(const struct flow_store *s, int32_t row, size_t i, struct flow_ask *out)
 {
     *out = s->asks.v[i];
 }
-size_t flow_wakes(const struct flow_store *s)
+uint64_t flow_wakes(const struct flow_store *s)
 {
     return s->wakes.n;
 }
-void flow_wake(const struct flow_store *s, size_t i, struct flow_wake *out)
+void flow_wake(const struct flow_store *s, uint64_t i, struct flow_wake *out)
 {
     *out = s->wakes.v[i];
 }

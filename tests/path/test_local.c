@@ -179,6 +179,53 @@ static void seen_on_the_way(void **state)
     }
 }
 
+/* A server was rebooted between two answers that look the same, from one address: each came from the boot that ran
+ * then; also where clocks are left as they are and a message could have come from later. */
+static void sent_by_the_boot_that_ran(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        struct graph a = {0}, boots[2] = {0};
+        struct flow_store fa = {0}, fb[2] = {0};
+        const struct clock_map *map = how & 1 ? &map_a : NULL;
+        int first = how & 2 ? 2 : 1, second = 3 - first; /* of the hosts */
+        int32_t client = make_row(&a, 10, "client", 0);
+        uint32_t answers = make_flow(&fa, 2, 80, 1, 1000);
+        make(&a, client, 2000000, GRAPH_RUNNING);
+        for (int i = 0; i < 2; i++) {
+            int64_t booted = i * 50000000;
+            int32_t server = make_row(&boots[i], 20, "server", booted);
+            make(&boots[i], server, booted + 30000000, GRAPH_RUNNING);
+            make_send(&fb[i], make_flow(&fb[i], 2, 80, 1, 1000), booted + 10000000, 10, server);
+            make_address(&fb[i], 2);
+            make_peer(&fb[i], 1);
+            struct made_interval *wait = make(&a, client, booted + 12000000, GRAPH_NETWORK);
+            make_wake(&fa, wait, client, make_receive(&fa, answers, booted + 11900000, 10, client));
+            make(&a, client, booted + 52000000, GRAPH_RUNNING);
+        }
+        make_address(&fa, 1);
+        make_peer(&fa, 2);
+        struct path_local_host hosts[3] = {[0] = {"a", &a, &fa, map}};
+        hosts[first] = (struct path_local_host){"b", &boots[0], &fb[0], map};
+        hosts[second] = (struct path_local_host){"b", &boots[1], &fb[1], map};
+        struct world w = {.local = path_local_new(hosts, 3)};
+        struct path *p = walk(&w, 0, client, 0, 70000000);
+        assert_int_equal(p->n_segments, 7);
+        expect(p, 0, 0, 0, 2000000, GRAPH_RUNNING);
+        expect(p, 1, first, 2000000, 10000000, GRAPH_RUNNING);
+        expect(p, 2, 0, 10000000, 12000000, GRAPH_NETWORK);
+        expect(p, 3, 0, 12000000, 52000000, GRAPH_RUNNING);
+        expect(p, 4, second, 52000000, 60000000, GRAPH_RUNNING);
+        expect(p, 5, 0, 60000000, 62000000, GRAPH_NETWORK);
+        expect(p, 6, 0, 62000000, 70000000, GRAPH_RUNNING);
+        path_free(p);
+        path_local_free(w.local);
+        drop(&a, &fa);
+        for (int i = 0; i < 2; i++)
+            drop(&boots[i], &fb[i]);
+    }
+}
+
 static void address_without_owner(void **state)
 {
     (void)state;
@@ -543,6 +590,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(call),
         cmocka_unit_test(seen_on_the_way),
+        cmocka_unit_test(sent_by_the_boot_that_ran),
         cmocka_unit_test(address_without_owner),
         cmocka_unit_test(nobody_sent_it),
         cmocka_unit_test(translated),

@@ -16,10 +16,7 @@ enum { TIME = 40, MAX_ROWS = 6 };
 static uint64_t seed;
 static uint32_t rnd(uint32_t n)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)((seed >> 11) % n);
+    return test_random(&seed, n);
 }
 
 /* ---- graphs ---- */

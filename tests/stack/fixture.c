@@ -15,7 +15,7 @@ static int build(struct ctf_trace *t, const char *path, struct err *e)
     struct stack_builder *b = stack_builder_new(t);
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
         stack_builder_feed(b, batch, n);
-    rc = stack_builder_write(b, path, 1, e);
+    rc = stack_builder_write(b, store_file(path), 1, e);
     stack_builder_free(b);
     ctf_merge_free(merge);
     return rc;

@@ -107,6 +107,7 @@ static void check_figures(size_t row, size_t first, size_t end)
     struct stack_extremes *extremes = mem_zalloc(sizeof *extremes * functions);
     uint32_t *reached = mem_alloc(sizeof *reached * functions);
     stack_figures(world.s, row, first, end, got);
+    stack_figures_spread(got, functions);
     size_t n_reached = stack_extremes(world.s, row, first, end, extremes, reached, 0), n_any = 0;
     for (size_t i = first; i < end; i++) {
         stack_call(world.s, row, i, &c);

@@ -65,7 +65,7 @@ static int build(struct fixture *f, const char *path, struct err *e)
 {
     struct state_builder *b = NULL;
     f->tracker = kernel_tracker_new(f->binding, on_record, &b);
-    b = state_builder_new(f->tracker, path, 1);
+    b = state_builder_new(f->tracker, store_file(path), 1);
     int64_t t0 = time_monotonic_ns();
     int rc = pass(f, &b, e);
     int64_t t1 = time_monotonic_ns();
@@ -97,7 +97,7 @@ int fixture_open(struct fixture *f, const char *dir, const char *path, bool comp
         rc = build(f, path, e);
     struct stat st;
     if (!rc)
-        rc = state_check(path, e);
+        rc = state_check(path, NULL, e);
     int64_t t0 = time_monotonic_ns();
     if (!rc && !stat(path, &st)) {
         f->bytes = (uint64_t)st.st_size;

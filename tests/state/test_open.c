@@ -3,7 +3,7 @@
 
 #include "read_all.h"
 #include "state/cell.h"
-#include "state/reader.h"
+#include "state/store.h"
 #include "world.h"
 
 enum { LATECOMER = 61 };
@@ -58,7 +58,8 @@ static void write_changed(
         {"codes", sizeof(struct state_disk_code)}, {"rows", sizeof(struct state_disk_row)},
         {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
         {"tables", sizeof(struct state_disk_table)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
-        {"late", sizeof(struct state_disk_aside)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
+        {"late", sizeof(struct state_disk_aside)}, {"open", sizeof(struct state_disk_open)},
+        {"firsts", sizeof(struct state_disk_first)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
         {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)},
         {"through", 4}};
     enum { SECTIONS = sizeof sections / sizeof *sections };
@@ -103,7 +104,7 @@ static size_t find_section(const char *file, const char *name, size_t *bytes)
 static void damage_leads_nowhere(void **state)
 {
     static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid",
-        "tables", "heads", "late", "tiles", "figures", "losses", "bytes", "files", "through"};
+        "tables", "heads", "late", "firsts", "tiles", "figures", "losses", "bytes", "files", "through"};
     struct kernel_tracker w;
     size_t opened = 0, refused = 0, n, bytes;
     struct err e = {0};
@@ -145,7 +146,7 @@ static void contents_are_checked_when_asked(void **state)
     struct err e = {0};
     write_store(&w);
     assert_int_equal(state_open(w.path, &s, &e), 0);
-    const struct state_disk_row *r = s->rows;
+    const struct state_disk_row *r = s->parts->chunk->rows;
     while (r->idle || !r->n) /* whose time is summed up */
         r++;
     size_t sum = (size_t)r->first_block * sizeof(int64_t);
@@ -153,7 +154,7 @@ static void contents_are_checked_when_asked(void **state)
     state_close(s);
     write_changed(w.path, w.path, "sums", sum, &one, sizeof one); /* of a row's first block: no time was spent before */
     assert_int_equal(store_check(w.path, &e), 0);
-    assert_int_equal(state_check(w.path, &e), ERR_FORMAT);
+    assert_int_equal(state_check(w.path, NULL, &e), ERR_FORMAT);
     assert_int_equal(state_open(w.path, &s, &e), 0);
     state_close(s);
     char *bytes;
@@ -169,7 +170,7 @@ static void contents_are_checked_when_asked(void **state)
 }
 
 /* The first cell of the row. */
-static const struct state_disk_cell *cell_of(const struct state_store *s, const struct state_disk_row *r)
+static const struct state_disk_cell *cell_of(const struct state_chunk *s, const struct state_disk_row *r)
 {
     return &s->cells[s->blocks[r->first_block]];
 }
@@ -181,8 +182,9 @@ static void check_cell(const struct kernel_tracker *w, const struct state_disk_c
     struct state_store *s;
     struct err e = {0};
     snprintf(path, sizeof path, "%s-changed", w->path);
-    write_changed(w->path, path, "cells", (size_t)(at - w->store->cells) * sizeof *at, changed, sizeof *changed);
-    assert_int_equal(state_check(path, &e), expected);
+    write_changed(
+        w->path, path, "cells", (size_t)(at - w->store->parts->chunk->cells) * sizeof *at, changed, sizeof *changed);
+    assert_int_equal(state_check(path, NULL, &e), expected);
     assert_int_equal(state_open(path, &s, &e), 0);
     read_all_states(s);
     state_close(s);
@@ -194,7 +196,7 @@ static void pairs_are_checked(void **state)
 {
     struct kernel_tracker w;
     write_store(&w);
-    const struct state_store *s = w.store;
+    const struct state_chunk *s = w.store->parts->chunk;
     const struct state_disk_row *r = &s->rows[s->first[STATE_FILE_ROWS]];
     while (!(cell_of(s, r)->n & STATE_PAIRED))
         r++;
@@ -234,7 +236,7 @@ static void check_block(
     struct err e = {0};
     snprintf(path, sizeof path, "%s-changed", w->path);
     write_changed(w->path, path, "heads", block * sizeof *changed, changed, sizeof *changed);
-    assert_int_equal(state_check(path, &e), expected);
+    assert_int_equal(state_check(path, NULL, &e), expected);
     assert_int_equal(state_open(path, &s, &e), 0);
     read_all_states(s);
     state_close(s);
@@ -246,7 +248,7 @@ static void blocks_are_checked_when_asked(void **state)
 {
     struct kernel_tracker w;
     write_store(&w);
-    const struct state_store *s = w.store;
+    const struct state_chunk *s = w.store->parts->chunk;
     const struct state_disk_table *calls = state_latency_table(s, STATE_LATENCY_SYSCALL);
     assert_int_not_equal(calls->n, 0);
     struct state_disk_head h = s->heads[calls->first_head];
@@ -271,21 +273,21 @@ static void figures_are_checked_when_asked(void **state)
     char path[sizeof w.path + 8];
     struct err e = {0};
     write_store(&w);
-    assert_int_not_equal(w.store->n_figures, 0);
+    assert_int_not_equal(w.store->parts->chunk->n_figures, 0);
     snprintf(path, sizeof path, "%s-changed", w.path);
     for (int what = 0; what < 5; what++) {
-        struct state_disk_figures f = *w.store->figures;
+        struct state_disk_figures f = *w.store->parts->chunk->figures;
         f.n += what == 0;
         f.sum += what == 1;
         f.most += what == 2;
         f.least_at += what == 3;
-        f.spread += what == 4 ? 1 + f.spread : 0;
+        f.squares[0] += what == 4;
         write_changed(w.path, path, "figures", 0, &f, sizeof f);
-        assert_int_equal(state_check(path, &e), ERR_FORMAT);
+        assert_int_equal(state_check(path, NULL, &e), ERR_FORMAT);
     }
     uint64_t first = 1;
     write_changed(w.path, path, "tiles", 0, &first, sizeof first);
-    assert_int_equal(state_check(path, &e), ERR_FORMAT);
+    assert_int_equal(state_check(path, NULL, &e), ERR_FORMAT);
     unlink(path);
     world_close(&w);
 }

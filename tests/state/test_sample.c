@@ -1,7 +1,7 @@
 /* Sampled queries, ranges and counters against brute force over the histories of a random world, which this test keeps
  * for itself. */
 #include "../base/test.h"
-#include "state/reader.h"
+#include "state/store.h"
 #include "world.h"
 
 enum { ROWS = 24, EVENTS = 60000, HISTORY = EVENTS, QUERIES = 400, SAMPLES = 300 };
@@ -364,7 +364,7 @@ static void any_width(void **state)
         tell(&h, ts, value);
     }
     world_end(&w);
-    assert_int_equal(state_check(w.path, &e), 0);
+    assert_int_equal(state_check(w.path, NULL, &e), 0);
     int64_t counter = state_find_counter(w.store, STATE_CPU_COUNTER, 1);
     assert_true(counter >= 0);
     assert_true(state_counter_least(w.store, STATE_CPU_COUNTER, (size_t)counter) == least);
@@ -448,7 +448,7 @@ static void reader_begin(struct reader *r, int64_t ts, struct told *open, struct
     world_switch(&r->w, ts, 0, 0, READER, KERNEL_LEAVE_RUNNABLE);
 }
 
-static const struct state_disk_row *file_row(const struct state_store *s, size_t file)
+static const struct state_disk_row *file_row(const struct state_chunk *s, size_t file)
 {
     return &s->rows[s->first[STATE_FILE_ROWS] + file];
 }
@@ -467,18 +467,19 @@ static void file_uses(void **state)
         if (lossy)
             world_lost(&r.w, r.ts, 1, r.ts, r.ts + 10, 5);
         world_end(&r.w);
-        assert_int_equal(state_check(r.w.path, &e), 0);
+        assert_int_equal(state_check(r.w.path, NULL, &e), 0);
         const struct state_store *s = r.w.store;
+        const struct state_chunk *c = s->parts->chunk;
         const struct history *rows[2] = {&r.open, &r.closed};
         size_t cells[3] = {0}; /* without pairs, with pairs that all end at nothing, with others */
         for (int k = 0; k < 2; k++) {
             size_t file = find_file(s, k ? "fd 3 of  (104)" : "/file");
-            const struct state_disk_row *row = file_row(s, file);
+            const struct state_disk_row *row = file_row(c, file);
             assert_true(rows[k]->n > USES / 4);
             check_amounts(&r.w, STATE_FILE_ROWS, file, rows[k], 4 * QUERIES);
             check_all_amounts(&r.w, STATE_FILE_ROWS, file, rows[k]);
             for (uint32_t i = 0; i < row->n_cells; i++) {
-                uint8_t n = s->cells[s->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS].n;
+                uint8_t n = c->cells[c->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS].n;
                 cells[!(n & STATE_PAIRED) ? 0 : n & STATE_RESTS ? 2 : 1]++;
             }
         }
@@ -504,10 +505,11 @@ static void steady_uses(void **state)
             use_file(&r, KERNEL_IO_READ, 1 + (int64_t)world_random(500), 1 + (int64_t)world_random(7),
                 (int64_t)world_random(2));
         world_end(&r.w);
-        assert_int_equal(state_check(r.w.path, &e), 0);
+        assert_int_equal(state_check(r.w.path, NULL, &e), 0);
         size_t file = find_file(r.w.store, out_of_step ? "/file" : "fd 3 of  (104)");
         const struct history *h = out_of_step ? &r.open : &r.closed;
-        assert_in_range(file_row(r.w.store, file)->n_cells, h->n / STATE_CELL_ENTRIES, h->n / STATE_CELL_ENTRIES + 2);
+        assert_in_range(
+            file_row(r.w.store->parts->chunk, file)->n_cells, h->n / STATE_CELL_ENTRIES, h->n / STATE_CELL_ENTRIES + 2);
         check_amounts(&r.w, STATE_FILE_ROWS, file, h, QUERIES);
         check_all_amounts(&r.w, STATE_FILE_ROWS, file, h);
         world_close(&r.w);

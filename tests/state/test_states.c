@@ -450,6 +450,11 @@ static void events_over_time(void **state)
             assert_int_equal(counts[k], truth);
     }
     assert_false(exact);
+    for (int64_t first = ts[EVENTS - 20000]; first < ts[EVENTS - 1]; first += 320) { /* two times near each other */
+        state_event_counts(w.store, (int64_t[]){first, first + 1000}, 2, counts, &exact);
+        assert_in_range(counts[0] + 64 - (uint64_t)(EVENTS - 20000 + (first - ts[EVENTS - 20000]) / 10), 0, 128);
+        assert_in_range(counts[1] - counts[0], 0, 100 + 64);
+    }
     state_event_counts(w.store, (int64_t[]){1000, ts[EVENTS - 1] + 1}, 2, counts, &exact);
     assert_true(exact);
     assert_int_equal(counts[1] - counts[0], EVENTS);

@@ -39,6 +39,8 @@ bool kernel_tracker_has(const struct kernel_tracker *w, int kind)
     return true;
 }
 
+void kernel_carry_frame(const struct kernel_tracker *w, struct carry *c, uint32_t *frame) {}
+
 uint64_t world_seed = 42;
 
 uint64_t world_random(uint64_t below)
@@ -61,7 +63,7 @@ void world_begin(struct kernel_tracker *w)
     w->last = INT64_MIN;
     static int serial;
     snprintf(w->path, sizeof w->path, "/tmp/weft-state-%d-%d", getpid(), serial++);
-    w->builder = state_builder_new(w, w->path, 1);
+    w->builder = state_builder_new(w, store_file(w->path), 1);
 }
 
 void world_add(struct kernel_tracker *w, struct kernel_record r)
@@ -74,7 +76,7 @@ void world_add(struct kernel_tracker *w, struct kernel_record r)
 void world_end(struct kernel_tracker *w)
 {
     struct err e = {0};
-    if (state_builder_write(w->builder, w->first, w->last, &e) || state_check(w->path, &e) ||
+    if (state_builder_write(w->builder, w->first, w->last, &e) || state_check(w->path, NULL, &e) ||
         state_open(w->path, &w->store, &e))
         fail_msg("%s", e.text);
 }

@@ -50,10 +50,10 @@ static int open_three_tier(void **state)
     for (size_t i = 0; i < f->x.n_hosts; i++) {
         f->hosts[i] = (struct view_host){.index = &hosts[i],
             .map = clock_net_map(f->x.clocks, i),
-            .first_thread = f->x.last_thread + 1,
+            .first_thread = f->x.data.shared,
             .threads = (int32_t)graph_rows(hosts[i].graph),
             .id = hosts[i].name};
-        f->x.last_thread += f->hosts[i].threads;
+        f->x.data.shared += f->hosts[i].threads;
         f->local[i] = (struct path_local_host){hosts[i].name, hosts[i].graph, hosts[i].flows, f->hosts[i].map};
         f->path_hosts[i] = (int32_t)i;
         f->numbers[i] = i;

@@ -119,7 +119,7 @@ test('critical path: right click, arrows between machines, progressive, totals, 
   await page.waitForFunction(() => weft.path?.pane.segments.length >= 14 && weft.path.view.data.arrows.length === 4);
   await settled(page);
   const created = world.mock.log.find(l => l.method === 'POST' && /CriticalPathDataProvider$/.test(l.path)).body;
-  assert.deepEqual(created.parameters, { thread: 204, host: 'client', begin: BEGIN + 2000000000n,
+  assert.deepEqual(created.parameters, { thread: 204, host: 'client', id: 2, begin: BEGIN + 2000000000n,
     end: BEGIN + 2090000000n });
   assert.equal(created.sourceTypeId, 'weft.critical-path');
   const pink = await pixels(page, '.panel[data-output*="CriticalPath"] .area canvas:nth-child(2)', [180, 92, 196]);

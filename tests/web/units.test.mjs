@@ -146,12 +146,18 @@ test('link: written and read again', async () => {
   const { readLink, writeLink } = await load('link');
   const s = { experiment: 'u-1', view: [1700000000000000001n, 1700000000000000009n], selection: [1n, 2n],
     outputs: ['a:b c', 'd'], search: 'x & y', exclude: true, mode: 'utc',
-    picked: { host: 'h/1', tid: 3, name: 'n m' }, path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n },
-    tab: 'path' };
+    picked: { host: 'h/1', tid: 3, name: 'n m', id: 2 ** 52 - 1 },
+    path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n },
+    tab: 'path', follow: true };
   assert.deepEqual(readLink(writeLink(s)), s);
+  for (const path of [{}, { id: 7 }, { begin: 5n, end: 6n }, { id: 7, begin: 5n, end: 6n }]) {
+    const one = { ...s, path: { host: 'h', tid: 4, name: 'n', ...path } };
+    assert.deepEqual(readLink(writeLink(one)), one);
+  }
   assert.equal(readLink('#nothing'), null);
   // Cut off in the middle of an encoding: what there is.
   assert.deepEqual(readLink('#x=u-1&r=h/3/50%25').picked, { host: 'h', tid: 3, name: '50%' });
+  assert.deepEqual(readLink('#x=u-1&r=h/3/n/x').picked, { host: 'h', tid: 3, name: 'n' });
 });
 
 test('contrast: words can be read on every ground of both themes', () => {

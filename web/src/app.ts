@@ -5,6 +5,7 @@ import { announce, button, h, reducedMotion, scrollBarWidth } from './dom';
 import { Bookmarks, detailPane, Drawer, legend, type TabName } from './drawer';
 import { perFrame, settle } from './emitter';
 import { save } from './exports';
+import { Follower } from './follow';
 import { GraphView } from './graphview';
 import { showHelp } from './help';
 import { share } from './layout';
@@ -33,6 +34,7 @@ export class App implements PanelHost {
   private readonly frame = h('div', { class: 'frame' });
   private readonly top: TopBar;
   private readonly overview: Overview;
+  readonly follower: Follower;
   readonly drawer: Drawer;
   private readonly bookmarks: Bookmarks;
   events: VirtualTable | null = null;
@@ -49,6 +51,8 @@ export class App implements PanelHost {
     const session = this.session = new Session(client);
     this.drawer = new Drawer(() => { this.resized(); this.relink(); });
     this.overview = new Overview(session);
+    this.follower = new Follower(session, { take: x => this.takeVersion(x),
+      reopen: x => this.reopen(x), chosen: () => this.relink() });
     this.top = new TopBar(session, {
       openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), reveal: o => this.reveal(o),
       save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
@@ -56,7 +60,7 @@ export class App implements PanelHost {
         this.writeLink();
         void navigator.clipboard?.writeText(location.href);
         announce('link copied');
-      }, searchStep: d => this.step(d, true),
+      }, searchStep: d => this.step(d, true), following: this.follower.root,
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
     detailPane(session, this.drawer.page('details'));
@@ -159,7 +163,7 @@ export class App implements PanelHost {
           axis.setExtent(now.start, now.end);
           if (!shown) { axis.show(now.start, now.end, false); shown = true; }
         }
-        if (now.indexingStatus !== 'RUNNING') break;
+        if (now.indexingStatus !== 'RUNNING' || now.version) break;
         wait.textContent = `Reading ${now.name}: ${now.nbEvents.toLocaleString('en')} events so far…`;
         await sleep(ms, signal);
         now = await client.experiment(x.UUID, signal);
@@ -170,6 +174,7 @@ export class App implements PanelHost {
       this.layout();
       this.openFirst(link);
       session.markerSet = null;
+      this.follower.opened();
       if (link) this.restore(link);
       await this.front;
       if (signal.aborted) return;
@@ -186,7 +191,26 @@ export class App implements PanelHost {
         button('Try again', 'Ask the server again', () => void this.open(x, link))));
     }
   }
+  /** What was recorded since, without anything being shut or moved away. */
+  private async takeVersion(now: Experiment): Promise<void> {
+    const { session } = this, { axis, client } = session;
+    if (now.start < axis.min) { // all that is shown counts from the begin
+      this.writeLink();
+      await this.open(now, readLink(location.hash));
+      return;
+    }
+    session.outputs = await client.outputs(now.UUID);
+    if (session.uuid !== now.UUID) return;
+    session.experiment = now;
+    axis.grow(now.end, this.follower.on);
+    for (const p of this.panels) p.reload();
+    void this.events?.reload();
+    void this.path?.pane.load(false);
+    void this.overview.load(true);
+    this.top.grown();
+  }
   private closeAll(): void {
+    this.follower.closed();
     for (const p of [...this.panels]) p.dispose();
     this.panels = [];
     this.path?.pane.dispose();
@@ -458,7 +482,7 @@ export class App implements PanelHost {
       search: session.search.text.trim() || undefined, exclude: session.exclude, mode: session.timeMode,
       picked: session.picked ?? undefined,
       path: path ? { ...path.spec.thread, begin: path.spec.begin, end: path.spec.end } : undefined,
-      tab: this.drawer.now === 'events' ? undefined : this.drawer.now,
+      tab: this.drawer.now === 'events' ? undefined : this.drawer.now, follow: this.follower.on || undefined,
     });
     history.replaceState(null, '', this.wroteHash);
     this.wroteHash = location.hash;
@@ -473,6 +497,7 @@ export class App implements PanelHost {
       this.top.search.value = s.search ?? '';
     }
     if (s.picked) session.pick(s.picked);
+    this.follower.set(!!s.follow);
     if (s.path) void this.openPath({ thread: s.path, begin: s.path.begin, end: s.path.end }, true);
     if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab))
       this.drawer.select(s.tab as TabName);
@@ -480,24 +505,27 @@ export class App implements PanelHost {
 
   // ---- trouble ------------------------------------------------------------------------------------------------------
   /** A trace that was cut off is opened again by the server, from what is left: with other rows, so everything here is
-   * asked for anew. */
+   * asked for anew. One that has grown is offered. */
   private async lookAgain(): Promise<void> {
     const { session } = this, { client } = session, had = session.experiment;
     if (!had) return;
     try {
       let now = await client.experiment(had.UUID);
-      for (let ms = 200; now.indexingStatus === 'RUNNING'; ms = Math.min(2000, ms * 1.5)) {
+      for (let ms = 200; now.indexingStatus === 'RUNNING' && !now.version; ms = Math.min(2000, ms * 1.5)) {
         await sleep(ms);
         now = await client.experiment(had.UUID);
       }
       if (session.experiment !== had || (now.nbEvents === had.nbEvents && now.start === had.start
         && now.end === had.end))
         return;
-      this.writeLink();
-      await this.open(now, readLink(location.hash));
-      this.say('The trace changed on the server’s disk while it was open. It was opened again: this is what is there '
-        + 'now.');
+      await (now.version ? this.follower.found(now) : this.reopen(now));
     } catch { /* what failed says so itself */ }
+  }
+  private async reopen(now: Experiment): Promise<void> {
+    this.writeLink();
+    await this.open(now, readLink(location.hash));
+    this.say('The trace changed on the server’s disk while it was open. It was opened again: this is what is there '
+      + 'now.');
   }
   private watching = false;
   private reachable(up: boolean, why: string): void {
@@ -541,6 +569,7 @@ class TablePanel extends Panel {
     const columns = button('▤', 'Columns', () => this.table.chooseColumns(columns), { class: 'plain' });
     this.tools.append(this.table.bar, columns);
   }
+  override reload(): void { void this.table.reload(); }
   retry(): void { this.table.retry(); }
   override resize(): void { /* it watches its size itself */ }
   override draw(): void { this.table?.draw(); }

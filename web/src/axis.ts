@@ -31,6 +31,19 @@ export class Axis {
     if (whole || this.begin < min || this.end > this.max) this.show(this.min, this.max, false);
     else this.moved.emit();
   }
+  /** The experiment goes on: what is seen stays, or stays at the end where it was there. Times that were told as ns
+   * since `min` hold: it never changes so. */
+  grow(max: Time, follow: boolean): void {
+    const whole = this.begin === this.min && this.end === this.max, atEnd = this.isAtEnd;
+    this.max = maxTime(max, this.min + LEAST);
+    if (whole) this.show(this.min, this.max, false);
+    else if (follow && atEnd) this.toEnd();
+    else this.show(this.begin, this.end, false);
+    this.moved.emit();
+  }
+  /** Whoever moved away from the end wants to see something else. */
+  private get isAtEnd(): boolean { return this.max - this.end <= this.span / 50n; }
+  toEnd(): void { this.show(this.max - this.span, this.max, false); }
   get span(): Time { return this.end - this.begin; }
   get nsPerPx(): number { return Number(this.span) / Math.max(1, this.width); }
   /** View's begin as ns since `min`. */

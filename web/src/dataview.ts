@@ -74,6 +74,7 @@ export class DataTreeView extends Panel {
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
+  override reload(): void { void this.load(); }
   retry(): void { void this.load(); }
   /** "[begin,end]" as people read it. */
   private rangeText(label: string | undefined): string | undefined {
@@ -145,6 +146,7 @@ export class GenericXyView extends Panel {
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
+  override reload(): void { void this.load(); }
   retry(): void { void this.load(); }
   private make(): void {
     const { theme } = this.session, first = this.series[0];

@@ -10,7 +10,7 @@ import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type Ro
 import type { Want } from './layout';
 import { HEAD, Panel, PATIENCE, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
-import { tidOf, type Detail, type Session } from './session';
+import { tidOf, type Detail, type Picked, type Session } from './session';
 import { nameOf, pathName } from './pathdata';
 import { Looks } from './style';
 import { formatDuration, formatExact } from './time';
@@ -104,7 +104,7 @@ export class GraphView extends Panel {
 
   async load(): Promise<void> {
     const { session, output } = this, { client, uuid } = session;
-    this.say('loading', 'Asking for the rows…');
+    if (!this.loaded) this.say('loading', 'Asking for the rows…');
     await this.host.front;
     if (this.signal.aborted) return;
     try {
@@ -199,6 +199,7 @@ export class GraphView extends Panel {
     if (!this.model.nodes.size) this.failed(e, () => this.data.ask());
     else this.status(e instanceof Error ? `shown is what was loaded: ${e.message}` : 'failed');
   }
+  override reload(): void { void this.load().then(() => this.followPick()); }
   /** After the server came back. */
   retry(): void { if (this.loaded) { this.data.hasArrows = true; this.data.forget(); } else void this.load(); }
   override dispose(): void { this.picture(); this.data.stop(); hideTip(); super.dispose(); }
@@ -307,9 +308,12 @@ export class GraphView extends Panel {
   private picked(node: Node, row: number): void {
     this.showRow(row);
     const tid = tidOf(node.entry, this.model.headers);
-    if (tid !== null) this.session.pick({ host: this.hostOf(node), tid, name: nameOf(node.entry.labels[0] ?? '') });
+    if (tid !== null) this.session.pick(this.threadOf(node, tid));
     announce(node.entry.labels.join(' '));
     this.redraw();
+  }
+  private threadOf(node: Node, tid: number): Picked {
+    return { host: this.hostOf(node), tid, name: nameOf(node.entry.labels[0] ?? ''), id: node.entry.id };
   }
   hostOf(node: Node): string {
     for (let n: Node | null = node; n; n = n.parent) {
@@ -327,10 +331,13 @@ export class GraphView extends Panel {
   private followPick(): void {
     const p = this.session.picked;
     if (!p || !this.model.nodes.size) return;
-    const now = this.tree.picked === null ? null : this.model.nodes.get(this.tree.picked);
-    if (now && tidOf(now.entry, this.model.headers) === p.tid && this.hostOf(now) === p.host) return;
-    for (const node of this.model.nodes.values()) {
-      if (tidOf(node.entry, this.model.headers) !== p.tid || this.hostOf(node) !== p.host) continue;
+    const now = this.tree.picked === null ? null : this.model.nodes.get(this.tree.picked),
+      itself = p.id === undefined ? undefined : this.model.nodes.get(p.id), // else: its numbers must do
+      is = (n: Node): boolean => itself ? n === itself
+        : tidOf(n.entry, this.model.headers) === p.tid && this.hostOf(n) === p.host;
+    if (now && is(now)) return;
+    for (const node of itself ? [itself] : this.model.nodes.values()) {
+      if (!is(node)) continue;
       this.tree.picked = node.entry.id;
       const row = this.model.rowOf.get(node.entry.id);
       if (row !== undefined) this.showRow(row);
@@ -450,7 +457,7 @@ export class GraphView extends Panel {
     const { session } = this, tid = tidOf(node.entry, this.model.headers), host = this.hostOf(node),
       items: MenuItem[] = [];
     if (tid !== null) {
-      const thread = { host, tid, name: nameOf(node.entry.labels[0] ?? '') }, selection = session.axis.selection;
+      const thread = this.threadOf(node, tid), selection = session.axis.selection;
       items.push({ label: `${thread.name} ${tid} on ${host || 'this machine'}`, heading: true },
         { label: 'Critical path: selection', hint: selection ? formatDuration(selection[1] - selection[0])
           : 'select an interval first', disabled: !selection,

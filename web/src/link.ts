@@ -4,8 +4,8 @@ import type { TimeMode } from './time';
 export interface LinkState {
   experiment: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
   exclude?: boolean; mode?: TimeMode;
-  picked?: { host: string; tid: number; name: string }; path?: { host: string; tid: number; name: string;
-    begin?: bigint; end?: bigint }; tab?: string;
+  picked?: { host: string; tid: number; name: string; id?: number }; path?: { host: string; tid: number; name: string;
+    id?: number; begin?: bigint; end?: bigint }; tab?: string; follow?: boolean;
 }
 
 function pair(text: string | null): [bigint, bigint] | undefined {
@@ -23,13 +23,16 @@ function thread(text: string | null): { host: string; tid: number; name: string 
 export function readLink(hash: string): LinkState | null {
   const q = new URLSearchParams(hash.replace(/^#/, '')), experiment = q.get('x');
   if (!experiment) return null;
-  const mode = q.get('t'), path = q.get('cp'), p = thread(path), range = path?.split('/')[3];
+  const mode = q.get('t'), path = q.get('cp'), p = thread(path), [, , , range, pathId] = path?.split('/') ?? [],
+    r = thread(q.get('r')), id = Number(q.get('r')?.split('/')[3] ?? 0);
   return {
     experiment, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
     search: q.get('q') ?? undefined, exclude: q.get('hide') === '1',
-    mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: thread(q.get('r')),
-    path: p ? { ...p, ...(pair(range ?? null) ? { begin: pair(range!)![0], end: pair(range!)![1] } : {}) } : undefined,
-    tab: q.get('tab') ?? undefined,
+    mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: r && id > 0
+      ? { ...r, id } : r,
+    path: p ? { ...p, ...(Number(pathId) > 0 ? { id: Number(pathId) } : {}),
+      ...(pair(range ?? null) ? { begin: pair(range!)![0], end: pair(range!)![1] } : {}) } : undefined,
+    tab: q.get('tab') ?? undefined, follow: q.get('f') === '1' || undefined,
   };
 }
 
@@ -44,8 +47,12 @@ export function writeLink(s: LinkState): string {
   if (s.search) q.set('q', s.search);
   if (s.exclude) q.set('hide', '1');
   if (s.mode) q.set('t', s.mode);
-  if (s.picked) q.set('r', who(s.picked));
-  if (s.path) q.set('cp', who(s.path) + (s.path.begin !== undefined ? `/${s.path.begin},${s.path.end}` : ''));
+  if (s.picked) q.set('r', who(s.picked) + (s.picked.id === undefined ? '' : `/${s.picked.id}`));
+  if (s.path) {
+    const range = s.path.begin !== undefined ? `${s.path.begin},${s.path.end}` : '';
+    q.set('cp', who(s.path) + (s.path.id !== undefined ? `/${range}/${s.path.id}` : range && `/${range}`));
+  }
   if (s.tab) q.set('tab', s.tab);
+  if (s.follow) q.set('f', '1');
   return '#' + q.toString();
 }

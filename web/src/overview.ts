@@ -52,11 +52,14 @@ export class Overview {
     }, { passive: false });
   }
 
-  async load(): Promise<void> {
+  /** `again`: what is there stays until more has come. */
+  async load(again = false): Promise<void> {
     this.stop?.abort();
     const stop = this.stop = new AbortController(), { session } = this, { axis, client, uuid } = session;
-    this.x = []; this.events = []; this.lost = [];
-    this.lostTotal.emit(0);
+    if (!again) {
+      this.x = []; this.events = []; this.lost = [];
+      this.lostTotal.emit(0);
+    }
     const output = session.outputs.find(o => /histogram/i.test(o.id) && o.type === 'TREE_TIME_XY');
     this.words = output ? 'counting events…' : 'no event histogram in this trace';
     this.redraw();

@@ -148,6 +148,8 @@ export abstract class Panel {
     this.say('failed', failureWords(e), retry);
   }
 
+  /** The server has other data: they are shown in place of those that are there, which stay until then. */
+  abstract reload(): void;
   abstract resize(): void;
   abstract draw(): void;
 }

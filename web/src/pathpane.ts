@@ -19,7 +19,8 @@ export function specOf(output: Output): PathSpec | null {
   if (!p || !/critical.?path/i.test(`${output.parentId} ${output.configuration?.sourceTypeId}`)) return null;
   const named = /^(.*):(\d+)$/.exec(String(p.thread ?? '')),
     time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
-  return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '' },
+  return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '',
+    ...(p.id === undefined ? {} : { id: Number(p.id) }) },
     begin: time(p.begin), end: time(p.end) };
 }
 
@@ -38,6 +39,7 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
     name: `Critical path of ${thread.name || 'thread'} ${thread.tid}${thread.host ? ` on ${thread.host}` : ''}`,
     description: begin === undefined ? 'Its whole life' : 'An interval of it', sourceTypeId: types[0].id,
     parameters: { thread: thread.tid, ...(thread.host ? { host: thread.host } : {}),
+      ...(thread.id === undefined ? {} : { id: thread.id }),
       ...(begin !== undefined && end !== undefined ? { begin, end } : {}) },
   });
   return { parent, derived };
@@ -72,11 +74,11 @@ export class PathPane {
   }
   private words(text: string): void { this.root.replaceChildren(h('p', { class: 'words', role: 'status' }, text)); }
 
-  /** All segments, again and again while the server is RUNNING. */
-  async load(): Promise<void> {
+  /** All segments, again and again while the server is RUNNING. `first`: they are brought into view. */
+  async load(first = true): Promise<void> {
     const { session, view } = this, { axis, client, uuid } = session, { signal } = this.stopping;
     try {
-      for (let wait = 250, first = true; ; wait = Math.min(2000, wait * 1.5)) {
+      for (let wait = 250; ; wait = Math.min(2000, wait * 1.5)) {
         const tree = await client.tree(uuid, 'timeGraph', view.output.id, null, signal);
         if (tree.model?.entries.length) {
           const reader = new PathReader(session, view, tree.model, signal),
@@ -213,7 +215,7 @@ export class PathPane {
     }
     axis.reveal(axis.abs(s.begin), axis.abs(s.end));
     this.view.tree.picked = s.entry;
-    if (s.tid !== null) this.session.pick({ host: s.host, tid: s.tid, name: s.name });
+    if (s.tid !== null) this.session.pick({ host: s.host, tid: s.tid, name: s.name, id: s.entry });
     const row = this.view.model.rowOf.get(s.entry);
     if (row !== undefined) this.view.showRow(row);
     this.view.redraw();

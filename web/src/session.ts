@@ -7,8 +7,9 @@ import { formatTime, type TimeMode } from './time';
 import type { Entry, Experiment, Output, Time, TspClient } from './tsp';
 import { parseSearch, type Search } from './query';
 
-/** A thread as views know it. */
-export interface Picked { host: string; tid: number; name: string }
+/** A thread as views know it. id: of its entry, the same in all views that have one for each thread, and for ever;
+ *  numbers are used again. */
+export interface Picked { host: string; tid: number; name: string; id?: number }
 /** A state or arrow whose details are wanted. */
 export interface Detail { title: string; lines: [string, string][]; begin?: Time; end?: Time }
 /** What n and p step through; answers whether there was one. */
@@ -60,7 +61,8 @@ export class Session {
     this.searchChanged.emit();
   }
   pick(p: Picked | null): void {
-    if (p?.host === this.picked?.host && p?.tid === this.picked?.tid) return;
+    if (p?.host === this.picked?.host && p?.tid === this.picked?.tid
+      && (p?.id === undefined || p.id === this.picked?.id)) return;
     this.picked = p;
     this.pickedChanged.emit();
   }

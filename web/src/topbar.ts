@@ -9,6 +9,8 @@ import { isAbort, type Column, type Line, type Output } from './tsp';
 export interface TopActions {
   openPicker(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void; save(kind: 'svg' | 'png' | 'csv'): void;
   help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
+  /** Stands beside the other signs. */
+  following: HTMLElement;
 }
 
 const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['relative', 'Since the start']];
@@ -66,7 +68,7 @@ export class TopBar {
       button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
       button('⤢', 'Whole trace (Home)', () => axis.whole())),
     this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes,
-    this.lost, this.away, this.mode, views, more);
+    this.lost, this.away, actions.following, this.mode, views, more);
     let wait = 0;
     this.search.addEventListener('input', () => {
       clearTimeout(wait);
@@ -137,7 +139,13 @@ export class TopBar {
     document.title = x ? `${x.name} – weft` : 'weft';
     this.notes.hidden = this.clock.hidden = this.away.hidden = true;
     this.times();
-    if (x) { void this.health(); void this.tellNotes(); }
+    if (x) this.grown();
+  }
+  /** What is told of the experiment may be different now. */
+  grown(): void {
+    this.times();
+    void this.health();
+    void this.tellNotes();
   }
 
   showLost(events: number): void {

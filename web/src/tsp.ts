@@ -7,7 +7,11 @@ export type Time = bigint;
 export interface Trace { name: string; path: string; UUID: string; nbEvents: number; start: Time; end: Time;
   indexingStatus: string; properties: Record<string, string> }
 export interface Experiment { name: string; UUID: string; nbEvents: number; start: Time; end: Time;
-  indexingStatus: string; traces: Trace[] }
+  indexingStatus: string; traces: Trace[];
+  /** Counts what the server has opened; 0: nothing yet. Only of servers whose traces may grow. */
+  version?: number;
+  /** Why what is newer cannot be opened. */
+  problem?: string }
 export interface Output {
   id: string; name: string; description: string; type: string; parentId?: string;
   capabilities?: { canCreate?: boolean; canDelete?: boolean };
@@ -131,9 +135,13 @@ export class TspClient {
 
   /** `read`: what makes the answer's value of its body, when the server accepted the request. */
   async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal,
-    read: (r: Response) => Promise<unknown> = readJson): Promise<T> {
-    this.pending++;
-    this.onActivity();
+    read: (r: Response) => Promise<unknown> = readJson, quietly = false): Promise<T> {
+    const count = (by: number): void => {
+      if (quietly) return;
+      this.pending += by;
+      this.onActivity();
+    };
+    count(1);
     try {
       const headers: Record<string, string> = { Accept: 'application/json' };
       if (this.token) headers.Authorization = `Bearer ${this.token}`;
@@ -159,10 +167,7 @@ export class TspClient {
         if (e instanceof SyntaxError) throw new TspError(response.status, 'The answer is not JSON', e.message);
         throw away(e);
       }
-    } finally {
-      this.pending--;
-      this.onActivity();
-    }
+    } finally { count(-1); }
   }
 
   private reach(up: boolean, why: string): void {
@@ -185,8 +190,9 @@ export class TspClient {
   async experiments(): Promise<Experiment[]> {
     return list(await this.request('GET', '/experiments')).map(experimentOf);
   }
-  async experiment(uuid: string, signal?: AbortSignal): Promise<Experiment> {
-    return experimentOf(await this.request('GET', `/experiments/${uuid}`, undefined, signal));
+  /** `quietly`: nothing shows that it is asked. */
+  async experiment(uuid: string, signal?: AbortSignal, quietly = false): Promise<Experiment> {
+    return experimentOf(await this.request('GET', `/experiments/${uuid}`, undefined, signal, readJson, quietly));
   }
   async createExperiment(name: string, traces: string[]): Promise<Experiment> {
     return experimentOf(await this.request('POST', '/experiments', { parameters: { name, traces } }));

@@ -167,6 +167,19 @@ export class VirtualTable {
     this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again',
       () => void this.load()));
   }
+  /** There may be more lines, and more columns. */
+  async reload(): Promise<void> {
+    const { client, uuid } = this.session;
+    try {
+      const names = (await client.columns(uuid, this.output.id)).model ?? [];
+      if (JSON.stringify(names) !== JSON.stringify(this.columns)) { await this.load(); return; }
+    } catch (e) { this.trouble(e); return; }
+    for (const a of this.asked.values()) a.abort();
+    this.asked.clear();
+    for (const k of this.chunks.keys()) this.stale.add(k);
+    this.known = false;
+    this.ask();
+  }
   retry(): void { if (!this.columns.length) void this.load(); else this.ask(); }
 
   private take(a: { model: Lines | null; status: string; statusMessage: string }, chunk: number): void {

@@ -78,7 +78,7 @@ export class XyView extends Panel {
 
   async load(): Promise<void> {
     const { session, output } = this, { axis } = session;
-    this.say('loading', 'Asking for the series…');
+    if (!this.loaded) this.say('loading', 'Asking for the series…');
     await this.host.front;
     if (this.signal.aborted) return;
     try {
@@ -106,6 +106,7 @@ export class XyView extends Panel {
   }
   /** Those whose rows a search left. */
   get curves(): Curve[] { return this.fetched.filter(c => !this.model.nodes.get(c.id)?.hidden); }
+  override reload(): void { this.got = null; void this.load(); }
   retry(): void { if (this.loaded) { this.got = null; this.ask(); } else void this.load(); }
   override dispose(): void { this.stop?.abort(); this.plot?.destroy(); hideTip(); super.dispose(); }
 

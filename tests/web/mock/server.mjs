@@ -53,13 +53,18 @@ const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMP
   UNTRACED_PEER: { values: { 'background-color': '#8a5f66', 'style-name': 'untraced peer' } } };
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
-/** `stalls`: the rows of threads stop half-way until `release` is called. */
-export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls = false } = {}) {
-  const world = new World({ threads, seconds }), log = [], derived = new Map();
+/** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
+ * with three fifths of the time and without the last thread; `grow` opens a fifth more. */
+export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls = false, grows = false } = {}) {
+  const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
+  const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined };
+  const cut = fifths => { world.length = full / 5 * fifths; world.end = BEGIN + BigInt(world.length); };
+  const eventsNow = () => Math.round(EVENTS_N * world.length / full);
+  if (grows) cut(3);
   let bookmarks = [], serial = 0, release;
   const released = new Promise(done => { release = done; });
-  const experiment = () => ({ name: 'three-tier', UUID, nbEvents: EVENTS_N, start: BEGIN, end: world.end,
-    indexingStatus: 'COMPLETED',
+  const experiment = () => ({ name: 'three-tier', UUID, nbEvents: eventsNow(), start: BEGIN,
+    end: world.end, ...now,
     traces: HOSTS.map((h, i) => ({ name: h, path: `/traces/three-tier/${h}`,
       UUID: `00000000-0000-3000-8000-00000000000${i}`, nbEvents: 1000, start: BEGIN, end: world.end,
       indexingStatus: 'COMPLETED', properties: {} })) });
@@ -77,7 +82,7 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
     const d = /duration\s*>\s*(\d+)\s*ms/.exec(e);
     return d ? s[1] - s[0] > d[1] * 1e6 : (s[3] + s[2]).toLowerCase().includes(e.toLowerCase());
   };
-  const eventTime = i => Math.floor(i / EVENTS_N * world.length);
+  const eventTime = i => Math.floor(i / EVENTS_N * full);
   const eventLine = i => ({ index: i, cells: [String(abs(eventTime(i))), HOSTS[i % 3], String(i % 2),
     ['sched_switch', 'syscall_entry_read', 'net_dev_queue'][i % 3 === 0 ? 0
       : (i >> 2) % 3], `prev_tid=${1000 + i % 97}, next_tid=${1000 + i % 53}, value=${i}`,
@@ -126,7 +131,7 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
           states: states.map(([start, end, label]) => ({ start, end, label, style: { parentKey: label } })) })) });
       return done(what === 'arrows' ? [] : { Calls: '7' });
     }
-    const list = id === CPUS ? world.cpuEntries : world.entries;
+    const list = id === CPUS ? world.cpuEntries : world.entries.slice(0, now.version === 1 ? -1 : undefined);
     if (what === 'tree')
       return done({ headers: (id === CPUS ? ['Name'] : ['Thread', 'TID', 'PID', 'PTID'])
         .map(name => ({ name, tooltip: '' })), entries: list.map(({ tid, ...e }) => e) });
@@ -176,22 +181,22 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
         lines: rows.map((r, index) => ({ index, cells: r.map(content => ({ content })) })) });
     }
     if (what === 'columns') return done(COLUMNS);
-    let low = p.requested_times ? Math.max(0, Math.min(EVENTS_N - 1,
-      Math.ceil(rel(p.requested_times[0]) / world.length * EVENTS_N))) : p.requested_table_index;
+    let low = p.requested_times ? Math.max(0, Math.min(eventsNow() - 1,
+      Math.ceil(rel(p.requested_times[0]) / full * EVENTS_N))) : p.requested_table_index;
     const search = Object.entries(p.table_search_expressions ?? {}).map(([c, e]) => [Number(c), new RegExp(e)]),
       hit = i => search.every(([c, e]) => e.test(eventLine(i).cells[c].content));
     if (p.table_search_direction) {
       const step = p.table_search_direction === 'NEXT' ? 1 : -1;
-      while (low >= 0 && low < EVENTS_N && !hit(low)) low += step;
-      if (low < 0 || low >= EVENTS_N) return done({ lowIndex: 0, size: EVENTS_N, columnIds: [], lines: [] });
+      while (low >= 0 && low < eventsNow() && !hit(low)) low += step;
+      if (low < 0 || low >= eventsNow()) return done({ lowIndex: 0, size: eventsNow(), columnIds: [], lines: [] });
     }
     const lines = [];
-    for (let i = low; i < Math.min(EVENTS_N, low + p.requested_table_count); i++) {
+    for (let i = low; i < Math.min(eventsNow(), low + p.requested_table_count); i++) {
       const l = eventLine(i);
       if (search.length && hit(i)) l.tags = 8;
       lines.push(l);
     }
-    return done({ lowIndex: low, size: EVENTS_N, columnIds: COLUMNS.map(c => c.id), lines });
+    return done({ lowIndex: low, size: eventsNow(), columnIds: COLUMNS.map(c => c.id), lines });
   }
   function data(p) {
     const row = (id, parentId, name, k) => ({ id, parentId, labels: [name, `${k} µs`, `${k * 9} ms`, `${k * 2} µs`,
@@ -299,7 +304,8 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
     });
   });
   return {
-    world, log, release, uuid: UUID,
+    world, log, release, now, uuid: UUID,
+    grow: () => { cut(world.length / full * 5 + 1); now.version++; },
     listen: (port = 0) => new Promise(ready => server.listen(port, '127.0.0.1',
       () => ready(`http://127.0.0.1:${server.address().port}`))),
     close: () => new Promise(closed => { server.close(closed); server.closeAllConnections(); }),

@@ -64,7 +64,8 @@ test('sound traces: no sign', async () => {
 for (const who of ['this page', 'somebody else'])
   test(`a file is cut off while the page shows it, and ${who} comes upon it: opened again by itself, where one was, `
     + `with what is left and a sign`, async () => {
-  const traces = example(), server = await serve(['--store', directory(), traces]),
+  // Frozen: else the server itself may be the first to come upon it.
+  const traces = example(), server = await serve(['--frozen', '--store', directory(), traces]),
     { page, trouble } = await open({ url: server.url, browser });
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 1_000_000_000n, a.min + 1_500_000_000n); });
   await settled(page);

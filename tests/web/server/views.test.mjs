@@ -246,6 +246,35 @@ test('bookmark and link: a second page shows the same', async () => {
   await again.page.close();
 });
 
+test('a link to a row opens that row of another server, whose traces lie elsewhere and in another order', async () => {
+  const picked = () => {
+    const [p] = weft.panels, node = p.model.nodes.get(p.tree.picked);
+    return node && { id: node.entry.id, labels: node.entry.labels, host: node.entry.hostId, link: location.hash };
+  };
+  const pick = async () => {
+    const { page } = await open(world);
+    // Not the first of its number: each CPU has an idle thread 0.
+    const idle = await page.evaluate(() => [...weft.panels[0].model.rows.entries()].filter(([, n]) =>
+      n.entry.hostId === 'client' && n.entry.labels[1] === '0').map(([i]) => i));
+    assert.ok(idle.length > 1);
+    await page.evaluate(i => weft.panels[0].tree.pick(i), idle.at(-1));
+    await settled(page);
+    const seen = await page.evaluate(picked);
+    await page.close();
+    return seen;
+  };
+  const one = await pick(), elsewhere = example(), name = traces.split('/').at(-1);
+  assert.match(one.link, new RegExp(`[&#]r=client%2F0%2F[^&]*%2F${one.id}(&|$)`));
+  const other = await serve(['--store', directory(), '--name', name,
+    ...['web', 'db', 'client'].map(h => `${elsewhere}/${h}`)]);
+  const { page, trouble } = await open({ ...world, url: other.url }, { hash: one.link });
+  await page.waitForFunction(() => weft.panels[0].tree.picked !== null);
+  assert.deepEqual(await page.evaluate(picked), one);
+  assert.deepEqual(trouble, []);
+  await page.close();
+  await other.stop();
+});
+
 test('every output opens: with something in it, or words that say why not', async () => {
   const { page, trouble } = await open(world, { width: 1920, height: 1080 });
   const ids = await page.evaluate(() => weft.session.outputs.filter(o => !o.capabilities?.canCreate

@@ -44,7 +44,11 @@ export const truth = (traces, name) => JSON.parse(readFileSync(join(traces, name
 
 /** Times are beyond 2^53: integers of that size become bigint. */
 const exact = text => JSON.parse(text.replace(/([:[,]\s*)(-?\d{16,})(?=\s*[,\]}])/g, '$1"$2n"'),
-  (_, v) => typeof v === 'string' && /^-?\d{16,}n$/.test(v) ? BigInt(v.slice(0, -1)) : v);
+  (_, v) => {
+    if (typeof v !== 'string' || !/^-?\d{16,}n$/.test(v)) return v;
+    const n = v.slice(0, -1);
+    return Number.isSafeInteger(Number(n)) ? Number(n) : BigInt(n); // ids are numbers
+  });
 /** 3: answered from what could be read of damaged traces. */
 const run = args => {
   const done = spawnSync(BIN, args, { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, NO_COLOR: '1' } });

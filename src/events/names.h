@@ -1,6 +1,6 @@
 /* Private to events: the names and patterns of a selection. */
-#ifndef WEFT_EVENTS_DOUBTS_H
-#define WEFT_EVENTS_DOUBTS_H
+#ifndef WEFT_EVENTS_NAMES_H
+#define WEFT_EVENTS_NAMES_H
 
 #include <stddef.h>
 
@@ -9,6 +9,7 @@ enum event_builtin {
     EVENT_IS_NONE, EVENT_IS_NAME, EVENT_IS_CPU, EVENT_IS_TS, EVENT_IS_TID, EVENT_IS_HOST, EVENT_IS_COMM
 };
 enum event_builtin event_builtin(const char *name);
+const char *event_builtin_name(enum event_builtin); /* not of EVENT_IS_NONE */
 
 struct event_patterns { char **v; size_t n, cap; };
 /* Adds the patterns of a list. */

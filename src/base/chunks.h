@@ -1,0 +1,34 @@
+/* A host's history is a list of chunks in order of time; each has stores of its own, whose rows (threads) are numbered
+ * from 0. This says which rows of which chunks are the same row of the host. */
+#ifndef WEFT_BASE_CHUNKS_H
+#define WEFT_BASE_CHUNKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+
+/* One chunk as the reader of a store gets it. An item (an interval, a packet, a call) is in the chunk in which it was
+ * decided, and may have begun before `begin`. */
+struct chunk {
+    const char *path;       /* of the file */
+    int64_t begin, end;     /* the cuts: it was made of what happened in [begin, end); ns, the host's clock */
+    const int32_t *rows;    /* by row of the chunk: the row of the host; NULL: the same */
+    size_t n_rows;          /* in rows */
+    const struct store *in; /* which the store is a part of, while it is opened; NULL: it has the file for itself */
+};
+
+/* Row `row` of chunk number `chunk`. */
+struct chunk_place { uint32_t chunk; int32_t row; };
+
+struct chunk_rows;
+/* Borrows nothing. Only where there is a single chunk its `rows` may be NULL. */
+struct chunk_rows *chunk_rows_new(const struct chunk *, size_t n);
+void chunk_rows_free(struct chunk_rows *);
+/* Rows of the host: one more than the greatest number; 0 where they are those of the only chunk. */
+size_t chunk_rows_count(const struct chunk_rows *);
+/* In how many chunks a row of the host is, and where: in order of time. O(1) */
+size_t chunk_rows_places(const struct chunk_rows *, int32_t host_row);
+struct chunk_place chunk_rows_place(const struct chunk_rows *, int32_t host_row, size_t i);
+
+#endif

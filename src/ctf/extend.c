@@ -1,0 +1,170 @@
+/* Metadata that grew: the classes that a trace has keep their numbers and places, those that are new come behind. */
+#include <stdlib.h>
+
+#include "base/search.h"
+#include "ctf/trace.h"
+
+static bool equal_types(const struct ctf_type *a, const struct ctf_type *b);
+
+static bool equal_fields(const struct ctf_type *a, const struct ctf_type *b)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        if (strcmp(a->u.fields[i].name, b->u.fields[i].name) != 0 ||
+            !equal_types(a->u.fields[i].type, b->u.fields[i].type))
+            return false;
+    return true;
+}
+
+/* Are the same bits read as the same values? What labels and bases show may differ. */
+static bool equal_types(const struct ctf_type *a, const struct ctf_type *b)
+{
+    if (!a || !b)
+        return a == b;
+    if (a->kind != b->kind || a->is_signed != b->is_signed || a->big_endian != b->big_endian ||
+        a->align_bits != b->align_bits || a->size_bits != b->size_bits || a->slot != b->slot)
+        return false;
+    switch (a->kind) {
+    case CTF_STRUCT:
+    case CTF_VARIANT: return a->n == b->n && equal_fields(a, b);
+    case CTF_ARRAY: return a->n == b->n && equal_types(a->u.list.element, b->u.list.element);
+    case CTF_SEQUENCE: return equal_types(a->u.list.element, b->u.list.element);
+    default: return true;
+    }
+}
+
+static bool equal_classes(const struct ctf_event_class *a, const struct ctf_event_class *b)
+{
+    if (strcmp(a->name, b->name) != 0)
+        return false;
+    for (int i = 0; i < CTF_SCOPES; i++)
+        if (!equal_types(a->scope[i], b->scope[i]))
+            return false;
+    return true;
+}
+
+static int check_streams(const struct ctf_schema *old, const struct ctf_schema *new, struct err *e)
+{
+    if (old->big_endian != new->big_endian || !equal_types(old->packet_header, new->packet_header))
+        return err_set(e, ERR_FORMAT, "the metadata contradict what they were: packets have another header");
+    for (size_t i = 0; i < old->n_streams; i++) {
+        const struct ctf_stream_class *a = &old->streams[i], *b = ctf_schema_stream(new, a->id);
+        if (!b || !equal_types(a->event_header, b->event_header) ||
+            !equal_types(a->packet_context, b->packet_context) || !equal_types(a->event_context, b->event_context))
+            return err_set(e, ERR_FORMAT, "the metadata contradict what they were: stream class %llu is %s",
+                (unsigned long long)a->id, b ? "another one" : "gone");
+    }
+    return 0;
+}
+
+static const struct ctf_event_class *same_class(const struct ctf_schema *s, const struct ctf_event_class *c)
+{
+    const struct ctf_stream_class *stream = ctf_schema_stream(s, c->stream_id);
+    return stream ? ctf_stream_class_event(stream, c->id) : NULL;
+}
+
+static int check_classes(const struct ctf_schema *old, const struct ctf_schema *new, struct err *e)
+{
+    for (size_t i = 2; i < old->n_classes; i++) {
+        const struct ctf_event_class *a = old->classes[i], *b = same_class(new, a);
+        if (!b || !equal_classes(a, b))
+            return err_set(e, ERR_FORMAT,
+                "the metadata contradict what they were: event %llu of stream class %llu, "
+                "'%.100s', is %s",
+                (unsigned long long)a->id, (unsigned long long)a->stream_id, a->name, b ? "another one" : "gone");
+    }
+    return 0;
+}
+
+/* The new schema names the old class wherever it has its own. */
+static void take_over(struct ctf_schema *s, struct ctf_event_class *old, const struct ctf_event_class *new)
+{
+    struct ctf_stream_class *stream = (struct ctf_stream_class *)ctf_schema_stream(s, old->stream_id);
+    stream->sorted[search_first(i, 0, stream->n, stream->sorted[i]->id >= old->id)] = old;
+    if (stream->by_id)
+        stream->by_id[old->id] = old;
+    if (!stream->plan)
+        return;
+    if (old->id < stream->plan->table_n && stream->plan->table[old->id].cls)
+        stream->plan->table[old->id].cls = old;
+    if (stream->plan->only == new)
+        stream->plan->only = old;
+}
+
+/* The classes of the old schema come first, in their order. */
+static void renumber(const struct ctf_schema *old, struct ctf_schema *new)
+{
+    struct ctf_event_class **classes = mem_alloc(sizeof *classes * new->n_classes);
+    size_t n = old->n_classes;
+    for (size_t i = 2; i < old->n_classes; i++)
+        ((struct ctf_event_class *)same_class(new, old->classes[i]))->index = 0;
+    memcpy(classes, old->classes, sizeof *classes * n);
+    for (size_t i = 2; i < new->n_classes; i++) {
+        if (!new->classes[i]->index)
+            continue;
+        new->classes[i]->index = (uint32_t)n;
+        classes[n++] = new->classes[i];
+    }
+    for (size_t i = 2; i < old->n_classes; i++)
+        take_over(new, old->classes[i], same_class(new, old->classes[i]));
+    memcpy(new->classes, classes, sizeof *classes * n);
+    free(classes);
+}
+
+int ctf_trace_extend(struct ctf_trace *t, uint32_t piece, struct ctf_metadata *md, struct err *e)
+{
+    const struct ctf_schema *old = t->schema;
+    struct ctf_piece *p = &t->pieces.v[piece];
+    const struct ctf_metadata *main = &t->pieces.v[t->main].md;
+    if (main->has_uuid && (!md->has_uuid || memcmp(main->uuid, md->uuid, 16) != 0))
+        return err_set(e, ERR_FORMAT, "the metadata contradict what they were: they are of another trace (uuid)");
+    int rc = check_streams(old, md->schema, e);
+    rc = rc ? rc : check_classes(old, md->schema, e);
+    if (rc)
+        return rc;
+    renumber(old, md->schema);
+    vec_push(&t->outgrown, *p);
+    p->md = *md;
+    p->own = true;
+    p->borrowed = false;
+    t->main = piece;
+    ctf_trace_plan(t);
+    for (size_t i = 0; i < t->streams.n; i++) {
+        struct ctf_stream *s = &t->streams.v[i];
+        s->plan = t->plans[ctf_schema_stream(t->schema, s->plan->sc->id) - t->schema->streams];
+    }
+    return 0;
+}
+
+/* ---- what is declared of pieces ---- */
+
+static uint64_t hash_env(const struct ctf_metadata *md)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < md->n_env; i++) {
+        const struct ctf_env *v = &md->env[i];
+        uint64_t parts[3] = {sum, map_hash(v->name, strlen(v->name)),
+            v->is_string ? map_hash(v->string, strlen(v->string)) : (uint64_t)v->number};
+        sum = map_hash(parts, sizeof parts);
+    }
+    return sum;
+}
+
+/* The declarations of the trace that only add to those of the piece do not count: its packets were recorded without
+ * them. */
+static uint64_t hash_declared(const struct ctf_trace *t, const struct ctf_schema *own, uint64_t env)
+{
+    const struct ctf_schema *used = t->schema;
+    bool adds = own == used || (!check_streams(own, used, NULL) && !check_classes(own, used, NULL));
+    uint64_t parts[5] = {env, own->hash[0], own->hash[1], adds ? 0 : used->hash[0], adds ? 0 : used->hash[1]};
+    return map_hash(parts, sizeof parts);
+}
+
+void ctf_pieces_declare(struct ctf_trace *t, size_t from)
+{
+    uint64_t env = hash_env(&t->pieces.v[t->main].md);
+    for (size_t i = from; i < t->pieces.n; i++) {
+        struct ctf_piece *p = &t->pieces.v[i];
+        bool as_before = i > from && p->md.schema == p[-1].md.schema;
+        p->declared = as_before ? p[-1].declared : hash_declared(t, p->md.schema, env);
+    }
+}

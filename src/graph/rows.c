@@ -1,0 +1,89 @@
+/* Rows of an open graph: who they are and what they were called. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/search.h"
+#include "graph/layout.h"
+
+size_t graph_rows(const struct graph *g)
+{
+    return g->n_rows;
+}
+
+/* Of those that the row had for a part of [begin, end], the name that it had longest. A number in the table of formers;
+ * n_formers: the last one. */
+size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+{
+    size_t n = g->n_formers, best = n;
+    size_t i = search_first(
+        k, 0, n, g->formers[k].row > row || (g->formers[k].row == row && g->formers[k].until > begin));
+    if (begin >= end)
+        return i < n && g->formers[i].row == row ? i : n;
+    uint64_t longest = 0;
+    for (int64_t from = begin;; i++) {
+        bool last = i >= n || g->formers[i].row != row;
+        int64_t to = last || g->formers[i].until > end ? end : g->formers[i].until;
+        if (to > from && (uint64_t)to - (uint64_t)from > longest) {
+            longest = (uint64_t)to - (uint64_t)from;
+            best = last ? n : i;
+        }
+        if (last || to == end)
+            return best;
+        from = to > from ? to : from;
+    }
+}
+
+static const struct graph_row no_row = {
+    .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
+
+void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
+{
+    *out = row >= 0 && (size_t)row < g->n_rows ? g->rows[row].row : no_row;
+}
+
+void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)
+{
+    graph_row(g, row, out);
+    size_t i = graph_former(g, row, begin, end);
+    if (i < g->n_formers) {
+        out->name = g->formers[i].name;
+        out->tid = g->formers[i].tid;
+    }
+}
+
+static bool is_meant(const char *thread, bool number, int32_t tid, const char *name)
+{
+    return number ? strtoll(thread, NULL, 10) == tid : !strcmp(thread, name);
+}
+
+bool graph_row_is(const struct graph *g, int32_t row, const char *thread)
+{
+    struct graph_row r;
+    bool number = *thread && strspn(thread, "0123456789") == strlen(thread);
+    if (row < 0 || (size_t)row >= g->n_rows)
+        return false;
+    graph_row(g, row, &r);
+    if (is_meant(thread, number, r.tid, r.name))
+        return true;
+    for (size_t i = graph_former(g, row, INT64_MIN, INT64_MIN); i < g->n_formers && g->formers[i].row == row; i++)
+        if (is_meant(thread, number, g->formers[i].tid, g->formers[i].name))
+            return true;
+    return false;
+}
+
+void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)
+{
+    struct graph_row r;
+    graph_row(g, row, &r);
+    *out = (struct graph_cause){.kind = GRAPH_CAUSE_NONE, .row = -1, .wake = GRAPH_NO_WAKE, .ts = r.begin};
+    if (r.born && r.parent_row >= 0) {
+        out->kind = GRAPH_CAUSE_FORK;
+        out->row = r.parent_row;
+    }
+}
+
+size_t graph_losses(const struct graph *g, const struct graph_loss **out)
+{
+    *out = g->losses;
+    return g->n_losses;
+}

@@ -1,0 +1,41 @@
+/* Private to state: records that wait. A packet that reports lost events may have lost more behind its last event,
+ * which is known only when the packet is over. What threads did on other CPUs meanwhile cannot be told before: so while
+ * such a packet is silent, what comes behind its last record is held back, up to a number of records. */
+#ifndef WEFT_STATE_HELD_H
+#define WEFT_STATE_HELD_H
+
+#include "base/mem.h"
+#include "kernel/kernel.h"
+
+struct carry;
+struct state_builder;
+
+enum { BUILDER_MOST_HELD = 1 << 16 };
+
+/* A packet that reported losses, while it is read. */
+struct builder_suspect {
+    bool open;
+    bool heard;              /* it has had a record */
+    int64_t last_ts;         /* of the last one */
+};
+
+struct builder_held_record {
+    struct kernel_record record;
+    size_t data;             /* where a copy begins of what it points to */
+};
+struct builder_held {
+    VEC(struct builder_suspect) suspects; /* by CPU */
+    uint32_t open;           /* suspects that are open */
+    VEC(struct builder_held_record) v;
+    size_t first;            /* the oldest that still waits */
+    VEC(uint8_t) data;
+    size_t n_values;         /* performance counters of a record */
+};
+
+/* The next record of the host: may be held. */
+void builder_hold(struct state_builder *, const struct kernel_record *);
+/* No more come: all goes on. */
+void builder_release(struct state_builder *);
+void builder_held_fini(struct builder_held *);
+
+#endif

@@ -1,0 +1,408 @@
+/* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. */
+#include "state/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/chunks.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "state/lines.h"
+#include "state/list_order.h"
+#include "state/list_tables.h"
+
+struct join {
+    struct state_store *s;
+    size_t *part;     /* in which something is wrong */
+    list_items items; /* of a kind */
+    VEC(struct list_place) places;
+    size_t n_files; /* of rows of threads' bytes, so far */
+};
+
+/* ---- rows of chunks ---- */
+
+static bool is_numbered_by_thread(int kind)
+{
+    return kind == STATE_THREAD || kind == STATE_COUNTER_ROWS + STATE_MEMORY || state_is_thread_io(kind) ||
+        kind == STATE_COUNTER_ROWS + STATE_KVM_EXITS;
+}
+
+static bool is_known_by_name(int kind)
+{
+    return kind == STATE_FUTEX_USER || kind == STATE_FILE_ROWS;
+}
+
+static void take_rows(struct join *j, int kind)
+{
+    j->items.n = 0;
+    for (size_t k = 0; k < j->s->n; k++) {
+        const struct state_part *p = &j->s->parts[k];
+        const struct state_chunk *c = p->chunk;
+        for (size_t i = 0; i < state_row_count(c, kind); i++) {
+            const struct state_disk_row *r = state_disk_row(c, kind, i);
+            int32_t thread = kind == STATE_FILE_ROWS ? c->files[i].thread : kind == STATE_FUTEX_USER ? r->thread : -1;
+            vec_push(&j->items,
+                ((struct list_item){.part = (uint32_t)k,
+                    .at = (uint32_t)i,
+                    .row = r,
+                    .name = state_name(c, r->name),
+                    .number = is_numbered_by_thread(kind) ? state_host_row(p, r->number) : r->number,
+                    .thread = state_host_row(p, thread)}));
+        }
+    }
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct list_item *x = a, *y = b;
+    return order_of(x->part, y->part) ?: order_of(x->at, y->at);
+}
+
+/* Rows of futexes have numbers in the order in which they first came. The items are in order of name. */
+static void number_futexes(struct join *j)
+{
+    VEC(struct list_item) firsts = {0};
+    struct list_item *v = j->items.v;
+    uint32_t *numbers = mem_alloc((j->items.n + 1) * sizeof *numbers);
+    for (size_t i = 0; i < j->items.n; i++) {
+        bool first = !i || !list_same_row(&v[i], &v[i - 1]);
+        if (first)
+            vec_push(&firsts, v[i]);
+        v[i].number = (int32_t)firsts.n - 1;
+        firsts.v[firsts.n - 1].number = v[i].number;
+    }
+    if (firsts.n)
+        qsort(firsts.v, firsts.n, sizeof *firsts.v, by_first);
+    for (size_t i = 0; i < firsts.n; i++)
+        numbers[firsts.v[i].number] = (uint32_t)i;
+    for (size_t k = 0; k < j->s->n; k++)
+        j->s->parts[k].users = mem_alloc(
+            (state_row_count(j->s->parts[k].chunk, STATE_FUTEX_USER) + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < j->items.n; i++) {
+        uint32_t number = numbers[v[i].number];
+        v[i].number = (int32_t)number;
+        j->s->parts[v[i].part].users[v[i].at] = number;
+    }
+    free(numbers);
+    vec_free(&firsts);
+}
+
+/* All items of a kind, in the order of the host's rows, and those of a row in order of time. */
+static void take_items(struct join *j, int kind)
+{
+    take_rows(j, kind);
+    if (is_known_by_name(kind))
+        list_order_by_name(j->s, &j->items);
+    if (kind == STATE_FUTEX_USER)
+        number_futexes(j);
+    if (kind != STATE_FILE_ROWS)
+        list_order_by_number(&j->items);
+}
+
+/* ---- rows of the host ---- */
+
+/* A row that goes on counts on; one that begins anew begins at 0. */
+static void count_moved(
+    const struct state_store *s, const struct list_item *x, const struct list_place *last, struct list_place *p)
+{
+    const struct state_disk_file *f = &s->parts[x->part].chunk->files[x->at], *before = NULL;
+    if (last && last->row->flags & STATE_ROW_GOES)
+        before = state_disk_file(s->parts[last->part].chunk, last->row);
+    for (int way = 0; way < STATE_WAYS; way++) {
+        int64_t more = before ? f->counted[way] - before->counted[way] : f->counted[way];
+        p->moved[way] = last ? last->moved[way] : 0;
+        if (more > 0 && __builtin_add_overflow(p->moved[way], more, &p->moved[way]))
+            p->moved[way] = INT64_MAX;
+    }
+}
+
+static const char *add_places(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
+{
+    struct list_place *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct state_disk_row *r = v[i].row;
+        if (!r || !r->n_cells)
+            continue;
+        if (last && r->first < (last->row->flags & STATE_ROW_GOES ? last->row->end : last->first)) {
+            *j->part = v[i].part;
+            return "a row's entries go back to before the end of the chunk before";
+        }
+        struct list_place p = {.part = v[i].part, .row = r, .first = r->first, .next = INT64_MAX};
+        if (last)
+            last->next = r->first;
+        p.apart = last && last->row->flags & STATE_ROW_GOES && last->row->end < r->first;
+        if (to->kind == STATE_FILE_ROWS)
+            count_moved(j->s, &v[i], last, &p);
+        vec_push(&j->places, p);
+        last = &j->places.v[j->places.n - 1];
+        to->n++;
+        to->entries += r->n;
+    }
+    return NULL;
+}
+
+/* From when to when: a thread's life; else all the time. */
+static void set_life(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
+{
+    const struct list_item *last = &v[n - 1];
+    to->begin = INT64_MAX;
+    to->end = INT64_MAX;
+    for (size_t i = 0; i < n && to->kind == STATE_THREAD; i++)
+        if (v[i].row->flags & STATE_ROW_BORN && v[i].row->begin < to->begin)
+            to->begin = v[i].row->begin;
+    if (to->begin == INT64_MAX)
+        to->begin = INT64_MIN;
+    if (to->kind == STATE_THREAD && last->row->flags & STATE_ROW_DIED)
+        to->end = last->row->end;
+    bool is_missing = last->part + 1 < j->s->n && j->s->parts[last->part].end < j->s->parts[last->part + 1].begin;
+    if (to->kind == STATE_THREAD && last->row->flags & STATE_ROW_GOES && is_missing)
+        to->end = j->s->parts[last->part + 1].begin; /* where it went */
+}
+
+static void bound_life(const struct state_store *s, struct list_row *r)
+{
+    int64_t first = r->n ? r->places->first : INT64_MAX;
+    r->begin = r->begin < first ? r->begin : first;
+    r->begin = r->begin > s->begin ? r->begin : s->begin;
+    r->end = r->end < s->end ? r->end : s->end;
+    r->begin = r->begin < r->end ? r->begin : r->end;
+}
+
+/* A row that goes on has all its bytes in the next chunk, too; one that begins anew only its own. */
+static void add_bytes(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
+{
+    int64_t before[STATE_WAYS] = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct state_disk_file *f = &j->s->parts[v[i].part].chunk->files[v[i].at];
+        for (int way = 0; way < STATE_WAYS; way++) {
+            if (!i || !(v[i - 1].row->flags & STATE_ROW_GOES))
+                before[way] = to->bytes[way];
+            if (__builtin_add_overflow(before[way], f->bytes[way], &to->bytes[way]))
+                to->bytes[way] = INT64_MAX;
+        }
+    }
+}
+
+static const char *join_row(struct join *j, int kind, const struct list_item *v, size_t n, struct list_row *to)
+{
+    const struct list_item *last = &v[n - 1];
+    *to = (struct list_row){.kind = (uint8_t)kind, .number = last->number, .thread = last->thread, .name = last->name};
+    for (size_t i = 0; i < n; i++) {
+        to->waits |= v[i].row && v[i].row->waits;
+        to->idle |= v[i].row && v[i].row->idle;
+        to->lead = v[i].row ? v[i].row->lead : to->lead;
+        if (state_may_fall(kind) && v[i].row->least < to->least)
+            to->least = v[i].row->least;
+    }
+    if (kind == STATE_FILE_ROWS)
+        add_bytes(j, to, v, n);
+    set_life(j, to, v, n);
+    return add_places(j, to, v, n);
+}
+
+/* Threads have names of their own, which counters of theirs show as they are at last. */
+static const char *thread_name(const struct state_store *s, int32_t row)
+{
+    const struct list_kind *threads = &s->kinds[STATE_THREAD];
+    return row < 0 ? "total" : (size_t)row < threads->n ? threads->v[row].name : "";
+}
+
+/* Is it no row after all? */
+static bool is_nothing(const struct list_row *r)
+{
+    return r->number < 0 ? r->kind != STATE_COUNTER_ROWS + STATE_MEMORY : r->kind == STATE_FILE_ROWS && !r->n;
+}
+
+/* What is no row of the host gives its places back. */
+static bool is_row(struct join *j, const struct list_row *r)
+{
+    if (!is_nothing(r))
+        return true;
+    j->places.n -= r->n;
+    return false;
+}
+
+/* Threads of which no chunk knows: of one that is missing. */
+static void add_unknown_threads(struct join *j, struct list_kind *to, int32_t before)
+{
+    while ((int64_t)to->n < before) {
+        to->v[to->n] = (struct list_row){
+            .kind = STATE_THREAD, .number = (int32_t)to->n, .thread = -1, .name = "", .end = INT64_MIN};
+        to->n++;
+    }
+}
+
+static const char *join_kind(struct join *j, int kind)
+{
+    struct list_kind *to = &j->s->kinds[kind];
+    const struct list_item *v = j->items.v;
+    const char *what = NULL;
+    size_t most = j->items.n;
+    if (kind == STATE_THREAD && most)
+        most += (size_t)(v[most - 1].number > 0 ? v[most - 1].number : 0);
+    to->v = mem_alloc((most + 1) * sizeof *to->v);
+    for (size_t i = 0, n; i < j->items.n && !what; i += n) {
+        if (kind == STATE_THREAD)
+            add_unknown_threads(j, to, v[i].number);
+        struct list_row *row = &to->v[to->n];
+        n = 1;
+        while (i + n < j->items.n && list_same_row(&v[i], &v[i + n]))
+            n++;
+        what = join_row(j, kind, &v[i], n, row);
+        if (is_numbered_by_thread(kind) && kind != STATE_THREAD)
+            row->name = thread_name(j->s, row->number);
+        if (kind == STATE_FILE_ROWS)
+            row->number = (int32_t)to->n;
+        to->n += is_row(j, row);
+    }
+    return what;
+}
+
+/* ---- bytes of threads ---- */
+
+/* Threads that moved bytes through files only have rows, too. */
+static void take_movers(struct join *j, int way)
+{
+    const struct list_kind *files = &j->s->kinds[STATE_FILE_ROWS];
+    for (size_t i = 0; i < files->n; i++)
+        if (files->v[i].bytes[way])
+            vec_push(&j->items, ((struct list_item){.number = files->v[i].thread, .name = "", .thread = -1}));
+    list_order_by_number(&j->items);
+}
+
+/* Which files each thread's bytes went through. */
+static void list_files_of(struct join *j, int way)
+{
+    const struct list_kind *files = &j->s->kinds[STATE_FILE_ROWS];
+    struct list_kind *rows = &j->s->kinds[STATE_COUNTER_ROWS + STATE_IO_READ + way];
+    for (size_t i = 0; i < files->n; i++)
+        if (files->v[i].bytes[way] && files->v[i].thread >= 0)
+            rows->v[search_first(k, 0, rows->n, rows->v[k].number >= files->v[i].thread)].n_files++;
+    for (size_t k = 0; k < rows->n; k++) {
+        rows->v[k].files = j->s->files + j->n_files;
+        j->n_files += rows->v[k].n_files;
+        rows->v[k].n_files = 0;
+    }
+    for (size_t i = 0; i < files->n; i++)
+        if (files->v[i].bytes[way] && files->v[i].thread >= 0) {
+            struct list_row *r = &rows->v[search_first(k, 0, rows->n, rows->v[k].number >= files->v[i].thread)];
+            j->s->files[r->files - j->s->files + r->n_files++] = (uint32_t)i;
+            r->entries += files->v[i].entries;
+        }
+}
+
+static const char *join_thread_io(struct join *j, int way)
+{
+    int kind = STATE_COUNTER_ROWS + STATE_IO_READ + way;
+    take_rows(j, kind);
+    take_movers(j, way);
+    const char *what = join_kind(j, kind);
+    if (!what)
+        list_files_of(j, way);
+    return what;
+}
+
+/* ---- names ---- */
+
+/* The last chunk knows best what interrupts and disks are called. */
+static void join_names(struct state_store *s)
+{
+    struct map newest = {0}; /* part << 32 | code */
+    for (size_t k = s->n; k-- > 0;) {
+        struct state_chunk *c = s->parts[k].chunk;
+        for (size_t i = 0; i < c->n_codes; i++) {
+            const struct state_disk_code *of = &c->disk_codes[i];
+            if (!of->of)
+                continue;
+            bool fresh;
+            uint64_t *known = map_put(&newest, (uint64_t)of->of << 32 | of->ref, &fresh);
+            if (fresh)
+                *known = (uint64_t)k << 32 | i;
+            c->codes[i].name = s->parts[*known >> 32].chunk->codes[*known & UINT32_MAX].name;
+        }
+    }
+    map_fini(&newest);
+}
+
+/* ---- all ---- */
+
+static void find_span(struct state_store *s)
+{
+    const struct state_disk_totals *last = s->parts[s->n - 1].chunk->totals;
+    bool found = false;
+    s->begin = last->begin;
+    s->end = last->end;
+    for (size_t k = 0; k < s->n; k++) {
+        const struct state_chunk *c = s->parts[k].chunk;
+        const struct state_disk_totals *t = c->totals;
+        if (!t->events && !t->events_before && !c->n_cells) /* nothing has happened yet */
+            continue;
+        s->begin = found && s->begin < t->begin ? s->begin : t->begin;
+        s->end = found && s->end > t->end ? s->end : t->end;
+        found = true;
+    }
+}
+
+/* Kinds in the order in which they are joined: bytes of threads behind the files. */
+static int kind_at(int i)
+{
+    int io = STATE_COUNTER_ROWS + STATE_IO_READ;
+    return i < io ? i : i + STATE_WAYS < STATE_ROW_KINDS ? i + STATE_WAYS : i + STATE_WAYS - STATE_ROW_KINDS + io;
+}
+
+static void settle_rows(struct join *j)
+{
+    struct state_store *s = j->s;
+    const struct list_place *places = s->places = j->places.v;
+    for (int i = 0; i < STATE_ROW_KINDS; i++)
+        for (size_t k = 0; k < s->kinds[kind_at(i)].n; k++) {
+            struct list_row *r = &s->kinds[kind_at(i)].v[k];
+            r->places = places;
+            places += r->n;
+            bound_life(s, r);
+        }
+}
+
+static const char *join_rows(struct join *j)
+{
+    const char *what = NULL;
+    for (int i = 0; i + STATE_WAYS < STATE_ROW_KINDS && !what; i++) {
+        take_items(j, kind_at(i));
+        what = join_kind(j, kind_at(i));
+    }
+    j->s->files = mem_alloc((STATE_WAYS * j->s->kinds[STATE_FILE_ROWS].n + 1) * sizeof *j->s->files);
+    for (int way = 0; way < STATE_WAYS && !what; way++)
+        what = join_thread_io(j, way);
+    return what;
+}
+
+const char *list_join(struct state_store *s, const struct chunk *v, size_t *part)
+{
+    for (*part = 0; *part < s->n; ++*part)
+        if (!v[*part].rows)
+            return "it is not said which threads its rows are";
+    struct join j = {.s = s, .part = part};
+    s->kinds = mem_zalloc(STATE_ROW_KINDS * sizeof *s->kinds);
+    find_span(s);
+    join_names(s);
+    const char *what = join_rows(&j);
+    settle_rows(&j);
+    vec_free(&j.items);
+    if (what)
+        return what;
+    list_lines_init(s);
+    list_tables_init(s);
+    return NULL;
+}
+
+void list_fini(struct state_store *s)
+{
+    list_tables_fini(s);
+    for (int kind = 0; s->kinds && kind < STATE_ROW_KINDS; kind++)
+        free(s->kinds[kind].v);
+    free(s->kinds);
+    free(s->places);
+    free(s->files);
+    state_lines_fini(s->lines);
+}

@@ -1,0 +1,199 @@
+/* Bytes that a thread read, or wrote, over a list of chunks: of all files that it used together, and of what is none.
+ */
+#include "state/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "state/sums.h"
+
+static int way_of(const struct list_row *r)
+{
+    return r->kind - STATE_COUNTER_ROWS - STATE_IO_READ;
+}
+
+/* The row itself, and its files. */
+static const struct list_row *part_of(const struct io_source *x, uint32_t i)
+{
+    const struct list_row *r = x->row;
+    return i ? list_row_of(x->of, STATE_FILE_ROWS, r->files[i - 1]) : r;
+}
+
+static int64_t first_of(const struct io_source *x, uint32_t i)
+{
+    const struct list_row *r = part_of(x, i);
+    return r->n ? r->places->first : INT64_MAX;
+}
+
+static const struct state_chunk *chunk_of(const struct state_store *s, const struct list_place *p)
+{
+    return s->parts[p->part].chunk;
+}
+
+/* ---- steps ---- */
+
+/* When the last use of the place ended that moved something; that may be where a chunk is missing. */
+static int64_t last_step(const struct state_store *s, const struct list_place *p, int way)
+{
+    int64_t end = thread_io_last(chunk_of(s, p), p->row, way);
+    return end > INT64_MIN ? end : p->first;
+}
+
+static int64_t first_step(const struct state_store *s, const struct list_place *p, int way)
+{
+    int64_t end = thread_io_step(chunk_of(s, p), p->row, way, p->first).end;
+    return p->apart || end == INT64_MAX ? p->first : end;
+}
+
+static struct io_step file_step(const struct state_store *s, const struct list_row *r, int way, int64_t t)
+{
+    const struct list_place *p = list_place_at(r, t);
+    struct io_step x = {INT64_MIN, INT64_MAX};
+    size_t i = p ? (size_t)(p - r->places) : 0;
+    int64_t moved = p ? p->moved[way] : 0;
+    if (p)
+        x = thread_io_step(chunk_of(s, p), p->row, way, t);
+    if (p && p->apart && x.begin < p->first)
+        x.begin = p->first;
+    if (x.begin == INT64_MIN && i && p[-1].moved[way]) {
+        size_t last = search_first(k, 0, i, r->places[k].moved[way] >= p[-1].moved[way]);
+        x.begin = last_step(s, &r->places[last], way);
+    }
+    size_t next = x.end < INT64_MAX ? r->n : search_first(k, p ? i + 1 : 0, r->n, r->places[k].moved[way] > moved);
+    if (next < r->n)
+        x.end = first_step(s, &r->places[next], way);
+    return x;
+}
+
+static struct io_step own_step(const struct state_store *s, const struct list_row *r, int64_t t)
+{
+    const struct list_place *p = list_place_at(r, t);
+    if (!p)
+        return (struct io_step){INT64_MIN, r->places->first};
+    struct io_step x = thread_io_step(chunk_of(s, p), p->row, 0, t);
+    x.end = x.end < p->next ? x.end : p->next;
+    return x;
+}
+
+static struct io_step step_of(const struct io_source *x, uint32_t i, int64_t t)
+{
+    const struct list_row *r = part_of(x, i);
+    struct io_step step = i ? file_step(x->of, r, way_of(x->row), t) : own_step(x->of, r, t);
+    step.begin = step.begin < t ? step.begin : t; /* whatever the file says */
+    step.end = step.end > t ? step.end : INT64_MAX;
+    return step;
+}
+
+/* ---- values ---- */
+
+/* Cuts the intervals around times [from, to) to the steps of one row. */
+static void cut(const struct io_source *x, uint32_t row, struct io_query *q, size_t from, size_t to)
+{
+    for (size_t k = from, next; k < to; k = next) {
+        struct io_step step = step_of(x, row, q->times[k]);
+        struct state_interval *at = &q->around[k], *last;
+        next = k + row_gallop(q->times + k, to - k, step.end);
+        last = &q->around[next - 1];
+        at->begin = step.begin > at->begin ? step.begin : at->begin;
+        last->end = step.end < last->end ? step.end : last->end;
+    }
+}
+
+/* To each time comes how much the file's sum grew since the time before. */
+struct file_sum {
+    const struct state_store *s;
+    int way;
+    int64_t *more;     /* room for as many as there are times */
+    uint64_t reported; /* so far */
+};
+
+static void report(struct file_sum *f, struct io_query *q, size_t i, uint64_t sum)
+{
+    q->bytes[i] = (int64_t)((uint64_t)q->bytes[i] + sum - f->reported);
+    f->reported = sum;
+}
+
+/* What the file moved beyond what its sums in the place's chunk say: those go on as long as the row does. */
+static uint64_t sum_beyond(const struct file_sum *f, const struct list_place *p)
+{
+    return (uint64_t)p->moved[f->way] - (uint64_t)state_disk_file(chunk_of(f->s, p), p->row)->counted[f->way];
+}
+
+/* What its entries before the place moved. */
+static uint64_t sum_before(const struct file_sum *f, const struct list_place *p)
+{
+    return sum_beyond(f, p) + (uint64_t)*sum_of_block(chunk_of(f->s, p), p->row, (enum sum_of)f->way, 0);
+}
+
+/* Times [i, i + m) are in the place. Few uses are shown one by one, which is true then; else it is asked at each time.
+ */
+static bool add_place(struct file_sum *f, const struct list_place *p, struct io_query *q, size_t i, size_t m)
+{
+    const struct state_chunk *c = chunk_of(f->s, p);
+    uint64_t sum = sum_beyond(f, p), shown;
+    bool one_by_one = thread_io_show(c, p->row, f->way, q, i, i + m, &shown);
+    size_t asked = !one_by_one ? m : i ? 0 : 1;
+    memset(f->more, 0, asked * sizeof *f->more);
+    sum_values(c, p->row, (enum sum_of)f->way, q->times + i, asked, f->more);
+    for (size_t k = 0; k < asked; k++)
+        report(f, q, i + k, sum += (uint64_t)f->more[k]);
+    if (!asked)
+        report(f, q, i, sum_before(f, p));
+    f->reported += one_by_one ? shown : 0;
+    return one_by_one;
+}
+
+/* Cuts where uses are not shown: around the first and the last of the times; where something was moved between two
+ * places; and around all times of a place with many uses. */
+static void add_file(const struct io_source *x, uint32_t row, struct io_query *q, int64_t *more)
+{
+    const struct list_row *r = part_of(x, row);
+    struct file_sum f = {.s = x->of, .way = way_of(x->row), .more = more};
+    size_t i = row_first_from(q->times, q->n, r->places->first), m;
+    if (q->around && !i)
+        cut(x, row, q, 0, 1);
+    for (; i < q->n; i += m) {
+        const struct list_place *p = list_place_at(r, q->times[i]);
+        bool between = i && (p->apart || sum_before(&f, p) != f.reported);
+        m = row_first_from(q->times + i, q->n - i, p->next);
+        bool shown = add_place(&f, p, q, i, m);
+        if (!q->around)
+            continue;
+        if (i && (between || !shown))
+            cut(x, row, q, i - 1, i);
+        if (between || !shown)
+            cut(x, row, q, i, shown ? i + 1 : i + m);
+    }
+    if (q->around)
+        cut(x, row, q, q->n - 1, q->n);
+}
+
+static void ask(
+    const struct io_source *x, const int64_t *times, size_t n, int64_t *values, struct state_interval *around)
+{
+    const struct list_row *own = x->row;
+    struct io_query q = {times, n, values, around};
+    int64_t *more = mem_alloc((n + 1) * sizeof *more);
+    uint64_t sum = 0;
+    memset(values, 0, n * sizeof *values);
+    for (uint32_t i = 1; n && i < x->n_rows; i++) {
+        int64_t first = first_of(x, i);
+        if (first <= times[n - 1] || (around && first < INT64_MAX && first < around[n - 1].end))
+            add_file(x, i, &q, more);
+    }
+    for (size_t k = 0; k < n; k++) {
+        const struct list_place *p = list_place_at(own, times[k]);
+        sum += (uint64_t)values[k];
+        values[k] = (int64_t)(sum + (p ? (uint64_t)row_value(chunk_of(x->of, p), p->row, times[k]) : 0));
+    }
+    if (around && own->n)
+        cut(x, 0, &q, 0, n);
+    io_query_fini(&q);
+    free(more);
+}
+
+struct io_source list_io_source(const struct state_store *s, const struct list_row *r)
+{
+    return (struct io_source){s, r, s->begin, s->end, r->n_files + 1, ask, first_of, step_of};
+}

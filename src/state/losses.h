@@ -1,0 +1,11 @@
+/* Private to state: lost events. */
+#ifndef WEFT_STATE_LOSSES_H
+#define WEFT_STATE_LOSSES_H
+
+#include "state/format.h"
+
+/* By begin; the order of those that begin in the same ns does not depend on that in which they were told. */
+void state_losses_sort(struct state_disk_loss *, size_t n);
+struct state_loss state_loss_of(const struct state_disk_loss *);
+
+#endif

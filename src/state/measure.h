@@ -1,0 +1,29 @@
+/* Private to state: figures while they are summed up. All sums are exact (beyond 2^127 squares wrap around), and of
+ * what is equally long the first counts; so it makes no difference what is added to what in which order. */
+#ifndef WEFT_STATE_MEASURE_H
+#define WEFT_STATE_MEASURE_H
+
+#include "base/figures.h"
+
+__extension__ typedef unsigned __int128 state_wide;
+static inline state_wide state_square(int64_t d)
+{
+    uint64_t size = d < 0 ? -(uint64_t)d : (uint64_t)d;
+    return (state_wide)size * size;
+}
+
+struct state_measure {
+    uint64_t n;
+    int64_t sum, least, most, least_begin, most_begin;   /* as in struct figures */
+    state_wide squares;                                  /* sum of squared durations */
+};
+void state_measure_join(struct state_measure *, const struct state_measure *more);
+static inline void state_measure_add(struct state_measure *f, int64_t begin, int64_t duration)
+{
+    state_measure_join(f,
+        &(struct state_measure){1, duration, duration, duration, begin, begin, state_square(duration)});
+}
+/* The spread is exact but for its last digits. */
+struct figures state_measure_figures(const struct state_measure *);
+
+#endif

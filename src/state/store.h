@@ -1,0 +1,38 @@
+/* Private to state: an open store. */
+#ifndef WEFT_STATE_STORE_H
+#define WEFT_STATE_STORE_H
+
+#include "state/chunk.h"
+
+struct list_kind;
+struct list_place;
+struct list_tables;
+
+/* A chunk of a store. */
+struct state_part {
+    struct state_chunk *chunk;
+    int64_t begin, end;          /* the cuts */
+    int32_t *rows;               /* by thread of the chunk: that of the host; NULL: the same */
+    uint32_t *users;             /* by FUTEX_USER row of the chunk: that of the host; NULL: the same */
+};
+struct state_store {
+    struct state_part *parts;    /* in order of time */
+    size_t n;                    /* at least one */
+    /* Of a list; of a single chunk whose rows are those of the host it is all NULL and 0 (list.h). */
+    struct list_kind *kinds;     /* STATE_ROW_KINDS of them */
+    struct list_tables *tables;
+    int64_t begin, end;          /* the span */
+    struct list_place *places;   /* of all rows */
+    uint32_t *files;             /* of all rows of IO_READ and IO_WRITTEN */
+    struct state_lines lines[STATE_LINE_KINDS];
+    struct line_source by_cpu;
+};
+/* Is it a single chunk, which says everything itself? */
+static inline bool state_is_single(const struct state_store *s) { return !s->kinds; }
+/* A thread of a chunk, as the host numbers it; -1: none. */
+static inline int32_t state_host_row(const struct state_part *p, int32_t row)
+{
+    return row < 0 ? -1 : p->rows ? p->rows[row] : row;
+}
+
+#endif

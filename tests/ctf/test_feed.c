@@ -1,0 +1,295 @@
+/* Traces fed packet by packet, in any portions: item for item as the merge of the trace when it is whole. */
+#include "fed_made.h"
+
+/* Several traces at once, each in portions of its own, against the merge of them all. */
+static void feed_and_compare(const char *path, size_t head, uint64_t seed, size_t most_portion, bool overlap)
+{
+    struct opened whole;
+    fed_items expected = {0}, got = {0};
+    open_all(&whole, path);
+    fed_read_rest(&expected, whole.merge, whole.sources, 97);
+    bool losses = false;
+    for (size_t i = 0; i < expected.n; i++)
+        losses |= expected.v[i].loss;
+    struct fed_trace *r = mem_zalloc(sizeof *r * whole.n);
+    struct ctf_feed **feeds = mem_zalloc(sizeof *feeds * whole.n);
+    struct ctf_source *sources = mem_zalloc(sizeof *sources * whole.n);
+    struct ctf_merge *m;
+    struct err e = {0};
+    fed_dice = seed;
+    for (size_t i = 0; i < whole.n; i++) {
+        fed_load(&r[i], &whole.groups[i], head);
+        feeds[i] = ctf_feed_new(whole.groups[i].dirs[0], NULL);
+        assert_null(ctf_feed_trace(feeds[i]));
+        if (ctf_feed_metadata(feeds[i], r[i].metadata, r[i].metadata_n, &e))
+            fail_msg("%s", e.text);
+        sources[i].trace = ctf_feed_trace(feeds[i]);
+        fed_hold(feeds[i], &r[i], overlap);
+    }
+    assert_int_equal(ctf_merge_new(sources, whole.n, everything, -1, &m, &e), 0);
+    size_t open = whole.n, asked = 0;
+    bool *done_one = mem_zalloc(whole.n);
+    for (bool ended = false; !ended;) {
+        for (uint64_t k = fed_roll(20); k > 0 && open; k--) {
+            size_t i = fed_roll(whole.n);
+            if (!done_one[i] && !fed_step(feeds[i], &r[i], !losses && !overlap, overlap)) {
+                ctf_feed_end(feeds[i]);
+                done_one[i] = true;
+                open--;
+            }
+        }
+        size_t from = got.n, n, portion = 1 + fed_roll(most_portion);
+        struct ctf_event ev[256];
+        n = ctf_merge_next(m, ev, portion);
+        fed_take(&got, m, sources, ev, n);
+        if (fed_roll(2)) /* till there is no more now */
+            for (; (n = ctf_merge_next(m, ev, portion)) > 0; fed_take(&got, m, sources, ev, n))
+                ;
+        fed_compare(&got, from, &expected);
+        if (n > 0)
+            continue;
+        ended = ctf_merge_ended(m);
+        assert_int_equal(ended, open == 0);
+        asked++;
+        int64_t until = ctf_merge_until(m);
+        if (got.n < expected.n && expected.v[got.n].ts < until)
+            fail_msg("all up to %lld should be given, the next one is at %lld", (long long)until,
+                (long long)expected.v[got.n].ts);
+    }
+    assert_int_equal(got.n, expected.n);
+    assert_true(ctf_merge_late(m) == 0);
+    assert_true(asked > 0);
+    const struct ctf_problem *problems;
+    for (size_t i = 0; i < whole.n; i++)
+        assert_int_equal(
+            ctf_trace_problems(sources[i].trace, &problems), ctf_trace_problems(whole.sources[i].trace, &problems));
+    ctf_merge_free(m);
+    for (size_t i = 0; i < whole.n; i++) {
+        ctf_feed_free(feeds[i]);
+        fed_unload(&r[i]);
+    }
+    free(done_one);
+    free(r);
+    free(feeds);
+    free(sources);
+    vec_free(&expected);
+    vec_free(&got);
+    close_all(&whole);
+}
+
+/* ---- recordings, and what is made ---- */
+
+static void test_made(void **state)
+{
+    uint64_t seed = test_seed(77);
+    for (uint64_t i = 0; i < 40; i++) {
+        char dir[40], path[700];
+        fed_dice = seed * 1000 + i;
+        snprintf(dir, sizeof dir, "made%d", (int)i);
+        snprintf(path, sizeof path, "%s/%s", scratch, dir);
+        make_streams(dir, i % 2);
+        write_made_metadata(dir);
+        feed_and_compare(path, 24, seed + i, 1 + fed_roll(255), i % 2);
+    }
+}
+
+static void recorded(const char *below)
+{
+    const char *path = data_or_skip(below);
+    uint64_t seed = test_seed(11);
+    for (uint64_t i = 0; i < 5; i++)
+        feed_and_compare(path, 32, seed + i, i == 0 ? 1 : 255, false);
+}
+
+static void test_one_host(void **state)
+{
+    recorded("traces/live-relayd");
+}
+static void test_three_hosts(void **state)
+{
+    recorded("traces/three-tier");
+}
+static void test_losses(void **state)
+{
+    recorded("traces/lost-events");
+}
+static void test_archives(void **state)
+{
+    recorded("traces/rotated");
+}
+static void test_user_space(void **state)
+{
+    recorded("traces/ust-live");
+}
+static void test_virtual_machine(void **state)
+{
+    recorded("traces/vm");
+}
+
+/* ---- metadata that grow ---- */
+
+static const char *made_event(int id, const char *fields)
+{
+    static char text[200];
+    snprintf(text, sizeof text, "event { name = \"e%d\"; id = %d; stream_id = 0; fields := struct { %s }; };\n", id, id,
+        fields);
+    return text;
+}
+
+/* Event by event, in pieces that end anywhere; each class just before the packet that needs it. */
+static void test_classes_on_the_way(void **state)
+{
+    struct ctf_feed *feed = ctf_feed_new("made", NULL);
+    struct err e = {0};
+    const char *head = TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM;
+    fed_dice = test_seed(9);
+    assert_true(ctf_feed_metadata(feed, head, 100, &e) != 0); /* more is needed */
+    assert_null(ctf_feed_trace(feed));
+    if (ctf_feed_metadata(feed, head + 100, strlen(head) - 100, &e))
+        fail_msg("%s", e.text);
+    struct ctf_source source = {.trace = ctf_feed_trace(feed)};
+    struct ctf_merge *m;
+    assert_int_equal(ctf_merge_new(&source, 1, everything, -1, &m, &e), 0);
+    uint32_t line = ctf_feed_line(feed, "one");
+    const struct ctf_event_class *seen[200] = {0}, *const * classes;
+    struct ctf_access access[200];
+    size_t n = 0;
+    for (int id = 0; id < 200; id++) {
+        const char *text = made_event(id, id % 3 ? "uint32_t x;" : "uint8_t n; uint32_t x; string s;");
+        size_t k = fed_roll(strlen(text));
+        if (ctf_feed_metadata(feed, text, k, &e) || ctf_feed_metadata(feed, text + k, strlen(text) - k, &e))
+            fail_msg("%s", e.text);
+        n = ctf_trace_classes(source.trace, &classes);
+        assert_int_equal(n, id + 3);
+        for (int i = 0; i < id; i++)
+            assert_ptr_equal(classes[i + 2], seen[i]);
+        seen[id] = classes[id + 2];
+        assert_int_equal(seen[id]->index, id + 2);
+        assert_true(ctf_access_find(seen[id], CTF_PAYLOAD, "x", &access[id]));
+        start_bytes(false);
+        size_t at = begin_packet((uint64_t)id * 100, (uint64_t)id * 100 + 99, 0, 0);
+        for (int i = 0; i < 5; i++) {
+            int which = i ? (int)fed_roll((uint64_t)id + 1) : id;
+            extended((uint32_t)which, (uint64_t)id * 100 + (uint64_t)i, 1);
+            if (which % 3 == 0)
+                put(&b, 1, 1);
+            put(&b, (uint64_t)which * 1000 + (uint64_t)i, 4);
+            if (which % 3 == 0)
+                put_string(&b, "text");
+        }
+        end_packet(at, 0);
+        assert_int_equal(ctf_feed_packet(feed, line, b.v, b.n, &e), 0);
+        struct ctf_event ev[8];
+        assert_int_equal(ctf_merge_next(m, ev, 8), 5);
+        for (int i = 0; i < 5; i++) {
+            size_t which = ev[i].cls->index - 2;
+            assert_ptr_equal(ev[i].cls, seen[which]);
+            assert_int_equal(ctf_read_int(&ev[i], &access[which]), which * 1000 + (size_t)i);
+        }
+        assert_int_equal(ctf_merge_next(m, ev, 8), 0);
+        assert_false(ctf_merge_ended(m));
+    }
+    /* What contradicts is refused, and all is as before. */
+    const char *again[] = {"event { name = \"other\"; id = 7; stream_id = 0; fields := struct { uint32_t x; }; };\n",
+        "stream { id = 0; };\n",
+        "event { name = broken; id = 1000; stream_id = 0; fields := struct { nothing x; }; };"};
+    for (size_t i = 0; i < 3; i++) {
+        e = (struct err){0};
+        assert_int_equal(ctf_feed_metadata(feed, again[i], strlen(again[i]), &e), ERR_FORMAT);
+        assert_true(e.text[0] != '\0');
+        assert_int_equal(ctf_trace_classes(source.trace, &classes), n);
+    }
+    const char *stream = "stream { id = 5; event.header := struct header; packet.context := struct context; };\n"
+                         "event { name = \"far\"; id = 0; stream_id = 5; fields := struct { uint32_t x; }; };\n";
+    assert_int_equal(ctf_feed_metadata(feed, stream, strlen(stream), &e), 0);
+    assert_int_equal(ctf_trace_classes(source.trace, &classes), n + 1);
+    assert_string_equal(classes[n]->name, "far");
+    ctf_feed_end(feed);
+    struct ctf_event ev;
+    assert_int_equal(ctf_merge_next(m, &ev, 1), 0);
+    assert_true(ctf_merge_ended(m));
+    ctf_merge_free(m);
+    ctf_feed_free(feed);
+}
+
+/* ---- what is not as it should be ---- */
+
+static void feed_one(struct ctf_feed *feed, uint32_t line, uint64_t begin, uint64_t end)
+{
+    start_bytes(false);
+    size_t at = begin_packet(begin, end, 0, line);
+    put_event(1, begin);
+    put_event(1, end);
+    end_packet(at, 0);
+    assert_int_equal(ctf_feed_packet(feed, line, b.v, b.n, NULL), 0);
+}
+
+/* What comes behind its time is given and told; a new line holds all until it speaks; the rest goes on. */
+static void test_late(void **state)
+{
+    struct ctf_feed *feed = ctf_feed_new("late", NULL);
+    const char *text = TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM;
+    struct ctf_event ev[16];
+    struct ctf_merge *m;
+    assert_int_equal(ctf_feed_metadata(feed, text, strlen(text), NULL), 0);
+    text = made_event(1, "uint32_t x;");
+    assert_int_equal(ctf_feed_metadata(feed, text, strlen(text), NULL), 0);
+    struct ctf_source source = {.trace = ctf_feed_trace(feed)};
+    assert_int_equal(ctf_merge_new(&source, 1, everything, -1, &m, NULL), 0);
+    struct ctf_merge *second;
+    assert_int_equal(ctf_merge_new(&source, 1, everything, -1, &second, NULL), ERR_ARG);
+    assert_int_equal(ctf_merge_next(m, ev, 16), 0);
+    assert_true(!ctf_merge_ended(m) && ctf_merge_until(m) == INT64_MIN);
+    uint32_t a = ctf_feed_line(feed, "a"), c = ctf_feed_line(feed, "c");
+    feed_one(feed, a, 100, 200);
+    assert_int_equal(ctf_merge_next(m, ev, 16), 0); /* nothing is known of c */
+    ctf_feed_quiet(feed, c, 150);
+    assert_int_equal(ctf_merge_next(m, ev, 16), 1);
+    assert_true(ctf_merge_next(m, ev, 16) == 0 && ctf_merge_until(m) == 150);
+    feed_one(feed, c, 120, 180); /* although it was to be quiet till 150 */
+    assert_int_equal(ctf_merge_next(m, ev, 16), 1);
+    assert_true(ev[0].ts == 120);
+    assert_true(ctf_merge_late(m) == 1);
+    const struct ctf_problem *problems;
+    assert_int_equal(ctf_merge_problems(m, &problems), 1);
+    assert_int_equal(ctf_trace_problems(source.trace, &problems), 1);
+    ctf_feed_line_end(feed, c);
+    assert_int_equal(ctf_merge_next(m, ev, 16), 1);
+    assert_true(ev[0].ts == 180 && ctf_merge_until(m) == 200);
+    assert_int_equal(ctf_feed_packet(feed, c, b.v, b.n, NULL), ERR_ARG);
+    /* Sizes that lie: of a packet, and of its content. */
+    start_bytes(false);
+    size_t at = begin_packet(300, 400, 0, 0);
+    put_event(1, 300);
+    end_packet(at, 0);
+    patch(&b, 48, 1u << 30, 8);
+    assert_int_equal(ctf_feed_packet(feed, a, b.v, b.n, NULL), 0);
+    patch(&b, 40, 1u << 31, 8);
+    assert_int_equal(ctf_feed_packet(feed, a, b.v, b.n, NULL), 0);
+    assert_int_equal(ctf_feed_packet(feed, a, "rubbish", 7, NULL), 0);
+    assert_int_equal(ctf_feed_packet(feed, a, "", 0, NULL), 0);
+    assert_true(ctf_trace_problems(source.trace, &problems) >= 3);
+    ctf_feed_end(feed);
+    assert_int_equal(ctf_merge_next(m, ev, 16), 2);
+    assert_true(ev[0].ts == 200 && ev[1].ts == 300);
+    assert_int_equal(ctf_merge_next(m, ev, 16), 0);
+    assert_true(ctf_merge_ended(m) && ctf_merge_until(m) == INT64_MAX);
+    ctf_merge_free(m);
+    ctf_feed_free(feed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_host),
+        cmocka_unit_test(test_three_hosts),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_archives),
+        cmocka_unit_test(test_user_space),
+        cmocka_unit_test(test_virtual_machine),
+        cmocka_unit_test(test_made),
+        cmocka_unit_test(test_classes_on_the_way),
+        cmocka_unit_test(test_late),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,10 @@
+/* Made kernel traces in which anything may happen. */
+#ifndef WEFT_TESTS_STATE_STORY_H
+#define WEFT_TESTS_STATE_STORY_H
+
+#include "maker.h"
+
+/* n events, the same for the same seed. */
+struct maker *story_random(uint64_t seed, size_t n);
+
+#endif
