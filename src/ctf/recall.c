@@ -73,7 +73,7 @@ static bool look_up(struct ctf_recall *r, const struct map *by_key, const size_t
         return false;
     }
     const struct ctf_packet_count *c = &r->counts.packets[*one];
-    const struct ctf_mark *marks = r->counts.marks + at[*one];
+    const struct ctf_mark *marks = c->marks ? r->counts.marks + at[*one] : NULL;
     taken[*one] = found;
     if (fits(p, c, marks))
         *found = (struct ctf_found){c, marks};

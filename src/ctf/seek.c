@@ -52,7 +52,7 @@ static uint64_t items_about(const struct cursor *c, int64_t time)
     if (n == 0)
         return 0;
     const struct ctf_packet *p = &c->stream->packets.v[n - 1];
-    const struct ctf_mark *marks = c->stream->marks + p->mark;
+    const struct ctf_mark *marks = p->marks ? c->stream->marks + p->mark : NULL;
     uint32_t k = ctf_merge_marks_begun(c, p, time);
     uint64_t from = k ? marks[k - 1].before : 0, to = k < p->marks ? marks[k].before : p->items;
     int64_t begin = ctf_merge_item_time(c, k ? marks[k - 1].first : p->first),

@@ -183,13 +183,13 @@ static void count_missed(struct pair *p)
     if (p->slots.n)
         qsort(p->slots.v, p->slots.n, sizeof *p->slots.v, by_number);
     for (size_t i = 0; i <= p->slots.n; i++) {
-        const struct slot *s = &p->slots.v[i];
-        if (!is_rest && (i == p->slots.n || s->number >= p->to >> FLOW_NEAR_BITS)) {
+        const struct slot *s = i < p->slots.n ? &p->slots.v[i] : NULL;
+        if (!is_rest && (!s || s->number >= p->to >> FLOW_NEAR_BITS)) {
             is_rest = true;
             p->rest.missing = p->sealed.missing;
             p->rest.missed = p->sealed.missed;
         }
-        if (i == p->slots.n)
+        if (!s)
             break;
         struct part *part = is_rest ? &p->rest : &p->sealed;
         part->missing = s->found ? 0 : part->missing + s->came;

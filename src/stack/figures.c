@@ -31,8 +31,9 @@ static struct tile_piece piece_at(const struct part_tiles *r, uint64_t i, uint64
 
 static size_t figures_in(const struct part_tiles *r, const struct tile_piece *p, const struct stack_disk_figures **out)
 {
-    *out = r->s->figures + r->s->tiles[p->tile];
-    return r->s->tiles[p->tile + 1] - r->s->tiles[p->tile];
+    const size_t n = r->s->tiles[p->tile + 1] - r->s->tiles[p->tile];
+    *out = n ? r->s->figures + r->s->tiles[p->tile] : NULL;
+    return n;
 }
 
 /* By the chunk's number of the function. */

@@ -72,7 +72,7 @@ static void push(struct builder_held *h, const struct kernel_record *r)
 
 static void go_on(struct state_builder *b, struct builder_held_record *x)
 {
-    const void *data = b->held.data.v + x->data;
+    const void *data = b->held.data.n ? b->held.data.v + x->data : NULL;
     struct kernel_record *r = &x->record;
     if (is_path(r))
         r->u.syscall.path = data;

@@ -142,7 +142,7 @@ void state_writer_add_tables(struct state_writer *w)
         add_table(w, STATE_TABLE_LATENCIES + kind, &l->table);
         table->early = count_early(l);
         table->from = l->from;
-        add_firsts(w, l, kind, table->early, w->aside.v + first, w->aside.n - first);
+        add_firsts(w, l, kind, table->early, w->aside.n ? w->aside.v + first : NULL, w->aside.n - first);
     }
     vec_push(&w->tiles.first, w->tiles.figures.n); /* where the last ones end */
 }

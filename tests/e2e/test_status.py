@@ -259,25 +259,18 @@ class FailedStores(Case):
         for damage in (self.no_directory, self.no_file):
             self.setUp()
             damage()
-            log = os.path.join(scratch(), "log")
-            with open(log, "wb") as err:
-                process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", self.good, self.bad],
-                                           stdout=subprocess.PIPE, stderr=err)
-            self.addCleanup(process.wait)
-            self.addCleanup(process.kill)
-            server = Server.__new__(Server)
-            server.host = process.stdout.readline().decode().split("://")[1].strip()
-            x = server.first()
-            self.assertEqual(x["indexingStatus"], "COMPLETED", x)
-            base = f"/experiments/{x['UUID']}/outputs"
-            lines = server.model(f"{base}/table/weft.notes/lines", {"requested_table_index": 0,
-                                                                    "requested_table_count": 10})["lines"]
-            self.assertIn(os.path.join(self.bad, ".weft"), str(lines))
-            tree = server.model(f"{base}/timeGraph/{THREAD_STATUS}/tree",
-                                {"requested_timerange": {"start": x["start"], "end": x["end"]}})
-            self.assertIn("good", str(tree))
-            self.assertEqual(x["nbEvents"], 2 * sum(len(p) for p in small_trace.PACKETS))  # the table has both
-            process.stdout.close()
+            with Server(self.good, self.bad, store="") as server:
+                x = server.first()
+                self.assertEqual(x["indexingStatus"], "COMPLETED", x)
+                base = f"/experiments/{x['UUID']}/outputs"
+                lines = server.model(f"{base}/table/weft.notes/lines",
+                                     {"requested_table_index": 0, "requested_table_count": 10})["lines"]
+                self.assertIn(os.path.join(self.bad, ".weft"), str(lines))
+                tree = server.model(f"{base}/timeGraph/{THREAD_STATUS}/tree",
+                                    {"requested_timerange": {"start": x["start"], "end": x["end"]}})
+                self.assertIn("good", str(tree))
+                self.assertEqual(x["nbEvents"], 2 * sum(len(p) for p in small_trace.PACKETS))  # the table has both
+                self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":
