@@ -16,6 +16,7 @@ enum {
     LARGEST_WRITE = 1 << 30, /* Linux writes at most 2 GiB per call */
     /* The disk is asked to begin with this many bytes at a time, so that little waits for the sync at the end. */
     DISK_SHARE = 8 << 20,
+    HELD = 64 << 10, /* bytes: what comes in small pieces is written so much at a time */
 };
 
 int replace_begin(struct replace *r, const char *path, struct err *e)
@@ -55,7 +56,7 @@ static int write_at(struct replace *r, off_t at, const void *data, size_t n, str
     return ERR_OK;
 }
 
-int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
+static int append(struct replace *r, const void *data, size_t n, struct err *e)
 {
     int code = write_at(r, -1, data, n, e);
     r->written += code ? 0 : (off_t)n;
@@ -67,9 +68,31 @@ int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
     return code;
 }
 
+int replace_flush(struct replace *r, struct err *e)
+{
+    size_t n = r->n_held;
+    r->n_held = 0;
+    return n ? append(r, r->held, n, e) : ERR_OK;
+}
+
+int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
+{
+    if (n > HELD - r->n_held) {
+        int code = replace_flush(r, e);
+        if (code || n >= HELD)
+            return code ?: append(r, data, n, e);
+    }
+    if (!r->held)
+        r->held = mem_alloc(HELD);
+    if (n)
+        memcpy(r->held + r->n_held, data, n);
+    r->n_held += n;
+    return ERR_OK;
+}
+
 int replace_write_over(struct replace *r, off_t at, const void *data, size_t n, struct err *e)
 {
-    return write_at(r, at, data, n, e);
+    return replace_flush(r, e) ?: write_at(r, at, data, n, e);
 }
 
 static int sync_directory(const char *path, struct err *e)
@@ -96,7 +119,9 @@ static int sync_directory(const char *path, struct err *e)
 
 int replace_commit(struct replace *r, struct err *e)
 {
-    int code;
+    int code = replace_flush(r, e);
+    if (code)
+        goto fail;
     if (fsync(r->fd) != 0 && errno != EINVAL) {
         code = err_sys(e, "%s: cannot sync", r->path);
         goto fail;
@@ -113,6 +138,7 @@ int replace_commit(struct replace *r, struct err *e)
         goto fail;
     }
     free(r->temporary);
+    free(r->held);
     return sync_directory(r->path, e);
 fail:
     replace_abort(r);
@@ -127,5 +153,6 @@ void replace_abort(struct replace *r)
         close(r->fd);
     unlink(r->temporary);
     free(r->temporary);
+    free(r->held);
     *r = (struct replace){.fd = -1};
 }

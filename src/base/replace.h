@@ -13,9 +13,13 @@ struct replace {
     char *temporary;  /* NULL when there is no such file (any more) */
     int fd;
     off_t written, started; /* bytes; up to `started` the disk was asked to begin */
+    char *held;             /* what was written in small pieces, and is not in the file yet */
+    size_t n_held;
 };
 int replace_begin(struct replace *, const char *path, struct err *e);
 int replace_write(struct replace *, const void *data, size_t n, struct err *e);
+/* All that was written is in the file then. */
+int replace_flush(struct replace *, struct err *e);
 /* Writes over what was written, from byte `at` of the file on. */
 int replace_write_over(struct replace *, off_t at, const void *data, size_t n, struct err *e);
 /* fsync, rename, fsync of the directory. Ends the struct in any case. */

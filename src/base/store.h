@@ -43,7 +43,7 @@ struct store_writer *store_create_at(struct store_place, const char *kind, uint3
 /* 0, or what went wrong. */
 int store_writing(const struct store_writer *, struct err *e);
 /* Maps what is written so far; *items: those of the section begun last. The map may be closed at any time. */
-int store_look_back(const struct store_writer *, struct file_map *out, const void **items, struct err *e);
+int store_look_back(struct store_writer *, struct file_map *out, const void **items, struct err *e);
 /* Completes the file: fsync, rename over its path, fsync of the directory. On failure nothing is left behind. Frees the
  * writer in any case. */
 int store_commit(struct store_writer *, struct err *e);

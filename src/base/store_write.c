@@ -156,11 +156,12 @@ int store_writing(const struct store_writer *w, struct err *e)
     return failed->code;
 }
 
-int store_look_back(const struct store_writer *w, struct file_map *out, const void **items, struct err *e)
+int store_look_back(struct store_writer *w, struct file_map *out, const void **items, struct err *e)
 {
     int code = store_writing(w, e);
-    const struct store_writer *file = w->is_part ? w->around : w;
+    struct store_writer *file = w->is_part ? w->around : w;
     *items = NULL;
+    code = code ?: replace_flush(&file->file, e);
     if (!code && !(code = file_map_open(file->file.temporary, out, e)))
         *items = out->data + w->base + w->entries.v[w->entries.n - 1].offset;
     return code;

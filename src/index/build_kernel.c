@@ -138,6 +138,14 @@ static int feed(void *arg, const struct ctf_event *ev, size_t n, const int64_t *
     return state_builder_writing(b->states, e);
 }
 
+static uint32_t began(const void *arg)
+{
+    const struct kernel_build *b = arg;
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(b->tracker, &threads), carried = b->carried.n;
+    return n > carried ? (uint32_t)(n - carried) : 0;
+}
+
 /* ---- a chunk's end ---- */
 
 static int resolve(struct kernel_build *b, const struct index_chunk *chunk, struct index_outcome *o, struct err *e)
@@ -260,6 +268,7 @@ const struct index_kind index_kernel = {.batch = 128,
     .close = close_build,
     .begin = begin_chunk,
     .feed = feed,
+    .began = began,
     .cut = cut,
     .finish = finish,
     .extend = extend,

@@ -81,6 +81,11 @@ static int finish(void *arg, const struct index_chunk *chunk, struct index_outco
     return rc;
 }
 
+static uint32_t began(const void *arg)
+{
+    return 0;
+}
+
 static int save(void *arg, struct err *e)
 {
     return 0;
@@ -91,6 +96,7 @@ const struct index_kind index_user = {.batch = 512,
     .close = close_build,
     .begin = begin_chunk,
     .feed = feed,
+    .began = began,
     .cut = cut,
     .finish = finish,
     .extend = extend,

@@ -13,7 +13,7 @@
 enum { LEAST_TIER = 12 };
 
 struct run {
-    uint64_t events;
+    uint64_t held, events;
     uint64_t counted; /* events, small chunks' as more */
     size_t n;         /* chunks */
 };
@@ -26,12 +26,12 @@ static int tier_of(uint64_t events)
 static struct run run_of(const struct index_chunk *c)
 {
     const uint64_t least = UINT64_C(1) << LEAST_TIER, events = c->totals.events;
-    return (struct run){events, events > least ? events : least, 1};
+    return (struct run){index_chunk_held(c), events, events > least ? events : least, 1};
 }
 
 static struct run sum_of(struct run a, struct run b)
 {
-    return (struct run){a.events + b.events, a.counted + b.counted, a.n + b.n};
+    return (struct run){a.held + b.held, a.events + b.events, a.counted + b.counted, a.n + b.n};
 }
 
 /* Joins what is of that tier at most, where it is of a higher one together. Returns how many runs are left. */
@@ -42,7 +42,7 @@ static size_t join_tier(struct run *v, size_t n, int tier, size_t most_events)
         struct run sum = v[i];
         end = i + 1;
         if (tier_of(v[i].events) <= tier)
-            while (end < n && tier_of(v[end].events) <= tier && sum.events + v[end].events <= most_events)
+            while (end < n && tier_of(v[end].events) <= tier && sum.held + v[end].held <= most_events)
                 sum = sum_of(sum, v[end++]);
         if (end - i > 1 && tier_of(sum.counted) > tier)
             v[left++] = sum;
@@ -58,7 +58,7 @@ static bool join_rising(struct run *v, size_t *n, size_t most_events)
 {
     for (size_t i = 0; i + 1 < *n; i++) {
         struct run sum = sum_of(v[i], v[i + 1]);
-        if (tier_of(v[i].events) >= tier_of(v[i + 1].events) || sum.events > most_events)
+        if (tier_of(v[i].events) >= tier_of(v[i + 1].events) || sum.held > most_events)
             continue;
         v[i] = sum;
         for (size_t k = i + 1; k + 1 < *n; k++)

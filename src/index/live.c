@@ -149,7 +149,7 @@ static int take(struct index_live *l, struct ctf_event *ev, size_t n, struct err
         n = index_drop_earlier(ev, n, l->begin);
     }
     /* Between times: all events of one time are in one chunk. */
-    if (n && l->levels[l->n_levels - 1].chunk.totals.events >= l->most_events && ev->ts > l->greatest)
+    if (n && index_chunk_held(&l->levels[l->n_levels - 1].chunk) >= l->most_events && ev->ts > l->greatest)
         rc = index_levels_cut(l, ev->ts, true, e);
     n = rc ? 0 : leave_out(l, ev, n);
     return n ? index_levels_feed(l, ev, n, e) : rc;

@@ -147,6 +147,7 @@ int index_levels_feed(struct index_live *l, const struct ctf_event *ev, size_t n
         struct index_level *v = &l->levels[i];
         size_t events = index_take_times(ev, n, times, &v->chunk.totals, &l->sealed.disorder);
         rc = l->kind->feed(v->made, ev, n, times, events, e);
+        v->chunk.began = l->kind->began(v->made);
         types_builder_add(v->types, ev, n);
         v->items += n;
     }

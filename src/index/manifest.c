@@ -9,7 +9,7 @@
 
 #include "index/stores.h"
 
-enum { VERSION = 6, DISORDER = 1 };
+enum { VERSION = 7, DISORDER = 1 };
 
 /* Files that were appended to count as they are now: all chunks are of what the trace has. */
 static void take_growth(const struct index_files *f, struct index_history *h)

@@ -199,6 +199,7 @@ static int feed(struct reading *r, const struct ctf_event *ev, size_t n, struct 
     size_t events = index_take_times(ev, n, times, &r->chunk.totals, &p->history->disorder);
     int rc = mem_check("reading the events", e);
     rc = rc ?: p->kind->feed(p->made, ev, n, times, events, e);
+    r->chunk.began = p->kind->began(p->made);
     if (o->tell && events)
         o->tell(o->tell_arg, p->files->trace, events, t->begin < p->first ? t->begin : p->first,
             t->end > p->last ? t->end : p->last);
@@ -243,7 +244,8 @@ static int feed_batch(struct reading *r, struct ctf_event *ev, size_t n, struct 
             rc = cut_chunk(r, e);
     }
     /* Between times: all events of one time are in one chunk. */
-    if (!rc && r->chunk.totals.events >= range->most_events && r->greatest < INT64_MAX - 1 && r->greatest + 1 < r->cut)
+    if (!rc && index_chunk_held(&r->chunk) >= range->most_events && r->greatest < INT64_MAX - 1 &&
+        r->greatest + 1 < r->cut)
         r->cut = r->greatest + 1;
     return rc;
 }

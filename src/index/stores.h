@@ -66,9 +66,15 @@ struct index_chunk {
     uint64_t key;                    /* of its file */
     struct index_totals totals;
     uint32_t number;                 /* in the name of its file; from 1 */
-    uint32_t reserved;
+    uint32_t began;                  /* rows of threads that were not carried into it */
     struct file_stamp seal;
 };
+/* What building it holds in memory, in events: a row takes what so many of them take. */
+enum { INDEX_ROW_EVENTS = 32 };
+static inline uint64_t index_chunk_held(const struct index_chunk *c)
+{
+    return c->totals.events + (uint64_t)c->began * INDEX_ROW_EVENTS;
+}
 
 /* The chunks of a trace's stores, in order of time, each beginning where the one before ends. */
 struct index_history {
@@ -130,6 +136,7 @@ struct index_kind {
     int (*begin)(void *, const struct index_chunk *, struct store_place, const struct index_known *before,
         struct err *);
     int (*feed)(void *, const struct ctf_event *, size_t n, const int64_t *times, size_t n_times, struct err *);
+    uint32_t (*began)(const void *); /* rows of the chunk that were not carried into it, so far */
     /* Writes the stores of the chunk, whose end and totals are known, and frees what made them. */
     int (*cut)(void *, const struct index_chunk *, struct index_outcome *, struct err *);
     int (*finish)(void *, const struct index_chunk *, struct index_outcome *, struct err *);
@@ -146,7 +153,7 @@ enum { INDEX_MOST_BATCH = 512 };
 struct index_range {
     int64_t begin, end;              /* INT64_MIN, INT64_MAX: all; the latter: it is finished there */
     int64_t cut;                     /* a cut inside; end: none */
-    size_t most_events;              /* a chunk gets, but for the share of events of one time */
+    size_t most_events;              /* a chunk holds (index_chunk_held), but for the share of events of one time */
 };
 struct index_pass {
     const struct index_files *files;
