@@ -88,17 +88,22 @@ static int check_table(const struct store *s, struct err *e)
     return ERR_OK;
 }
 
-/* Those that are no parts. */
-static int check_sections(const struct store *s, struct err *e)
+static int check_section(const struct store *s, const struct store_entry *entry, struct err *e)
 {
-    const struct store_entry *entry = s->entries;
-    for (uint32_t i = 0; i < s->header->n_sections; i++, entry++) {
-        if (entry->holds == STORE_ITEMS &&
-            XXH3_64bits(s->data + entry->offset, store_aligned(entry->count * entry->item_bytes)) != entry->checksum)
-            return err_set(e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name,
-                (unsigned long long)entry->offset);
-    }
-    return ERR_OK;
+    if (XXH3_64bits(s->data + entry->offset, store_aligned(entry->count * entry->item_bytes)) == entry->checksum)
+        return ERR_OK;
+    return err_set(e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name,
+        (unsigned long long)entry->offset);
+}
+
+/* Those that are no parts, but for the one of that name; NULL: all. */
+static int check_sections(const struct store *s, const char *but, struct err *e)
+{
+    int code = ERR_OK;
+    for (uint32_t i = 0; i < s->header->n_sections && !code; i++)
+        if (s->entries[i].holds == STORE_ITEMS && (!but || strcmp(s->entries[i].name, but) != 0))
+            code = check_section(s, &s->entries[i], e);
+    return code;
 }
 
 /* Is it what the caller asked for? kind NULL: anything is. */
@@ -123,7 +128,7 @@ static int check_front(
     int code = read_front(s, e);
     code = code ?: check_identity(s->header, kind, version, key, e);
     code = code ?: check_table(s, e);
-    return code || !sections ? code : check_sections(s, e);
+    return code || !sections ? code : check_sections(s, NULL, e);
 }
 
 static int map_store(const char *path, struct store **out, struct err *e)
@@ -169,6 +174,18 @@ int store_open_unread(
     const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
 {
     return open_file(path, kind, version, key, false, out, e);
+}
+
+int store_open_but(const char *path, const char *kind, uint32_t version, const uint64_t *key, const char *section,
+    struct store **out, struct err *e)
+{
+    int code = open_file(path, kind, version, key, false, out, e);
+    if (code || !(code = check_sections(*out, section, e)))
+        return code;
+    store_close(*out);
+    *out = NULL;
+    err_wrap(e, "%s", path);
+    return code;
 }
 
 /* ---- parts ---- */
@@ -304,6 +321,17 @@ int store_check_part(const struct store *s, const char *path, const char *kind, 
     if (!entry)
         return err_set(e, ERR_FORMAT, "%s: has no part \"%s\"", path, kind);
     int code = check_part(s, entry, e);
+    if (code)
+        err_wrap(e, "%s", path);
+    return code;
+}
+
+int store_check_section(const struct store *s, const char *path, const char *name, struct err *e)
+{
+    int code = err_set(e, ERR_FORMAT, "has no section \"%s\"", name);
+    for (uint32_t i = 0; i < s->header->n_sections; i++)
+        if (s->entries[i].holds == STORE_ITEMS && !strcmp(s->entries[i].name, name))
+            code = check_section(s, &s->entries[i], e);
     if (code)
         err_wrap(e, "%s", path);
     return code;

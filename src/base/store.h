@@ -59,7 +59,10 @@ int store_open(const char *path, const char *kind, uint32_t version, const uint6
  * checksums. For readers that are safe whatever the sections hold. */
 int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out,
     struct err *e);
-/* The same of a part of a store that is open (`around`; path: its file's, for messages), or of the file at `path` when
+/* As store_open, but one section is not read, which who needs it checks by store_check_section. */
+int store_open_but(const char *path, const char *kind, uint32_t version, const uint64_t *key, const char *section,
+    struct store **out, struct err *e);
+/* As store_open and store_open_unread, of a part of a store that is open (`around`; path: its file's, for messages), or of the file at `path` when
  * `around` is NULL. A part may stay open longer than the store around it. Opening a store does not read its parts. */
 int store_open_from(const struct store *around, const char *path, const char *kind, uint32_t version,
     struct store **out, struct err *e);
@@ -84,6 +87,8 @@ uint64_t store_key(const struct store *);
 int store_check(const char *path, struct err *e);
 /* The same of one part of an open store; path: its file's. */
 int store_check_part(const struct store *, const char *path, const char *kind, struct err *e);
+/* Compares the checksum of one section of an open store; path: its file's. */
+int store_check_section(const struct store *, const char *path, const char *name, struct err *e);
 /* ERR_STALE when the file was made from something else than `key` says. Reads the header only. */
 int store_check_key(const char *path, uint64_t key, struct err *e);
 

@@ -7,6 +7,9 @@
 
 enum { VERSION = 2, SECTIONS = 7 };
 
+/* As large as all that is open at the chunk's end, and of use only to who builds the next chunk. */
+static const char carry_section[] = "carry";
+
 struct store_writer *index_chunk_create(const struct index_files *f, const struct index_chunk *c)
 {
     size_t n = SECTIONS;
@@ -20,7 +23,7 @@ int index_chunk_write(struct store_writer *s, const struct index_outcome *o, con
 {
     store_add(s, "rows", o->rows.v, sizeof *o->rows.v, o->rows.n);
     store_add(s, "leaving", o->leaving.v, sizeof *o->leaving.v, o->leaving.n);
-    store_add(s, "carry", o->carry.v, 1, o->carry.n);
+    store_add(s, carry_section, o->carry.v, 1, o->carry.n);
     store_add(s, "problems", problems->v, 1, problems->n);
     types_builder_store(types, s);
     return store_commit(s, e);
@@ -44,19 +47,26 @@ int index_chunk_read(const struct index_files *f, const struct index_chunk *c, s
 {
     const char *path = index_path(f, INDEX_CHUNK, c->number);
     *out = (struct index_known){0};
-    int rc = store_open(path, "chunk", VERSION, &c->key, &out->store, e);
+    int rc = store_open_but(path, "chunk", VERSION, &c->key, carry_section, &out->store, e);
     if (rc)
         return rc;
     out->rows = store_section(out->store, "rows", sizeof *out->rows, &out->n_rows);
     out->leaving = store_section(out->store, "leaving", sizeof *out->leaving, &out->n_leaving);
-    out->carry = store_section(out->store, "carry", 1, &out->n_carry);
     out->problems = store_section(out->store, "problems", 1, &out->n_problems);
-    if (out->rows && out->leaving && out->carry && out->problems && good_rows(out->rows, out->n_rows) &&
+    if (out->rows && out->leaving && out->problems && good_rows(out->rows, out->n_rows) &&
         good_rows(out->leaving, out->n_leaving))
         return 0;
     store_close(out->store);
     out->store = NULL;
     return err_set(e, ERR_FORMAT, "%s: what is known of the chunk is missing", path);
+}
+
+int index_chunk_carry(const struct index_files *f, const struct index_chunk *c, struct index_known *k, struct err *e)
+{
+    int rc = store_check_section(k->store, index_path(f, INDEX_CHUNK, c->number), carry_section, e);
+    if (!rc)
+        k->carry = store_section(k->store, carry_section, 1, &k->n_carry);
+    return rc;
 }
 
 void index_outcome_free(struct index_outcome *o)

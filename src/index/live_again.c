@@ -26,14 +26,15 @@ static int load_left(struct index_live *l, struct err *e)
         return 0;
     const struct index_chunk *last = &h->chunks.v[h->chunks.n - 1];
     int rc = index_chunk_read(&l->files, last, &k, e);
-    if (rc)
-        return rc;
-    text_put(&l->left.carry, (const char *)k.carry, k.n_carry);
-    for (size_t i = 0; i < k.n_leaving; i++)
-        vec_push(&l->left.leaving, k.leaving[i]);
-    l->left_hash = last->after;
+    rc = rc ?: index_chunk_carry(&l->files, last, &k, e);
+    if (!rc) {
+        text_put(&l->left.carry, (const char *)k.carry, k.n_carry);
+        for (size_t i = 0; i < k.n_leaving; i++)
+            vec_push(&l->left.leaving, k.leaving[i]);
+        l->left_hash = last->after;
+    }
     store_close(k.store);
-    return 0;
+    return rc;
 }
 
 static void forget_left(struct index_live *l)

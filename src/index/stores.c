@@ -224,11 +224,11 @@ static int build_locked(struct experiment *x, struct index_trace *t, struct inde
         return fd;
     int rc = update_and_open(x, t, files, o, &built, &found, &opening);
     if (rc && !built && (rc == ERR_FORMAT || rc == ERR_STALE)) {
-        /* Everything is as it was sealed, and yet it makes no sense. */
+        /* What is used is as it was sealed, and yet it makes no sense. */
         found = opening;
         all.force = true;
         opening = (struct err){0};
-        rc = update_and_open(x, t, files, &all, &built, &found, &opening);
+        rc = update_and_open(x, t, files, &all, &built, &(struct err){0}, &opening);
     }
     if (rc)
         *e = opening;

@@ -117,11 +117,13 @@ int index_chunk_open(const char *path, uint64_t key, struct store **, struct err
 struct index_known {                 /* borrowed from the store, which its opener closes */
     struct store *store;
     const int32_t *rows, *leaving;
-    const uint8_t *carry;
+    const uint8_t *carry;            /* NULL: not read yet */
     const char *problems;            /* lines of "COUNT TEXT": what could not be read of the input */
     size_t n_rows, n_leaving, n_carry, n_problems;
 };
 int index_chunk_read(const struct index_files *, const struct index_chunk *, struct index_known *, struct err *);
+/* Reads what is carried, too. */
+int index_chunk_carry(const struct index_files *, const struct index_chunk *, struct index_known *, struct err *);
 
 /* ---- build.c: the stores of one chunk after another ---- */
 
@@ -168,6 +170,7 @@ struct index_pass {
     int64_t first, last;
     struct index_share { int64_t begin; double span; uint64_t bytes, reported; } share; /* of the trace, that is done */
     bool rows_ended;                 /* what is behind the range is to be built again */
+    bool not_carried;                /* it failed for what the chunk before it left */
 };
 /* Of the last range the manifest is written after each chunk but the last: whoever is killed has lost one only. */
 int index_pass_run(struct index_pass *, const struct index_range *, struct err *);
@@ -208,8 +211,8 @@ bool index_history_settled(const struct index_history *, const struct index_opti
 int index_has_rows(const struct index_files *, const struct index_history *, struct err *);
 /* How many events builders may hold at once, as memory is allowed. */
 size_t index_most_events(const struct index_options *);
-/* Builds what is missing, stale or damaged (or force: all). The lock is held. *built: was anything? *found: what
- * was damaged. */
+/* Builds what is missing, stale or damaged (or force: all). The lock is held. *built: was anything, and did it not
+ * fail for what the stores had? *found: what was damaged. */
 int index_update(const struct index_files *, struct index_history *, const struct index_options *, bool *built,
     struct err *found, struct err *);
 

@@ -300,7 +300,7 @@ int index_update(const struct index_files *f, struct index_history *h, const str
         rc = index_history_write(f, h, e);
     if (!rc)
         remove_others(f, h);
-    *built = u.built;
+    *built = u.built && !u.pass.not_carried;
     progress_add(o->progress, u.pass.share.bytes - u.pass.share.reported);
     index_history_free(&old);
     free(u.good);

@@ -83,6 +83,7 @@ static void verify_chunk(struct verifying *v, const struct index_files *f, const
     struct index_known known;
     struct err e = {0};
     int rc = index_chunk_read(f, c, &known, &e);
+    rc = rc ?: index_chunk_carry(f, c, &known, &e);
     add_finding(v, path,
         rc             ? rc
             : is_stale ? ERR_STALE
