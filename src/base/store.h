@@ -62,8 +62,9 @@ int store_open_unread(const char *path, const char *kind, uint32_t version, cons
 /* As store_open, but one section is not read, which who needs it checks by store_check_section. */
 int store_open_but(const char *path, const char *kind, uint32_t version, const uint64_t *key, const char *section,
     struct store **out, struct err *e);
-/* As store_open and store_open_unread, of a part of a store that is open (`around`; path: its file's, for messages), or of the file at `path` when
- * `around` is NULL. A part may stay open longer than the store around it. Opening a store does not read its parts. */
+/* As store_open and store_open_unread, of a part of a store that is open (`around`; path: its file's, for messages), or
+ * of the file at `path` when `around` is NULL. A part may stay open longer than the store around it. Opening a store
+ * does not read its parts. */
 int store_open_from(const struct store *around, const char *path, const char *kind, uint32_t version,
     struct store **out, struct err *e);
 int store_open_unread_from(const struct store *around, const char *path, const char *kind, uint32_t version,

@@ -112,7 +112,8 @@ static int begin_chunk(struct reading *r, int64_t begin, struct err *e)
         index_key(f->trace, f->is_kernel) + map_mix((uint64_t)begin + r->chunk.number) + r->chunk.before);
     r->types = types_builder_new(f->trace);
     r->file = index_chunk_create(f, &r->chunk);
-    int rc = r->chunk.before ? index_chunk_read(f, last, &r->before, e) ?: index_chunk_carry(f, last, &r->before, e) : 0;
+    int rc = r->chunk.before ? index_chunk_read(f, last, &r->before, e) : 0;
+    rc = rc ?: r->chunk.before ? index_chunk_carry(f, last, &r->before, e) : 0;
     rc = rc ?: p->kind->begin(p->made, &r->chunk, place_of(r), r->chunk.before ? &r->before : NULL, e);
     p->not_carried = rc && r->chunk.before;
     return rc;

@@ -6,8 +6,6 @@
 #include "state/figures.h"
 #include "state/tiles.h"
 
-enum { NO_NAME = UINT32_MAX };
-
 /* The table of one kind and its tiles. */
 struct kind_tiles {
     const struct state_chunk *s;
@@ -48,12 +46,12 @@ static size_t tile_figures(
 
 static uint32_t name_number(const struct kind_tiles *r, int64_t code)
 {
-    return code >= 0 && (uint64_t)code < r->s->n_codes ? r->s->latency_names[r->kind].of[code] : NO_NAME;
+    return code >= 0 && (uint64_t)code < r->s->n_codes ? r->s->latency_names[r->kind].of[code] : STATE_NO_NAME;
 }
 
 static bool sound(const struct kind_tiles *r, const struct tile_piece *p, const struct state_disk_figures *f)
 {
-    return name_number(r, f->code) != NO_NAME && f->n && f->least_at < p->end - p->first &&
+    return name_number(r, f->code) != STATE_NO_NAME && f->n && f->least_at < p->end - p->first &&
         f->most_at < p->end - p->first;
 }
 
@@ -90,7 +88,7 @@ static struct latency_parts parts_of(const struct kind_tiles *r, size_t first, s
 
 static void add_name(struct state_chunk *s, struct state_latency_names *names, uint32_t code)
 {
-    if (code >= s->n_codes || names->of[code] != NO_NAME)
+    if (code >= s->n_codes || names->of[code] != STATE_NO_NAME)
         return;
     names->of[code] = (uint32_t)names->n;
     names->v[names->n++] = s->codes[code].name ? s->codes[code].name : "";
@@ -105,7 +103,7 @@ void state_names_init(struct state_chunk *s)
         names->v = mem_alloc((s->n_codes + 1) * sizeof *names->v);
         names->of = mem_alloc((s->n_codes + 1) * sizeof *names->of);
         for (size_t i = 0; i < s->n_codes; i++)
-            names->of[i] = NO_NAME;
+            names->of[i] = STATE_NO_NAME;
         for (size_t i = s->first_aside[kind]; i < early; i++)
             add_name(s, names, s->aside[i].code);
         for (size_t i = s->first_first[kind]; i < s->first_first[kind + 1]; i++)
@@ -143,7 +141,7 @@ static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p
     for (uint64_t i = p->first; i < p->end; i++) {
         uint32_t name = name_number(r, codes[i % STATE_BLOCK]);
         int64_t d = durations[i % STATE_BLOCK];
-        if (name == NO_NAME)
+        if (name == STATE_NO_NAME)
             continue;
         struct state_measure *f = &out[name];
         if (!f->n || d < f->least) {
@@ -172,36 +170,69 @@ static void join_tile(const struct kind_tiles *r, const struct tile_piece *p, st
     }
 }
 
-struct state_measure *state_chunk_measure(const struct state_chunk *s, int kind, size_t first, size_t end)
+/* Of the table's latencies first … end - 1, by name; least_begin and most_begin are indices into it. */
+static void measure_table(const struct kind_tiles *r, uint64_t first, uint64_t end, struct state_measure *out)
+{
+    for (struct tile_piece p = {.end = first}; p.end < end;) {
+        p = piece_at(r, p.end, end, r->tiles.levels);
+        if (p.level < 0)
+            add_latencies(r, &p, out);
+        else
+            join_tile(r, &p, out);
+    }
+}
+
+/* When those began is looked up only where it counts. */
+static void join_found(const struct kind_tiles *r, struct state_measure *found, struct state_measure *to)
+{
+    if (!to->n || found->least <= to->least)
+        found->least_begin = value_at(r, STATE_BEGIN, (uint64_t)found->least_begin);
+    if (!to->n || found->most >= to->most)
+        found->most_begin = value_at(r, STATE_BEGIN, (uint64_t)found->most_begin);
+    state_measure_join(to, found);
+}
+
+static void add_asides(
+    const struct kind_tiles *r, const struct latency_parts *parts, const uint32_t *name_of, struct state_measure *out)
+{
+    for (size_t i = 0; i < parts->n_aside; i++) {
+        uint32_t name = name_number(r, parts->aside[i].code);
+        if (name != STATE_NO_NAME && name_of)
+            name = name_of[name];
+        if (name != STATE_NO_NAME)
+            state_measure_add(&out[name], parts->aside[i].begin, parts->aside[i].duration);
+    }
+}
+
+void state_chunk_measure(
+    const struct state_chunk *s, int kind, size_t first, size_t end, const uint32_t *name_of, struct state_measure *out)
 {
     struct kind_tiles r = kind_tiles(s, kind);
     struct latency_parts parts = parts_of(&r, first, end);
-    size_t n_names = state_chunk_latency_names(s, kind);
-    struct state_measure *out = mem_zalloc((n_names + 1) * sizeof *out);
-    for (struct tile_piece p = {.end = parts.first}; p.end < parts.end;) {
-        p = piece_at(&r, p.end, parts.end, r.tiles.levels);
-        if (p.level < 0)
-            add_latencies(&r, &p, out);
-        else
-            join_tile(&r, &p, out);
-    }
-    for (size_t i = 0; i < n_names; i++)
-        if (out[i].n) {
-            out[i].least_begin = value_at(&r, STATE_BEGIN, (uint64_t)out[i].least_begin);
-            out[i].most_begin = value_at(&r, STATE_BEGIN, (uint64_t)out[i].most_begin);
-        }
-    for (size_t i = 0; i < parts.n_aside; i++) {
-        uint32_t name = name_number(&r, parts.aside[i].code);
-        if (name != NO_NAME)
-            state_measure_add(&out[name], parts.aside[i].begin, parts.aside[i].duration);
-    }
-    return out;
+    size_t n = state_chunk_latency_names(s, kind);
+    struct state_measure *found = mem_zalloc((n + 1) * sizeof *found);
+    measure_table(&r, parts.first, parts.end, found);
+    for (size_t i = 0; i < n; i++)
+        if (found[i].n && name_of[i] != STATE_NO_NAME)
+            join_found(&r, &found[i], &out[name_of[i]]);
+    free(found);
+    add_asides(&r, &parts, name_of, out);
 }
 
 void state_chunk_latency_figures(const struct state_chunk *s, int kind, size_t first, size_t end, struct figures *out)
 {
-    struct state_measure *v = state_chunk_measure(s, kind, first, end);
-    for (size_t i = 0; i < state_chunk_latency_names(s, kind); i++)
+    struct kind_tiles r = kind_tiles(s, kind);
+    struct latency_parts parts = parts_of(&r, first, end);
+    size_t n = state_chunk_latency_names(s, kind);
+    struct state_measure *v = mem_zalloc((n + 1) * sizeof *v);
+    measure_table(&r, parts.first, parts.end, v);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].n) {
+            v[i].least_begin = value_at(&r, STATE_BEGIN, (uint64_t)v[i].least_begin);
+            v[i].most_begin = value_at(&r, STATE_BEGIN, (uint64_t)v[i].most_begin);
+        }
+    add_asides(&r, &parts, NULL, v);
+    for (size_t i = 0; i < n; i++)
         out[i] = state_measure_figures(&v[i]);
     free(v);
 }

@@ -44,6 +44,13 @@ static inline const struct list_row *list_row_of(const struct state_store *s, in
 }
 /* The place whose entries are in force at t, or NULL before all of them. */
 const struct list_place *list_place_at(const struct list_row *, int64_t t);
+/* The same, from the place of an earlier time, or NULL. */
+static inline const struct list_place *list_place_from(const struct list_row *r, const struct list_place *p, int64_t t)
+{
+    if (!p)
+        return list_place_at(r, t);
+    return t < p->next ? p : t < p[1].next ? p + 1 : list_place_at(r, t);
+}
 struct io_source list_io_source(const struct state_store *, const struct list_row *); /* (list_io.c) */
 /* Up to where a place says what the row is at: not behind the end of the row. */
 static inline int64_t list_place_end(const struct list_row *r, const struct list_place *p)

@@ -120,26 +120,23 @@ static uint64_t sum_beyond(const struct file_sum *f, const struct list_place *p)
     return (uint64_t)p->moved[f->way] - (uint64_t)state_disk_file(chunk_of(f->s, p), p->row)->counted[f->way];
 }
 
-/* What its entries before the place moved. */
-static uint64_t sum_before(const struct file_sum *f, const struct list_place *p)
-{
-    return sum_beyond(f, p) + (uint64_t)*sum_of_block(chunk_of(f->s, p), p->row, (enum sum_of)f->way, 0);
-}
-
-/* Times [i, i + m) are in the place. Few uses are shown one by one, which is true then; else it is asked at each time.
- */
-static bool add_place(struct file_sum *f, const struct list_place *p, struct io_query *q, size_t i, size_t m)
+/* Times [i, i + m) are in the place. sum: what was moved beyond its sums, `before`: before its entries. Few uses are
+ * shown one by one, which is true then; else it is asked at each time. */
+static bool add_place(struct file_sum *f, const struct list_place *p, uint64_t sum, uint64_t before, struct io_query *q,
+    size_t i, size_t m)
 {
     const struct state_chunk *c = chunk_of(f->s, p);
-    uint64_t sum = sum_beyond(f, p), shown;
+    uint64_t shown;
     bool one_by_one = thread_io_show(c, p->row, f->way, q, i, i + m, &shown);
     size_t asked = !one_by_one ? m : i ? 0 : 1;
-    memset(f->more, 0, asked * sizeof *f->more);
-    sum_values(c, p->row, (enum sum_of)f->way, q->times + i, asked, f->more);
+    if (asked) {
+        memset(f->more, 0, asked * sizeof *f->more);
+        sum_values(c, p->row, (enum sum_of)f->way, q->times + i, asked, f->more);
+    }
     for (size_t k = 0; k < asked; k++)
         report(f, q, i + k, sum += (uint64_t)f->more[k]);
     if (!asked)
-        report(f, q, i, sum_before(f, p));
+        report(f, q, i, before);
     f->reported += one_by_one ? shown : 0;
     return one_by_one;
 }
@@ -153,11 +150,13 @@ static void add_file(const struct io_source *x, uint32_t row, struct io_query *q
     size_t i = row_first_from(q->times, q->n, r->places->first), m;
     if (q->around && !i)
         cut(x, row, q, 0, 1);
-    for (; i < q->n; i += m) {
-        const struct list_place *p = list_place_at(r, q->times[i]);
-        bool between = i && (p->apart || sum_before(&f, p) != f.reported);
-        m = row_first_from(q->times + i, q->n - i, p->next);
-        bool shown = add_place(&f, p, q, i, m);
+    for (const struct list_place *p = NULL; i < q->n; i += m) {
+        p = list_place_from(r, p, q->times[i]);
+        uint64_t sum = sum_beyond(&f, p),
+                 before = sum + (uint64_t)*sum_of_block(chunk_of(f.s, p), p->row, (enum sum_of)f.way, 0);
+        bool between = i && (p->apart || before != f.reported);
+        m = io_query_from(q, p->next) - i;
+        bool shown = add_place(&f, p, sum, before, q, i, m);
         if (!q->around)
             continue;
         if (i && (between || !shown))
@@ -182,10 +181,12 @@ static void ask(
         if (first <= times[n - 1] || (around && first < INT64_MAX && first < around[n - 1].end))
             add_file(x, i, &q, more);
     }
-    for (size_t k = 0; k < n; k++) {
-        const struct list_place *p = list_place_at(own, times[k]);
-        sum += (uint64_t)values[k];
-        values[k] = (int64_t)(sum + (p ? (uint64_t)row_value(chunk_of(x->of, p), p->row, times[k]) : 0));
+    for (size_t k = 0; k < n; k++)
+        values[k] = (int64_t)(sum += (uint64_t)values[k]);
+    const struct list_place *p = NULL;
+    for (size_t k = own->n ? row_first_from(times, n, own->places->first) : n; k < n; k++) {
+        p = list_place_from(own, p, times[k]);
+        values[k] = (int64_t)((uint64_t)values[k] + (uint64_t)row_value(chunk_of(x->of, p), p->row, times[k]));
     }
     if (around && own->n)
         cut(x, 0, &q, 0, n);

@@ -1,5 +1,6 @@
 /* Latencies of a list of chunks. A chunk has those that ended in it; those that began in a chunk before are put among
  * the latencies of that one. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -8,8 +9,6 @@
 #include "state/figures.h"
 #include "state/list.h"
 #include "state/list_tables.h"
-
-enum { NO_NAME = UINT32_MAX };
 
 static const struct state_chunk *chunk_of(const struct state_store *s, size_t part)
 {
@@ -163,10 +162,10 @@ struct name_list {
 static void add_name(struct name_list *names, const struct state_store *s, int kind, size_t part, uint32_t code)
 {
     const struct state_chunk *c = chunk_of(s, part);
-    if (code >= c->n_codes || c->latency_names[kind].of[code] == NO_NAME)
+    if (code >= c->n_codes || c->latency_names[kind].of[code] == STATE_NO_NAME)
         return;
     uint32_t *name = &s->tables->latencies[kind].name_of[part][c->latency_names[kind].of[code]];
-    if (*name != NO_NAME)
+    if (*name != STATE_NO_NAME)
         return;
     const struct state_disk_code *d = &c->disk_codes[code];
     const char *text = c->codes[code].name ? c->codes[code].name : "";
@@ -188,7 +187,7 @@ static void find_names(const struct state_store *s, int kind, struct list_latenc
         size_t n = state_chunk_latency_names(chunk_of(s, k), kind);
         l->name_of[k] = mem_alloc((n + 1) * sizeof **l->name_of);
         for (size_t i = 0; i < n; i++)
-            l->name_of[k][i] = NO_NAME;
+            l->name_of[k][i] = STATE_NO_NAME;
     }
     for (size_t k = 0; k < s->n; k++) {
         const struct state_chunk *c = chunk_of(s, k);
@@ -239,7 +238,9 @@ static struct list_spot spot_in(const struct state_store *s, int kind, size_t se
     const struct list_latencies *l = latencies(s, kind);
     const struct list_segment *x = &l->segments[segment];
     uint64_t at = i - x->first;
-    size_t guest = search_first(g, x->first_guest, x[1].first_guest, l->guests[g].place + (g - x->first_guest) >= at);
+    size_t guest = x->first_guest;
+    if (guest < x[1].first_guest && l->guests[guest].place < at) /* most are behind the others: they were open there */
+        guest = search_first(g, guest + 1, x[1].first_guest, l->guests[g].place + (g - x->first_guest) >= at);
     bool is_guest = guest < x[1].first_guest && l->guests[guest].place + (guest - x->first_guest) == at;
     return (struct list_spot){guest, at - (guest - x->first_guest) + early_of(chunk_of(s, segment), kind), is_guest};
 }
@@ -293,24 +294,76 @@ static uint32_t name_of_guest(const struct state_store *s, int kind, const struc
 {
     const struct state_chunk *c = chunk_of(s, g->part);
     uint32_t code = guest_latency(s, kind, g)->code,
-             name = code < c->n_codes ? c->latency_names[kind].of[code] : NO_NAME;
-    return name == NO_NAME ? NO_NAME : latencies(s, kind)->name_of[g->part][name];
+             name = code < c->n_codes ? c->latency_names[kind].of[code] : STATE_NO_NAME;
+    return name == STATE_NO_NAME ? STATE_NO_NAME : latencies(s, kind)->name_of[g->part][name];
 }
 
 static void measure(const struct state_store *s, int kind, const struct list_range *r, struct state_measure *out)
 {
     const struct list_latencies *l = latencies(s, kind);
-    const struct state_chunk *c = chunk_of(s, r->segment);
-    struct state_measure *own = state_chunk_measure(c, kind, r->own, r->own_end);
-    for (size_t i = 0; i < state_chunk_latency_names(c, kind); i++)
-        if (l->name_of[r->segment][i] != NO_NAME)
-            state_measure_join(&out[l->name_of[r->segment][i]], &own[i]);
-    free(own);
+    state_chunk_measure(chunk_of(s, r->segment), kind, r->own, r->own_end, l->name_of[r->segment], out);
     for (size_t i = r->guest; i < r->guest_end; i++) {
         uint32_t name = name_of_guest(s, kind, &l->guests[i]);
         const struct state_disk_aside *x = guest_latency(s, kind, &l->guests[i]);
-        if (name != NO_NAME)
+        if (name != STATE_NO_NAME)
             state_measure_add(&out[name], x->begin, x->duration);
+    }
+}
+
+static void join_all(struct state_measure *to, const struct state_measure *more, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        state_measure_join(&to[i], &more[i]);
+}
+
+/* Segment k is the leaf `leaves` + k of a binary tree whose root is node 1; a node has n_names figures. */
+static struct state_measure *make_tree(const struct state_store *s, int kind, size_t leaves)
+{
+    const struct list_latencies *l = latencies(s, kind);
+    struct state_measure *tree = mem_zalloc((2 * leaves * l->n_names + 1) * sizeof *tree);
+    for (size_t k = 0; k < s->n; k++) {
+        struct list_range r = range_in(s, kind, k, l->segments[k].first, l->segments[k + 1].first);
+        measure(s, kind, &r, tree + (leaves + k) * l->n_names);
+    }
+    for (size_t node = 2 * leaves; --node > 1;)
+        join_all(tree + node / 2 * l->n_names, tree + node * l->n_names, l->n_names);
+    return tree;
+}
+
+static size_t leaves_of(const struct state_store *s)
+{
+    size_t leaves = 1;
+    while (leaves < s->n)
+        leaves *= 2;
+    return leaves;
+}
+
+static const struct state_measure *tree_of(const struct state_store *s, int kind)
+{
+    struct list_latencies *l = &s->tables->latencies[kind];
+    struct state_measure *tree = atomic_load_explicit(&l->tree, memory_order_acquire);
+    if (tree)
+        return tree;
+    pthread_mutex_lock(&s->tables->lock);
+    tree = atomic_load_explicit(&l->tree, memory_order_relaxed);
+    if (!tree) {
+        tree = make_tree(s, kind, leaves_of(s));
+        atomic_store_explicit(&l->tree, tree, memory_order_release);
+    }
+    pthread_mutex_unlock(&s->tables->lock);
+    return tree;
+}
+
+/* Whole segments [k, end). */
+static void join_segments(const struct state_store *s, int kind, size_t k, size_t end, struct state_measure *out)
+{
+    size_t n = latencies(s, kind)->n_names, from = k + leaves_of(s), to = end + leaves_of(s);
+    const struct state_measure *tree = tree_of(s, kind);
+    for (; from < to; from /= 2, to /= 2) {
+        if (from % 2)
+            join_all(out, tree + from++ * n, n);
+        if (to % 2)
+            join_all(out, tree + --to * n, n);
     }
 }
 
@@ -318,7 +371,13 @@ void list_latency_figures(const struct state_store *s, int kind, size_t first, s
 {
     const struct list_latencies *l = latencies(s, kind);
     struct state_measure *v = mem_zalloc((l->n_names + 1) * sizeof *v);
-    for (size_t k = segment_of(s, kind, first); k < s->n && l->segments[k].first < end; k++) {
+    size_t k = segment_of(s, kind, first), behind = search_first(i, k, s->n, l->segments[i + 1].first > end);
+    for (; k < s->n && l->segments[k].first < end; k++) {
+        if (l->segments[k].first >= first && k + 1 < behind) {
+            join_segments(s, kind, k, behind, v);
+            k = behind - 1;
+            continue;
+        }
         struct list_range r = range_in(s, kind, k, first, end);
         measure(s, kind, &r, v);
     }
@@ -361,5 +420,6 @@ void list_latencies_fini(struct state_store *s)
         free(l->names);
         free(l->segments);
         free(l->guests);
+        free(atomic_load_explicit(&l->tree, memory_order_relaxed));
     }
 }

@@ -164,8 +164,10 @@ static void thread_at(const struct sample_others *others, int32_t thread, int64_
 static void sample_one_by_one(struct sampling *x, const int64_t *times, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (x->found && times[i] < x->out[x->found - 1].end)
-            continue;
+        if (x->found)
+            i += row_gallop(times + i, n - i, x->out[x->found - 1].end);
+        if (i == n)
+            break;
         row_at(x->s, x->row, times[i], &x->out[x->found]);
         x->found += row_is_next(x->out, x->found);
     }

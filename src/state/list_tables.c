@@ -33,62 +33,66 @@ uint64_t list_events(const struct state_store *s)
     return s->tables->events[s->n].events;
 }
 
-/* The part that has a checkpoint. */
-static size_t part_of(const struct state_store *s, uint64_t checkpoint)
+/* Which event a checkpoint of that part is, and when. */
+static uint64_t checkpoint_event(const struct state_store *s, size_t part, uint64_t checkpoint)
 {
-    return search_first(k, 0, s->n, s->tables->events[k + 1].checkpoints > checkpoint);
-}
-
-/* Which event it is, and when. */
-static uint64_t checkpoint_event(const struct state_store *s, uint64_t checkpoint)
-{
-    size_t k = part_of(s, checkpoint);
-    const struct list_events *e = &s->tables->events[k];
-    return e->events + state_first_checkpoint(s->parts[k].chunk->totals) +
+    const struct list_events *e = &s->tables->events[part];
+    return e->events + state_first_checkpoint(s->parts[part].chunk->totals) +
         (checkpoint - e->checkpoints) * STATE_EVENTS_SHARE;
 }
 
-static int64_t checkpoint_time(const struct state_store *s, uint64_t checkpoint)
+static int64_t checkpoint_time(const struct state_store *s, size_t part, uint64_t checkpoint)
 {
-    size_t k = part_of(s, checkpoint);
-    const struct state_chunk *c = s->parts[k].chunk;
-    return state_column_at(c, &c->tables[STATE_TABLE_EVENTS], 0, checkpoint - s->tables->events[k].checkpoints);
+    const struct state_chunk *c = s->parts[part].chunk;
+    return state_column_at(c, &c->tables[STATE_TABLE_EVENTS], 0, checkpoint - s->tables->events[part].checkpoints);
 }
 
-/* The first checkpoint that is at t or later; none before `from` is. */
-static uint64_t find_checkpoint(const struct state_store *s, uint64_t from, int64_t t)
+/* A time among the checkpoints: `at` is the first that is not before it. */
+struct spot {
+    uint64_t at;
+    size_t next;           /* of list_tables.checkpoints: the first that does not begin before the time */
+    size_t before, behind; /* the parts that have checkpoints at - 1 and `at`, if there are such */
+};
+
+/* From a spot of an earlier time. The part's first checkpoint is before the time, as its head says. */
+static void advance(const struct state_store *s, struct spot *x, int64_t t)
 {
     const struct list_tables *l = s->tables;
-    size_t next = search_first(i, 0, l->n_checkpoints, l->checkpoints[i].begin >= t);
-    if (!next)
-        return from;
-    uint32_t part = l->checkpoints[next - 1].part;
-    uint64_t before = l->events[part].checkpoints;
-    return before + state_chunk_checkpoints(s->parts[part].chunk, from > before ? from - before : 0, t);
+    while (x->next < l->n_checkpoints && l->checkpoints[x->next].begin < t)
+        x->next++;
+    if (x->next < l->n_checkpoints)
+        x->behind = l->checkpoints[x->next].part;
+    if (!x->next)
+        return;
+    x->before = l->checkpoints[x->next - 1].part;
+    uint64_t first = l->events[x->before].checkpoints;
+    x->at = first + state_chunk_checkpoints(s->parts[x->before].chunk, x->at > first ? x->at - first : 1, t);
+    if (x->at < l->events[x->before + 1].checkpoints)
+        x->behind = x->before;
 }
 
 void list_event_counts(const struct state_store *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
 {
     const struct list_tables *l = s->tables;
     const uint64_t events = list_events(s), checkpoints = l->events[s->n].checkpoints;
-    const uint64_t first = checkpoints ? checkpoint_event(s, 0) : events;
+    const uint64_t first = checkpoints ? checkpoint_event(s, l->checkpoints->part, 0) : events;
     const int64_t begin = s->parts->chunk->totals->begin;
-    uint64_t at = 0;
+    struct spot x = {0};
     bool all = true;
     for (size_t i = 0; i < n; i++) {
         int64_t t = times[i];
-        at = find_checkpoint(s, at, t);
-        if (!events || t > l->last_event || (!at && (!first || t <= begin))) {
+        advance(s, &x, t);
+        if (!events || t > l->last_event || (!x.at && (!first || t <= begin))) {
             counts[i] = t > l->last_event ? events : 0;
             continue;
         }
-        bool head = !at, tail = at == checkpoints;
-        struct state_stretch x = {.head = head,
-            .below = head ? 0 : checkpoint_event(s, at - 1),
-            .above = tail ? events - 1 : checkpoint_event(s, at),
-            .from = head ? begin : checkpoint_time(s, at - 1),
-            .to = tail ? l->last_event : checkpoint_time(s, at)};
-        counts[i] = state_stretch_count(&x, t, &all);
+        bool head = !x.at, tail = x.at == checkpoints;
+        struct state_stretch around = {.head = head,
+            .below = head ? 0 : checkpoint_event(s, x.before, x.at - 1),
+            .above = tail ? events - 1 : checkpoint_event(s, x.behind, x.at),
+            .from = head ? begin : checkpoint_time(s, x.before, x.at - 1),
+            .to = tail ? l->last_event : checkpoint_time(s, x.behind, x.at)};
+        counts[i] = state_stretch_count(&around, t, &all);
     }
     if (exact)
         *exact = all;
@@ -130,6 +134,7 @@ void list_loss(const struct state_store *s, size_t i, struct state_loss *out)
 void list_tables_init(struct state_store *s)
 {
     s->tables = mem_zalloc(sizeof *s->tables);
+    pthread_mutex_init(&s->tables->lock, NULL);
     count_events(s);
     join_losses(s);
     list_latencies_init(s);
@@ -143,5 +148,6 @@ void list_tables_fini(struct state_store *s)
     free(s->tables->events);
     free(s->tables->checkpoints);
     free(s->tables->losses);
+    pthread_mutex_destroy(&s->tables->lock);
     free(s->tables);
 }

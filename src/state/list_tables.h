@@ -2,6 +2,9 @@
 #ifndef WEFT_STATE_LIST_TABLES_H
 #define WEFT_STATE_LIST_TABLES_H
 
+#include <pthread.h>
+
+#include "state/measure.h"
 #include "state/store.h"
 
 /* A latency that began in a chunk before the one in which it stands: it belongs to a segment. */
@@ -26,6 +29,7 @@ struct list_latencies {
     const char **names;          /* in order of first use */
     size_t n_names;
     uint32_t **name_of;          /* by chunk and its name: here */
+    _Atomic(struct state_measure *) tree; /* figures of segments together; made when they are first asked for */
 };
 
 struct list_tables {
@@ -41,6 +45,7 @@ struct list_tables {
     int64_t last_event;
     struct state_disk_loss *losses;
     size_t n_losses;
+    pthread_mutex_t lock;        /* for what is made later */
 };
 
 /* Of parts that are open, whose codes have the names that the last one knows. */

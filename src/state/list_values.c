@@ -61,8 +61,9 @@ void list_counter_values(
         io.ask(&io, times, n, values, NULL);
         return;
     }
+    const struct list_place *p = NULL;
     for (size_t k = 0; k < n; k++) {
-        const struct list_place *p = list_place_at(r, times[k]);
+        p = list_place_from(r, p, times[k]);
         values[k] = p ? row_value(s->parts[p->part].chunk, p->row, times[k]) : 0;
     }
 }

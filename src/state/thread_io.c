@@ -165,6 +165,11 @@ static inline size_t index_of(struct io_query *q, int64_t t)
     return i + row_gallop(q->times + i, q->n - i, t);
 }
 
+size_t io_query_from(struct io_query *q, int64_t t)
+{
+    return t <= q->times[q->n - 1] ? index_of(q, t) : q->n;
+}
+
 static inline void show_use(struct io_query *q, int64_t end, uint64_t bytes)
 {
     size_t i = index_of(q, end);

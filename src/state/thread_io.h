@@ -31,6 +31,8 @@ struct io_query {
     uint32_t *first;             /* by stretch of 1 << shift ns from the first time on: the first of the times there */
 };
 void io_query_fini(struct io_query *);
+/* The first of the times that is not before t, which is behind the first of all. */
+size_t io_query_from(struct io_query *, int64_t t);
 /* Adds the uses of a file's row that end behind time `from` - 1 (0: behind time 0), and not behind the last time;
  * *bytes: what they moved. `to`: from that time on the row says nothing. False where they are many more than the times
  * [from, to): then nothing is done. */
