@@ -164,6 +164,12 @@ struct lines {
     const struct views *x;
     int kind;
     struct row_order order; /* a row per host */
+    /* The line that was asked for last, whose next cell is asked for next. */
+    struct {
+        size_t row;
+        const struct view_host *host; /* NULL: none was */
+        struct state_latency latency;
+    } last;
 };
 
 static int64_t begin_of(void *arg, size_t host, size_t i)
@@ -189,9 +195,13 @@ static size_t before(void *arg, size_t host, int64_t t)
 static const struct view_host *line(struct lines *l, size_t row, struct state_latency *out)
 {
     size_t i;
-    const struct view_host *h = &l->x->hosts[order_at(&l->order, row, &i)];
-    state_latency(h->states, l->kind, i, out);
-    return h;
+    if (!l->last.host || l->last.row != row) {
+        l->last.row = row;
+        l->last.host = &l->x->hosts[order_at(&l->order, row, &i)];
+        state_latency(l->last.host->states, l->kind, i, &l->last.latency);
+    }
+    *out = l->last.latency;
+    return l->last.host;
 }
 
 static void cell(void *arg, size_t row, size_t column, struct text *out)
