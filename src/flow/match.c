@@ -426,76 +426,90 @@ static void find_first(const struct flow_store *s, const struct flow_message_key
     }
 }
 
-/* Those of a chunk from the number on, and around. */
+/* Those of a chunk from the number on, and around, up to LONGEST_SEND beyond it. */
 struct carriers {
-    uint32_t chunk;
+    const struct flow_chunk *of;
+    const struct flow_of *flows; /* by flow of the chunk; NULL: the same */
     size_t at, left;
+    const struct flow_disk_packet *next;
+    uint32_t chunk, flow, beyond; /* flow, beyond: of the next */
 };
 
-static const struct flow_disk_packet *carrier_at(const struct flow_chunk *c, size_t at)
+static inline const struct flow_disk_packet *carrier_at(const struct flow_chunk *c, size_t at)
 {
     return flow_packet_at(c, c->carriers[at < c->n_carriers ? at : at - c->n_carriers]);
 }
 
-static struct carriers carriers_of(const struct flow_store *s, uint32_t chunk, uint32_t seq_end)
+/* What comes next of them; false: nothing does. */
+static inline bool look_ahead(struct carriers *l, uint32_t seq_end)
 {
-    const struct flow_chunk *c = &s->chunks[chunk];
-    return (struct carriers){
-        chunk, search_first(i, 0, c->n_carriers, (uint32_t)carrier_at(c, i)->seq_end >= seq_end), c->n_carriers};
+    const struct flow_disk_packet *p = l->left ? carrier_at(l->of, l->at) : NULL;
+    if (!p || p->flow >= l->of->n_flows)
+        return false;
+    l->next = p;
+    l->flow = l->flows ? l->flows[p->flow].flow : p->flow;
+    l->beyond = (uint32_t)p->seq_end - seq_end;
+    return l->beyond <= LONGEST_SEND;
 }
 
-/* What comes next after the number: of several chunks the nearest, of those the first flow's. */
-static bool next_carrier(
-    const struct flow_store *s, struct carriers *list, size_t n, uint32_t seq_end, struct carrier *out)
+static bool carriers_of(const struct flow_store *s, uint32_t chunk, uint32_t seq_end, struct carriers *out)
 {
-    struct carriers *from = NULL;
-    for (size_t i = 0; i < n; i++) {
-        const struct flow_chunk *c = &s->chunks[list[i].chunk];
-        const struct flow_disk_packet *p = list[i].left ? carrier_at(c, list[i].at) : NULL;
-        if (!p || p->flow >= c->n_flows)
-            continue;
-        struct flow_of of = {p->flow, 0};
-        if (s->n > 1)
-            of = flow_tables(s)->of[list[i].chunk][p->flow];
-        uint32_t beyond = (uint32_t)p->seq_end - seq_end, least = from ? (uint32_t)out->p->seq_end - seq_end : 0;
-        if (from && (beyond > least || (beyond == least && of.flow >= out->flow)))
-            continue;
-        from = &list[i];
-        *out = (struct carrier){p, list[i].chunk, of.flow, of.turns};
+    const struct flow_chunk *c = &s->chunks[chunk];
+    size_t at = search_first(i, 0, c->n_carriers, (uint32_t)carrier_at(c, i)->seq_end >= seq_end);
+    *out = (struct carriers){.of = c, .at = at, .left = c->n_carriers, .chunk = chunk};
+    if (s->n > 1)
+        out->flows = flow_tables(s)->of[chunk];
+    return look_ahead(out, seq_end);
+}
+
+/* Those whose next is the nearest after the number, of equal ones the first flow's. */
+static inline struct carriers *nearest(struct carriers *list, size_t n)
+{
+    struct carriers *least = list;
+    for (struct carriers *l = list + 1; l < list + n; l++)
+        if (l->beyond < least->beyond || (l->beyond == least->beyond && l->flow < least->flow))
+            least = l;
+    return least;
+}
+
+/* Where one end of the flow is the same, it may also have acknowledged less. */
+static inline void weigh(const struct carriers *c, const struct flow_message_key *m, const struct flow_window *w,
+    struct carrier *best, struct choice *out)
+{
+    const struct flow_disk_packet *p = c->next;
+    uint32_t ahead = m->ack - p->ack;
+    if (!flow_is_own(p) || c->beyond >= p->seq_end - begin_of(p))
+        return;
+    bool shared = shares_end(&c->of->flows[p->flow].key, &m->flow);
+    if (ahead && (!shared || ahead > MOST_UNACKED))
+        return;
+    int likeness = 1 + !ahead * 2 + shared;
+    if (!out->best || likeness > out->likeness) {
+        *out = (struct choice){p, NULL, likeness, false};
+        *best = (struct carrier){p, c->chunk, c->flow, c->flows ? c->flows[p->flow].turns : 0};
+    } else if (likeness == out->likeness) {
+        out->ambiguous |= c->flow != best->flow;
     }
-    if (!from)
-        return false;
-    from->at++;
-    from->left--;
-    return true;
 }
 
 /* Numbers are not translated: among the sends near this number in any flow, one that carried the byte and acknowledged
- * the same; where one end of the flow is the same, also one that acknowledged less. */
-static void choose_carrier(const struct flow_store *s, struct carriers *list, size_t n,
-    const struct flow_message_key *m, const struct flow_window *w, struct carrier *best, struct choice *out)
+ * the same. Chunks that have no more are taken out of the list. */
+static void choose_carrier(struct carriers *list, size_t n, const struct flow_message_key *m,
+    const struct flow_window *w, struct carrier *best, struct choice *out)
 {
-    struct carrier c;
     uint32_t near = 0;
-    for (size_t tries = MOST_CARRIERS; tries && near < MOST_TRANSLATED && next_carrier(s, list, n, m->seq_end, &c);
-         tries--) {
-        const struct flow_disk_packet *p = c.p;
-        uint32_t beyond = (uint32_t)p->seq_end - m->seq_end, ahead = m->ack - p->ack;
-        if (beyond > LONGEST_SEND)
-            break;
-        near += is_within(w, p->ts);
-        if (!flow_is_own(p) || beyond >= p->seq_end - begin_of(p) || !is_within(w, p->ts))
-            continue;
-        bool shared = shares_end(&s->chunks[c.chunk].flows[p->flow].key, &m->flow);
-        if (ahead && (!shared || ahead > MOST_UNACKED))
-            continue;
-        int likeness = 1 + !ahead * 2 + shared;
-        if (!out->best || likeness > out->likeness) {
-            *out = (struct choice){p, NULL, likeness, false};
-            *best = c;
-        } else if (likeness == out->likeness) {
-            out->ambiguous |= c.flow != best->flow;
+    for (size_t tries = MOST_CARRIERS; tries && near < MOST_TRANSLATED && n; tries--) {
+        struct carriers *c = nearest(list, n);
+        if (is_within(w, c->next->ts)) {
+            near++;
+            weigh(c, m, w, best, out);
         }
+        c->at++;
+        c->left--;
+        if (look_ahead(c, m->seq_end))
+            continue;
+        n--;
+        memmove(c, c + 1, (size_t)(list + n - c) * sizeof *c);
     }
 }
 
@@ -507,8 +521,8 @@ static void find_translated(const struct flow_store *s, const struct flow_messag
     size_t n = 0;
     for (size_t c = 0; c < s->n; c++)
         if (s->chunks[c].head.since <= w->end && s->chunks[c].head.until >= w->begin)
-            list[n++] = carriers_of(s, (uint32_t)c, m->seq_end);
-    choose_carrier(s, list, n, m, w, &best, out);
+            n += carriers_of(s, (uint32_t)c, m->seq_end, &list[n]);
+    choose_carrier(list, n, m, w, &best, out);
     if (out->best)
         find_first(s, m, &best, v, out);
     if (out->best && !out->place)
