@@ -26,11 +26,12 @@ static const char *row_defect(
 /* The sums of the states of a series are together as long as it is. */
 static const char *totals_defect(const struct graph_chunk *g, uint32_t total0, unsigned states, int64_t left)
 {
-    unsigned n = (unsigned)__builtin_popcount(states);
-    if (states >> GRAPH_STATE_COUNT || total0 > g->n_totals || n > g->n_totals - total0)
+    if (states >> GRAPH_STATE_COUNT || total0 > g->n_totals)
         return "sums that lie outside";
-    for (unsigned i = 0; i < n; i++) {
-        int64_t ns = g->totals[total0 + i];
+    for (size_t at = total0; states; states &= states - 1, at++) {
+        if (at >= g->n_totals)
+            return "sums that lie outside";
+        int64_t ns = g->totals[at];
         if (ns <= 0 || ns > left)
             return "sums that make no sense";
         left -= ns;
