@@ -20,8 +20,17 @@ struct state_measure {
 void state_measure_join(struct state_measure *, const struct state_measure *more);
 static inline void state_measure_add(struct state_measure *f, int64_t begin, int64_t duration)
 {
-    state_measure_join(f,
-        &(struct state_measure){1, duration, duration, duration, begin, begin, state_square(duration)});
+    if (!f->n || duration < f->least || (duration == f->least && begin < f->least_begin)) {
+        f->least = duration;
+        f->least_begin = begin;
+    }
+    if (!f->n || duration > f->most || (duration == f->most && begin < f->most_begin)) {
+        f->most = duration;
+        f->most_begin = begin;
+    }
+    f->n++;
+    f->sum = figures_sum(f->sum, duration);
+    f->squares += state_square(duration);
 }
 /* The spread is exact but for its last digits. */
 struct figures state_measure_figures(const struct state_measure *);
