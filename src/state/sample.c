@@ -300,8 +300,10 @@ static size_t sample_one_by_one(const struct state_chunk *s, const struct state_
     size_t n, struct state_interval *out, size_t found)
 {
     for (size_t i = 0; i < n; i++) {
-        if (found && times[i] < out[found - 1].end)
-            continue;
+        if (found)
+            i += row_gallop(times + i, n - i, out[found - 1].end);
+        if (i == n)
+            break;
         row_at(s, r, times[i], &out[found]);
         found += row_is_next(out, found);
     }
