@@ -1,6 +1,7 @@
 /* The packets stores: how many events each packet has, for random access. Each chunk's has the packets that were read
  * to their end while it was built, by keys that say which they are (docs/formats/packets.md). They are read when
- * somebody wants to know; a packet that none of them has is counted then. */
+ * somebody wants to know; a packet that none of them has is counted then. Until then their files stay open: chunks may
+ * be joined, by whomever, and their files be gone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ struct remembered {
     size_t n;
     struct remembered_chunk {
         char *path;
-        uint64_t key;
+        struct store *file;
     } chunks[];
 };
 
@@ -66,33 +67,31 @@ typedef VEC(struct ctf_mark) marks_vec;
 static void forget(void *arg)
 {
     struct remembered *r = arg;
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; i < r->n; i++) {
         free(r->chunks[i].path);
+        store_close(r->chunks[i].file);
+    }
     free(r);
 }
 
 static void add_chunk(const struct remembered_chunk *chunk, counts_vec *packets, marks_vec *marks)
 {
     struct ctf_counts c;
-    struct store *file, *s;
+    struct store *s;
     struct err e = {0};
-    if (index_chunk_open(chunk->path, chunk->key, &file, &e))
+    if (open_counts(chunk->path, chunk->file, &s, &c, &e))
         return;
-    if (!open_counts(chunk->path, file, &s, &c, &e)) {
-        for (size_t k = 0; k < c.n_packets; k++)
-            vec_push(packets, c.packets[k]);
-        for (size_t k = 0; k < c.n_marks; k++)
-            vec_push(marks, c.marks[k]);
-        if (store_intact(s, &e)) { /* what was read of it is not believed */
-            packets->n -= c.n_packets;
-            marks->n -= c.n_marks;
-        }
-        store_close(s);
+    for (size_t k = 0; k < c.n_packets; k++)
+        vec_push(packets, c.packets[k]);
+    for (size_t k = 0; k < c.n_marks; k++)
+        vec_push(marks, c.marks[k]);
+    if (store_intact(s, &e)) { /* what was read of it is not believed */
+        packets->n -= c.n_packets;
+        marks->n -= c.n_marks;
     }
-    store_close(file);
+    store_close(s);
 }
 
-/* Files that are gone, or others now, are left out. */
 static void give(void *arg, struct ctf_counts *out)
 {
     const struct remembered *r = arg;
@@ -103,12 +102,14 @@ static void give(void *arg, struct ctf_counts *out)
     *out = (struct ctf_counts){packets.v, packets.n, marks.v, marks.n};
 }
 
-void index_counts_remember(const struct index_files *f, const struct index_history *h)
+void index_counts_remember(const struct index_files *f, const struct index_history *h, struct index_known *known)
 {
     struct remembered *r = mem_alloc(sizeof *r + h->chunks.n * sizeof *r->chunks);
     r->n = h->chunks.n;
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; i < r->n; i++) {
         r->chunks[i] = (struct remembered_chunk){
-            mem_strdup(index_path(f, INDEX_CHUNK, h->chunks.v[i].number)), h->chunks.v[i].key};
+            mem_strdup(index_path(f, INDEX_CHUNK, h->chunks.v[i].number)), known[i].store};
+        known[i].store = NULL;
+    }
     ctf_trace_remember((struct ctf_trace *)f->trace, give, r, forget);
 }

@@ -247,6 +247,8 @@ static int take_lock(const char *dir, int fd, int64_t patience_ns, struct err *e
             continue;
         if (errno != EWOULDBLOCK)
             return refuse_lock(dir, e);
+        if (!patience_ns)
+            return err_set(e, ERR_CANCELLED, "%s: another process builds there", dir);
         uint64_t now = signs_of_life(dir, fd);
         if (now != seen)
             since = time_monotonic_ns();

@@ -31,6 +31,8 @@ struct index_options {
      * and greatest time so far (host's clock). */
     void (*tell)(void *arg, const struct ctf_trace *, uint64_t events, int64_t begin, int64_t end);
     void *tell_arg;
+    bool (*stop)(void *arg); /* or NULL. Asked while traces are read; true: ERR_CANCELLED */
+    void *stop_arg;
 };
 
 /* A boot of a machine. Those of one machine share its name; other machines have other names ("solo", "solo#2"). */
@@ -71,6 +73,11 @@ struct experiment;
 int experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out,
     struct err *e);
 void experiment_close(struct experiment *);
+/* Makes one chunk of some small ones, in the files only, as `join` does of all: the experiment goes on with the files
+ * that it has open, and is used by others meanwhile; one such call at a time. *joined: something was; there may be more
+ * to join. Nothing is done where somebody else builds just now, or the stores are those of other files meanwhile.
+ * Options as those that it was opened with, and `stop`. */
+int experiment_join(struct experiment *, const struct index_options *, bool *joined, struct err *e);
 /* ERR_LOST when a file of a trace, or a store, was cut off (or could not be read) since it was opened: what was
  * computed from the experiment then must not be shown. To be asked after computing, before showing. The experiment must
  * be opened anew: stores that were cut off are built again then. */

@@ -253,15 +253,27 @@ static int feed_batch(struct reading *r, struct ctf_event *ev, size_t n, struct 
     return rc;
 }
 
+/* Who waits for the lock sees that somebody works; who has asked for it may not want it any more. */
+static int look_up(const struct reading *r, struct err *e)
+{
+    const struct index_pass *p = r->pass;
+    const struct index_options *o = p->options;
+    if (p->files->lock >= 0)
+        index_lock_alive(p->files->lock);
+    return o->stop && o->stop(o->stop_arg)
+        ? err_set(e, ERR_CANCELLED, "%s: was stopped", ctf_trace_path(p->files->trace))
+        : 0;
+}
+
 static int read_range(struct reading *r, struct err *e)
 {
     struct index_pass *p = r->pass;
     struct ctf_event *batch = mem_alloc(sizeof *batch * p->kind->batch);
     int rc = begin_chunk(r, r->range->begin, e);
     for (size_t n; !rc && (n = ctf_merge_next(r->merge, batch, p->kind->batch)) > 0;) {
-        rc = feed_batch(r, batch, n, e);
-        if (++r->batches % BATCHES_PER_SIGN == 0 && p->files->lock >= 0)
-            index_lock_alive(p->files->lock);
+        if (r->batches++ % BATCHES_PER_SIGN == 0)
+            rc = look_up(r, e);
+        rc = rc ?: feed_batch(r, batch, n, e);
     }
     free(batch);
     while (!rc && r->cut < r->range->end)

@@ -145,17 +145,17 @@ int index_open_history(struct experiment *x, struct index_trace *t, const struct
     struct opening o = {
         .x = x, .trace = t, .from = from, .history = h, .known = mem_zalloc((h->chunks.n + 1) * sizeof *o.known)};
     int rc = open_chunks(&o, e);
-    for (size_t i = 0; i < h->chunks.n; i++) {
-        if (!rc)
-            note_problems(x, host->name, &o.known[i]);
+    for (size_t i = 0; i < h->chunks.n && !rc; i++)
+        note_problems(x, host->name, &o.known[i]);
+    if (!rc)
+        index_counts_remember(from, h, o.known);
+    for (size_t i = 0; i < h->chunks.n; i++)
         store_close(o.known[i].store);
-    }
     free(o.known);
     if (rc) {
         types_close(o.types);
         return rc;
     }
-    index_counts_remember(from, h);
     t->types = o.types;
     if (t->is_kernel) {
         const struct index_totals totals = index_history_totals(h);
@@ -171,18 +171,27 @@ int index_open_history(struct experiment *x, struct index_trace *t, const struct
     return 0;
 }
 
+int index_history_intact(const struct index_files *from, const struct index_history *h, struct err *e)
+{
+    int rc = 0;
+    if (!index_history_fits(from, h))
+        rc = err_set(e, ERR_STALE, "%s: made from other files", from->dir);
+    if (!rc && index_rows_stamp(from->dir) != h->rows)
+        rc = err_set(e, ERR_STALE, "%s: the registry of rows is not as it was written", from->dir);
+    for (size_t i = 0; i < h->chunks.n && !rc; i++)
+        rc = index_chunk_sealed(from, &h->chunks.v[i], e);
+    return rc;
+}
+
 /* As they are, if there is nothing to build. */
 static int open_stores(struct experiment *x, struct index_trace *t, const struct index_files *from,
     const struct index_options *o, struct err *e)
 {
     struct index_history h;
     int rc = index_history_read(from, &h, e);
-    if (!rc && (!index_history_fits(from, &h) || !index_history_settled(&h, o)))
-        rc = err_set(e, ERR_STALE, "%s: made from other files", from->dir);
-    if (!rc && index_rows_stamp(from->dir) != h.rows)
-        rc = err_set(e, ERR_STALE, "%s: the registry of rows is not as it was written", from->dir);
-    for (size_t i = 0; i < h.chunks.n && !rc; i++)
-        rc = index_chunk_sealed(from, &h.chunks.v[i], e);
+    rc = rc ?: index_history_intact(from, &h, e);
+    if (!rc && !index_history_settled(&h, o))
+        rc = err_set(e, ERR_STALE, "%s: chunks are to be forgotten or joined", from->dir);
     rc = rc ?: index_open_history(x, t, from, &h, e);
     index_history_free(&h);
     return rc;

@@ -44,7 +44,8 @@ uint64_t index_rules(bool is_kernel);
 /* The same, and of the trace's files: of what all its stores together are made. */
 uint64_t index_key(const struct ctf_trace *, bool is_kernel);
 /* Waits until nobody else builds in the directory, and removes what a killed build left. Returns a descriptor to close,
- * or a negative error: no locks are to be had there, or who holds the lock has shown no sign of life for that long. */
+ * or a negative error: no locks are to be had there, or who holds the lock has shown no sign of life for that long;
+ * ERR_CANCELLED: somebody holds it, and there is no patience at all (0). */
 int index_lock_dir(const char *dir, int64_t patience_ns, struct err *);
 /* A sign of life of who holds the lock, for who waits for it; to be given every few seconds. */
 void index_lock_alive(int fd);
@@ -216,11 +217,19 @@ size_t index_most_events(const struct index_options *);
 int index_update(const struct index_files *, struct index_history *, const struct index_options *, bool *built,
     struct err *found, struct err *);
 
+/* Makes the next join only. The lock is held; all chunks fit, are as they were sealed, and so is the registry. */
+int index_join(const struct index_files *, struct index_history *, const struct index_options *, bool *joined,
+    struct err *);
+
 /* ---- joins.c ---- */
 /* The next chunks that are to be built again as one, of at most so many events: how many, from *first on; 0: none. */
 size_t index_joins_next(const struct index_history *, size_t most_events, size_t *first);
 
-/* stores.c: opens what the chunks have as the stores of the trace, and notes what was wrong with their input. */
+/* ---- stores.c ---- */
+
+/* 0: it fits, and its files and the registry are as they were written. */
+int index_history_intact(const struct index_files *, const struct index_history *, struct err *);
+/* Opens what the chunks have as the stores of the trace, and notes what was wrong with their input. */
 int index_open_history(struct experiment *, struct index_trace *, const struct index_files *,
     const struct index_history *, struct err *);
 
@@ -228,8 +237,8 @@ int index_open_history(struct experiment *, struct index_trace *, const struct i
 /* Those that the merge, which counts, has read to their end since the chunk before. */
 int index_counts_write(struct store_place, const struct index_chunk *, struct ctf_merge *, struct err *);
 int index_counts_check(const char *path, const struct store *file, struct err *);
-/* Lets the trace know where its counts are, while nobody else uses it. */
-void index_counts_remember(const struct index_files *, const struct index_history *);
+/* Lets the trace know where its counts are, while nobody else uses it. Takes the stores of what is known. */
+void index_counts_remember(const struct index_files *, const struct index_history *, struct index_known *);
 
 /* ---- catalogues.c: what opening found in trees of many directories ---- */
 /* Before the roots are searched: what is known of each (believe; else nothing), which index_catalogues_save takes back.

@@ -261,11 +261,8 @@ static int join_small(struct update *u, struct err *e)
 
 /* ---- all of it ---- */
 
-int index_update(const struct index_files *f, struct index_history *h, const struct index_options *o, bool *built,
-    struct err *found, struct err *e)
+static struct update update_of(const struct index_files *f, struct index_history *h, const struct index_options *o)
 {
-    struct index_history old = *h;
-    old.disorder |= !ctf_trace_is_ordered(f->trace, NULL);
     struct update u = {.pass = {.files = f,
                            .options = o,
                            .kind = f->is_kernel ? &index_kernel : &index_user,
@@ -273,15 +270,22 @@ int index_update(const struct index_files *f, struct index_history *h, const str
                            .first = INT64_MAX,
                            .last = INT64_MIN,
                            .share = {.bytes = index_stream_bytes(f->trace)}},
-        .old = &old,
-        .good = mem_zalloc(old.chunks.n + 1),
         .most_events = index_most_events(o)};
     int64_t end = 0;
     ctf_trace_span(f->trace, &u.pass.share.begin, &end);
     u.pass.share.span = (double)end - (double)u.pass.share.begin;
+    return u;
+}
+
+int index_update(const struct index_files *f, struct index_history *h, const struct index_options *o, bool *built,
+    struct err *found, struct err *e)
+{
+    struct index_history old = *h;
+    old.disorder |= !ctf_trace_is_ordered(f->trace, NULL);
+    struct update u = update_of(f, h, o);
     *h = (struct index_history){.disorder = old.disorder};
-    u.pass.taken = u.good;
-    u.pass.old = &old;
+    u.pass.old = u.old = &old;
+    u.pass.taken = u.good = mem_zalloc(old.chunks.n + 1);
     if (!o->force)
         find_good(f, &old, u.good, found);
     if (f->is_kernel)
@@ -303,6 +307,26 @@ int index_update(const struct index_files *f, struct index_history *h, const str
     *built = u.built && !u.pass.not_carried;
     progress_add(o->progress, u.pass.share.bytes - u.pass.share.reported);
     index_history_free(&old);
+    free(u.good);
+    return rc;
+}
+
+int index_join(
+    const struct index_files *f, struct index_history *h, const struct index_options *o, bool *joined, struct err *e)
+{
+    size_t first, n = h->disorder ? 0 : index_joins_next(h, index_most_events(o), &first);
+    *joined = false;
+    if (!n)
+        return 0;
+    struct update u = update_of(f, h, o);
+    int rc = u.pass.kind->open(f, NULL, &u.pass.made, e);
+    if (rc)
+        return rc;
+    rc = join(&u, first, n, e);
+    if (!rc)
+        remove_others(f, h);
+    *joined = !rc;
+    u.pass.kind->close(u.pass.made);
     free(u.good);
     return rc;
 }

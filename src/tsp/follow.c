@@ -88,6 +88,11 @@ void follow_opened(struct tsp_server *s, struct tsp_experiment *x, bool well, in
     wake(s);
 }
 
+bool follow_waits(const struct tsp_experiment *x)
+{
+    return x->follow && x->follow->first_ns;
+}
+
 /* ---- the thread ---- */
 
 /* When the changes are to be opened; INT64_MAX: there are none. */

@@ -195,8 +195,10 @@ static void *run_opener(void *arg)
     pthread_mutex_unlock(&s->lock);
     if (rc && is_next)
         tell_problem(s, job.o, &before);
-    if (!rc)
+    if (!rc) {
         s->o.backend.populate(job.o->data, is_stopping, s);
+        tidy_run(s, job.o);
+    }
     pthread_mutex_lock(&s->lock);
     open_unref_locked(s, job.o);
     s->openers--;

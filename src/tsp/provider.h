@@ -120,6 +120,8 @@ struct tsp_data {
     int64_t shared;                      /* entries below this number are the same in every output: see `key` */
     const char *ids_dir;                 /* where a file with the ids that were given can be; NULL: nowhere */
 };
+/* What came of a call of tidy: nothing is left to do; a piece is done, there may be more; stop has said so. */
+enum tsp_tidied { TSP_TIDY_ALL, TSP_TIDY_SOME, TSP_TIDY_STOPPED };
 /* No entry's number. */
 #define TSP_NO_ENTRY INT64_MAX
 
@@ -134,6 +136,9 @@ struct tsp_backend {
     int (*open)(void *arg, const struct tsp_open_request *, struct tsp_data **out, struct err *);
     /* After open, while first requests are answered: loads what they are about to need, until `stop` says so. */
     void (*populate)(struct tsp_data *, bool (*stop)(void *), void *stop_arg);
+    /* After populate: does a piece of what keeps small what is written with each opening, to its end or until `stop`
+     * says so. Answers are made meanwhile, and stay what they are. */
+    enum tsp_tidied (*tidy)(struct tsp_data *, bool (*stop)(void *), void *stop_arg);
     /* ERR_LOST when files were cut off since they were opened: what was computed must not be shown. */
     int (*intact)(struct tsp_data *, struct err *);
     void (*close)(struct tsp_data *);

@@ -54,6 +54,7 @@ struct tsp_experiment {
     uint64_t version;                /* of what is open: counts what was opened */
     struct tsp_follow *follow;       /* NULL: its directories are not watched (yet) */
     struct err problem;              /* why what is newer than `open` cannot be opened; code 0: it can, or is not */
+    bool tidying_owed;               /* a piece of tidying was not begun, or stopped, for what is newer (tidy.c) */
     int64_t failed_ns;               /* monotonic; when opening failed */
     struct tsp_ids *ids;             /* that its entries have had, in all openings since the server's start */
 };
@@ -128,6 +129,11 @@ void follow_begin(struct tsp_server *, struct tsp_opening *);
 void follow_end(struct tsp_server *, struct tsp_experiment *);
 /* With the lock held: an opening of the experiment has ended, well or not, after so long. */
 void follow_opened(struct tsp_server *, struct tsp_experiment *, bool well, int64_t took_ns);
+/* With the lock held: are there changes that no opening has been begun for? */
+bool follow_waits(const struct tsp_experiment *);
+
+/* tidy.c: once it is open, has the backend put its files in order as long as nothing newer waits. Without the lock. */
+void tidy_run(struct tsp_server *, struct tsp_opening *);
 
 /* held.c. All but held_note with the lock held.
  * The version before that is computing the derived output; NULL: the newest one answers. */

@@ -126,6 +126,17 @@ static void populate(struct tsp_data *d, bool (*stop)(void *), void *stop_arg)
             state_populate(x->hosts[i].states);
 }
 
+/* What fails here takes nothing away: whoever opens the traces next meets the same, and tells. */
+static enum tsp_tidied tidy(struct tsp_data *d, bool (*stop)(void *), void *stop_arg)
+{
+    struct index_options index = {.stop = stop, .stop_arg = stop_arg};
+    struct err e = {0};
+    bool joined;
+    if (experiment_join(views_of(d)->x, &index, &joined, &e) == ERR_CANCELLED)
+        return TSP_TIDY_STOPPED;
+    return joined ? TSP_TIDY_SOME : TSP_TIDY_ALL;
+}
+
 static int intact(struct tsp_data *d, struct err *e)
 {
     return experiment_intact(views_of(d)->x, e);
@@ -260,6 +271,7 @@ struct tsp_backend views_backend(const struct views_options *o)
         .look = look,
         .open = open_views,
         .populate = populate,
+        .tidy = tidy,
         .intact = intact,
         .close = close_views,
         .give_memory = give_memory,

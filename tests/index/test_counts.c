@@ -108,6 +108,34 @@ static void only_what_is_new_is_read(void **state)
     experiment_close(x);
 }
 
+/* Files of chunks that are replaced while they are open, by whomever, serve on, also who asks for the first time: what
+ * was recorded is spoiled, so that it would show if it were read. */
+static void what_is_replaced_serves_on(void **state)
+{
+    char name[40];
+    clear_world();
+    remove_tree("store");
+    for (size_t i = 0; i < ARCHIVES; i++) {
+        struct archive a = {true, i + 1, 0, 1700000000};
+        archive_name(name, i);
+        write_archive(&a, name, i, false);
+        experiment_close(open_world());
+    }
+    uint64_t sum = count_alone("world");
+    struct experiment *x = open_world(), *other = open_world();
+    struct err e = {0};
+    bool joined;
+    for (size_t joins = 0; !experiment_join(other, &(struct index_options){0}, &joined, &e) && joined; joins++)
+        assert_in_range(joins, 0, ARCHIVES);
+    assert_int_equal(e.code, 0);
+    experiment_close(other);
+    for (size_t i = 0; i + 1 < ARCHIVES; i++)
+        spoil(i);
+    assert_true(count_alone("world") < sum);
+    assert_int_equal(items_of(x), sum);
+    experiment_close(x);
+}
+
 /* A store that is gone: what it had is read. An archive that is gone: nothing of it is counted. */
 static void what_is_missing_is_read(void **state)
 {
@@ -142,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_is_new_is_read),
+        cmocka_unit_test(what_is_replaced_serves_on),
         cmocka_unit_test(what_is_missing_is_read),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

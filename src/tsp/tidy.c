@@ -1,0 +1,76 @@
+/* What a version keeps in files is put in order once it answers: with each that is opened there would be more files for
+ * ever. Piece by piece, while nothing newer waits; what is newer stops a piece that was begun. Where it comes faster
+ * than any piece is done, one is done nevertheless: every second version at the latest. */
+#include "base/time.h"
+#include "base/wait.h"
+#include "tsp/server.h"
+
+/* Between two pieces: others who want to write the same files, and look for a turn again and again, get theirs. */
+static const int64_t PAUSE_NS = 100000000;
+
+struct tidying {
+    struct tsp_server *s;
+    const struct tsp_opening *o;
+    bool owed; /* what is newer waits until the piece is done */
+};
+
+/* With the lock held: the experiment that it is the newest version of; NULL: none, or the server ends. */
+static struct tsp_experiment *newest_of(struct tsp_server *s, const struct tsp_opening *o)
+{
+    for (size_t i = 0; i < s->experiments.n && !s->stopping; i++)
+        if (s->experiments.v[i]->open == o)
+            return s->experiments.v[i];
+    return NULL;
+}
+
+static bool is_newer_waiting(const struct tsp_experiment *x)
+{
+    return x->next || follow_waits(x);
+}
+
+static bool is_to_stop(void *arg)
+{
+    const struct tidying *t = arg;
+    pthread_mutex_lock(&t->s->lock);
+    const struct tsp_experiment *x = newest_of(t->s, t->o);
+    bool stop = !x || (!t->owed && is_newer_waiting(x));
+    pthread_mutex_unlock(&t->s->lock);
+    return stop;
+}
+
+/* With the lock held: may the next piece begin? What is not begun now is owed. */
+static bool begin_piece(struct tidying *t)
+{
+    int64_t end = time_monotonic_ns() + PAUSE_NS;
+    while (newest_of(t->s, t->o) && wait_until(&t->s->changed, &t->s->lock, end))
+        ;
+    struct tsp_experiment *x = newest_of(t->s, t->o);
+    if (!x)
+        return false;
+    t->owed = x->tidying_owed;
+    x->tidying_owed = !t->owed && is_newer_waiting(x);
+    return !x->tidying_owed;
+}
+
+/* With the lock held: was it the last piece, of which nothing more is to be said? */
+static bool end_piece(const struct tidying *t, enum tsp_tidied tidied)
+{
+    struct tsp_experiment *x = newest_of(t->s, t->o);
+    if (x && tidied == TSP_TIDY_STOPPED)
+        x->tidying_owed = true;
+    return tidied != TSP_TIDY_SOME;
+}
+
+void tidy_run(struct tsp_server *s, struct tsp_opening *o)
+{
+    struct tidying t = {.s = s, .o = o};
+    bool done = false;
+    pthread_mutex_lock(&s->lock);
+    while (!done && begin_piece(&t)) {
+        pthread_mutex_unlock(&s->lock);
+        enum tsp_tidied tidied = s->o.backend.tidy(o->data, is_to_stop, &t);
+        pthread_mutex_lock(&s->lock);
+        done = end_piece(&t, tidied);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
