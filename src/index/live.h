@@ -7,8 +7,12 @@
  *
  * Traces are fed packet by packet, or lie in directories that grow (ctf/feed.h). An answer is that of one pass over
  * what happened before the time that it is right up to; what comes later changes nothing of an answer that was given.
- * One thread at a time feeds a trace and reads, asks and ends its live index. What index_live_ask gives is as any
- * experiment: for all threads, while the recording goes on. Included beside index/index.h. */
+ *
+ * Threads: a recording (its feed or trace, and its live index) has no lock of its own. Any thread may feed or refresh,
+ * read, ask and end it, one at a time: who has several, such as one that feeds and others that ask, has a lock around
+ * these calls; index_live_ask needs that of all recordings that it asks. An answer needs none: it is as any experiment,
+ * which nothing changes, for any threads, and is closed by any, while the recording goes on.
+ * Included beside index/index.h. */
 #ifndef WEFT_INDEX_LIVE_H
 #define WEFT_INDEX_LIVE_H
 

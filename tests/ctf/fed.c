@@ -70,7 +70,7 @@ void fed_compare(const fed_items *got, size_t from, const fed_items *expected)
 
 /* ---- dice ---- */
 
-uint64_t fed_dice;
+_Thread_local uint64_t fed_dice;
 
 uint64_t fed_roll(uint64_t sides)
 {

@@ -19,7 +19,7 @@ void fed_compare(const fed_items *got, size_t from, const fed_items *expected);
 
 /* ---- dice ---- */
 
-extern uint64_t fed_dice;    /* set it to begin anew */
+extern _Thread_local uint64_t fed_dice; /* set it to begin anew */
 uint64_t fed_roll(uint64_t sides);
 
 /* ---- what is fed: files of a directory cut into packets, by what their heads say ---- */

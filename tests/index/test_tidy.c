@@ -14,11 +14,13 @@ static char *path_in(const char *below)
     return mem_printf("%s/%s", scratch, below);
 }
 
+static uint64_t seed;
+
 static void add_archive(size_t i)
 {
     char name[40];
     snprintf(name, sizeof name, "world/a%zu", i);
-    struct archive a = {true, test_seed(77) + i, 0, 1700000000};
+    struct archive a = {true, seed + i, 0, 1700000000};
     write_archive(&a, name, i, false);
 }
 
@@ -65,6 +67,7 @@ static void begin_world(void)
     char *command = mem_printf("rm -rf '%s/store' '%s/other'", scratch, scratch);
     assert_int_equal(system(command), 0);
     free(command);
+    seed = test_seed(77);
     clear_world();
     for (size_t i = 0; i < ARCHIVES; i++) {
         add_archive(i);
