@@ -12,7 +12,6 @@ struct kernel_build {
     struct kernel_rows *rows;
     bool borrows; /* both are another's */
     /* of the chunk: */
-    size_t n_counters;
     struct kernel_tracker *tracker;
     struct flow_builder *flows;
     struct graph_builder *graph;
@@ -68,25 +67,14 @@ static void close_build(void *arg)
     free(b);
 }
 
-static size_t count_counters(const struct kernel_build *b)
-{
-    const char *const *names;
-    return kernel_tracker_counters(b->tracker, &names);
-}
-
 static int extend(void *arg, struct err *e)
 {
     struct kernel_build *b = arg;
     if (!b->borrows)
         kernel_binding_extend(b->binding);
-    if (!b->tracker)
-        return 0;
-    kernel_tracker_extend(b->tracker);
-    if (count_counters(b) == b->n_counters)
-        return 0;
-    return err_set(e, ERR_UNSUPPORTED,
-        "%s: events with other performance counters came while it was read: index it anew once it is recorded",
-        ctf_trace_path(b->files->trace));
+    if (b->tracker)
+        kernel_tracker_extend(b->tracker);
+    return 0;
 }
 
 /* ---- feeding ---- */
@@ -114,7 +102,6 @@ static int begin_chunk(void *arg, const struct index_chunk *chunk, struct store_
     b->carried.n = 0;
     b->place = place;
     b->tracker = kernel_tracker_new(b->binding, on_record, b);
-    b->n_counters = count_counters(b);
     b->flows = flow_builder_new(b->tracker);
     b->graph = graph_builder_new(b->tracker);
     b->states = state_builder_new(b->tracker, place, chunk->key);

@@ -28,7 +28,6 @@ struct state_builder {
     struct map irq_by_number;            /* kind << 32 | number -> index in irqs + 1 */
     builder_devices disks, nets;
     struct builder_amounts amounts[BUILDER_AMOUNTS];
-    uint32_t n_cpu_counters;
     VEC(struct builder_code) codes;
     struct strings texts;                /* names that codes and devices go by: the tracker's strings, in each chunk */
                                          /* by other numbers */

@@ -1,6 +1,7 @@
 /* What a builder of states carries over a cut: all that is open. The last entries of rows go along, as they may change;
  * the next chunk begins its rows with them, so that they count there and not here. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/order.h"
 #include "state/carry_parts.h"
@@ -410,7 +411,9 @@ static void carry_amounts_of_threads(struct state_carry *v, struct builder_amoun
     }
 }
 
-static void carry_amounts_of_cpus(struct state_carry *v, struct builder_amounts *all, size_t slots)
+/* kinds: so many slots each CPU has, and of which of them there may be any. */
+static void carry_amounts_of_cpus(
+    struct state_carry *v, struct builder_amounts *all, size_t cpus, uint32_t kinds, uint64_t which)
 {
     bool load = v->c->way == CARRY_LOAD;
     uint32_t slot = 0;
@@ -420,7 +423,7 @@ static void carry_amounts_of_cpus(struct state_carry *v, struct builder_amounts 
             slot++;
         uint32_t at = slot;
         carry_number(v->c, &at);
-        if (load && (at < slot || at >= slots)) {
+        if (load && (at < slot || at / kinds >= cpus || !(which >> at % kinds & 1))) {
             state_carry_refuse(v->c);
             return;
         }
@@ -429,16 +432,37 @@ static void carry_amounts_of_cpus(struct state_carry *v, struct builder_amounts 
     }
 }
 
+/* A counter has a number by the order in which counters were declared, which is another one where an archive came late:
+ * nothing goes on from such a chunk. Those that nothing is known of yet do not count. */
+static void carry_cpu_counters(struct state_carry *v)
+{
+    struct state_builder *b = v->b;
+    const char *const *names;
+    size_t n = kernel_tracker_counters(b->tracker, &names);
+    const struct builder_amounts *all = &b->amounts[BUILDER_CPU_COUNTERS];
+    for (size_t i = 0; i < all->v.n; i++)
+        v->counters |= UINT64_C(1) << all->v.v[i].slot % STATE_CPU_COUNTERS;
+    for (size_t i = b->held.first; i < b->held.v.n; i++)
+        if (b->held.v.v[i].record.kind == KERNEL_COUNTERS)
+            v->counters |= b->held.v.v[i].record.u.counters.present;
+    carry_number(v->c, &v->counters);
+    for (uint64_t left = v->counters; left && !v->c->damaged; left &= left - 1) {
+        size_t i = (size_t)__builtin_ctzll(left);
+        uint32_t mine = i < n ? strings_intern(&b->texts, names[i], strlen(names[i])) : UINT32_MAX, text = mine;
+        text_key(v, &text);
+        if (text != mine)
+            state_carry_refuse(v->c);
+    }
+    carry_amounts_of_cpus(
+        v, &b->amounts[BUILDER_CPU_COUNTERS], b->cpus.n, STATE_CPU_COUNTERS, v->c->damaged ? 0 : v->counters);
+}
+
 static void carry_counters(struct state_carry *v)
 {
     struct state_builder *b = v->b;
-    uint32_t n = b->n_cpu_counters;
-    carry_number(v->c, &n);
-    if (v->c->way == CARRY_LOAD && n != b->n_cpu_counters)
-        state_carry_refuse(v->c);
     carry_amounts_of_threads(v, &b->amounts[BUILDER_PAGES], 1);
-    carry_amounts_of_cpus(v, &b->amounts[BUILDER_CPU_COUNTERS], b->cpus.n * b->n_cpu_counters);
-    carry_amounts_of_cpus(v, &b->amounts[BUILDER_FREQUENCIES], UINT16_MAX);
+    carry_cpu_counters(v);
+    carry_amounts_of_cpus(v, &b->amounts[BUILDER_FREQUENCIES], UINT16_MAX, 1, 1);
     carry_amounts_of_threads(v, &b->amounts[BUILDER_IO_READ], 0);
     carry_amounts_of_threads(v, &b->amounts[BUILDER_IO_WRITTEN], 0);
     carry_amounts_of_threads(v, &b->amounts[BUILDER_KVM_EXITS], 0);

@@ -35,18 +35,24 @@ static void carry_name(struct held_visit *x, uint32_t *string, uint32_t most)
         *string = give_string(x, text, most);
 }
 
+/* Room for n zeroed bytes behind the record. */
+static void reserve_data(struct builder_held *held, struct builder_held_record *h, size_t n)
+{
+    held->data.n = (held->data.n + 7) / 8 * 8;
+    h->data = held->data.n;
+    vec_reserve(&held->data, n + 8);
+    memset(held->data.v + h->data, 0, n);
+    held->data.n += n;
+}
+
 /* Bytes behind the record. */
 static size_t carry_data(struct held_visit *x, struct builder_held_record *h, size_t n)
 {
     struct builder_held *held = &x->all->b->held;
     struct carry *c = x->all->c;
     n = carry_count(c, n, 1);
-    if (c->way == CARRY_LOAD) {
-        held->data.n = (held->data.n + 7) / 8 * 8;
-        h->data = held->data.n;
-        vec_reserve(&held->data, n + 8);
-        held->data.n += n;
-    }
+    if (c->way == CARRY_LOAD)
+        reserve_data(held, h, n);
     if (n)
         carry_bytes(c, held->data.v + h->data, n);
     return n;
@@ -87,13 +93,20 @@ static void carry_dumped(struct held_visit *x, struct builder_held_record *h)
 
 static void carry_counters(struct held_visit *x, struct builder_held_record *h)
 {
+    struct builder_held *held = &x->all->b->held;
     struct carry *c = x->all->c;
-    size_t bytes = x->all->b->held.n_values * sizeof(int64_t);
-    carry_number(c, &h->record.u.counters.present);
-    if (carry_data(x, h, bytes) != bytes) {
-        state_carry_refuse(c);
-        h->record.u.counters.present = 0;
+    struct kernel_record *r = &h->record;
+    carry_number(c, &r->u.counters.present);
+    if (c->way == CARRY_LOAD) {
+        if (r->u.counters.present & ~x->all->counters) {
+            state_carry_refuse(c);
+            r->u.counters.present = 0;
+        }
+        reserve_data(held, h, builder_held_values(r) * sizeof(int64_t));
     }
+    for (uint64_t left = r->u.counters.present; left; left &= left - 1)
+        carry_bytes(
+            c, held->data.v + h->data + (size_t)__builtin_ctzll(left) * sizeof(int64_t), sizeof(int64_t));
 }
 
 static void carry_block(struct carry *c, struct kernel_record *r)

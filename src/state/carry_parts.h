@@ -34,6 +34,7 @@ struct state_carry {
     VEC(int32_t) rows;       /* SAVE: by row of the next chunk: here */
     VEC(uint32_t) users;     /* rows of futexes that are carried, not in LOAD: by index in the next chunk here */
     VEC(uint32_t) user_of;   /* by index in futex_users: index in the next chunk + 1; 0: none */
+    uint64_t counters;       /* performance counters that there is something of, a bit for each */
     struct map frames;       /* SAVE: frame numbers that were met -> how many before */
 };
 

@@ -121,10 +121,11 @@ _Static_assert((int)STATE_CPU_COUNTERS == (int)KERNEL_MOST_COUNTERS, "rows of co
 
 void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r)
 {
-    for (uint32_t i = 0; i < b->n_cpu_counters; i++)
-        if (r->u.counters.present >> i & 1)
-            series_tell(&b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], r->cpu * b->n_cpu_counters + i)->series,
-                r->ts, r->u.counters.values[i]);
+    for (uint64_t left = r->u.counters.present; left; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left), slot = r->cpu * STATE_CPU_COUNTERS + i;
+        series_tell(
+            &b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], slot)->series, r->ts, r->u.counters.values[i]);
+    }
 }
 
 void builder_frequency(struct state_builder *b, const struct kernel_record *r)

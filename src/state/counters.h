@@ -28,7 +28,7 @@ struct builder_amounts {
 };
 enum builder_amount_kind {
     BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
-    BUILDER_CPU_COUNTERS,    /* CPU * n_cpu_counters + counter */
+    BUILDER_CPU_COUNTERS,    /* CPU * STATE_CPU_COUNTERS + counter */
     BUILDER_FREQUENCIES,     /* the CPU */
     BUILDER_IO_READ, BUILDER_IO_WRITTEN, /* row of the thread; bytes that moved through no file */
     BUILDER_KVM_EXITS,       /* row of the thread */

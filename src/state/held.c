@@ -61,7 +61,7 @@ static void push(struct builder_held *h, const struct kernel_record *r)
     size_t n = !data                     ? 0
         : is_path(r)                     ? r->u.syscall.path_bytes
         : r->kind == KERNEL_STATEDUMP_FD ? r->u.descriptor.path_bytes
-                                         : h->n_values * sizeof(int64_t);
+                                         : builder_held_values(r) * sizeof(int64_t);
     h->data.n = (h->data.n + 7) / 8 * 8;
     vec_push(&h->v, ((struct builder_held_record){*r, h->data.n}));
     vec_reserve(&h->data, n + 8);

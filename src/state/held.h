@@ -29,8 +29,13 @@ struct builder_held {
     VEC(struct builder_held_record) v;
     size_t first;            /* the oldest that still waits */
     VEC(uint8_t) data;
-    size_t n_values;         /* performance counters of a record */
 };
+
+/* Of a record with counters: how many of its values lie up to the last one that is there. */
+static inline size_t builder_held_values(const struct kernel_record *r)
+{
+    return r->u.counters.present ? 64 - (size_t)__builtin_clzll(r->u.counters.present) : 0;
+}
 
 /* The next record of the host: may be held. */
 void builder_hold(struct state_builder *, const struct kernel_record *);

@@ -11,9 +11,6 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t, struct s
     strings_intern(&b->texts, "", 0);
     series_pool_init(&b->pool, place, key);
     b->files = files_new();
-    const char *const *names;
-    b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
-    b->held.n_values = b->n_cpu_counters;
     b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
     vec_push(&b->pool.flags[SERIES_BUSY], 0); /* nobody */
     for (uint8_t v = 0; v < STATE_VALUES; v++)

@@ -276,12 +276,12 @@ static void add_request(void *arg, int32_t number, uint32_t dev, struct series *
 static void add_cpu_counters(struct state_writer *w)
 {
     const char *const *names;
-    uint32_t n = (uint32_t)kernel_tracker_counters(w->b->tracker, &names);
     struct builder_amounts *all = &w->b->amounts[BUILDER_CPU_COUNTERS];
+    kernel_tracker_counters(w->b->tracker, &names);
     for (size_t i = 0; i < all->v.n; i++) {
-        uint32_t slot = all->v.v[i].slot, number = slot / n * STATE_CPU_COUNTERS + slot % n;
-        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)number, intern(w, names[slot % n]), 0,
-            &all->v.v[i].series);
+        uint32_t slot = all->v.v[i].slot;
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)slot, intern(w, names[slot % STATE_CPU_COUNTERS]),
+            0, &all->v.v[i].series);
     }
 }
 

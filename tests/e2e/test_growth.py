@@ -11,9 +11,11 @@ import time
 
 import small_trace
 from talk_trace import Talk
+from tsp_server import Server
 from weft_e2e import BIN, Case, main, new_dice, scenario, scratch, weft
 
 DICE = new_dice(3)
+COUNTERS = "org.eclipse.tracecompass.analysis.counters.core.CounterDataProvider"
 KILLS = int(os.environ.get("WEFT_KILLS", "5"))
 
 
@@ -44,6 +46,26 @@ def write_minute(directory, number, overlapping):
             end = begin + 60 * 10**9 - 1 + (10**9 if late else 0)
             f.write(struct.pack("<I", 0xC1FC1FC1) + small_trace.UUID + struct.pack("<I", 0) + struct.pack(
                 "<QQQQQQI", begin + late, end, size, size, seq, 0, 0) + data)
+
+
+def counted(number, counters):
+    """How an event is declared that has these counters, and what one has: in archive `number`."""
+    text = f"""event {{ name = "sched_wakeup"; id = {3 + len(counters)}; stream_id = 0;
+	context := struct {{ {" ".join(f"uint64_t {c};" for c in counters)} }}; fields := struct {{
+	letter _comm[16]; int32_t _tid; int32_t _prio; int32_t _target_cpu; }}; }};
+"""
+    values = struct.pack(f"<{len(counters)}Q", *(1000 * (number + 1) + i for i in range(len(counters))))
+    return text, (3 + len(counters), values + small_trace.waking(small_trace.A)[1])
+
+
+def write_counters(directory, number, declared, used):
+    """An archive whose metadata declare events with these counters; each packet ends with one of those."""
+    what, period = counted(number, used)[1] if used else None, 10**5
+    packets = [[(t + number * period, e) for t, e in events] for events in small_trace.PACKETS]
+    for events in packets if used else ():
+        events.append((events[-1][0] + 50, what))
+    small_trace.write(directory, small_trace.METADATA + "".join(counted(number, c)[0] for c in declared),
+                      b"".join(small_trace.packet(3 * number + i, events) for i, events in enumerate(packets)))
 
 
 class Growth(Case):
@@ -146,6 +168,34 @@ class Growth(Case):
                              {n for n in before if number(n) == number(path)}, path)
             before = mended
         self.whole()
+
+    def counters(self, store):
+        """What a server shows of them: all values."""
+        with Server(self.trace, store=store) as server:
+            x = server.first()
+            base = f"/experiments/{x['UUID']}/outputs/XY/{COUNTERS}"
+            tree = server.model(f"{base}/tree")["entries"]
+            return [e["labels"] for e in tree], server.model(f"{base}/xy", {
+                "requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": 500},
+                "requested_items": [e["id"] for e in tree]})
+
+    def test_new_counters(self):
+        """Events with performance counters that no archive before had declared; at last the order of all is another."""
+        cycles, both, other = ["perf_cpu_cycles"], ["perf_cpu_cycles", "perf_cpu_misses"], ["perf_cpu_branches"]
+        come = [("a10", 0, [], None), ("a11", 1, [], None), ("a12", 2, [cycles], cycles), ("a13", 3, [cycles], None),
+                ("a14", 4, [cycles, both], both), ("a15", 5, [cycles, both], cycles), ("a00", 6, [other], other)]
+        for name, *what in come:
+            write_counters(os.path.join(self.trace, "archives", name, "kernel"), *what)
+            fresh, ask = scratch(), ("threads", self.trace, "--all", "--format", "json", "--store")
+            grown, whole = weft(*ask, self.store), weft(*ask, fresh)
+            self.assertEqual((grown.code, grown.out, grown.message), (whole.code, whole.out, whole.message), name)
+            self.assertIn(grown.code, (0, 3), grown)
+            if what[2]:
+                said = self.counters(self.store)
+                self.assertEqual(said, self.counters(fresh), name)
+                self.assertGreater(len(said[0]), 1)
+        self.index()
+        self.assertEqual(self.counters(self.store), self.counters(fresh))
 
     def test_registry_goes(self):
         """Rows whose registry is lost, or a part of it, are registered anew."""
