@@ -43,8 +43,8 @@ void index_live_free(struct index_live *);
 /* Takes what is certain now, some more than `most` items at a time at most. *more: there is more of it. Holds `memory`
  * at most for what is not in files yet.
  * Errors: a disk that is full, a file of the trace that was cut off; ERR_STALE: what is fed again is not what the
- * directory's chunks were made of. After an error every call gives it again: free it, and make a new one, which goes on from the chunks that were sealed. Then a
- * directory that is followed loses nothing, and what is fed is to be fed again. */
+ * directory's chunks were made of. After an error every call gives it again: free it, and make a new one, which goes on
+ * from the chunks that were sealed. Then a directory that is followed loses nothing; what is fed is to be fed again. */
 int index_live_read(struct index_live *, size_t most, bool *more, struct err *e);
 /* The time up to which all was read, or up to which chunks were found: answers are right up to it (ns, the host's
  * clock; not included). INT64_MIN: nothing is known yet. Never goes back. */

@@ -105,8 +105,7 @@ static void carry_counters(struct held_visit *x, struct builder_held_record *h)
         reserve_data(held, h, builder_held_values(r) * sizeof(int64_t));
     }
     for (uint64_t left = r->u.counters.present; left; left &= left - 1)
-        carry_bytes(
-            c, held->data.v + h->data + (size_t)__builtin_ctzll(left) * sizeof(int64_t), sizeof(int64_t));
+        carry_bytes(c, held->data.v + h->data + (size_t)__builtin_ctzll(left) * sizeof(int64_t), sizeof(int64_t));
 }
 
 static void carry_block(struct carry *c, struct kernel_record *r)

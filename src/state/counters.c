@@ -123,8 +123,7 @@ void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r
 {
     for (uint64_t left = r->u.counters.present; left; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left), slot = r->cpu * STATE_CPU_COUNTERS + i;
-        series_tell(
-            &b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], slot)->series, r->ts, r->u.counters.values[i]);
+        series_tell(&b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], slot)->series, r->ts, r->u.counters.values[i]);
     }
 }
 

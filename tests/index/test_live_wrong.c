@@ -1,5 +1,4 @@
-/* Recordings that are fed, and what goes wrong with them: what comes too late, a disk that is full, another recording,
- * counters that nobody had declared. */
+/* What goes wrong with recordings that are fed: what comes too late, a disk that is full, another recording. */
 #include <signal.h>
 #include <sys/resource.h>
 
