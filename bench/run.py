@@ -247,6 +247,19 @@ class Bench:
         shutil.rmtree(trace)
         shutil.rmtree(store)
 
+    def live(self, wanted):
+        """What is fed packet by packet, beside the same as files."""
+        trace, events = self.make(wanted)
+        stores = os.path.join(self.dir, "store-live")
+        found = self.program("live", trace, stores, "10", repeat=1)["live"]
+        name = f"made, {events / 1e6:.3g} M events"
+        self.row(f"indexing what is fed packet by packet, {name}", 3, None, found["live_mevents_s"], "M events/s",
+                 found["index_mevents_s"], peer="files")
+        self.row(f"… and asked {found['questions']} times", 1, None, found["asked_mevents_s"], "M events/s",
+                 found["index_mevents_s"], peer="files")
+        shutil.rmtree(trace)
+        shutil.rmtree(stores)
+
     def many_files(self, wanted):
         """Bytes of threads that use thousands of files at a time: each has a row of its own."""
         cpus, threads, files = 1, 2, 5000
@@ -299,6 +312,7 @@ class Bench:
             self.made(self.options.made // 30, requests=True)
             self.made(self.options.made)
             self.many_files(self.options.made // 12)
+            self.live(self.options.made // 30)
         self.clocks(big)
         self.json()
         self.open(big)
