@@ -99,6 +99,7 @@ static int begin_chunk(void *arg, const struct index_chunk *chunk, struct store_
     const struct index_known *before, struct err *e)
 {
     struct kernel_build *b = arg;
+    end_chunk(b); /* one that failed */
     b->carried.n = 0;
     b->place = place;
     b->tracker = kernel_tracker_new(b->binding, on_record, b);

@@ -36,6 +36,7 @@ static int begin_chunk(void *arg, const struct index_chunk *chunk, struct store_
     const struct index_known *before, struct err *e)
 {
     struct user_build *b = arg;
+    stack_builder_free(b->stacks); /* of a chunk that failed */
     b->place = place;
     b->stacks = stack_builder_new(b->files->trace);
     if (!before)

@@ -135,7 +135,7 @@ struct index_kind {
     int (*open)(const struct index_files *, void *with, void **out, struct err *);
     void (*close)(void *);
     /* Begins the chunk, whose number and key are known, and whose stores go into that place; `before`: what goes on in
-     * it, or NULL. */
+     * it, or NULL. Frees what is left of one before that failed. */
     int (*begin)(void *, const struct index_chunk *, struct store_place, const struct index_known *before,
         struct err *);
     int (*feed)(void *, const struct ctf_event *, size_t n, const int64_t *times, size_t n_times, struct err *);
