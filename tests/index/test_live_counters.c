@@ -90,7 +90,7 @@ static struct ctf_trace *open_whole(void)
 {
     char *path = mem_printf("%s/whole", scratch), *metadata = mem_printf("%s%s%s", begun, first, second);
     struct ctf_group *groups;
-    struct ctf_trace *t;
+    struct ctf_trace *t = NULL;
     struct err e = {0};
     size_t n;
     write_text("whole", "metadata", metadata);
