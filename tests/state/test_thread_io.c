@@ -249,7 +249,8 @@ static void judge(const struct model *m)
         }
 }
 
-/* Are enough bytes told by files, and enough by none, to say anything? */
+/* Are enough bytes told by files, and enough by none, to say anything? In half of the steps nothing is opened or
+ * closed: whether the few descriptors of that time are known is up to chance, so the other half alone must do. */
 static void expect_both(const struct model *m)
 {
     int64_t of_files = 0, of_all = 0;
@@ -261,7 +262,7 @@ static void expect_both(const struct model *m)
     for (int row = 0; row < THREADS; row++)
         for (int way = 0; way < 2; way++)
             of_all += m->sums[row][way].n ? m->sums[row][way].v[m->sums[row][way].n - 1].bytes : 0;
-    assert_true(of_files > of_all / 4 && of_files < of_all - of_all / 8);
+    assert_true(of_files > of_all / 4 && of_files < of_all - of_all / 20);
 }
 
 static void all_calls_count(void **state)
