@@ -13,10 +13,11 @@
 
 enum { BUILDER_VECTORS = 16, NOBODY = -1 };
 
-/* A row that was carried: its entries from `first` on. */
+/* A row that was carried: its entries from `first` on. begin: where it begins in the next chunk; INT64_MAX: unknown. */
 struct builder_saved {
     struct series *series;
     size_t first;
+    int64_t begin;
 };
 
 struct state_builder {

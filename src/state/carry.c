@@ -50,7 +50,7 @@ static void carry_user(struct state_carry *v, uint32_t *user)
 {
     uint32_t number = *user;
     if (v->c->way == CARRY_SAVE && number)
-        number = v->user_of.v[number - 1];
+        number = v->user_of.v[number - 1].number;
     state_carry_index(v->c, &number, v->b->futex_users.n + 1);
     if (v->c->way == CARRY_LOAD)
         *user = number;
@@ -65,30 +65,69 @@ static void track_entry(struct state_carry *v, int64_t *number)
 
 /* ---- rows of futexes ---- */
 
-/* Calls of a CPU of which it is not known who had it come later than others: rows that may get some of them stay. */
-static int64_t first_pending(const struct state_builder *b)
+/* Calls of a CPU of which it is not known who had it come later than others, and records that wait come with what
+ * follows: rows that may get some of them stay. */
+static int64_t first_to_come(const struct state_builder *b)
 {
-    int64_t first = INT64_MAX;
+    const struct builder_held *h = &b->held;
+    int64_t first = h->first < h->v.n ? h->v.v[h->first].record.ts : INT64_MAX;
     for (size_t i = 0; i < b->cpus.n; i++)
         if (b->cpus.v[i].pending.n && b->cpus.v[i].pending.v[0].ts < first)
             first = b->cpus.v[i].pending.v[0].ts;
     return first;
 }
 
-static void need_user(struct state_carry *v, uint32_t user)
+static struct state_carried_user *need_user(struct state_carry *v, uint32_t user)
 {
-    if (!user || v->user_of.v[user - 1])
-        return;
-    v->user_of.v[user - 1] = 1;
-    vec_push(&v->users, user - 1);
+    struct state_carried_user *u = &v->user_of.v[user - 1];
+    if (!u->number)
+        vec_push(&v->users, user - 1);
+    u->number = 1;
+    return u;
 }
 
 static void need_users_of(struct state_carry *v, const struct builder_tracks *l)
 {
     for (size_t i = 0; i < l->v.n; i++) {
         const struct series *s = &l->v.v[i];
-        for (size_t k = s->n > SERIES_CHANGE + 1 ? s->n - SERIES_CHANGE - 1 : 0; k < s->n; k++)
-            need_user(v, (uint32_t)s->v[k].number);
+        for (size_t k = s->n - state_carry_kept(s, INT64_MAX); k < s->n; k++)
+            if (s->v[k].number)
+                need_user(v, (uint32_t)s->v[k].number)->waits |= l == &v->b->futex_waits;
+    }
+}
+
+static void need_users_of_calls(struct state_carry *v)
+{
+    const struct state_builder *b = v->b;
+    for (size_t i = 0; i < b->threads.n; i++) {
+        const struct builder_futex_call *f = &b->threads.v[i].futex;
+        if (!f->user)
+            continue;
+        struct state_carried_user *u = need_user(v, f->user);
+        u->from = f->since < u->from ? f->since : u->from;
+        u->since = f->doubtful ? INT64_MAX : f->since;
+        u->waits |= state_futex_operations[f->operation].value == STATE_FUTEX_WAIT;
+    }
+}
+
+static bool is_wait(int64_t number)
+{
+    int operation = state_futex_operation(number);
+    return operation >= 0 && operation < STATE_FUTEX_OPERATIONS &&
+        state_futex_operations[operation].value == STATE_FUTEX_WAIT;
+}
+
+static void need_users_from(struct state_carry *v, int64_t from)
+{
+    for (size_t i = 0; i < v->b->futex_users.n; i++) {
+        const struct series *s = &v->b->futex_users.v[i].series;
+        struct state_carried_user *u = &v->user_of.v[i];
+        if (s->n && series_last(s) >= from)
+            need_user(v, (uint32_t)i + 1);
+        u->from = from < u->from ? from : u->from;
+        u->since = u->since < from ? u->since : INT64_MAX; /* it may end at once */
+        for (size_t k = s->n - state_carry_kept(s, INT64_MAX); k < s->n; k++)
+            u->waits |= s->v[k].time >= from && is_wait(s->v[k].number);
     }
 }
 
@@ -112,20 +151,16 @@ static int by_thread_and_futex(const void *x, const void *y, void *visit)
 static void choose_users(struct state_carry *v)
 {
     struct state_builder *b = v->b;
-    int64_t pending = first_pending(b);
     for (size_t i = 0; i < b->futex_users.n; i++)
-        vec_push(&v->user_of, 0);
-    for (size_t i = 0; i < b->threads.n; i++)
-        need_user(v, b->threads.v[i].futex.user);
+        vec_push(&v->user_of, ((struct state_carried_user){.from = INT64_MAX, .since = INT64_MAX}));
+    need_users_of_calls(v);
     need_users_of(v, &b->futex_waits);
     need_users_of(v, &b->futex_wakes);
-    for (size_t i = 0; i < b->futex_users.n; i++)
-        if (series_last(&b->futex_users.v[i].series) >= pending)
-            need_user(v, (uint32_t)i + 1);
+    need_users_from(v, first_to_come(b));
     if (v->c->way == CARRY_SAVE && v->users.n)
         qsort_r(v->users.v, v->users.n, sizeof *v->users.v, by_thread_and_futex, v);
     for (size_t i = 0; i < v->users.n; i++)
-        v->user_of.v[v->users.v[i]] = (uint32_t)i + 1;
+        v->user_of.v[v->users.v[i]].number = (uint32_t)i + 1;
 }
 
 static void carry_users(struct state_carry *v)
@@ -145,9 +180,13 @@ static void carry_users(struct state_carry *v)
             state_carry_refuse(v->c);
         if (v->c->damaged)
             return;
-        u = load ? &b->futex_users.v[i] : u;
-        carry_bool(v->c, &u->waits);
-        state_carry_series(v, &u->series, INT64_MAX, NULL);
+        struct state_carried_user x = load ? (struct state_carried_user){0} : v->user_of.v[v->users.v[i]];
+        carry_bool(v->c, &x.waits);
+        if (load) {
+            u = &b->futex_users.v[i];
+            u->waits = x.waits;
+        }
+        state_carry_series_from(v, &u->series, x.from, x.since);
     }
 }
 

@@ -92,10 +92,15 @@ void state_carry_code(struct state_carry *v, uint32_t *code)
 
 /* ---- rows ---- */
 
-/* All that may change, and the one before it; these are the same wherever cuts were before. */
-static size_t kept(const struct series *s, size_t fixed, int64_t renamed)
+static uint16_t fixed_of(const struct series *s)
 {
-    size_t n = fixed ? s->n - fixed + 1 : s->n;
+    return s->n > s->fixed + SERIES_CHANGE ? s->n - SERIES_CHANGE : s->fixed;
+}
+
+/* All that may change, and the one before it; these are the same wherever cuts were before. */
+size_t state_carry_kept(const struct series *s, int64_t renamed)
+{
+    size_t fixed = fixed_of(s), n = fixed ? s->n - fixed + 1 : s->n;
     while (n < s->n && n < SERIES_OPEN && s->v[s->n - n - 1].time >= renamed)
         n++;
     return n;
@@ -110,16 +115,30 @@ static bool sound(const struct series *s)
     return s->fixed <= s->n && s->fixed >= s->past;
 }
 
-void state_carry_series(struct state_carry *v, struct series *s, int64_t renamed, state_carry_entry *entry)
+/* What of a row is carried: its last n entries. begin: where it begins in the next chunk; INT64_MAX: not known. past:
+ * there are entries before; the first one stands for them and does not change. */
+struct carried_part {
+    size_t n;
+    int64_t begin;
+    bool past, goes_on;
+};
+
+static void carry_sums(struct state_carry *v, struct series *s, size_t gone)
+{
+    int64_t before[STATE_WAYS] = {0};
+    if (v->c->way == CARRY_SAVE && s->n)
+        series_sums_before(&v->b->pool, s, gone, before);
+    for (unsigned k = 0; k < series_sums(s); k++)
+        carry_number(v->c, &before[k]);
+    if (v->c->way == CARRY_LOAD)
+        memcpy(s->before, before, sizeof before);
+}
+
+static size_t carry_entries(struct state_carry *v, struct series *s, size_t n, state_carry_entry *entry)
 {
     struct carry *c = v->c;
     bool load = c->way == CARRY_LOAD;
-    uint16_t fixed = s->n > s->fixed + SERIES_CHANGE ? s->n - SERIES_CHANGE : s->fixed;
-    size_t least_bytes = sizeof(int64_t) + (entry ? 1 : sizeof(int64_t));
-    size_t n = carry_count(c, kept(s, fixed, renamed), least_bytes), gone = load ? 0 : s->n - n;
-    bool past = s->past || gone;
-    fixed = fixed > gone ? (uint16_t)(fixed - gone) : 0;
-    int64_t before[STATE_WAYS] = {0};
+    n = carry_count(c, n, sizeof(int64_t) + (entry ? 1 : sizeof(int64_t)));
     if (load && n > SERIES_OPEN) {
         state_carry_refuse(c);
         n = 0;
@@ -128,7 +147,7 @@ void state_carry_series(struct state_carry *v, struct series *s, int64_t renamed
         series_reserve(s, n);
         s->n = (uint16_t)n;
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, gone = s->n - n; i < n; i++) {
         struct series_entry x = load ? (struct series_entry){0} : s->v[gone + i];
         carry_number(c, &x.time);
         if (entry)
@@ -138,25 +157,49 @@ void state_carry_series(struct state_carry *v, struct series *s, int64_t renamed
         if (load)
             s->v[i] = x;
     }
-    carry_bool(c, &past);
+    return n;
+}
+
+static void carry_part(struct state_carry *v, struct series *s, struct carried_part part, state_carry_entry *entry)
+{
+    struct carry *c = v->c;
+    size_t n = carry_entries(v, s, part.n, entry), gone = s->n - n;
+    uint16_t fixed = fixed_of(s);
+    fixed = fixed > gone ? (uint16_t)(fixed - gone) : part.past;
+    carry_bool(c, &part.past);
     carry_number(c, &fixed);
-    if (c->way == CARRY_SAVE)
-        vec_push(&v->b->saved, ((struct builder_saved){s, gone}));
-    if (c->way == CARRY_SAVE && s->n)
-        series_sums_before(&v->b->pool, s, gone, before);
-    for (unsigned k = 0; k < series_sums(s); k++)
-        carry_number(c, &before[k]);
-    if (!load)
+    if (c->way == CARRY_SAVE && part.goes_on)
+        vec_push(&v->b->saved, ((struct builder_saved){s, gone, part.begin}));
+    carry_sums(v, s, gone);
+    if (c->way != CARRY_LOAD)
         return;
-    s->past = past;
+    s->past = part.past;
     s->fixed = fixed;
-    memcpy(s->before, before, sizeof before);
     if (!sound(s)) {
         state_carry_refuse(c);
         s->n = s->fixed = 0;
         s->past = false;
     }
     series_take_last(s);
+}
+
+void state_carry_series(struct state_carry *v, struct series *s, int64_t renamed, state_carry_entry *entry)
+{
+    size_t n = state_carry_kept(s, renamed);
+    int64_t begin = n ? s->v[s->n - n].time : INT64_MAX;
+    carry_part(v, s, (struct carried_part){n, begin, s->past || n < s->n, true}, entry);
+}
+
+void state_carry_series_from(struct state_carry *v, struct series *s, int64_t from, int64_t next)
+{
+    size_t most = state_carry_kept(s, INT64_MAX), n = 0;
+    while (n < most && s->v[s->n - n - 1].time >= from)
+        n++;
+    n += n < most;
+    n -= n && s->v[s->n - n].number == s->lead;
+    bool past = n && (s->v[s->n - n].time < from || (n == most && (s->past || n < s->n)));
+    int64_t begin = n ? s->v[s->n - n].time : next;
+    carry_part(v, s, (struct carried_part){n, begin, past, begin < INT64_MAX}, NULL);
 }
 
 /* ---- latencies ---- */

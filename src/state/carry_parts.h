@@ -27,13 +27,21 @@ static inline int32_t state_carry_row_number(const struct carry *c, int32_t row)
     return row >= 0 && (size_t)row < c->numbers.n ? c->numbers.v[row] : -1;
 }
 
+/* A row of futexes. from: its entries from then on may change; INT64_MAX: none. since: of the call in progress, which
+ * will be its next entry; INT64_MAX: there is none. waits: what is carried speaks of waits. */
+struct state_carried_user {
+    uint32_t number; /* index in the next chunk + 1; 0: it is not carried */
+    int64_t from, since;
+    bool waits;
+};
+
 /* One visit of all that a builder holds. */
 struct state_carry {
     struct carry *c;
     struct state_builder *b;
     VEC(int32_t) rows;       /* SAVE: by row of the next chunk: here */
     VEC(uint32_t) users;     /* rows of futexes that are carried, not in LOAD: by index in the next chunk here */
-    VEC(uint32_t) user_of;   /* by index in futex_users: index in the next chunk + 1; 0: none */
+    VEC(struct state_carried_user) user_of; /* by index in futex_users */
     uint64_t counters;       /* performance counters that there is something of, a bit for each */
     struct map frames;       /* SAVE: frame numbers that were met -> how many before */
 };
@@ -41,8 +49,13 @@ struct state_carry {
 void state_carry_code(struct state_carry *, uint32_t *code);
 /* The number of an entry; NULL: it means the same everywhere. */
 typedef void state_carry_entry(struct state_carry *, int64_t *number);
-/* The last entries of a row: those that may change; all of them from `renamed` on that may be renamed. */
+/* The last entries of a row: those that may change; all of them from `renamed` on that may be renamed. How many: */
+size_t state_carry_kept(const struct series *, int64_t renamed);
 void state_carry_series(struct state_carry *, struct series *, int64_t renamed, state_carry_entry *);
+/* Of a row that is forgotten while nothing goes on there: nothing that it had before it was needed last. Entries from
+ * `from` on may change, and the one before says what holds until then; without any the row begins anew, where `next`,
+ * the time of its next entry, is not known (INT64_MAX). */
+void state_carry_series_from(struct state_carry *, struct series *, int64_t from, int64_t next);
 void state_carry_latency(struct state_carry *, int kind, uint64_t *handle);
 void state_carry_latency_order(struct carry *, struct latency_series *);
 void state_carry_frame(struct state_carry *, uint32_t *frame);

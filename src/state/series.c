@@ -340,9 +340,9 @@ void series_mend(struct series *s)
     series_take_last(s);
 }
 
-void series_leave(struct series *s, size_t n)
+void series_leave(struct series *s, size_t n, int64_t begin)
 {
-    s->last.time = n < s->n ? s->v[n].time : INT64_MAX;
+    s->last.time = begin;
     s->n = (uint16_t)n;
     s->goes_on = true;
 }

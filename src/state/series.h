@@ -159,8 +159,8 @@ void series_take_last(struct series *);
 void series_sums_before(const struct series_pool *, const struct series *, size_t n, int64_t sums[STATE_WAYS]);
 /* Makes room for n entries, n <= SERIES_OPEN, in a new series. */
 void series_reserve(struct series *, size_t n);
-/* The entries from v[n] on are left to the next chunk. */
-void series_leave(struct series *, size_t n);
+/* The entries from v[n] on are left to the next chunk, where the row begins at `begin`. */
+void series_leave(struct series *, size_t n, int64_t begin);
 /* Packs what is open. The series is complete then. */
 void series_finish(struct series_pool *, struct series *);
 

@@ -262,7 +262,7 @@ int state_builder_cut(struct state_builder *b, int64_t at, int64_t begin, int64_
         .end = begin > end ? INT64_MIN : end,
         .nothing_at = b->events ? b->last_event : at};
     for (size_t i = 0; i < b->saved.n; i++)
-        series_leave(b->saved.v[i].series, b->saved.v[i].first);
+        series_leave(b->saved.v[i].series, b->saved.v[i].first, b->saved.v[i].begin);
     builder_gaps_finish(b, at); /* of threads that are gone */
     return write_all(&w, e);
 }

@@ -69,7 +69,7 @@ static const struct {
     [M_LOCAL_TIMER_EXIT] = {"x86_irq_vectors_local_timer_exit", I32 "_vector; "},
     [M_BLOCK_COMPLETE] = {"block_rq_complete",
         U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " I32 "_error; " U32 "_rwbs; "},
-    [M_FUTEX_ENTRY] = {"syscall_entry_futex", U64 "_uaddr; "},
+    [M_FUTEX_ENTRY] = {"syscall_entry_futex", U64 "_uaddr; " I32 "_op; "},
     [M_FUTEX_EXIT] = {"syscall_exit_futex", I64 "_ret; "},
     [M_UNKNOWN_ENTRY] = {"syscall_entry_unknown", I32 "_id; "},
     [M_UNKNOWN_EXIT] = {"syscall_exit_unknown", I32 "_id; " I64 "_ret; "},
@@ -265,6 +265,8 @@ void maker_number(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event ki
         i32(i, number);
     if (kind == M_UNKNOWN_EXIT)
         i64(i, 0);
+    if (kind == M_FUTEX_ENTRY)
+        i32(i, 0); /* FUTEX_WAIT */
 }
 
 void maker_plain(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind)

@@ -326,6 +326,24 @@ static void compare(const struct pair *p)
     compare_times(p);
 }
 
+/* What is carried over the last cut does not depend on cuts before. */
+static void compare_carry(const struct cuts_trace *t, const struct cuts *some, int64_t last_cut, const char *where)
+{
+    struct cuts single;
+    struct world w;
+    world_run(&w, t, &last_cut, 1, &single);
+    const struct cuts_chunk *x = &some->chunks[some->n - 2], *y = &single.chunks[0];
+    if (x->hash != y->hash) {
+        size_t k = 0;
+        while (k < x->carried.n && k < y->carried.n && x->carried.v[k] == y->carried.v[k])
+            k++;
+        fail_msg("%s: %zu bytes are carried, not %zu; byte %zu, of the tracker %zu", where, x->carried.n, y->carried.n,
+            k, x->of_tracker);
+    }
+    world_end(&w);
+    cuts_free(&single);
+}
+
 static void cut_some(const struct cuts_trace *t, const char *name, void *arg)
 {
     enum { MOST = 8 };
@@ -347,20 +365,8 @@ static void cut_some(const struct cuts_trace *t, const char *name, void *arg)
         const struct chunk *c = &some.chunks[some.n - 1].chunk;
         compare(&(struct pair){&whole, &last, c->rows, c->n_rows, where});
         world_end(&last);
-        if (n > 1) { /* what is carried does not depend on cuts before */
-            struct cuts single;
-            world_run(&last, t, at + n - 1, 1, &single);
-            if (single.chunks[0].hash != some.chunks[some.n - 2].hash) {
-                const struct cuts_chunk *x = &some.chunks[some.n - 2], *y = &single.chunks[0];
-                size_t k = 0;
-                while (k < x->carried.n && k < y->carried.n && x->carried.v[k] == y->carried.v[k])
-                    k++;
-                fail_msg("%s: %zu bytes are carried, not %zu; byte %zu, of the tracker %zu", where, x->carried.n,
-                    y->carried.n, k, x->of_tracker);
-            }
-            world_end(&last);
-            cuts_free(&single);
-        }
+        if (n > 1)
+            compare_carry(t, &some, at[n - 1], where);
         cuts_free(&some);
     }
     world_end(&whole);
@@ -386,6 +392,37 @@ static void made_at_random(void **state)
         cut_some(&t, name, NULL);
         cuts_close(&t);
     }
+}
+
+static void wait_for_futex(struct maker *m, uint32_t cpu, int64_t begin, int64_t end)
+{
+    maker_number(m, cpu, begin, M_FUTEX_ENTRY, 4096);
+    maker_number(m, cpu, end, M_FUTEX_EXIT, 0);
+}
+
+/* Nor on what a track had before: a wait that takes no time changes its last entry, so that one less is carried. */
+static void wait_without_time(void **state)
+{
+    struct cuts_trace t;
+    struct world w;
+    struct cuts some;
+    struct maker *m = maker_new(3, 0);
+    const int64_t at[] = {1065, 1075};
+    for (uint32_t cpu = 0; cpu < 3; cpu++)
+        maker_switch(m, cpu, 1000, 0, 0, 100 + (int)cpu);
+    wait_for_futex(m, 0, 1010, 1020);
+    wait_for_futex(m, 1, 1020, 1030);
+    wait_for_futex(m, 2, 1040, 1050);
+    wait_for_futex(m, 2, 1060, 1060);
+    maker_switch(m, 0, 1100, 100, 0, 0);
+    cuts_open_made(&t, m);
+    maker_free(m);
+    world_run(&w, &t, at, 2, &some);
+    assert_true(some.chunks[1].carried.n > some.chunks[1].of_tracker);
+    compare_carry(&t, &some, at[1], "a wait without time");
+    world_end(&w);
+    cuts_free(&some);
+    cuts_close(&t);
 }
 
 /* What is carried depends on what is open, not on what was. */
@@ -442,6 +479,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_traces),
         cmocka_unit_test(made_at_random),
+        cmocka_unit_test(wait_without_time),
         cmocka_unit_test(carry_is_bounded),
         cmocka_unit_test(damaged_bytes_do_no_harm),
     };
