@@ -1,5 +1,6 @@
 /* Recordings that are cut at random: the list of their chunks says what one pass says. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../base/test.h"
@@ -191,6 +192,86 @@ static void recordings(void **state)
         assert_true(packets > 100);
 }
 
+/* ---- made traces ---- */
+
+static void put32(uint8_t *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+/* An IPv4 packet with TCP behind it, each with its tag. */
+static size_t header(uint8_t *p, bool back, uint8_t port, uint32_t seq, uint32_t ack, uint8_t bytes, uint8_t flags)
+{
+    uint8_t *ip = p + 1, *tcp = ip + 21;
+    memset(p, 0, 42);
+    p[0] = ip[20] = 1;
+    ip[0] = 0x45;
+    ip[3] = (uint8_t)(40 + bytes);
+    ip[9] = 6;
+    ip[12] = ip[16] = 10;
+    ip[15] = back ? 2 : 1;
+    ip[19] = back ? 1 : 2;
+    tcp[back ? 3 : 1] = port;
+    tcp[back ? 1 : 3] = 80;
+    put32(tcp + 4, seq);
+    put32(tcp + 8, ack);
+    tcp[12] = 5 << 4;
+    tcp[13] = flags;
+    return 42;
+}
+
+/* A few connections whose numbers go on, come again or jump anywhere, that end and begin anew, and are quiet for so
+ * long that they are forgotten. */
+static struct maker *make_jumps(uint64_t seed, int n)
+{
+    static const uint32_t few[] = {0, 100, UINT32_MAX - 50, UINT32_C(1) << 31, 3000000000};
+    struct maker *m = maker_new(2, 0);
+    uint32_t next[3][2] = {{0}};
+    int64_t ts = 1000;
+    maker_switch(m, 0, 1, 0, 0, 100);
+    for (int i = 0; i < n; i++) {
+        uint64_t r = seed = map_mix(seed + 0x9e3779b97f4a7c15u);
+        uint8_t h[42], port = (uint8_t)(r % 3), bytes = r >> 2 & 3 ? (uint8_t)(r >> 4 & 63) : 0;
+        bool back = r >> 10 & 1;
+        uint32_t *seq = &next[port][back];
+        unsigned what = r >> 11 & 31;
+        *seq = what == 0 ? (uint32_t)(r >> 32) : what < 4 ? few[(r >> 32) % 5] : what < 8 ? *seq - 40 : *seq;
+        uint8_t flags = what == 8 ? 2 : what == 9 ? 17 : what == 10 ? 4 : 16;
+        ts += r >> 16 & 255 ? (int64_t)(r >> 40 & 0x3fffffff) : INT64_C(11000000000000);
+        size_t length = header(h, back, (uint8_t)(port + 1), *seq, next[port][!back], bytes, flags);
+        maker_packet(m, (uint32_t)(r >> 24 & 1), ts, !back, 14 + 40 + bytes, h, length);
+        *seq += bytes;
+    }
+    return m;
+}
+
+static void numbers_that_jump(void **state)
+{
+    const int worlds = getenv("WEFT_CUTTINGS") ? atoi(getenv("WEFT_CUTTINGS")) : 5;
+    const uint64_t first = test_seed(7);
+    for (int i = 0; i < worlds; i++) {
+        int32_t rows, same_rows;
+        int64_t at[CUTS];
+        struct cuts_trace t;
+        struct maker *m = make_jumps(first + (uint64_t)i, 400);
+        cuts_open_made(&t, m);
+        maker_free(m);
+        struct flow_store *one = build(&t, NULL, 0, SIZE_MAX, &rows);
+        assert_int_equal(flow_count(one), 6);
+        for (uint64_t seed = first + 5 * (uint64_t)i, last = seed + 5; seed < last; seed++) {
+            size_t n = cuts_random(&t, seed, CUTS, at);
+            struct flow_store *list = build(&t, at, n, SIZE_MAX, &same_rows);
+            same_stores(one, list, rows);
+            flow_close(list);
+        }
+        flow_close(one);
+        cuts_close(&t);
+    }
+}
+
+/* ---- damage ---- */
+
 static void damage(const struct cuts_trace *t, const char *name, void *arg)
 {
     struct made m;
@@ -218,6 +299,7 @@ static void damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(recordings), cmocka_unit_test(damaged)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recordings), cmocka_unit_test(numbers_that_jump), cmocka_unit_test(damaged)};
     return cmocka_run_group_tests_name("flow: cuts", tests, NULL, NULL);
 }
