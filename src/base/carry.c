@@ -99,7 +99,7 @@ void carry_row(struct carry *c, int32_t *row)
     carry_number(c, &number);
     if (c->way != CARRY_LOAD)
         return;
-    if (number >= 0 && (size_t)number >= c->n_rows) {
+    if (number < -1 || (number >= 0 && (size_t)number >= c->n_rows)) {
         give_up(c);
         number = -1;
     }

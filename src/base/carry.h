@@ -56,7 +56,7 @@ void carry_bytes(struct carry *, void *, size_t n);
 void carry_bool(struct carry *, bool *);
 /* A number below `limit`: else the bytes are damaged. */
 void carry_below(struct carry *, uint8_t *, unsigned limit);
-/* A row; negative: none. */
+/* A row; -1: none. */
 void carry_row(struct carry *, int32_t *row);
 /* A string by its text: the numbers of the strings of two chunks differ. */
 void carry_string(struct carry *, struct strings *, uint32_t *number);

@@ -163,15 +163,13 @@ static void carry_life(struct carrying *v, uint32_t l)
     for (uint32_t u = life->users; u != NOBODY_ELSE; u = b->users.v[u].next)
         n++;
     n = carry_count(v->c, n, sizeof(int32_t));
-    uint32_t *at = &life->users;
-    for (size_t i = 0; i < n; i++) {
+    for (uint32_t i = 0, u = life->users, last = NOBODY_ELSE; i < n; i++, last = u, u = b->users.v[u].next) {
         if (v->c->way == CARRY_LOAD) {
-            *at = (uint32_t)b->users.n;
+            u = (uint32_t)b->users.n;
             vec_push(&b->users, ((struct user){KERNEL_NO_ROW, NOBODY_ELSE}));
+            *(last == NOBODY_ELSE ? &life->users : &b->users.v[last].next) = u;
         }
-        struct user *user = &b->users.v[*at];
-        carry_row(v->c, &user->row);
-        at = &user->next;
+        carry_row(v->c, &b->users.v[u].row);
     }
 }
 

@@ -277,24 +277,6 @@ static struct update update_of(const struct index_files *f, struct index_history
     return u;
 }
 
-/* Chunks that cannot be gone on from, as what they left has another meaning now (performance counters that are declared
- * in another order since an archive came), are all built anew. */
-static int update_or_all(struct update *u, struct index_history *old, struct err *e)
-{
-    int rc = update(u, e);
-    if (rc != ERR_FORMAT || !old->chunks.n)
-        return rc;
-    *e = (struct err){0};
-    memset(u->good, false, old->chunks.n);
-    rc = forget_bad(u->pass.files, old, u->good, e);
-    old->chunks.n = u->pass.history->chunks.n = 0;
-    u->pass.events = 0;
-    u->pass.first = INT64_MAX;
-    u->pass.last = INT64_MIN;
-    u->pass.rows_ended = false;
-    return rc ?: update(u, e);
-}
-
 int index_update(const struct index_files *f, struct index_history *h, const struct index_options *o, bool *built,
     struct err *found, struct err *e)
 {
@@ -313,7 +295,7 @@ int index_update(const struct index_files *f, struct index_history *h, const str
         rc = forget_bad(f, &old, u.good, e);
         if (o->force || (old.disorder && old.chunks.n && !u.good[0]))
             old.chunks.n = 0; /* in one pass */
-        rc = rc ?: update_or_all(&u, &old, e);
+        rc = rc ?: update(&u, e);
         if (!rc && o->join)
             rc = join_small(&u, e);
         u.pass.kind->close(u.pass.made);

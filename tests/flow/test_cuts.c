@@ -270,6 +270,31 @@ static void numbers_that_jump(void **state)
     }
 }
 
+/* A connection by which as many threads send as a pool has. */
+static void many_senders(void **state)
+{
+    enum { SENDERS = 100 };
+    struct maker *m = maker_new(1, 0);
+    struct cuts_trace t;
+    int32_t rows, same_rows;
+    uint8_t h[42];
+    for (int i = 0; i < 3 * SENDERS; i++) {
+        int64_t ts = 1000 + 100 * i;
+        size_t n = header(h, false, 1, (uint32_t)(10 * i), 0, 10, 16);
+        maker_switch(m, 0, ts, i ? 100 + (i - 1) % SENDERS : 0, 0, 100 + i % SENDERS);
+        maker_packet(m, 0, ts + 10, true, 14 + 40 + 10, h, n);
+    }
+    cuts_open_made(&t, m);
+    maker_free(m);
+    struct flow_store *one = build(&t, NULL, 0, SIZE_MAX, &rows);
+    const int64_t at[] = {1000 + 100 * (SENDERS + SENDERS / 2), 1000 + 100 * 2 * SENDERS};
+    struct flow_store *list = build(&t, at, 2, SIZE_MAX, &same_rows);
+    same_stores(one, list, rows);
+    flow_close(list);
+    flow_close(one);
+    cuts_close(&t);
+}
+
 /* ---- damage ---- */
 
 static void damage(const struct cuts_trace *t, const char *name, void *arg)
@@ -299,7 +324,7 @@ static void damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recordings), cmocka_unit_test(numbers_that_jump), cmocka_unit_test(damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recordings), cmocka_unit_test(numbers_that_jump),
+        cmocka_unit_test(many_senders), cmocka_unit_test(damaged)};
     return cmocka_run_group_tests_name("flow: cuts", tests, NULL, NULL);
 }
