@@ -1,10 +1,12 @@
 /* What is carried from one chunk of a recording into the next, damaged: builders take it or refuse it, and those that
- * took it go on. Each 8 bytes of the input are a place (3 bytes), what is done there (1), and a number (4). */
+ * took it go on. The first byte says of which trace: a kernel's or one of user space. Each 8 bytes behind it are a
+ * place (3 bytes), what is done there (1), and a number (4). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../tests/stack/ust_world.h"
 #include "base/mem.h"
 #include "ctf/ctf.h"
 #include "index/stores.h"
@@ -12,31 +14,35 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Batches of events before and behind the cut. */
-enum { BEFORE = 60, BEHIND = 12, BATCH = 128 };
+enum { BEFORE = 60, BEHIND = 12, BATCH = 128, USER_EVENTS = 10000 };
 
 static char dir[600];
 static struct arena names;
-static struct ctf_group *groups;
-static struct ctf_trace *trace;
-static struct index_files files;
-static void *shared;              /* a binding, and the rows of a host */
-static struct index_outcome left; /* by the first half, undamaged */
-static int64_t at;                /* the cut */
 
-static void shell(const char *format, const char *a, const char *b)
+static struct world {
+    const struct index_kind *kind;
+    struct ctf_group *groups;
+    struct ctf_trace *trace;
+    struct index_files files;
+    void *shared;              /* a binding, and the rows of a host */
+    struct index_outcome left; /* by the first half, undamaged */
+    int64_t at;                /* the cut */
+} worlds[] = {{.kind = &index_kernel}, {.kind = &index_user}};
+enum { WORLDS = sizeof worlds / sizeof *worlds };
+
+static void shell(const char *command)
 {
-    char command[2000];
-    snprintf(command, sizeof command, format, a, b);
     if (system(command))
         abort();
 }
 
 static void remove_all(void)
 {
-    shell("rm -rf '%s' %s", dir, "");
+    shell(arena_printf(&names, "rm -rf '%s'", dir));
 }
 
 struct piece {
+    struct world *world;
     struct index_chunk is;
     struct store_writer *file;
     char *path;
@@ -44,68 +50,76 @@ struct piece {
     struct ctf_merge *merge;
 };
 
-static int begin(struct piece *c, int64_t from, const struct index_known *before)
+static int begin(struct piece *c, struct world *w, int64_t from, const struct index_known *before)
 {
-    struct ctf_source source = {.trace = trace};
-    *c = (struct piece){
-        .is = {.begin = from, .number = before ? 2 : 1, .totals = {.begin = INT64_MAX, .end = INT64_MIN}}};
-    c->path = mem_strdup(index_path(&files, INDEX_CHUNK, c->is.number));
-    c->file = index_chunk_create(&files, &c->is);
-    if (index_kernel.open(&files, shared, &c->made, NULL) ||
+    struct ctf_source source = {.trace = w->trace};
+    *c = (struct piece){.world = w, .is = {.begin = from, .number = before ? 2 : 1}};
+    c->is.totals = (struct index_totals){.begin = INT64_MAX, .end = INT64_MIN};
+    c->path = mem_strdup(index_path(&w->files, INDEX_CHUNK, c->is.number));
+    c->file = index_chunk_create(&w->files, &c->is);
+    if (w->kind->open(&w->files, w->shared, &c->made, NULL) ||
         ctf_merge_new(&source, 1, (struct ctf_window){from, INT64_MAX}, -1, &c->merge, NULL))
         abort();
-    return index_kernel.begin(c->made, &c->is, (struct store_place){c->path, c->file}, before, NULL);
+    return w->kind->begin(c->made, &c->is, (struct store_place){c->path, c->file}, before, NULL);
 }
 
-/* Up to that many batches; returns the time of the last event. */
-static int64_t feed(struct piece *c, size_t batches)
+/* Up to that many batches; the chunk ends behind the last event. */
+static void feed(struct piece *c, size_t batches)
 {
     struct ctf_event ev[BATCH];
     int64_t times[BATCH];
     bool disorder = false;
     for (size_t i = 0, n; i < batches && (n = ctf_merge_next(c->merge, ev, BATCH)) > 0; i++) {
         size_t events = index_take_times(ev, n, times, &c->is.totals, &disorder);
-        if (index_kernel.feed(c->made, ev, n, times, events, NULL))
+        if (c->world->kind->feed(c->made, ev, n, times, events, NULL))
             abort();
     }
-    return c->is.totals.end;
+    c->is.end = c->is.totals.end + 1;
 }
 
 static void drop(struct piece *c)
 {
-    index_kernel.close(c->made);
+    c->world->kind->close(c->made);
     ctf_merge_free(c->merge);
     store_abort(c->file);
     free(c->path);
 }
 
-static void make_first(void)
+static void make_first(struct world *w, const char *below)
 {
-    const char *below = getenv("TMPDIR");
-    struct index_trace t = {.is_kernel = true};
+    struct index_trace t = {.is_kernel = w->kind == &index_kernel};
     struct piece c;
     size_t n;
-    snprintf(dir, sizeof dir, "%s/weft-fuzz-carry-%ld", below ? below : P_tmpdir, (long)getpid());
-    atexit(remove_all);
-    shell("mkdir -p '%s' && tar -xJf '" WEFT_EXAMPLES "/three-tier.tar.xz' -C '%s'", dir, dir);
-    char *machine = arena_printf(&names, "%s/three-tier/web", dir);
-    if (ctf_discover(machine, &groups, &n, NULL) || n != 1 || ctf_trace_open(groups, NULL, &trace, NULL))
+    if (ctf_discover(arena_printf(&names, "%s/%s", dir, below), &w->groups, &n, NULL) || n != 1 ||
+        ctf_trace_open(w->groups, NULL, &w->trace, NULL))
         abort();
-    t.trace = trace;
-    files = index_files_in(&names, dir, &t);
-    if (index_kernel.open(&files, NULL, &shared, NULL) || begin(&c, INT64_MIN, NULL))
+    t.trace = w->trace;
+    w->files = index_files_in(&names, dir, &t);
+    if (w->kind->open(&w->files, NULL, &w->shared, NULL) || begin(&c, w, INT64_MIN, NULL))
         abort();
-    c.is.end = at = feed(&c, BEFORE) + 1;
-    if (index_kernel.cut(c.made, &c.is, &left, NULL) || !left.carry.n)
+    feed(&c, BEFORE);
+    w->at = c.is.end;
+    if (w->kind->cut(c.made, &c.is, &w->left, NULL) || !w->left.carry.n)
         abort();
     drop(&c);
 }
 
-/* The bytes of what is carried, as the input wants them; free() them. */
-static uint8_t *damage(const uint8_t *data, size_t size, size_t *n)
+static void make_worlds(void)
 {
-    uint8_t *bytes = mem_alloc(left.carry.n + size * 64 + 1);
-    memcpy(bytes, left.carry.v, *n = left.carry.n);
+    const char *below = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%s/weft-fuzz-carry-%ld", below ? below : P_tmpdir, (long)getpid());
+    atexit(remove_all);
+    shell(arena_printf(&names, "mkdir -p '%s' && tar -xJf '%s/three-tier.tar.xz' -C '%s'", dir, WEFT_EXAMPLES, dir));
+    ust_write_random(arena_printf(&names, "%s/user", dir), 1, USER_EVENTS, true);
+    make_first(&worlds[0], "three-tier/web");
+    make_first(&worlds[1], "user");
+}
+
+/* What is carried, as the input wants it; free() it. */
+static uint8_t *damage(const struct index_outcome *left, const uint8_t *data, size_t size, size_t *n)
+{
+    uint8_t *bytes = mem_alloc(left->carry.n + size * 64 + 1);
+    memcpy(bytes, left->carry.v, *n = left->carry.n);
     for (; size >= 8 && *n; data += 8, size -= 8) {
         size_t place = (data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % *n, rest = *n - place;
         size_t some = data[3] >> 2;
@@ -129,24 +143,26 @@ static uint8_t *damage(const uint8_t *data, size_t size, size_t *n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct piece c;
+    struct err e;
     struct index_known before = {0};
     struct index_outcome o = {.carry = {.fd = -1}};
-    if (!trace)
-        make_first();
-    uint8_t *bytes = damage(data, size, &before.n_carry);
+    if (!*dir)
+        make_worlds();
+    if (!size)
+        return 0;
+    struct world *w = &worlds[data[0] % WORLDS];
+    bool whole = size < 9;
+    uint8_t *bytes = damage(&w->left, data + 1, size - 1, &before.n_carry);
     before.carry = bytes;
-    before.leaving = left.leaving.v;
-    before.n_leaving = left.leaving.n;
-    if (!begin(&c, at, &before)) {
-        c.is.end = feed(&c, BEHIND) + 1;
-        /* Times that lie too far away are refused only here. */
-        struct err e;
-        int rc = index_kernel.cut(c.made, &c.is, &o, &e);
-        if (rc && !size)
-            abort();
-    } else if (!size) {
-        abort();
+    before.leaving = w->left.leaving.v;
+    before.n_leaving = w->left.leaving.n;
+    int rc = begin(&c, w, w->at, &before);
+    if (!rc) {
+        feed(&c, BEHIND);
+        rc = w->kind->cut(c.made, &c.is, &o, &e); /* times that lie too far away are refused only here */
     }
+    if (rc && whole)
+        abort();
     drop(&c);
     index_outcome_free(&o);
     free(bytes);
