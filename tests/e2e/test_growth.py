@@ -12,7 +12,7 @@ import time
 import small_trace
 from talk_trace import Talk
 from tsp_server import Server
-from weft_e2e import BIN, Case, main, new_dice, scenario, scratch, weft
+from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scenario, scratch, weft
 
 DICE = new_dice(3)
 COUNTERS = "org.eclipse.tracecompass.analysis.counters.core.CounterDataProvider"
@@ -237,6 +237,21 @@ class Growth(Case):
         self.index("--force")
         lost = [n for _, _, names in os.walk(self.store) for n in names if ".tmp." in n]
         self.assertEqual(lost, [])
+
+    def test_killed_while_archives_come(self):
+        """Each time with what others that were killed have left, one time in two."""
+        for kill in range(KILLS):
+            if not kill % len(self.names):
+                self.setUp()
+            self.come(self.names[kill % len(self.names)])
+            p = subprocess.Popen([BIN, "index", self.trace, "--store", self.store, "--memory", "1K"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(DICE.random() * 0.03 * SLOWDOWN)
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+            if DICE.randrange(2):
+                self.index("--memory", "1K")
+                self.whole()
 
     def test_full_disk(self):
         for name in self.names[:3]:
