@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { BEFORE = 60, BEHIND = 12, BATCH = 128, USER_EVENTS = 10000 };
 
 static char dir[600];
-static struct arena names;
+static struct arena lasting, names; /* names: of files, while a chunk is built */
 
 static struct world {
     const struct index_kind *kind;
@@ -38,7 +38,7 @@ static void shell(const char *command)
 
 static void remove_all(void)
 {
-    shell(arena_printf(&names, "rm -rf '%s'", dir));
+    shell(arena_printf(&lasting, "rm -rf '%s'", dir));
 }
 
 struct piece {
@@ -83,6 +83,7 @@ static void drop(struct piece *c)
     ctf_merge_free(c->merge);
     store_abort(c->file);
     free(c->path);
+    arena_fini(&names);
 }
 
 static void make_first(struct world *w, const char *below)
@@ -90,11 +91,12 @@ static void make_first(struct world *w, const char *below)
     struct index_trace t = {.is_kernel = w->kind == &index_kernel};
     struct piece c;
     size_t n;
-    if (ctf_discover(arena_printf(&names, "%s/%s", dir, below), &w->groups, &n, NULL) || n != 1 ||
+    if (ctf_discover(arena_printf(&lasting, "%s/%s", dir, below), &w->groups, &n, NULL) || n != 1 ||
         ctf_trace_open(w->groups, NULL, &w->trace, NULL))
         abort();
     t.trace = w->trace;
-    w->files = index_files_in(&names, dir, &t);
+    w->files = index_files_in(&lasting, dir, &t);
+    w->files.names = &names;
     if (w->kind->open(&w->files, NULL, &w->shared, NULL) || begin(&c, w, INT64_MIN, NULL))
         abort();
     feed(&c, BEFORE);
@@ -109,8 +111,8 @@ static void make_worlds(void)
     const char *below = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%s/weft-fuzz-carry-%ld", below ? below : P_tmpdir, (long)getpid());
     atexit(remove_all);
-    shell(arena_printf(&names, "mkdir -p '%s' && tar -xJf '%s/three-tier.tar.xz' -C '%s'", dir, WEFT_EXAMPLES, dir));
-    ust_write_random(arena_printf(&names, "%s/user", dir), 1, USER_EVENTS, true);
+    shell(arena_printf(&lasting, "mkdir -p '%s' && tar -xJf '%s/three-tier.tar.xz' -C '%s'", dir, WEFT_EXAMPLES, dir));
+    ust_write_random(arena_printf(&lasting, "%s/user", dir), 1, USER_EVENTS, true);
     make_first(&worlds[0], "three-tier/web");
     make_first(&worlds[1], "user");
 }
