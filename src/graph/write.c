@@ -40,6 +40,12 @@ static struct graph_disk_block *new_block(struct columns *c, int64_t base)
     return &c->blocks.v[c->blocks.n - 1];
 }
 
+/* Times that lie too far apart for a sum are refused once all are known. */
+static void add_time(int64_t *sum, int64_t begin, int64_t end)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)end - (uint64_t)begin);
+}
+
 /* Appends a log; entries that begin at `end` or later are dropped. Adds the time of each state to `sums`. Returns the
  * number of entries. */
 static size_t put_series(struct columns *c, const struct graph_log *log, int64_t end, int64_t sums[GRAPH_STATE_COUNT])
@@ -54,7 +60,7 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
             int64_t begin = (int64_t)((uint64_t)b->base + x->begin);
             if (begin >= end)
                 goto done;
-            sums[state] += begin - since;
+            add_time(&sums[state], since, begin);
             since = begin;
             state = graph_kind_state(x->kind);
             if (!last || c->n - last->first == GRAPH_BLOCK || (uint64_t)begin - (uint64_t)last->base > UINT32_MAX)
@@ -72,7 +78,7 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
     }
 done:
     if (c->n > before)
-        sums[state] += end - since;
+        add_time(&sums[state], since, end);
     return c->n - before;
 }
 
@@ -229,11 +235,11 @@ static void sum_idle(const struct columns *c, const struct graph_disk_cpu *d, in
     for (uint32_t i = d->first; i < d->first + d->n; i++) {
         block += block + 1 < d->first_block + d->n_blocks && c->blocks.v[block + 1].first == i;
         int64_t begin = c->blocks.v[block].base + c->begins[i];
-        sums[state] += begin - since;
+        add_time(&sums[state], since, begin);
         since = begin;
         state = graph_idle_state((int64_t)c->wakers[i] - 1, d->idle_row);
     }
-    sums[state] += d->end - since;
+    add_time(&sums[state], since, d->end);
 }
 
 static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus,

@@ -61,10 +61,11 @@ static void count_up(struct state_builder *b, struct builder_amounts *all, int32
 {
     const int64_t most = INT64_C(1) << 62;
     struct builder_amount *a = amount(all, (uint32_t)row);
-    if (n > most - a->total)
+    int64_t total;
+    if (__builtin_add_overflow(a->total, n, &total) || total > most)
         return;
-    a->total += n;
-    series_push(&b->pool, &a->series, ts, a->total);
+    a->total = total;
+    series_push(&b->pool, &a->series, ts, total);
 }
 
 void builder_io(struct state_builder *b, int32_t row, int64_t ts, unsigned ways, int64_t bytes)
