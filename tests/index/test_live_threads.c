@@ -13,6 +13,7 @@ struct shared {
     bool fed;             /* all of it */
     int failed;
     size_t answers; /* given so far */
+    size_t rounds;  /* of feeding */
 };
 
 /* One packet of each file after the other. */
@@ -51,6 +52,18 @@ static bool is_ahead(struct shared *s, size_t round)
     return ahead;
 }
 
+/* Of what an answer may be about, the feeder has fed all but the share of the last one. */
+static void wait_for_feeder(struct shared *s)
+{
+    for (bool behind = true; behind;) {
+        pthread_mutex_lock(&s->lock);
+        behind = !s->fed && !s->failed && s->rounds * ANSWERS < rounds_of(&s->w.of[0]) * s->answers + 1;
+        pthread_mutex_unlock(&s->lock);
+        if (behind)
+            usleep(1000);
+    }
+}
+
 static void *run_feeder(void *arg)
 {
     struct shared *s = arg;
@@ -66,6 +79,7 @@ static void *run_feeder(void *arg)
             ctf_feed_end(r->feed);
         s->failed |= index_live_read(r->live, 500, &more, &e);
         s->fed = !goes_on;
+        s->rounds++;
         pthread_mutex_unlock(&s->lock);
     }
     return NULL;
@@ -132,6 +146,7 @@ static void many_threads(const char *below)
     live_open_lines(&s.w.of[0]);
     assert_int_equal(pthread_create(&feeder, NULL, run_feeder, &s), 0);
     for (int i = 0; i < ANSWERS && !fed; i++) {
+        wait_for_feeder(&s);
         pthread_mutex_lock(&s.lock);
         struct experiment *x = live_ask(&s.w);
         int64_t until = index_live_until(s.w.of[0].live);
