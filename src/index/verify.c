@@ -46,6 +46,15 @@ static int check_contents(const char *path, const struct store *file, enum index
     }
 }
 
+/* What opening a file, or reading all of it, has said. */
+static void add_file(struct verifying *v, const char *path, int rc, bool is_stale, const struct err *e)
+{
+    add_finding(v, path, rc || !is_stale ? rc : ERR_STALE,
+        rc == ERR_NOTFOUND ? "the last build did not come to its end"
+            : rc           ? e->text
+                           : "made from other files");
+}
+
 /* key: NULL: any. */
 static void verify_file(struct verifying *v, const char *path, const uint64_t *key, bool is_stale)
 {
@@ -53,13 +62,7 @@ static void verify_file(struct verifying *v, const char *path, const uint64_t *k
     int rc = store_check(path, &e);
     if (!rc && key)
         rc = store_check_key(path, *key, &e);
-    add_finding(v, path,
-        rc             ? rc
-            : is_stale ? ERR_STALE
-                       : 0,
-        rc == ERR_NOTFOUND ? "the last build did not come to its end"
-            : rc           ? e.text
-                           : "made from other files");
+    add_file(v, path, rc, is_stale, &e);
 }
 
 /* Each store in the file is named as a file in it would be. */
@@ -70,10 +73,7 @@ static void verify_part(struct verifying *v, const char *path, const struct stor
     int rc = store_check_part(file, path, kind, &e);
     if (!rc)
         rc = check_contents(path, file, part, &e);
-    add_finding(v, arena_printf(&v->names, "%s/%s", path, kind),
-        rc             ? rc
-            : is_stale ? ERR_STALE
-                       : 0,
+    add_finding(v, arena_printf(&v->names, "%s/%s", path, kind), rc || !is_stale ? rc : ERR_STALE,
         rc ? without(without(e.text, path), kind) : "made from other files");
 }
 
@@ -84,13 +84,7 @@ static void verify_chunk(struct verifying *v, const struct index_files *f, const
     struct err e = {0};
     int rc = index_chunk_read(f, c, &known, &e);
     rc = rc ?: index_chunk_carry(f, c, &known, &e);
-    add_finding(v, path,
-        rc             ? rc
-            : is_stale ? ERR_STALE
-                       : 0,
-        rc == ERR_NOTFOUND ? "the last build did not come to its end"
-            : rc           ? e.text
-                           : "made from other files");
+    add_file(v, path, rc, is_stale, &e);
     for (int part = 0; part < INDEX_PARTS && !rc; part++) {
         const char *kind = index_part_kind(f->is_kernel, part);
         if (kind)

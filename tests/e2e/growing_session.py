@@ -1,10 +1,9 @@
 """A recording session whose archives come one by one while it is served, and somebody who asks all the while."""
 import os
-import threading
 import time
 
 import small_trace
-from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS
+from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Beside
 from weft_e2e import SLOWDOWN, scratch
 
 PERIOD = 100000  # ns between archives
@@ -52,12 +51,12 @@ def wait_for(what, condition, patience=PATIENCE_S):
     return time.monotonic() - begin
 
 
-class Asker(threading.Thread):
+class Asker(Beside):
     """Asks all kinds of things until told to end; every answer must be there, and none may go back in time."""
 
     def __init__(self, server, uuid):
         super().__init__()
-        self.server, self.uuid, self.asked, self.wrong, self.ended = server, uuid, 0, [], threading.Event()
+        self.server, self.uuid, self.asked, self.wrong = server, uuid, 0, []
         self.events = self.version = 0
 
     def run(self):
@@ -89,11 +88,3 @@ class Asker(threading.Thread):
         self.model(f"timeGraph/{THREAD_STATUS}/arrows", {"requested_timerange": span})
         self.model(f"XY/{HISTOGRAM}/tree", {"requested_timerange": span})
         self.model(f"table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 50})
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.ended.set()
-        self.join()

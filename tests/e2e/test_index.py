@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+import small_trace
 from weft_e2e import Case, load, main, need, scenario, scratch, weft
 
 
@@ -117,6 +118,19 @@ class Stores(Case):
             self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"],
                              name)
             self.assertEqual(read(path), good)
+
+    def test_threads_take_memory(self):
+        """A recording of few events and many threads is cut so that either fits."""
+        begun = [(1000 * i, small_trace.fork(small_trace.A, ("child", 100 + i))) for i in range(1, 1001)]
+        same = [(1000 * i, small_trace.waking(small_trace.A)) for i in range(1, 1001)]
+        cuts = []
+        for events in (begun, same):
+            trace, store = os.path.join(scratch(), "made"), scratch()
+            small_trace.write(trace, stream=small_trace.packet(0, events))
+            self.ok("index", trace, "--store", store, "--memory", "1K")
+            cuts.append(sum(n.startswith("chunk.") for _, _, names in os.walk(store) for n in names))
+        self.assertGreater(cuts[0], 3)
+        self.assertEqual(cuts[1], 1)
 
     def test_event_counts(self):
         truth = load(need(os.path.join(scenario("three-tier"), "verify.json")))

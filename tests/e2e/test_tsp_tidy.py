@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 from growing_session import Asker, Session, wait_for
-from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server, ServerCase
+from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Beside, Server, ServerCase
 from weft_e2e import BIN, SLOWDOWN, main, scratch, weft
 
 ARCHIVES = 40 if SLOWDOWN < 15 else 15
@@ -19,27 +19,19 @@ def files(store, kind="chunk"):
             if re.fullmatch(kind + r"\.[\d-]+", name)]
 
 
-class Indexing(threading.Thread):
+class Indexing(Beside):
     """Somebody who indexes what is there again and again."""
 
     def __init__(self, trace, store):
         super().__init__()
         self.command = [BIN, "index", trace, "--store", store]
-        self.failures, self.ended = [], threading.Event()
+        self.failures = []
 
     def run(self):
         while not self.ended.wait(0.05):
             done = subprocess.run(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
             if done.returncode:
                 self.failures.append(done.stderr)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.ended.set()
-        self.join()
 
 
 class Tidy(ServerCase):

@@ -149,13 +149,29 @@ class Server:
         self.log.close()
 
 
-class Bystander(threading.Thread):
+class Beside(threading.Thread):
+    """What goes on beside the lines of a `with`: run() looks at `ended`."""
+
+    def __init__(self):
+        super().__init__()
+        self.ended = threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+
+class Bystander(Beside):
     """Another client, who asks small things all the while and must be served in good time whatever the others do."""
 
     def __init__(self, server, uuid):
         super().__init__()
         self.server, self.uuid = server, uuid
-        self.slowest, self.asked, self.failures, self.ended = 0, 0, [], threading.Event()
+        self.slowest, self.asked, self.failures = 0, 0, []
         x = server.get(f"/experiments/{uuid}").json
         self.range = {"start": x["start"], "end": x["end"], "nbTimes": 50}
         self.rows = server.rows(uuid, 5)
@@ -178,14 +194,6 @@ class Bystander(threading.Thread):
             self.slowest = max(self.slowest, time.monotonic() - begin)
             self.asked += 1
             self.ended.wait(0.02)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.ended.set()
-        self.join()
 
 
 class ServerCase(Case):

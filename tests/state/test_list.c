@@ -7,69 +7,27 @@
 
 #include "base/mem.h"
 #include "base/order.h"
+#include "cuttings.h"
 #include "read_all.h"
 #include "runs.h"
 #include "same.h"
 #include "story.h"
 
-enum { MOST_CUTS = 12, TIMES = 48 };
-
 static uint64_t random_seed;
 
 /* ---- recordings and made traces ---- */
 
-static int rounds_of(int usual)
-{
-    const char *set = getenv("WEFT_CUTS");
-    return set ? atoi(set) : usual;
-}
-
-static void compare(const struct cuts_trace *t, const char *name, void *rounds)
-{
-    static uint64_t serial;
-    const char *only = getenv("WEFT_ONLY");
-    struct run one, many;
-    int64_t at[MOST_CUTS];
-    if (!t->times.n || (only && !strstr(name, only)))
-        return;
-    run_build(&one, t, NULL, 0);
-    struct err e = {0};
-    struct state_store *a;
-    assert_int_equal(state_open(one.paths[0], &a, &e), 0);
-    for (int i = 0; i < *(const int *)rounds; i++) {
-        char where[256];
-        uint64_t d = random_seed * 1000 + serial++;
-        snprintf(where, sizeof where, "%s cutting %d", name, i);
-        size_t n = cuts_random(t, d, runs_dice(&d, MOST_CUTS + 1), at);
-        run_build(&many, t, at, n);
-        struct state_store *b = run_open(&many, SIZE_MAX);
-        same_rows_all(&(struct pair){.a = a, .b = b, .where = where, .dice = &d});
-        state_close(b);
-        run_free(&many);
-    }
-    state_close(a);
-    run_free(&one);
-}
-
 static void recorded_traces(void **state)
 {
-    int rounds = rounds_of(2);
-    cuts_each(compare, &rounds);
+    struct cuttings c = {same_rows_all, random_seed, cuttings_rounds(2)};
+    cuts_each(cuttings_compare, &c);
 }
 
 static void made_at_random(void **state)
 {
-    int rounds = rounds_of(2) * 3;
-    for (uint64_t i = 0; i < 12; i++) {
-        struct cuts_trace t;
-        char name[32];
-        struct maker *m = story_random(random_seed + i, 100 + 150 * i);
-        cuts_open_made(&t, m);
-        maker_free(m);
-        snprintf(name, sizeof name, "made %d", (int)i);
-        compare(&t, name, &rounds);
-        cuts_close(&t);
-    }
+    struct cuttings c = {same_rows_all, random_seed, 3 * cuttings_rounds(2)};
+    for (uint64_t i = 0; i < 12; i++)
+        cuttings_compare_made(&c, "made", i, story_random(random_seed + i, 100 + 150 * i));
 }
 
 /* ---- what is missing, or damaged ---- */
@@ -160,7 +118,7 @@ static void damaged_files_do_no_harm(void **state)
     struct run r;
     int64_t at[3];
     uint64_t d = random_seed;
-    size_t refused = 0, rounds = (size_t)rounds_of(2) * 100;
+    size_t refused = 0, rounds = (size_t)cuttings_rounds(2) * 100;
     cuts_open_made(&t, m);
     maker_free(m);
     cuts_random(&t, d, 3, at);
