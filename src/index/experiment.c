@@ -82,20 +82,16 @@ static int open_all_stores(struct experiment *x, const struct index_options *o, 
     return rc;
 }
 
-int experiment_open(
-    const char *const *args, size_t n, const struct index_options *o, struct experiment **out, struct err *e)
+struct experiment *experiment_new(void)
 {
     struct experiment *x = mem_zalloc(sizeof *x);
-    int rc = n ? 0 : err_set(e, ERR_ARG, "no trace given");
     pthread_mutex_init(&x->lock, NULL);
     x->schemas = ctf_schemas_new();
-    x->whole = o->whole;
-    x->states = o->states;
-    x->store = o->store ? arena_strdup(&x->arena, o->store) : NULL;
-    if (!rc)
-        rc = experiment_open_traces(x, args, n, o, e);
-    if (!rc && o->stores && !(rc = open_all_stores(x, o, e)))
-        experiment_note_losses(x);
+    return x;
+}
+
+int experiment_made(struct experiment *x, int rc, struct experiment **out)
+{
     experiment_sort_notes(x);
     if (rc) {
         experiment_close(x);
@@ -103,6 +99,21 @@ int experiment_open(
     }
     *out = x;
     return 0;
+}
+
+int experiment_open(
+    const char *const *args, size_t n, const struct index_options *o, struct experiment **out, struct err *e)
+{
+    struct experiment *x = experiment_new();
+    int rc = n ? 0 : err_set(e, ERR_ARG, "no trace given");
+    x->whole = o->whole;
+    x->states = o->states;
+    x->store = o->store ? arena_strdup(&x->arena, o->store) : NULL;
+    if (!rc)
+        rc = experiment_open_traces(x, args, n, o, e);
+    if (!rc && o->stores && !(rc = open_all_stores(x, o, e)))
+        experiment_note_losses(x);
+    return experiment_made(x, rc, out);
 }
 
 void experiment_close(struct experiment *x)

@@ -41,6 +41,11 @@ int experiment_open_traces(struct experiment *, const char *const *args, size_t 
 /* The same of traces that are open, which are the experiment's from then on. names: of their hosts, or NULL. */
 void experiment_take_traces(struct experiment *, struct ctf_trace *const *traces, const char *const *names, size_t n);
 
+/* Without traces yet. */
+struct experiment *experiment_new(void);
+/* Gives it away, or closes it if something failed; its notes are complete. */
+int experiment_made(struct experiment *, int rc, struct experiment **out);
+
 /* identity.c: sets the keys of hosts and traces. */
 void experiment_set_keys(struct experiment *);
 

@@ -62,19 +62,11 @@ int index_live_ask(
         rc = index_live_settle(lives[i], e);
     if (rc)
         return rc;
-    struct experiment *x = mem_zalloc(sizeof *x);
-    pthread_mutex_init(&x->lock, NULL);
-    x->schemas = ctf_schemas_new();
+    struct experiment *x = experiment_new();
     x->states = true;
     take_traces(x, lives, names, n);
     for (size_t i = 0; i < n && !rc; i++)
         rc = open_stores(x, i, lives[i], e);
     experiment_note_losses(x);
-    experiment_sort_notes(x);
-    if (rc) {
-        experiment_close(x);
-        return rc;
-    }
-    *out = x;
-    return 0;
+    return experiment_made(x, rc, out);
 }
