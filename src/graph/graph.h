@@ -96,6 +96,12 @@ void graph_row(const struct graph *, int32_t row, struct graph_row *out);
 /* With the name and tid that it had for most of [begin, end], at the instant when they are equal. Names change by exec
  * and prctl, the tid when a thread other than the first of its process calls exec. O(log of all changes). */
 void graph_row_then(const struct graph *, int32_t row, int64_t begin, int64_t end, struct graph_row *out);
+/* The names and tids that a row had, in order of time, until when each; the last until INT64_MAX. False: there are no
+ * more. O(log of all changes) */
+struct graph_name { int64_t until; int32_t tid; const char *name; };
+bool graph_row_name(const struct graph *, int32_t row, size_t i, struct graph_name *out);
+/* Which of these, in order of time, graph_row_then tells of. n > 0 */
+size_t graph_name_then(const struct graph_name *, size_t n, int64_t begin, int64_t end);
 /* Is the row meant by a TID or a name, any that it ever had? */
 bool graph_row_is(const struct graph *, int32_t row, const char *thread);
 /* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. Each is named

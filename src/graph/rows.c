@@ -51,6 +51,35 @@ void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t e
     }
 }
 
+bool graph_row_name(const struct graph *g, int32_t row, size_t i, struct graph_name *out)
+{
+    struct graph_row r;
+    size_t former = graph_former(g, row, INT64_MIN, INT64_MIN), n = former;
+    while (n < g->n_formers && g->formers[n].row == row)
+        n++;
+    if (row < 0 || (size_t)row >= g->n_rows || i > n - former)
+        return false;
+    graph_row(g, row, &r);
+    const struct graph_former *f = i < n - former ? &g->formers[former + i] : NULL;
+    *out = f ? (struct graph_name){f->until, f->tid, f->name} : (struct graph_name){INT64_MAX, r.tid, r.name};
+    return true;
+}
+
+size_t graph_name_then(const struct graph_name *names, size_t n, int64_t begin, int64_t end)
+{
+    size_t i = search_first(k, 0, n - 1, names[k].until > begin), best = i;
+    uint64_t longest = 0;
+    for (int64_t from = begin; begin < end && from < end && i < n; i++) {
+        int64_t to = i == n - 1 || names[i].until > end ? end : names[i].until;
+        if (to > from && (uint64_t)to - (uint64_t)from > longest) {
+            longest = (uint64_t)to - (uint64_t)from;
+            best = i;
+        }
+        from = to > from ? to : from;
+    }
+    return best;
+}
+
 static bool is_meant(const char *thread, bool number, int32_t tid, const char *name)
 {
     return number ? strtoll(thread, NULL, 10) == tid : !strcmp(thread, name);

@@ -195,11 +195,15 @@ static void add_view(struct owner *o, const struct path_build *b, const struct p
 
 /* ---- totals ---- */
 
+struct total {
+    struct path_total is;
+    size_t met; /* the number of its first segment: the same wherever the graphs lie */
+};
+
 static int by_duration(const void *pa, const void *pb)
 {
-    const struct path_total *a = pa, *b = pb;
-    return order_of(b->duration, a->duration) ?: order_of(a->row.host, b->row.host) ?: order_of(a->row.row, b->row.row)
-        ?: order_of(a->state, b->state) ?: order_of(a->assumed, b->assumed);
+    const struct total *a = pa, *b = pb;
+    return order_of(b->is.duration, a->is.duration) ?: order_of(a->met, b->met);
 }
 
 /* Rows are few and states fewer; the key is exact: 27 bits of host, 32 of row, 1 of assumed, 4 of state. */
@@ -207,6 +211,20 @@ static uint64_t total_key(const struct path_segment *s)
 {
     return (uint64_t)(uint32_t)s->row.host << 37 | (uint64_t)(uint32_t)s->row.row << 5 | (uint64_t)s->assumed << 4 |
         (s->state & 15);
+}
+
+/* Largest first. */
+static struct path_total *sort_totals(const struct path_total *v, size_t n)
+{
+    struct total *all = mem_alloc((n + 1) * sizeof *all);
+    struct path_total *out = mem_alloc((n + 1) * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct total){v[i], i};
+    qsort(all, n, sizeof *all, by_duration);
+    for (size_t i = 0; i < n; i++)
+        out[i] = all[i].is;
+    free(all);
+    return out;
 }
 
 /* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority
@@ -250,11 +268,10 @@ static void sum_up(struct owner *o)
     for (size_t i = 0; i < totals.n; i++)
         if (votes.v[i] <= totals.v[i].duration / 2)
             totals.v[i].detail = NULL;
-    if (totals.n)
-        qsort(totals.v, totals.n, sizeof *totals.v, by_duration);
-    o->totals = totals.v;
-    p->totals = totals.v;
+    o->totals = sort_totals(totals.v, totals.n);
+    p->totals = o->totals;
     p->n_totals = totals.n;
+    vec_free(&totals);
     vec_free(&votes);
     map_fini(&index);
 }

@@ -18,8 +18,6 @@
 #define POLL_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 1))
 #define ASSUMING_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 2))
 enum {
-    ROW_UNKNOWN_CPU = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN),
-    ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
     MOST_NEIGHBOURS =
         1024 /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
 };
@@ -135,7 +133,7 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
 {
     const struct path_local_host *h = &l->hosts[row.host];
     const struct path_traffic *traffic = traffic_of(l, row.host);
-    if (row.row != ROW_UNKNOWN_CPU || ts == INT64_MIN)
+    if (row.row != PATH_ROW_UNKNOWN_CPU || ts == INT64_MIN)
         return false;
     for (int64_t t = path_from_reference(h, ts), d = -2; d <= 2; d++) {
         int64_t near, number = -1;
@@ -203,37 +201,20 @@ static void describe_preempted(void *arg, struct path_row row, struct path_inter
     iv->detail = described.detail;
 }
 
-/* Did the host lose events within [begin, end] of its own clock? */
-static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t end)
-{
-    const struct graph_loss *losses;
-    size_t n = graph_losses(h->graph, &losses), past = search_first(i, 0, n, losses[i].begin > end);
-    /* Losses of several CPUs may overlap: the last few that begin in time are looked at. */
-    for (size_t i = past; i-- > 0 && past - i <= 64;)
-        if (losses[i].end >= begin)
-            return true;
-    return false;
-}
-
-static bool lost_in_second_before(const struct path_local_host *h, int64_t t)
-{
-    int64_t begin;
-    return lost_within(h, __builtin_sub_overflow(t, INT64_C(1000000000), &begin) ? INT64_MIN : begin, t);
-}
-
 /* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
 static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive,
     const struct sender_peer *peer, struct path_cause *out)
 {
-    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->address};
-    int64_t received = path_to_reference(&l->hosts[host], receive->ts);
+    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->labels.address};
+    struct path_message message;
+    sender_message_of(&l->hosts[host], host, receive, &message);
     for (size_t i = 0; i < peer->sure; i++) {
         const struct path_local_host *h = &l->hosts[peer->senders[i]];
         if (!h->graph)
             continue;
         if (!path_comparable(&l->hosts[host], h))
             out->reason = PATH_NO_CLOCK;
-        else if (lost_in_second_before(h, path_from_reference(h, received)))
+        else if (sender_lost(h, &message))
             out->reason = PATH_LOST_EVENTS;
     }
 }
@@ -248,21 +229,16 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint64_t number
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     if (!h->flows || !flow_by_number(h->flows, number, &receive, &is_send) || is_send)
         return;
-    if (!senders_find(l->senders, host, &receive, &from, &peer)) {
+    if (!senders_find(l->senders, host, &receive, &from, &peer))
         not_sent(l, host, &receive, &peer, out);
-        return;
-    }
-    if (!path_comparable(h, &l->hosts[from.host])) {
-        *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = peer.address};
-        return;
-    }
-    int32_t row = from.send.origin == FLOW_BY_THREAD && from.send.row >= 0 ? from.send.row
-        : from.send.origin == FLOW_BY_RECEIVE                              ? ROW_UNKNOWN_CPU
-                                                                           : ROW_UNKNOWN_SENDER;
-    *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
-        .from = {from.host, row},
-        .ts = path_to_reference(&l->hosts[from.host], from.send.ts),
-        .label = from.answer == FLOW_AMBIGUOUS ? peer.unsure : peer.label};
+    else if (!path_comparable(h, &l->hosts[from.host]))
+        *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = peer.labels.address};
+    else
+        *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
+            .from = {from.host, sender_row(&from)},
+            .ts = from.sent,
+            .label = from.answer == FLOW_AMBIGUOUS ? peer.labels.unsure : peer.labels.label};
+    out->packet = number + 1;
 }
 
 /* ---- causes ---- */
@@ -295,7 +271,7 @@ static void cause_in_graph(struct path_local *l, struct path_row row, const stru
         break;
     case GRAPH_CAUSE_LOST: out->reason = PATH_LOST_EVENTS; break;
     }
-    if (out->kind == PATH_CAUSE_NONE && out->reason == PATH_NO_WAKER && lost_within(h, begin, end))
+    if (out->kind == PATH_CAUSE_NONE && out->reason == PATH_NO_WAKER && path_lost_within(h, begin, end))
         out->reason = PATH_LOST_EVENTS;
 }
 
@@ -311,7 +287,7 @@ static void cause(
         return;
     if (row.row < 0) {
         struct traffic_reply reply;
-        if (origin && row.row == ROW_UNKNOWN_CPU && traffic_reply(traffic_of(l, row.host), (size_t)iv->id, &reply))
+        if (origin && row.row == PATH_ROW_UNKNOWN_CPU && traffic_reply(traffic_of(l, row.host), (size_t)iv->id, &reply))
             cause_of_receive(l, row.host, reply.receive, out);
     } else if ((size_t)row.row >= graph_rows(h->graph)) {
         return;
@@ -384,6 +360,11 @@ const struct path_source *path_local_source(const struct path_local *l)
 const struct path_source *path_local_source_assuming(const struct path_local *l)
 {
     return &l->assuming;
+}
+
+struct path_senders *path_local_senders(const struct path_local *l)
+{
+    return l->senders;
 }
 
 const struct path_local_host *path_local_hosts(const struct path_local *l, size_t *n)

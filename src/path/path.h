@@ -20,6 +20,9 @@ struct path_row { int32_t host, row; };
  * the send that it led to; the head of each piece has a network origin. The CPU may be unknown. */
 #define PATH_ROW_OF_CPU(cpu) (-1 - (int32_t)(cpu))
 #define PATH_CPU_UNKNOWN 0xffff
+#define PATH_ROW_UNKNOWN_CPU PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN)
+/* A thread that nobody knows, but that it sent. */
+#define PATH_ROW_UNKNOWN_SENDER PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1)
 #define PATH_ROW_OUTER (-(1 << 24))
 
 /* Interval ids: a source of stores uses the bits below PATH_ID_INNER_BITS, those above are for the sources around it,
@@ -55,6 +58,9 @@ struct path_cause {
     int64_t ts;
     /* NETWORK: the addresses, "10.0.0.1:80 → 10.0.0.2:4711"; unexplained: the peer; or NULL. Borrowed. */
     const char *label;
+    /* A message, whoever sent it: 1 + its number among the packets of the row's host (flow/flow.h), for who tells of it
+     * elsewhere; else 0. The walk does not look at it. */
+    uint64_t packet;
 };
 
 enum path_reply {

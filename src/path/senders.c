@@ -6,22 +6,14 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
+#include "graph/graph.h"
+#include "path/candidates.h"
 
 enum {
-    TCP = 6,
     /* Receives of a flow that no host sent before its peer is taken for untraced: of likely hosts, of the others. */
     TRIES_UNTRACED = 8,
     TRIES_STRANGERS = 2
-};
-
-/* The hosts that have an address. */
-struct address_hosts {
-    struct flow_address address;
-    VEC(int32_t) hosts;
-};
-struct address_book {
-    VEC(struct address_hosts) v;
-    struct map by_address; /* hash -> number + 1, the next hash where that is another's */
 };
 
 struct path_senders {
@@ -29,14 +21,8 @@ struct path_senders {
     size_t n;
     pthread_mutex_t lock; /* of all below */
     struct arena strings;
-    struct map peers;                     /* host << 32 | flow -> struct sender_peer * */
-    struct address_book owners, askers;   /* of addresses: whose they are, who sent to them */
-    VEC(int32_t) nameless, ask_strangers; /* hosts that tell of no addresses; that sent to what no host owns */
-    bool booked;
-    /* While candidates are listed. */
-    bool *is_candidate;
-    int32_t *candidates;
-    size_t n_candidates;
+    struct map peers;            /* host << 32 | flow -> struct sender_peer * */
+    struct candidate_book *book; /* made on first use */
 };
 
 struct path_senders *senders_new(const struct path_local_host *hosts, size_t n)
@@ -44,120 +30,56 @@ struct path_senders *senders_new(const struct path_local_host *hosts, size_t n)
     struct path_senders *s = mem_zalloc(sizeof *s);
     s->hosts = hosts;
     s->n = n;
-    s->is_candidate = mem_zalloc((n + 1) * sizeof *s->is_candidate);
-    s->candidates = mem_alloc((n + 1) * sizeof *s->candidates);
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
 
-static struct address_hosts *look_up(const struct address_book *b, const struct flow_address *a)
+struct sender_labels sender_labels(struct arena *a, const struct flow_key *key)
 {
-    const uint64_t *at;
-    for (uint64_t h = map_hash(a, sizeof *a); (at = map_find(&b->by_address, h)); h++)
-        if (!memcmp(&b->v.v[*at - 1].address, a, sizeof *a))
-            return &b->v.v[*at - 1];
-    return NULL;
-}
-
-static void enter(struct address_book *b, const struct flow_address *a, size_t n, int32_t host)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct address_hosts *entry = look_up(b, &a[i]);
-        if (!entry) {
-            uint64_t h = map_hash(&a[i], sizeof a[i]);
-            while (map_find(&b->by_address, h))
-                h++;
-            *map_put(&b->by_address, h, NULL) = b->v.n + 1;
-            vec_push(&b->v, ((struct address_hosts){.address = a[i]}));
-            entry = &b->v.v[b->v.n - 1];
-        }
-        vec_push(&entry->hosts, host);
-    }
-}
-
-static void book_fini(struct address_book *b)
-{
-    for (size_t i = 0; i < b->v.n; i++)
-        vec_free(&b->v.v[i].hosts);
-    vec_free(&b->v);
-    map_fini(&b->by_address);
-}
-
-/* Whose addresses are whose, from the stores' digests alone: no flow is read. To be called under the lock. */
-static void book(struct path_senders *s)
-{
-    const struct flow_address *a;
-    if (s->booked)
-        return;
-    s->booked = true;
-    for (size_t i = 0; i < s->n; i++) {
-        size_t n = s->hosts[i].flows ? flow_addresses(s->hosts[i].flows, &a) : 0;
-        enter(&s->owners, a, n, (int32_t)i);
-        if (s->hosts[i].flows && !n)
-            vec_push(&s->nameless, (int32_t)i);
-        n = s->hosts[i].flows ? flow_peers(s->hosts[i].flows, &a) : 0;
-        enter(&s->askers, a, n, (int32_t)i);
-    }
-    for (size_t i = 0; i < s->askers.v.n; i++) {
-        const struct address_hosts *asked = &s->askers.v.v[i];
-        for (size_t k = 0; !look_up(&s->owners, &asked->address) && k < asked->hosts.n; k++)
-            if (!s->is_candidate[asked->hosts.v[k]]) {
-                s->is_candidate[asked->hosts.v[k]] = true;
-                vec_push(&s->ask_strangers, asked->hosts.v[k]);
-            }
-    }
-    memset(s->is_candidate, 0, (s->n + 1) * sizeof *s->is_candidate);
-}
-
-static struct flow_address address_of(const struct flow_key *key, bool source)
-{
-    struct flow_address a = {.family = key->family};
-    memcpy(a.addr, source ? key->saddr : key->daddr, sizeof a.addr);
-    return a;
+    char source[64], destination[64];
+    flow_format_endpoint(key, true, source, sizeof source);
+    flow_format_endpoint(key, false, destination, sizeof destination);
+    return (struct sender_labels){.address = arena_strdup(a, source),
+        .label = arena_printf(a, "%s → %s", source, destination),
+        .unsure = arena_printf(a, "%s → %s, the likeliest of several messages", source, destination)};
 }
 
 /* To be called under the lock. */
-static void add_candidate(struct path_senders *s, int32_t host)
+static struct candidate_book *book_of(struct path_senders *s)
 {
-    if (s->is_candidate[host])
-        return;
-    s->is_candidate[host] = true;
-    s->candidates[s->n_candidates++] = host;
+    const struct flow_address *own, *peers;
+    if (s->book)
+        return s->book;
+    s->book = candidate_book_new();
+    for (size_t i = 0; i < s->n; i++) {
+        const struct flow_store *flows = s->hosts[i].flows;
+        if (!flows) {
+            candidate_book_skip(s->book);
+            continue;
+        }
+        size_t n_own = flow_addresses(flows, &own), n_peers = flow_peers(flows, &peers);
+        candidate_book_add(s->book, own, n_own, peers, n_peers);
+    }
+    return s->book;
 }
 
-static void add_hosts_of(struct path_senders *s, const struct address_book *b, struct flow_address address)
+static bool may_send(void *arg, int32_t host, const struct flow_key *key)
 {
-    const struct address_hosts *entry = look_up(b, &address);
-    for (size_t i = 0; entry && i < entry->hosts.n; i++)
-        add_candidate(s, entry->hosts.v[i]);
+    const struct path_senders *s = arg;
+    return flow_may_send(s->hosts[host].flows, key);
 }
 
-/* The owner of the source address; where nobody owns it, a host whose trace tells of no addresses. They may have been
- * translated: of the source, then whoever else sent to the destination; of both, whoever sent to somebody that is not
- * among the hosts. */
 static void find_senders(struct path_senders *s, int32_t host, const struct flow_key *key, struct sender_peer *out)
 {
-    s->n_candidates = 0;
-    if (flow_is_anonymous(key)) {
-        add_candidate(s, host);
-    } else {
-        add_hosts_of(s, &s->owners, address_of(key, true));
-        for (size_t i = 0; !s->n_candidates && i < s->nameless.n; i++)
-            if (flow_may_send(s->hosts[s->nameless.v[i]].flows, key))
-                add_candidate(s, s->nameless.v[i]);
-    }
-    out->sure = s->n_candidates;
-    bool translated = !flow_is_anonymous(key) && key->family && key->protocol == TCP;
-    if (translated)
-        add_hosts_of(s, &s->askers, address_of(key, false));
-    out->likely = s->n_candidates;
-    for (size_t i = 0; translated && i < s->ask_strangers.n; i++)
-        add_candidate(s, s->ask_strangers.v[i]);
-    out->n = s->n_candidates;
+    struct candidates c;
+    candidates_find(book_of(s), host, key, may_send, s, &c);
+    out->sure = c.sure;
+    out->likely = c.likely;
+    out->n = c.hosts.n;
     out->senders = arena_new(&s->strings, int32_t, out->n + 1);
-    memcpy(out->senders, s->candidates, out->n * sizeof *s->candidates);
-    for (size_t i = 0; i < out->n; i++)
-        s->is_candidate[s->candidates[i]] = false;
+    if (out->n)
+        memcpy(out->senders, c.hosts.v, out->n * sizeof *c.hosts.v);
+    vec_free(&c.hosts);
 }
 
 /* To be called under the lock. */
@@ -166,67 +88,107 @@ static struct sender_peer *peer_of(struct path_senders *s, int32_t host, uint32_
     bool fresh;
     uint64_t *at = map_put(&s->peers, (uint64_t)(uint32_t)host << 32 | flow, &fresh);
     if (fresh) {
-        char source[64], destination[64];
         struct flow_key key;
         flow_key(s->hosts[host].flows, flow, &key);
-        flow_format_endpoint(&key, true, source, sizeof source);
-        flow_format_endpoint(&key, false, destination, sizeof destination);
         struct sender_peer *p = arena_new(&s->strings, struct sender_peer, 1);
-        *p = (struct sender_peer){.address = arena_strdup(&s->strings, source),
-            .label = arena_printf(&s->strings, "%s → %s", source, destination),
-            .unsure = arena_printf(&s->strings, "%s → %s, the likeliest of several messages", source, destination)};
-        book(s);
+        *p = (struct sender_peer){.labels = sender_labels(&s->strings, &key)};
         find_senders(s, host, &key, p);
         *at = (uint64_t)(uintptr_t)p;
     }
     return (struct sender_peer *)(uintptr_t)*at;
 }
 
-/* When a message that came to host `to` at its `ts` can have been sent, by the clock of host `from`. */
-static struct flow_window window_of(const struct path_local_host *to, int64_t ts, const struct path_local_host *from,
-    const struct flow_message_key *message)
+void senders_peer(struct path_senders *s, int32_t host, uint32_t flow, struct sender_peer *out)
 {
-    if (to == from)
-        return flow_window_at(message, ts, 0);
-    if (!to->map || !from->map || !path_comparable(to, from))
-        return flow_window_any();
-    int64_t at = path_from_reference(from, path_to_reference(to, ts)), error = 0;
-    if (__builtin_add_overflow(clock_error_at(to->map, ts), clock_error_at(from->map, at), &error) || error < 0)
-        return flow_window_any();
-    return flow_window_at(message, at, (uint64_t)error);
+    pthread_mutex_lock(&s->lock);
+    *out = *peer_of(s, host, flow);
+    pthread_mutex_unlock(&s->lock);
 }
 
-static bool is_boot_of_same(const struct path_local_host *a, const struct path_local_host *b)
+/* ---- asking a host ---- */
+
+void sender_message_of(
+    const struct path_local_host *to, int32_t host, const struct flow_packet *receive, struct path_message *out)
 {
-    return a != b && !strcmp(a->name, b->name);
+    *out = (struct path_message){
+        .host = host, .at = receive->ts, .received = path_to_reference(to, receive->ts), .island = -1};
+    flow_message_key_of(to->flows, receive, &out->key);
+    if (to->map && to->map->n) {
+        out->island = (int64_t)to->map->island;
+        out->error_ns = clock_error_at(to->map, receive->ts);
+    }
 }
 
-/* Does `a` explain better than `b` the message that came at `came`? Of two boots of one host, which had the same
- * address, the later one sent it, unless that began only after it came. Of two hosts the surer one; as sure, the
- * earlier one: who passed a message on did so later. */
-static bool is_better(const struct path_senders *s, int64_t came, const struct sender *a, const struct sender *b)
+/* When the message can have been sent, by the clock of host `from`. */
+static struct flow_window window_of(const struct path_message *m, int32_t host, const struct path_local_host *from)
 {
-    const struct path_local_host *ha = &s->hosts[a->host], *hb = &s->hosts[b->host];
-    int64_t ta = path_to_reference(ha, a->send.ts), tb = path_to_reference(hb, b->send.ts);
-    if (is_boot_of_same(ha, hb))
-        return ta > tb ? ta <= came : tb > came;
+    if (host == m->host)
+        return flow_window_at(&m->key, m->at, 0);
+    if (m->island < 0 || !from->map || !from->map->n || (int64_t)from->map->island != m->island)
+        return flow_window_any();
+    int64_t at = path_from_reference(from, m->received), error = 0;
+    if (__builtin_add_overflow(m->error_ns, clock_error_at(from->map, at), &error) || error < 0)
+        return flow_window_any();
+    return flow_window_at(&m->key, at, (uint64_t)error);
+}
+
+bool sender_ask(const struct path_local_host *h, int32_t host, const struct path_message *m, struct sender *out)
+{
+    struct flow_window w = window_of(m, host, h);
+    *out = (struct sender){.host = host};
+    out->answer = flow_find_send(h->flows, &m->key, &w, &out->send);
+    out->sent = out->answer != FLOW_NOT_SENT ? path_to_reference(h, out->send.ts) : 0;
+    return out->answer != FLOW_NOT_SENT;
+}
+
+/* Of two boots of one host, which had the same address, the later one sent it, unless that began only after it came. Of
+ * two hosts the surer one; as sure, the earlier one: who passed a message on did so later. */
+bool sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same, bool comparable)
+{
+    if (boots_of_same)
+        return a->sent > b->sent ? a->sent <= came : b->sent > came;
     if (a->answer != b->answer)
         return a->answer == FLOW_SENT;
-    return path_comparable(ha, hb) && ta < tb;
+    return comparable && a->sent < b->sent;
 }
 
-/* Asks one host: *out becomes its answer when there is none yet or only a worse one. */
-static void ask_host(struct path_senders *s, int32_t host, const struct flow_packet *receive, int32_t asked,
-    const struct flow_message_key *message, struct sender *out)
+int32_t sender_row(const struct sender *s)
 {
-    const struct path_local_host *to = &s->hosts[host], *from = &s->hosts[asked];
-    struct flow_window w = window_of(to, receive->ts, from, message);
-    struct sender found = {.host = asked};
-    if (is_boot_of_same(to, from))
+    return s->send.origin == FLOW_BY_THREAD && s->send.row >= 0 ? s->send.row
+        : s->send.origin == FLOW_BY_RECEIVE                     ? PATH_ROW_UNKNOWN_CPU
+                                                                : PATH_ROW_UNKNOWN_SENDER;
+}
+
+/* Did the host lose events within [begin, end] of its own clock? */
+bool path_lost_within(const struct path_local_host *h, int64_t begin, int64_t end)
+{
+    const struct graph_loss *losses;
+    size_t n = graph_losses(h->graph, &losses), past = search_first(i, 0, n, losses[i].begin > end);
+    /* Losses of several CPUs may overlap: the last few that begin in time are looked at. */
+    for (size_t i = past; i-- > 0 && past - i <= 64;)
+        if (losses[i].end >= begin)
+            return true;
+    return false;
+}
+
+bool sender_lost(const struct path_local_host *h, const struct path_message *m)
+{
+    int64_t begin, at = path_from_reference(h, m->received);
+    return h->graph &&
+        path_lost_within(h, __builtin_sub_overflow(at, INT64_C(1000000000), &begin) ? INT64_MIN : begin, at);
+}
+
+/* *out becomes the answer of one host when there is none yet or only a worse one. */
+static void ask_host(struct path_senders *s, const struct path_message *m, int32_t asked, struct sender *out)
+{
+    const struct path_local_host *from = &s->hosts[asked];
+    struct sender found;
+    if ((asked != m->host && !strcmp(from->name, s->hosts[m->host].name)) || !sender_ask(from, asked, m, &found))
         return;
-    found.answer = flow_find_send(from->flows, message, &w, &found.send);
-    if (found.answer != FLOW_NOT_SENT &&
-        (out->host < 0 || is_better(s, path_to_reference(to, receive->ts), &found, out)))
+    const struct path_local_host *before = out->host >= 0 ? &s->hosts[out->host] : NULL;
+    if (!before ||
+        sender_is_better(m->received, &found, out, asked != out->host && !strcmp(from->name, before->name),
+            path_comparable(from, before)))
         *out = found;
 }
 
@@ -234,7 +196,7 @@ static void ask_host(struct path_senders *s, int32_t host, const struct flow_pac
 bool senders_find(struct path_senders *s, int32_t host, const struct flow_packet *receive, struct sender *out,
     struct sender_peer *peer)
 {
-    struct flow_message_key message;
+    struct path_message message;
     pthread_mutex_lock(&s->lock);
     struct sender_peer *p = peer_of(s, host, receive->flow);
     *peer = *p;
@@ -242,15 +204,15 @@ bool senders_find(struct path_senders *s, int32_t host, const struct flow_packet
     *out = (struct sender){.host = -1};
     if (!peer->n)
         return false;
-    flow_message_key_of(s->hosts[host].flows, receive, &message);
+    sender_message_of(&s->hosts[host], host, receive, &message);
     for (size_t i = 0; i < peer->sure; i++)
-        ask_host(s, host, receive, peer->senders[i], &message, out);
+        ask_host(s, &message, peer->senders[i], out);
     size_t most = peer->found || peer->failures < TRIES_STRANGERS ? peer->n
         : peer->failures < TRIES_UNTRACED                         ? peer->likely
                                                                   : 0;
     bool guess = out->host < 0 && peer->sure < peer->n;
     for (size_t i = peer->sure; guess && i < most; i++)
-        ask_host(s, host, receive, peer->senders[i], &message, out);
+        ask_host(s, &message, peer->senders[i], out);
     if (guess) {
         pthread_mutex_lock(&s->lock);
         p->found |= out->host >= 0;
@@ -265,12 +227,7 @@ void senders_free(struct path_senders *s)
     if (!s)
         return;
     map_fini(&s->peers);
-    book_fini(&s->owners);
-    book_fini(&s->askers);
-    vec_free(&s->nameless);
-    vec_free(&s->ask_strangers);
-    free(s->is_candidate);
-    free(s->candidates);
+    candidate_book_free(s->book);
     arena_fini(&s->strings);
     pthread_mutex_destroy(&s->lock);
     free(s);

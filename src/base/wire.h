@@ -1,0 +1,36 @@
+/* Numbers and strings in few bytes, for messages between machines: seven bits a byte, the least first (LEB128), signed
+ * ones folded so that small ones stay small. Reading is safe whatever the bytes are: what makes no sense reads as 0 or
+ * "", and `damaged` stays set. */
+#ifndef WEFT_BASE_WIRE_H
+#define WEFT_BASE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+void wire_put_u(struct text *, uint64_t);
+void wire_put_i(struct text *, int64_t);
+void wire_put_bytes(struct text *, const void *, size_t n); /* without their number */
+void wire_put_string(struct text *, const char *);
+
+struct wire { const uint8_t *at, *end; bool damaged; };
+static inline struct wire wire_of(const void *bytes, size_t n)
+{
+    const uint8_t *at = bytes;
+    return (struct wire){at, n ? at + n : at, false};
+}
+uint64_t wire_u(struct wire *);
+int64_t wire_i(struct wire *);
+/* A number below `limit`. */
+uint64_t wire_below(struct wire *, uint64_t limit);
+/* How many items come, each of which takes at least `least_bytes`. */
+size_t wire_count(struct wire *, size_t least_bytes);
+void wire_bytes(struct wire *, void *, size_t n);
+/* Not terminated; borrowed from the bytes. */
+const char *wire_string(struct wire *, size_t *n);
+/* A sum that does not overflow. */
+int64_t wire_sum(struct wire *, int64_t a, int64_t b);
+
+#endif
