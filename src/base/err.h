@@ -18,7 +18,9 @@
     X(LIMIT, -8, "a stated limit was exceeded") \
     X(STALE, -9, "a store does not belong to the data beside it") \
     X(CANCELLED, -10, "the caller asked to stop") \
-    X(LOST, -11, "a file became shorter, or unreadable, while it was in use")
+    X(LOST, -11, "a file became shorter, or unreadable, while it was in use") \
+    X(TIMEOUT, -12, "no answer in the time given") \
+    X(BUSY, -13, "too much at once; later it may go")
 
 enum weft_err {
 #define X(name, value, text) ERR_##name = value,
