@@ -1,0 +1,426 @@
+/* The bus over NATS: the connection, messages, and how JetStream is asked. */
+#include "bus/broker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "base/wait.h"
+
+enum {
+    MOST_WAITING_MESSAGES = 1 << 20, /* of one subscription, */
+    MOST_WAITING_BYTES = 256 << 20,  /* and their bytes; more is lost */
+    USUAL_PAYLOAD = 1 << 20,
+    SMALLEST_PAYLOAD = 1024,
+    TRY_EVERY_MS = 50,
+};
+
+struct broker *broker_of(struct bus *b)
+{
+    return (struct broker *)b->wire;
+}
+
+/* ---- errors and waiting ---- */
+
+int64_t broker_deadline(const struct broker *b)
+{
+    return time_monotonic_ns() + b->timeout_ns;
+}
+
+int64_t broker_ms_until(int64_t deadline_ns)
+{
+    int64_t left = deadline_ns - time_monotonic_ns();
+    return left < 1000000 ? 1 : left / 1000000;
+}
+
+static bool is_connected(struct broker *b)
+{
+    return !atomic_load(&b->closed) && natsConnection_Status(b->nc) == NATS_CONN_STATUS_CONNECTED;
+}
+
+static int fail_away(struct broker *b, int code, struct err *e, const char *what)
+{
+    if (atomic_load(&b->closed))
+        return err_set(e, ERR_CANCELLED, "%s: the bus is closed", what);
+    if (natsConnection_IsClosed(b->nc))
+        return err_set(e, ERR_IO, "%s: the broker at %s refused the credentials; correct them and start again", what,
+            b->where);
+    return err_set(e, code, "%s: not connected to the broker at %s", what, b->where);
+}
+
+int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, const char *what)
+{
+    if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
+        return err_set(e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what,
+            b->where);
+    if (code)
+        return err_set(e, ERR_IO, "%s: the broker at %s says JetStream error %d", what, b->where, (int)code);
+    switch (s) {
+    case NATS_TIMEOUT:
+        if (is_connected(b))
+            return err_set(e, ERR_TIMEOUT, "%s: no answer from the broker at %s in time", what, b->where);
+        return fail_away(b, ERR_TIMEOUT, e, what);
+    case NATS_CONNECTION_CLOSED:
+    case NATS_CONNECTION_DISCONNECTED: return fail_away(b, ERR_TIMEOUT, e, what);
+    case NATS_NO_RESPONDERS:
+        return err_set(e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what,
+            b->where);
+    case NATS_INSUFFICIENT_BUFFER: return fail_away(b, ERR_IO, e, what);
+    case NATS_MAX_PAYLOAD: return err_set(e, ERR_LIMIT, "%s: larger than the broker at %s takes", what, b->where);
+    case NATS_NO_MEMORY: return err_set(e, ERR_NOMEM, "out of memory: %s", what);
+    default:
+        return err_set(e, ERR_IO, "%s: the broker at %s: %s", what, b->where, natsStatus_GetText(s));
+    }
+}
+
+int broker_await(struct broker *b, int64_t deadline_ns, struct err *e)
+{
+    bool in_time = true;
+    pthread_mutex_lock(&b->lock);
+    while (in_time && !atomic_load(&b->closed) && !natsConnection_IsClosed(b->nc) && !is_connected(b))
+        in_time = wait_until(&b->change, &b->lock, deadline_ns);
+    pthread_mutex_unlock(&b->lock);
+    return is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, "bus");
+}
+
+/* Whether the same question may be answered a moment later. */
+static bool is_passing(const struct broker_attempt *a)
+{
+    if (a->code)
+        return a->code == JSClusterNotAvailErr;
+    return a->status == NATS_NO_RESPONDERS || (a->status != NATS_NOT_FOUND && !a->once);
+}
+
+int broker_try(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
+{
+    for (;;) {
+        jsOptions o;
+        jsOptions_Init(&o);
+        a->code = 0;
+        a->status = NATS_TIMEOUT;
+        int rc = broker_await(b, deadline_ns, e);
+        if (rc)
+            return rc;
+        o.Wait = broker_ms_until(deadline_ns);
+        a->status = a->step(a->arg, &o, &a->code);
+        if (a->status == NATS_OK)
+            return 0;
+        int64_t now = time_monotonic_ns(), again = now + TRY_EVERY_MS * INT64_C(1000000);
+        if (!is_passing(a) || again >= deadline_ns || atomic_load(&b->closed))
+            return broker_fail(b, a->status, a->code, e, a->what);
+        pthread_mutex_lock(&b->lock);
+        wait_until(&b->change, &b->lock, again);
+        pthread_mutex_unlock(&b->lock);
+    }
+}
+
+/* "$JS.ACK.STREAM.CONSUMER.delivered.stream.consumer.time.pending"; newer servers put a domain and an account before
+ * the stream, and a random token behind. */
+bool broker_mark(const char *reply, struct broker_mark *out)
+{
+    enum { OLD = 9, NEW = 11, NUMBERS = 5 };
+    static const char prefix[] = "$JS.ACK.";
+    uint64_t v[NUMBERS];
+    unsigned tokens = 1;
+    if (!reply || strncmp(reply, prefix, sizeof prefix - 1) != 0)
+        return false;
+    for (const char *c = reply; *c; c++)
+        tokens += *c == '.';
+    if (tokens != OLD && tokens < NEW)
+        return false;
+    for (unsigned skip = tokens == OLD ? 4 : 6; skip; skip--)
+        reply = strchr(reply, '.') + 1;
+    for (unsigned i = 0; i < NUMBERS; i++) {
+        char *end;
+        v[i] = strtoull(reply, &end, 10);
+        if (end == reply || (*end != '.' && *end))
+            return false;
+        reply = *end ? end + 1 : end;
+    }
+    *out = (struct broker_mark){v[0], v[1], v[2], v[4], (int64_t)v[3]};
+    return true;
+}
+
+/* ---- messages ---- */
+
+struct wire_sub {
+    struct broker *broker;
+    broker_handler *raw; /* or NULL: */
+    wire_handler *handler;
+    void (*ended)(void *);
+    void *arg;
+    pthread_mutex_t lock; /* guards all below; held until the subscription is made */
+    pthread_cond_t over;
+    natsSubscription *sub;
+    bool complete, orphan; /* orphan: its own handler stops it; it is freed once that returns */
+};
+
+/* The subscription whose handler runs in this thread. */
+static _Thread_local struct wire_sub *running;
+
+static void on_message(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *arg)
+{
+    struct wire_sub *s = arg;
+    running = s;
+    if (s->raw) {
+        s->raw(s->arg, msg);
+    } else {
+        const struct wire_message m = {natsMsg_GetSubject(msg), natsMsg_GetReply(msg), natsMsg_GetData(msg),
+            (size_t)natsMsg_GetDataLength(msg), natsMsg_IsNoResponders(msg)};
+        s->handler(s->arg, &m);
+        natsMsg_Destroy(msg);
+    }
+    running = NULL;
+}
+
+static void sub_free(struct wire_sub *s)
+{
+    natsSubscription_Destroy(s->sub);
+    s->ended(s->arg);
+    pthread_cond_destroy(&s->over);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static void on_complete(void *arg)
+{
+    struct wire_sub *s = arg;
+    pthread_mutex_lock(&s->lock);
+    s->complete = true;
+    bool orphan = s->orphan;
+    pthread_cond_signal(&s->over);
+    pthread_mutex_unlock(&s->lock);
+    if (orphan)
+        sub_free(s);
+}
+
+static int sub_new(struct broker *b, const char *subject, struct wire_sub usual, struct wire_sub **out, struct err *e)
+{
+    if (atomic_load(&b->closed))
+        return err_set(e, ERR_CANCELLED, "the bus is closed");
+    struct wire_sub *s = mem_alloc(sizeof *s);
+    *s = usual;
+    s->broker = b;
+    pthread_mutex_init(&s->lock, NULL);
+    wait_init(&s->over);
+    *out = s; /* the handler may look at it */
+    pthread_mutex_lock(&s->lock);
+    natsStatus status = natsConnection_Subscribe(&s->sub, b->nc, subject, on_message, s);
+    if (status == NATS_OK) {
+        natsSubscription_SetPendingLimits(s->sub, MOST_WAITING_MESSAGES, MOST_WAITING_BYTES);
+        s->complete = natsSubscription_SetOnCompleteCB(s->sub, on_complete, s) != NATS_OK; /* closed already */
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (status == NATS_OK)
+        return 0;
+    *out = NULL;
+    pthread_cond_destroy(&s->over);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return broker_fail(b, status, 0, e, subject);
+}
+
+static int broker_subscribe(struct wire *w, const char *subject, wire_handler *handler, void (*ended)(void *),
+    void *arg, struct wire_sub **out, struct err *e)
+{
+    const struct wire_sub s = {.handler = handler, .ended = ended, .arg = arg};
+    return sub_new((struct broker *)w, subject, s, out, e);
+}
+
+int broker_subscribe_raw(struct broker *b, const char *subject, broker_handler *raw, void (*ended)(void *), void *arg,
+    struct wire_sub **out, struct err *e)
+{
+    const struct wire_sub s = {.raw = raw, .ended = ended, .arg = arg};
+    return sub_new(b, subject, s, out, e);
+}
+
+void broker_unsubscribe(struct wire_sub *s)
+{
+    bool own = running == s;
+    pthread_mutex_lock(&s->lock);
+    natsSubscription *sub = s->sub;
+    s->orphan = own;
+    pthread_mutex_unlock(&s->lock);
+    natsSubscription_Unsubscribe(sub);
+    if (own)
+        return;
+    pthread_mutex_lock(&s->lock);
+    while (!s->complete)
+        pthread_cond_wait(&s->over, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    sub_free(s);
+}
+
+static int broker_publish(struct wire *w, const char *subject, const char *reply, const void *data, size_t n,
+    struct err *e)
+{
+    struct broker *b = (struct broker *)w;
+    if (atomic_load(&b->closed))
+        return err_set(e, ERR_CANCELLED, "the bus is closed");
+    natsStatus s = reply ? natsConnection_PublishRequest(b->nc, subject, reply, data, (int)n)
+                         : natsConnection_Publish(b->nc, subject, data, (int)n);
+    return s == NATS_OK ? 0 : broker_fail(b, s, 0, e, subject);
+}
+
+/* ---- the connection ---- */
+
+static void connection_changed(natsConnection *nc, void *arg)
+{
+    struct broker *b = arg;
+    pthread_mutex_lock(&b->lock);
+    atomic_fetch_add(&b->epoch, 1);
+    pthread_cond_broadcast(&b->change);
+    pthread_mutex_unlock(&b->lock);
+    b->changed(b->arg);
+}
+
+static void connection_gone(natsConnection *nc, void *arg)
+{
+    struct broker *b = arg;
+    pthread_mutex_lock(&b->lock);
+    b->gone = true;
+    pthread_cond_broadcast(&b->change);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static natsStatus set_callbacks(natsOptions *o, struct broker *b, bool later)
+{
+    natsStatus s = natsOptions_SetDisconnectedCB(o, connection_changed, b);
+    s = s ? s : natsOptions_SetReconnectedCB(o, connection_changed, b);
+    s = s ? s : natsOptions_SetClosedCB(o, connection_gone, b);
+    return s || !later ? s : natsOptions_SetRetryOnFailedConnect(o, true, connection_changed, b);
+}
+
+static bool is_refusal(natsStatus s)
+{
+    return s == NATS_CONNECTION_AUTH_FAILED || s == NATS_SSL_ERROR || s == NATS_SECURE_CONNECTION_WANTED ||
+        s == NATS_SECURE_CONNECTION_REQUIRED;
+}
+
+static int connect(struct broker *b, const struct bus_options *o, natsOptions *options, struct err *e)
+{
+    int64_t deadline = time_monotonic_ns() + o->timeout_ns;
+    for (;;) {
+        natsStatus s = natsConnection_Connect(&b->nc, options);
+        if (s == NATS_OK || (o->later && s == NATS_NOT_YET_CONNECTED))
+            return 0;
+        int64_t again = time_monotonic_ns() + TRY_EVERY_MS * INT64_C(1000000);
+        if (is_refusal(s))
+            return err_set(e, ERR_IO, "the broker at %s refused: %s", b->where, natsStatus_GetText(s));
+        if (again >= deadline || o->later)
+            return err_set(e, ERR_IO, "no broker answers at %s (%s); is nats-server running there?", b->where,
+                natsStatus_GetText(s));
+        pthread_mutex_lock(&b->lock);
+        wait_until(&b->change, &b->lock, again);
+        pthread_mutex_unlock(&b->lock);
+        natsOptions_SetTimeout(options, broker_ms_until(deadline));
+    }
+}
+
+static void broker_free(struct wire *w)
+{
+    struct broker *b = (struct broker *)w;
+    jsCtx_Destroy(b->js);
+    natsConnection_Destroy(b->nc);
+    pthread_cond_destroy(&b->change);
+    pthread_mutex_destroy(&b->lock);
+    free(b->where);
+    free(b);
+}
+
+static int broker_open(const struct bus_options *o, wire_changed *changed, void *arg, struct wire **out, struct err *e)
+{
+    natsOptions *options = NULL;
+    struct broker *b = mem_zalloc(sizeof *b);
+    b->wire.kind = &broker_kind;
+    b->changed = changed;
+    b->arg = arg;
+    b->timeout_ns = o->timeout_ns;
+    pthread_mutex_init(&b->lock, NULL);
+    wait_init(&b->change);
+    int rc = broker_options(o, &options, &b->where, e);
+    if (!rc && set_callbacks(options, b, o->later))
+        rc = err_set(e, ERR_NOMEM, "out of memory: bus");
+    rc = rc ? rc : connect(b, o, options, e);
+    natsOptions_Destroy(options);
+    if (!rc && natsConnection_JetStream(&b->js, b->nc, NULL)) {
+        rc = err_set(e, ERR_NOMEM, "out of memory: bus");
+        broker_kind.close(&b->wire);
+    }
+    if (rc)
+        broker_free(&b->wire);
+    else
+        *out = &b->wire;
+    return rc;
+}
+
+static void broker_close(struct wire *w)
+{
+    struct broker *b = (struct broker *)w;
+    atomic_store(&b->closed, true);
+    natsConnection_Close(b->nc);
+    pthread_mutex_lock(&b->lock);
+    pthread_cond_broadcast(&b->change);
+    while (!b->gone)
+        pthread_cond_wait(&b->change, &b->lock);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static bool broker_connected(struct wire *w)
+{
+    return is_connected((struct broker *)w);
+}
+
+static uint64_t broker_epoch(struct wire *w)
+{
+    return atomic_load(&((struct broker *)w)->epoch);
+}
+
+static size_t broker_max_payload(struct wire *w)
+{
+    int64_t n = natsConnection_GetMaxPayload(((struct broker *)w)->nc);
+    if (n <= 0)
+        return USUAL_PAYLOAD;
+    return n < SMALLEST_PAYLOAD ? SMALLEST_PAYLOAD : (size_t)n;
+}
+
+static void broker_trouble(struct wire *w, char *buf, size_t n)
+{
+    struct broker *b = (struct broker *)w;
+    *buf = '\0';
+    if (!is_connected(b))
+        snprintf(buf, n, "not connected to the broker at %s", b->where);
+}
+
+const struct wire_kind broker_kind = {
+    .open = broker_open,
+    .close = broker_close,
+    .free = broker_free,
+    .connected = broker_connected,
+    .epoch = broker_epoch,
+    .max_payload = broker_max_payload,
+    .trouble = broker_trouble,
+    .publish = broker_publish,
+    .subscribe = broker_subscribe,
+    .unsubscribe = broker_unsubscribe,
+    .table_open = broker_table_open,
+    .table_close = broker_table_close,
+    .table_put = broker_table_put,
+    .table_get = broker_table_get,
+    .table_remove = broker_table_remove,
+    .table_all = broker_table_all,
+    .table_watch = broker_table_watch,
+    .watch_stop = broker_watch_stop,
+    .queue_open = broker_queue_open,
+    .queue_close = broker_queue_close,
+    .queue_add = broker_queue_add,
+    .queue_take = broker_queue_take,
+    .queue_state = broker_queue_state,
+    .item_done = broker_item_done,
+    .item_again = broker_item_again,
+    .item_forget = broker_item_forget,
+    .item_working = broker_item_working,
+};

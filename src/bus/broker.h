@@ -1,0 +1,95 @@
+/* Private to bus: the connection to a NATS server, and what tables and queues share in asking its JetStream. */
+#ifndef WEFT_BUS_BROKER_H
+#define WEFT_BUS_BROKER_H
+
+#include <nats/nats.h>
+
+#include "bus/wire.h"
+
+struct broker {
+    struct wire wire;
+    natsConnection *nc;
+    jsCtx *js;
+    wire_changed *changed;
+    void *arg;
+    char *where;               /* the servers, without users and passwords */
+    int64_t timeout_ns;
+    atomic_bool closed;        /* by bus_close */
+    atomic_uint_fast64_t epoch;
+    pthread_mutex_t lock;      /* guards all below */
+    pthread_cond_t change;
+    bool gone;                 /* the library will never call back again */
+};
+struct broker *broker_of(struct bus *);
+
+/* broker_options.c: what the connection is made with; natsOptions_Destroy ends it. *where: free() it. */
+int broker_options(const struct bus_options *, natsOptions **out, char **where, struct err *);
+
+/* Fills e for a call that failed; `what` says of whom ("table x"). */
+int broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);
+/* Waits until there is a connection. ERR_TIMEOUT, ERR_CANCELLED. */
+int broker_await(struct broker *, int64_t deadline_ns, struct err *);
+int64_t broker_deadline(const struct broker *); /* for what has none */
+int64_t broker_ms_until(int64_t deadline_ns);   /* at least 1 */
+
+/* One question to JetStream, asked again until the deadline while it has no connection or is still starting. Returns 0,
+ * or what the last attempt ended with. */
+typedef natsStatus broker_step(void *arg, jsOptions *, jsErrCode *);
+struct broker_attempt {
+    broker_step *step;
+    void *arg;
+    const char *what;
+    bool once;                 /* not again when it may have been done */
+    jsErrCode code;            /* of the last attempt; 0 */
+    natsStatus status;
+};
+int broker_try(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
+
+/* A subscription whose handler gets the library's message, to destroy it. */
+typedef void broker_handler(void *arg, natsMsg *);
+int broker_subscribe_raw(struct broker *, const char *subject, broker_handler *, void (*ended)(void *), void *arg,
+    struct wire_sub **out, struct err *);
+void broker_unsubscribe(struct wire_sub *);
+
+/* What JetStream says of a message in its reply subject. */
+struct broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };
+bool broker_mark(const char *reply, struct broker_mark *out);
+
+/* broker_table.c, broker_watch.c */
+int broker_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **, struct err *);
+void broker_table_close(struct bus_table *);
+int broker_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
+    uint64_t *revision, struct err *);
+int broker_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
+int broker_table_remove(struct bus_table *, const char *key, struct err *);
+int broker_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
+int broker_table_watch(struct bus_table *, bus_entry_handler *, void *arg, struct bus_watch **, struct err *);
+void broker_watch_stop(struct bus_watch *);
+
+struct broker_table {
+    struct bus_table base;
+    struct broker *broker;
+    char name[80], stream[96], what[96];
+    bool memory;
+    int64_t ttl_ns;            /* what it is made with */
+    _Atomic int64_t real_ttl_ns; /* what it was made with */
+};
+/* Makes the stream if it is not there. */
+int broker_table_make(struct broker_table *, int64_t deadline_ns, struct err *);
+/* Everything from now on, first the last value of each key, goes to that subject. *pending: how many those are. */
+int broker_table_follow(struct broker_table *, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *);
+/* A message of it as an entry, whose key points into the message. False: it is none, but a sign of life. */
+bool broker_table_entry(const struct broker_table *, natsMsg *, struct bus_entry *out, struct broker_mark *mark);
+
+/* broker_queue.c */
+int broker_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **, struct err *);
+void broker_queue_close(struct bus_queue *);
+int broker_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
+int broker_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);
+int broker_queue_state(struct bus_queue *, struct bus_queue_state *, struct err *);
+int broker_item_done(struct bus_item *, struct err *);
+void broker_item_again(struct bus_item *);
+void broker_item_forget(struct bus_item *);
+void broker_item_working(struct bus_item *);
+
+#endif

@@ -1,0 +1,161 @@
+/* How to connect to NATS: servers, credentials, TLS. No message says more than host names and files. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "bus/broker.h"
+
+enum {
+    PING_EVERY_MS = 5000,
+    PINGS_OUT = 2,
+    WAITING_BYTES = 8 << 20, /* sent while there is no connection, for as long as that lasts */
+    LONGEST_WAIT_MS = 5000,
+    SHORTEST_WAIT_MS = 50,
+};
+
+/* Each attempt twice as late as the last, up to some seconds, and never all nodes at once. */
+static int64_t reconnect_delay(natsConnection *nc, int attempts, void *arg)
+{
+    int64_t ms = LONGEST_WAIT_MS;
+    if (attempts < 7)
+        ms = SHORTEST_WAIT_MS << (attempts > 0 ? attempts : 0);
+    ms = ms < LONGEST_WAIT_MS ? ms : LONGEST_WAIT_MS;
+    return ms / 2 + arc4random_uniform((uint32_t)(ms / 2 + 1));
+}
+
+/* The default would print. What was lost shows itself: as a missed deadline, or a gap that a watch closes. */
+static void ignore_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
+{
+}
+
+/* "nats://user:password@host:port" as "nats://host:port". */
+static void put_without_user(struct text *t, const char *url)
+{
+    const char *host = strstr(url, "://") + 3, *at = strrchr(host, '@');
+    text_put(t, url, (size_t)(host - url));
+    text_puts(t, at ? at + 1 : host);
+}
+
+/* Splits the list in place. */
+static int split(char *list, const char **urls, int *n, int most, bool *tls, struct err *e)
+{
+    *n = 0;
+    *tls = false;
+    for (char *rest = list, *url; (url = strsep(&rest, ","));) {
+        url += strspn(url, " ");
+        if (strncmp(url, "nats://", 7) != 0 && strncmp(url, "tls://", 6) != 0)
+            return err_set(e, ERR_ARG, "bus: server %d of the URL begins with neither nats:// nor tls://", *n + 1);
+        if (*n == most)
+            return err_set(e, ERR_ARG, "bus: the URL has more than %d servers", most);
+        *tls |= *url == 't';
+        urls[(*n)++] = url;
+    }
+    return 0;
+}
+
+static int read_token(const char *path, char *out, size_t room, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "token file %s", path);
+    ssize_t n = read(fd, out, room - 1);
+    if (n < 0) {
+        int rc = err_sys(e, "token file %s", path);
+        close(fd);
+        return rc;
+    }
+    close(fd);
+    out[n] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    return *out ? 0 : err_set(e, ERR_ARG, "token file %s: its first line, the token, is empty", path);
+}
+
+static int check_file(const char *what, const char *path, struct err *e)
+{
+    return path && access(path, R_OK) ? (err_sys(e, "%s file %s", what, path), ERR_ARG) : 0;
+}
+
+static int set_secrets(natsOptions *o, const struct bus_options *b, struct err *e)
+{
+    char token[4096];
+    int rc = check_file("credentials", b->creds, e);
+    if (!rc && b->creds && natsOptions_SetUserCredentialsFromFiles(o, b->creds, NULL))
+        rc = err_set(e, ERR_ARG, "credentials file %s: cannot be used", b->creds);
+    if (!rc && b->token) {
+        rc = read_token(b->token, token, sizeof token, e);
+        if (!rc && natsOptions_SetToken(o, token))
+            rc = err_set(e, ERR_NOMEM, "out of memory: token");
+        explicit_bzero(token, sizeof token);
+    }
+    return rc;
+}
+
+static int set_tls(natsOptions *o, const struct bus_options *b, bool tls, struct err *e)
+{
+    int rc = check_file("TLS authority", b->tls_ca, e);
+    rc = rc ? rc : check_file("TLS certificate", b->tls_cert, e);
+    rc = rc ? rc : check_file("TLS key", b->tls_key, e);
+    if (rc || !(tls || b->tls_ca || b->tls_cert))
+        return rc;
+    if (!b->tls_cert != !b->tls_key)
+        return err_set(e, ERR_ARG, "bus: a TLS certificate and its key go together");
+    if (natsOptions_SetSecure(o, true))
+        return err_set(e, ERR_UNSUPPORTED, "bus: this libnats knows no TLS");
+    if (b->tls_ca && natsOptions_LoadCATrustedCertificates(o, b->tls_ca))
+        return err_set(e, ERR_ARG, "TLS authority file %s: is no PEM certificate", b->tls_ca);
+    if (b->tls_cert && natsOptions_LoadCertificatesChain(o, b->tls_cert, b->tls_key))
+        return err_set(e, ERR_ARG, "TLS certificate file %s: does not go with key %s", b->tls_cert, b->tls_key);
+    return 0;
+}
+
+static natsStatus set_usual(natsOptions *o, const struct bus_options *b)
+{
+    natsStatus s = natsOptions_SetMaxReconnect(o, -1);
+    s = s ? s : natsOptions_SetAllowReconnect(o, true);
+    s = s ? s : natsOptions_SetCustomReconnectDelay(o, reconnect_delay, NULL);
+    s = s ? s : natsOptions_SetReconnectBufSize(o, WAITING_BYTES);
+    s = s ? s : natsOptions_SetPingInterval(o, PING_EVERY_MS);
+    s = s ? s : natsOptions_SetMaxPingsOut(o, PINGS_OUT);
+    s = s ? s : natsOptions_SetWriteDeadline(o, b->timeout_ns / 1000000 + 1);
+    s = s ? s : natsOptions_SetTimeout(o, b->timeout_ns / 1000000 + 1);
+    s = s ? s : natsOptions_SetSendAsap(o, true);
+    s = s ? s : natsOptions_SetFailRequestsOnDisconnect(o, true);
+    s = s ? s : natsOptions_SetErrorHandler(o, ignore_error, NULL);
+    return s ? s : natsOptions_SetName(o, b->name ? b->name : "weft");
+}
+
+int broker_options(const struct bus_options *b, natsOptions **out, char **where, struct err *e)
+{
+    enum { MOST_SERVERS = 64 };
+    const char *urls[MOST_SERVERS];
+    int n;
+    bool tls;
+    char *list = mem_strdup(b->url);
+    struct text shown = {.fd = -1};
+    natsOptions *o = NULL;
+    int rc = split(list, urls, &n, MOST_SERVERS, &tls, e);
+    if (!rc && natsOptions_Create(&o))
+        rc = err_set(e, ERR_NOMEM, "out of memory: bus");
+    if (!rc && (natsOptions_SetServers(o, urls, n) || set_usual(o, b)))
+        rc = err_set(e, ERR_ARG, "bus: the URL cannot be read; it is nats://[USER:PASSWORD@]HOST[:PORT]");
+    rc = rc ? rc : set_secrets(o, b, e);
+    rc = rc ? rc : set_tls(o, b, tls, e);
+    for (int i = 0; !rc && i < n; i++) {
+        text_puts(&shown, i ? "," : "");
+        put_without_user(&shown, urls[i]);
+    }
+    explicit_bzero(list, strlen(b->url));
+    free(list);
+    if (rc) {
+        natsOptions_Destroy(o);
+        text_fini(&shown);
+        return rc;
+    }
+    *where = mem_strdup(text_cstr(&shown));
+    text_fini(&shown);
+    *out = o;
+    return 0;
+}

@@ -1,0 +1,353 @@
+/* Tables over NATS: JetStream's key-value buckets, as other NATS clients know them: a stream KV_NAME of the subjects
+ * $KV.NAME.KEY that keeps the last message of each. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/broker.h"
+
+enum { SUBJECT_ROOM = BUS_MAX_SUBJECT + 80, IDLE_AFTER_S = 10, HEARTBEAT_S = 2 };
+static const char operation[] = "KV-Operation", expected_header[] = "Nats-Expected-Last-Subject-Sequence";
+
+static void subject_of(const struct broker_table *t, const char *key, char out[SUBJECT_ROOM])
+{
+    snprintf(out, SUBJECT_ROOM, "$KV.%s.%s", t->name, key);
+}
+
+/* ---- the stream ---- */
+
+static natsStatus add_stream(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct broker_table *t = arg;
+    char subjects[SUBJECT_ROOM];
+    const char *list[] = {subjects};
+    jsStreamConfig c;
+    jsStreamInfo *made = NULL;
+    jsStreamConfig_Init(&c);
+    subject_of(t, ">", subjects);
+    c.Name = t->stream;
+    c.Subjects = list;
+    c.SubjectsLen = 1;
+    c.MaxMsgsPerSubject = 1;
+    c.MaxAge = t->ttl_ns;
+    c.Storage = t->memory ? js_MemoryStorage : js_FileStorage;
+    c.Discard = js_DiscardNew;
+    c.AllowRollup = c.DenyDelete = true;
+    natsStatus s = js_AddStream(&made, t->broker->js, &c, o, code);
+    if (s == NATS_OK)
+        t->real_ttl_ns = made->Config->MaxAge;
+    jsStreamInfo_Destroy(made);
+    return s;
+}
+
+static natsStatus look_at_stream(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct broker_table *t = arg;
+    jsStreamInfo *i = NULL;
+    natsStatus s = js_GetStreamInfo(&i, t->broker->js, t->stream, o, code);
+    if (s == NATS_OK)
+        t->real_ttl_ns = i->Config->MaxAge;
+    jsStreamInfo_Destroy(i);
+    return s;
+}
+
+int broker_table_make(struct broker_table *t, int64_t deadline_ns, struct err *e)
+{
+    struct broker_attempt a = {.step = add_stream, .arg = t, .what = t->what};
+    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    if (!rc || a.code != JSStreamNameExistErr)
+        return rc;
+    a.step = look_at_stream; /* made by another, with other options */
+    return broker_try(t->broker, &a, deadline_ns, e);
+}
+
+int broker_table_open(struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out,
+    struct err *e)
+{
+    struct broker_table *t = mem_zalloc(sizeof *t);
+    *t = (struct broker_table){.broker = broker_of(b), .memory = o->memory, .ttl_ns = o->ttl_ns};
+    snprintf(t->name, sizeof t->name, "%s", name);
+    snprintf(t->stream, sizeof t->stream, "KV_%s", t->name);
+    snprintf(t->what, sizeof t->what, "table %s", t->name);
+    int rc = broker_table_make(t, broker_deadline(t->broker), e);
+    if (rc) {
+        free(t);
+        return rc;
+    }
+    t->base.bus = bus_ref(b);
+    *out = &t->base;
+    return 0;
+}
+
+void broker_table_close(struct bus_table *t)
+{
+    bus_unref(t->bus);
+    free(t);
+}
+
+/* Whether the stream is gone, as after the restart of a broker that kept it in memory. */
+static bool is_gone(const struct broker_attempt *a)
+{
+    return a->code == JSStreamNotFoundErr || (!a->code && a->status == NATS_NO_RESPONDERS);
+}
+
+/* ---- putting ---- */
+
+struct putting {
+    struct broker_table *table;
+    const char *key, *operation; /* or NULL: a value */
+    const void *data;
+    size_t n;
+    const uint64_t *expected;
+    uint64_t revision;
+};
+
+static natsStatus put(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct putting *p = arg;
+    char subject[SUBJECT_ROOM], number[24];
+    natsMsg *m = NULL;
+    jsPubAck *ack = NULL;
+    jsPubOptions po;
+    jsPubOptions_Init(&po);
+    po.MaxWait = o->Wait;
+    subject_of(p->table, p->key, subject);
+    natsStatus s = natsMsg_Create(&m, subject, NULL, p->data, (int)p->n);
+    if (s == NATS_OK && p->operation)
+        s = natsMsgHeader_Set(m, operation, p->operation);
+    if (s == NATS_OK && p->expected) {
+        snprintf(number, sizeof number, "%" PRIu64, *p->expected);
+        s = natsMsgHeader_Set(m, expected_header, number);
+    }
+    s = s ? s : js_PublishMsg(&ack, p->table->broker->js, m, &po, code);
+    if (s == NATS_OK)
+        p->revision = ack->Sequence;
+    jsPubAck_Destroy(ack);
+    natsMsg_Destroy(m);
+    return s;
+}
+
+/* A message for a stream that is gone has no receiver; nor has one for a stream that is about to come back. Then the
+ * stream is made, unless it is there, and it is tried once more. */
+static int put_now(struct putting *p, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
+{
+    struct broker_table *t = p->table;
+    struct err first;
+    jsOptions o;
+    int rc = broker_await(t->broker, deadline_ns, e);
+    if (rc)
+        return rc;
+    jsOptions_Init(&o);
+    o.Wait = broker_ms_until(deadline_ns);
+    a->status = put(p, &o, &a->code);
+    if (a->status == NATS_OK)
+        return 0;
+    if (!is_gone(a))
+        return broker_fail(t->broker, a->status, a->code, e, t->what);
+    rc = broker_table_make(t, deadline_ns, &first);
+    if (!rc)
+        return broker_try(t->broker, a, deadline_ns, e);
+    if (e)
+        *e = first;
+    return rc;
+}
+
+struct getting {
+    struct broker_table *table;
+    const char *key;
+    natsMsg *got;
+};
+
+static natsStatus get(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct getting *g = arg;
+    char subject[SUBJECT_ROOM];
+    subject_of(g->table, g->key, subject);
+    return js_GetLastMsg(&g->got, g->table->broker->js, g->table->stream, subject, o, code);
+}
+
+static bool is_removal(natsMsg *m)
+{
+    const char *value = NULL;
+    return natsMsgHeader_Get(m, operation, &value) == NATS_OK && (!strcmp(value, "DEL") || !strcmp(value, "PURGE"));
+}
+
+/* The last message of a key, a removal also. ERR_NOTFOUND: there is none. */
+static int get_last(struct broker_table *t, const char *key, natsMsg **out, int64_t deadline_ns, struct err *e)
+{
+    struct getting g = {t, key, NULL};
+    struct broker_attempt a = {.step = get, .arg = &g, .what = t->what};
+    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    *out = g.got;
+    if (!rc || (a.code != JSNoMessageFoundErr && a.code != JSStreamNotFoundErr && a.status != NATS_NOT_FOUND))
+        return rc;
+    return err_set(e, ERR_NOTFOUND, "%s: no '%s'", t->what, key);
+}
+
+/* "Has no value" is true of a removed key too, whose last message is the removal. */
+static int expect_removal(struct broker_table *t, const char *key, uint64_t *expected, int64_t deadline_ns)
+{
+    natsMsg *m = NULL;
+    bool removed = !get_last(t, key, &m, deadline_ns, NULL) && is_removal(m);
+    if (removed)
+        *expected = natsMsg_GetSequence(m);
+    natsMsg_Destroy(m);
+    return removed ? 0 : ERR_STALE;
+}
+
+int broker_table_put(struct bus_table *base, const char *key, const void *data, size_t n, const uint64_t *expected,
+    uint64_t *revision, struct err *e)
+{
+    struct broker_table *t = (struct broker_table *)base;
+    int64_t deadline = broker_deadline(t->broker);
+    struct putting p = {.table = t, .key = key, .data = data, .n = n, .expected = expected};
+    struct broker_attempt a = {.step = put, .arg = &p, .what = t->what, .once = expected != NULL};
+    uint64_t removal;
+    int rc = put_now(&p, &a, deadline, e);
+    if (rc && expected && !*expected && a.code == JSStreamWrongLastSequenceErr &&
+        !expect_removal(t, key, &removal, deadline)) {
+        p.expected = &removal;
+        rc = put_now(&p, &a, deadline, e);
+    }
+    if (rc && expected && a.code == JSStreamWrongLastSequenceErr)
+        return err_set(e, ERR_STALE, "%s: '%s' was changed by another; read it again", t->what, key);
+    *revision = p.revision;
+    return rc;
+}
+
+int broker_table_remove(struct bus_table *base, const char *key, struct err *e)
+{
+    struct broker_table *t = (struct broker_table *)base;
+    struct putting p = {.table = t, .key = key, .operation = "DEL"};
+    struct broker_attempt a = {.step = put, .arg = &p, .what = t->what};
+    return put_now(&p, &a, broker_deadline(t->broker), e);
+}
+
+int broker_table_get(struct bus_table *base, const char *key, void **data, size_t *n, uint64_t *revision, struct err *e)
+{
+    struct broker_table *t = (struct broker_table *)base;
+    natsMsg *m = NULL;
+    int rc = get_last(t, key, &m, broker_deadline(t->broker), e);
+    if (!rc && is_removal(m))
+        rc = err_set(e, ERR_NOTFOUND, "%s: no '%s'", t->what, key);
+    if (!rc) {
+        *n = (size_t)natsMsg_GetDataLength(m);
+        char *copy = mem_alloc(*n + 1);
+        if (*n)
+            memcpy(copy, natsMsg_GetData(m), *n);
+        copy[*n] = '\0';
+        *data = copy;
+        *revision = natsMsg_GetSequence(m);
+    }
+    natsMsg_Destroy(m);
+    return rc;
+}
+
+/* ---- all entries ---- */
+
+struct following { struct broker_table *table; const char *deliver; uint64_t pending; };
+
+static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct following *f = arg;
+    char subjects[SUBJECT_ROOM];
+    jsConsumerConfig c;
+    jsConsumerInfo *made = NULL;
+    jsConsumerConfig_Init(&c);
+    subject_of(f->table, ">", subjects);
+    c.DeliverSubject = f->deliver;
+    c.DeliverPolicy = js_DeliverLastPerSubject;
+    c.AckPolicy = js_AckNone;
+    c.FilterSubject = subjects;
+    c.Heartbeat = HEARTBEAT_S * NS_PER_S;
+    c.InactiveThreshold = IDLE_AFTER_S * NS_PER_S;
+    c.MemoryStorage = true;
+    natsStatus s = js_AddConsumer(&made, f->table->broker->js, f->table->stream, &c, o, code);
+    if (s == NATS_OK)
+        f->pending = made->NumPending + made->Delivered.Consumer; /* some may be under way already */
+    jsConsumerInfo_Destroy(made);
+    return s;
+}
+
+int broker_table_follow(struct broker_table *t, const char *deliver, int64_t deadline_ns, uint64_t *pending,
+    struct err *e)
+{
+    struct following f = {t, deliver, 0};
+    struct broker_attempt a = {.step = follow, .arg = &f, .what = t->what, .once = true};
+    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    if (rc && a.code == JSStreamNotFoundErr) {
+        rc = broker_table_make(t, deadline_ns, e);
+        rc = rc ? rc : broker_try(t->broker, &a, deadline_ns, e);
+    }
+    *pending = f.pending;
+    return rc;
+}
+
+bool broker_table_entry(const struct broker_table *t, natsMsg *m, struct bus_entry *out, struct broker_mark *mark)
+{
+    const char *subject = natsMsg_GetSubject(m);
+    size_t n = strlen(t->name);
+    if (!broker_mark(natsMsg_GetReply(m), mark) || strncmp(subject, "$KV.", 4) != 0 ||
+        strncmp(subject + 4, t->name, n) != 0 || subject[4 + n] != '.')
+        return false;
+    bool removed = is_removal(m);
+    *out = (struct bus_entry){.kind = removed ? BUS_ENTRY_REMOVED : BUS_ENTRY_PUT,
+        .key = subject + 5 + n,
+        .data = removed ? NULL : natsMsg_GetData(m),
+        .n = removed ? 0 : (size_t)natsMsg_GetDataLength(m),
+        .revision = mark->stream_seq};
+    return true;
+}
+
+/* Takes what comes until nothing more is pending. */
+static int take_all(struct broker_table *t, natsSubscription *sub, bus_entry_handler *handler, void *arg,
+    struct err *e)
+{
+    uint64_t seen = 0;
+    int64_t deadline = broker_deadline(t->broker);
+    for (struct broker_mark mark = {.pending = 1}; mark.pending;) {
+        natsMsg *m = NULL;
+        struct bus_entry entry;
+        natsStatus s = natsSubscription_NextMsg(&m, sub, broker_ms_until(deadline));
+        if (s)
+            return broker_fail(t->broker, s, 0, e, t->what);
+        if (!broker_table_entry(t, m, &entry, &mark)) {
+            bool late = time_monotonic_ns() >= deadline;
+            natsMsg_Destroy(m);
+            if (late)
+                return err_set(e, ERR_TIMEOUT, "%s: not all of it came in time", t->what);
+            continue;
+        }
+        bool gap = mark.consumer_seq != ++seen;
+        if (!gap && entry.kind == BUS_ENTRY_PUT)
+            handler(arg, &entry);
+        natsMsg_Destroy(m);
+        if (gap)
+            return err_set(e, ERR_IO, "%s: a part of it was lost on the way; read it again", t->what);
+        deadline = broker_deadline(t->broker);
+    }
+    return 0;
+}
+
+int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *arg, struct err *e)
+{
+    struct broker_table *t = (struct broker_table *)base;
+    int64_t deadline = broker_deadline(t->broker);
+    natsInbox *inbox = NULL;
+    natsSubscription *sub = NULL;
+    uint64_t pending = 0;
+    int rc = broker_await(t->broker, deadline, e);
+    if (rc)
+        return rc;
+    natsStatus s = natsInbox_Create(&inbox);
+    s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
+    rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, inbox, deadline, &pending, e);
+    if (!rc && pending)
+        rc = take_all(t, sub, handler, arg, e);
+    natsSubscription_Destroy(sub);
+    natsInbox_Destroy(inbox);
+    return rc;
+}

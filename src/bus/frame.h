@@ -1,0 +1,52 @@
+/* Private to bus: what stands before each part of a question or an answer, and parts put together again. What comes
+ * from the wire is checked here; nothing is allocated beyond twice what came. Little-endian; docs/cluster-protocol.md
+ * has the layout. */
+#ifndef WEFT_BUS_FRAME_H
+#define WEFT_BUS_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { FRAME_BYTES = 32, FRAME_VERSION = 1 };
+enum frame_kind { FRAME_QUESTION = 1, FRAME_ANSWER, FRAME_REFUSAL, FRAME_BEAT, FRAME_BYE };
+
+struct frame {
+    enum frame_kind kind;
+    uint32_t part, parts;      /* part < parts */
+    int32_t number;            /* question: ms until its deadline; refusal: enum weft_err; beat: ms until the next */
+    uint64_t id;               /* the same in all parts of a message, another in other messages of the sender */
+    uint64_t whole_bytes;      /* of all parts together, without frames */
+    const uint8_t *data;       /* this part */
+    size_t n;
+};
+
+/* Of `data` the n bytes stay where they are; out->data points into them. ERR_FORMAT, ERR_UNSUPPORTED: another version.
+ */
+int frame_read(const void *data, size_t n, struct frame *out, struct err *e);
+void frame_write(const struct frame *, uint8_t out[FRAME_BYTES]);
+
+/* A message of which not all parts have come. Zero-initialise; assembly_free ends it. */
+struct assembly {
+    uint64_t id, whole_bytes;
+    uint32_t parts, next;      /* parts 0: nothing has come */
+    enum frame_kind kind;
+    int32_t number;
+    uint8_t *data;
+    size_t n, cap;
+};
+/* Parts come in order, each once. 1: the message is whole; 0: more is to come; ERR_FORMAT, ERR_LIMIT: larger than
+ * limit_bytes; ERR_NOMEM. After an error the assembly is of no use but to be freed. */
+int assembly_add(struct assembly *, const struct frame *, uint64_t limit_bytes, struct err *e);
+void assembly_free(struct assembly *);
+
+/* What a beat carries: who is there, and what it says. Points into the frame's data. */
+struct beat { const char *name, *instance; size_t name_n, instance_n; const uint8_t *said; size_t said_n; };
+int beat_read(const struct frame *, struct beat *out, struct err *e);
+/* Bytes that beat_write needs. */
+size_t beat_bytes(const struct beat *);
+void beat_write(const struct beat *, uint8_t *out);
+
+#endif

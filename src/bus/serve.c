@@ -1,0 +1,376 @@
+/* The answering side: questions put together, held within limits, and answered from any thread. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/wire.h"
+
+enum { DEFAULT_OPEN = 64, LONGEST_PART_WAIT_S = 60, MESSAGES_AT_ONCE = 4 };
+
+/* A question of which parts are missing. */
+struct partial {
+    struct partial *next;
+    char *reply;
+    int64_t deadline_ns;
+    struct assembly got;
+};
+
+struct bus_service {
+    struct bus *bus;
+    struct bus_service *next; /* of the keeper's */
+    bus_question_handler *handler;
+    void *arg;
+    unsigned max_open;
+    size_t max_bytes;
+    struct wire_sub *sub;
+    pthread_mutex_t lock; /* guards all below */
+    unsigned open;        /* questions without an answer, and partial ones */
+    size_t bytes;         /* of both */
+    unsigned questions;   /* that the service must outlive */
+    bool ended;
+    struct partial *partial;
+};
+
+struct question {
+    struct bus_question is;
+    struct bus_service *service;
+    char *reply;
+};
+
+struct keeper {
+    pthread_mutex_t lock; /* guards all below; taken before a service's */
+    struct bus_service *services;
+    struct loop *loop; /* since the first service */
+};
+
+/* ---- answering ---- */
+
+static int send_back(struct bus *b, const char *reply, enum frame_kind kind, int code, const void *data, size_t n,
+    struct err *e)
+{
+    const struct outgoing o = {.subject = reply, .kind = kind, .number = code, .data = data, .n = n};
+    return bus_send(b, &o, e);
+}
+
+static void refuse(struct bus *b, const char *reply, int code, const char *text)
+{
+    send_back(b, reply, FRAME_REFUSAL, code, text, strlen(text), NULL);
+}
+
+/* Ends with the last of: its subscription, its questions. */
+static void service_free(struct bus_service *s)
+{
+    struct bus *b = s->bus;
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    bus_unref(b);
+}
+
+static void question_free(struct question *q)
+{
+    struct bus_service *s = q->service;
+    pthread_mutex_lock(&s->lock);
+    s->open--;
+    s->bytes -= q->is.n;
+    bool last = --s->questions == 0 && s->ended;
+    pthread_mutex_unlock(&s->lock);
+    if (last)
+        service_free(s);
+    free((void *)q->is.data);
+    free(q->reply);
+    free(q);
+}
+
+int bus_answer(struct bus_question *is, const void *data, size_t n, struct err *e)
+{
+    struct question *q = (struct question *)is;
+    struct bus *b = q->service->bus;
+    struct err ignored;
+    int rc = 0;
+    e = e ? e : &ignored;
+    if (n > b->max_message) {
+        rc = err_set(e, ERR_LIMIT, "answer of %zu bytes: at most %zu are sent", n, b->max_message);
+        refuse(b, q->reply, rc, e->text);
+    } else if (time_monotonic_ns() >= is->deadline_ns) {
+        rc = err_set(e, ERR_TIMEOUT, "answer: too late, the asker waits no more");
+    } else {
+        rc = send_back(b, q->reply, FRAME_ANSWER, 0, data, n, e);
+    }
+    question_free(q);
+    return rc;
+}
+
+void bus_refuse(struct bus_question *is, int code, const char *text)
+{
+    struct question *q = (struct question *)is;
+    refuse(q->service->bus, q->reply, code < 0 ? code : ERR_IO, text);
+    question_free(q);
+}
+
+/* ---- what comes ---- */
+
+/* With the lock held. Drops a partial question; *at is it. */
+static void drop(struct bus_service *s, struct partial **at)
+{
+    struct partial *p = *at;
+    *at = p->next;
+    s->open--;
+    s->bytes -= p->got.n;
+    assembly_free(&p->got);
+    free(p->reply);
+    free(p);
+}
+
+/* Room for one more, and for n bytes more? With the lock held. */
+static bool has_room(const struct bus_service *s, unsigned more, size_t n)
+{
+    return s->open + more <= s->max_open && n <= s->max_bytes && s->bytes <= s->max_bytes - n;
+}
+
+static int64_t deadline_of(int32_t left_ms)
+{
+    return time_monotonic_ns() + (left_ms > 0 ? left_ms : 0) * INT64_C(1000000);
+}
+
+/* Takes over the data and the reply. */
+static void hand_over(struct bus_service *s, void *data, size_t n, char *reply, int64_t deadline_ns)
+{
+    struct question *q = mem_zalloc(sizeof *q);
+    *q = (struct question){.is = {data, n, deadline_ns}, .service = s, .reply = reply};
+    s->handler(s->arg, &q->is);
+}
+
+static void busy(struct bus_service *s, const char *reply)
+{
+    char text[120];
+    snprintf(text, sizeof text, "busy: as many questions are open here as are allowed (%u, %zu bytes); ask again later",
+        s->max_open, s->max_bytes);
+    refuse(s->bus, reply, ERR_BUSY, text);
+}
+
+static void take_whole(struct bus_service *s, const struct wire_message *m, const struct frame *f)
+{
+    pthread_mutex_lock(&s->lock);
+    bool room = has_room(s, 1, f->n);
+    if (room) {
+        s->open++;
+        s->questions++;
+        s->bytes += f->n;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!room) {
+        busy(s, m->reply);
+        return;
+    }
+    void *data = NULL;
+    if (f->n)
+        data = memcpy(mem_alloc(f->n), f->data, f->n);
+    hand_over(s, data, f->n, mem_strdup(m->reply), deadline_of(f->number));
+}
+
+/* With the lock held. */
+static struct partial **find(struct bus_service *s, const struct wire_message *m, const struct frame *f)
+{
+    struct partial **at = &s->partial;
+    while (*at && ((*at)->got.id != f->id || strcmp((*at)->reply, m->reply) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* With the lock held, *at NULL. */
+static void begin(struct bus_service *s, struct partial **at, const struct wire_message *m, const struct frame *f)
+{
+    int64_t latest = time_monotonic_ns() + LONGEST_PART_WAIT_S * NS_PER_S, deadline = deadline_of(f->number);
+    struct partial *p = *at = mem_zalloc(sizeof *p);
+    p->reply = mem_strdup(m->reply);
+    p->deadline_ns = deadline < latest ? deadline : latest;
+    s->open++;
+}
+
+/* A part of a question. Its whole size counts when it has come, not when it is claimed. */
+static void take_part(struct bus_service *s, const struct wire_message *m, const struct frame *f)
+{
+    struct err e;
+    int rc = 0;
+    pthread_mutex_lock(&s->lock);
+    struct partial **at = find(s, m, f);
+    bool fresh = !*at;
+    if (fresh && f->part != 0) { /* was refused, or dropped; or its beginning was lost */
+        pthread_mutex_unlock(&s->lock);
+        return;
+    }
+    bool room = has_room(s, fresh ? 1 : 0, f->n);
+    if (room && fresh)
+        begin(s, at, m, f);
+    if (room) {
+        rc = assembly_add(&(*at)->got, f, s->bus->max_message, &e);
+        s->bytes += rc < 0 ? 0 : f->n;
+    }
+    struct assembly whole = {0};
+    int64_t deadline = rc > 0 ? (*at)->deadline_ns : 0;
+    if (rc > 0) {
+        whole = (*at)->got;
+        (*at)->got = (struct assembly){0};
+        s->open++;
+        s->questions++;
+    }
+    if ((!room && !fresh) || rc)
+        drop(s, at);
+    pthread_mutex_unlock(&s->lock);
+    if (!room)
+        busy(s, m->reply);
+    else if (rc < 0)
+        refuse(s->bus, m->reply, rc, e.text);
+    else if (rc > 0)
+        hand_over(s, whole.data, whole.n, mem_strdup(m->reply), deadline);
+    else if (fresh)
+        loop_kick(s->bus->keeper->loop);
+}
+
+static void service_has(void *arg, const struct wire_message *m)
+{
+    struct bus_service *s = arg;
+    struct frame f;
+    struct err e;
+    if (!m->reply || m->nobody)
+        return; /* no question */
+    int rc = frame_read(m->data, m->n, &f, &e);
+    if (!rc && f.kind != FRAME_QUESTION)
+        rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no question", (int)f.kind);
+    if (rc)
+        refuse(s->bus, m->reply, rc, e.text);
+    else if (f.parts == 1)
+        take_whole(s, m, &f);
+    else
+        take_part(s, m, &f);
+}
+
+static void service_ended(void *arg)
+{
+    struct bus_service *s = arg;
+    pthread_mutex_lock(&s->lock);
+    while (s->partial)
+        drop(s, &s->partial);
+    s->ended = true;
+    bool last = s->questions == 0;
+    pthread_mutex_unlock(&s->lock);
+    if (last)
+        service_free(s);
+}
+
+/* ---- the keeper ---- */
+
+/* Drops what is overdue; returns when the next will be. */
+static int64_t sweep(struct bus_service *s, int64_t now)
+{
+    int64_t due = INT64_MAX;
+    pthread_mutex_lock(&s->lock);
+    for (struct partial **at = &s->partial; *at;)
+        if ((*at)->deadline_ns <= now) {
+            drop(s, at);
+        } else {
+            due = (*at)->deadline_ns < due ? (*at)->deadline_ns : due;
+            at = &(*at)->next;
+        }
+    pthread_mutex_unlock(&s->lock);
+    return due;
+}
+
+static int64_t sweep_all(void *arg)
+{
+    struct keeper *k = arg;
+    int64_t now = time_monotonic_ns(), due = INT64_MAX;
+    pthread_mutex_lock(&k->lock);
+    for (struct bus_service *s = k->services; s; s = s->next) {
+        int64_t its = sweep(s, now);
+        due = its < due ? its : due;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return due;
+}
+
+static void nothing(void *arg)
+{
+}
+
+void keeper_open(struct bus *b)
+{
+    b->keeper = mem_zalloc(sizeof *b->keeper);
+    pthread_mutex_init(&b->keeper->lock, NULL);
+}
+
+void keeper_close(struct bus *b)
+{
+    if (b->keeper->loop)
+        loop_stop(b->keeper->loop);
+    b->keeper->loop = NULL;
+}
+
+void keeper_free(struct bus *b)
+{
+    pthread_mutex_destroy(&b->keeper->lock);
+    free(b->keeper);
+}
+
+/* ---- serving ---- */
+
+static int keep(struct keeper *k, struct bus_service *s, struct err *e)
+{
+    pthread_mutex_lock(&k->lock);
+    int rc = k->loop ? 0 : loop_start(sweep_all, nothing, k, &k->loop, e);
+    if (!rc) {
+        s->next = k->services;
+        k->services = s;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return rc;
+}
+
+static void keep_no_more(struct keeper *k, struct bus_service *s)
+{
+    pthread_mutex_lock(&k->lock);
+    for (struct bus_service **at = &k->services; *at; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            break;
+        }
+    pthread_mutex_unlock(&k->lock);
+}
+
+int bus_serve(struct bus *b, const char *subject, const struct bus_serve_options *o, bus_question_handler *handler,
+    void *arg, struct bus_service **out, struct err *e)
+{
+    *out = NULL;
+    int rc = subject_check(subject, false, e);
+    if (rc)
+        return rc;
+    struct bus_service *s = mem_zalloc(sizeof *s);
+    *s = (struct bus_service){.bus = bus_ref(b), .handler = handler, .arg = arg};
+    s->max_open = o && o->max_open ? o->max_open : DEFAULT_OPEN;
+    s->max_bytes = o && o->max_bytes ? o->max_bytes : MESSAGES_AT_ONCE * b->max_message;
+    pthread_mutex_init(&s->lock, NULL);
+    *out = s; /* the handler may look at it */
+    rc = keep(b->keeper, s, e);
+    if (rc) {
+        service_ended(s);
+    } else {
+        rc = b->kind->subscribe(b->wire, subject, service_has, service_ended, s, &s->sub, e);
+        if (rc) {
+            keep_no_more(b->keeper, s);
+            service_ended(s);
+        }
+    }
+    if (rc)
+        *out = NULL;
+    return rc;
+}
+
+void bus_stop(struct bus_service *s)
+{
+    if (!s)
+        return;
+    keep_no_more(s->bus->keeper, s);
+    s->bus->kind->unsubscribe(s->sub);
+}

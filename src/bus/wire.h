@@ -1,0 +1,115 @@
+/* Private to bus: what an implementation gives (local.c, broker.c), and the bus itself as the files here share it. */
+#ifndef WEFT_BUS_WIRE_H
+#define WEFT_BUS_WIRE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "bus/bus.h"
+#include "bus/frame.h"
+#include "bus/loop.h"
+
+struct wire { const struct wire_kind *kind; }; /* one connection; the implementation's own begins with it */
+struct wire_sub;
+/* nobody: no message, but word that a message with this subject as `reply` had no receiver. Valid during the call. */
+struct wire_message { const char *subject, *reply; /* or NULL */ const void *data; size_t n; bool nobody; };
+typedef void wire_handler(void *arg, const struct wire_message *);
+/* What the bus does whenever the connection is lost or made. Any thread; does not block. */
+typedef void wire_changed(void *arg);
+
+struct wire_kind {
+    int (*open)(const struct bus_options *, wire_changed *, void *arg, struct wire **out, struct err *);
+    void (*close)(struct wire *);          /* from then on all fails with ERR_CANCELLED */
+    void (*free)(struct wire *);           /* once nothing uses it */
+    bool (*connected)(struct wire *);
+    uint64_t (*epoch)(struct wire *);      /* another number whenever messages may have been lost since */
+    size_t (*max_payload)(struct wire *);  /* bytes of one message */
+    /* Why a deadline was missed, if the connection is to blame: "not connected to HOST"; else "". */
+    void (*trouble)(struct wire *, char *buf, size_t n);
+    int (*publish)(struct wire *, const char *subject, const char *reply, const void *data, size_t n, struct err *);
+    /* The handler runs on a thread of its own. ended(arg): it will not run any more, after unsubscribe. */
+    int (*subscribe)(struct wire *, const char *subject, wire_handler *, void (*ended)(void *), void *arg,
+        struct wire_sub **out, struct err *);
+    /* The handler does not run any more, and ended was called; or, called by the handler: will be when it returns. */
+    void (*unsubscribe)(struct wire_sub *);
+
+    /* As the functions of bus.h; names, keys and sizes have been checked. */
+    int (*table_open)(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **, struct err *);
+    void (*table_close)(struct bus_table *);
+    /* expected NULL: whatever is there. */
+    int (*table_put)(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
+        uint64_t *revision, struct err *);
+    int (*table_get)(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
+    int (*table_remove)(struct bus_table *, const char *key, struct err *);
+    int (*table_all)(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
+    int (*table_watch)(struct bus_table *, bus_entry_handler *, void *arg, struct bus_watch **, struct err *);
+    void (*watch_stop)(struct bus_watch *);
+
+    int (*queue_open)(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **, struct err *);
+    void (*queue_close)(struct bus_queue *);
+    int (*queue_add)(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
+    int (*queue_take)(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);
+    int (*queue_state)(struct bus_queue *, struct bus_queue_state *, struct err *);
+    int (*item_done)(struct bus_item *, struct err *);
+    void (*item_again)(struct bus_item *);
+    void (*item_forget)(struct bus_item *);
+    void (*item_working)(struct bus_item *);
+};
+extern const struct wire_kind local_kind, broker_kind;
+
+/* What an implementation's own begins with. */
+struct bus_table { struct bus *bus; };
+struct bus_watch { struct bus *bus; };
+struct bus_queue { struct bus *bus; };
+struct wire_item { struct bus_item item; struct bus *bus; };
+
+/* Somebody to be told when the connection is lost or made, without blocking. */
+struct bus_hook { struct bus_hook *next; void (*changed)(void *arg); void *arg; };
+
+struct bus {
+    struct wire *wire;
+    const struct wire_kind *kind;
+    atomic_uint refs;                      /* bus_open's, and one for all that was made from it and is still there */
+    atomic_bool closed;
+    atomic_uint_fast64_t next_message;     /* ids of messages */
+    size_t max_message;
+    int64_t timeout_ns;
+    pthread_mutex_t hooks_lock;            /* guards the list; taken before other locks */
+    struct bus_hook *hooks;
+    struct asker *asker;
+    struct keeper *keeper;
+};
+struct bus *bus_ref(struct bus *);
+void bus_unref(struct bus *);
+void bus_hook_add(struct bus *, struct bus_hook *);
+void bus_hook_remove(struct bus *, struct bus_hook *);
+
+/* Sends a message in as many parts as it needs. before: called for each part with its bytes; false: the rest is not
+ * wanted any more. Or NULL. */
+struct outgoing {
+    const char *subject, *reply;
+    enum frame_kind kind;
+    int32_t number;
+    const void *data;
+    size_t n;
+    bool (*before)(void *arg, size_t bytes);
+    void *arg;
+};
+int bus_send(struct bus *, const struct outgoing *, struct err *);
+
+/* calls.c */
+int asker_open(struct bus *, struct err *);
+void asker_close(struct bus *);            /* ends all calls */
+void asker_free(struct bus *);
+/* serve.c: drops what did not come whole in time. */
+void keeper_open(struct bus *);
+void keeper_close(struct bus *);
+void keeper_free(struct bus *);
+
+/* subject.c. Patterns may have '*' and end in '>'. */
+int subject_check(const char *subject, bool pattern, struct err *);
+int table_name_check(const char *name, struct err *);
+bool subject_matches(const char *pattern, const char *subject);
+
+#endif
