@@ -188,6 +188,18 @@ struct flow_own_address { struct flow_address address; int64_t since; };
 size_t flow_own_addresses(const struct flow_store *, struct flow_own_address **out);
 /* The time of the youngest packet; INT64_MIN: there is none. */
 int64_t flow_last(const struct flow_store *);
+/* What of a host's flows finds clocks, without the rest: a host says which flows it has, by hashes that are the same on
+ * every machine and not of loopback, in order, each once; and which addresses are its own (above). *out is for free() */
+size_t flow_hashes(const struct flow_store *, uint64_t **out);
+struct flow_other { const uint64_t *hashes; size_t n_hashes; const struct flow_own_address *own; size_t n_own; };
+/* The flows that are needed beside what n other hosts have: those that one of them has, too, and what came from their
+ * addresses. In order; *out is for free(). O(flows + hashes) */
+size_t flow_needed(const struct flow_store *, const struct flow_other *, size_t n, uint32_t **out);
+/* Writes a store of these flows (in order, each once) for flow_open: their packets, which are numbered anew and have no
+ * rows, own addresses and the last time of all the host, and no more. Found with those of the others, clocks are what
+ * they are with all flows. Who gets one asks store_check and flow_check before. ERR_LOST where the store was cut off.
+ * 68 to 80 bytes a packet, for as long in memory. */
+int flow_extract(const struct flow_store *, const uint32_t *flows, size_t n, const char *path, struct err *e);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
 

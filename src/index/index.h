@@ -111,6 +111,29 @@ struct index_sync {
  * for again; where that is all, no store is read. */
 int index_sync_flows(struct clock_net *, struct index_sync *, struct err *e);
 
+/* A host whose trace may lie elsewhere: what its clock is found by. Borrows. */
+struct index_far_host {
+    const char *name;                     /* clock_name */
+    int64_t begin, end;                   /* ns, the host's clock */
+    int64_t sealed_until;                 /* what was recorded before stays; INT64_MIN: nothing does */
+    /* The trace's clock: those of one machine in one boot have the same name, uuid and freq. freq 0: not known. */
+    struct index_far_clock {
+        const char *name;                 /* "" where it is not known */
+        uint8_t uuid[16];
+        uint64_t freq, offset;            /* Hz, cycles */
+        int64_t offset_s;
+    } clock;
+    const struct flow_store *flows;       /* what it has in common with the others (flow_extract), or all; or NULL */
+};
+/* All of it but `flows`. */
+struct index_far_host index_far_host_of(const struct index_host *);
+/* Clocks of hosts in the order of an experiment of them all: to the last bit what experiment_sync finds there. Nothing
+ * is kept. Any contents are safe, as long as stores were checked (flow_extract). */
+int index_sync_far(const struct index_far_host *, size_t n, const struct clock_options *, struct clock_net **out,
+    struct err *e);
+/* A hash of what its stores are made of: another one when there is more to read. */
+uint64_t index_host_hash(const struct index_host *);
+
 /* What was found wrong and stopped nothing; sorted by kind, then host. */
 enum index_note_kind {
     INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
