@@ -188,17 +188,18 @@ struct flow_own_address { struct flow_address address; int64_t since; };
 size_t flow_own_addresses(const struct flow_store *, struct flow_own_address **out);
 /* The time of the youngest packet; INT64_MIN: there is none. */
 int64_t flow_last(const struct flow_store *);
-/* What of a host's flows finds clocks, without the rest: a host says which flows it has, by hashes that are the same on
- * every machine and not of loopback, in order, each once; and which addresses are its own (above). *out is for free() */
+/* What of a host's flows finds clocks, where not all stores are in one place. Each host tells which flows it has, by
+ * hashes that are the same on every machine (in order, each once; not of anonymous ones), and its own addresses. *out is
+ * for free(). */
 size_t flow_hashes(const struct flow_store *, uint64_t **out);
 struct flow_other { const uint64_t *hashes; size_t n_hashes; const struct flow_own_address *own; size_t n_own; };
-/* The flows that are needed beside what n other hosts have: those that one of them has, too, and what came from their
- * addresses. In order; *out is for free(). O(flows + hashes) */
+/* The flows that clocks need of a host beside n others: what one of them has, too, and what came from an address of
+ * theirs. In order; *out is for free(). O(flows + hashes) */
 size_t flow_needed(const struct flow_store *, const struct flow_other *, size_t n, uint32_t **out);
-/* Writes a store of these flows (in order, each once) for flow_open: their packets, which are numbered anew and have no
- * rows, own addresses and the last time of all the host, and no more. Found with those of the others, clocks are what
- * they are with all flows. Who gets one asks store_check and flow_check before. ERR_LOST where the store was cut off.
- * 68 to 80 bytes a packet, for as long in memory. */
+/* Writes a store for flow_open of these flows alone (in order, each once): their packets, numbered anew and without
+ * rows; and of all the host flow_own_addresses and flow_last. Clocks found of such stores are those found of all flows.
+ * Whoever is sent one asks store_check and flow_check first. ERR_LOST when the store was cut off meanwhile. Takes up to
+ * 90 bytes of memory a packet; the file some 70. */
 int flow_extract(const struct flow_store *, const uint32_t *flows, size_t n, const char *path, struct err *e);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);

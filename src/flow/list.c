@@ -234,21 +234,35 @@ static int64_t first_own_send(const struct flow_chunk *c, const struct flow_addr
     return first;
 }
 
+struct own_addresses {
+    VEC(struct flow_own_address) v;
+    struct map seen;
+};
+
+/* Is it the first time? */
+static bool see_own(struct own_addresses *all, const struct flow_address *a)
+{
+    bool fresh;
+    map_put(&all->seen, map_hash(a, sizeof *a), &fresh);
+    return fresh;
+}
+
 size_t flow_own_addresses(const struct flow_store *s, struct flow_own_address **out)
 {
-    VEC(struct flow_own_address) all = {0};
-    struct map seen = {0};
-    for (size_t c = 0; c < s->n; c++)
-        for (size_t i = 0; i < s->chunks[c].n_addresses; i++) {
-            const struct flow_address *a = &s->chunks[c].addresses[i];
-            bool fresh;
-            map_put(&seen, map_hash(a, sizeof *a), &fresh);
-            if (fresh)
-                vec_push(&all, ((struct flow_own_address){*a, first_own_send(&s->chunks[c], a)}));
-        }
-    map_fini(&seen);
-    *out = all.v;
-    return all.n;
+    struct own_addresses all = {0};
+    for (size_t c = 0; c < s->n; c++) {
+        const struct flow_chunk *chunk = &s->chunks[c];
+        for (size_t i = 0; i < chunk->n_addresses && !chunk->own; i++)
+            if (see_own(&all, &chunk->addresses[i]))
+                vec_push(&all.v,
+                    ((struct flow_own_address){chunk->addresses[i], first_own_send(chunk, &chunk->addresses[i])}));
+        for (size_t i = 0; i < chunk->n_own; i++)
+            if (see_own(&all, &chunk->own[i].address))
+                vec_push(&all.v, ((struct flow_own_address){chunk->own[i].address, chunk->own[i].since}));
+    }
+    map_fini(&all.seen);
+    *out = all.v.v;
+    return all.v.n;
 }
 
 int64_t flow_last(const struct flow_store *s)

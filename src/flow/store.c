@@ -82,6 +82,7 @@ static int open_chunk(struct flow_chunk *s, const struct chunk *of, struct err *
     s->messages = section(s, "messages", sizeof *s->messages, &s->n_messages, &whole);
     s->replies = section(s, "replies", sizeof *s->replies, &s->n_replies, &whole);
     s->asks = section(s, "asks", sizeof *s->asks, &s->n_asks, &whole);
+    s->own = store_section(s->file, "own", sizeof *s->own, &s->n_own);
     if (!whole || heads != 1 || s->table_size & (s->table_size - 1) || s->table_size <= s->n_flows ||
         s->n_packets >= UINT32_MAX)
         return err_set(e, ERR_FORMAT, "%s: a table is missing or of a size that makes no sense", of->path);

@@ -60,12 +60,19 @@ struct flow_disk_ask {
     int32_t row;
     uint32_t calls;
 };
+/* Of an extract, whose flows do not tell it: an address of the host, and since when. */
+struct flow_disk_own {
+    int64_t since;
+    struct flow_address address; /* 17 bytes */
+    uint8_t reserved[7];
+};
 _Static_assert(sizeof(struct flow_disk_head) == 32, "fixed width");
 _Static_assert(sizeof(struct flow_disk_flow) == 88, "fixed width");
 _Static_assert(sizeof(struct flow_disk_packet) == 64, "fixed width");
 _Static_assert(sizeof(struct flow_disk_wake) == 16, "fixed width");
 _Static_assert(sizeof(struct flow_disk_row) == 12, "fixed width");
 _Static_assert(sizeof(struct flow_disk_ask) == 32, "fixed width");
+_Static_assert(sizeof(struct flow_disk_own) == 32, "fixed width");
 
 /* An opened file. */
 struct flow_chunk {
@@ -75,6 +82,7 @@ struct flow_chunk {
     const struct flow_disk_packet *packets;
     const struct flow_disk_wake *wakes;
     const struct flow_address *addresses, *peers;
+    const struct flow_disk_own *own; /* instead of what the flows tell; NULL: it is no extract */
     const uint32_t *by_number;   /* packet number -> packet */
     const uint32_t *table;       /* open-addressing hash of flow keys -> flow + 1; size a power of two */
     const struct flow_disk_row *rows;
@@ -85,7 +93,7 @@ struct flow_chunk {
     const uint32_t *order;
     const uint32_t *carriers;    /* packets: own TCP sends that carry something, by the 32 bits of seq_end */
     size_t n_flows, n_packets, n_wakes, n_addresses, n_peers, n_by_number, table_size, n_rows, n_messages, n_replies,
-        n_order, n_carriers, n_asks;
+        n_order, n_carriers, n_asks, n_own;
     int32_t *host_rows;          /* by row: the host's; NULL: the same */
     size_t n_host_rows;
     int64_t since, until;        /* no packet of it or of a later one is older; of it or of an earlier one younger */

@@ -1,117 +1,11 @@
-/* The making of a chunk's store from what is settled: packets by flow, and the tables that are searched. */
+/* Writing a store: the tables that are searched are made of the packets by flow. */
+#include "flow/write.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"
-#include "flow/builder.h"
 #include "flow/messages.h"
-
-/* ---- packets by flow ---- */
-
-/* A flow that was forgotten and came again is one flow of the store. */
-struct placing {
-    struct flow_disk_flow *flows;
-    size_t n_flows;
-    uint32_t *disk;  /* by flow of the builder: its number in the store, or NO_FLOW */
-    uint32_t *turns; /* of 2^32, that are added to its numbers */
-    struct flow_disk_packet *packets;
-    uint32_t *numbers;
-};
-
-static bool counts_bytes(const struct flow_key *k)
-{
-    return k->family && k->protocol == FLOW_TCP;
-}
-
-/* Flows are numbered in the order of their first packets. */
-static uint32_t place_flow(struct placing *s, const struct flow_builder *b, uint32_t f)
-{
-    const struct flow *flow = &b->flows.v[f];
-    uint32_t before = flow->before;
-    while (before != NO_FLOW && s->disk[before] == NO_FLOW)
-        before = b->flows.v[before].before;
-    if (before == NO_FLOW) {
-        s->disk[f] = (uint32_t)s->n_flows++;
-        s->flows[s->disk[f]] = (struct flow_disk_flow){.key = flow->key, .continued = flow->continued};
-    } else {
-        s->disk[f] = s->disk[before];
-        s->turns[f] = counts_bytes(&flow->key)
-            ? (uint32_t)(s->turns[before] + b->flows.v[before].last_seq / FLOW_TURN + 1)
-            : 0;
-    }
-    struct flow_disk_flow *out = &s->flows[s->disk[f]];
-    out->turns = s->turns[f];
-    out->last_seq = flow->last_seq + s->turns[f] * FLOW_TURN;
-    return s->disk[f];
-}
-
-static void count_packets(struct placing *s, const struct flow_builder *b)
-{
-    for (uint32_t i = 0; i < b->settled; i++) {
-        const struct flow_disk_packet *p = &b->packets.v[i].p;
-        uint32_t f = s->disk[p->flow];
-        struct flow_disk_flow *flow = &s->flows[f == NO_FLOW ? place_flow(s, b, p->flow) : f];
-        ++*(p->is_copy ? &flow->copies : p->is_send ? &flow->sends : &flow->receives);
-    }
-    for (size_t f = 0, next = 0; f < s->n_flows; f++) {
-        struct flow_disk_flow *flow = &s->flows[f];
-        flow->first = (uint32_t)next;
-        next += (size_t)flow->sends + flow->receives + flow->copies;
-    }
-}
-
-/* By flow, sends, receives, copies, each in time order. */
-static void place_packets(struct placing *s, const struct flow_builder *b)
-{
-    uint32_t(*at)[3] = mem_alloc(sizeof *at * (s->n_flows + 1));
-    for (size_t f = 0; f < s->n_flows; f++) {
-        const struct flow_disk_flow *flow = &s->flows[f];
-        at[f][0] = flow->first;
-        at[f][1] = flow->first + flow->sends;
-        at[f][2] = flow->first + flow->sends + flow->receives;
-    }
-    for (uint32_t i = 0; i < b->settled; i++) {
-        const struct flow_disk_packet *p = &b->packets.v[i].p;
-        uint32_t f = s->disk[p->flow], to = at[f][p->is_copy ? 2 : !p->is_send]++;
-        uint64_t more = s->turns[p->flow] * FLOW_TURN;
-        struct flow_disk_flow *flow = &s->flows[f];
-        struct flow_disk_packet *out = &s->packets[to];
-        *out = *p;
-        out->number = i;
-        out->flow = f;
-        out->seq_end += more;
-        s->numbers[i] = to;
-        if (!p->is_send || p->is_copy)
-            continue;
-        out->high += more;
-        flow->own += flow_is_own(p);
-        flow->ordered += flow_is_ordered(&flow->key, p);
-    }
-    free(at);
-}
-
-static void place(struct placing *s, const struct flow_builder *b)
-{
-    *s = (struct placing){.flows = mem_zalloc(sizeof *s->flows * (b->flows.n + 1)),
-        .disk = mem_alloc(sizeof *s->disk * (b->flows.n + 1)),
-        .turns = mem_zalloc(sizeof *s->turns * (b->flows.n + 1)),
-        .packets = mem_alloc(sizeof *s->packets * ((size_t)b->settled + 1)),
-        .numbers = mem_alloc(sizeof *s->numbers * ((size_t)b->settled + 1))};
-    memset(s->disk, 0xff, sizeof *s->disk * (b->flows.n + 1));
-    count_packets(s, b);
-    place_packets(s, b);
-}
-
-static void placing_fini(struct placing *s)
-{
-    free(s->flows);
-    free(s->disk);
-    free(s->turns);
-    free(s->packets);
-    free(s->numbers);
-}
-
-/* ---- tables ---- */
 
 struct ordered {
     struct flow_rank rank;
@@ -220,54 +114,42 @@ static void name_connections(struct flow_disk_flow *flows, size_t n, const uint3
     }
 }
 
-static struct flow_disk_head head_of(const struct flow_builder *b)
+/* Those of an extract are told. */
+static struct flow_address *addresses_of(const struct flow_written *w, size_t *n)
 {
-    struct flow_disk_head head = {b->first_packet, b->first_wake, INT64_MAX, INT64_MIN};
-    for (uint32_t i = 0; i < b->settled; i++) {
-        int64_t ts = b->packets.v[i].p.ts;
-        head.since = ts < head.since ? ts : head.since;
-        head.until = ts > head.until ? ts : head.until;
-    }
-    return head;
+    if (!w->own)
+        return collect_addresses(w->flows, w->n_flows, true, n);
+    struct flow_address *out = mem_alloc(sizeof *out * (w->n_own + 1));
+    for (size_t i = 0; i < w->n_own; i++)
+        out[i] = w->own[i].address;
+    *n = w->n_own;
+    return out;
 }
 
-static struct flow_disk_wake *list_wakes(const struct flow_builder *b)
+int flow_write_room(size_t n_packets, struct err *e)
 {
-    struct flow_disk_wake *wakes = mem_alloc(sizeof *wakes * ((size_t)b->wakes_decided + 1));
-    for (uint32_t i = 0; i < b->wakes_decided; i++) {
-        const struct wake *w = &b->wakes.v[i];
-        wakes[i] = (struct flow_disk_wake){w->ts, w->row, w->last};
-    }
-    return wakes;
+    enum { TABLES = 24 }; /* bytes of a packet beside itself */
+    return mem_room(n_packets * (sizeof(struct flow_disk_packet) + TABLES), "writing the flows", e);
 }
 
-static int write_settled(struct flow_builder *b, struct store_place to, uint64_t key, struct err *e)
+int flow_write(const struct flow_written *w, struct store_place to, uint64_t key, struct err *e)
 {
-    struct placing at;
     struct flow_message_order messages;
     size_t n_table, n_order, n_carriers, n_addresses, n_peers;
-    enum { TABLES = 24 }; /* bytes of a packet beside itself */
-    int rc = mem_room(b->settled * (sizeof(struct flow_disk_packet) + TABLES), "writing the flows", e);
-    if (rc)
-        return rc;
-    place(&at, b);
-    flow_asks_sort(&b->asks);
-    struct flow_disk_head head = head_of(b);
-    struct flow_disk_wake *wakes = list_wakes(b);
-    uint32_t *table = hash_keys(at.flows, at.n_flows, &n_table);
-    name_connections(at.flows, at.n_flows, table, n_table);
-    uint32_t *order = order_packets(at.flows, at.n_flows, at.packets, &n_order),
-             *carriers = order_carriers(at.flows, at.packets, b->settled, &n_carriers);
-    struct flow_address *addresses = collect_addresses(at.flows, at.n_flows, true, &n_addresses),
-                        *peers = collect_addresses(at.flows, at.n_flows, false, &n_peers);
-    flow_message_order_init(&messages, at.packets, at.numbers, b->settled);
+    uint32_t *table = hash_keys(w->flows, w->n_flows, &n_table);
+    name_connections(w->flows, w->n_flows, table, n_table);
+    uint32_t *order = order_packets(w->flows, w->n_flows, w->packets, &n_order),
+             *carriers = order_carriers(w->flows, w->packets, w->n_packets, &n_carriers);
+    struct flow_address *addresses = addresses_of(w, &n_addresses),
+                        *peers = collect_addresses(w->flows, w->n_flows, false, &n_peers);
+    flow_message_order_init(&messages, w->packets, w->numbers, w->n_packets);
 
-    struct store_writer *s = store_create_at(to, "flows", FLOW_VERSION, key, 14);
-    store_add(s, "head", &head, sizeof head, 1);
-    store_add(s, "flows", at.flows, sizeof *at.flows, at.n_flows);
-    store_add(s, "packets", at.packets, sizeof *at.packets, b->settled);
-    store_add(s, "wakes", wakes, sizeof *wakes, b->wakes_decided);
-    store_add(s, "numbers", at.numbers, sizeof *at.numbers, b->settled);
+    struct store_writer *s = store_create_at(to, "flows", FLOW_VERSION, key, w->own ? 15 : 14);
+    store_add(s, "head", &w->head, sizeof w->head, 1);
+    store_add(s, "flows", w->flows, sizeof *w->flows, w->n_flows);
+    store_add(s, "packets", w->packets, sizeof *w->packets, w->n_packets);
+    store_add(s, "wakes", w->wakes, sizeof *w->wakes, w->n_wakes);
+    store_add(s, "numbers", w->numbers, sizeof *w->numbers, w->n_packets);
     store_add(s, "addresses", addresses, sizeof *addresses, n_addresses);
     store_add(s, "peers", peers, sizeof *peers, n_peers);
     store_add(s, "keys", table, sizeof *table, n_table);
@@ -276,10 +158,10 @@ static int write_settled(struct flow_builder *b, struct store_place to, uint64_t
     store_add(s, "rows", messages.rows, sizeof *messages.rows, messages.n_rows);
     store_add(s, "messages", messages.order, sizeof *messages.order, messages.n);
     store_add(s, "replies", messages.replies.v, sizeof *messages.replies.v, messages.replies.n);
-    store_add(s, "asks", b->asks.asks.v, sizeof *b->asks.asks.v, b->asks.asks.n);
-    rc = store_commit(s, e);
-    placing_fini(&at);
-    free(wakes);
+    store_add(s, "asks", w->asks, sizeof *w->asks, w->n_asks);
+    if (w->own)
+        store_add(s, "own", w->own, sizeof *w->own, w->n_own);
+    int rc = store_commit(s, e);
     free(table);
     free(order);
     free(carriers);
@@ -287,16 +169,4 @@ static int write_settled(struct flow_builder *b, struct store_place to, uint64_t
     free(peers);
     flow_message_order_fini(&messages);
     return rc;
-}
-
-int flow_builder_write(struct flow_builder *b, struct store_place to, uint64_t key, struct err *e)
-{
-    flow_decide_all(b);
-    return write_settled(b, to, key, e);
-}
-
-int flow_builder_cut(struct flow_builder *b, int64_t at, struct store_place to, uint64_t key, struct err *e)
-{
-    (void)at;
-    return write_settled(b, to, key, e);
 }
