@@ -94,23 +94,31 @@ static bool is_passing(const struct broker_attempt *a)
     return a->status == NATS_NO_RESPONDERS || (a->status != NATS_NOT_FOUND && !a->once);
 }
 
+int broker_once(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
+{
+    jsOptions o;
+    jsOptions_Init(&o);
+    a->code = 0;
+    a->status = NATS_TIMEOUT;
+    int rc = broker_await(b, deadline_ns, e);
+    if (rc)
+        return rc;
+    o.Wait = broker_ms_until(deadline_ns);
+    a->status = a->step(a->arg, &o, &a->code);
+    if (a->status == NATS_NO_RESPONDERS)
+        a->code = 0; /* the library's own, and not always true: the stream may be gone, or about to come */
+    return a->status == NATS_OK ? 0 : broker_fail(b, a->status, a->code, e, a->what);
+}
+
 int broker_try(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
 {
     for (;;) {
-        jsOptions o;
-        jsOptions_Init(&o);
-        a->code = 0;
-        a->status = NATS_TIMEOUT;
-        int rc = broker_await(b, deadline_ns, e);
-        if (rc)
-            return rc;
-        o.Wait = broker_ms_until(deadline_ns);
-        a->status = a->step(a->arg, &o, &a->code);
-        if (a->status == NATS_OK)
+        int rc = broker_once(b, a, deadline_ns, e);
+        if (!rc)
             return 0;
         int64_t now = time_monotonic_ns(), again = now + TRY_EVERY_MS * INT64_C(1000000);
         if (!is_passing(a) || again >= deadline_ns || atomic_load(&b->closed))
-            return broker_fail(b, a->status, a->code, e, a->what);
+            return rc;
         pthread_mutex_lock(&b->lock);
         wait_until(&b->change, &b->lock, again);
         pthread_mutex_unlock(&b->lock);

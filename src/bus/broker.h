@@ -44,6 +44,8 @@ struct broker_attempt {
     natsStatus status;
 };
 int broker_try(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
+/* The same, asked once. */
+int broker_once(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
 
 /* A subscription whose handler gets the library's message, to destroy it. */
 typedef void broker_handler(void *arg, natsMsg *);

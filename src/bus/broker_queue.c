@@ -124,8 +124,6 @@ static natsStatus add(void *arg, jsOptions *o, jsErrCode *code)
     subject_of(a->queue, a->id, subject);
     natsStatus s = js_Publish(&ack, a->queue->broker->js, subject, a->data, (int)a->n, &po, code);
     jsPubAck_Destroy(ack);
-    if (s == NATS_NO_RESPONDERS && !*code && !make(a->queue, time_monotonic_ns() + o->Wait * 1000000, NULL))
-        return NATS_NO_RESPONDERS; /* tried again */
     return s;
 }
 
@@ -134,7 +132,12 @@ int broker_queue_add(struct bus_queue *base, const char *id, const void *data, s
     struct broker_queue *q = (struct broker_queue *)base;
     struct adding adding = {q, id, data, n};
     struct broker_attempt a = {.step = add, .arg = &adding, .what = q->what};
-    int rc = broker_try(q->broker, &a, broker_deadline(q->broker), e);
+    int64_t deadline = broker_deadline(q->broker);
+    int rc = broker_once(q->broker, &a, deadline, e);
+    if (rc && a.status == NATS_NO_RESPONDERS) { /* lost with its broker */
+        rc = make(q, deadline, e);
+        rc = rc ? rc : broker_try(q->broker, &a, deadline, e);
+    }
     *fresh = !rc;
     return a.code == JSStreamStoreFailedErr ? 0 : rc; /* it is there */
 }

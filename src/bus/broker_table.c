@@ -134,25 +134,11 @@ static natsStatus put(void *arg, jsOptions *o, jsErrCode *code)
  * stream is made, unless it is there, and it is tried once more. */
 static int put_now(struct putting *p, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
 {
-    struct broker_table *t = p->table;
-    struct err first;
-    jsOptions o;
-    int rc = broker_await(t->broker, deadline_ns, e);
-    if (rc)
+    int rc = broker_once(p->table->broker, a, deadline_ns, e);
+    if (!rc || !is_gone(a))
         return rc;
-    jsOptions_Init(&o);
-    o.Wait = broker_ms_until(deadline_ns);
-    a->status = put(p, &o, &a->code);
-    if (a->status == NATS_OK)
-        return 0;
-    if (!is_gone(a))
-        return broker_fail(t->broker, a->status, a->code, e, t->what);
-    rc = broker_table_make(t, deadline_ns, &first);
-    if (!rc)
-        return broker_try(t->broker, a, deadline_ns, e);
-    if (e)
-        *e = first;
-    return rc;
+    rc = broker_table_make(p->table, deadline_ns, e);
+    return rc ? rc : broker_try(p->table->broker, a, deadline_ns, e);
 }
 
 struct getting {
