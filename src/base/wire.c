@@ -27,14 +27,14 @@ void wire_put_string(struct text *t, const char *s)
     wire_put_bytes(t, s, n);
 }
 
-static uint64_t refuse(struct wire *u)
+static uint64_t refuse(struct wire_in *u)
 {
     u->damaged = true;
     u->at = u->end;
     return 0;
 }
 
-uint64_t wire_u(struct wire *u)
+uint64_t wire_u(struct wire_in *u)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; u->at < u->end && shift < 64; shift += 7) {
@@ -48,25 +48,25 @@ uint64_t wire_u(struct wire *u)
     return refuse(u);
 }
 
-int64_t wire_i(struct wire *u)
+int64_t wire_i(struct wire_in *u)
 {
     uint64_t v = wire_u(u);
     return (int64_t)(v >> 1 ^ (v & 1 ? UINT64_MAX : 0));
 }
 
-uint64_t wire_below(struct wire *u, uint64_t limit)
+uint64_t wire_below(struct wire_in *u, uint64_t limit)
 {
     uint64_t v = wire_u(u);
     return v < limit ? v : refuse(u);
 }
 
-size_t wire_count(struct wire *u, size_t least_bytes)
+size_t wire_count(struct wire_in *u, size_t least_bytes)
 {
     uint64_t n = wire_u(u);
     return n <= (size_t)(u->end - u->at) / least_bytes ? (size_t)n : (size_t)refuse(u);
 }
 
-void wire_bytes(struct wire *u, void *out, size_t n)
+void wire_bytes(struct wire_in *u, void *out, size_t n)
 {
     if ((size_t)(u->end - u->at) < n) {
         refuse(u);
@@ -77,7 +77,7 @@ void wire_bytes(struct wire *u, void *out, size_t n)
     }
 }
 
-const char *wire_string(struct wire *u, size_t *n)
+const char *wire_string(struct wire_in *u, size_t *n)
 {
     const char *s;
     *n = wire_count(u, 1);
@@ -86,7 +86,7 @@ const char *wire_string(struct wire *u, size_t *n)
     return s;
 }
 
-int64_t wire_sum(struct wire *u, int64_t a, int64_t b)
+int64_t wire_sum(struct wire_in *u, int64_t a, int64_t b)
 {
     int64_t sum;
     if (!__builtin_add_overflow(a, b, &sum))

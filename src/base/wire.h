@@ -15,22 +15,22 @@ void wire_put_i(struct text *, int64_t);
 void wire_put_bytes(struct text *, const void *, size_t n); /* without their number */
 void wire_put_string(struct text *, const char *);
 
-struct wire { const uint8_t *at, *end; bool damaged; };
-static inline struct wire wire_of(const void *bytes, size_t n)
+struct wire_in { const uint8_t *at, *end; bool damaged; };
+static inline struct wire_in wire_of(const void *bytes, size_t n)
 {
     const uint8_t *at = bytes;
-    return (struct wire){at, n ? at + n : at, false};
+    return (struct wire_in){at, n ? at + n : at, false};
 }
-uint64_t wire_u(struct wire *);
-int64_t wire_i(struct wire *);
+uint64_t wire_u(struct wire_in *);
+int64_t wire_i(struct wire_in *);
 /* A number below `limit`. */
-uint64_t wire_below(struct wire *, uint64_t limit);
+uint64_t wire_below(struct wire_in *, uint64_t limit);
 /* How many items come, each of which takes at least `least_bytes`. */
-size_t wire_count(struct wire *, size_t least_bytes);
-void wire_bytes(struct wire *, void *, size_t n);
+size_t wire_count(struct wire_in *, size_t least_bytes);
+void wire_bytes(struct wire_in *, void *, size_t n);
 /* Not terminated; borrowed from the bytes. */
-const char *wire_string(struct wire *, size_t *n);
+const char *wire_string(struct wire_in *, size_t *n);
 /* A sum that does not overflow. */
-int64_t wire_sum(struct wire *, int64_t a, int64_t b);
+int64_t wire_sum(struct wire_in *, int64_t a, int64_t b);
 
 #endif

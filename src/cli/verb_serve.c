@@ -9,13 +9,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "cli/cluster.h"
+#include "cli/secrets.h"
 #include "cli/traces.h"
+#include "cluster/cluster.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
-
-enum { MAX_TOKEN_BYTES = 4096 };
 
 /* Given back when memory ends, so that requests can end in order. With little address space, threads share heaps: glibc
  * takes 64 MiB of it for each. */
@@ -37,20 +37,6 @@ static void raise_descriptor_limit(void)
         limit.rlim_cur = limit.rlim_max > 65536 ? 65536 : limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-static int read_token(const char *path, char **token, struct err *e)
-{
-    size_t n;
-    int rc = file_read(path, MAX_TOKEN_BYTES, token, &n, e);
-    if (rc)
-        return err_wrap(e, "--token-file"), rc;
-    (*token)[strcspn(*token, "\r\n")] = '\0';
-    if (**token)
-        return 0;
-    free(*token);
-    *token = NULL;
-    return err_set(e, ERR_ARG, "--token-file %s: the first line must be the token", path);
 }
 
 /* "512M", "2G", plain bytes. */
@@ -94,18 +80,69 @@ static void note_not_opened(const char *experiment, const char *why)
     cli_note("%s has changed, but cannot be opened: %s; it is served as it was", experiment, why);
 }
 
+static void note_of_node(void *arg, const char *what)
+{
+    cli_note("node %s: %s", (const char *)arg, what);
+}
+
+/* What makes the server a node of a cluster, or nothing of it. */
+struct membership {
+    struct cli_cluster cluster;
+    const char *node;
+    struct bus *bus;
+    struct cluster_node *is;
+};
+
+static int join_cluster(struct membership *m, const struct tsp_options *o, const char *store, struct err *e)
+{
+    struct cluster_node_options n = {.cluster = m->cluster.name,
+        .name = m->node,
+        .traces = o->traces,
+        .store = store,
+        .tell = note_of_node,
+        .tell_arg = (void *)m->node};
+    int rc = cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e);
+    return rc ? rc : cluster_node_start(m->bus, &n, &m->is, e);
+}
+
+static void leave_cluster(struct membership *m)
+{
+    cluster_node_stop(m->is);
+    if (m->bus)
+        bus_close(m->bus);
+    cli_cluster_fini(&m->cluster);
+}
+
+static int check_membership(const struct membership *m, const struct tsp_options *o, struct err *e)
+{
+    if (!m->cluster.url != !m->node)
+        return err_set(e, ERR_ARG,
+            m->node ? "--node names a node of a cluster: which one? Give --cluster URL"
+                    : "--cluster needs a name for this node: give --node NAME");
+    if (m->node && !o->traces[0])
+        return err_set(e, ERR_ARG, "a node without traces has nothing to answer with: name TRACEs");
+    return 0;
+}
+
 /* Serves until a signal to stop. */
-static int serve(const struct tsp_options *o, const sigset_t *stop)
+static int serve(const struct tsp_options *o, struct membership *m, const char *store, const sigset_t *stop)
 {
     struct tsp_server *server;
     struct err e = {0};
     int signal_number;
     if (tsp_server_start(o, &server, &e))
         return cli_fail(&e);
+    if (m->node && join_cluster(m, o, store, &e)) {
+        leave_cluster(m);
+        int code = cli_fail(&e);
+        tsp_server_stop(server);
+        return code;
+    }
     printf("weft: listening on %s\n", tsp_server_address(server));
     fflush(stdout);
     note_reach(o, tsp_server_address(server));
     sigwait(stop, &signal_number);
+    leave_cluster(m);
     if (!tsp_server_stop(server))
         _exit(CLI_OK); /* traces are still being indexed; what is written is written in one step */
     return CLI_OK;
@@ -118,6 +155,7 @@ static int run(int argc, char **argv)
     bool frozen = false;
     struct cli_list origins = {0};
     struct cli_clocks clocks = {0};
+    struct membership member = {0};
     const struct cli_option options[] = {
         {"listen", 'l', CLI_STRING, "ADDRESS:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)",
             &listen},
@@ -136,6 +174,8 @@ static int run(int argc, char **argv)
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
         {"token-file", 0, CLI_STRING, "FILE", "clients must send the token in FILE (Authorization: Bearer)",
             &token_file},
+        CLI_CLUSTER(&member.cluster),
+        {"node", 0, CLI_STRING, "NAME", "answer for these traces in the cluster under this name", &member.node},
         {"cors", 0, CLI_LIST, "ORIGIN",
             "pages of ORIGIN (https://host) may call the server; * for all; may be given several times", &origins},
         {0},
@@ -154,21 +194,21 @@ static int run(int argc, char **argv)
     sigset_t stop;
     if (code >= 0)
         return code;
+    argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
+    o.traces = (const char *const *)argv + 1;
     if (parse_size(upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
-        (token_file && read_token(token_file, &token, &e))) {
+        check_membership(&member, &o, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);
         free(origins.v);
         return cli_fail(&e);
     }
     clocks.options.some_trusted = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
-    argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     struct views_options views = {.store = store, .clocks = &clocks.options};
     o.backend = views_backend(&views);
     o.frozen = frozen;
     o.http.origins = origins.v;
     o.http.token = token;
-    o.traces = (const char *const *)argv + 1;
     /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
@@ -176,7 +216,7 @@ static int run(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     raise_descriptor_limit();
     reserve_memory();
-    code = serve(&o, &stop);
+    code = serve(&o, &member, store, &stop);
     free(token);
     free(origins.v);
     cli_clocks_fini(&clocks);

@@ -71,7 +71,7 @@ void path_message_pack(struct text *out, const struct path_message *m)
     wire_put_i(out, m->island);
 }
 
-void path_message_unpack(struct wire *u, size_t n_hosts, struct path_message *m)
+void path_message_unpack(struct wire_in *u, size_t n_hosts, struct path_message *m)
 {
     struct flow_message_key *k = &m->key;
     *m = (struct path_message){0};
@@ -205,26 +205,26 @@ void fragment_pack(struct fragment *f, struct text *out)
         pack_answer(&f->results.v[i], base, out);
 }
 
-static int64_t unpack_time(struct wire *u, int64_t base)
+static int64_t unpack_time(struct wire_in *u, int64_t base)
 {
     return (int64_t)((uint64_t)base + (uint64_t)wire_i(u));
 }
 
 /* A number, + 1 where there may be none. */
-static uint32_t unpack_number(struct wire *u, size_t n)
+static uint32_t unpack_number(struct wire_in *u, size_t n)
 {
     return (uint32_t)wire_below(u, n);
 }
 
 /* Terminated in the fragment's strings. */
-static const char *unpack_text(struct wire *u, struct strings *strings)
+static const char *unpack_text(struct wire_in *u, struct strings *strings)
 {
     size_t n;
     const char *s = wire_string(u, &n);
     return strings_get(strings, strings_intern(strings, s, strnlen(s, n)));
 }
 
-static void unpack_names(struct fragment *f, struct wire *u, struct fragment_row *r)
+static void unpack_names(struct fragment *f, struct wire_in *u, struct fragment_row *r)
 {
     r->first_name = (uint32_t)f->names.n;
     r->n_names = (uint32_t)wire_count(u, 3);
@@ -239,7 +239,7 @@ static void unpack_names(struct fragment *f, struct wire *u, struct fragment_row
         f->names.v[f->names.n - 1].until = INT64_MAX;
 }
 
-static void unpack_rows(struct fragment *f, struct wire *u, size_t n_hosts)
+static void unpack_rows(struct fragment *f, struct wire_in *u, size_t n_hosts)
 {
     size_t n = wire_count(u, 4);
     for (size_t i = 0; i < n && !u->damaged; i++) {
@@ -259,7 +259,7 @@ static void unpack_rows(struct fragment *f, struct wire *u, size_t n_hosts)
     }
 }
 
-static void unpack_interval(struct fragment *f, struct wire *u, uint32_t row, int64_t *at, uint32_t n_details)
+static void unpack_interval(struct fragment *f, struct wire_in *u, uint32_t row, int64_t *at, uint32_t n_details)
 {
     struct fragment_interval v = {.row = row};
     uint8_t flags;
@@ -283,7 +283,7 @@ static void unpack_interval(struct fragment *f, struct wire *u, uint32_t row, in
     vec_push(&f->intervals, v);
 }
 
-static void unpack_intervals(struct fragment *f, struct wire *u, uint32_t n_details)
+static void unpack_intervals(struct fragment *f, struct wire_in *u, uint32_t n_details)
 {
     for (uint32_t row = 0; row < f->rows.n && !u->damaged; row++) {
         size_t n = wire_count(u, 5);
@@ -293,7 +293,7 @@ static void unpack_intervals(struct fragment *f, struct wire *u, uint32_t n_deta
     }
 }
 
-static struct fragment_answer unpack_answer(struct wire *u, const struct fragment *f, size_t n_hosts, int64_t base)
+static struct fragment_answer unpack_answer(struct wire_in *u, const struct fragment *f, size_t n_hosts, int64_t base)
 {
     struct fragment_answer a = {.host = (int32_t)wire_below(u, n_hosts + 1) - 1};
     uint8_t flags;
@@ -310,7 +310,7 @@ static struct fragment_answer unpack_answer(struct wire *u, const struct fragmen
     return a;
 }
 
-static void unpack_causes(struct fragment *f, struct wire *u, int64_t base)
+static void unpack_causes(struct fragment *f, struct wire_in *u, int64_t base)
 {
     size_t n = wire_count(u, 3);
     for (size_t i = 0; i < n && !u->damaged; i++) {
@@ -329,7 +329,7 @@ static void unpack_causes(struct fragment *f, struct wire *u, int64_t base)
     }
 }
 
-static void unpack_messages(struct fragment *f, struct wire *u, size_t n_hosts, int64_t base)
+static void unpack_messages(struct fragment *f, struct wire_in *u, size_t n_hosts, int64_t base)
 {
     size_t n = wire_count(u, 12);
     for (size_t i = 0; i < n && !u->damaged; i++) {
@@ -362,7 +362,7 @@ static bool refers_to_nothing(const struct fragment *f)
 
 int fragment_unpack(struct fragment *f, const void *bytes, size_t n, size_t n_hosts, size_t n_windows, struct err *e)
 {
-    struct wire u = wire_of(bytes, n);
+    struct wire_in u = wire_of(bytes, n);
     uint8_t version;
     *f = (struct fragment){0};
     wire_bytes(&u, &version, 1);
@@ -416,7 +416,7 @@ static void pack_map(struct text *out, const struct clock_map *m)
     }
 }
 
-static const struct clock_map *unpack_map(struct wire *u, struct arena *a)
+static const struct clock_map *unpack_map(struct wire_in *u, struct arena *a)
 {
     uint8_t has;
     wire_bytes(u, &has, 1);
@@ -444,6 +444,7 @@ void path_request_write(const struct path_request *r, struct text *out)
     wire_put_u(out, r->n_hosts);
     for (size_t i = 0; i < r->n_hosts; i++) {
         wire_put_string(out, r->hosts[i].id);
+        wire_put_string(out, r->hosts[i].name);
         pack_map(out, r->hosts[i].map);
     }
     wire_put_u(out, r->n_windows);
@@ -463,7 +464,7 @@ void path_request_write(const struct path_request *r, struct text *out)
     }
 }
 
-static void unpack_window(struct wire *u, size_t n_hosts, struct path_window *w)
+static void unpack_window(struct wire_in *u, size_t n_hosts, struct path_window *w)
 {
     uint8_t kind;
     wire_bytes(u, &kind, 1);
@@ -484,9 +485,16 @@ static void unpack_window(struct wire *u, size_t n_hosts, struct path_window *w)
     w->bound = wire_i(u);
 }
 
+static const char *read_text(struct wire_in *u, struct arena *a)
+{
+    size_t n;
+    const char *s = wire_string(u, &n);
+    return arena_strndup(a, s, strnlen(s, n));
+}
+
 int path_request_read(struct arena *a, const void *bytes, size_t n, struct path_request *out, struct err *e)
 {
-    struct wire u = wire_of(bytes, n);
+    struct wire_in u = wire_of(bytes, n);
     uint8_t version, flags;
     *out = (struct path_request){0};
     wire_bytes(&u, &version, 1);
@@ -495,14 +503,13 @@ int path_request_read(struct arena *a, const void *bytes, size_t n, struct path_
     wire_bytes(&u, &flags, 1);
     out->assuming = flags & 1;
     out->no_early_return = flags >> 1 & 1;
-    out->n_hosts = wire_count(&u, 2);
+    out->n_hosts = wire_count(&u, 3);
     u.damaged |= out->n_hosts > MOST_HOSTS;
     out->n_hosts = u.damaged ? 0 : out->n_hosts;
     struct path_remote_host *hosts = arena_new(a, struct path_remote_host, out->n_hosts + 1);
     for (size_t i = 0; i < out->n_hosts && !u.damaged; i++) {
-        size_t length;
-        const char *s = wire_string(&u, &length);
-        hosts[i].id = arena_strndup(a, s, length);
+        hosts[i].id = read_text(&u, a);
+        hosts[i].name = read_text(&u, a);
         hosts[i].map = unpack_map(&u, a);
     }
     out->hosts = hosts;

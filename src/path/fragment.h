@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 #include "path/remote.h"
 
-struct wire;
+struct wire_in;
 
 struct fragment_row {
     int32_t host;
@@ -65,6 +65,6 @@ void fragment_pack(struct fragment *, struct text *out); /* sorts its intervals 
 int fragment_unpack(struct fragment *, const void *bytes, size_t n, size_t n_hosts, size_t n_windows, struct err *e);
 
 void path_message_pack(struct text *, const struct path_message *);
-void path_message_unpack(struct wire *, size_t n_hosts, struct path_message *out);
+void path_message_unpack(struct wire_in *, size_t n_hosts, struct path_message *out);
 
 #endif

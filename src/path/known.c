@@ -592,8 +592,10 @@ void path_known_request(const struct path_known *k, const struct path_ask *ask, 
 {
     struct path_remote_host *hosts = mem_zalloc((ask->n_hosts + 1) * sizeof *hosts);
     struct path_window *windows = mem_zalloc((ask->n_windows + 1) * sizeof *windows);
-    for (size_t i = 0; i < ask->n_hosts; i++)
-        hosts[i] = (struct path_remote_host){k->hosts[ask->hosts[i]].id, k->hosts[ask->hosts[i]].map};
+    for (size_t i = 0; i < ask->n_hosts; i++) {
+        const struct path_far_host *h = &k->hosts[ask->hosts[i]];
+        hosts[i] = (struct path_remote_host){h->id, h->name, h->map};
+    }
     for (size_t i = 0; i < ask->n_windows; i++) {
         windows[i] = ask->windows[i];
         windows[i].host = place_of(ask, windows[i].host);

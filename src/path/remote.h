@@ -44,7 +44,8 @@ struct path_window {
 
 /* A host as a request speaks of it. */
 struct path_remote_host {
-    const char *id;
+    const char *id;          /* by which it is found */
+    const char *name;        /* as who asks calls it */
     const struct clock_map *map; /* NULL: times are taken as they are */
 };
 struct path_request {
@@ -73,8 +74,8 @@ void path_fragment_write(const struct path_local *, const struct path_row_ids *,
 
 /* A host whose graph lies somewhere, and what everybody knows of it. */
 struct path_far_host {
-    const char *name;
-    const char *id;          /* by which it is asked for; names of boots of one host are the same */
+    const char *name;        /* boots of one host have it in common */
+    const char *id;          /* by which it is asked for */
     const struct clock_map *map;
     bool has_packets;
     const struct flow_address *own, *peers; size_t n_own, n_peers; /* flow_addresses, flow_peers */

@@ -1,0 +1,47 @@
+/* The parts of weft critpath: what is asked, what stands open meanwhile, choosing the thread, answering. */
+#ifndef WEFT_CLI_CRITPATH_H
+#define WEFT_CLI_CRITPATH_H
+
+#include "cli/cli.h"
+#include "cli/cluster.h"
+#include "cli/traces.h"
+#include "path/path.h"
+
+struct critpath_question {
+    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *timeout;
+    struct cli_clocks clocks;
+    struct cli_cluster cluster;
+    bool segments, aggregate, no_early_return, refine;
+    int format;
+};
+
+/* What the answer is shown by, wherever the graphs lie. */
+struct critpath_shown {
+    const struct path *path;
+    const struct path_source *source;
+    const struct path_local_host *hosts; size_t n; /* their names and maps; graph: it can be on a path */
+    bool synced;             /* clocks were related */
+    const char *method;
+};
+
+/* ---- critpath_answer.c ---- */
+
+/* Adds the span of a host with that map, or NULL. */
+void critpath_add_span(struct cli_span *, const struct clock_map *, int64_t begin, int64_t end);
+/* --begin and --end within a span of the hosts. */
+int critpath_parse_interval(const struct critpath_question *, const struct cli_span *, struct path_options *,
+    struct err *e);
+/* Notes on hosts whose clocks are not related to that of the thread. */
+void critpath_note_clocks(const struct critpath_shown *);
+void critpath_write(const struct critpath_shown *, const struct critpath_question *, struct text *out);
+int critpath_write_svg(const struct critpath_shown *, const char *file, struct err *e);
+/* The thread means several lives, or none in that interval. Return the exit code. */
+int critpath_refuse_several(const char *thread, const struct path_lives *);
+int critpath_refuse_absent(const char *thread, const struct path_lives *at_any_time);
+
+/* ---- critpath_cluster.c ---- */
+
+/* Answers by asking the nodes of a cluster; returns the exit code. */
+int critpath_ask_cluster(struct critpath_question *);
+
+#endif

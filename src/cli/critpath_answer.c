@@ -1,0 +1,230 @@
+/* Showing the answer of weft critpath, and what is to be known about it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "cli/critpath.h"
+#include "graph/graph.h"
+#include "show/show.h"
+
+/* ---- whose path ---- */
+
+int critpath_refuse_several(const char *thread, const struct path_lives *found)
+{
+    enum { SHOWN = 40 };
+    struct text t = {.fd = 2};
+    text_printf(&t, "weft: --thread %s means %zu threads; %s\n", thread, found->n,
+        path_lives_share_tid(found) ? "the number was used again: say with --begin and --end which life is meant"
+                                    : "name one as HOST:TID:");
+    for (size_t i = 0; i < found->n && i < SHOWN; i++) {
+        const struct path_life *c = &found->v[i];
+        text_printf(&t, "  %s:%d  ", c->host, c->tid);
+        for (const char *s = c->name; *s; s++)
+            text_putc(&t, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+        text_puts(&t, "  ");
+        text_i64(&t, c->begin);
+        text_puts(&t, " … ");
+        text_i64(&t, c->end);
+        text_putc(&t, '\n');
+    }
+    if (found->n > SHOWN)
+        text_printf(&t, "  … and %zu more\n", found->n - SHOWN);
+    return cli_finish(&t, CLI_USAGE);
+}
+
+int critpath_refuse_absent(const char *thread, const struct path_lives *found)
+{
+    struct err e = {0};
+    if (!found->n)
+        err_set(&e, ERR_NOTFOUND, "--thread %s: no such thread; `weft threads` lists them", thread);
+    else if (found->n == 1)
+        err_set(&e, ERR_NOTFOUND, "--thread %s: not seen in that interval, only from %" PRId64 " to %" PRId64 " ns",
+            thread, found->v[0].begin, found->v[0].end);
+    else
+        err_set(&e, ERR_NOTFOUND, "--thread %s: none of the %zu threads it means was seen in that interval", thread,
+            found->n);
+    return cli_fail(&e);
+}
+
+void critpath_add_span(struct cli_span *span, const struct clock_map *map, int64_t begin, int64_t end)
+{
+    begin = map ? clock_to_reference(map, begin) : begin;
+    end = map ? clock_to_reference(map, end) : end;
+    span->first = begin < span->first ? begin : span->first;
+    span->last = end > span->last ? end : span->last;
+}
+
+int critpath_parse_interval(
+    const struct critpath_question *q, const struct cli_span *span, struct path_options *o, struct err *e)
+{
+    *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
+    int rc = cli_parse_window(q->begin, q->end, span, &o->begin, &o->end, e);
+    if (!rc && o->begin == o->end)
+        rc = err_set(e, ERR_ARG,
+            "--begin and --end are the same instant; a path covers the time between them: give a later --end");
+    return rc;
+}
+
+/* ---- clocks ---- */
+
+/* Worst error of a clock on the path, in ns. */
+static int64_t clock_error(const struct critpath_shown *w)
+{
+    int64_t worst = 0;
+    for (size_t i = 0; i < w->path->n_segments; i++) {
+        const struct path_segment *s = &w->path->segments[i];
+        const struct clock_map *map = w->hosts[s->row.host].map;
+        if (!map || !map->n || map->predecessor < 0)
+            continue;
+        int64_t error = clock_error_at(map, clock_from_reference(map, s->begin));
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
+/* Of the other hosts, those whose clocks are related to that of the thread's host, or those that are not. */
+static size_t name_others(const struct critpath_shown *w, bool related, struct text *out)
+{
+    enum { MOST_NAMES = 8 };
+    size_t start = w->path->start.host, n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        bool same = w->hosts[i].map->island == w->hosts[start].map->island;
+        if (!strcmp(w->hosts[i].name, w->hosts[start].name) || !w->hosts[i].graph || same != related)
+            continue;
+        if (n++ < MOST_NAMES)
+            text_printf(out, "%s%s", n > 1 ? ", " : "", w->hosts[i].name);
+    }
+    if (n > MOST_NAMES)
+        text_printf(out, " and %zu more", n - MOST_NAMES);
+    return n;
+}
+
+void critpath_note_clocks(const struct critpath_shown *w)
+{
+    struct text far = {.fd = -1}, near = {.fd = -1};
+    const char *start = w->hosts[w->path->start.host].name;
+    if (!w->synced) {
+        if (w->n > 1)
+            cli_note("every host keeps its own clock (--no-sync): what their clocks are apart, messages between them "
+                     "are off");
+        return;
+    }
+    if (name_others(w, false, &far))
+        cli_note("%s: no messages relate %s to that of %s; the path does not go there", text_cstr(&far),
+            w->n > 2 ? "their clocks" : "its clock", start);
+    if (w->hosts[w->path->start.host].map->island && name_others(w, true, &near))
+        cli_note("%s: related to the clock of %s, but not to that of the reference; give --reference %s for a path "
+                 "that goes there",
+            text_cstr(&near), start, start);
+    text_fini(&far);
+    text_fini(&near);
+}
+
+/* ---- tables and pictures ---- */
+
+struct sum {
+    const char *host, *comm;
+    int state;
+    int64_t duration;
+    uint64_t segments;
+};
+
+static int by_duration(const void *pa, const void *pb)
+{
+    const struct sum *a = pa, *b = pb;
+    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->comm, b->comm)
+                                              ?: a->state - b->state;
+}
+
+static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)
+{
+    size_t i = 0;
+    while (i < *n &&
+        (strcmp(sums[i].host, s->host) != 0 || strcmp(sums[i].comm, s->comm) != 0 || sums[i].state != s->state))
+        i++;
+    if (i == *n)
+        sums[(*n)++] = *s;
+    else
+        sums[i].duration += s->duration;
+}
+
+/* Totals by machine, name and state: threads of one name count together. */
+static void write_aggregate(const struct critpath_shown *w, int format, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
+        {"duration", true, true}, {"percent", true, true}};
+    const struct path_source *source = w->source;
+    const struct path *p = w->path;
+    struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_totals; i++) {
+        int32_t tid;
+        struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
+            .state = p->totals[i].state,
+            .duration = p->totals[i].duration};
+        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &s.comm);
+        add_to_sums(sums, &n, &s);
+    }
+    if (n)
+        qsort(sums, n, sizeof *sums, by_duration);
+    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < n; i++) {
+        cli_table_cell(t, "%s", sums[i].host);
+        cli_table_cell(t, "%s", sums[i].comm);
+        cli_table_cell(t, "%s", graph_state_name(sums[i].state));
+        cli_table_duration(t, format, sums[i].duration);
+        cli_table_cell(
+            t, "%.1f", p->end > p->begin ? 100.0 * (double)sums[i].duration / (double)(p->end - p->begin) : 0.0);
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+    free(sums);
+}
+
+static bool speaks_utf8(void)
+{
+    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *s = getenv(names[i]);
+        if (s && *s)
+            return strcasestr(s, "utf-8") || strcasestr(s, "utf8");
+    }
+    return !cli_color(); /* a terminal without a locale; files are UTF-8 */
+}
+
+void critpath_write(const struct critpath_shown *w, const struct critpath_question *q, struct text *out)
+{
+    const struct path_source *source = w->source;
+    if (q->aggregate) {
+        write_aggregate(w, q->format, out);
+    } else if (q->format == CLI_JSON) {
+        struct json j = JSON_TO(out);
+        show_json(w->path, source, w->method, &j);
+        text_putc(out, '\n');
+    } else if (q->format == CLI_CSV) {
+        show_csv(w->path, source, out);
+    } else {
+        struct show_style style = {.color = cli_color(),
+            .ascii = !speaks_utf8(),
+            .width = cli_width(),
+            .segments = q->segments,
+            .clock_error_ns = w->synced ? clock_error(w) : -1};
+        show_terminal(w->path, source, &style, out);
+        if (!q->svg || !q->segments)
+            text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture",
+                q->svg || q->segments ? "" : " · ", q->segments ? "" : "--segments for the list");
+    }
+}
+
+int critpath_write_svg(const struct critpath_shown *w, const char *file, struct err *e)
+{
+    struct text t = {.fd = -1};
+    show_svg(w->path, w->source, &t);
+    int rc = file_write(file, t.v, t.n, e);
+    text_fini(&t);
+    return rc;
+}

@@ -1,0 +1,196 @@
+/* weft critpath --cluster: the path is asked for, node by node. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "cli/critpath.h"
+#include "cluster/cluster.h"
+
+#define TIMEOUT_NS (30 * NS_PER_S)
+
+struct cluster_query {
+    struct critpath_question *q;
+    struct bus *bus;
+    struct cluster *cluster;
+    struct path_local_host *hosts;
+    size_t n;
+    struct cluster_path *path;
+    int64_t deadline_ns;
+    size_t rounds; /* shown */
+};
+
+static void close_all(struct cluster_query *a)
+{
+    cluster_path_free(a->path);
+    cluster_close(a->cluster);
+    if (a->bus)
+        bus_close(a->bus);
+    free(a->hosts);
+}
+
+/* A deadline is what the user waits for: "500ms", "30s". */
+static int parse_timeout(const char *s, int64_t *ns, struct err *e)
+{
+    char with_sign[64] = "+";
+    *ns = TIMEOUT_NS;
+    if (!s)
+        return 0;
+    strncat(with_sign, s, sizeof with_sign - 2);
+    if (strspn(s, "0123456789.") == 0 || time_parse(with_sign, 0, ns, e) || *ns <= 0)
+        return err_set(e, ERR_ARG, "--timeout %s: give a time such as 500ms or 30s", s);
+    return 0;
+}
+
+static int open_cluster(struct cluster_query *a, struct err *e)
+{
+    int64_t timeout;
+    bool stale;
+    const struct critpath_question *q = a->q;
+    int rc = parse_timeout(q->timeout, &timeout, e);
+    if (!rc)
+        rc = cli_cluster_connect(&a->q->cluster, "weft critpath", false, &a->bus, e);
+    if (!rc)
+        rc = cluster_open(a->bus, q->cluster.name, &a->cluster, e);
+    if (rc)
+        return rc;
+    a->deadline_ns = time_monotonic_ns() + timeout;
+    bool apart = cli_clocks_apart(&q->clocks);
+    int64_t patience = time_monotonic_ns() + (timeout < 5 * NS_PER_S ? timeout / 2 : 5 * NS_PER_S);
+    rc = cluster_sync(a->cluster, apart ? NULL : &q->clocks.options, patience, &stale, e);
+    if (rc)
+        return rc;
+    if (stale)
+        cli_note("traces have grown since the clocks were found: they are related by what was known then");
+    const struct cluster_host *hosts;
+    a->n = cluster_hosts(a->cluster, &hosts);
+    a->hosts = mem_zalloc((a->n + 1) * sizeof *a->hosts);
+    for (size_t i = 0; i < a->n; i++)
+        a->hosts[i] = (struct path_local_host){.name = hosts[i].name, .map = cluster_clock_map(a->cluster, i)};
+    return 0;
+}
+
+/* ---- whose path ---- */
+
+static struct path_lives lives_of(const struct cluster_query *a, const struct cluster_lives *found)
+{
+    struct path_lives out = {0};
+    for (size_t i = 0; i < found->n; i++) {
+        const struct cluster_life *l = &found->v[i];
+        vec_push(&out,
+            ((struct path_life){.row = {l->host, 0},
+                .begin = l->begin,
+                .end = l->end,
+                .tid = l->tid,
+                .host = a->hosts[l->host].name,
+                .name = l->name}));
+    }
+    return out;
+}
+
+static int find_lives(struct cluster_query *a, int64_t begin, int64_t end, struct cluster_lives *found)
+{
+    struct err e = {0};
+    found->n = 0;
+    return cluster_find_lives(a->cluster, a->q->thread, begin, end, a->deadline_ns, found, &e) ? cli_fail(&e) : -1;
+}
+
+/* -1 to go on, else the exit code. */
+static int choose_thread(struct cluster_query *a, const struct path_options *o, struct cluster_life *life)
+{
+    struct cluster_lives found = {0};
+    int code = find_lives(a, o->begin, o->end, &found);
+    if (code < 0 && found.n == 1) {
+        *life = found.v[0];
+    } else if (code < 0) {
+        bool several = found.n > 1;
+        code = several ? -1 : find_lives(a, INT64_MIN, INT64_MAX, &found);
+        if (code < 0) {
+            struct path_lives lives = lives_of(a, &found);
+            code = several ? critpath_refuse_several(a->q->thread, &lives)
+                           : critpath_refuse_absent(a->q->thread, &lives);
+            vec_free(&lives);
+        }
+    }
+    vec_free(&found);
+    return code;
+}
+
+/* ---- answering ---- */
+
+static struct critpath_shown shown_of(const struct cluster_query *a, const struct path *p, const struct path_source *source)
+{
+    return (struct critpath_shown){.path = p,
+        .source = source,
+        .hosts = a->hosts,
+        .n = a->n,
+        .synced = cluster_clocks(a->cluster) != NULL,
+        .method = a->q->method ? a->q->method : "index"};
+}
+
+static void show_refined(void *arg, const struct path *p, const struct path_source *source)
+{
+    struct cluster_query *a = arg;
+    struct critpath_shown shown = shown_of(a, p, source);
+    struct text out = TEXT_TO(1);
+    if (a->q->format == CLI_TABLE)
+        text_printf(&out, "After round %zu:\n", ++a->rounds);
+    critpath_write(&shown, a->q, &out);
+    cli_finish(&out, CLI_OK);
+}
+
+/* Is a piece missing that some node has? */
+static bool is_incomplete(const struct path *p)
+{
+    for (size_t i = 0; i < p->n_gaps; i++)
+        if (p->gaps[i].reason == PATH_OFFLINE_NODE || p->gaps[i].reason == PATH_PENDING)
+            return true;
+    return false;
+}
+
+static int parse_interval(const struct cluster_query *a, struct path_options *o, struct err *e)
+{
+    const struct cluster_host *hosts;
+    struct cli_span span = {INT64_MAX, INT64_MIN};
+    cluster_hosts(a->cluster, &hosts);
+    for (size_t i = 0; i < a->n; i++)
+        critpath_add_span(&span, a->hosts[i].map, hosts[i].begin, hosts[i].end);
+    return critpath_parse_interval(a->q, &span, o, e);
+}
+
+static int answer(struct cluster_query *a)
+{
+    const struct critpath_question *q = a->q;
+    struct cluster_path_options o = {
+        .method = q->method && !strcmp(q->method, "broadcast") ? CLUSTER_BROADCAST : CLUSTER_INDEX,
+        .assuming = q->polling,
+        .deadline_ns = a->deadline_ns,
+        .refined = q->refine ? show_refined : NULL,
+        .arg = a};
+    struct cluster_life life = {0};
+    struct err e = {0};
+    if (parse_interval(a, &o.path, &e))
+        return cli_fail(&e);
+    int code = choose_thread(a, &o.path, &life);
+    if (code >= 0)
+        return code;
+    if (cluster_path_find(a->cluster, life.host, life.row, &o, &a->path, &e))
+        return cli_fail(&e);
+    struct critpath_shown shown = shown_of(a, cluster_path_answer(a->path), cluster_path_source(a->path));
+    if (q->svg && critpath_write_svg(&shown, q->svg, &e))
+        return cli_fail(&e);
+    critpath_note_clocks(&shown);
+    struct text out = TEXT_TO(1);
+    critpath_write(&shown, q, &out);
+    return cli_finish(&out, is_incomplete(shown.path) ? CLI_PARTIAL : CLI_OK);
+}
+
+int critpath_ask_cluster(struct critpath_question *q)
+{
+    struct cluster_query a = {.q = q};
+    struct err e = {0};
+    int code = open_cluster(&a, &e) ? cli_fail(&e) : answer(&a);
+    close_all(&a);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* Private to the room: the clocks of a cluster as they are shared: what was found of all pairs of hosts, in a table,
+ * with the hosts that it was found of. */
+#ifndef WEFT_CLUSTER_CLOCKS_H
+#define WEFT_CLUSTER_CLOCKS_H
+
+#include "cluster/roster.h"
+
+struct bus_table; struct clock_net; struct clock_options;
+
+/* Of which hosts, in the order of the net, as they were then. */
+struct clocks_head {
+    uint64_t serial;         /* grows with each that is shared */
+    struct clocks_host { uint64_t key, hash; /* hash 0: its packets could not be had */ } *hosts;
+    size_t n_hosts;
+    uint64_t digest;         /* of the bytes */
+    size_t bytes, parts;
+};
+/* ERR_NOTFOUND: there are none yet. The hosts live in the arena. */
+int clocks_head_read(struct bus_table *, struct arena *, struct clocks_head *out, struct err *e);
+/* Are they of these hosts, as they are? */
+bool clocks_are_of(const struct clocks_head *, const struct roster *);
+/* Fits nothing: makes maps of what was found, by these options. ERR_STALE: others are being shared just now. */
+int clocks_load(struct bus_table *, const struct clocks_head *, const struct clock_options *, struct clock_net **out,
+    struct err *e);
+/* Shares them in place of those of `before` (serial 0: none). ERR_STALE: somebody else did so meanwhile. */
+int clocks_share(struct bus_table *, size_t max_part_bytes, const struct clocks_head *before, struct clocks_head *,
+    const struct clock_net *, struct err *e);
+
+#endif

@@ -1,0 +1,263 @@
+/* Following a critical path from node to node: rounds of questions, one to each node that holds something wanted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "cluster/view.h"
+
+enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000 };
+
+/* A question under way. */
+struct ask {
+    size_t node; /* card */
+    struct path_window *windows;
+    size_t n;
+    struct ask *next;
+};
+
+struct cluster_path {
+    struct cluster *cluster;
+    struct cluster_path_options options;
+    struct path_known *known;
+    struct path_query *query;
+    struct path *answer;
+    bool *asked;        /* by node: it is among those named in the cost */
+    unsigned *failures; /* by node: questions that it did not answer */
+    const char **names; /* of those asked */
+    size_t n_names;
+    struct path_cost cost;
+    int64_t began;
+};
+
+/* ---- who is asked ---- */
+
+static size_t card_with(const struct cluster *c, const char *node)
+{
+    size_t i = 0;
+    while (strcmp(c->node_names[i], node) != 0)
+        i++;
+    return i;
+}
+
+/* The node for the host: the first that did not fail; SIZE_MAX: all did. */
+static size_t node_for(const struct cluster_path *p, int32_t host)
+{
+    const struct roster_host *h = &p->cluster->roster.hosts[host];
+    for (size_t i = 0; i < h->n_nodes; i++) {
+        size_t node = card_with(p->cluster, h->nodes[i]);
+        if (!p->failures[node])
+            return node;
+    }
+    return SIZE_MAX;
+}
+
+/* All that it holds, so that it knows at once where one of its hosts sent to another. */
+static size_t hosts_at(const struct cluster_path *p, size_t node, int32_t *out)
+{
+    const struct cluster *c = p->cluster;
+    size_t n = 0;
+    for (size_t i = 0; i < c->roster.n_hosts; i++)
+        for (size_t k = 0; k < c->roster.hosts[i].n_nodes; k++)
+            if (!strcmp(c->roster.hosts[i].nodes[k], c->node_names[node])) {
+                out[n++] = (int32_t)i;
+                break;
+            }
+    return n;
+}
+
+static void note_asked(struct cluster_path *p, size_t node)
+{
+    if (!p->asked[node])
+        p->names[p->n_names++] = p->cluster->node_names[node];
+    p->asked[node] = true;
+}
+
+static void give_up(struct cluster_path *p, const struct path_window *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct roster_host *h = &p->cluster->roster.hosts[w[i].host];
+        path_known_give_up(p->known, &w[i], h->nodes[0]);
+    }
+}
+
+/* ---- a round ---- */
+
+struct round {
+    struct cluster_path *path;
+    struct bus_calls *calls;
+    VEC(struct ask) asks;
+};
+
+static struct path_ask ask_of(const struct cluster_path *p, const struct ask *a, int32_t *hosts)
+{
+    return (struct path_ask){
+        .hosts = hosts, .n_hosts = hosts_at(p, a->node, hosts), .windows = a->windows, .n_windows = a->n};
+}
+
+/* Takes the windows. */
+static void send_to(struct round *r, size_t node, struct path_window *windows, size_t n)
+{
+    struct cluster_path *p = r->path;
+    struct ask a = {.node = node, .windows = windows, .n = n};
+    int32_t *hosts = mem_alloc((p->cluster->roster.n_hosts + 1) * sizeof *hosts);
+    struct path_ask ask = ask_of(p, &a, hosts);
+    struct text t = {.fd = -1};
+    question_begin(&t, CLUSTER_PATH);
+    path_known_request(p->known, &ask, &t);
+    vec_push(&r->asks, a);
+    if (cluster_call(p->cluster, r->calls, p->cluster->node_names[node], &t, p->options.deadline_ns, r->asks.n - 1)) {
+        note_asked(p, node);
+        p->cost.messages++;
+    } else {
+        give_up(p, windows, n);
+    }
+    text_fini(&t);
+    free(hosts);
+}
+
+/* Sends what is wanted to who has it; one message a node, as long as it is not too long. */
+static void ask(struct round *r, const struct path_window *windows, size_t n)
+{
+    struct cluster_path *p = r->path;
+    size_t n_nodes = p->cluster->roster.n_cards;
+    struct list {
+        VEC(struct path_window) v;
+    } *of = mem_zalloc((n_nodes + 1) * sizeof *of);
+    for (size_t i = 0; i < n; i++) {
+        size_t node = node_for(p, windows[i].host);
+        if (node == SIZE_MAX) {
+            give_up(p, &windows[i], 1);
+            continue;
+        }
+        vec_push(&of[node].v, windows[i]);
+        if (of[node].v.n == WINDOWS_AT_ONCE) {
+            send_to(r, node, of[node].v.v, of[node].v.n);
+            of[node].v.v = NULL;
+            of[node].v.n = of[node].v.cap = 0;
+        }
+    }
+    for (size_t i = 0; i < n_nodes; i++)
+        if (of[i].v.n)
+            send_to(r, i, of[i].v.v, of[i].v.n);
+    free(of);
+}
+
+static void take(struct round *r, struct bus_reply *reply)
+{
+    struct cluster_path *p = r->path;
+    struct ask a = r->asks.v[reply->tag];
+    int32_t *hosts = mem_alloc((p->cluster->roster.n_hosts + 1) * sizeof *hosts);
+    struct path_ask ask_was = ask_of(p, &a, hosts);
+    p->cost.bytes += reply->sent_bytes + reply->received_bytes;
+    p->cost.messages += !reply->code;
+    if (reply->code || path_known_add(p->known, &ask_was, reply->data, reply->n, NULL)) {
+        p->failures[a.node]++;
+        ask(r, a.windows, a.n);
+    }
+    free(hosts);
+}
+
+/* False: there is nothing to wait for. */
+static bool run_round(struct cluster_path *p)
+{
+    struct round r = {.path = p, .calls = bus_calls_new(p->cluster->bus)};
+    const struct path_window *wanted;
+    struct bus_reply reply;
+    size_t n = path_known_take(p->known, &wanted);
+    struct path_window *windows = mem_alloc((n + 1) * sizeof *windows);
+    if (n)
+        memcpy(windows, wanted, n * sizeof *windows);
+    if (time_monotonic_ns() >= p->options.deadline_ns || p->cost.rounds >= MOST_ROUNDS)
+        give_up(p, windows, n);
+    else if (n)
+        ask(&r, windows, n);
+    p->cost.rounds += r.asks.n > 0;
+    while (bus_calls_next(r.calls, &reply)) {
+        take(&r, &reply);
+        bus_reply_free(&reply);
+    }
+    for (size_t i = 0; i < r.asks.n; i++)
+        free(r.asks.v[i].windows);
+    vec_free(&r.asks);
+    bus_calls_free(r.calls);
+    free(windows);
+    return n > 0;
+}
+
+/* ---- the path ---- */
+
+static void finish(struct cluster_path *p)
+{
+    path_free(p->answer);
+    p->answer = path_query_answer(p->query);
+    double seconds = (double)(time_monotonic_ns() - p->began) / (double)NS_PER_S;
+    p->cost.nodes = p->names;
+    p->cost.n_nodes = p->n_names;
+    p->cost.seconds = seconds;
+    p->answer->cost = p->cost;
+}
+
+static int find(struct cluster_path *p, struct err *e)
+{
+    for (;;) {
+        int rc = path_query_run(p->query, UINT64_MAX, e);
+        if (rc < 0)
+            return rc;
+        if (rc == PATH_DONE)
+            break;
+        if (p->options.refined && p->cost.rounds) {
+            finish(p);
+            p->options.refined(p->options.arg, p->answer, path_known_source(p->known));
+        }
+        if (!run_round(p))
+            return err_set(e, ERR_FORMAT, "the walk waits for nothing");
+    }
+    finish(p);
+    return 0;
+}
+
+int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struct cluster_path_options *o,
+    struct cluster_path **out, struct err *e)
+{
+    struct cluster_path *p = mem_zalloc(sizeof *p);
+    p->cluster = c;
+    p->options = *o;
+    p->began = time_monotonic_ns();
+    p->asked = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->asked);
+    p->failures = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->failures);
+    p->names = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->names);
+    p->known = path_known_new(c->far, c->roster.n_hosts, o->assuming, o->path.no_early_return);
+    struct path_row start = path_known_row(p->known, host, row);
+    path_known_ask_open(p->known, start, o->path.end);
+    p->query = path_query_new(path_known_source(p->known), start, &o->path);
+    int rc = find(p, e);
+    if (rc)
+        cluster_path_free(p);
+    *out = rc ? NULL : p;
+    return rc;
+}
+
+const struct path *cluster_path_answer(const struct cluster_path *p)
+{
+    return p->answer;
+}
+
+const struct path_source *cluster_path_source(const struct cluster_path *p)
+{
+    return path_known_source(p->known);
+}
+
+void cluster_path_free(struct cluster_path *p)
+{
+    if (!p)
+        return;
+    path_free(p->answer);
+    path_query_free(p->query);
+    path_known_free(p->known);
+    free(p->asked);
+    free(p->failures);
+    free(p->names);
+    free(p);
+}

@@ -1,0 +1,326 @@
+#include "cluster/protocol.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/wire.h"
+#include "bus/bus.h"
+
+enum { MOST_ITEMS = 1 << 20, MOST_LIVES = 4096 };
+
+/* ---- names on the bus ---- */
+
+int cluster_subject_of(const char *cluster, const char *node, char out[CLUSTER_SUBJECT], struct err *e)
+{
+    char c[CLUSTER_SUBJECT], n[CLUSTER_SUBJECT];
+    int length = -1;
+    if (!bus_token(cluster, c, sizeof c) && !bus_token(node, n, sizeof n))
+        length = snprintf(out, CLUSTER_SUBJECT, "weft.%.*s.ask.%.*s", 200, c, 200, n);
+    if (length < 0 || length > BUS_MAX_SUBJECT || strlen(c) > 200 || strlen(n) > 200)
+        return err_set(
+            e, ERR_LIMIT, "the names of cluster and node are too long, or empty: %.40s, %.40s", cluster, node);
+    return 0;
+}
+
+static char table_letter(char c)
+{
+    bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return fits ? c : '-';
+}
+
+int cluster_table_name(const char *cluster, const char *kind, char out[CLUSTER_SUBJECT], struct err *e)
+{
+    int length = snprintf(out, CLUSTER_SUBJECT, "weft_%s_%s", cluster, kind);
+    if (length < 0 || length >= 100 || !*cluster)
+        return err_set(e, ERR_LIMIT, "the name of the cluster is empty or too long: %.40s", cluster);
+    for (char *p = out; *p; p++)
+        *p = table_letter(*p);
+    return 0;
+}
+
+void cluster_id(uint64_t key, char out[CLUSTER_ID])
+{
+    snprintf(out, CLUSTER_ID, "%016" PRIx64, key);
+}
+
+/* ---- parts ---- */
+
+static void put_u64(struct text *out, uint64_t v)
+{
+    wire_put_bytes(out, &v, sizeof v);
+}
+
+static uint64_t take_u64(struct wire_in *w)
+{
+    uint64_t v;
+    wire_bytes(w, &v, sizeof v);
+    return v;
+}
+
+static const char *take_string(struct wire_in *w, struct arena *a)
+{
+    size_t n;
+    const char *s = wire_string(w, &n);
+    return arena_strndup(a, s, strnlen(s, n));
+}
+
+static size_t address_bytes(uint8_t family)
+{
+    return family == 4 ? 4 : 16;
+}
+
+static void put_addresses(struct text *out, const struct flow_address *v, size_t n)
+{
+    wire_put_u(out, n);
+    for (size_t i = 0; i < n; i++) {
+        text_putc(out, (char)v[i].family);
+        wire_put_bytes(out, v[i].addr, address_bytes(v[i].family));
+    }
+}
+
+static size_t take_addresses(struct wire_in *w, struct arena *a, const struct flow_address **out)
+{
+    size_t n = wire_count(w, 5);
+    n = n > MOST_ITEMS ? 0 : n;
+    struct flow_address *v = arena_new(a, struct flow_address, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        wire_bytes(w, &v[i].family, 1);
+        wire_bytes(w, v[i].addr, address_bytes(v[i].family));
+    }
+    *out = v;
+    return w->damaged ? 0 : n;
+}
+
+/* ---- cards ---- */
+
+static void put_clock(struct text *out, const struct index_far_clock *c)
+{
+    wire_put_u(out, c->freq);
+    if (!c->freq)
+        return;
+    wire_put_bytes(out, c->uuid, sizeof c->uuid);
+    wire_put_string(out, c->name);
+    wire_put_u(out, c->offset);
+    wire_put_i(out, c->offset_s);
+}
+
+static void take_clock(struct wire_in *w, struct arena *a, struct index_far_clock *c)
+{
+    *c = (struct index_far_clock){.freq = wire_u(w), .name = ""};
+    if (!c->freq)
+        return;
+    wire_bytes(w, c->uuid, sizeof c->uuid);
+    c->name = take_string(w, a);
+    c->offset = wire_u(w);
+    c->offset_s = wire_i(w);
+}
+
+void card_write(const struct card *c, struct text *out)
+{
+    text_putc(out, CLUSTER_VERSION);
+    wire_put_string(out, c->node);
+    wire_put_string(out, c->instance);
+    wire_put_u(out, c->serial);
+    wire_put_u(out, c->n_hosts);
+    for (size_t i = 0; i < c->n_hosts; i++) {
+        const struct card_host *h = &c->hosts[i];
+        put_u64(out, h->key);
+        put_u64(out, h->hash);
+        wire_put_string(out, h->name);
+        wire_put_string(out, h->clock_name);
+        wire_put_i(out, h->begin);
+        wire_put_i(out, h->end);
+        wire_put_i(out, h->sealed_until);
+        text_putc(out, (char)(h->has_graph | h->has_packets << 1));
+        put_clock(out, &h->clock);
+        put_addresses(out, h->own, h->n_own);
+        put_addresses(out, h->peers, h->n_peers);
+    }
+}
+
+static void take_host(struct wire_in *w, struct arena *a, struct card_host *h)
+{
+    uint8_t flags;
+    h->key = take_u64(w);
+    h->hash = take_u64(w);
+    h->name = take_string(w, a);
+    h->clock_name = take_string(w, a);
+    h->begin = wire_i(w);
+    h->end = wire_i(w);
+    h->sealed_until = wire_i(w);
+    wire_bytes(w, &flags, 1);
+    h->has_graph = flags & 1;
+    h->has_packets = flags >> 1 & 1;
+    take_clock(w, a, &h->clock);
+    h->n_own = take_addresses(w, a, &h->own);
+    h->n_peers = take_addresses(w, a, &h->peers);
+    w->damaged |= !*h->name || !*h->clock_name;
+}
+
+int card_read(struct arena *a, const void *bytes, size_t n, struct card *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    uint8_t version;
+    *out = (struct card){0};
+    wire_bytes(&w, &version, 1);
+    if (version != CLUSTER_VERSION)
+        return err_set(e, ERR_FORMAT, "a node of another version of weft (%u instead of %u)", version, CLUSTER_VERSION);
+    out->node = take_string(&w, a);
+    out->instance = take_string(&w, a);
+    out->serial = wire_u(&w);
+    size_t n_hosts = wire_count(&w, 40);
+    struct card_host *hosts = arena_new(a, struct card_host, n_hosts + 1);
+    for (size_t i = 0; i < n_hosts && !w.damaged; i++)
+        take_host(&w, a, &hosts[i]);
+    out->hosts = hosts;
+    out->n_hosts = n_hosts;
+    if (w.damaged || w.at != w.end || !*out->node)
+        return err_set(e, ERR_FORMAT, "the card of a node makes no sense");
+    return 0;
+}
+
+/* ---- questions ---- */
+
+void question_begin(struct text *out, enum cluster_question kind)
+{
+    text_putc(out, CLUSTER_VERSION);
+    text_putc(out, (char)kind);
+}
+
+int question_kind(const void *bytes, size_t n, enum cluster_question *kind, struct err *e)
+{
+    const uint8_t *b = bytes;
+    if (n < QUESTION_BYTES || b[0] != CLUSTER_VERSION)
+        return err_set(e, ERR_UNSUPPORTED, "a question of another version of weft");
+    if (b[1] > CLUSTER_EXTRACT)
+        return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
+    *kind = b[1];
+    return 0;
+}
+
+void lives_question_write(const struct lives_question *q, struct text *out)
+{
+    wire_put_string(out, q->thread);
+    wire_put_i(out, q->begin);
+    wire_put_i(out, q->end);
+    path_request_write(&q->hosts, out);
+}
+
+int lives_question_read(struct arena *a, const void *bytes, size_t n, struct lives_question *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    out->thread = take_string(&w, a);
+    out->begin = wire_i(&w);
+    out->end = wire_i(&w);
+    if (w.damaged)
+        return err_set(e, ERR_FORMAT, "a question for threads that makes no sense");
+    return path_request_read(a, w.at, (size_t)(w.end - w.at), &out->hosts, e);
+}
+
+void lives_write(const struct far_lives *lives, struct text *out)
+{
+    size_t n = lives->n < MOST_LIVES ? lives->n : MOST_LIVES;
+    wire_put_u(out, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct far_life *l = &lives->v[i];
+        wire_put_u(out, (uint64_t)l->host);
+        wire_put_u(out, l->row);
+        wire_put_i(out, l->begin);
+        wire_put_i(out, l->end);
+        wire_put_i(out, l->tid);
+        wire_put_string(out, l->name);
+    }
+}
+
+int lives_read(struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct far_lives *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    size_t count = wire_count(&w, 6);
+    for (size_t i = 0; i < count && !w.damaged; i++) {
+        struct far_life l = {.host = (int32_t)wire_below(&w, n_hosts), .row = wire_u(&w)};
+        l.begin = wire_i(&w);
+        l.end = wire_i(&w);
+        l.tid = (int32_t)wire_i(&w);
+        l.name = take_string(&w, a);
+        if (!w.damaged)
+            vec_push(out, l);
+    }
+    return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
+}
+
+/* ---- flows ---- */
+
+static void put_other(struct text *out, const struct flow_other *o)
+{
+    wire_put_u(out, o->n_hashes);
+    wire_put_bytes(out, o->hashes, o->n_hashes * sizeof *o->hashes);
+    wire_put_u(out, o->n_own);
+    for (size_t i = 0; i < o->n_own; i++) {
+        text_putc(out, (char)o->own[i].address.family);
+        wire_put_bytes(out, o->own[i].address.addr, address_bytes(o->own[i].address.family));
+        wire_put_i(out, o->own[i].since);
+    }
+}
+
+/* Hashes come in order, each once, as flow_needed wants them. */
+static void take_other(struct wire_in *w, struct arena *a, struct flow_other *o)
+{
+    size_t n = wire_count(w, 8);
+    uint64_t *hashes = arena_new(a, uint64_t, n + 1);
+    wire_bytes(w, hashes, n * sizeof *hashes);
+    for (size_t i = 1; i < n; i++)
+        w->damaged |= hashes[i] <= hashes[i - 1];
+    size_t n_own = wire_count(w, 6);
+    struct flow_own_address *own = arena_new(a, struct flow_own_address, n_own + 1);
+    for (size_t i = 0; i < n_own; i++) {
+        wire_bytes(w, &own[i].address.family, 1);
+        wire_bytes(w, own[i].address.addr, address_bytes(own[i].address.family));
+        own[i].since = wire_i(w);
+    }
+    *o = (struct flow_other){hashes, n, own, n_own};
+}
+
+void flows_question_write(const struct flows_question *q, struct text *out)
+{
+    wire_put_u(out, q->n);
+    wire_put_bytes(out, q->keys, q->n * sizeof *q->keys);
+}
+
+int flows_question_read(struct arena *a, const void *bytes, size_t n, struct flows_question *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    out->n = wire_count(&w, 8);
+    uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
+    wire_bytes(&w, keys, out->n * sizeof *keys);
+    out->keys = keys;
+    return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for flows that makes no sense") : 0;
+}
+
+void flows_write(const struct flow_other *o, struct text *out)
+{
+    put_other(out, o);
+}
+
+int flows_read(struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct flow_other *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    for (size_t i = 0; i < n_hosts; i++)
+        take_other(&w, a, &out[i]);
+    return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
+}
+
+void extract_question_write(const struct extract_question *q, struct text *out)
+{
+    put_u64(out, q->key);
+    put_other(out, &q->others);
+}
+
+int extract_question_read(struct arena *a, const void *bytes, size_t n, struct extract_question *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    out->key = take_u64(&w);
+    take_other(&w, a, &out->others);
+    return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for packets that makes no sense") : 0;
+}

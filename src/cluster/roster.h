@@ -1,0 +1,27 @@
+/* Private to the room: the hosts of a cluster, as its nodes' cards tell. The same cards give the same roster,
+ * whoever reads them, in whatever order they come. */
+#ifndef WEFT_CLUSTER_ROSTER_H
+#define WEFT_CLUSTER_ROSTER_H
+
+#include "cluster/protocol.h"
+
+struct bus_table;
+
+struct roster_host {
+    const struct card_host *card; /* the newest, where several nodes have copies */
+    const char *name, *clock_name; /* unique in the cluster; boots of a machine share the name */
+    const char **nodes; size_t n_nodes; /* that hold the newest; then the others */
+    char id[CLUSTER_ID];
+};
+struct roster {
+    struct arena arena;
+    const struct card *cards; size_t n_cards;    /* by name of the node */
+    struct roster_host *hosts; size_t n_hosts;   /* by name, then begin */
+    size_t unreadable;            /* cards that make no sense here */
+};
+int roster_read(struct bus_table *, struct roster *out, struct err *e);
+/* Of cards that live in its arena. */
+void roster_make(struct roster *, struct card *cards, size_t n);
+void roster_fini(struct roster *);
+
+#endif

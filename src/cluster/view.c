@@ -1,0 +1,176 @@
+#include "cluster/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "clock/clock.h"
+#include "cluster/clocks.h"
+
+enum { LOOK_AGAIN_US = 50000 };
+
+static void forget(struct cluster *c)
+{
+    free(c->hosts);
+    free(c->node_names);
+    free(c->clock_of);
+    free(c->far);
+    c->hosts = NULL;
+    c->node_names = NULL;
+    c->clock_of = NULL;
+    c->far = NULL;
+    clock_net_free(c->clocks);
+    c->clocks = NULL;
+    roster_fini(&c->roster);
+}
+
+static int look(struct cluster *c, struct err *e)
+{
+    forget(c);
+    int rc = roster_read(c->nodes, &c->roster, e);
+    if (rc)
+        return rc;
+    const struct roster *r = &c->roster;
+    c->hosts = mem_zalloc((r->n_hosts + 1) * sizeof *c->hosts);
+    c->far = mem_zalloc((r->n_hosts + 1) * sizeof *c->far);
+    c->clock_of = mem_zalloc((r->n_hosts + 1) * sizeof *c->clock_of);
+    c->node_names = mem_zalloc((r->n_cards + 1) * sizeof *c->node_names);
+    for (size_t i = 0; i < r->n_cards; i++)
+        c->node_names[i] = r->cards[i].node;
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        const struct roster_host *h = &r->hosts[i];
+        c->hosts[i] = (struct cluster_host){
+            h->name, h->clock_name, h->card->begin, h->card->end, (const char *const *)h->nodes, h->n_nodes};
+        c->far[i] = (struct path_far_host){.name = h->name,
+            .id = h->id,
+            .has_packets = h->card->has_packets,
+            .own = h->card->own,
+            .peers = h->card->peers,
+            .n_own = h->card->n_own,
+            .n_peers = h->card->n_peers};
+    }
+    return 0;
+}
+
+int cluster_open(struct bus *bus, const char *name, struct cluster **out, struct err *e)
+{
+    struct cluster *c = mem_zalloc(sizeof *c);
+    char table[CLUSTER_SUBJECT];
+    c->bus = bus;
+    c->name = mem_strdup(name ? name : CLUSTER_DEFAULT);
+    int rc = cluster_table_name(c->name, "nodes", table, e);
+    if (!rc)
+        rc = bus_table_open(bus, table, NULL, &c->nodes, e);
+    if (!rc)
+        rc = cluster_table_name(c->name, "clocks", table, e);
+    if (!rc)
+        rc = bus_table_open(bus, table, NULL, &c->clocks_table, e);
+    if (!rc)
+        rc = look(c, e);
+    if (rc)
+        cluster_close(c);
+    *out = rc ? NULL : c;
+    return rc;
+}
+
+void cluster_close(struct cluster *c)
+{
+    if (!c)
+        return;
+    forget(c);
+    if (c->nodes)
+        bus_table_close(c->nodes);
+    if (c->clocks_table)
+        bus_table_close(c->clocks_table);
+    arena_fini(&c->names);
+    free(c->name);
+    free(c);
+}
+
+size_t cluster_hosts(const struct cluster *c, const struct cluster_host **out)
+{
+    *out = c->hosts;
+    return c->roster.n_hosts;
+}
+
+size_t cluster_nodes(const struct cluster *c, const char *const **names)
+{
+    *names = c->node_names;
+    return c->roster.n_cards;
+}
+
+/* ---- clocks ---- */
+
+static void use_clocks(struct cluster *c, const struct clocks_head *h)
+{
+    for (size_t i = 0; i < c->roster.n_hosts; i++) {
+        c->clock_of[i] = 0;
+        for (size_t k = 0; k < h->n_hosts && !c->clock_of[i]; k++)
+            if (h->hosts[k].key == c->roster.hosts[i].card->key)
+                c->clock_of[i] = k + 1;
+    }
+}
+
+/* Looks again until the shared clocks are those of the hosts that are there, whose traces may grow all the time. */
+static int find_head(
+    struct cluster *c, struct arena *a, int64_t deadline_ns, struct clocks_head *h, bool *stale, struct err *e)
+{
+    for (;;) {
+        int rc = clocks_head_read(c->clocks_table, a, h, e);
+        *stale = rc || !clocks_are_of(h, &c->roster);
+        if (!*stale || (rc && rc != ERR_NOTFOUND) || time_monotonic_ns() >= deadline_ns)
+            return rc;
+        usleep(LOOK_AGAIN_US);
+        rc = look(c, e);
+        if (rc)
+            return rc;
+    }
+}
+
+int cluster_sync(struct cluster *c, const struct clock_options *o, int64_t deadline_ns, bool *stale, struct err *e)
+{
+    struct arena a = {0};
+    struct clocks_head h;
+    *stale = false;
+    c->apart = !o;
+    if (c->apart)
+        return 0;
+    if (o->drift_prior_ppm != clock_defaults().drift_prior_ppm)
+        return err_set(e, ERR_ARG, "the clocks of a cluster are found for the usual prior of drift: leave it as it is");
+    int rc = find_head(c, &a, deadline_ns, &h, stale, e);
+    if (!rc)
+        rc = clocks_load(c->clocks_table, &h, o, &c->clocks, e);
+    if (!rc)
+        use_clocks(c, &h);
+    else if (rc == ERR_NOTFOUND)
+        err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
+    arena_fini(&a);
+    for (size_t i = 0; i < c->roster.n_hosts && !rc; i++)
+        c->far[i].map = cluster_clock_map(c, i);
+    return rc;
+}
+
+const struct clock_net *cluster_clocks(const struct cluster *c)
+{
+    return c->clocks;
+}
+
+const struct clock_map *cluster_clock_map(const struct cluster *c, size_t host)
+{
+    static const struct clock_map none = {.island = UINT32_MAX - 1};
+    if (c->apart || !c->clocks)
+        return NULL;
+    return c->clock_of[host] ? clock_net_map(c->clocks, c->clock_of[host] - 1) : &none;
+}
+
+size_t cluster_call(const struct cluster *c, struct bus_calls *calls, const char *node, const struct text *question,
+    int64_t deadline_ns, uint64_t tag)
+{
+    char subject[CLUSTER_SUBJECT];
+    if (cluster_subject_of(c->name, node, subject, NULL))
+        return 0;
+    return bus_call(calls, subject, question->v, question->n, deadline_ns, tag);
+}
