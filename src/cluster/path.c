@@ -228,7 +228,10 @@ int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struc
     p->asked = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->asked);
     p->failures = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->failures);
     p->names = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->names);
-    p->known = path_known_new(c->far, c->roster.n_hosts, o->assuming, o->path.no_early_return);
+    struct path_known_options known = {.assuming = o->assuming,
+        .no_early_return = o->path.no_early_return,
+        .everybody = o->method == CLUSTER_BROADCAST};
+    p->known = path_known_new(c->far, c->roster.n_hosts, &known);
     struct path_row start = path_known_row(p->known, host, row);
     path_known_ask_open(p->known, start, o->path.end);
     p->query = path_query_new(path_known_source(p->known), start, &o->path);

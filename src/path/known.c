@@ -52,7 +52,7 @@ struct path_known {
     struct path_source source;
     const struct path_far_host *hosts;
     size_t n;
-    bool assuming, no_early_return;
+    struct path_known_options options;
     struct arena arena;
     struct strings strings;
     struct candidate_book *book;
@@ -245,6 +245,24 @@ static bool is_boot_of_same(const struct path_known *k, int32_t a, int32_t b)
     return a != b && !strcmp(k->hosts[a].name, k->hosts[b].name);
 }
 
+static struct path_window window_of(const struct known_message *m, int32_t host, int64_t end, int64_t bound)
+{
+    return (struct path_window){
+        .kind = PATH_WINDOW_MESSAGE, .host = host, .t = end, .bound = bound, .message = m->message};
+}
+
+/* Asks all hosts, whose answers count only where they are candidates. False: some did not answer yet. */
+static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t end, int64_t bound)
+{
+    bool all = true;
+    for (size_t i = 0; i < k->n; i++) {
+        struct path_window w = window_of(m, (int32_t)i, end, bound);
+        if (k->hosts[i].has_packets && !find_answer(m, (int32_t)i))
+            all &= !want(k, &w);
+    }
+    return all;
+}
+
 /* Asks candidates [from, to). False: some did not answer yet. */
 static bool ask_candidates(struct path_known *k, struct known_message *m, size_t from, size_t to, int64_t end,
     int64_t bound, const struct known_answer **best)
@@ -252,8 +270,7 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
     bool all = true;
     for (size_t i = from; i < to; i++) {
         int32_t host = m->candidates.hosts.v[i];
-        struct path_window w = {
-            .kind = PATH_WINDOW_MESSAGE, .host = host, .t = end, .bound = bound, .message = m->message};
+        struct path_window w = window_of(m, host, end, bound);
         const struct known_answer *a = find_answer(m, host);
         if (is_boot_of_same(k, host, m->message.host))
             continue;
@@ -299,7 +316,8 @@ static void cause_of_message(
     if (!m->has_candidates)
         candidates_find(k->book, m->message.host, &m->message.key.flow, may_send, k, &m->candidates);
     m->has_candidates = true;
-    bool all = ask_candidates(k, m, 0, m->candidates.sure, end, bound, &best);
+    bool all = !k->options.everybody || ask_everybody(k, m, end, bound);
+    all = all && ask_candidates(k, m, 0, m->candidates.sure, end, bound, &best);
     if (all && !best)
         all = ask_candidates(k, m, m->candidates.sure, m->candidates.hosts.n, end, bound, &best);
     if (!all)
@@ -340,7 +358,7 @@ static void cause(
         else
             *out = c->is;
     } else if (!(origin && row.row < 0 && iv->id == PATH_ID_NONE)) {
-        if (want_row(k, row, iv->end, bound < iv->end ? bound : iv->end, &w)) {
+        if (want_row(k, row, iv->end, bound < iv->end ? bound : iv->end - 1, &w)) {
             *out = (struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING};
         } else if ((out->label = who_is_away(k, &w))) {
             out->reason = PATH_OFFLINE_NODE;
@@ -605,8 +623,8 @@ void path_known_request(const struct path_known *k, const struct path_ask *ask, 
         .n_hosts = ask->n_hosts,
         .windows = windows,
         .n_windows = ask->n_windows,
-        .assuming = k->assuming,
-        .no_early_return = k->no_early_return};
+        .assuming = k->options.assuming,
+        .no_early_return = k->options.no_early_return};
     path_request_write(&r, out);
     free(hosts);
     free(windows);
@@ -614,13 +632,13 @@ void path_known_request(const struct path_known *k, const struct path_ask *ask, 
 
 /* ---- beginning and end ---- */
 
-struct path_known *path_known_new(const struct path_far_host *hosts, size_t n, bool assuming, bool no_early_return)
+struct path_known *path_known_new(
+    const struct path_far_host *hosts, size_t n, const struct path_known_options *options)
 {
     struct path_known *k = mem_zalloc(sizeof *k);
     k->hosts = hosts;
     k->n = n;
-    k->assuming = assuming;
-    k->no_early_return = no_early_return;
+    k->options = *options;
     k->source = (struct path_source){.arg = k,
         .life = life,
         .interval = interval,

@@ -81,8 +81,12 @@ struct path_far_host {
     const struct flow_address *own, *peers; size_t n_own, n_peers; /* flow_addresses, flow_peers */
 };
 struct path_known;
-/* The hosts are borrowed. Not thread-safe. assuming, no_early_return: as of struct path_request. */
-struct path_known *path_known_new(const struct path_far_host *, size_t n, bool assuming, bool no_early_return);
+struct path_known_options {
+    bool assuming, no_early_return; /* as of struct path_request */
+    bool everybody;          /* all hosts are asked who sent a message, not only those that can have */
+};
+/* The hosts are borrowed. Not thread-safe. */
+struct path_known *path_known_new(const struct path_far_host *, size_t n, const struct path_known_options *);
 void path_known_free(struct path_known *);
 /* The source for path_query. It has what is known, and is pending for the rest. */
 const struct path_source *path_known_source(const struct path_known *);
