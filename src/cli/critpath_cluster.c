@@ -119,7 +119,8 @@ static int choose_thread(struct cluster_query *a, const struct path_options *o, 
 
 /* ---- answering ---- */
 
-static struct critpath_shown shown_of(const struct cluster_query *a, const struct path *p, const struct path_source *source)
+static struct critpath_shown shown_of(
+    const struct cluster_query *a, const struct path *p, const struct path_source *source)
 {
     return (struct critpath_shown){.path = p,
         .source = source,

@@ -632,8 +632,7 @@ void path_known_request(const struct path_known *k, const struct path_ask *ask, 
 
 /* ---- beginning and end ---- */
 
-struct path_known *path_known_new(
-    const struct path_far_host *hosts, size_t n, const struct path_known_options *options)
+struct path_known *path_known_new(const struct path_far_host *hosts, size_t n, const struct path_known_options *options)
 {
     struct path_known *k = mem_zalloc(sizeof *k);
     k->hosts = hosts;

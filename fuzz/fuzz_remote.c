@@ -1,0 +1,154 @@
+/* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
+ * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
+ * it for an answer; a card; questions and answers about threads and flows. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cluster/protocol.h"
+#include "index/index.h"
+#include "path/fragment.h"
+#include "path/path.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+enum { HOSTS = 3, STEPS = 20000, ROUNDS = 20 };
+
+static const struct index_host *hosts;
+static size_t n_hosts;
+
+static void remove_directory(void)
+{
+    if (system("rm -rf /tmp/weft-fuzz-remote-$PPID"))
+        abort();
+}
+
+/* The stores of the bundled trace. */
+static void open_hosts(void)
+{
+    static struct arena lasting;
+    struct experiment *x;
+    struct err e;
+    struct index_options o = {.stores = true};
+    const char *dir = arena_printf(&lasting, "/tmp/weft-fuzz-remote-%d", (int)getpid());
+    if (system(arena_printf(
+            &lasting, "mkdir -p '%s' && tar -xJf '%s/three-tier.tar.xz' -C '%s'", dir, WEFT_EXAMPLES, dir)))
+        abort();
+    atexit(remove_directory);
+    if (experiment_open(&dir, 1, &o, &x, &e))
+        abort();
+    n_hosts = experiment_hosts(x, &hosts);
+}
+
+static uint64_t id_of(void *arg, int32_t host, int32_t row)
+{
+    (void)arg;
+    return index_row_id(&hosts[(size_t)host % n_hosts], row);
+}
+
+static int32_t row_of(void *arg, int32_t host, uint64_t id)
+{
+    (void)arg;
+    return index_row_find(&hosts[(size_t)host % n_hosts], id);
+}
+
+static void answer_request(const uint8_t *data, size_t n)
+{
+    struct arena a = {0};
+    struct path_request r;
+    if (!path_request_read(&a, data, n, &r, NULL) && r.n_hosts < 64) {
+        struct path_local_host parts[64];
+        struct text out = {.fd = -1};
+        struct fragment f;
+        for (size_t i = 0; i < r.n_hosts; i++)
+            parts[i] = (struct path_local_host){
+                r.hosts[i].name, hosts[i % n_hosts].graph, hosts[i % n_hosts].flows, r.hosts[i].map};
+        struct path_local *local = path_local_new(parts, r.n_hosts);
+        path_fragment_write(local, &(struct path_row_ids){NULL, id_of, row_of}, &r, STEPS, &out);
+        if (fragment_unpack(&f, out.v, out.n, r.n_hosts, r.n_windows, NULL))
+            abort(); /* what was asked may be anything, what is answered makes sense */
+        fragment_fini(&f);
+        path_local_free(local);
+        text_fini(&out);
+    }
+    arena_fini(&a);
+}
+
+static void walk_fragment(const uint8_t *data, size_t n)
+{
+    static const struct path_far_host far[HOSTS] = {{.name = "a", .id = "a", .has_packets = true},
+        {.name = "b", .id = "b", .has_packets = true}, {.name = "c", .id = "c", .has_packets = true}};
+    static const int32_t all[HOSTS] = {0, 1, 2};
+    struct path_known *k = path_known_new(far, HOSTS, &(struct path_known_options){.everybody = n % 2});
+    uint64_t id = 1;
+    if (n > 8)
+        memcpy(&id, data + n - 8, sizeof id);
+    struct path_row row = path_known_row(k, 0, id >> 12);
+    struct path_options o = {.begin = INT64_MIN, .end = INT64_MAX};
+    struct path_query *q = path_query_new(path_known_source(k), row, &o);
+    int rc = PATH_AWAITS;
+    for (int i = 0; i < ROUNDS && (rc == PATH_AWAITS || rc == PATH_MORE); i++) {
+        const struct path_window *wanted;
+        struct text t = {.fd = -1};
+        rc = path_query_run(q, STEPS, NULL);
+        size_t windows = path_known_take(k, &wanted);
+        struct path_window *copy = mem_alloc((windows + 1) * sizeof *copy);
+        if (windows)
+            memcpy(copy, wanted, windows * sizeof *copy);
+        struct path_ask ask = {all, HOSTS, copy, windows};
+        path_known_request(k, &ask, &t);
+        if (path_known_add(k, &ask, data, n, NULL))
+            for (size_t w = 0; w < windows; w++)
+                path_known_give_up(k, &copy[w], "away");
+        text_fini(&t);
+        free(copy);
+    }
+    path_free(path_query_answer(q)); /* which asserts that it covers all */
+    path_query_free(q);
+    path_known_free(k);
+}
+
+static void read_rest(int kind, const uint8_t *data, size_t n)
+{
+    struct arena a = {0};
+    struct card card;
+    struct lives_question lives;
+    struct far_lives found = {0};
+    struct flow_other others[HOSTS];
+    struct flows_question flows;
+    struct extract_question extract;
+    switch (kind) {
+    case 2: card_read(&a, data, n, &card, NULL); break;
+    case 3: lives_question_read(&a, data, n, &lives, NULL); break;
+    case 4: lives_read(&a, data, n, HOSTS, &found, NULL); break;
+    case 5: flows_read(&a, data, n, HOSTS, others, NULL); break;
+    case 6: flows_question_read(&a, data, n, &flows, NULL); break;
+    default:
+        if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
+            uint32_t *needed;
+            flow_needed(hosts[0].flows, &extract.others, 1, &needed);
+            free(needed);
+        }
+    }
+    vec_free(&found);
+    arena_fini(&a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (!n_hosts)
+        open_hosts();
+    if (!n)
+        return 0;
+    int kind = data[0] % 8;
+    if (kind == 0)
+        answer_request(data + 1, n - 1);
+    else if (kind == 1)
+        walk_fragment(data + 1, n - 1);
+    else
+        read_rest(kind, data + 1, n - 1);
+    return 0;
+}

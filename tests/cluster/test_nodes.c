@@ -1,0 +1,298 @@
+/* Nodes of a cluster in one process: what they give is what all traces in one place give. */
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/test.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "clock/clock.h"
+#include "cluster/cluster.h"
+#include "index/index.h"
+#include "path/path.h"
+#include "show/show.h"
+
+enum { HOSTS = 3 };
+static const char *const names[HOSTS] = {"client", "db", "web"};
+static char top[] = "/tmp/weft-nodes-XXXXXX";
+static struct bus *hub;
+
+static int drop(const char *file, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    (void)flag;
+    (void)at;
+    return remove(file);
+}
+
+static int make_traces(void **state)
+{
+    char command[4096];
+    struct err e = {0};
+    (void)state;
+    if (!mkdtemp(top))
+        return -1;
+    snprintf(command, sizeof command, "tar -xJf '%s/examples/three-tier.tar.xz' -C '%s'", WEFT_SOURCE_ROOT, top);
+    struct bus_options o = {.url = "local:test-nodes"};
+    return system(command) || bus_open(&o, &hub, &e) ? -1 : 0;
+}
+
+static int drop_traces(void **state)
+{
+    (void)state;
+    bus_close(hub);
+    return nftw(top, drop, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- nodes ---- */
+
+struct node {
+    struct cluster_node *is;
+    char traces[HOSTS][4096], store[4096];
+    const char *args[HOSTS + 1];
+};
+
+static void start(struct node *n, const char *cluster, const char *name, const char *const *hosts)
+{
+    struct err e = {0};
+    size_t i = 0;
+    for (; hosts[i]; i++) {
+        snprintf(n->traces[i], sizeof n->traces[i], "%s/three-tier/%s", top, hosts[i]);
+        n->args[i] = n->traces[i];
+    }
+    n->args[i] = NULL;
+    snprintf(n->store, sizeof n->store, "%s/store-%s", top, name);
+    struct cluster_node_options o = {.cluster = cluster, .name = name, .traces = n->args, .store = n->store};
+    if (cluster_node_start(hub, &o, &n->is, &e))
+        fail_msg("%s", e.text);
+    for (int k = 0; !cluster_node_ready(n->is); k++) {
+        if (k > 6000)
+            fail_msg("node %s is not ready after a minute", name);
+        usleep(10000);
+    }
+}
+
+static void start_one_each(struct node *nodes, const char *cluster)
+{
+    for (size_t i = 0; i < HOSTS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "node of %s", names[i]);
+        start(&nodes[i], cluster, name, (const char *const[]){names[i], NULL});
+    }
+}
+
+static int64_t in_seconds(int s)
+{
+    return time_monotonic_ns() + s * NS_PER_S;
+}
+
+static struct cluster *ask(const char *cluster, size_t n_hosts)
+{
+    struct cluster *c;
+    struct err e = {0};
+    bool stale;
+    const struct cluster_host *hosts;
+    struct clock_options o = clock_defaults();
+    if (cluster_open(hub, cluster, &c, &e) || cluster_sync(c, &o, in_seconds(60), &stale, &e))
+        fail_msg("%s", e.text);
+    assert_false(stale);
+    assert_int_equal(cluster_hosts(c, &hosts), n_hosts);
+    return c;
+}
+
+/* ---- all in one place ---- */
+
+struct place {
+    struct experiment *experiment;
+    const struct index_host *hosts;
+    const struct clock_net *net;
+    struct path_local_host parts[HOSTS];
+    struct path_local *local;
+};
+
+static struct place open_place(void)
+{
+    struct place p = {0};
+    struct err e = {0};
+    char store[4096], path[4096];
+    const char *args[] = {path};
+    snprintf(store, sizeof store, "%s/store", top);
+    snprintf(path, sizeof path, "%s/three-tier", top);
+    struct index_options o = {.store = store, .stores = true};
+    struct clock_options clocks = clock_defaults();
+    if (experiment_open(args, 1, &o, &p.experiment, &e) || experiment_sync(p.experiment, &clocks, &p.net, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(experiment_hosts(p.experiment, &p.hosts), HOSTS);
+    for (size_t i = 0; i < HOSTS; i++)
+        p.parts[i] = (struct path_local_host){
+            p.hosts[i].name, p.hosts[i].graph, p.hosts[i].flows, clock_net_map(p.net, i)};
+    p.local = path_local_new(p.parts, HOSTS);
+    return p;
+}
+
+static void close_place(struct place *p)
+{
+    path_local_free(p->local);
+    experiment_close(p->experiment);
+}
+
+static char *shown(const struct path *p, const struct path_source *source)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct path copy = *p;
+    copy.cost = (struct path_cost){0};
+    show_json(&copy, source, "-", &j);
+    char *s = mem_strdup(text_cstr(&t));
+    text_fini(&t);
+    return s;
+}
+
+/* The thread's path, from the cluster. */
+static struct cluster_path *find(struct cluster *c, const char *thread, enum cluster_method method, int timeout_s)
+{
+    struct cluster_lives found = {0};
+    struct err e = {0};
+    struct cluster_path *p;
+    struct cluster_path_options o = {
+        .path = {.begin = INT64_MIN, .end = INT64_MAX}, .method = method, .deadline_ns = in_seconds(timeout_s)};
+    if (cluster_find_lives(c, thread, INT64_MIN, INT64_MAX, o.deadline_ns, &found, &e))
+        fail_msg("%s: %s", thread, e.text);
+    assert_int_equal(found.n, 1);
+    if (cluster_path_find(c, found.v[0].host, found.v[0].row, &o, &p, &e))
+        fail_msg("%s: %s", thread, e.text);
+    vec_free(&found);
+    return p;
+}
+
+static void expect_same(struct place *here, struct cluster *c, const char *thread, enum cluster_method method)
+{
+    struct path_lives found = {0};
+    struct err e = {0};
+    struct path *p;
+    struct path_options o = {.begin = INT64_MIN, .end = INT64_MAX};
+    path_find_lives(here->local, thread, NULL, INT64_MIN, INT64_MAX, &found);
+    assert_int_equal(found.n, 1);
+    if (path_walk(path_local_source(here->local), found.v[0].row, &o, &p, &e))
+        fail_msg("%s: %s", thread, e.text);
+    struct cluster_path *far = find(c, thread, method, 60);
+    char *a = shown(p, path_local_source(here->local)), *b = shown(cluster_path_answer(far), cluster_path_source(far));
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    path_free(p);
+    cluster_path_free(far);
+    vec_free(&found);
+}
+
+static void expect_all_same(const char *cluster)
+{
+    struct place here = open_place();
+    struct cluster *c = ask(cluster, HOSTS);
+    for (size_t i = 0; i < HOSTS; i++) {
+        const struct clock_map *a = clock_net_map(here.net, i), *b = cluster_clock_map(c, i);
+        assert_int_equal(a->n, b->n);
+        assert_memory_equal(a->pieces, b->pieces, a->n * sizeof *a->pieces);
+    }
+    const char *const threads[] = {"client:204", "web:196", "db:204", "client:1"};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        expect_same(&here, c, threads[i], CLUSTER_INDEX);
+        expect_same(&here, c, threads[i], CLUSTER_BROADCAST);
+    }
+    cluster_close(c);
+    close_place(&here);
+}
+
+/* ---- tests ---- */
+
+static void one_each(void **state)
+{
+    (void)state;
+    struct node nodes[HOSTS];
+    start_one_each(nodes, "one");
+    expect_all_same("one");
+    for (size_t i = 0; i < HOSTS; i++)
+        cluster_node_stop(nodes[i].is);
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    struct node nodes[3];
+    start(&nodes[0], "copies", "a", (const char *const[]){"client", "web", NULL});
+    start(&nodes[1], "copies", "b", (const char *const[]){"web", "db", NULL});
+    start(&nodes[2], "copies", "c", (const char *const[]){"client", "db", "web", NULL});
+    expect_all_same("copies");
+    cluster_node_stop(nodes[2].is);
+    expect_all_same("copies");
+    cluster_node_stop(nodes[1].is);
+    cluster_node_stop(nodes[0].is);
+}
+
+/* Who asks knows of a node that has left meanwhile: what it held is missing, and said to be. */
+static void left(void **state)
+{
+    (void)state;
+    struct node nodes[HOSTS];
+    start_one_each(nodes, "left");
+    struct cluster *c = ask("left", HOSTS);
+    struct cluster_path *whole = find(c, "client:204", CLUSTER_INDEX, 60);
+    assert_int_equal(cluster_path_answer(whole)->n_gaps, 0);
+    cluster_node_stop(nodes[2].is);
+    struct cluster_path *p = find(c, "client:204", CLUSTER_INDEX, 60);
+    const struct path *path = cluster_path_answer(p);
+    assert_true(path->n_gaps > 0);
+    for (size_t i = 0; i < path->n_gaps; i++) {
+        assert_int_equal(path->gaps[i].reason, PATH_OFFLINE_NODE);
+        assert_non_null(strstr(path->gaps[i].peer, "node of web (10.77.0.12:8080)"));
+    }
+    cluster_path_free(p);
+    start(&nodes[2], "left", "node of web", (const char *const[]){"web", NULL});
+    p = find(c, "client:204", CLUSTER_INDEX, 60);
+    char *a = shown(cluster_path_answer(whole), cluster_path_source(whole)),
+         *b = shown(cluster_path_answer(p), cluster_path_source(p));
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    cluster_path_free(p);
+    cluster_path_free(whole);
+    cluster_close(c);
+    for (size_t i = 0; i < HOSTS; i++)
+        cluster_node_stop(nodes[i].is);
+    c = NULL;
+    struct err e = {0};
+    const struct cluster_host *hosts;
+    assert_int_equal(cluster_open(hub, "left", &c, &e), 0);
+    assert_int_equal(cluster_hosts(c, &hosts), 0);
+    cluster_close(c);
+}
+
+static void namesake(void **state)
+{
+    (void)state;
+    struct node first;
+    struct cluster_node *second;
+    struct err e = {0};
+    start(&first, "namesake", "a", (const char *const[]){"db", NULL});
+    struct cluster_node_options o = {.cluster = "namesake", .name = "a", .traces = first.args, .store = first.store};
+    assert_int_equal(cluster_node_start(hub, &o, &second, &e), ERR_AMBIGUOUS);
+    assert_non_null(strstr(e.text, "node named a"));
+    cluster_node_stop(first.is);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_each),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(left),
+        cmocka_unit_test(namesake),
+    };
+    return cmocka_run_group_tests(tests, make_traces, drop_traces);
+}
