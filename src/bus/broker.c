@@ -46,16 +46,16 @@ static int fail_away(struct broker *b, int code, struct err *e, const char *what
     if (atomic_load(&b->closed))
         return err_set(e, ERR_CANCELLED, "%s: the bus is closed", what);
     if (natsConnection_IsClosed(b->nc))
-        return err_set(e, ERR_IO, "%s: the broker at %s refused the credentials; correct them and start again", what,
-            b->where);
+        return err_set(
+            e, ERR_IO, "%s: the broker at %s refused the credentials; correct them and start again", what, b->where);
     return err_set(e, code, "%s: not connected to the broker at %s", what, b->where);
 }
 
 int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, const char *what)
 {
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
-        return err_set(e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what,
-            b->where);
+        return err_set(
+            e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what, b->where);
     if (code)
         return err_set(e, ERR_IO, "%s: the broker at %s says JetStream error %d", what, b->where, (int)code);
     switch (s) {
@@ -66,13 +66,12 @@ int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, c
     case NATS_CONNECTION_CLOSED:
     case NATS_CONNECTION_DISCONNECTED: return fail_away(b, ERR_TIMEOUT, e, what);
     case NATS_NO_RESPONDERS:
-        return err_set(e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what,
-            b->where);
+        return err_set(
+            e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what, b->where);
     case NATS_INSUFFICIENT_BUFFER: return fail_away(b, ERR_IO, e, what);
     case NATS_MAX_PAYLOAD: return err_set(e, ERR_LIMIT, "%s: larger than the broker at %s takes", what, b->where);
     case NATS_NO_MEMORY: return err_set(e, ERR_NOMEM, "out of memory: %s", what);
-    default:
-        return err_set(e, ERR_IO, "%s: the broker at %s: %s", what, b->where, natsStatus_GetText(s));
+    default: return err_set(e, ERR_IO, "%s: the broker at %s: %s", what, b->where, natsStatus_GetText(s));
     }
 }
 
@@ -262,8 +261,8 @@ void broker_unsubscribe(struct wire_sub *s)
     sub_free(s);
 }
 
-static int broker_publish(struct wire *w, const char *subject, const char *reply, const void *data, size_t n,
-    struct err *e)
+static int broker_publish(
+    struct wire *w, const char *subject, const char *reply, const void *data, size_t n, struct err *e)
 {
     struct broker *b = (struct broker *)w;
     if (atomic_load(&b->closed))

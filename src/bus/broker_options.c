@@ -27,9 +27,7 @@ static int64_t reconnect_delay(natsConnection *nc, int attempts, void *arg)
 }
 
 /* The default would print. What was lost shows itself: as a missed deadline, or a gap that a watch closes. */
-static void ignore_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
-{
-}
+static void ignore_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg) {}
 
 /* "nats://user:password@host:port" as "nats://host:port". */
 static void put_without_user(struct text *t, const char *url)

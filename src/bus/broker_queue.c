@@ -83,8 +83,8 @@ static int make(struct broker_queue *q, int64_t deadline_ns, struct err *e)
     return rc ? rc : broker_try(q->broker, &a, deadline_ns, e);
 }
 
-int broker_queue_open(struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out,
-    struct err *e)
+int broker_queue_open(
+    struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out, struct err *e)
 {
     struct broker_queue *q = mem_zalloc(sizeof *q);
     q->broker = broker_of(b);
@@ -111,7 +111,12 @@ void broker_queue_close(struct bus_queue *q)
 
 /* ---- adding ---- */
 
-struct adding { struct broker_queue *queue; const char *id; const void *data; size_t n; };
+struct adding {
+    struct broker_queue *queue;
+    const char *id;
+    const void *data;
+    size_t n;
+};
 
 static natsStatus add(void *arg, jsOptions *o, jsErrCode *code)
 {
@@ -169,8 +174,8 @@ static struct bus_item *item_of(struct broker_queue *q, natsMsg *m)
         return NULL;
     struct taken *t = mem_zalloc(sizeof *t);
     t->is.bus = bus_ref(q->base.bus);
-    t->is.item = (struct bus_item){subject + strlen(prefix), natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m),
-        (unsigned)mark.delivered};
+    t->is.item = (struct bus_item){
+        subject + strlen(prefix), natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m), (unsigned)mark.delivered};
     t->msg = m;
     return &t->is.item;
 }
@@ -229,10 +234,11 @@ int broker_item_done(struct bus_item *i, struct err *e)
     natsMsg *confirmed = NULL;
     int rc = broker_await(b, deadline, e);
     if (!rc) {
-        natsStatus s =
-            natsConnection_RequestString(&confirmed, b->nc, natsMsg_GetReply(t->msg), "+ACK", broker_ms_until(deadline));
+        natsStatus s = natsConnection_RequestString(
+            &confirmed, b->nc, natsMsg_GetReply(t->msg), "+ACK", broker_ms_until(deadline));
         if (s)
-            rc = err_set(e, ERR_TIMEOUT, "queue: the broker did not confirm that '%s' is done; it may come again", i->id);
+            rc = err_set(
+                e, ERR_TIMEOUT, "queue: the broker did not confirm that '%s' is done; it may come again", i->id);
     }
     natsMsg_Destroy(confirmed);
     broker_item_forget(i);
@@ -260,7 +266,10 @@ void broker_item_working(struct bus_item *i)
 
 /* ---- its state ---- */
 
-struct looking { struct broker_queue *queue; struct bus_queue_state state; };
+struct looking {
+    struct broker_queue *queue;
+    struct bus_queue_state state;
+};
 
 static natsStatus look(void *arg, jsOptions *o, jsErrCode *code)
 {

@@ -64,8 +64,8 @@ int broker_table_make(struct broker_table *t, int64_t deadline_ns, struct err *e
     return broker_try(t->broker, &a, deadline_ns, e);
 }
 
-int broker_table_open(struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out,
-    struct err *e)
+int broker_table_open(
+    struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out, struct err *e)
 {
     struct broker_table *t = mem_zalloc(sizeof *t);
     *t = (struct broker_table){.broker = broker_of(b), .memory = o->memory, .ttl_ns = o->ttl_ns};
@@ -234,7 +234,11 @@ int broker_table_get(struct bus_table *base, const char *key, void **data, size_
 
 /* ---- all entries ---- */
 
-struct following { struct broker_table *table; const char *deliver; uint64_t pending; };
+struct following {
+    struct broker_table *table;
+    const char *deliver;
+    uint64_t pending;
+};
 
 static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
 {
@@ -258,8 +262,8 @@ static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
-int broker_table_follow(struct broker_table *t, const char *deliver, int64_t deadline_ns, uint64_t *pending,
-    struct err *e)
+int broker_table_follow(
+    struct broker_table *t, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *e)
 {
     struct following f = {t, deliver, 0};
     struct broker_attempt a = {.step = follow, .arg = &f, .what = t->what, .once = true};
@@ -289,8 +293,7 @@ bool broker_table_entry(const struct broker_table *t, natsMsg *m, struct bus_ent
 }
 
 /* Takes what comes until nothing more is pending. */
-static int take_all(struct broker_table *t, natsSubscription *sub, bus_entry_handler *handler, void *arg,
-    struct err *e)
+static int take_all(struct broker_table *t, natsSubscription *sub, bus_entry_handler *handler, void *arg, struct err *e)
 {
     uint64_t seen = 0;
     int64_t deadline = broker_deadline(t->broker);

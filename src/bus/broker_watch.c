@@ -10,10 +10,16 @@
 
 enum { SILENCE_S = 7, TRY_AGAIN_MS = 500, LOOK_AGAIN_MS = 250, STEP_S = 2 };
 
-struct waiting { struct waiting *next; natsMsg *msg; };
+struct waiting {
+    struct waiting *next;
+    natsMsg *msg;
+};
 
 /* A key that was told. */
-struct key { bool is_there; int64_t end_ns; /* monotonic, when its time may be over; INT64_MAX */ };
+struct key {
+    bool is_there;
+    int64_t end_ns; /* monotonic, when its time may be over; INT64_MAX */
+};
 
 struct broker_watch {
     struct bus_watch base;
@@ -33,9 +39,7 @@ struct broker_watch {
     VEC(struct key) keys; /* by number of the name */
 };
 
-static void nothing(void *arg)
-{
-}
+static void nothing(void *arg) {}
 
 static void came(void *arg, natsMsg *m)
 {
@@ -249,8 +253,8 @@ static void watch_ended(void *arg)
     bus_unref(b);
 }
 
-int broker_table_watch(struct bus_table *base, bus_entry_handler *handler, void *arg, struct bus_watch **out,
-    struct err *e)
+int broker_table_watch(
+    struct bus_table *base, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
 {
     struct broker_watch *w = mem_zalloc(sizeof *w);
     w->base.bus = bus_ref(base->bus);

@@ -191,8 +191,8 @@ static void listening_ended(void *arg)
     bus_unref(b);
 }
 
-int bus_listen(struct bus *b, const char *subject, bus_listener *listener, void *arg, struct bus_listening **out,
-    struct err *e)
+int bus_listen(
+    struct bus *b, const char *subject, bus_listener *listener, void *arg, struct bus_listening **out, struct err *e)
 {
     *out = NULL;
     int rc = subject_check(subject, true, e);
@@ -217,8 +217,8 @@ void bus_unlisten(struct bus_listening *l)
 
 /* ---- tables ---- */
 
-int bus_table_open(struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out,
-    struct err *e)
+int bus_table_open(
+    struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out, struct err *e)
 {
     static const struct bus_table_options usual;
     enum { SHORTEST_TTL_NS = 100000000 };
@@ -291,8 +291,8 @@ void bus_watch_stop(struct bus_watch *w)
 
 /* ---- queues ---- */
 
-int bus_queue_open(struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out,
-    struct err *e)
+int bus_queue_open(
+    struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out, struct err *e)
 {
     enum { REDELIVER_S = 30 };
     struct bus_queue_options all = o ? *o : (struct bus_queue_options){0};

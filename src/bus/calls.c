@@ -25,10 +25,10 @@ struct call {
 struct bus_calls {
     struct bus *bus;
     pthread_cond_t news;
-    struct call waiting;          /* ring */
-    struct call *first, **end;    /* replies that nobody has fetched */
-    size_t outstanding;           /* both */
-    int64_t earliest_ns;          /* no deadline of a waiting one is before it */
+    struct call waiting;       /* ring */
+    struct call *first, **end; /* replies that nobody has fetched */
+    size_t outstanding;        /* both */
+    int64_t earliest_ns;       /* no deadline of a waiting one is before it */
 };
 
 struct asker {
@@ -159,7 +159,10 @@ static void inbox_has(void *arg, const struct wire_message *m)
 
 /* ---- what goes ---- */
 
-struct wanted { struct asker *asker; uint64_t id; };
+struct wanted {
+    struct asker *asker;
+    uint64_t id;
+};
 
 /* Counted before it goes: the answer may be here before publishing has returned. */
 static bool count_part(void *arg, size_t bytes)
@@ -203,7 +206,13 @@ static void send(struct bus *b, uint64_t id, const char *subject, const void *da
     pthread_mutex_unlock(&a->lock);
 }
 
-struct unsent { uint64_t id; int64_t deadline_ns; char *subject; void *data; size_t n; };
+struct unsent {
+    uint64_t id;
+    int64_t deadline_ns;
+    char *subject;
+    void *data;
+    size_t n;
+};
 typedef VEC(struct unsent) unsent_list;
 
 static void send_unsent(void *arg)
@@ -353,9 +362,7 @@ int bus_ask(struct bus *b, const char *subject, const void *data, size_t n, int6
 
 /* ---- the inbox ---- */
 
-static void nothing(void *arg)
-{
-}
+static void nothing(void *arg) {}
 
 int asker_open(struct bus *b, struct err *e)
 {

@@ -53,8 +53,8 @@ int frame_read(const void *data, size_t n, struct frame *out, struct err *e)
     if (n < FRAME_BYTES || memcmp(p, magic, sizeof magic) != 0)
         return err_set(e, ERR_FORMAT, "frame: %zu bytes that do not begin as a message of weft does", n);
     if (p[2] != FRAME_VERSION)
-        return err_set(e, ERR_UNSUPPORTED, "frame: version %u, but this weft knows %d: update the older one", p[2],
-            FRAME_VERSION);
+        return err_set(
+            e, ERR_UNSUPPORTED, "frame: version %u, but this weft knows %d: update the older one", p[2], FRAME_VERSION);
     if (p[3] < FRAME_QUESTION || p[3] > FRAME_BYE)
         return err_set(e, ERR_FORMAT, "frame: kind %u is none", p[3]);
     *out = (struct frame){.kind = p[3],
@@ -100,7 +100,8 @@ static int check_next(const struct assembly *a, const struct frame *f, struct er
     if (f->id != a->id || f->parts != a->parts || f->whole_bytes != a->whole_bytes || f->kind != a->kind)
         return err_set(e, ERR_FORMAT, "message: part %" PRIu32 " is another message's", f->part);
     if (f->part != a->next)
-        return err_set(e, ERR_FORMAT, "message: part %" PRIu32 " came where part %" PRIu32 " was due", f->part, a->next);
+        return err_set(
+            e, ERR_FORMAT, "message: part %" PRIu32 " came where part %" PRIu32 " was due", f->part, a->next);
     uint64_t rest = a->whole_bytes - a->n, parts_after = a->parts - a->next - 1;
     if (parts_after ? f->n > rest || rest - f->n < parts_after : f->n != rest)
         return err_set(e, ERR_FORMAT, "message: part %" PRIu32 " has %zu bytes, where %" PRIu64 " are missing", f->part,

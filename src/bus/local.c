@@ -77,7 +77,10 @@ struct message {
     uint8_t data[];
 };
 
-struct waiting { struct waiting *next; struct message *message; };
+struct waiting {
+    struct waiting *next;
+    struct message *message;
+};
 
 struct wire_sub {
     struct hub *hub;
@@ -168,8 +171,8 @@ static size_t give_all(struct hub *h, struct message *m)
     return given;
 }
 
-static int local_publish(struct wire *wire, const char *subject, const char *reply, const void *data, size_t n,
-    struct err *e)
+static int local_publish(
+    struct wire *wire, const char *subject, const char *reply, const void *data, size_t n, struct err *e)
 {
     struct local *l = (struct local *)wire;
     int rc = check_open(l, e);

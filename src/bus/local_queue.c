@@ -11,7 +11,7 @@ struct work {
     char *id;
     void *data;
     size_t n;
-    int64_t back_ns;   /* taken until then; 0: waits */
+    int64_t back_ns; /* taken until then; 0: waits */
     unsigned times_taken;
 };
 
@@ -23,7 +23,10 @@ struct local_queue {
     uint64_t added, done;
 };
 
-struct handle { struct bus_queue base; struct local_queue *queue; };
+struct handle {
+    struct bus_queue base;
+    struct local_queue *queue;
+};
 
 struct taken {
     struct wire_item is;
@@ -51,8 +54,8 @@ void local_queues_free(struct hub *h)
     }
 }
 
-int local_queue_open(struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out,
-    struct err *e)
+int local_queue_open(
+    struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out, struct err *e)
 {
     int rc = local_check(b, e);
     if (rc)

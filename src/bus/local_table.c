@@ -23,7 +23,10 @@ struct local_table {
     VEC(struct local_watch *) watches;
 };
 
-struct handle { struct bus_table base; struct local_table *table; };
+struct handle {
+    struct bus_table base;
+    struct local_table *table;
+};
 
 struct local_watch {
     struct bus_watch base;
@@ -31,7 +34,7 @@ struct local_watch {
     struct loop *loop;
     bus_entry_handler *handler;
     void *arg;
-    uint64_t told;  /* up to this revision; of the loop alone */
+    uint64_t told; /* up to this revision; of the loop alone */
     bool has_begun;
 };
 
@@ -50,8 +53,8 @@ void local_tables_free(struct hub *h)
     }
 }
 
-int local_table_open(struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out,
-    struct err *e)
+int local_table_open(
+    struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out, struct err *e)
 {
     int rc = local_check(b, e);
     if (rc)
@@ -310,8 +313,8 @@ static void watch_ended(void *arg)
     bus_unref(b);
 }
 
-int local_table_watch(struct bus_table *base, bus_entry_handler *handler, void *arg, struct bus_watch **out,
-    struct err *e)
+int local_table_watch(
+    struct bus_table *base, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
     struct hub *h = local_hub(base->bus);
@@ -320,7 +323,7 @@ int local_table_watch(struct bus_table *base, bus_entry_handler *handler, void *
         return rc;
     struct local_watch *w = mem_zalloc(sizeof *w);
     *w = (struct local_watch){.base = {bus_ref(base->bus)}, .table = t, .handler = handler, .arg = arg};
-    *out = &w->base; /* the handler may look at it */
+    *out = &w->base;              /* the handler may look at it */
     pthread_mutex_lock(&h->lock); /* the loop's first turn waits until it is listed */
     rc = loop_start(watch_turn, watch_ended, w, &w->loop, e);
     if (!rc)

@@ -75,9 +75,7 @@ static void who_is_there(void *arg, const struct wire_message *message)
     beat_by(m, time_monotonic_ns() + (int64_t)arc4random_uniform((uint32_t)jitter_ms + 1) * 1000000);
 }
 
-static void nothing(void *arg)
-{
-}
+static void nothing(void *arg) {}
 
 static void member_free(struct bus_member *m)
 {
@@ -129,8 +127,8 @@ int bus_join(struct bus *b, const char *cluster, const char *name, const char *i
 int bus_member_say(struct bus_member *m, const void *data, size_t n, struct err *e)
 {
     if (n > BUS_MAX_SAID)
-        return err_set(e, ERR_LIMIT, "member '%s': %zu bytes to say: at most %d are told", m->beat.name, n,
-            BUS_MAX_SAID);
+        return err_set(
+            e, ERR_LIMIT, "member '%s': %zu bytes to say: at most %d are told", m->beat.name, n, BUS_MAX_SAID);
     uint8_t *said = n ? memcpy(mem_alloc(n), data, n) : NULL;
     pthread_mutex_lock(&m->lock);
     free((void *)m->beat.said);
@@ -162,7 +160,10 @@ struct known {
     int64_t period_ns, heard_ns;
 };
 
-struct waiting { enum frame_kind kind; struct known is; };
+struct waiting {
+    enum frame_kind kind;
+    struct known is;
+};
 
 struct bus_members {
     struct bus *bus;
@@ -172,7 +173,7 @@ struct bus_members {
     bus_member_handler *handler;
     void *arg;
     char who[SUBJECT_ROOM];
-    atomic_bool hears; /* the subscription is made */
+    atomic_bool hears;    /* the subscription is made */
     pthread_mutex_t lock; /* guards what waits */
     VEC(struct waiting) waiting;
     /* Of the loop alone. */
@@ -334,8 +335,8 @@ static void connection_changed(void *arg)
     loop_kick(w->loop);
 }
 
-int bus_watch_members(struct bus *b, const char *cluster, bus_member_handler *handler, void *arg,
-    struct bus_members **out, struct err *e)
+int bus_watch_members(
+    struct bus *b, const char *cluster, bus_member_handler *handler, void *arg, struct bus_members **out, struct err *e)
 {
     char beats[SUBJECT_ROOM];
     *out = NULL;

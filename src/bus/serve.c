@@ -47,8 +47,8 @@ struct keeper {
 
 /* ---- answering ---- */
 
-static int send_back(struct bus *b, const char *reply, enum frame_kind kind, int code, const void *data, size_t n,
-    struct err *e)
+static int send_back(
+    struct bus *b, const char *reply, enum frame_kind kind, int code, const void *data, size_t n, struct err *e)
 {
     const struct outgoing o = {.subject = reply, .kind = kind, .number = code, .data = data, .n = n};
     return bus_send(b, &o, e);
@@ -291,9 +291,7 @@ static int64_t sweep_all(void *arg)
     return due;
 }
 
-static void nothing(void *arg)
-{
-}
+static void nothing(void *arg) {}
 
 void keeper_open(struct bus *b)
 {

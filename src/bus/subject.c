@@ -81,8 +81,8 @@ int subject_check(const char *subject, bool pattern, struct err *e)
     for (const char *at = subject;;) {
         size_t n = strcspn(at, ".");
         if (!token_is_good(at, n, pattern, !at[n]))
-            return err_set(e, ERR_ARG, "subject '%s': dotted tokens of letters, digits, '_', '-' and '=' are allowed",
-                subject);
+            return err_set(
+                e, ERR_ARG, "subject '%s': dotted tokens of letters, digits, '_', '-' and '=' are allowed", subject);
         if (!at[n])
             return 0;
         at += n + 1;

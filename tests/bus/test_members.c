@@ -8,7 +8,12 @@ enum { PERIOD_MS = 200 };
 static const int64_t period_ns = PERIOD_MS * INT64_C(1000000);
 
 /* What a watch has told: "+instance(name)=said", "~instance=said", "-instance", "!instance" (expired). */
-struct told { pthread_mutex_t lock; char text[4096]; struct bus_members *watch; bool stops; };
+struct told {
+    pthread_mutex_t lock;
+    char text[4096];
+    struct bus_members *watch;
+    bool stops;
+};
 #define TOLD ((struct told){.lock = PTHREAD_MUTEX_INITIALIZER})
 
 static void tell(void *arg, const struct bus_member_news *m)

@@ -24,7 +24,10 @@ static void refuse(void *arg, struct bus_question *q)
 }
 
 /* Keeps it for the test. */
-struct shelf { _Atomic(struct bus_question *) q[64]; atomic_uint n; };
+struct shelf {
+    _Atomic(struct bus_question *) q[64];
+    atomic_uint n;
+};
 
 static void keep(void *arg, struct bus_question *q)
 {
@@ -426,7 +429,10 @@ static void test_handler_does_all(void **state)
 
 /* ---- news ---- */
 
-struct heard { atomic_int n; _Atomic uint64_t sum; };
+struct heard {
+    atomic_int n;
+    _Atomic uint64_t sum;
+};
 
 static void hear(void *arg, const char *subject, const void *data, size_t n)
 {

@@ -130,7 +130,9 @@ static void test_taker_closes(void **state)
 }
 
 enum { ITEMS = 60, TAKERS = 4 };
-struct crew { atomic_int taken[ITEMS], all; };
+struct crew {
+    atomic_int taken[ITEMS], all;
+};
 
 static void *worker(void *arg)
 {

@@ -150,7 +150,12 @@ static void test_races(void **state)
 /* ---- all entries, and watching ---- */
 
 /* What a watch has told, as a line: "+key=value", "-key", "ALL", "ANEW". */
-struct told { pthread_mutex_t lock; char text[4096]; struct bus_watch *watch; const char *stop_at; };
+struct told {
+    pthread_mutex_t lock;
+    char text[4096];
+    struct bus_watch *watch;
+    const char *stop_at;
+};
 
 static void tell(void *arg, const struct bus_entry *e)
 {
@@ -247,7 +252,10 @@ static void test_watch(void **state)
     bus_close(b);
 }
 
-struct counted { atomic_int n, before_all, all; _Atomic uint64_t bytes; };
+struct counted {
+    atomic_int n, before_all, all;
+    _Atomic uint64_t bytes;
+};
 
 static void count(void *arg, const struct bus_entry *e)
 {
