@@ -157,7 +157,8 @@ enum bus_member_event { BUS_JOINED, BUS_CHANGED, BUS_LEFT, BUS_EXPIRED };
 struct bus_member_news { enum bus_member_event event; const char *name, *instance; const void *data; size_t n; };
 typedef void bus_member_handler(void *arg, const struct bus_member_news *);
 struct bus_members;
-/* Asks who is there, then tells each change. Expired: three periods of silence, while this node has a broker. */
+/* Asks who is there, then tells each change. Expired: three periods of silence while this node has a broker, and 10 s
+ * more after it had none. */
 int bus_watch_members(struct bus *, const char *cluster, bus_member_handler *, void *arg, struct bus_members **out,
     struct err *e);
 void bus_members_stop(struct bus_members *);

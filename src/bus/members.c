@@ -8,6 +8,7 @@
 #include "bus/wire.h"
 
 enum { MISSED_BEATS = 3, MOST_MEMBERS = 10000, MOST_WAITING = 4 * MOST_MEMBERS, LONGEST_JITTER_MS = 250 };
+enum { COME_BACK_S = 10 }; /* twice the longest pause between attempts to connect */
 enum { SUBJECT_ROOM = BUS_MAX_SUBJECT + 1 };
 
 static int subject_below(const char *cluster, const char *below, char *out, struct err *e)
@@ -265,7 +266,8 @@ static void learn(struct bus_members *w, enum frame_kind kind, struct known hear
         report(w, BUS_CHANGED, k);
 }
 
-/* Without a broker nobody can be heard: silence means nothing then, and all are asked afterwards. */
+/* Without a broker nobody can be heard: silence means nothing then, and all are asked afterwards. They, too, had none,
+ * and may come back later than this node. */
 static void ask_again(struct bus_members *w, int64_t now)
 {
     uint64_t epoch = w->bus->kind->epoch(w->bus->wire);
@@ -275,7 +277,7 @@ static void ask_again(struct bus_members *w, int64_t now)
     if (w->asked || !atomic_load(&w->hears) || !w->bus->kind->connected(w->bus->wire))
         return;
     for (size_t i = 0; i < w->known.n; i++)
-        w->known.v[i].heard_ns = now;
+        w->known.v[i].heard_ns = now + COME_BACK_S * NS_PER_S;
     w->asked = !w->bus->kind->publish(w->bus->wire, w->who, NULL, "", 0, NULL);
 }
 
