@@ -58,7 +58,8 @@ struct broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int6
 bool broker_mark(const char *reply, struct broker_mark *out);
 
 /* broker_table.c, broker_watch.c */
-int broker_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **, struct err *);
+int broker_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
+    struct err *);
 void broker_table_close(struct bus_table *);
 int broker_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *);
@@ -79,12 +80,14 @@ struct broker_table {
 /* Makes the stream if it is not there. */
 int broker_table_make(struct broker_table *, int64_t deadline_ns, struct err *);
 /* Everything from now on, first the last value of each key, goes to that subject. *pending: how many those are. */
-int broker_table_follow(struct broker_table *, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *);
+int broker_table_follow(struct broker_table *, const char *deliver, int64_t deadline_ns, uint64_t *pending,
+    struct err *);
 /* A message of it as an entry, whose key points into the message. False: it is none, but a sign of life. */
 bool broker_table_entry(const struct broker_table *, natsMsg *, struct bus_entry *out, struct broker_mark *mark);
 
 /* broker_queue.c */
-int broker_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **, struct err *);
+int broker_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
+    struct err *);
 void broker_queue_close(struct bus_queue *);
 int broker_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
 int broker_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);

@@ -10,8 +10,8 @@
 #include "base/wait.h"
 #include "bus/wire.h"
 
-struct call {
-    struct call *next, *previous; /* among the outstanding ones of its set, then in its list of replies */
+struct asked {
+    struct asked *next, *previous; /* among the outstanding ones of its set, then in its list of replies */
     struct bus_calls *calls;
     uint64_t id;
     int64_t deadline_ns;
@@ -25,10 +25,10 @@ struct call {
 struct bus_calls {
     struct bus *bus;
     pthread_cond_t news;
-    struct call waiting;       /* ring */
-    struct call *first, **end; /* replies that nobody has fetched */
-    size_t outstanding;        /* both */
-    int64_t earliest_ns;       /* no deadline of a waiting one is before it */
+    struct asked waiting;       /* ring */
+    struct asked *first, **end; /* replies that nobody has fetched */
+    size_t outstanding;         /* both */
+    int64_t earliest_ns;        /* no deadline of a waiting one is before it */
 };
 
 struct asker {
@@ -43,13 +43,13 @@ struct asker {
 
 /* ---- with the lock held ---- */
 
-static struct call *find(struct asker *a, uint64_t id)
+static struct asked *find(struct asker *a, uint64_t id)
 {
     const uint64_t *at = map_find(&a->by_id, id);
-    return at ? (struct call *)(uintptr_t)*at : NULL;
+    return at ? (struct asked *)(uintptr_t)*at : NULL;
 }
 
-static void call_free(struct call *c)
+static void asked_free(struct asked *c)
 {
     assembly_free(&c->answer);
     bus_reply_free(&c->reply);
@@ -59,7 +59,7 @@ static void call_free(struct call *c)
 }
 
 /* It waits no more: its reply, whose code and data are set, can be fetched. */
-static void finish(struct asker *a, struct call *c)
+static void finish(struct asker *a, struct asked *c)
 {
     struct bus_calls *s = c->calls;
     map_remove(&a->by_id, c->id);
@@ -71,7 +71,7 @@ static void finish(struct asker *a, struct call *c)
     pthread_cond_signal(&s->news);
 }
 
-__attribute__((format(printf, 4, 5))) static void fail(struct asker *a, struct call *c, int code, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void fail(struct asker *a, struct asked *c, int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -81,7 +81,7 @@ __attribute__((format(printf, 4, 5))) static void fail(struct asker *a, struct c
     finish(a, c);
 }
 
-static void time_out(struct bus *b, struct call *c)
+static void time_out(struct bus *b, struct asked *c)
 {
     char trouble[160];
     b->kind->trouble(b->wire, trouble, sizeof trouble);
@@ -95,7 +95,7 @@ static void expire(struct bus_calls *s, int64_t now)
     if (now < s->earliest_ns)
         return;
     s->earliest_ns = INT64_MAX;
-    for (struct call *c = s->waiting.next, *next; c != &s->waiting; c = next) {
+    for (struct asked *c = s->waiting.next, *next; c != &s->waiting; c = next) {
         next = c->next;
         if (c->deadline_ns <= now)
             time_out(s->bus, c);
@@ -106,7 +106,7 @@ static void expire(struct bus_calls *s, int64_t now)
 
 /* ---- what comes ---- */
 
-static void take_refusal(struct asker *a, struct call *c)
+static void take_refusal(struct asker *a, struct asked *c)
 {
     int code = c->answer.number < 0 ? c->answer.number : ERR_IO;
     size_t n = c->answer.n;
@@ -114,7 +114,7 @@ static void take_refusal(struct asker *a, struct call *c)
         n ? (const char *)c->answer.data : "");
 }
 
-static void take_answer(struct asker *a, struct call *c)
+static void take_answer(struct asker *a, struct asked *c)
 {
     c->reply.data = c->answer.data;
     c->reply.n = c->answer.n;
@@ -122,7 +122,7 @@ static void take_answer(struct asker *a, struct call *c)
     finish(a, c);
 }
 
-static void take_part(struct bus *b, struct call *c, const struct wire_message *m)
+static void take_part(struct bus *b, struct asked *c, const struct wire_message *m)
 {
     struct frame f;
     struct err e;
@@ -149,7 +149,7 @@ static void inbox_has(void *arg, const struct wire_message *m)
     const char *dot = strrchr(m->subject, '.');
     uint64_t id = dot ? strtoull(dot + 1, NULL, 16) : 0;
     pthread_mutex_lock(&a->lock);
-    struct call *c = find(a, id);
+    struct asked *c = find(a, id);
     if (c && m->nobody)
         fail(a, c, ERR_NOTFOUND, "%s: nobody serves it", c->subject);
     else if (c)
@@ -169,7 +169,7 @@ static bool count_part(void *arg, size_t bytes)
 {
     const struct wanted *w = arg;
     pthread_mutex_lock(&w->asker->lock);
-    struct call *c = find(w->asker, w->id);
+    struct asked *c = find(w->asker, w->id);
     if (c) {
         c->reply.sent_bytes += bytes;
         c->reply.sent_messages++;
@@ -200,7 +200,7 @@ static void send(struct bus *b, uint64_t id, const char *subject, const void *da
     if (!rc)
         return;
     pthread_mutex_lock(&a->lock);
-    struct call *c = find(a, id);
+    struct asked *c = find(a, id);
     if (c)
         fail(a, c, rc, "%s: %.200s", subject, e.text);
     pthread_mutex_unlock(&a->lock);
@@ -224,7 +224,7 @@ static void send_unsent(void *arg)
         return;
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->by_id.cap; i++) {
-        struct call *c = a->by_id.used[i] == 1 ? (struct call *)(uintptr_t)a->by_id.values[i] : NULL;
+        struct asked *c = a->by_id.used[i] == 1 ? (struct asked *)(uintptr_t)a->by_id.values[i] : NULL;
         if (!c || !c->unsent)
             continue;
         vec_push(&list, ((struct unsent){c->id, c->deadline_ns, mem_strdup(c->subject), c->unsent, c->unsent_n}));
@@ -240,12 +240,12 @@ static void send_unsent(void *arg)
 }
 
 /* A call that waits, or has ended already. With the lock held. */
-static struct call *begin(struct bus_calls *s, const char *subject, size_t n, int64_t deadline_ns, uint64_t tag)
+static struct asked *begin(struct bus_calls *s, const char *subject, size_t n, int64_t deadline_ns, uint64_t tag)
 {
     struct asker *a = s->bus->asker;
     struct err e;
-    struct call *c = mem_zalloc(sizeof *c);
-    *c = (struct call){.calls = s, .id = ++a->next_id, .deadline_ns = deadline_ns, .subject = mem_strdup(subject)};
+    struct asked *c = mem_zalloc(sizeof *c);
+    *c = (struct asked){.calls = s, .id = ++a->next_id, .deadline_ns = deadline_ns, .subject = mem_strdup(subject)};
     c->reply.tag = tag;
     c->next = &s->waiting;
     c->previous = s->waiting.previous;
@@ -272,7 +272,7 @@ size_t bus_call(struct bus_calls *s, const char *subject, const void *data, size
 {
     struct bus *b = s->bus;
     pthread_mutex_lock(&b->asker->lock);
-    struct call *c = begin(s, subject, n, deadline_ns, tag);
+    struct asked *c = begin(s, subject, n, deadline_ns, tag);
     uint64_t id = c ? c->id : 0;
     size_t outstanding = s->outstanding;
     bool later = c && !b->kind->connected(b->wire);
@@ -291,7 +291,7 @@ size_t bus_call(struct bus_calls *s, const char *subject, const void *data, size
 bool bus_calls_next(struct bus_calls *s, struct bus_reply *out)
 {
     struct asker *a = s->bus->asker;
-    struct call *c;
+    struct asked *c;
     pthread_mutex_lock(&a->lock);
     while (!(c = s->first) && s->outstanding) {
         expire(s, time_monotonic_ns());
@@ -311,7 +311,7 @@ bool bus_calls_next(struct bus_calls *s, struct bus_reply *out)
     }
     *out = c->reply;
     c->reply.data = NULL;
-    call_free(c);
+    asked_free(c);
     return true;
 }
 
@@ -335,9 +335,9 @@ void bus_calls_free(struct bus_calls *s)
     while (s->waiting.next != &s->waiting)
         finish(a, s->waiting.next);
     pthread_mutex_unlock(&a->lock);
-    for (struct call *c = s->first, *next; c; c = next) {
+    for (struct asked *c = s->first, *next; c; c = next) {
         next = c->next;
-        call_free(c);
+        asked_free(c);
     }
     pthread_cond_destroy(&s->news);
     bus_unref(s->bus);
@@ -392,7 +392,7 @@ void asker_close(struct bus *b)
     pthread_mutex_lock(&a->lock);
     a->closed = true;
     for (size_t i = 0; i < a->by_id.cap;) {
-        struct call *c = a->by_id.used[i] == 1 ? (struct call *)(uintptr_t)a->by_id.values[i] : NULL;
+        struct asked *c = a->by_id.used[i] == 1 ? (struct asked *)(uintptr_t)a->by_id.values[i] : NULL;
         if (c)
             fail(a, c, ERR_CANCELLED, "%s: the bus is closed", c->subject);
         else

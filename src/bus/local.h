@@ -30,7 +30,8 @@ struct hub *local_hub(struct bus *);
 int local_check(struct bus *, struct err *);
 
 /* local_table.c */
-int local_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **, struct err *);
+int local_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
+    struct err *);
 void local_table_close(struct bus_table *);
 int local_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *);
@@ -42,7 +43,8 @@ void local_watch_stop(struct bus_watch *);
 void local_tables_free(struct hub *);
 
 /* local_queue.c */
-int local_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **, struct err *);
+int local_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
+    struct err *);
 void local_queue_close(struct bus_queue *);
 int local_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
 int local_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);

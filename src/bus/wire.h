@@ -35,7 +35,8 @@ struct wire_kind {
     void (*unsubscribe)(struct wire_sub *);
 
     /* As the functions of bus.h; names, keys and sizes have been checked. */
-    int (*table_open)(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **, struct err *);
+    int (*table_open)(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
+        struct err *);
     void (*table_close)(struct bus_table *);
     /* expected NULL: whatever is there. */
     int (*table_put)(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
@@ -46,7 +47,8 @@ struct wire_kind {
     int (*table_watch)(struct bus_table *, bus_entry_handler *, void *arg, struct bus_watch **, struct err *);
     void (*watch_stop)(struct bus_watch *);
 
-    int (*queue_open)(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **, struct err *);
+    int (*queue_open)(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
+        struct err *);
     void (*queue_close)(struct bus_queue *);
     int (*queue_add)(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
     int (*queue_take)(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);

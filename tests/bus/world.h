@@ -9,7 +9,8 @@
 /* Where the buses of the tests that run now meet. */
 extern const char *world_url;
 
-/* For cmocka's groups. The server listens on a free port of the loopback, its stores are in a directory that is removed. */
+/* For cmocka's groups. The server listens on a free port of the loopback, its stores are in a directory that is
+ * removed. */
 int world_local(void **state);
 int world_nats(void **state);
 int world_end(void **state);
