@@ -37,10 +37,16 @@ static int write_input(const char *path, const uint8_t *data, size_t size, bool 
         {"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
         {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)},
         {"keys", 4}, {"rows", sizeof(struct flow_disk_row)}, {"messages", 4}, {"replies", 4},
-        {"peers", sizeof(struct flow_address)}, {"order", 4}, {"carriers", 4}, {"asks", sizeof(struct flow_disk_ask)}};
-    enum { SECTIONS = sizeof sections / sizeof *sections };
-    struct store_writer *w = store_create(path, "flows", FLOW_VERSION, 1, SECTIONS);
-    add_sections(w, sections, SECTIONS, data, size, later ? 2 * sizeof(uint64_t) : 0);
+        {"peers", sizeof(struct flow_address)}, {"order", 4}, {"carriers", 4}, {"asks", sizeof(struct flow_disk_ask)},
+        {"own", sizeof(struct flow_disk_own)}};
+    enum { OF_ALL = sizeof sections / sizeof *sections - 1 };
+    const uint8_t *left = data;
+    size_t n_left = size, n;
+    for (size_t i = 0; i < OF_ALL; i++)
+        take_section(&left, &n_left, sections[i].item, &n);
+    n = n_left ? OF_ALL + 1 : OF_ALL; /* an extract has one more */
+    struct store_writer *w = store_create(path, "flows", FLOW_VERSION, 1, n);
+    add_sections(w, sections, n, data, size, later ? 2 * sizeof(uint64_t) : 0);
     return store_commit(w, e);
 }
 
@@ -70,6 +76,28 @@ static void near(const struct flow_store *const both[2], int64_t *sum)
         flow_close(tails[0]);
         flow_close(tails[1]);
     }
+}
+
+/* What a store gives away of which everybody has every other flow is a sound one, unless the flows are not. */
+static void extract(const struct flow_store *s, bool sound)
+{
+    char path[256];
+    struct err e = {0};
+    struct flow_own_address *own;
+    uint64_t *hashes;
+    uint32_t *needed;
+    const char *directory = getenv("TMPDIR");
+    size_t n_own = flow_own_addresses(s, &own), n_hashes = flow_hashes(s, &hashes);
+    struct flow_other other = {hashes, n_hashes / 2, own, n_own};
+    size_t n = flow_needed(s, &other, 1, &needed);
+    snprintf(path, sizeof path, "%s/weft-fuzz-extract-%d", directory ? directory : "/tmp", (int)getpid());
+    int rc = flow_extract(s, needed, n, path, &e) ?: flow_check(path, NULL, &e);
+    if (rc && sound)
+        abort();
+    unlink(path);
+    free(own);
+    free(hashes);
+    free(needed);
 }
 
 /* other: the same store as another host's. */
@@ -133,6 +161,7 @@ static void read_list(const char *const *paths)
     if (flow_open_list(chunks, 2, &list, &e))
         return;
     read_all(list, list);
+    extract(list, false);
     flow_close(list);
 }
 
@@ -148,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bool sound = !flow_check(path, NULL, &e);
         if (!flow_open(path, &s, &e) && !flow_open(path, &other, &e)) {
             read_all(s, other);
+            extract(s, sound);
             flow_close(s);
             flow_close(other);
             if (!write_input(later, data, size, true, &e))

@@ -1,5 +1,5 @@
 /* Private to flow: what is known of packets, connections and their users while the records are read (builder.c,
- * connections.c), decided with a bounded look ahead (decide.c), carried over a cut (carry.c) and written (settled.c). */
+ * connections.c), decided with a bounded look ahead (decide.c), carried over a cut (carry.c), written (settled.c). */
 #ifndef WEFT_FLOW_BUILDER_H
 #define WEFT_FLOW_BUILDER_H
 

@@ -111,6 +111,15 @@ static const char *keys_defect(const struct flow_chunk *s)
     return what;
 }
 
+/* An extract tells its addresses twice: once with times. */
+static const char *own_defect(const struct flow_chunk *s)
+{
+    bool same = !s->own || s->n_own == s->n_addresses;
+    for (size_t i = 0; same && i < s->n_own; i++)
+        same = !memcmp(&s->own[i].address, &s->addresses[i], sizeof *s->addresses);
+    return same ? NULL : "addresses that contradict each other";
+}
+
 /* What is wrong with the sections of an open store, or NULL. */
 static const char *flow_defect(const struct flow_chunk *s)
 {
@@ -131,7 +140,7 @@ static const char *flow_defect(const struct flow_chunk *s)
     const char *what = references_defect(s, receives);
     free(receives);
     if (what || (what = keys_defect(s)) || (what = order_defect(s)) || (what = flow_message_order_defect(s)) ||
-        (what = flow_asks_defect(s)))
+        (what = flow_asks_defect(s)) || (what = own_defect(s)))
         return what;
     size_t filled = 0;
     for (size_t i = 0; i < s->table_size; i++) {

@@ -135,11 +135,15 @@ static void take_flow(struct taken *t, const struct flow_view *v, const struct f
 
 static int make_room(const struct flow_store *s, const uint32_t *flows, size_t n, struct taken *t, struct err *e)
 {
-    size_t packets = 0;
+    size_t packets = 0, most = 0;
+    for (size_t c = 0; c < s->n; c++)
+        most += s->chunks[c].n_packets;
     for (size_t i = 0; i < n; i++) {
         assert(flows[i] < flow_count(s) && (!i || flows[i - 1] < flows[i]));
         packets += flow_sends(s, flows[i]) + flow_receives(s, flows[i]);
     }
+    if (packets > most)
+        return err_set(e, ERR_FORMAT, "a packet is of several flows: index the trace again (weft index --force)");
     if (packets >= UINT32_MAX)
         return err_set(e, ERR_UNSUPPORTED, "more than 2^32 packets in common with other hosts; give less of the trace");
     int rc = flow_write_room(packets, e);

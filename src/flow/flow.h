@@ -189,8 +189,8 @@ size_t flow_own_addresses(const struct flow_store *, struct flow_own_address **o
 /* The time of the youngest packet; INT64_MIN: there is none. */
 int64_t flow_last(const struct flow_store *);
 /* What of a host's flows finds clocks, where not all stores are in one place. Each host tells which flows it has, by
- * hashes that are the same on every machine (in order, each once; not of anonymous ones), and its own addresses. *out is
- * for free(). */
+ * hashes that are the same on every machine (in order, each once; not of anonymous ones), and its own addresses. *out
+ * is for free(). */
 size_t flow_hashes(const struct flow_store *, uint64_t **out);
 struct flow_other { const uint64_t *hashes; size_t n_hashes; const struct flow_own_address *own; size_t n_own; };
 /* The flows that clocks need of a host beside n others: what one of them has, too, and what came from an address of

@@ -233,6 +233,14 @@ int index_history_intact(const struct index_files *, const struct index_history 
 int index_open_history(struct experiment *, struct index_trace *, const struct index_files *,
     const struct index_history *, struct err *);
 
+/* ---- far.c ---- */
+/* What was recorded before stays as it is; INT64_MIN: nothing does. */
+int64_t index_sealed_until(const struct index_host *);
+/* The net of hosts with the messages that `s` has, and what is kept of them. A wider prior than its own is asked for
+ * by the options alone. *out is for clock_net_free in any case. */
+int index_solve(const struct index_far_host *, const struct clock_options *, struct index_sync *s,
+    struct clock_net **out, struct err *);
+
 /* ---- counts.c: the stores of packets, given back to the trace ---- */
 /* Those that the merge, which counts, has read to their end since the chunk before. */
 int index_counts_write(struct store_place, const struct index_chunk *, struct ctf_merge *, struct err *);
