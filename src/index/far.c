@@ -75,12 +75,15 @@ int64_t index_sealed_until(const struct index_host *h)
 struct index_far_host index_far_host_of(const struct index_host *h)
 {
     const struct ctf_clock *c;
-    struct index_far_host far = {
-        .name = h->clock_name, .begin = h->begin, .end = h->end, .sealed_until = index_sealed_until(h), .clock.name = ""};
+    struct index_far_host far = {.name = h->clock_name,
+        .begin = h->begin,
+        .end = h->end,
+        .sealed_until = index_sealed_until(h),
+        .clock.name = ""};
     if (!ctf_trace_clocks(h->trace, &c) || !c->has_uuid || !c->freq)
         return far;
-    far.clock =
-        (struct index_far_clock){.name = c->name, .freq = c->freq, .offset = c->offset, .offset_s = c->offset_s};
+    far.clock = (struct index_far_clock){
+        .name = c->name, .freq = c->freq, .offset = c->offset, .offset_s = c->offset_s};
     memcpy(far.clock.uuid, c->uuid, sizeof far.clock.uuid);
     return far;
 }
@@ -99,8 +102,8 @@ int index_solve(const struct index_far_host *hosts, const struct clock_options *
     return index_sync_flows(net, s, e);
 }
 
-int index_sync_far(const struct index_far_host *far, size_t n, const struct clock_options *o, struct clock_net **out,
-    struct err *e)
+int index_sync_far(
+    const struct index_far_host *far, size_t n, const struct clock_options *o, struct clock_net **out, struct err *e)
 {
     struct index_sync_host *hosts = mem_zalloc((n + 1) * sizeof *hosts);
     for (size_t h = 0; h < n; h++)

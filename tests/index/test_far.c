@@ -1,5 +1,6 @@
 /* Clocks of the recorded clusters of what each host gives away of its flows: to the last bit those that all traces
  * together give, however these are cut into chunks. */
+#include <glob.h>
 #include <stdio.h>
 
 #include "../base/test.h"
@@ -121,6 +122,17 @@ static void extract_any(const struct flow_store *s, uint64_t *bytes)
     free(flows);
 }
 
+static size_t chunks_of(const struct opened *o)
+{
+    char pattern[128];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s/*/chunk.*", o->store);
+    glob(pattern, 0, NULL, &found);
+    size_t n = found.gl_pathc;
+    globfree(&found);
+    return n;
+}
+
 static void check(const char *const *args, size_t n, const char *name)
 {
     for (int chunks = 0; chunks < 2; chunks++) {
@@ -129,6 +141,8 @@ static void check(const char *const *args, size_t n, const char *name)
         const struct flow_store *flows[MOST_HOSTS];
         uint64_t bytes = 0, all = 0;
         open_args(&o, args, n, chunks ? 1024 : 0);
+        if (chunks && chunks_of(&o) < 2 * o.n)
+            fail_msg("%s: %zu chunks of %zu hosts", name, chunks_of(&o), o.n);
         for (size_t h = 0; h < o.n; h++) {
             flows[h] = o.hosts[h].flows;
             if (flows[h])
@@ -185,7 +199,9 @@ static void test_one_machine(void **state)
     struct clock_net *net;
     struct err e = {0};
     for (int i = 0; i < 3; i++)
-        far[i] = (struct index_far_host){.name = i == 0 ? "a" : i == 1 ? "b" : "c",
+        far[i] = (struct index_far_host){.name = i == 0 ? "a"
+                : i == 1                                ? "b"
+                                                        : "c",
             .begin = i * second,
             .end = (10 + i) * second,
             .sealed_until = INT64_MIN,
@@ -197,7 +213,7 @@ static void test_one_machine(void **state)
     assert_int_equal(m->n, 1);
     assert_int_equal(clock_to_reference(m, 3 * second), (3 + 5 * sign) * second);
     assert_in_range(clock_error_at(m, 3 * second), 0, 3); /* of rounding */
-    assert_int_equal(clock_net_map(net, 2)->n, 0); /* of which nothing is known */
+    assert_int_equal(clock_net_map(net, 2)->n, 0);        /* of which nothing is known */
     clock_net_free(net);
 }
 
@@ -233,7 +249,10 @@ static void test_hash(void **state)
     run("rm -rf %s", copy, "");
 }
 
-#define RECORDING(test, directory) {.name = #test, .test_func = check_recording, .initial_state = (void *)directory}
+#define RECORDING(test, directory) \
+    { \
+        .name = #test, .test_func = check_recording, .initial_state = (void *)directory \
+    }
 
 int main(void)
 {
@@ -241,7 +260,8 @@ int main(void)
     const struct CMUnitTest tests[] = {RECORDING(three_tier, "three-tier"),
         RECORDING(three_tier_disk, "three-tier-disk"), RECORDING(mpi, "mpi"), RECORDING(bsp, "bsp"),
         RECORDING(scp_net, "scp-net"), RECORDING(clocks, "clocks"), RECORDING(vm, "vm"), RECORDING(rotated, "rotated"),
-        RECORDING(snapshot, "snapshot"), RECORDING(lost_events, "lost-events"), cmocka_unit_test(test_one_boot), cmocka_unit_test(test_all),
-        cmocka_unit_test(test_one_machine), cmocka_unit_test(test_errors), cmocka_unit_test(test_hash)};
+        RECORDING(snapshot, "snapshot"), RECORDING(lost_events, "lost-events"), cmocka_unit_test(test_one_boot),
+        cmocka_unit_test(test_all), cmocka_unit_test(test_one_machine), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_hash)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
