@@ -84,6 +84,16 @@ static const struct {
     [M_DO_IRQ_ENTRY] = {"do_IRQ_entry", ""},
     [M_DO_IRQ_RETURN] = {"do_IRQ_return", ""},
     [M_OTHER] = {"something_else", ""},
+    [M_OPEN_ENTRY] = {"syscall_entry_openat", I32 "_dfd; string _filename; " I32 "_flags; "},
+    [M_OPEN_EXIT] = {"syscall_exit_openat", I64 "_ret; "},
+    [M_READ_ENTRY] = {"syscall_entry_read", I32 "_fd; "},
+    [M_READ_EXIT] = {"syscall_exit_read", I64 "_ret; "},
+    [M_WRITE_ENTRY] = {"syscall_entry_write", I32 "_fd; "},
+    [M_WRITE_EXIT] = {"syscall_exit_write", I64 "_ret; "},
+    [M_CLOSE_ENTRY] = {"syscall_entry_close", I32 "_fd; "},
+    [M_CLOSE_EXIT] = {"syscall_exit_close", I64 "_ret; "},
+    [M_DUP_ENTRY] = {"syscall_entry_dup", I32 "_fildes; "},
+    [M_DUP_EXIT] = {"syscall_exit_dup", I64 "_ret; "},
 };
 
 struct item {
@@ -256,10 +266,27 @@ void maker_irq(struct maker *m, uint32_t cpu, int64_t ts, bool entry, int irq, c
         i32(i, 1);
 }
 
+/* Is its number of 64 bits? */
+static bool is_wide(enum maker_event kind)
+{
+    switch (kind) {
+    case M_HRTIMER_ENTRY:
+    case M_HRTIMER_EXIT:
+    case M_FUTEX_ENTRY:
+    case M_FUTEX_EXIT:
+    case M_OPEN_EXIT:
+    case M_READ_EXIT:
+    case M_WRITE_EXIT:
+    case M_CLOSE_EXIT:
+    case M_DUP_EXIT: return true;
+    default: return false;
+    }
+}
+
 void maker_number(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind, int64_t number)
 {
     struct item *i = add(m, kind, cpu, ts);
-    if (kind == M_HRTIMER_ENTRY || kind == M_HRTIMER_EXIT || kind == M_FUTEX_ENTRY || kind == M_FUTEX_EXIT)
+    if (is_wide(kind))
         i64(i, number);
     else
         i32(i, number);
@@ -267,6 +294,14 @@ void maker_number(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event ki
         i64(i, 0);
     if (kind == M_FUTEX_ENTRY)
         i32(i, 0); /* FUTEX_WAIT */
+}
+
+void maker_path(struct maker *m, uint32_t cpu, int64_t ts, const char *path)
+{
+    struct item *i = add(m, M_OPEN_ENTRY, cpu, ts);
+    i32(i, -100);
+    string(i, path);
+    i32(i, 0);
 }
 
 void maker_plain(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind)

@@ -40,6 +40,16 @@ enum maker_event {
     M_DO_IRQ_ENTRY,
     M_DO_IRQ_RETURN,
     M_OTHER,
+    M_OPEN_ENTRY,
+    M_OPEN_EXIT,
+    M_READ_ENTRY,
+    M_READ_EXIT,
+    M_WRITE_ENTRY,
+    M_WRITE_EXIT,
+    M_CLOSE_ENTRY,
+    M_CLOSE_EXIT,
+    M_DUP_ENTRY,
+    M_DUP_EXIT,
     M_EVENTS
 };
 /* No events: the packet ends here, and its context reports losses in it (LOSE) or none (CUT). */
@@ -62,8 +72,10 @@ void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child,
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
 void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */
 void maker_irq(struct maker *, uint32_t cpu, int64_t ts, bool entry, int irq, const char *name);
-/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN */
+/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN; READ, WRITE, CLOSE, DUP (a descriptor, or what is
+ * returned), OPEN_EXIT */
 void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int64_t number);
+void maker_path(struct maker *, uint32_t cpu, int64_t ts, const char *path); /* OPEN_ENTRY */
 void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event); /* without fields */
 void maker_block_complete(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev);
 void maker_dump_thread(struct maker *, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status,
