@@ -69,8 +69,7 @@ static void track_entry(struct state_carry *v, int64_t *number)
  * follows: rows that may get some of them stay. */
 static int64_t first_to_come(const struct state_builder *b)
 {
-    const struct builder_held *h = &b->held;
-    int64_t first = h->first < h->v.n ? h->v.v[h->first].record.ts : INT64_MAX;
+    int64_t first = builder_first_held(&b->held);
     for (size_t i = 0; i < b->cpus.n; i++)
         if (b->cpus.v[i].pending.n && b->cpus.v[i].pending.v[0].ts < first)
             first = b->cpus.v[i].pending.v[0].ts;

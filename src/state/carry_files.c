@@ -5,7 +5,7 @@
 #include "state/carry_parts.h"
 #include "state/files.h"
 
-enum { DESCRIPTOR_UNKNOWN, DESCRIPTOR_HIDDEN, DESCRIPTOR_NAMED, DESCRIPTORS, LEAST_NAME = 20, LEAST_ACCESS = 24 };
+enum { DESCRIPTOR_UNKNOWN, DESCRIPTOR_HIDDEN, DESCRIPTOR_NAMED, DESCRIPTORS, LEAST_NAME = 6, LEAST_ACCESS = 20 };
 
 /* What is carried, in order, and by index here the place there + 1; 0: it is not. */
 struct chosen {
@@ -85,10 +85,23 @@ static int by_file_and_thread(const void *a, const void *b, void *visit)
     const struct named_file *m = &x->f->names.v[p->file], *n = &x->f->names.v[q->file];
     const struct carry *c = x->all->c;
     return order_of(state_carry_row_number(c, p->thread), state_carry_row_number(c, q->thread))
-        ?: order_of(m->fd, n->fd) ?: strcmp(strings_get(&x->f->paths, m->path), strings_get(&x->f->paths, n->path))
-        ?: order_of(m->before_loss, n->before_loss)
-        ?: order_of(m->table ? x->tables.place.v[m->table - 1] : 0, n->table ? x->tables.place.v[n->table - 1] : 0)
-        ?: order_of(m->process, n->process);
+        ?: strcmp(strings_get(&x->f->paths, m->name), strings_get(&x->f->paths, n->name))
+        ?: order_of(m->unknown, n->unknown) ?: order_of(m->before_loss, n->before_loss);
+}
+
+/* No use comes that begins before: the thread's call in progress may be one of the file, also once it has opened it;
+ * else records that wait may. */
+static int64_t next_use(const struct state_builder *b, const struct file_access *a)
+{
+    const struct builder_files *f = b->files;
+    const struct file_call none = {0}, *c = (size_t)a->thread < f->calls.n ? &f->calls.v[a->thread] : &none;
+    return c->io ? c->begin : builder_first_held(&b->held);
+}
+
+/* Does the thread hold it open, or may a use come that begins where another one ended? */
+static bool is_held(const struct state_builder *b, const struct file_access *a)
+{
+    return a->opened || (a->series.n && series_last(&a->series) >= next_use(b, a));
 }
 
 /* What threads hold open, and what calls in progress work with. */
@@ -98,7 +111,7 @@ static void choose_accesses(struct files_visit *x)
     const struct state_carry *v = x->all;
     begin_choice(&x->accesses, f->accesses.n);
     for (uint32_t i = 0; i < f->accesses.n; i++)
-        if (f->accesses.v[i].opened)
+        if (is_held(v->b, &f->accesses.v[i]))
             choose(&x->accesses, i);
     for (size_t i = 0; i < v->c->n_rows; i++) {
         const struct file_call none = {0}, *c = (size_t)v->rows.v[i] < f->calls.n ? &f->calls.v[v->rows.v[i]] : &none;
@@ -144,12 +157,9 @@ static void carry_place(struct files_visit *x, const struct chosen *of, size_t n
 static void visit_name(struct files_visit *x, struct named_file *n)
 {
     struct carry *c = x->all->c;
-    carry_string(c, &x->f->paths, &n->path);
-    carry_number(c, &n->fd);
+    carry_string(c, &x->f->paths, &n->name);
+    carry_bool(c, &n->unknown);
     carry_bool(c, &n->before_loss);
-    carry_place(x, &x->tables, x->f->tables.n, &n->table);
-    carry_string(c, &x->f->paths, &n->comm);
-    carry_number(c, &n->process);
 }
 
 static void visit_names(struct files_visit *x)
@@ -162,13 +172,43 @@ static void visit_names(struct files_visit *x)
         visit_name(x, load ? &fresh : &f->names.v[x->names.v.v[i]]);
         if (!load)
             continue;
-        fresh.fd = fresh.fd < -1 ? -1 : fresh.fd;
         vec_push(&f->names, fresh);
-        if (fresh.fd < 0)
-            *map_put(&f->name_of, fresh.path | (uint64_t)fresh.before_loss << 32, NULL) = i;
-        else if (fresh.table)
-            *map_put(&f->name_of, files_unknown_key(fresh.table, fresh.fd), NULL) = i;
+        *map_put(&f->name_of, files_name_key(fresh), NULL) = i;
     }
+}
+
+/* Since when the row has been at something without a pause, up to the next use: what was before may have been forgotten
+ * at a cut, and is now. INT64_MAX: it is at nothing. */
+static int64_t busy_since(const struct series *s, int64_t next)
+{
+    size_t i = s->n;
+    i -= i && s->v[i - 1].number == STATE_FILE_NOTHING && s->v[i - 1].time >= next;
+    while (i && s->v[i - 1].number != STATE_FILE_NOTHING)
+        i--;
+    return i < s->n ? s->v[i].time : INT64_MAX;
+}
+
+/* LOAD: entries moved no more than was moved in all. */
+static bool makes_sense(const struct builder_files *f, const struct file_access *a)
+{
+    int64_t left = f->bytes;
+    for (size_t i = 0; i < a->series.n; i++) {
+        int64_t bytes = a->series.v[i].number >> STATE_FILE_USE_BITS;
+        if (bytes < 0 || bytes > left)
+            return false;
+        left -= bytes;
+    }
+    return true;
+}
+
+static void visit_entries(struct files_visit *x, struct file_access *a)
+{
+    int64_t from = INT64_MAX, next = INT64_MAX;
+    if (x->all->c->way == CARRY_SAVE) {
+        next = next_use(x->all->b, a);
+        from = busy_since(&a->series, next);
+    }
+    state_carry_series_from(x->all, &a->series, from, next);
 }
 
 static void visit_accesses(struct files_visit *x)
@@ -183,18 +223,17 @@ static void visit_accesses(struct files_visit *x)
         uint32_t name = load ? 0 : a->file + 1;
         carry_place(x, &x->names, f->names.n, &name);
         carry_row(c, &a->thread);
-        for (int way = 0; way < STATE_WAYS; way++)
-            carry_number(c, &a->bytes[way]);
         carry_number(c, &a->opened);
-        if (load && (!name || a->thread < 0 || a->bytes[0] < 0 || a->bytes[1] < 0))
+        if (load && (!name || a->thread < 0))
             state_carry_refuse(c);
         if (c->damaged)
             return;
-        if (load)
-            a->file = name - 1;
-        state_carry_series(x->all, &a->series, INT64_MAX, NULL);
+        visit_entries(x, a);
         if (!load)
             continue;
+        a->file = name - 1;
+        if (!makes_sense(f, a))
+            state_carry_refuse(c);
         vec_push(&f->accesses, fresh);
         *map_put(&f->access_of, (uint64_t)fresh.file << 32 | (uint32_t)fresh.thread, NULL) = f->accesses.n;
         f->open += fresh.opened > 0;
@@ -301,7 +340,7 @@ static void mark_threads(struct files_visit *x)
 {
     struct builder_files *f = x->f;
     for (size_t i = 0; i < f->accesses.n; i++)
-        if (f->accesses.v[i].opened)
+        if (is_held(x->all->b, &f->accesses.v[i]))
             carry_row(x->all->c, &f->accesses.v[i].thread);
     for (size_t i = 0; i < f->calls.n; i++) {
         int32_t row = (int32_t)i;
@@ -323,6 +362,8 @@ void state_carry_files(struct state_carry *v)
         choose_names(&x);
     }
     carry_number(v->c, &x.f->bytes);
+    if (x.f->bytes < 0)
+        state_carry_refuse(v->c);
     size_t n = carry_count(v->c, x.tables.v.n, sizeof(uint64_t));
     for (size_t i = 0; i < n && v->c->way == CARRY_LOAD; i++)
         vec_push(&x.f->tables, (file_table){0});

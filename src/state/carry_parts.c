@@ -123,13 +123,15 @@ struct carried_part {
     bool past, goes_on;
 };
 
+/* Not of files: their bytes count in the chunk that has the entries. */
 static void carry_sums(struct state_carry *v, struct series *s, size_t gone)
 {
     int64_t before[STATE_WAYS] = {0};
+    if (s->sum == SERIES_NO_SUM || s->sum == SERIES_BYTES)
+        return;
     if (v->c->way == CARRY_SAVE && s->n)
         series_sums_before(&v->b->pool, s, gone, before);
-    for (unsigned k = 0; k < series_sums(s); k++)
-        carry_number(v->c, &before[k]);
+    carry_number(v->c, &before[0]);
     if (v->c->way == CARRY_LOAD)
         memcpy(s->before, before, sizeof before);
 }
@@ -197,8 +199,10 @@ void state_carry_series_from(struct state_carry *v, struct series *s, int64_t fr
         n++;
     n += n < most;
     n -= n && s->v[s->n - n].number == s->lead;
-    bool past = n && (s->v[s->n - n].time < from || (n == most && (s->past || n < s->n)));
-    int64_t begin = n ? s->v[s->n - n].time : next;
+    size_t gone = s->n - n;
+    bool more = gone ? s->v[gone - 1].number != s->lead : s->past;
+    bool past = n && (s->v[gone].time < from || (n == most && more));
+    int64_t begin = n ? s->v[gone].time : next;
     carry_part(v, s, (struct carried_part){n, begin, past, begin < INT64_MAX}, NULL);
 }
 

@@ -54,7 +54,7 @@ size_t state_carry_kept(const struct series *, int64_t renamed);
 void state_carry_series(struct state_carry *, struct series *, int64_t renamed, state_carry_entry *);
 /* Of a row that is forgotten while nothing goes on there: nothing that it had before it was needed last. Entries from
  * `from` on may change, and the one before says what holds until then; without any the row begins anew, where `next`,
- * the time of its next entry, is not known (INT64_MAX). */
+ * the time of its next entry, is not known (INT64_MAX); it does not come when what it would tell ends at once. */
 void state_carry_series_from(struct state_carry *, struct series *, int64_t from, int64_t next);
 void state_carry_latency(struct state_carry *, int kind, uint64_t *handle);
 void state_carry_latency_order(struct carry *, struct latency_series *);

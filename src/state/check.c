@@ -260,7 +260,7 @@ static const char *entries_defect(const struct state_chunk *s, const struct stat
     if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n_cells))
         return "the grid makes no sense";
     set_edge(&g);
-    if (row->n_cells) /* what went before the chunk */
+    if (row->n_cells && row->kind != STATE_FILE_ROWS) /* what went before the chunk */
         memcpy(g.sums, sum_of_block(s, row, SUM_READ, 0), state_block_sums(row->kind) * sizeof *g.sums);
     for (uint32_t i = 0; i < row->n_cells && !what; i++) {
         uint64_t at = (uint64_t)s->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS;

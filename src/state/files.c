@@ -3,6 +3,7 @@
  * it moved. */
 #include "state/files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "state/builder.h"
@@ -62,10 +63,10 @@ const char *files_text(const struct state_builder *b, uint32_t text)
 
 /* ---- names ---- */
 
-static int32_t name_index(struct builder_files *f, uint64_t key, struct named_file name)
+static int32_t name_index(struct builder_files *f, struct named_file name)
 {
     bool fresh;
-    uint64_t *index = map_put(&f->name_of, key, &fresh);
+    uint64_t *index = map_put(&f->name_of, files_name_key(name), &fresh);
     if (fresh) {
         *index = f->names.n;
         vec_push(&f->names, name);
@@ -75,8 +76,7 @@ static int32_t name_index(struct builder_files *f, uint64_t key, struct named_fi
 
 static int32_t path_index(struct builder_files *f, uint32_t path, bool before_loss)
 {
-    return name_index(
-        f, path | (uint64_t)before_loss << 32, (struct named_file){.path = path, .fd = -1, .before_loss = before_loss});
+    return name_index(f, (struct named_file){.name = path, .before_loss = before_loss});
 }
 
 /* ---- tables of descriptors ---- */
@@ -141,20 +141,16 @@ static struct file_descriptor *descriptor_at(struct builder_files *f, uint32_t t
     return &t->v[fd];
 }
 
-static int32_t unknown_index(struct state_builder *b, uint32_t table, int32_t row, int32_t fd)
+/* Called as the thread that uses it is called now, and its process. */
+static int32_t unknown_index(struct state_builder *b, int32_t row, int32_t fd)
 {
-    uint64_t key = files_unknown_key(table, fd), *known = map_find(&b->files->name_of, key);
-    if (known)
-        return (int32_t)*known;
     const struct kernel_thread *t = thread_of(b, row);
     const char *const *strings;
     bool named = t && t->name < kernel_tracker_strings(b->tracker, &strings);
-    const char *comm = named ? strings[t->name] : "";
-    return name_index(b->files, key,
-        (struct named_file){.fd = fd,
-            .table = table,
-            .comm = strings_intern(&b->files->paths, comm, strlen(comm)),
-            .process = t ? process_of(t) : -1});
+    char text[64];
+    snprintf(text, sizeof text, "fd %d of %.20s (%d)", fd, named ? strings[t->name] : "", t ? process_of(t) : -1);
+    uint32_t name = strings_intern(&b->files->paths, text, strlen(text));
+    return name_index(b->files, (struct named_file){.name = name, .unknown = true});
 }
 
 /* ---- what the rows show ---- */
@@ -194,10 +190,10 @@ static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
     if (!d || d->file == FILE_HIDDEN)
         return 0;
     if (d->file == FILE_UNKNOWN)
-        d->file = unknown_index(b, table, row, (int32_t)fd) + 1;
+        d->file = unknown_index(b, row, (int32_t)fd) + 1;
     const struct named_file *name = &f->names.v[d->file - 1];
-    if (d->losses != b->n_losses && name->fd < 0) {
-        d->file = path_index(f, name->path, true) + 1;
+    if (d->losses != b->n_losses && !name->unknown) {
+        d->file = path_index(f, name->name, true) + 1;
         d->access = 0;
     }
     d->losses = b->n_losses;
@@ -337,10 +333,10 @@ static unsigned show_use(struct state_builder *b, uint32_t access, int use, int6
     struct file_access *a = &f->accesses.v[access - 1];
     bool moves = (use == STATE_FILE_READ || use == STATE_FILE_WRITE) && bytes > 0 && bytes <= most_bytes - f->bytes;
     bool counted = moves && stands(&a->series, begin, end, bytes << STATE_FILE_USE_BITS | use);
-    if (moves) {
-        a->bytes[use - STATE_FILE_READ] += bytes;
+    if (moves)
         f->bytes += bytes;
-    }
+    if (moves && !counted)
+        a->apart[use - STATE_FILE_READ] += bytes;
     show(b, access, begin, use, counted ? bytes : 0);
     show_rest(b, access, end);
     return counted ? 1U << (use - STATE_FILE_READ) : 0;
@@ -368,9 +364,9 @@ static uint32_t full_path(struct state_builder *b, int32_t row, const struct ker
     size_t n = r->u.syscall.path_bytes;
     const char *path = r->u.syscall.path;
     const struct file_descriptor *d = descriptor_at(f, table_of(b, row), r->u.syscall.fd);
-    if (!n || *path == '/' || !d || d->file <= 0 || f->names.v[d->file - 1].fd >= 0)
+    if (!n || *path == '/' || !d || d->file <= 0 || f->names.v[d->file - 1].unknown)
         return strings_intern(&f->paths, path, n);
-    const char *directory = strings_get(&f->paths, f->names.v[d->file - 1].path);
+    const char *directory = strings_get(&f->paths, f->names.v[d->file - 1].name);
     size_t m = strlen(directory);
     char *joined = mem_alloc(m + n + 2);
     memcpy(joined, directory, m);
@@ -495,7 +491,7 @@ void files_fork(struct state_builder *b, int32_t parent, int32_t child)
     call_of(f, child)->table = to;
     for (size_t i = 0; i < f->tables.v[from - 1].n; i++) {
         struct file_descriptor d = f->tables.v[from - 1].v[i], *copy = descriptor_at(f, to, (int64_t)i);
-        bool unknown = d.file > 0 && f->names.v[d.file - 1].fd >= 0;
+        bool unknown = d.file > 0 && f->names.v[d.file - 1].unknown;
         if (copy)
             *copy = (struct file_descriptor){.file = unknown ? FILE_UNKNOWN : d.file,
                 .opener = -1,
@@ -537,7 +533,7 @@ void files_dumped_descriptor(struct state_builder *b, const struct kernel_record
     const uint64_t *at = r->u.descriptor.table ? map_find(&f->at_address, r->u.descriptor.table) : NULL;
     uint32_t table = at ? (uint32_t)*at : r->u.descriptor.row >= 0 ? table_of(b, r->u.descriptor.row) : 0;
     struct file_descriptor *d = table ? descriptor_at(f, table, r->u.descriptor.fd) : NULL;
-    if (!d || (d->file != FILE_UNKNOWN && (d->file == FILE_HIDDEN || f->names.v[d->file - 1].fd < 0)))
+    if (!d || (d->file != FILE_UNKNOWN && (d->file == FILE_HIDDEN || !f->names.v[d->file - 1].unknown)))
         return; /* what is known from calls is newer */
     size_t n = r->u.descriptor.path_bytes;
     const char *path = r->u.descriptor.path;

@@ -10,19 +10,20 @@ struct file_access {
     struct series series;    /* bytes that the use moved << STATE_FILE_USE_BITS | enum state_file_use */
     uint32_t file;           /* index in names */
     int32_t thread;
-    int64_t bytes[STATE_WAYS];
+    int64_t apart[STATE_WAYS]; /* bytes of uses that have no entry of their own */
     uint32_t opened;         /* descriptors that it opened and nobody closed */
 };
 
-/* What a file is called: a path; or a descriptor of a process of which no more is known. */
+/* What a file is called. */
 struct named_file {
-    uint32_t path;           /* a path, as comm: numbers for files_text */
-    int32_t fd;              /* -1: a path */
-    uint32_t table;          /* else the index + 1 of the table that it is in; 0: of one that is gone */
-    uint32_t comm;           /* the name of the thread that used it first, and the number of its process, as */
-    int32_t process;         /* they were known then */
+    uint32_t name;           /* number for files_text: of a path, or of a descriptor of which no more is known */
+    bool unknown;            /* the latter */
     bool before_loss;        /* events were lost since it was opened: by now it may be another one */
 };
+static inline uint64_t files_name_key(struct named_file n)
+{
+    return n.name | (uint64_t)n.before_loss << 32 | (uint64_t)n.unknown << 33;
+}
 
 enum { FILE_HIDDEN = -1, FILE_UNKNOWN = 0, FILE_MOST_DESCRIPTORS = 1 << 16, FILE_MOST_IN_ALL = 1 << 21 };
 struct file_descriptor {
@@ -47,7 +48,7 @@ struct file_call {
 
 struct builder_files {
     VEC(struct named_file) names;
-    struct map name_of;
+    struct map name_of;   /* files_name_key -> index */
     VEC(struct file_access) accesses;
     struct map access_of; /* file << 32 | thread -> index + 1 */
     VEC(file_table) tables;
@@ -64,11 +65,6 @@ struct builder_files {
 struct state_builder;
 struct builder_files *files_new(void);
 void files_free(struct builder_files *);
-/* Names a descriptor of which nothing is known. */
-static inline uint64_t files_unknown_key(uint32_t table, int32_t fd)
-{
-    return UINT64_C(1) << 63 | (uint64_t)table << 20 | (uint32_t)fd;
-}
 /* The ways (bits) in which such a call moves bytes. */
 static inline unsigned files_ways(uint8_t io)
 {

@@ -8,7 +8,7 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 12,
+    STATE_VERSION = 13,
     STATE_SECTIONS = 21,
     STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
     STATE_CELL_ENTRIES = 2 * STATE_CELL,
@@ -166,8 +166,7 @@ struct state_disk_figures {
 /* What a row of STATE_FILE_ROWS is about; the row has the name. */
 struct state_disk_file {
     int64_t bytes[STATE_WAYS];
-    /* By the row's entries and those before them in chunks before: up to where the last begins, or, of a row that goes
-     * on, ends. */
+    /* By the row's entries: up to where the last begins, or, of a row that goes on, ends. */
     int64_t counted[STATE_WAYS];
     int32_t thread;
     uint32_t reserved;

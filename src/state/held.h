@@ -37,6 +37,12 @@ static inline size_t builder_held_values(const struct kernel_record *r)
     return r->u.counters.present ? 64 - (size_t)__builtin_clzll(r->u.counters.present) : 0;
 }
 
+/* Time of the first record that waits; INT64_MAX: there is none. */
+static inline int64_t builder_first_held(const struct builder_held *h)
+{
+    return h->first < h->v.n ? h->v.v[h->first].record.ts : INT64_MAX;
+}
+
 /* The next record of the host: may be held. */
 void builder_hold(struct state_builder *, const struct kernel_record *);
 /* No more come: all goes on. */

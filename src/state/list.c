@@ -18,6 +18,7 @@ struct join {
     list_items items; /* of a kind */
     VEC(struct list_place) places;
     size_t n_files; /* of rows of threads' bytes, so far */
+    size_t *gap;    /* by part: the first one from it on behind which a chunk is missing, or SIZE_MAX */
 };
 
 /* ---- rows of chunks ---- */
@@ -102,18 +103,35 @@ static void take_items(struct join *j, int kind)
 
 /* ---- rows of the host ---- */
 
-/* A row that goes on counts on; one that begins anew begins at 0. */
-static void count_moved(
-    const struct state_store *s, const struct list_item *x, const struct list_place *last, struct list_place *p)
+/* To what was moved before comes what the chunk has; whatever it says. */
+static void add_bytes(int64_t *to, const int64_t *bytes)
 {
-    const struct state_disk_file *f = &s->parts[x->part].chunk->files[x->at], *before = NULL;
-    if (last && last->row->flags & STATE_ROW_GOES)
-        before = state_disk_file(s->parts[last->part].chunk, last->row);
-    for (int way = 0; way < STATE_WAYS; way++) {
-        int64_t more = before ? f->counted[way] - before->counted[way] : f->counted[way];
-        p->moved[way] = last ? last->moved[way] : 0;
-        if (more > 0 && __builtin_add_overflow(p->moved[way], more, &p->moved[way]))
-            p->moved[way] = INT64_MAX;
+    for (int way = 0; way < STATE_WAYS; way++)
+        if (bytes[way] > 0 && __builtin_add_overflow(to[way], bytes[way], &to[way]))
+            to[way] = INT64_MAX;
+}
+
+static const struct state_disk_file *file_of(const struct state_store *s, const struct list_item *x)
+{
+    return &s->parts[x->part].chunk->files[x->at];
+}
+
+/* What was open at the end of a place is known in the next part, unless that is missing: also that it ended at once, so
+ * that the row has no entry there. Counters go on meanwhile. */
+static void set_until(const struct join *j, const struct list_row *r, struct list_place *p, uint32_t next_part)
+{
+    bool counts = r->kind >= STATE_COUNTER_ROWS && r->kind < STATE_FILE_ROWS;
+    bool missing = p->row->flags & STATE_ROW_GOES && !counts && j->gap[p->part] < next_part;
+    p->until = missing ? p->row->end : INT64_MAX;
+}
+
+static void find_gaps(struct join *j)
+{
+    const struct state_store *s = j->s;
+    j->gap = mem_alloc(s->n * sizeof *j->gap);
+    for (size_t k = s->n; k-- > 0;) {
+        bool last = k + 1 == s->n, gap = s->parts[k].end < (last ? INT64_MAX : s->parts[k + 1].begin);
+        j->gap[k] = gap ? k : last ? SIZE_MAX : j->gap[k + 1];
     }
 }
 
@@ -129,16 +147,22 @@ static const char *add_places(struct join *j, struct list_row *to, const struct 
             return "a row's entries go back to before the end of the chunk before";
         }
         struct list_place p = {.part = v[i].part, .row = r, .first = r->first, .next = INT64_MAX};
-        if (last)
+        if (last) {
             last->next = r->first;
-        p.apart = last && last->row->flags & STATE_ROW_GOES && last->row->end < r->first;
-        if (to->kind == STATE_FILE_ROWS)
-            count_moved(j->s, &v[i], last, &p);
+            set_until(j, to, last, p.part);
+        }
+        if (to->kind == STATE_FILE_ROWS) {
+            if (last)
+                memcpy(p.moved, last->moved, sizeof p.moved);
+            add_bytes(p.moved, file_of(j->s, &v[i])->counted);
+        }
         vec_push(&j->places, p);
         last = &j->places.v[j->places.n - 1];
         to->n++;
         to->entries += r->n;
     }
+    if (last)
+        set_until(j, to, last, UINT32_MAX);
     return NULL;
 }
 
@@ -169,21 +193,6 @@ static void bound_life(const struct state_store *s, struct list_row *r)
     r->begin = r->begin < r->end ? r->begin : r->end;
 }
 
-/* A row that goes on has all its bytes in the next chunk, too; one that begins anew only its own. */
-static void add_bytes(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
-{
-    int64_t before[STATE_WAYS] = {0};
-    for (size_t i = 0; i < n; i++) {
-        const struct state_disk_file *f = &j->s->parts[v[i].part].chunk->files[v[i].at];
-        for (int way = 0; way < STATE_WAYS; way++) {
-            if (!i || !(v[i - 1].row->flags & STATE_ROW_GOES))
-                before[way] = to->bytes[way];
-            if (__builtin_add_overflow(before[way], f->bytes[way], &to->bytes[way]))
-                to->bytes[way] = INT64_MAX;
-        }
-    }
-}
-
 static const char *join_row(struct join *j, int kind, const struct list_item *v, size_t n, struct list_row *to)
 {
     const struct list_item *last = &v[n - 1];
@@ -195,8 +204,8 @@ static const char *join_row(struct join *j, int kind, const struct list_item *v,
         if (state_may_fall(kind) && v[i].row->least < to->least)
             to->least = v[i].row->least;
     }
-    if (kind == STATE_FILE_ROWS)
-        add_bytes(j, to, v, n);
+    for (size_t i = 0; i < n && kind == STATE_FILE_ROWS; i++)
+        add_bytes(to->bytes, file_of(j->s, &v[i])->bytes);
     set_life(j, to, v, n);
     return add_places(j, to, v, n);
 }
@@ -385,10 +394,12 @@ const char *list_join(struct state_store *s, const struct chunk *v, size_t *part
     struct join j = {.s = s, .part = part};
     s->kinds = mem_zalloc(STATE_ROW_KINDS * sizeof *s->kinds);
     find_span(s);
+    find_gaps(&j);
     join_names(s);
     const char *what = join_rows(&j);
     settle_rows(&j);
     vec_free(&j.items);
+    free(j.gap);
     if (what)
         return what;
     list_lines_init(s);

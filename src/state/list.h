@@ -13,8 +13,8 @@ struct list_place {
     uint32_t part;
     const struct state_disk_row *row; /* has cells */
     int64_t first, next;         /* its first entry; where the row's entries of the next place begin: else INT64_MAX */
+    int64_t until;               /* of a row that goes on in a chunk that is missing: from then on it is unknown */
     int64_t moved[STATE_WAYS];   /* files: bytes that entries up to the end of this place counted */
-    bool apart;                  /* a chunk is missing between the place before and this one */
 };
 
 /* A row of the host. */

@@ -33,7 +33,7 @@ static const struct state_chunk *chunk_of(const struct state_store *s, const str
 
 /* ---- steps ---- */
 
-/* When the last use of the place ended that moved something; that may be where a chunk is missing. */
+/* When the last use of the place ended that moved something, whatever the file says. */
 static int64_t last_step(const struct state_store *s, const struct list_place *p, int way)
 {
     int64_t end = thread_io_last(chunk_of(s, p), p->row, way);
@@ -43,7 +43,7 @@ static int64_t last_step(const struct state_store *s, const struct list_place *p
 static int64_t first_step(const struct state_store *s, const struct list_place *p, int way)
 {
     int64_t end = thread_io_step(chunk_of(s, p), p->row, way, p->first).end;
-    return p->apart || end == INT64_MAX ? p->first : end;
+    return end == INT64_MAX ? p->first : end;
 }
 
 static struct io_step file_step(const struct state_store *s, const struct list_row *r, int way, int64_t t)
@@ -54,8 +54,6 @@ static struct io_step file_step(const struct state_store *s, const struct list_r
     int64_t moved = p ? p->moved[way] : 0;
     if (p)
         x = thread_io_step(chunk_of(s, p), p->row, way, t);
-    if (p && p->apart && x.begin < p->first)
-        x.begin = p->first;
     if (x.begin == INT64_MIN && i && p[-1].moved[way]) {
         size_t last = search_first(k, 0, i, r->places[k].moved[way] >= p[-1].moved[way]);
         x.begin = last_step(s, &r->places[last], way);
@@ -114,16 +112,16 @@ static void report(struct file_sum *f, struct io_query *q, size_t i, uint64_t su
     f->reported = sum;
 }
 
-/* What the file moved beyond what its sums in the place's chunk say: those go on as long as the row does. */
-static uint64_t sum_beyond(const struct file_sum *f, const struct list_place *p)
+/* What the file moved before the place's chunk. */
+static uint64_t sum_before(const struct file_sum *f, const struct list_place *p)
 {
     return (uint64_t)p->moved[f->way] - (uint64_t)state_disk_file(chunk_of(f->s, p), p->row)->counted[f->way];
 }
 
-/* Times [i, i + m) are in the place. sum: what was moved beyond its sums, `before`: before its entries. Few uses are
- * shown one by one, which is true then; else it is asked at each time. */
-static bool add_place(struct file_sum *f, const struct list_place *p, uint64_t sum, uint64_t before, struct io_query *q,
-    size_t i, size_t m)
+/* Times [i, i + m) are in the place. sum: what was moved before. Few uses are shown one by one, which is true then;
+ * else it is asked at each time. */
+static bool add_place(
+    struct file_sum *f, const struct list_place *p, uint64_t sum, struct io_query *q, size_t i, size_t m)
 {
     const struct state_chunk *c = chunk_of(f->s, p);
     uint64_t shown;
@@ -136,7 +134,7 @@ static bool add_place(struct file_sum *f, const struct list_place *p, uint64_t s
     for (size_t k = 0; k < asked; k++)
         report(f, q, i + k, sum += (uint64_t)f->more[k]);
     if (!asked)
-        report(f, q, i, before);
+        report(f, q, i, sum);
     f->reported += one_by_one ? shown : 0;
     return one_by_one;
 }
@@ -152,11 +150,10 @@ static void add_file(const struct io_source *x, uint32_t row, struct io_query *q
         cut(x, row, q, 0, 1);
     for (const struct list_place *p = NULL; i < q->n; i += m) {
         p = list_place_from(r, p, q->times[i]);
-        uint64_t sum = sum_beyond(&f, p),
-                 before = sum + (uint64_t)*sum_of_block(chunk_of(f.s, p), p->row, (enum sum_of)f.way, 0);
-        bool between = i && (p->apart || before != f.reported);
+        uint64_t sum = sum_before(&f, p);
+        bool between = i && sum != f.reported;
         m = io_query_from(q, p->next) - i;
-        bool shown = add_place(&f, p, sum, before, q, i, m);
+        bool shown = add_place(&f, p, sum, q, i, m);
         if (!q->around)
             continue;
         if (i && (between || !shown))

@@ -54,13 +54,11 @@ static void set_host(const struct state_part *p, int kind, struct state_interval
         out->amount = p->users[out->amount];
 }
 
-/* Where the chunk's entries of the row end: what was open then is known in the next chunk, unless that is missing.
- * Counters go on meanwhile. */
+/* Up to where it is known what the row is at: what was open then is known in the next chunk, unless that is missing. */
 static int64_t known_until(const struct list_row *r, const struct list_place *p)
 {
     int64_t end = list_place_end(r, p);
-    bool counts = r->kind >= STATE_COUNTER_ROWS && r->kind < STATE_FILE_ROWS;
-    return p->row->flags & STATE_ROW_GOES && !counts && p->row->end < end ? p->row->end : end;
+    return p->until < end ? p->until : end;
 }
 
 static void set_value(uint8_t value, int64_t begin, int64_t end, struct state_interval *out)

@@ -108,7 +108,7 @@ static bool is_left(const struct series *s)
 
 static bool has_place(uint8_t kind)
 {
-    return kind == STATE_THREAD || kind == STATE_FUTEX_USER;
+    return kind == STATE_THREAD || kind == STATE_FUTEX_USER || kind == STATE_FILE_ROWS;
 }
 
 /* Takes the series as it is: it gets no more entries. NULL: the row is left to the next chunk. */
@@ -187,16 +187,11 @@ static void add_exits(struct state_writer *w)
 
 static uint32_t file_label(struct state_writer *w, const struct named_file *n)
 {
-    char text[64];
-    if (n->fd < 0) {
-        struct text name = {.fd = -1};
-        text_printf(&name, "%s%s", files_text(w->b, n->path), n->before_loss ? " (before events were lost)" : "");
-        uint32_t number = intern(w, text_cstr(&name));
-        text_fini(&name);
-        return number;
-    }
-    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, files_text(w->b, n->comm), n->process);
-    return intern(w, text);
+    struct text name = {.fd = -1};
+    text_printf(&name, "%s%s", files_text(w->b, n->name), n->before_loss ? " (before events were lost)" : "");
+    uint32_t number = intern(w, text_cstr(&name));
+    text_fini(&name);
+    return number;
 }
 
 /* Sorted by name, then thread. */
@@ -211,7 +206,7 @@ static int by_name(const void *a, const void *b, void *writer)
 static bool is_shown(const struct state_writer *w, const struct file_access *a)
 {
     bool is_part = w->b->goes_on || w->cut;
-    return a->series.n || a->series.closed || (is_part && !a->series.goes_on && (a->bytes[0] || a->bytes[1]));
+    return a->series.n || a->series.closed || (is_part && (a->apart[0] || a->apart[1]));
 }
 
 static void add_files(struct state_writer *w)
@@ -226,8 +221,10 @@ static void add_files(struct state_writer *w)
         qsort_r(rows, n_rows, sizeof *rows, by_name, w);
     for (size_t i = 0; i < n_rows; i++) {
         struct file_access *a = rows[i].access;
-        struct state_disk_file f = {.bytes = {a->bytes[0], a->bytes[1]}, .thread = a->thread};
+        struct state_disk_file f = {.thread = a->thread};
         series_sums_before(&w->b->pool, &a->series, a->series.n - (a->series.n && !a->series.goes_on), f.counted);
+        for (int way = 0; way < STATE_WAYS; way++)
+            f.bytes[way] = f.counted[way] + a->apart[way];
         add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
         vec_push(&w->files, f);
     }

@@ -6,5 +6,8 @@
 
 /* n events, the same for the same seed. */
 struct maker *story_random(uint64_t seed, size_t n);
+/* The same. Few threads, two of them of one process, use few files again and again, often several times in one ns; they
+ * get other names, run other programs, and events are lost. */
+struct maker *story_files(uint64_t seed, size_t n);
 
 #endif

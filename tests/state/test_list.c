@@ -30,6 +30,13 @@ static void made_at_random(void **state)
         cuttings_compare_made(&c, "made", i, story_random(random_seed + i, 100 + 150 * i));
 }
 
+static void files_used_again(void **state)
+{
+    struct cuttings c = {same_rows_all, random_seed, 3 * cuttings_rounds(2)};
+    for (uint64_t i = 0; i < 20; i++)
+        cuttings_compare_made(&c, "files", i, story_files(random_seed + i, 100 + 40 * i));
+}
+
 /* ---- what is missing, or damaged ---- */
 
 /* Without chunk `missing`, which ends at `to`: what was decided before its begin and behind its end is the same, and
@@ -161,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_traces),
         cmocka_unit_test(made_at_random),
+        cmocka_unit_test(files_used_again),
         cmocka_unit_test(a_missing_chunk_is_unknown),
         cmocka_unit_test(damaged_files_do_no_harm),
     };
