@@ -398,7 +398,9 @@ static void broker_trouble(struct wire *w, char *buf, size_t n)
 {
     struct broker *b = (struct broker *)w;
     *buf = '\0';
-    if (!is_connected(b))
+    if (natsConnection_IsClosed(b->nc))
+        snprintf(buf, n, "the broker at %s refused the credentials", b->where);
+    else if (!is_connected(b))
         snprintf(buf, n, "not connected to the broker at %s", b->where);
 }
 

@@ -28,7 +28,7 @@ struct bus_options {
     const char *tls_ca, *tls_cert, *tls_key; /* PEM; the system's authorities when there is no tls_ca */
     int64_t timeout_ns;    /* of connecting, and of what has no deadline; 0: 5 s */
     size_t max_message_bytes; /* of a question or an answer, of this node and of others; 0: 64 MiB */
-    bool later;            /* bus_open succeeds also when no broker answers yet: it goes on connecting */
+    bool later;            /* bus_open succeeds also when no broker takes this node yet: it goes on connecting */
 };
 
 /* Connects once; from then on reconnects by itself for ever, and all that is served, listened to, watched or joined

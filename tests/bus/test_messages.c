@@ -427,6 +427,29 @@ static void test_handler_does_all(void **state)
     bus_close(b);
 }
 
+/* Ends all that there is of its own bus. */
+static void close_all(void *arg, const char *subject, const void *data, size_t n)
+{
+    struct busy_handler *h = arg;
+    bus_unlisten(h->listening);
+    bus_close(h->bus);
+    atomic_fetch_add(&h->done, 1);
+}
+
+static void test_handler_closes(void **state)
+{
+    world_need();
+    struct bus *a = world_open();
+    struct busy_handler h = {.bus = world_open()};
+    assert_int_equal(bus_listen(h.bus, "end.it", close_all, &h, &h.listening, NULL), 0);
+    for (int i = 0; i < 1000 && !atomic_load(&h.done); i++) {
+        bus_publish(a, "end.it", "", 0, NULL);
+        sleep_ms(5);
+    }
+    assert_int_equal(atomic_load(&h.done), 1);
+    bus_close(a);
+}
+
 /* ---- news ---- */
 
 struct heard {
@@ -619,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_stop_before_answer),
         cmocka_unit_test(test_close_with_open_calls),
         cmocka_unit_test(test_handler_does_all),
+        cmocka_unit_test(test_handler_closes),
         cmocka_unit_test(test_news),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_urls),

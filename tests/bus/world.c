@@ -16,6 +16,7 @@ static struct {
     pid_t pid; /* 0: none runs */
     int port;
     char dir[200], url[64];
+    const char *const *arguments;
 } server;
 static bool no_server;
 
@@ -76,7 +77,11 @@ static void start_server(void)
         dup2(null, 0);
         dup2(null, 1);
         dup2(null, 2);
-        execl(NATS_SERVER, "nats-server", "-a", "127.0.0.1", "-p", port, "-js", "-sd", server.dir, (char *)NULL);
+        enum { USUAL = 8, MOST = 20 };
+        const char *all[MOST] = {"nats-server", "-a", "127.0.0.1", "-p", port, "-js", "-sd", server.dir};
+        for (int i = 0; server.arguments && server.arguments[i] && USUAL + i < MOST - 1; i++)
+            all[USUAL + i] = server.arguments[i];
+        execv(NATS_SERVER, (char **)all);
         _exit(127);
     }
     eventually(answers(server.port));
@@ -112,6 +117,22 @@ void world_restart_server(bool keep_stores)
 #ifdef NATS_SERVER
     start_server();
 #endif
+}
+
+void world_serve_with(const char *const *arguments)
+{
+    server.arguments = arguments;
+    world_restart_server(true);
+}
+
+int world_port(void)
+{
+    return server.port;
+}
+
+const char *world_directory(void)
+{
+    return server.dir;
 }
 
 int world_local(void **state)

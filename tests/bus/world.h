@@ -21,6 +21,11 @@ void world_need(void);
 void world_kill_server(void);
 void world_restart_server(bool keep_stores);
 
+/* Started from then on with these too (NULL at the end; or NULL): kills the one that runs, and starts one. */
+void world_serve_with(const char *const *arguments);
+int world_port(void);
+const char *world_directory(void); /* the server's */
+
 struct bus *world_open(void);
 int64_t in_ms(int64_t ms);      /* monotonic */
 void sleep_ms(int64_t ms);
