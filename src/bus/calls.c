@@ -1,4 +1,5 @@
 /* The asking side: one inbox for the whole bus, and the calls that wait for what comes there. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,12 +107,15 @@ static void expire(struct bus_calls *s, int64_t now)
 
 /* ---- what comes ---- */
 
+/* Whoever refuses may be anybody: what he says goes onto terminals. */
 static void take_refusal(struct asker *a, struct asked *c)
 {
     int code = c->answer.number < 0 ? c->answer.number : ERR_IO;
-    size_t n = c->answer.n;
-    fail(a, c, code, "%.*s", n < sizeof c->reply.text ? (int)n : (int)sizeof c->reply.text,
-        n ? (const char *)c->answer.data : "");
+    size_t n = c->answer.n < sizeof c->reply.text ? c->answer.n : sizeof c->reply.text - 1;
+    for (size_t i = 0; i < n; i++)
+        if (iscntrl(c->answer.data[i]))
+            c->answer.data[i] = ' ';
+    fail(a, c, code, "%.*s", (int)n, n ? (const char *)c->answer.data : "");
 }
 
 static void take_answer(struct asker *a, struct asked *c)

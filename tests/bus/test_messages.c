@@ -20,7 +20,7 @@ static void reverse(void *arg, struct bus_question *q)
 
 static void refuse(void *arg, struct bus_question *q)
 {
-    bus_refuse(q, ERR_UNSUPPORTED, "no such question here");
+    bus_refuse(q, ERR_UNSUPPORTED, "no such\nquestion\033here");
 }
 
 /* Keeps it for the test. */
