@@ -236,8 +236,8 @@ int index_open_history(struct experiment *, struct index_trace *, const struct i
 /* ---- far.c ---- */
 /* What was recorded before stays as it is; INT64_MIN: nothing does. */
 int64_t index_sealed_until(const struct index_host *);
-/* The net of these hosts, of whom `s` has the flows and what is kept; a wider prior of the options becomes its own. *out
- * is for clock_net_free in any case. */
+/* The net of these hosts, of whom `s` has the flows and what is kept; a wider prior of the options becomes its own.
+ * *out is for clock_net_free in any case. */
 int index_solve(const struct index_far_host *, const struct clock_options *, struct index_sync *s,
     struct clock_net **out, struct err *);
 

@@ -59,7 +59,7 @@ static void compare_by(const struct opened *o, struct flow_store *const *flows, 
 {
     struct index_far_host far[MOST_HOSTS];
     const struct clock_net *here;
-    struct clock_net *there;
+    struct clock_net *there = NULL;
     struct err e = {0};
     for (size_t h = 0; h < o->n; h++) {
         far[h] = index_far_host_of(&o->hosts[h]);
