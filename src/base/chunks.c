@@ -12,36 +12,36 @@ struct chunk_rows {
     struct chunk_place *places; /* by row of the host, then chunk */
 };
 
-static size_t count_rows(const struct chunk *v, size_t n)
+size_t chunks_most_row(const struct chunk *v, size_t n)
 {
-    size_t most = 0;
+    int32_t most = -1;
     for (size_t c = 0; c < n; c++)
         for (size_t i = 0; v[c].rows && i < v[c].n_rows; i++)
-            if (v[c].rows[i] >= 0 && (size_t)v[c].rows[i] >= most)
-                most = (size_t)v[c].rows[i] + 1;
-    return most;
+            most = v[c].rows[i] > most ? v[c].rows[i] : most;
+    return (size_t)((int64_t)most + 1);
 }
 
 struct chunk_rows *chunk_rows_new(const struct chunk *v, size_t n)
 {
     struct chunk_rows *r = mem_zalloc(sizeof *r);
     r->same = n == 1 && !v->rows;
-    r->n_rows = count_rows(v, n);
-    r->first = mem_zalloc(sizeof *r->first * (r->n_rows + 1));
-    for (size_t c = 0; c < n; c++)
-        for (size_t i = 0; v[c].rows && i < v[c].n_rows; i++)
-            if (v[c].rows[i] >= 0)
-                r->first[v[c].rows[i]]++;
-    size_t sum = 0;
-    for (size_t i = 0; i <= r->n_rows; i++) {
-        sum += r->first[i];
-        r->first[i] = sum; /* behind the row's places; they are filled in from the last on */
+    r->n_rows = chunks_most_row(v, n);
+    size_t *first = r->first = mem_zalloc(sizeof *r->first * (r->n_rows + 1)), sum = 0;
+    for (size_t c = 0; c < n; c++) {
+        const int32_t *rows = v[c].rows, *end = rows ? rows + v[c].n_rows : rows;
+        for (; rows < end; rows++)
+            if (*rows >= 0)
+                first[*rows]++;
     }
-    r->places = mem_alloc(sizeof *r->places * (sum + 1));
+    for (size_t i = 0; i <= r->n_rows; i++) {
+        sum += first[i];
+        first[i] = sum; /* behind the row's places; they are filled in from the last on */
+    }
+    struct chunk_place *places = r->places = mem_alloc(sizeof *r->places * (sum + 1));
     for (size_t c = n; c-- > 0;)
         for (size_t i = v[c].rows ? v[c].n_rows : 0; i-- > 0;)
             if (v[c].rows[i] >= 0)
-                r->places[--r->first[v[c].rows[i]]] = (struct chunk_place){(uint32_t)c, (int32_t)i};
+                places[--first[v[c].rows[i]]] = (struct chunk_place){(uint32_t)c, (int32_t)i};
     return r;
 }
 

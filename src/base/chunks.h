@@ -21,6 +21,9 @@ struct chunk {
 /* Row `row` of chunk number `chunk`. */
 struct chunk_place { uint32_t chunk; int32_t row; };
 
+/* One more than the greatest row of the host that chunks speak of; 0: none. */
+size_t chunks_most_row(const struct chunk *, size_t n);
+
 struct chunk_rows;
 /* Borrows nothing. Only where there is a single chunk its `rows` may be NULL. */
 struct chunk_rows *chunk_rows_new(const struct chunk *, size_t n);

@@ -1,8 +1,8 @@
-/* Checks what a file claims. On opening: what leads from one table to another, which is little. The rest, whose readers
- * are safe whatever it is, only for `verify`. */
+/* Checks what a file claims. On opening: what is not bounded again where it is used, which is little. The rest, whose
+ * readers are safe whatever it is, only for `verify`. */
 #include "graph/series.h"
 
-/* ---- structure ---- */
+/* ---- tables ---- */
 
 static const char *row_defect(
     const struct graph_chunk *g, const struct graph_disk_row *r, size_t next, size_t next_block)
@@ -67,8 +67,6 @@ static const char *cpus_defect(const struct graph_chunk *g)
         const char *what = totals_defect(g, c->total0, c->states, c->end - c->begin);
         if (what)
             return what;
-        if (c->idle_row >= 0 && ((size_t)c->idle_row >= g->n_rows || g->rows[c->idle_row].idle_cpu != (int32_t)i))
-            return "a CPU whose idle row is another's";
         next += c->n;
         next_block += c->n_blocks;
     }
@@ -85,11 +83,20 @@ const char *graph_structure_defect(const struct graph_chunk *g)
         return "times that make no sense";
     if (g->n_text && g->text[g->n_text - 1])
         return "text that does not end";
-    const char *what = rows_defect(g);
-    return what ? what : cpus_defect(g);
+    return cpus_defect(g);
 }
 
 /* ---- contents ---- */
+
+static const char *idle_rows_defect(const struct graph_chunk *g)
+{
+    for (size_t i = 0; i < g->n_cpus; i++) {
+        int32_t row = g->cpus[i].idle_row;
+        if (row >= 0 && ((size_t)row >= g->n_rows || g->rows[row].idle_cpu != (int32_t)i))
+            return "a CPU whose idle row is another's";
+    }
+    return NULL;
+}
 
 /* Begins of a series increase, from `begin` on, and stay below `end`; its blocks follow each other without gap. */
 static const char *series_defect(const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins,
@@ -196,7 +203,8 @@ static const char *sums_defect(const struct graph_chunk *g)
     for (size_t i = 0; i < g->n_rows; i++) {
         int64_t sums[GRAPH_STATE_COUNT] = {0};
         const struct graph_disk_row *r = &g->rows[i];
-        struct graph_series s = graph_row_series(g, r);
+        const struct graph_place p = graph_place_of(g, r);
+        struct graph_series s = graph_row_series(&p);
         for (bool more = graph_series_find(&s, s.begin, &e); more; more = graph_series_next(&s, &e))
             sums[graph_kind_state(g->kinds[e.at])] += e.end - e.begin;
         if (!are_sums(g, sums, r->total0, r->states))
@@ -276,7 +284,11 @@ static const char *values_defect(const struct graph_chunk *g)
 
 const char *graph_content_defect(const struct graph_chunk *g)
 {
-    const char *what = values_defect(g);
+    const char *what = rows_defect(g);
+    if (!what)
+        what = idle_rows_defect(g);
+    if (!what)
+        what = values_defect(g);
     if (!what)
         what = formers_defect(g);
     return what ? what : columns_defect(g);

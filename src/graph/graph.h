@@ -73,14 +73,15 @@ struct graph_interval {
 struct chunk;
 struct graph;
 enum { GRAPH_MOST_CHUNKS = 1 << 14 };
-/* Opens a store written by graph_builder_write. Checks what leads from one table to another, in O(rows): all below is
- * then safe, whatever the rest holds, and wrong contents give wrong answers only. Checksums are not compared: whoever
- * cannot know that the file is as it was written calls store_check (base/store.h) before. */
+/* Opens a store written by graph_builder_write. All below is safe, whatever it holds: wrong contents give wrong answers
+ * only, and a row that makes no sense has no states. Checksums are not compared: whoever cannot know that the file is
+ * as it was written calls store_check (base/store.h) before. O(CPUs). */
 int graph_open(const char *path, struct graph **out, struct err *e);
 /* The same for the stores of n chunks (base/chunks.h) of one recording, in order of time: one graph of the host's rows,
  * which is what one store of all of it would be. Where a chunk is left out (chunk[i].end < chunk[i + 1].begin), what
  * was decided in it is unknown, because of lost events, and the time between counts among the losses. An error names
- * the file. O(rows of all chunks); finding a time takes O(log chunks) more than in one store. */
+ * the file. O(chunks · CPUs), and a look at the numbers of all chunks' rows; who asks for a row first pays
+ * O(chunks that have it) more, and finding a time takes O(log chunks) more than in one store. */
 int graph_open_list(const struct chunk *, size_t n, struct graph **out, struct err *e);
 /* Whether everything in the file, or in the part of `in` (base/chunks.h), makes sense, checksums aside. ERR_FORMAT: no,
  * and what does not. Reads all of it. */

@@ -2,6 +2,7 @@
 #ifndef WEFT_GRAPH_LAYOUT_H
 #define WEFT_GRAPH_LAYOUT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/chunks.h"
@@ -103,22 +104,27 @@ struct graph_chunk {
     const char *text;
     size_t n_rows, n_totals, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names,
         n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
+    int64_t begin, end; /* of its rows */
     int32_t *host_rows; /* by row; NULL: the same */
 };
 
+/* What a chunk has of a row of the host: within its time and its columns, whatever the file says since. */
 struct graph_place {
     const struct graph_chunk *chunk;
-    const struct graph_disk_row *row;
+    int64_t begin, end;
+    uint32_t first, n, first_block, n_blocks, total0;
+    uint16_t states;
 };
 
-/* What is known of a row of the host from all chunks. */
+/* What is known of a row of the host from all chunks. A chunk whose row makes no sense, or goes back to before the end
+ * of the one before, counts as missing. */
 struct graph_host_row {
     struct graph_row row;
     /* Pieces: a thread's are its places, an idle thread's are what chunks have of its CPU, known to have it or not.
      * Those that count begin at the first that has intervals; n: there is none. */
     uint32_t first, n;
     const int64_t *ends; /* of its pieces */
-    const struct graph_place *places;
+    struct graph_place places[];
 };
 
 struct graph_former {
@@ -129,11 +135,10 @@ struct graph_former {
 
 struct graph {
     struct graph_chunk *chunks;
-    struct graph_host_row *rows;
-    struct graph_place *places; /* by row, then chunk */
+    _Atomic(struct graph_host_row *) *rows; /* each when it is first asked for: graph_host_row_of */
+    _Atomic(struct chunk_rows *) places;    /* likewise */
     struct graph_former *formers; /* by row and time */
     struct graph_loss *losses;
-    int64_t *row_ends; /* by row, then place */
     int64_t *cpu_ends; /* by CPU, then chunk: the greatest end of its occupants in the chunks up to this one */
     size_t n_chunks, n_rows, n_formers, n_losses, n_cpus;
     int64_t begin, end;      /* of all chunks */
@@ -160,13 +165,24 @@ static inline int32_t graph_occupant_at(const struct graph_chunk *c, size_t i)
 /* open.c: one file. */
 int graph_chunk_open(const struct chunk *, struct graph_chunk *, struct err *e);
 void graph_chunk_close(struct graph_chunk *);
-/* check.c: what is wrong with what leads from one section to another, or NULL: O(rows). Then readers stay inside. */
+/* check.c: what is wrong with what is not looked at again by readers, or NULL: O(CPUs). Then they stay inside. */
 const char *graph_structure_defect(const struct graph_chunk *);
 /* The same for everything else, of a graph without such a defect: O(intervals). */
 const char *graph_content_defect(const struct graph_chunk *);
-/* list.c: what is known from all chunks together, once each is open: O(rows of all chunks). NULL, or why they do not
- * follow each other; then *chunk is the one that does not follow. */
+/* list.c: what is known from all chunks together, once each is open: O(chunks · CPUs), and a look at the numbers of
+ * their rows. NULL, or why they do not follow each other; then *chunk is the one that does not follow. */
 const char *graph_list_join(struct graph *, const struct chunk *, size_t *chunk);
+/* host_rows.c: any number of threads may ask. */
+const struct graph_host_row *graph_host_row_joined(const struct graph *, int32_t row);
+void graph_host_rows_free(struct graph *);
+/* As the file says. */
+struct graph_place graph_place_of(const struct graph_chunk *, const struct graph_disk_row *);
+/* Of a row that there is. The first one to ask looks for it in all chunks. */
+static inline const struct graph_host_row *graph_host_row_of(const struct graph *g, int32_t row)
+{
+    const struct graph_host_row *known = atomic_load_explicit(&g->rows[row], memory_order_acquire);
+    return known ? known : graph_host_row_joined(g, row);
+}
 /* rows.c: which of its names the row had for most of [begin, end], at the instant when they are equal: a number in
  * `formers`, or n_formers for the last one. */
 size_t graph_former(const struct graph *, int32_t row, int64_t begin, int64_t end);

@@ -1,6 +1,6 @@
 /* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
- * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at rows
- * and CPUs only. */
+ * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at
+ * CPUs only, and rows are bounded when they are first asked for. */
 #include <string.h>
 
 #include "base/search.h"
@@ -23,7 +23,7 @@ const char *graph_state_name(int state)
  * its own. */
 struct piece {
     const struct graph_chunk *chunk;
-    const struct graph_disk_row *row; /* or: */
+    const struct graph_place *row; /* or: */
     const struct graph_disk_cpu *cpu;
     int64_t begin, end;
 };
@@ -48,7 +48,7 @@ static bool pieces_of(const struct graph *g, int32_t row, struct pieces *out)
 {
     if (row < 0 || (size_t)row >= g->n_rows)
         return false;
-    *out = (struct pieces){g, &g->rows[row], row};
+    *out = (struct pieces){g, graph_host_row_of(g, row), row};
     return out->host->first < out->host->n;
 }
 
@@ -63,7 +63,7 @@ static inline struct piece piece_at(const struct pieces *p, size_t k)
         return (struct piece){.chunk = c, .cpu = d, .begin = d ? d->begin : end, .end = end};
     }
     const struct graph_place *at = &p->host->places[k];
-    return (struct piece){.chunk = at->chunk, .row = at->row, .begin = at->row->begin, .end = at->row->end};
+    return (struct piece){.chunk = at->chunk, .row = at, .begin = at->begin, .end = at->end};
 }
 
 static uint32_t length_of(const struct piece *p)
@@ -73,7 +73,7 @@ static uint32_t length_of(const struct piece *p)
 
 static struct graph_series series_of(const struct piece *p)
 {
-    return p->row ? graph_row_series(p->chunk, p->row) : graph_cpu_series(p->chunk, p->cpu);
+    return p->row ? graph_row_series(p->row) : graph_cpu_series(p->chunk, p->cpu);
 }
 
 static int64_t end_of_piece(const struct pieces *p, size_t k)
@@ -411,11 +411,14 @@ static void add_piece(const struct piece *p, int64_t begin, int64_t end, int64_t
             add_part(p, begin, end, totals);
         return;
     }
-    unsigned states = p->cpu ? p->cpu->states : p->row->states;
     const int64_t *next = p->chunk->totals + (p->cpu ? p->cpu->total0 : p->row->total0);
-    for (unsigned state = 0; state < GRAPH_STATE_COUNT; state++)
-        if (states >> state & 1)
-            totals[state] += *next++;
+    uint64_t left = (uint64_t)(p->end - p->begin);
+    for (unsigned states = p->cpu ? p->cpu->states : p->row->states; states; states &= states - 1) {
+        uint64_t ns = (uint64_t)*next++;
+        ns = ns < left ? ns : left; /* whatever the file says, no more than there is */
+        totals[__builtin_ctz(states)] += (int64_t)ns;
+        left -= ns;
+    }
 }
 
 void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])

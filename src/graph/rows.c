@@ -38,7 +38,7 @@ static const struct graph_row no_row = {
 
 void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
-    *out = row >= 0 && (size_t)row < g->n_rows ? g->rows[row].row : no_row;
+    *out = row >= 0 && (size_t)row < g->n_rows ? graph_host_row_of(g, row)->row : no_row;
 }
 
 void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)

@@ -93,15 +93,15 @@ bool graph_series_next(const struct graph_series *s, struct graph_position *e)
     return true;
 }
 
-struct graph_series graph_row_series(const struct graph_chunk *c, const struct graph_disk_row *r)
+struct graph_series graph_row_series(const struct graph_place *p)
 {
-    return (struct graph_series){.blocks = c->blocks + r->first_block,
-        .begins = c->begins,
-        .n_blocks = r->n_blocks,
-        .first = r->first,
-        .n = r->n,
-        .begin = r->begin,
-        .end = r->end};
+    return (struct graph_series){.blocks = p->chunk->blocks + p->first_block,
+        .begins = p->chunk->begins,
+        .n_blocks = p->n_blocks,
+        .first = p->first,
+        .n = p->n,
+        .begin = p->begin,
+        .end = p->end};
 }
 
 struct graph_series graph_cpu_series(const struct graph_chunk *c, const struct graph_disk_cpu *cpu)

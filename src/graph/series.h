@@ -20,7 +20,7 @@ struct graph_position {
     int64_t begin, end;
 };
 
-struct graph_series graph_row_series(const struct graph_chunk *, const struct graph_disk_row *);
+struct graph_series graph_row_series(const struct graph_place *);
 struct graph_series graph_cpu_series(const struct graph_chunk *, const struct graph_disk_cpu *);
 /* Entry i < n. O(log n) */
 void graph_series_entry(const struct graph_series *, uint32_t i, struct graph_position *);

@@ -173,6 +173,70 @@ static void damaged(void **state)
     unlink(bad);
 }
 
+/* Writes the store again with other rows. */
+static void write_rows(const struct store *s, const struct graph_disk_row *rows, const char *path)
+{
+    struct err e = {0};
+    struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, 7, SECTIONS);
+    for (int i = 0; i < SECTIONS; i++) {
+        size_t n;
+        const void *items = store_section(s, names[i], sizes[i], &n);
+        store_add(w, names[i], strcmp(names[i], "rows") != 0 ? items : rows, sizes[i], n);
+    }
+    if (store_commit(w, &e))
+        fail_msg("%s", e.text);
+}
+
+/* A row that leads outside has no states; the others are as they were. */
+static void senseless_row(void **state)
+{
+    char path[] = "/tmp/weft-store-XXXXXX", bad[64];
+    close(mkstemp(path));
+    snprintf(bad, sizeof bad, "%s.bad", path);
+    write_story(path);
+    struct store *s;
+    struct graph *g, *of;
+    struct err e = {0};
+    size_t n;
+    if (store_open(path, "graph", GRAPH_VERSION, NULL, &s, &e) || graph_open(path, &of, &e))
+        fail_msg("%s", e.text);
+    const struct graph_disk_row *sound = store_section(s, "rows", sizeof *sound, &n);
+    struct graph_disk_row *rows = mem_alloc(n * sizeof *rows);
+    memcpy(rows, sound, n * sizeof *rows);
+    for (size_t way = 0; way < 7; way++) {
+        struct graph_disk_row was = rows[made_row(of, 1, 0)], *r = &rows[made_row(of, 1, 0)];
+        switch (way) {
+        case 0: r->first = UINT32_MAX; break;
+        case 1: r->n = UINT32_MAX; break;
+        case 2: r->first_block = UINT32_MAX; break;
+        case 3: r->begin = INT64_MIN; break;
+        case 4: r->end = INT64_MAX; break;
+        case 5: r->total0 = UINT32_MAX; break;
+        case 6: r->idle_cpu = INT32_MAX; break;
+        }
+        write_rows(s, rows, bad);
+        *r = was;
+        assert_int_equal(graph_check(bad, NULL, &e), ERR_FORMAT);
+        if (graph_open(bad, &g, &e))
+            fail_msg("%s", e.text);
+        for (int32_t i = 0; i < (int32_t)n; i++) {
+            int64_t totals[GRAPH_STATE_COUNT], as_before[GRAPH_STATE_COUNT];
+            graph_row_totals(g, i, of->begin, of->end, totals);
+            graph_row_totals(of, i, of->begin, of->end, as_before);
+            if (i == r - rows)
+                assert_true(graph_first(g, i) == GRAPH_NO_INTERVAL && !totals[GRAPH_RUNNING]);
+            else
+                assert_memory_equal(totals, as_before, sizeof totals);
+        }
+        graph_close(g);
+    }
+    free(rows);
+    graph_close(of);
+    store_close(s);
+    unlink(path);
+    unlink(bad);
+}
+
 static void truncated(void **state)
 {
     char path[] = "/tmp/weft-store-XXXXXX";
@@ -230,7 +294,7 @@ static void readers(void **state)
 int main(void)
 {
     random_state = test_seed(random_state);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damaged), cmocka_unit_test(truncated), cmocka_unit_test(readers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(damaged), cmocka_unit_test(senseless_row),
+        cmocka_unit_test(truncated), cmocka_unit_test(readers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,147 @@
+/* Rows of the host, each joined from those of its chunks when it is first asked for: opening does not look at rows, of
+ * which a long recording has many in each of many chunks. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "graph/layout.h"
+
+/* Which chunks have which rows. Whoever loses the race frees its own. */
+static const struct chunk_rows *places_of(const struct graph *g)
+{
+    struct chunk_rows *known = atomic_load_explicit(&g->places, memory_order_acquire);
+    if (known)
+        return known;
+    struct chunk *v = mem_zalloc((g->n_chunks + 1) * sizeof *v);
+    for (size_t k = 0; k < g->n_chunks; k++) {
+        v[k].rows = g->chunks[k].host_rows;
+        v[k].n_rows = g->chunks[k].n_rows;
+    }
+    struct chunk_rows *mine = chunk_rows_new(v, g->n_chunks);
+    free(v);
+    if (atomic_compare_exchange_strong(&((struct graph *)(uintptr_t)g)->places, &known, mine))
+        return mine;
+    chunk_rows_free(mine);
+    return known;
+}
+
+static const struct graph_row no_row = {
+    .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
+
+static bool has_sums(const struct graph_chunk *c, uint32_t total0, unsigned states)
+{
+    size_t left = c->n_totals - total0;
+    return !(states >> GRAPH_STATE_COUNT) && total0 <= c->n_totals &&
+        (left >= GRAPH_STATE_COUNT || (size_t)__builtin_popcount(states) <= left);
+}
+
+struct graph_place graph_place_of(const struct graph_chunk *c, const struct graph_disk_row *r)
+{
+    return (struct graph_place){.chunk = c,
+        .begin = r->begin,
+        .end = r->end,
+        .first = r->first,
+        .n = r->n,
+        .first_block = r->first_block,
+        .n_blocks = r->n_blocks,
+        .total0 = r->total0,
+        .states = r->states};
+}
+
+/* Does it lie within the chunk's time and columns? What is asked is the copy: the file may be cut off meanwhile. */
+static bool is_place(const struct graph_place *p, int32_t idle_cpu)
+{
+    const struct graph_chunk *c = p->chunk;
+    if (p->begin < c->begin || p->begin > p->end || p->end > c->end || !p->n != !p->n_blocks)
+        return false;
+    if (idle_cpu >= 0)
+        return !p->n && (size_t)idle_cpu < c->n_cpus;
+    return p->n <= c->n_intervals && p->first <= c->n_intervals - p->n && p->n_blocks <= c->n_blocks &&
+        p->first_block <= c->n_blocks - p->n_blocks && (p->n || p->begin == p->end) &&
+        has_sums(c, p->total0, p->states);
+}
+
+/* What only the last chunk that has the row knows for sure: its last name and the like. */
+static void describe_row(struct graph_row *to, const struct graph_chunk *c, const struct graph_disk_row *r)
+{
+    to->tid = r->tid;
+    to->tgid = r->tgid;
+    to->ppid = r->ppid;
+    to->vtid = r->vtid;
+    to->pid_ns = r->pid_ns;
+    to->name = graph_string(c, r->name);
+    to->died = (r->flags & GRAPH_DISK_DIED) != 0;
+}
+
+/* What its CPU did before it was first seen counts, too. */
+static void join_idle_row(const struct graph *g, struct graph_host_row *to)
+{
+    uint32_t n = (uint32_t)g->n_chunks, first = 0;
+    size_t cpu = (size_t)to->row.idle_cpu;
+    const int64_t *ends = g->cpu_ends + cpu * n;
+    while (first < n && (cpu >= g->chunks[first].n_cpus || !g->chunks[first].cpus[cpu].n))
+        first++;
+    to->first = first;
+    to->n = n;
+    to->ends = ends;
+    if (first == n)
+        return;
+    to->row.begin = g->chunks[first].cpus[cpu].begin;
+    to->row.end = ends[n - 1];
+}
+
+/* The last chunk may not have the parent, which may be long gone. */
+static struct graph_host_row *join_row(const struct graph *g, int32_t row)
+{
+    const struct chunk_rows *rows = places_of(g);
+    size_t n = chunk_rows_places(rows, row);
+    struct graph_host_row *to = mem_alloc(sizeof *to + n * (sizeof *to->places + sizeof *to->ends));
+    int64_t *ends = (int64_t *)(to->places + n);
+    const struct graph_disk_row *last = NULL;
+    uint32_t first = UINT32_MAX, kept = 0;
+    struct graph_row *who = &to->row;
+    *who = no_row;
+    for (size_t i = 0; i < n; i++) {
+        struct chunk_place at = chunk_rows_place(rows, row, i);
+        const struct graph_chunk *c = &g->chunks[at.chunk];
+        const struct graph_disk_row *r = &c->rows[at.row];
+        int32_t idle_cpu = r->idle_cpu, parent = graph_host_row(c, r->parent_row);
+        struct graph_place *p = &to->places[kept];
+        *p = graph_place_of(c, r);
+        if (!is_place(p, idle_cpu) || (first < kept && p->begin < who->end))
+            continue;
+        who->begin = first < kept ? who->begin : p->begin;
+        who->end = p->end;
+        who->idle_cpu = idle_cpu;
+        who->parent_row = parent < 0 ? who->parent_row : parent;
+        who->born |= (r->flags & GRAPH_DISK_BORN) != 0;
+        first = first > kept && p->n ? kept : first;
+        ends[kept++] = p->end;
+        last = r;
+    }
+    if (last)
+        describe_row(who, to->places[kept - 1].chunk, last);
+    to->n = kept;
+    to->first = first < kept ? first : kept;
+    to->ends = ends;
+    if (who->idle_cpu >= 0)
+        join_idle_row(g, to);
+    return to;
+}
+
+const struct graph_host_row *graph_host_row_joined(const struct graph *g, int32_t row)
+{
+    struct graph_host_row *known = NULL, *mine = join_row(g, row);
+    if (atomic_compare_exchange_strong(&g->rows[row], &known, mine))
+        return mine;
+    free(mine);
+    return known;
+}
+
+void graph_host_rows_free(struct graph *g)
+{
+    for (size_t i = 0; g->rows && i < g->n_rows; i++)
+        free(atomic_load_explicit(&g->rows[i], memory_order_relaxed));
+    free(g->rows);
+    chunk_rows_free(atomic_load_explicit(&g->places, memory_order_relaxed));
+}
