@@ -1,56 +1,91 @@
 #include "base/chunks.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 
-struct chunk_rows {
-    bool same; /* rows are those of the only chunk */
-    size_t n_rows;
-    size_t *first;              /* by row of the host: its first place; one more */
+/* Where the rows of the host are. */
+struct table {
     struct chunk_place *places; /* by row of the host, then chunk */
+    size_t first[];             /* by row of the host: its first place; one more */
 };
 
-size_t chunks_most_row(const struct chunk *v, size_t n)
-{
-    int32_t most = -1;
-    for (size_t c = 0; c < n; c++)
-        for (size_t i = 0; v[c].rows && i < v[c].n_rows; i++)
-            most = v[c].rows[i] > most ? v[c].rows[i] : most;
-    return (size_t)((int64_t)most + 1);
-}
+struct chunk_rows {
+    bool same; /* rows are those of the only chunk */
+    size_t n_rows, n_chunks;
+    _Atomic(struct table *) table; /* NULL: nobody has asked yet */
+    int32_t *copies;               /* of the rows of one chunk after the other */
+    size_t ends[];                 /* by chunk: of its rows there */
+};
 
 struct chunk_rows *chunk_rows_new(const struct chunk *v, size_t n)
 {
-    struct chunk_rows *r = mem_zalloc(sizeof *r);
+    struct chunk_rows *r = mem_zalloc(sizeof *r + n * sizeof *r->ends);
+    size_t sum = 0;
+    int32_t most = -1;
+    for (size_t c = 0; c < n; c++)
+        r->ends[c] = sum += v[c].rows ? v[c].n_rows : 0;
+    int32_t *to = r->copies = mem_alloc((sum + 1) * sizeof *to);
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; v[c].rows && i < v[c].n_rows; i++) {
+            int32_t row = v[c].rows[i];
+            most = row > most ? row : most;
+            *to++ = row;
+        }
     r->same = n == 1 && !v->rows;
-    r->n_rows = chunks_most_row(v, n);
-    size_t *first = r->first = mem_zalloc(sizeof *r->first * (r->n_rows + 1)), sum = 0;
-    for (size_t c = 0; c < n; c++) {
-        const int32_t *rows = v[c].rows, *end = rows ? rows + v[c].n_rows : rows;
-        for (; rows < end; rows++)
-            if (*rows >= 0)
-                first[*rows]++;
-    }
+    r->n_rows = (size_t)((int64_t)most + 1);
+    r->n_chunks = n;
+    return r;
+}
+
+static struct table *table_new(const struct chunk_rows *r)
+{
+    struct table *t = mem_zalloc(sizeof *t + (r->n_rows + 1) * sizeof *t->first);
+    size_t n = r->n_chunks ? r->ends[r->n_chunks - 1] : 0, sum = 0, *first = t->first;
+    const int32_t *rows = r->copies;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i] >= 0)
+            first[rows[i]]++;
     for (size_t i = 0; i <= r->n_rows; i++) {
         sum += first[i];
         first[i] = sum; /* behind the row's places; they are filled in from the last on */
     }
-    struct chunk_place *places = r->places = mem_alloc(sizeof *r->places * (sum + 1));
-    for (size_t c = n; c-- > 0;)
-        for (size_t i = v[c].rows ? v[c].n_rows : 0; i-- > 0;)
-            if (v[c].rows[i] >= 0)
-                places[--first[v[c].rows[i]]] = (struct chunk_place){(uint32_t)c, (int32_t)i};
-    return r;
+    struct chunk_place *places = t->places = mem_alloc(sizeof *places * (sum + 1));
+    for (size_t c = r->n_chunks; c-- > 0;)
+        for (size_t begin = c ? r->ends[c - 1] : 0, i = r->ends[c]; i-- > begin;)
+            if (rows[i] >= 0)
+                places[--first[rows[i]]] = (struct chunk_place){(uint32_t)c, (int32_t)(i - begin)};
+    return t;
+}
+
+static void table_free(struct table *t)
+{
+    if (t)
+        free(t->places);
+    free(t);
+}
+
+/* Whoever loses the race frees its own. */
+static const struct table *table_of(const struct chunk_rows *r)
+{
+    struct table *known = atomic_load_explicit(&r->table, memory_order_acquire);
+    if (known)
+        return known;
+    struct table *mine = table_new(r);
+    if (atomic_compare_exchange_strong(&((struct chunk_rows *)(uintptr_t)r)->table, &known, mine))
+        return mine;
+    table_free(mine);
+    return known;
 }
 
 void chunk_rows_free(struct chunk_rows *r)
 {
     if (!r)
         return;
-    free(r->first);
-    free(r->places);
+    table_free(atomic_load_explicit(&r->table, memory_order_relaxed));
+    free(r->copies);
     free(r);
 }
 
@@ -59,14 +94,25 @@ size_t chunk_rows_count(const struct chunk_rows *r)
     return r->n_rows;
 }
 
+const int32_t *chunk_rows_of(const struct chunk_rows *r, size_t chunk)
+{
+    return r->same ? NULL : r->copies + (chunk ? r->ends[chunk - 1] : 0);
+}
+
 size_t chunk_rows_places(const struct chunk_rows *r, int32_t host_row)
 {
     if (r->same)
         return host_row >= 0;
-    return host_row >= 0 && (size_t)host_row < r->n_rows ? r->first[host_row + 1] - r->first[host_row] : 0;
+    if (host_row < 0 || (size_t)host_row >= r->n_rows)
+        return 0;
+    const size_t *first = table_of(r)->first + host_row;
+    return first[1] - first[0];
 }
 
 struct chunk_place chunk_rows_place(const struct chunk_rows *r, int32_t host_row, size_t i)
 {
-    return r->same ? (struct chunk_place){0, host_row} : r->places[r->first[host_row] + i];
+    if (r->same)
+        return (struct chunk_place){0, host_row};
+    const struct table *t = table_of(r);
+    return t->places[t->first[host_row] + i];
 }

@@ -21,15 +21,15 @@ struct chunk {
 /* Row `row` of chunk number `chunk`. */
 struct chunk_place { uint32_t chunk; int32_t row; };
 
-/* One more than the greatest row of the host that chunks speak of; 0: none. */
-size_t chunks_most_row(const struct chunk *, size_t n);
-
 struct chunk_rows;
-/* Borrows nothing. Only where there is a single chunk its `rows` may be NULL. */
+/* Borrows nothing. Only where there is a single chunk its `rows` may be NULL. Which places a row has is found out when
+ * that is first asked: O(rows of all chunks). Any number of threads may ask. */
 struct chunk_rows *chunk_rows_new(const struct chunk *, size_t n);
 void chunk_rows_free(struct chunk_rows *);
 /* Rows of the host: one more than the greatest number; 0 where they are those of the only chunk. */
 size_t chunk_rows_count(const struct chunk_rows *);
+/* By row of the chunk: the row of the host; NULL: the same. */
+const int32_t *chunk_rows_of(const struct chunk_rows *, size_t chunk);
 /* In how many chunks a row of the host is, and where: in order of time. O(1) */
 size_t chunk_rows_places(const struct chunk_rows *, int32_t host_row);
 struct chunk_place chunk_rows_place(const struct chunk_rows *, int32_t host_row, size_t i);

@@ -255,7 +255,7 @@ const void *store_section(const struct store *s, const char *name, size_t item_b
     *count = 0;
     for (uint32_t i = 0; i < s->header->n_sections; i++) {
         const struct store_entry *entry = &s->entries[i];
-        if (strcmp(entry->name, name) != 0)
+        if (*entry->name != *name || strcmp(entry->name, name) != 0)
             continue;
         if (entry->item_bytes != item_bytes)
             return NULL;

@@ -90,15 +90,6 @@ static int open_chunk(struct flow_chunk *s, const struct chunk *of, struct err *
     return 0;
 }
 
-static void keep_rows(struct flow_chunk *s, const struct chunk *c)
-{
-    if (!c->rows)
-        return;
-    s->n_host_rows = c->n_rows;
-    s->host_rows = mem_alloc(sizeof *s->host_rows * (c->n_rows + 1));
-    memcpy(s->host_rows, c->rows, sizeof *s->host_rows * c->n_rows);
-}
-
 /* Numbers go up from chunk to chunk; from the times of each follow those of all before and after. */
 static int order_chunks(struct flow_store *s, const struct chunk *v, struct err *e)
 {
@@ -122,17 +113,18 @@ int flow_open_list(const struct chunk *v, size_t n, struct flow_store **out, str
     struct flow_store *s = mem_zalloc(sizeof *s);
     int rc = n ? 0 : err_set(e, ERR_NOTFOUND, "no chunks of flows");
     s->chunks = mem_zalloc(sizeof *s->chunks * (n + 1));
+    s->rows = chunk_rows_new(v, n);
     pthread_mutex_init(&s->lock, NULL);
     for (size_t i = 0; i < n && !rc; i++) {
         s->n++;
-        keep_rows(&s->chunks[i], &v[i]);
+        s->chunks[i].host_rows = v[i].rows ? chunk_rows_of(s->rows, i) : NULL;
+        s->chunks[i].n_host_rows = v[i].n_rows;
         rc = open_chunk(&s->chunks[i], &v[i], e);
     }
     if (rc || (rc = order_chunks(s, v, e))) {
         flow_close(s);
         return rc;
     }
-    s->rows = chunk_rows_new(v, n);
     *out = s;
     return 0;
 }
@@ -155,11 +147,9 @@ void flow_close(struct flow_store *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->n && !s->is_tail; i++) {
+    for (size_t i = 0; i < s->n && !s->is_tail; i++)
         if (s->chunks[i].file)
             store_close(s->chunks[i].file);
-        free(s->chunks[i].host_rows);
-    }
     flow_tables_free(atomic_load(&s->tables), s->n);
     chunk_rows_free(s->rows);
     pthread_mutex_destroy(&s->lock);

@@ -94,7 +94,7 @@ struct flow_chunk {
     const uint32_t *carriers;    /* packets: own TCP sends that carry something, by the 32 bits of seq_end */
     size_t n_flows, n_packets, n_wakes, n_addresses, n_peers, n_by_number, table_size, n_rows, n_messages, n_replies,
         n_order, n_carriers, n_asks, n_own;
-    int32_t *host_rows;          /* by row: the host's; NULL: the same */
+    const int32_t *host_rows;    /* by row, the store's: the host's; NULL: the same */
     size_t n_host_rows;
     int64_t since, until;        /* no packet of it or of a later one is older; of it or of an earlier one younger */
 };

@@ -6,25 +6,6 @@
 #include "base/mem.h"
 #include "graph/layout.h"
 
-/* Which chunks have which rows. Whoever loses the race frees its own. */
-static const struct chunk_rows *places_of(const struct graph *g)
-{
-    struct chunk_rows *known = atomic_load_explicit(&g->places, memory_order_acquire);
-    if (known)
-        return known;
-    struct chunk *v = mem_zalloc((g->n_chunks + 1) * sizeof *v);
-    for (size_t k = 0; k < g->n_chunks; k++) {
-        v[k].rows = g->chunks[k].host_rows;
-        v[k].n_rows = g->chunks[k].n_rows;
-    }
-    struct chunk_rows *mine = chunk_rows_new(v, g->n_chunks);
-    free(v);
-    if (atomic_compare_exchange_strong(&((struct graph *)(uintptr_t)g)->places, &known, mine))
-        return mine;
-    chunk_rows_free(mine);
-    return known;
-}
-
 static const struct graph_row no_row = {
     .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
 
@@ -93,7 +74,7 @@ static void join_idle_row(const struct graph *g, struct graph_host_row *to)
 /* The last chunk may not have the parent, which may be long gone. */
 static struct graph_host_row *join_row(const struct graph *g, int32_t row)
 {
-    const struct chunk_rows *rows = places_of(g);
+    const struct chunk_rows *rows = g->chunk_rows;
     size_t n = chunk_rows_places(rows, row);
     struct graph_host_row *to = mem_alloc(sizeof *to + n * (sizeof *to->places + sizeof *to->ends));
     int64_t *ends = (int64_t *)(to->places + n);
@@ -143,5 +124,5 @@ void graph_host_rows_free(struct graph *g)
     for (size_t i = 0; g->rows && i < g->n_rows; i++)
         free(atomic_load_explicit(&g->rows[i], memory_order_relaxed));
     free(g->rows);
-    chunk_rows_free(atomic_load_explicit(&g->places, memory_order_relaxed));
+    chunk_rows_free(g->chunk_rows);
 }

@@ -105,7 +105,7 @@ struct graph_chunk {
     size_t n_rows, n_totals, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names,
         n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
     int64_t begin, end; /* of its rows */
-    int32_t *host_rows; /* by row; NULL: the same */
+    const int32_t *host_rows; /* by row, the list's; NULL: the same */
 };
 
 /* What a chunk has of a row of the host: within its time and its columns, whatever the file says since. */
@@ -136,7 +136,7 @@ struct graph_former {
 struct graph {
     struct graph_chunk *chunks;
     _Atomic(struct graph_host_row *) *rows; /* each when it is first asked for: graph_host_row_of */
-    _Atomic(struct chunk_rows *) places;    /* likewise */
+    struct chunk_rows *chunk_rows;
     struct graph_former *formers; /* by row and time */
     struct graph_loss *losses;
     int64_t *cpu_ends; /* by CPU, then chunk: the greatest end of its occupants in the chunks up to this one */

@@ -90,7 +90,10 @@ const char *graph_list_join(struct graph *g, const struct chunk *v, size_t *chun
     const char *what = join_cpus(g, chunk);
     if (what)
         return what;
-    g->n_rows = v->rows ? chunks_most_row(v, g->n_chunks) : g->chunks->n_rows;
+    g->chunk_rows = chunk_rows_new(v, g->n_chunks);
+    for (size_t k = 0; k < g->n_chunks; k++)
+        g->chunks[k].host_rows = chunk_rows_of(g->chunk_rows, k);
+    g->n_rows = v->rows ? chunk_rows_count(g->chunk_rows) : g->chunks->n_rows;
     g->rows = mem_zalloc((g->n_rows + 1) * sizeof *g->rows);
     join_formers(g);
     join_losses(g, v);

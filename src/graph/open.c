@@ -90,20 +90,7 @@ int graph_chunk_open(const struct chunk *of, struct graph_chunk *c, struct err *
 void graph_chunk_close(struct graph_chunk *c)
 {
     store_close(c->store);
-    free(c->host_rows);
     *c = (struct graph_chunk){0};
-}
-
-/* The rows of the host that the caller says; without them, the store's own. */
-static const char *take_rows(struct graph_chunk *c, const struct chunk *of)
-{
-    if (!of->rows)
-        return NULL;
-    if (of->n_rows != c->n_rows)
-        return "it has other rows than the host's list of threads says";
-    c->host_rows = mem_alloc((c->n_rows + 1) * sizeof *c->host_rows);
-    memcpy(c->host_rows, of->rows, c->n_rows * sizeof *c->host_rows);
-    return NULL;
 }
 
 int graph_open_list(const struct chunk *v, size_t n, struct graph **out, struct err *e)
@@ -120,7 +107,8 @@ int graph_open_list(const struct chunk *v, size_t n, struct graph **out, struct 
         rc = graph_chunk_open(&v[g->n_chunks], &g->chunks[g->n_chunks], e);
         if (rc)
             break;
-        what = take_rows(&g->chunks[g->n_chunks], &v[g->n_chunks]);
+        if (v[g->n_chunks].rows && v[g->n_chunks].n_rows != g->chunks[g->n_chunks].n_rows)
+            what = "it has other rows than the host's list of threads says";
     }
     size_t at = g->n_chunks - (what != NULL);
     if (!rc && !what)

@@ -32,10 +32,21 @@ const char *index_part_kind(bool is_kernel, enum index_part part)
     return part == INDEX_PACKETS || is_kernel == (part != INDEX_STACKS) ? parts[part] : NULL;
 }
 
+/* Without printf, which would be a good part of opening a list of chunks. */
 const char *index_path(const struct index_files *f, enum index_file file, uint32_t chunk)
 {
-    return chunk ? arena_printf(f->names, "%s/%s.%u", f->dir, files[file], chunk)
-                 : arena_printf(f->names, "%s/%s", f->dir, files[file]);
+    char digits[16], *end = digits + sizeof digits, *number = end;
+    for (uint32_t left = chunk; left; left /= 10)
+        *--number = (char)('0' + left % 10);
+    if (chunk)
+        *--number = '.';
+    size_t n_dir = strlen(f->dir), n_file = strlen(files[file]), n_number = (size_t)(end - number);
+    char *path = arena_alloc(f->names, n_dir + 1 + n_file + n_number + 1);
+    memcpy(path, f->dir, n_dir);
+    path[n_dir] = '/';
+    memcpy(path + n_dir + 1, files[file], n_file);
+    memcpy(path + n_dir + 1 + n_file, number, n_number);
+    return path;
 }
 
 /* Each version only grows, so a change of any gives another sum. */

@@ -26,31 +26,42 @@ struct opening {
     struct index_types *types;
 };
 
+static void widen(struct index_rows *r, size_t n)
+{
+    size_t had = r->by_host.n;
+    if (n <= had)
+        return;
+    vec_reserve(&r->by_host, n - had);
+    r->by_host.n = n;
+    memset(r->by_host.v + had, 0xff, (n - had) * sizeof *r->by_host.v); /* KERNEL_NO_ROW */
+}
+
+static int32_t new_row(struct index_rows *r, size_t host_row)
+{
+    widen(r, host_row + 1);
+    vec_push(&r->of_host, (int32_t)host_row);
+    return r->by_host.v[host_row] = (int32_t)r->of_host.n - 1;
+}
+
 /* Rows of this opening: those that its chunks speak of, in the order in which they do, which is that of one pass. */
 static void number_rows(struct opening *o)
 {
     struct index_rows *r = o->rows;
-    for (size_t c = 0; c < r->n_chunks; c++)
-        for (size_t i = 0; i < o->known[c].n_rows; i++) {
-            size_t host_row = (size_t)o->known[c].rows[i];
-            while (r->by_host.n <= host_row)
-                vec_push(&r->by_host, KERNEL_NO_ROW);
-            if (r->by_host.v[host_row] >= 0)
-                continue;
-            r->by_host.v[host_row] = (int32_t)r->of_host.n;
-            vec_push(&r->of_host, (int32_t)host_row);
-        }
+    widen(r, (size_t)kernel_rows_count(r->registry));
     for (size_t c = 0; c < r->n_chunks; c++) {
+        const int32_t *of = o->known[c].rows;
         size_t n = o->known[c].n_rows;
-        int32_t *rows = mem_alloc((n + 1) * sizeof *rows);
-        bool same = r->n_chunks == 1;
+        int32_t *rows = r->chunks[c] = mem_alloc((n + 1) * sizeof *rows);
         for (size_t i = 0; i < n; i++) {
-            rows[i] = r->by_host.v[o->known[c].rows[i]];
-            same &= rows[i] == (int32_t)i;
+            size_t host_row = (size_t)of[i];
+            int32_t row = host_row < r->by_host.n ? r->by_host.v[host_row] : KERNEL_NO_ROW;
+            rows[i] = row >= 0 ? row : new_row(r, host_row);
         }
-        r->chunks[c] = rows;
-        r->same = same;
     }
+    size_t n = r->n_chunks == 1 ? o->known->n_rows : 0, i = 0;
+    while (i < n && r->chunks[0][i] == (int32_t)i)
+        i++;
+    r->same = r->n_chunks == 1 && i == n;
 }
 
 static struct chunk *list_of(struct opening *o, struct arena *a)
@@ -81,9 +92,10 @@ static int open_kernel(struct opening *o, struct err *e)
     size_t n = o->history->chunks.n;
     struct index_rows *r = o->rows = mem_zalloc(sizeof *r + n * sizeof *r->chunks);
     r->n_chunks = n;
-    number_rows(o);
-    const struct chunk *chunks = list_of(o, &lists);
     int rc = kernel_rows_open(o->from->dir, index_host_key(o->from->trace), &r->registry, e);
+    if (!rc)
+        number_rows(o);
+    const struct chunk *chunks = list_of(o, &lists);
     (void)(rc || (rc = graph_open_list(chunks, n, &graph, e)) || (rc = flow_open_list(chunks, n, &flows, e)) ||
         (o->x->states && (rc = state_open_list(chunks, n, &states, e))));
     arena_fini(&lists);

@@ -31,6 +31,8 @@ static void places(void **unused)
         }
         struct chunk_rows *r = chunk_rows_new(list, CHUNKS);
         assert_int_equal(chunk_rows_count(r), most + 1);
+        for (size_t c = 0; c < CHUNKS; c++)
+            assert_memory_equal(chunk_rows_of(r, c), rows[c], list[c].n_rows * sizeof **rows);
         for (int32_t row = -2; row < HOST_ROWS + 3; row++) {
             size_t found = 0;
             for (size_t c = 0; c < CHUNKS; c++) {
@@ -55,6 +57,7 @@ static void the_only_chunk(void **unused)
     struct chunk one = {.begin = 5, .end = 9};
     struct chunk_rows *r = chunk_rows_new(&one, 1);
     assert_int_equal(chunk_rows_count(r), 0);
+    assert_null(chunk_rows_of(r, 0));
     assert_int_equal(chunk_rows_places(r, 12), 1);
     assert_int_equal(chunk_rows_place(r, 12, 0).row, 12);
     chunk_rows_free(r);
