@@ -99,20 +99,31 @@ const int32_t *chunk_rows_of(const struct chunk_rows *r, size_t chunk)
     return r->same ? NULL : r->copies + (chunk ? r->ends[chunk - 1] : 0);
 }
 
-size_t chunk_rows_places(const struct chunk_rows *r, int32_t host_row)
+size_t chunk_rows_all(
+    const struct chunk_rows *r, int32_t host_row, struct chunk_place *only, const struct chunk_place **out)
 {
+    *only = (struct chunk_place){0, host_row};
+    *out = only;
     if (r->same)
         return host_row >= 0;
     if (host_row < 0 || (size_t)host_row >= r->n_rows)
         return 0;
-    const size_t *first = table_of(r)->first + host_row;
-    return first[1] - first[0];
+    const struct table *t = table_of(r);
+    *out = t->places + t->first[host_row];
+    return t->first[host_row + 1] - t->first[host_row];
+}
+
+size_t chunk_rows_places(const struct chunk_rows *r, int32_t host_row)
+{
+    struct chunk_place only;
+    const struct chunk_place *places;
+    return chunk_rows_all(r, host_row, &only, &places);
 }
 
 struct chunk_place chunk_rows_place(const struct chunk_rows *r, int32_t host_row, size_t i)
 {
-    if (r->same)
-        return (struct chunk_place){0, host_row};
-    const struct table *t = table_of(r);
-    return t->places[t->first[host_row] + i];
+    struct chunk_place only;
+    const struct chunk_place *places;
+    chunk_rows_all(r, host_row, &only, &places);
+    return places[i];
 }

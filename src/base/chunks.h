@@ -33,5 +33,8 @@ const int32_t *chunk_rows_of(const struct chunk_rows *, size_t chunk);
 /* In how many chunks a row of the host is, and where: in order of time. O(1) */
 size_t chunk_rows_places(const struct chunk_rows *, int32_t host_row);
 struct chunk_place chunk_rows_place(const struct chunk_rows *, int32_t host_row, size_t i);
+/* All of them: how many, and where they are until chunk_rows_free; *only may be what they point to. */
+size_t chunk_rows_all(const struct chunk_rows *, int32_t host_row, struct chunk_place *only,
+    const struct chunk_place **out);
 
 #endif

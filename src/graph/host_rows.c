@@ -74,18 +74,18 @@ static void join_idle_row(const struct graph *g, struct graph_host_row *to)
 /* The last chunk may not have the parent, which may be long gone. */
 static struct graph_host_row *join_row(const struct graph *g, int32_t row)
 {
-    const struct chunk_rows *rows = g->chunk_rows;
-    size_t n = chunk_rows_places(rows, row);
+    struct chunk_place only;
+    const struct chunk_place *at;
+    size_t n = chunk_rows_all(g->chunk_rows, row, &only, &at);
     struct graph_host_row *to = mem_alloc(sizeof *to + n * (sizeof *to->places + sizeof *to->ends));
     int64_t *ends = (int64_t *)(to->places + n);
     const struct graph_disk_row *last = NULL;
     uint32_t first = UINT32_MAX, kept = 0;
     struct graph_row *who = &to->row;
     *who = no_row;
-    for (size_t i = 0; i < n; i++) {
-        struct chunk_place at = chunk_rows_place(rows, row, i);
-        const struct graph_chunk *c = &g->chunks[at.chunk];
-        const struct graph_disk_row *r = &c->rows[at.row];
+    for (size_t i = 0; i < n; i++, at++) {
+        const struct graph_chunk *c = &g->chunks[at->chunk];
+        const struct graph_disk_row *r = &c->rows[at->row];
         int32_t idle_cpu = r->idle_cpu, parent = graph_host_row(c, r->parent_row);
         struct graph_place *p = &to->places[kept];
         *p = graph_place_of(c, r);
