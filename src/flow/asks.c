@@ -185,7 +185,7 @@ size_t flow_asks(const struct flow_store *s, int32_t row)
     if (!n)
         return 0;
     if (s->n > 1)
-        before = flow_tables(s)->sums[flow_tables(s)->first_of_row[row] + n - 1].asks;
+        before = flow_sums(s, row)[n - 1].asks;
     struct chunk_place last = chunk_rows_place(s->rows, row, n - 1);
     return before + flow_chunk_asks(&s->chunks[last.chunk], last.row, &first);
 }
@@ -194,7 +194,7 @@ void flow_ask(const struct flow_store *s, int32_t row, size_t i, struct flow_ask
 {
     size_t k = 0, first;
     if (s->n > 1) {
-        const struct flow_sums *sums = &flow_tables(s)->sums[flow_tables(s)->first_of_row[row]];
+        const struct flow_sums *sums = flow_sums(s, row);
         k = search_first(p, 0, chunk_rows_places(s->rows, row), sums[p].asks > i) - 1;
         i -= sums[k].asks;
     }

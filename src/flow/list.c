@@ -135,37 +135,6 @@ static struct flow_address *unite_addresses(
     return list.v.v;
 }
 
-/* ---- rows ---- */
-
-static size_t asks_of(const struct flow_chunk *c, int32_t row)
-{
-    size_t first;
-    return flow_chunk_asks(c, row, &first);
-}
-
-static void sum_rows(const struct flow_store *s, struct flow_tables *t)
-{
-    size_t n = chunk_rows_count(s->rows), at = 0;
-    t->first_of_row = mem_alloc(sizeof *t->first_of_row * (n + 1));
-    for (size_t r = 0; r < n; r++) {
-        t->first_of_row[r] = at;
-        at += chunk_rows_places(s->rows, (int32_t)r);
-    }
-    t->first_of_row[n] = at;
-    t->sums = mem_alloc(sizeof *t->sums * (at + 1));
-    for (size_t r = 0; r < n; r++) {
-        struct flow_sums sum = {0};
-        for (size_t i = 0; i < t->first_of_row[r + 1] - t->first_of_row[r]; i++) {
-            struct chunk_place place = chunk_rows_place(s->rows, (int32_t)r, i);
-            size_t receives;
-            t->sums[t->first_of_row[r] + i] = sum;
-            sum.messages += flow_chunk_messages(&s->chunks[place.chunk], place.row, &receives);
-            sum.receives += receives;
-            sum.asks += asks_of(&s->chunks[place.chunk], place.row);
-        }
-    }
-}
-
 /* ---- replies ---- */
 
 struct placed_reply {
@@ -281,10 +250,8 @@ static struct flow_tables *make_tables(const struct flow_store *s)
     join_directions(t, &found);
     t->addresses = unite_addresses(s, t, &found, true, &t->n_addresses);
     t->peers = unite_addresses(s, t, &found, false, &t->n_peers);
-    if (!s->is_tail) {
-        sum_rows(s, t);
+    if (!s->is_tail)
         order_replies(s, t);
-    }
     vec_free(&found.keys);
     vec_free(&found.places);
     return t;
@@ -319,8 +286,6 @@ void flow_tables_free(struct flow_tables *t, size_t n_chunks)
     free(t->connections);
     free(t->addresses);
     free(t->peers);
-    free(t->first_of_row);
-    free(t->sums);
     free(t->replies);
     free(t->first_reply);
     free(t);

@@ -118,6 +118,34 @@ size_t flow_chunk_messages(const struct flow_chunk *c, int32_t row, size_t *rece
     return n;
 }
 
+static struct flow_sums *sum_places(const struct flow_store *s, int32_t row)
+{
+    struct chunk_place only;
+    const struct chunk_place *at;
+    size_t n = chunk_rows_all(s->rows, row, &only, &at), receives, first;
+    struct flow_sums *sums = mem_alloc((n + 1) * sizeof *sums), sum = {0};
+    for (size_t i = 0; i < n; i++, at++) {
+        sums[i] = sum;
+        sum.messages += flow_chunk_messages(&s->chunks[at->chunk], at->row, &receives);
+        sum.receives += receives;
+        sum.asks += flow_chunk_asks(&s->chunks[at->chunk], at->row, &first);
+    }
+    return sums;
+}
+
+/* Whoever loses the race frees its own. */
+const struct flow_sums *flow_sums(const struct flow_store *s, int32_t row)
+{
+    struct flow_sums *known = atomic_load_explicit(&s->sums[row], memory_order_acquire);
+    if (known)
+        return known;
+    struct flow_sums *mine = sum_places(s, row);
+    if (atomic_compare_exchange_strong(&s->sums[row], &known, mine))
+        return mine;
+    free(mine);
+    return known;
+}
+
 size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
 {
     size_t n = chunk_rows_places(s->rows, row), before = 0, before_receives = 0;
@@ -125,8 +153,7 @@ size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
     if (!n)
         return 0;
     if (s->n > 1) {
-        const struct flow_tables *t = flow_tables(s);
-        const struct flow_sums *sums = &t->sums[t->first_of_row[row] + n - 1];
+        const struct flow_sums *sums = &flow_sums(s, row)[n - 1];
         before = sums->messages;
         before_receives = sums->receives;
     }
@@ -140,8 +167,7 @@ void flow_message(const struct flow_store *s, int32_t row, size_t i, struct flow
 {
     size_t k = 0, n, receives;
     if (s->n > 1) {
-        const struct flow_tables *t = flow_tables(s);
-        const struct flow_sums *sums = &t->sums[t->first_of_row[row]];
+        const struct flow_sums *sums = flow_sums(s, row);
         k = search_first(p, 0, chunk_rows_places(s->rows, row), sums[p].messages > i) - 1;
         i -= sums[k].messages;
     }

@@ -114,6 +114,7 @@ int flow_open_list(const struct chunk *v, size_t n, struct flow_store **out, str
     int rc = n ? 0 : err_set(e, ERR_NOTFOUND, "no chunks of flows");
     s->chunks = mem_zalloc(sizeof *s->chunks * (n + 1));
     s->rows = chunk_rows_new(v, n);
+    s->sums = mem_zalloc(sizeof *s->sums * (chunk_rows_count(s->rows) + 1));
     pthread_mutex_init(&s->lock, NULL);
     for (size_t i = 0; i < n && !rc; i++) {
         s->n++;
@@ -151,6 +152,9 @@ void flow_close(struct flow_store *s)
         if (s->chunks[i].file)
             store_close(s->chunks[i].file);
     flow_tables_free(atomic_load(&s->tables), s->n);
+    for (size_t i = 0; s->rows && i < chunk_rows_count(s->rows); i++)
+        free(atomic_load_explicit(&s->sums[i], memory_order_relaxed));
+    free(s->sums);
     chunk_rows_free(s->rows);
     pthread_mutex_destroy(&s->lock);
     if (!s->is_tail)

@@ -119,6 +119,7 @@ struct flow_store {
     bool is_tail;                /* the chunks are another store's, and there are no rows; of several chunks: and */
     int64_t since;               /* no flows that end before then */
     struct chunk_rows *rows;
+    _Atomic(struct flow_sums *) *sums; /* by row of the host, each made when first asked for; NULL: not yet */
     _Atomic(struct flow_tables *) tables; /* of several chunks, made when first asked for; NULL: not yet */
     pthread_mutex_t lock;        /* of their making */
 };
@@ -131,14 +132,16 @@ struct flow_tables {
     struct map by_key;           /* hash -> flow + 1, the next hash where that is another's */
     uint32_t *connections;
     struct flow_address *addresses, *peers;
-    size_t *first_of_row;        /* by row of the host: the first of its sums; one more */
-    struct flow_sums { size_t messages, receives, asks; } *sums; /* by place of the row: in those before */
     uint64_t *replies;           /* chunk << 32 | reply, in order; NULL: one chunk's after the other's */
     size_t *first_reply;         /* by chunk; one more */
 };
 /* Of a store of several chunks. */
 const struct flow_tables *flow_tables(const struct flow_store *);
 void flow_tables_free(struct flow_tables *, size_t n_chunks);
+/* By place of a row of the host: what it has in those before. Of several chunks, no tail, and a row that has places.
+ * (messages.c) */
+struct flow_sums { size_t messages, receives, asks; };
+const struct flow_sums *flow_sums(const struct flow_store *, int32_t row);
 /* Nothing of a flow that is not there. */
 void flow_view_of(const struct flow_store *, size_t flow, struct flow_view *out);
 /* Of its first n places those whose chunks have packets up to then, and how many of its first ones have none since. */

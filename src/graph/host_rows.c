@@ -9,13 +9,6 @@
 static const struct graph_row no_row = {
     .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
 
-static bool has_sums(const struct graph_chunk *c, uint32_t total0, unsigned states)
-{
-    size_t left = c->n_totals - total0;
-    return !(states >> GRAPH_STATE_COUNT) && total0 <= c->n_totals &&
-        (left >= GRAPH_STATE_COUNT || (size_t)__builtin_popcount(states) <= left);
-}
-
 struct graph_place graph_place_of(const struct graph_chunk *c, const struct graph_disk_row *r)
 {
     return (struct graph_place){.chunk = c,
@@ -29,17 +22,24 @@ struct graph_place graph_place_of(const struct graph_chunk *c, const struct grap
         .states = r->states};
 }
 
-/* Does it lie within the chunk's time and columns? What is asked is the copy: the file may be cut off meanwhile. */
+static bool has_sums(const struct graph_place *p)
+{
+    size_t all = p->chunk->n_totals, left = all - p->total0;
+    return !(p->states >> GRAPH_STATE_COUNT) && p->total0 <= all &&
+        (left >= GRAPH_STATE_COUNT || (size_t)__builtin_popcount(p->states) <= left);
+}
+
+/* Does it lie within the chunk's time and columns? What is asked is the copy: the file may be cut off meanwhile.
+ * Without a branch for each question: who asks for all threads asks for thousands of places. */
 static bool is_place(const struct graph_place *p, int32_t idle_cpu)
 {
     const struct graph_chunk *c = p->chunk;
-    if (p->begin < c->begin || p->begin > p->end || p->end > c->end || !p->n != !p->n_blocks)
-        return false;
+    bool outside = (p->begin < c->begin) | (p->begin > p->end) | (p->end > c->end) |
+        ((uint64_t)p->first + p->n > c->n_intervals) | ((uint64_t)p->first_block + p->n_blocks > c->n_blocks) |
+        (!p->n != !p->n_blocks);
     if (idle_cpu >= 0)
-        return !p->n && (size_t)idle_cpu < c->n_cpus;
-    return p->n <= c->n_intervals && p->first <= c->n_intervals - p->n && p->n_blocks <= c->n_blocks &&
-        p->first_block <= c->n_blocks - p->n_blocks && (p->n || p->begin == p->end) &&
-        has_sums(c, p->total0, p->states);
+        return !outside && !p->n && (size_t)idle_cpu < c->n_cpus;
+    return !outside && (p->n || p->begin == p->end) && has_sums(p);
 }
 
 /* What only the last chunk that has the row knows for sure: its last name and the like. */
@@ -80,26 +80,31 @@ static struct graph_host_row *join_row(const struct graph *g, int32_t row)
     struct graph_host_row *to = mem_alloc(sizeof *to + n * (sizeof *to->places + sizeof *to->ends));
     int64_t *ends = (int64_t *)(to->places + n);
     const struct graph_disk_row *last = NULL;
-    uint32_t first = UINT32_MAX, kept = 0;
+    uint32_t first = UINT32_MAX, kept = 0, flags = 0;
     struct graph_row *who = &to->row;
     *who = no_row;
     for (size_t i = 0; i < n; i++, at++) {
         const struct graph_chunk *c = &g->chunks[at->chunk];
         const struct graph_disk_row *r = &c->rows[at->row];
+        const struct graph_place p = graph_place_of(c, r);
         int32_t idle_cpu = r->idle_cpu, parent = graph_host_row(c, r->parent_row);
-        struct graph_place *p = &to->places[kept];
-        *p = graph_place_of(c, r);
-        if (!is_place(p, idle_cpu) || (first < kept && p->begin < who->end))
+        bool goes_on = first < kept;
+        if (!is_place(&p, idle_cpu) || (goes_on && p.begin < who->end))
             continue;
-        who->begin = first < kept ? who->begin : p->begin;
-        who->end = p->end;
+        if (!goes_on) {
+            who->begin = p.begin;
+            first = p.n ? kept : first;
+        }
+        who->end = p.end;
         who->idle_cpu = idle_cpu;
-        who->parent_row = parent < 0 ? who->parent_row : parent;
-        who->born |= (r->flags & GRAPH_DISK_BORN) != 0;
-        first = first > kept && p->n ? kept : first;
-        ends[kept++] = p->end;
+        if (parent >= 0)
+            who->parent_row = parent;
+        flags |= r->flags;
+        ends[kept] = p.end;
+        to->places[kept++] = p;
         last = r;
     }
+    who->born = (flags & GRAPH_DISK_BORN) != 0;
     if (last)
         describe_row(who, to->places[kept - 1].chunk, last);
     to->n = kept;
@@ -108,6 +113,25 @@ static struct graph_host_row *join_row(const struct graph *g, int32_t row)
     if (who->idle_cpu >= 0)
         join_idle_row(g, to);
     return to;
+}
+
+void graph_host_row_last(const struct graph *g, int32_t row, int32_t *tid, const char **name)
+{
+    struct chunk_place only;
+    const struct chunk_place *at;
+    const struct graph_host_row *known = atomic_load_explicit(&g->rows[row], memory_order_acquire);
+    struct graph_row who = known ? known->row : no_row;
+    for (size_t n = known ? 0 : chunk_rows_all(g->chunk_rows, row, &only, &at); n-- > 0;) {
+        const struct graph_chunk *c = &g->chunks[at[n].chunk];
+        const struct graph_disk_row *r = &c->rows[at[n].row];
+        const struct graph_place p = graph_place_of(c, r);
+        if (!is_place(&p, r->idle_cpu))
+            continue;
+        describe_row(&who, c, r);
+        break;
+    }
+    *tid = who.tid;
+    *name = who.name;
 }
 
 const struct graph_host_row *graph_host_row_joined(const struct graph *g, int32_t row)

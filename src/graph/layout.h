@@ -174,6 +174,8 @@ const char *graph_content_defect(const struct graph_chunk *);
 const char *graph_list_join(struct graph *, const struct chunk *, size_t *chunk);
 /* host_rows.c: any number of threads may ask. */
 const struct graph_host_row *graph_host_row_joined(const struct graph *, int32_t row);
+/* The last tid and name of a row that there is, without joining it. */
+void graph_host_row_last(const struct graph *, int32_t row, int32_t *tid, const char **name);
 void graph_host_rows_free(struct graph *);
 /* As the file says. */
 struct graph_place graph_place_of(const struct graph_chunk *, const struct graph_disk_row *);

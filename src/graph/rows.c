@@ -87,12 +87,13 @@ static bool is_meant(const char *thread, bool number, int32_t tid, const char *n
 
 bool graph_row_is(const struct graph *g, int32_t row, const char *thread)
 {
-    struct graph_row r;
+    int32_t tid;
+    const char *name;
     bool number = *thread && strspn(thread, "0123456789") == strlen(thread);
     if (row < 0 || (size_t)row >= g->n_rows)
         return false;
-    graph_row(g, row, &r);
-    if (is_meant(thread, number, r.tid, r.name))
+    graph_host_row_last(g, row, &tid, &name);
+    if (is_meant(thread, number, tid, name))
         return true;
     for (size_t i = graph_former(g, row, INT64_MIN, INT64_MIN); i < g->n_formers && g->formers[i].row == row; i++)
         if (is_meant(thread, number, g->formers[i].tid, g->formers[i].name))

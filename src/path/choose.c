@@ -37,8 +37,10 @@ static void find_on_host(
     for (size_t r = 0; h->graph && r < graph_rows(h->graph); r++) {
         struct path_life c = {.row = {host, (int32_t)r}, .host = h->name};
         struct graph_row info;
+        if (!graph_row_is(h->graph, (int32_t)r, thread))
+            continue;
         graph_row(h->graph, (int32_t)r, &info);
-        if (!graph_row_is(h->graph, (int32_t)r, thread) || (info.idle_cpu >= 0 && !text_is_digit(*thread)) ||
+        if ((info.idle_cpu >= 0 && !text_is_digit(*thread)) ||
             !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin >= end || c.end <= begin ||
             (number && !had_number(source, &c, thread, begin, end)))
             continue;
