@@ -40,9 +40,8 @@ static void find_on_host(
         if (!graph_row_is(h->graph, (int32_t)r, thread))
             continue;
         graph_row(h->graph, (int32_t)r, &info);
-        if ((info.idle_cpu >= 0 && !text_is_digit(*thread)) ||
-            !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin >= end || c.end <= begin ||
-            (number && !had_number(source, &c, thread, begin, end)))
+        if ((info.idle_cpu >= 0 && !text_is_digit(*thread)) || !source->life(source->arg, c.row, &c.begin, &c.end) ||
+            c.begin >= end || c.end <= begin || (number && !had_number(source, &c, thread, begin, end)))
             continue;
         c.tid = info.tid;
         c.name = info.name;
