@@ -1,4 +1,5 @@
-/* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. */
+/* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. A kind's rows are joined when
+ * they are first asked for: most who open a list ask for few kinds, and of files there may be a million rows. */
 #include "state/list.h"
 
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 
 struct join {
     struct state_store *s;
-    size_t *part;     /* in which something is wrong */
     list_items items; /* of a kind */
     VEC(struct list_place) places;
     size_t n_files; /* of rows of threads' bytes, so far */
@@ -135,17 +135,16 @@ static void find_gaps(struct join *j)
     }
 }
 
-static const char *add_places(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
+/* Entries that go back to before the end of the chunk before do not belong behind it: they count as missing. */
+static void add_places(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
 {
     struct list_place *last = NULL;
     for (size_t i = 0; i < n; i++) {
         const struct state_disk_row *r = v[i].row;
         if (!r || !r->n_cells)
             continue;
-        if (last && r->first < (last->row->flags & STATE_ROW_GOES ? last->row->end : last->first)) {
-            *j->part = v[i].part;
-            return "a row's entries go back to before the end of the chunk before";
-        }
+        if (last && r->first < (last->row->flags & STATE_ROW_GOES ? last->row->end : last->first))
+            continue;
         struct list_place p = {.part = v[i].part, .row = r, .first = r->first, .next = INT64_MAX};
         if (last) {
             last->next = r->first;
@@ -163,7 +162,6 @@ static const char *add_places(struct join *j, struct list_row *to, const struct 
     }
     if (last)
         set_until(j, to, last, UINT32_MAX);
-    return NULL;
 }
 
 /* From when to when: a thread's life; else all the time. */
@@ -193,7 +191,7 @@ static void bound_life(const struct state_store *s, struct list_row *r)
     r->begin = r->begin < r->end ? r->begin : r->end;
 }
 
-static const char *join_row(struct join *j, int kind, const struct list_item *v, size_t n, struct list_row *to)
+static void join_row(struct join *j, int kind, const struct list_item *v, size_t n, struct list_row *to)
 {
     const struct list_item *last = &v[n - 1];
     *to = (struct list_row){.kind = (uint8_t)kind, .number = last->number, .thread = last->thread, .name = last->name};
@@ -207,7 +205,7 @@ static const char *join_row(struct join *j, int kind, const struct list_item *v,
     for (size_t i = 0; i < n && kind == STATE_FILE_ROWS; i++)
         add_bytes(to->bytes, file_of(j->s, &v[i])->bytes);
     set_life(j, to, v, n);
-    return add_places(j, to, v, n);
+    add_places(j, to, v, n);
 }
 
 /* Threads have names of their own, which counters of theirs show as they are at last. */
@@ -242,30 +240,41 @@ static void add_unknown_threads(struct join *j, struct list_kind *to, int32_t be
     }
 }
 
-static const char *join_kind(struct join *j, int kind)
+static void settle_rows(struct join *j, struct list_kind *of)
+{
+    const struct list_place *places = of->places = j->places.v;
+    for (size_t k = 0; k < of->n; k++) {
+        of->v[k].places = places;
+        places += of->v[k].n;
+        bound_life(j->s, &of->v[k]);
+    }
+    j->places.v = NULL;
+    j->places.n = j->places.cap = 0;
+}
+
+static void join_kind(struct join *j, int kind)
 {
     struct list_kind *to = &j->s->kinds[kind];
     const struct list_item *v = j->items.v;
-    const char *what = NULL;
     size_t most = j->items.n;
     if (kind == STATE_THREAD && most)
         most += (size_t)(v[most - 1].number > 0 ? v[most - 1].number : 0);
     to->v = mem_alloc((most + 1) * sizeof *to->v);
-    for (size_t i = 0, n; i < j->items.n && !what; i += n) {
+    for (size_t i = 0, n; i < j->items.n; i += n) {
         if (kind == STATE_THREAD)
             add_unknown_threads(j, to, v[i].number);
         struct list_row *row = &to->v[to->n];
         n = 1;
         while (i + n < j->items.n && list_same_row(&v[i], &v[i + n]))
             n++;
-        what = join_row(j, kind, &v[i], n, row);
+        join_row(j, kind, &v[i], n, row);
         if (is_numbered_by_thread(kind) && kind != STATE_THREAD)
             row->name = thread_name(j->s, row->number);
         if (kind == STATE_FILE_ROWS)
             row->number = (int32_t)to->n;
         to->n += is_row(j, row);
     }
-    return what;
+    settle_rows(j, to);
 }
 
 /* ---- bytes of threads ---- */
@@ -301,15 +310,13 @@ static void list_files_of(struct join *j, int way)
         }
 }
 
-static const char *join_thread_io(struct join *j, int way)
+static void join_thread_io(struct join *j, int way)
 {
     int kind = STATE_COUNTER_ROWS + STATE_IO_READ + way;
     take_rows(j, kind);
     take_movers(j, way);
-    const char *what = join_kind(j, kind);
-    if (!what)
-        list_files_of(j, way);
-    return what;
+    join_kind(j, kind);
+    list_files_of(j, way);
 }
 
 /* ---- names ---- */
@@ -353,37 +360,47 @@ static void find_span(struct state_store *s)
     }
 }
 
-/* Kinds in the order in which they are joined: bytes of threads behind the files. */
-static int kind_at(int i)
+/* The kinds that are joined together, the first one first: bytes of threads behind the files; who waits for a futex and
+ * who wakes behind its users. */
+static int first_with(int kind)
 {
-    int io = STATE_COUNTER_ROWS + STATE_IO_READ;
-    return i < io ? i : i + STATE_WAYS < STATE_ROW_KINDS ? i + STATE_WAYS : i + STATE_WAYS - STATE_ROW_KINDS + io;
+    if (kind == STATE_FILE_ROWS || state_is_thread_io(kind))
+        return STATE_FILE_ROWS;
+    return kind == STATE_FUTEX_WAITS || kind == STATE_FUTEX_WAKES ? STATE_FUTEX_USER : kind;
 }
 
-static void settle_rows(struct join *j)
+/* With the lock held. */
+static void join_one(struct state_store *s, int kind)
 {
-    struct state_store *s = j->s;
-    const struct list_place *places = s->places = j->places.v;
-    for (int i = 0; i < STATE_ROW_KINDS; i++)
-        for (size_t k = 0; k < s->kinds[kind_at(i)].n; k++) {
-            struct list_row *r = &s->kinds[kind_at(i)].v[k];
-            r->places = places;
-            places += r->n;
-            bound_life(s, r);
-        }
-}
-
-static const char *join_rows(struct join *j)
-{
-    const char *what = NULL;
-    for (int i = 0; i + STATE_WAYS < STATE_ROW_KINDS && !what; i++) {
-        take_items(j, kind_at(i));
-        what = join_kind(j, kind_at(i));
+    struct join j = {.s = s};
+    if (atomic_load_explicit(&s->kinds[kind].made, memory_order_relaxed))
+        return;
+    if (is_numbered_by_thread(kind) && kind != STATE_THREAD) /* which have the names */
+        join_one(s, STATE_THREAD);
+    if (first_with(kind) != kind)
+        join_one(s, first_with(kind));
+    find_gaps(&j);
+    if (state_is_thread_io(kind)) {
+        j.n_files = s->n_files;
+        join_thread_io(&j, kind - STATE_COUNTER_ROWS - STATE_IO_READ);
+        s->n_files = j.n_files;
+    } else {
+        take_items(&j, kind);
+        join_kind(&j, kind);
     }
-    j->s->files = mem_alloc((STATE_WAYS * j->s->kinds[STATE_FILE_ROWS].n + 1) * sizeof *j->s->files);
-    for (int way = 0; way < STATE_WAYS && !what; way++)
-        what = join_thread_io(j, way);
-    return what;
+    if (kind == STATE_FILE_ROWS)
+        s->files = mem_alloc((STATE_WAYS * s->kinds[kind].n + 1) * sizeof *s->files);
+    vec_free(&j.items);
+    free(j.gap);
+    atomic_store_explicit(&s->kinds[kind].made, true, memory_order_release);
+}
+
+void list_kind_join(const struct state_store *store, int kind)
+{
+    struct state_store *s = (struct state_store *)(uintptr_t)store;
+    pthread_mutex_lock(&s->joining);
+    join_one(s, kind);
+    pthread_mutex_unlock(&s->joining);
 }
 
 const char *list_join(struct state_store *s, const struct chunk *v, size_t *part)
@@ -391,17 +408,10 @@ const char *list_join(struct state_store *s, const struct chunk *v, size_t *part
     for (*part = 0; *part < s->n; ++*part)
         if (!v[*part].rows)
             return "it is not said which threads its rows are";
-    struct join j = {.s = s, .part = part};
     s->kinds = mem_zalloc(STATE_ROW_KINDS * sizeof *s->kinds);
+    pthread_mutex_init(&s->joining, NULL);
     find_span(s);
-    find_gaps(&j);
     join_names(s);
-    const char *what = join_rows(&j);
-    settle_rows(&j);
-    vec_free(&j.items);
-    free(j.gap);
-    if (what)
-        return what;
     list_lines_init(s);
     list_tables_init(s);
     return NULL;
@@ -410,10 +420,13 @@ const char *list_join(struct state_store *s, const struct chunk *v, size_t *part
 void list_fini(struct state_store *s)
 {
     list_tables_fini(s);
-    for (int kind = 0; s->kinds && kind < STATE_ROW_KINDS; kind++)
+    for (int kind = 0; s->kinds && kind < STATE_ROW_KINDS; kind++) {
         free(s->kinds[kind].v);
+        free(s->kinds[kind].places);
+    }
+    if (s->kinds)
+        pthread_mutex_destroy(&s->joining);
     free(s->kinds);
-    free(s->places);
     free(s->files);
     state_lines_fini(s->lines);
 }

@@ -3,6 +3,8 @@
 #ifndef WEFT_STATE_LIST_H
 #define WEFT_STATE_LIST_H
 
+#include <stdatomic.h>
+
 #include "state/store.h"
 #include "state/thread_io.h"
 
@@ -35,12 +37,22 @@ struct list_row {
     };
 };
 struct list_kind {
+    atomic_bool made;            /* when its rows are first asked for; until then all below is 0 */
     struct list_row *v;          /* in order of number */
     size_t n;
+    struct list_place *places;   /* of all rows */
 };
+void list_kind_join(const struct state_store *, int kind);
+static inline const struct list_kind *list_kind_of(const struct state_store *s, int kind)
+{
+    const struct list_kind *k = &s->kinds[kind];
+    if (!atomic_load_explicit(&k->made, memory_order_acquire))
+        list_kind_join(s, kind);
+    return k;
+}
 static inline const struct list_row *list_row_of(const struct state_store *s, int kind, size_t i)
 {
-    return &s->kinds[kind].v[i];
+    return &list_kind_of(s, kind)->v[i];
 }
 /* The place whose entries are in force at t, or NULL before all of them. */
 const struct list_place *list_place_at(const struct list_row *, int64_t t);
@@ -58,7 +70,7 @@ static inline int64_t list_place_end(const struct list_row *r, const struct list
     return p->next < r->end ? p->next : r->end;
 }
 
-/* Joins the rows of all parts, which are open. NULL, or what is wrong with part *part. (list.c) */
+/* Joins all parts, which are open. NULL, or what is wrong with part *part. (list.c) */
 const char *list_join(struct state_store *, const struct chunk *, size_t *part);
 void list_fini(struct state_store *);
 void list_lines_init(struct state_store *); /* (list_rows.c) */

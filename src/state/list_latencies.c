@@ -26,9 +26,15 @@ static size_t own_of(const struct state_chunk *c, int kind)
     return state_chunk_latencies(c, kind) - early_of(c, kind);
 }
 
-static const struct list_latencies *latencies(const struct state_store *s, int kind)
+static void make_latencies(const struct state_store *, int kind);
+
+/* Who opens a list may never ask for latencies. */
+static inline const struct list_latencies *latencies(const struct state_store *s, int kind)
 {
-    return &s->tables->latencies[kind];
+    struct list_latencies *l = &s->tables->latencies[kind];
+    if (!atomic_load_explicit(&l->made, memory_order_acquire))
+        make_latencies(s, kind);
+    return l;
 }
 
 static const struct state_disk_aside *guest_latency(const struct state_store *s, int kind, const struct list_guest *g)
@@ -340,7 +346,7 @@ static size_t leaves_of(const struct state_store *s)
 
 static const struct state_measure *tree_of(const struct state_store *s, int kind)
 {
-    struct list_latencies *l = &s->tables->latencies[kind];
+    struct list_latencies *l = (struct list_latencies *)(uintptr_t)latencies(s, kind);
     struct state_measure *tree = atomic_load_explicit(&l->tree, memory_order_acquire);
     if (tree)
         return tree;
@@ -400,21 +406,24 @@ void list_latency_histogram(
 
 /* ---- all ---- */
 
-void list_latencies_init(struct state_store *s)
+static void make_latencies(const struct state_store *s, int kind)
 {
-    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
-        struct list_latencies *l = &s->tables->latencies[kind];
+    struct list_latencies *l = &s->tables->latencies[kind];
+    pthread_mutex_lock(&s->tables->lock);
+    if (!atomic_load_explicit(&l->made, memory_order_relaxed)) {
         size_t n_guests = find_guests(s, kind, l);
         make_segments(s, kind, l, n_guests);
         find_names(s, kind, l);
+        atomic_store_explicit(&l->made, true, memory_order_release);
     }
+    pthread_mutex_unlock(&s->tables->lock);
 }
 
 void list_latencies_fini(struct state_store *s)
 {
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         struct list_latencies *l = &s->tables->latencies[kind];
-        for (size_t k = 0; k < s->n; k++)
+        for (size_t k = 0; l->name_of && k < s->n; k++)
             free(l->name_of[k]);
         free(l->name_of);
         free(l->names);

@@ -9,7 +9,7 @@
 
 size_t list_rows(const struct state_store *s, int kind)
 {
-    return state_is_line(kind) ? state_line_rows(&s->by_cpu, kind) : s->kinds[kind].n;
+    return state_is_line(kind) ? state_line_rows(&s->by_cpu, kind) : list_kind_of(s, kind)->n;
 }
 
 void list_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
@@ -33,7 +33,7 @@ int64_t list_find_row(const struct state_store *s, int kind, int32_t number)
 {
     if (state_is_line(kind))
         return state_line_find(&s->by_cpu, kind, number);
-    const struct list_kind *k = &s->kinds[kind];
+    const struct list_kind *k = list_kind_of(s, kind);
     size_t lo = search_first(i, 0, k->n, k->v[i].number >= number);
     return lo < k->n && k->v[lo].number == number ? (int64_t)lo : -1;
 }
@@ -129,7 +129,7 @@ bool list_at(const struct state_store *s, int kind, size_t row, int64_t t, struc
 int32_t list_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
 {
     struct state_interval at;
-    const struct list_kind *cpus = &s->kinds[STATE_CPU_THREAD];
+    const struct list_kind *cpus = list_kind_of(s, STATE_CPU_THREAD);
     int64_t found = near < 0 ? -1 : list_find_row(s, STATE_CPU_THREAD, near);
     size_t from = found < 0 ? 0 : (size_t)found;
     for (size_t i = 0; i < cpus->n; i++) {

@@ -137,7 +137,6 @@ void list_tables_init(struct state_store *s)
     pthread_mutex_init(&s->tables->lock, NULL);
     count_events(s);
     join_losses(s);
-    list_latencies_init(s);
 }
 
 void list_tables_fini(struct state_store *s)

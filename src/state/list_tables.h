@@ -3,6 +3,7 @@
 #define WEFT_STATE_LIST_TABLES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "state/measure.h"
 #include "state/store.h"
@@ -24,6 +25,7 @@ struct list_segment {
     int64_t begin;               /* of its first; of an empty one: of the next one's */
 };
 struct list_latencies {
+    atomic_bool made;            /* when they are first asked for; until then all below is 0 */
     struct list_segment *segments; /* one more than there are chunks */
     struct list_guest *guests;   /* by segment and place */
     const char **names;          /* in order of first use */
@@ -51,7 +53,6 @@ struct list_tables {
 /* Of parts that are open, whose codes have the names that the last one knows. */
 void list_tables_init(struct state_store *);
 void list_tables_fini(struct state_store *);
-void list_latencies_init(struct state_store *);
 void list_latencies_fini(struct state_store *);
 
 #endif

@@ -72,7 +72,7 @@ void list_counter_values(
 
 size_t list_file_count(const struct state_store *s)
 {
-    return s->kinds[STATE_FILE_ROWS].n;
+    return list_kind_of(s, STATE_FILE_ROWS)->n;
 }
 
 void list_file(const struct state_store *s, size_t i, struct state_file *out)

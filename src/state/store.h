@@ -2,6 +2,8 @@
 #ifndef WEFT_STATE_STORE_H
 #define WEFT_STATE_STORE_H
 
+#include <pthread.h>
+
 #include "state/chunk.h"
 
 struct list_kind;
@@ -20,10 +22,11 @@ struct state_store {
     size_t n;                    /* at least one */
     /* Of a list; of a single chunk whose rows are those of the host it is all NULL and 0 (list.h). */
     struct list_kind *kinds;     /* STATE_ROW_KINDS of them */
+    pthread_mutex_t joining;     /* of their rows */
     struct list_tables *tables;
     int64_t begin, end;          /* the span */
-    struct list_place *places;   /* of all rows */
-    uint32_t *files;             /* of all rows of IO_READ and IO_WRITTEN */
+    uint32_t *files;             /* of all rows of IO_READ and IO_WRITTEN that are joined */
+    size_t n_files;
     struct state_lines lines[STATE_LINE_KINDS];
     struct line_source by_cpu;
 };
