@@ -13,6 +13,7 @@ struct table {
 };
 
 struct chunk_rows {
+    atomic_uint users;
     bool same; /* rows are those of the only chunk */
     size_t n_rows, n_chunks;
     _Atomic(struct table *) table; /* NULL: nobody has asked yet */
@@ -20,23 +21,47 @@ struct chunk_rows {
     size_t ends[];                 /* by chunk: of its rows there */
 };
 
-struct chunk_rows *chunk_rows_new(const struct chunk *v, size_t n)
+struct chunk_rows *chunk_rows_blank(const size_t *n_rows, size_t n)
 {
     struct chunk_rows *r = mem_zalloc(sizeof *r + n * sizeof *r->ends);
     size_t sum = 0;
+    for (size_t c = 0; c < n; c++)
+        r->ends[c] = sum += n_rows[c];
+    r->copies = mem_alloc((sum + 1) * sizeof *r->copies);
+    r->n_chunks = n;
+    atomic_init(&r->users, 1);
+    return r;
+}
+
+int32_t *chunk_rows_fill(struct chunk_rows *r, size_t chunk)
+{
+    return r->copies + (chunk ? r->ends[chunk - 1] : 0);
+}
+
+void chunk_rows_filled(struct chunk_rows *r, size_t n_rows)
+{
+    r->n_rows = n_rows;
+}
+
+struct chunk_rows *chunk_rows_new(const struct chunk *v, size_t n)
+{
+    if (n && v->list) {
+        atomic_fetch_add(&v->list->users, 1);
+        return v->list;
+    }
     int32_t most = -1;
+    size_t *n_rows = mem_alloc((n + 1) * sizeof *n_rows);
     for (size_t c = 0; c < n; c++)
-        r->ends[c] = sum += v[c].rows ? v[c].n_rows : 0;
-    int32_t *to = r->copies = mem_alloc((sum + 1) * sizeof *to);
+        n_rows[c] = v[c].rows ? v[c].n_rows : 0;
+    struct chunk_rows *r = chunk_rows_blank(n_rows, n);
     for (size_t c = 0; c < n; c++)
-        for (size_t i = 0; v[c].rows && i < v[c].n_rows; i++) {
-            int32_t row = v[c].rows[i];
+        for (size_t i = 0; i < n_rows[c]; i++) {
+            int32_t row = chunk_rows_fill(r, c)[i] = v[c].rows[i];
             most = row > most ? row : most;
-            *to++ = row;
         }
     r->same = n == 1 && !v->rows;
-    r->n_rows = (size_t)((int64_t)most + 1);
-    r->n_chunks = n;
+    chunk_rows_filled(r, (size_t)((int64_t)most + 1));
+    free(n_rows);
     return r;
 }
 
@@ -82,7 +107,7 @@ static const struct table *table_of(const struct chunk_rows *r)
 
 void chunk_rows_free(struct chunk_rows *r)
 {
-    if (!r)
+    if (!r || atomic_fetch_sub(&r->users, 1) > 1)
         return;
     table_free(atomic_load_explicit(&r->table, memory_order_relaxed));
     free(r->copies);

@@ -399,26 +399,48 @@ static void add_part(const struct piece *p, int64_t begin, int64_t end, int64_t 
     } while (graph_series_next(&s, &e) && e.begin < end);
 }
 
-/* A piece that lies within the time was summed when it was written. */
-static void add_piece(const struct piece *p, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
+/* A series that lies within the time was summed when it was written. */
+static inline void add_sums(
+    const struct graph_chunk *c, uint32_t total0, unsigned states, int64_t length, int64_t totals[GRAPH_STATE_COUNT])
 {
-    if (!length_of(p))
-        return;
-    if (p->begin < begin || p->end > end) {
-        begin = begin > p->begin ? begin : p->begin;
-        end = end < p->end ? end : p->end;
-        if (begin < end)
-            add_part(p, begin, end, totals);
-        return;
-    }
-    const int64_t *next = p->chunk->totals + (p->cpu ? p->cpu->total0 : p->row->total0);
-    uint64_t left = (uint64_t)(p->end - p->begin);
-    for (unsigned states = p->cpu ? p->cpu->states : p->row->states; states; states &= states - 1) {
+    const int64_t *next = c->totals + total0;
+    for (uint64_t left = (uint64_t)length; states; states &= states - 1) {
         uint64_t ns = (uint64_t)*next++;
         ns = ns < left ? ns : left; /* whatever the file says, no more than there is */
         totals[__builtin_ctz(states)] += (int64_t)ns;
         left -= ns;
     }
+}
+
+static void add_piece(const struct piece *p, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
+{
+    if (!length_of(p))
+        return;
+    if (p->begin >= begin && p->end <= end) {
+        add_sums(p->chunk, p->cpu ? p->cpu->total0 : p->row->total0, p->cpu ? p->cpu->states : p->row->states,
+            p->end - p->begin, totals);
+        return;
+    }
+    begin = begin > p->begin ? begin : p->begin;
+    end = end < p->end ? end : p->end;
+    if (begin < end)
+        add_part(p, begin, end, totals);
+}
+
+/* The pieces of a thread that lie within the time, from k on. Returns the first that does not. */
+static size_t add_whole(const struct pieces *p, size_t k, int64_t end, int64_t *last, int64_t totals[GRAPH_STATE_COUNT])
+{
+    const struct graph_place *at = p->host->places + k, *behind = p->host->places + p->host->n;
+    int64_t unknown = 0, until = *last;
+    for (; at < behind && at->end <= end; at++) {
+        unknown += at->begin - until; /* a gap */
+        until = at->end;
+        if (at->n)
+            add_sums(at->chunk, at->total0, at->states, at->end - at->begin, totals);
+    }
+    *last = until;
+    totals[GRAPH_UNKNOWN] += unknown;
+    return (size_t)(at - p->host->places);
 }
 
 void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
@@ -430,6 +452,10 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
     size_t k = piece_after(&p, p.host->first, begin);
     int64_t last = k > p.host->first ? end_of_piece(&p, k - 1) : p.host->row.begin;
     for (; k < p.host->n && last < end; k++) {
+        if (p.host->row.idle_cpu < 0 && last >= begin)
+            k = add_whole(&p, k, end, &last, totals);
+        if (k == p.host->n)
+            break;
         struct piece at = piece_at(&p, k);
         int64_t from = last > begin ? last : begin, to = at.begin < end ? at.begin : end;
         totals[GRAPH_UNKNOWN] += to > from ? to - from : 0; /* a gap */

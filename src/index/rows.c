@@ -22,8 +22,6 @@ void index_rows_free(struct index_rows *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->n_chunks; i++)
-        free(r->chunks[i]);
     vec_free(&r->of_host);
     vec_free(&r->by_host);
     kernel_rows_close(r->registry);

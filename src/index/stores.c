@@ -23,6 +23,7 @@ struct opening {
     const struct index_history *history;
     struct index_known *known; /* by chunk */
     struct index_rows *rows;
+    struct chunk_rows *list; /* kernel: of the host in the chunks */
     struct index_types *types;
 };
 
@@ -47,36 +48,49 @@ static int32_t new_row(struct index_rows *r, size_t host_row)
 static void number_rows(struct opening *o)
 {
     struct index_rows *r = o->rows;
+    size_t n = o->history->chunks.n, *n_rows = mem_alloc((n + 1) * sizeof *n_rows);
+    for (size_t c = 0; c < n; c++)
+        n_rows[c] = o->known[c].n_rows;
+    o->list = chunk_rows_blank(n_rows, n);
     widen(r, (size_t)kernel_rows_count(r->registry));
-    for (size_t c = 0; c < r->n_chunks; c++) {
+    for (size_t c = 0; c < n; c++) {
         const int32_t *of = o->known[c].rows;
-        size_t n = o->known[c].n_rows;
-        int32_t *rows = r->chunks[c] = mem_alloc((n + 1) * sizeof *rows);
-        for (size_t i = 0; i < n; i++) {
+        int32_t *rows = chunk_rows_fill(o->list, c);
+        for (size_t i = 0, in_chunk = n_rows[c]; i < in_chunk; i++) {
             size_t host_row = (size_t)of[i];
             int32_t row = host_row < r->by_host.n ? r->by_host.v[host_row] : KERNEL_NO_ROW;
             rows[i] = row >= 0 ? row : new_row(r, host_row);
         }
     }
-    size_t n = r->n_chunks == 1 ? o->known->n_rows : 0, i = 0;
-    while (i < n && r->chunks[0][i] == (int32_t)i)
+    chunk_rows_filled(o->list, r->of_host.n);
+    free(n_rows);
+}
+
+/* Is there one chunk, and are its rows numbered so? */
+static bool are_same(const struct opening *o)
+{
+    const int32_t *rows = chunk_rows_of(o->list, 0);
+    size_t n = o->history->chunks.n == 1 ? o->known->n_rows : 0, i = 0;
+    while (i < n && rows[i] == (int32_t)i)
         i++;
-    r->same = r->n_chunks == 1 && i == n;
+    return o->history->chunks.n == 1 && i == n;
 }
 
 static struct chunk *list_of(struct opening *o, struct arena *a)
 {
     const struct index_history *h = o->history;
     struct chunk *v = arena_new(a, struct chunk, h->chunks.n);
+    bool same = o->list && are_same(o);
     for (size_t i = 0; i < h->chunks.n; i++) {
         const struct index_chunk *c = &h->chunks.v[i];
         v[i] = (struct chunk){.path = index_path(o->from, INDEX_CHUNK, c->number),
             .in = o->known[i].store,
             .begin = c->begin,
             .end = c->end};
-        if (o->rows && !o->rows->same) {
-            v[i].rows = o->rows->chunks[i];
+        if (o->list && !same) {
+            v[i].rows = chunk_rows_of(o->list, i);
             v[i].n_rows = o->known[i].n_rows;
+            v[i].list = o->list;
         }
     }
     return v;
@@ -90,8 +104,7 @@ static int open_kernel(struct opening *o, struct err *e)
     struct flow_store *flows = NULL;
     struct state_store *states = NULL;
     size_t n = o->history->chunks.n;
-    struct index_rows *r = o->rows = mem_zalloc(sizeof *r + n * sizeof *r->chunks);
-    r->n_chunks = n;
+    struct index_rows *r = o->rows = mem_zalloc(sizeof *r);
     int rc = kernel_rows_open(o->from->dir, index_host_key(o->from->trace), &r->registry, e);
     if (!rc)
         number_rows(o);
@@ -99,6 +112,7 @@ static int open_kernel(struct opening *o, struct err *e)
     (void)(rc || (rc = graph_open_list(chunks, n, &graph, e)) || (rc = flow_open_list(chunks, n, &flows, e)) ||
         (o->x->states && (rc = state_open_list(chunks, n, &states, e))));
     arena_fini(&lists);
+    chunk_rows_free(o->list);
     if (rc) {
         graph_close(graph);
         flow_close(flows);

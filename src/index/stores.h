@@ -189,9 +189,6 @@ struct index_rows {
     struct kernel_rows *registry;
     VEC(int32_t) of_host;            /* by row: the row of the host */
     VEC(int32_t) by_host;            /* the other way; -1: no chunk speaks of it */
-    bool same;                       /* there is one chunk, and its rows are numbered so */
-    size_t n_chunks;
-    int32_t *chunks[];               /* by row of each chunk: the row */
 };
 void index_rows_free(struct index_rows *);
 

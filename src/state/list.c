@@ -1,5 +1,5 @@
-/* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. A kind's rows are joined when
- * they are first asked for: most who open a list ask for few kinds, and of files there may be a million rows. */
+/* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. Those of a kind are joined
+ * when they are first asked for: most who open a list ask for few kinds, and of files there may be a million rows. */
 #include "state/list.h"
 
 #include <stdlib.h>

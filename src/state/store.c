@@ -1,6 +1,5 @@
 /* The state store: a list of chunks that are read as one. A single chunk answers itself. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/chunks.h"
 #include "base/mem.h"
@@ -16,9 +15,9 @@ void state_close(struct state_store *s)
     list_fini(s);
     for (size_t i = 0; i < s->n; i++) {
         state_chunk_close(s->parts[i].chunk);
-        free(s->parts[i].rows);
         free(s->parts[i].users);
     }
+    chunk_rows_free(s->rows);
     free(s->parts);
     free(s);
 }
@@ -36,8 +35,6 @@ static int open_part(const struct chunk *c, struct state_part *p, struct err *e)
     size_t n = state_chunk_rows(p->chunk, STATE_THREAD);
     if (c->n_rows != n)
         return damaged(c->path, "it has other threads than the host's list of threads says", e);
-    p->rows = mem_alloc((n + 1) * sizeof *p->rows);
-    memcpy(p->rows, c->rows, n * sizeof *p->rows);
     return 0;
 }
 
@@ -49,11 +46,13 @@ int state_open_list(const struct chunk *v, size_t n, struct state_store **out, s
             n ? v->path : "", n, MOST_CHUNKS);
     struct state_store *s = mem_zalloc(sizeof *s);
     s->parts = mem_zalloc(n * sizeof *s->parts);
+    s->rows = chunk_rows_new(v, n);
     int rc = 0;
     while (!rc && s->n < n) {
         struct state_part *p = &s->parts[s->n];
         p->begin = v[s->n].begin;
         p->end = v[s->n].end;
+        p->rows = v[s->n].rows ? chunk_rows_of(s->rows, s->n) : NULL;
         rc = open_part(&v[s->n], p, e);
         s->n++;
     }

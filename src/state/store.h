@@ -14,12 +14,13 @@ struct list_tables;
 struct state_part {
     struct state_chunk *chunk;
     int64_t begin, end;          /* the cuts */
-    int32_t *rows;               /* by thread of the chunk: that of the host; NULL: the same */
+    const int32_t *rows;         /* by thread of the chunk: that of the host; NULL: the same */
     uint32_t *users;             /* by FUTEX_USER row of the chunk: that of the host; NULL: the same */
 };
 struct state_store {
     struct state_part *parts;    /* in order of time */
     size_t n;                    /* at least one */
+    struct chunk_rows *rows;     /* of the parts */
     /* Of a list; of a single chunk whose rows are those of the host it is all NULL and 0 (list.h). */
     struct list_kind *kinds;     /* STATE_ROW_KINDS of them */
     pthread_mutex_t joining;     /* of their rows */

@@ -63,8 +63,32 @@ static void the_only_chunk(void **unused)
     chunk_rows_free(r);
 }
 
+/* Rows that were filled in by who makes the list are what all who open it have, as long as any of them does. */
+static void in_common(void **unused)
+{
+    const size_t counts[] = {2, 3};
+    struct chunk_rows *made = chunk_rows_blank(counts, 2);
+    memcpy(chunk_rows_fill(made, 0), (int32_t[]){1, 0}, 2 * sizeof(int32_t));
+    memcpy(chunk_rows_fill(made, 1), (int32_t[]){2, 1, 3}, 3 * sizeof(int32_t));
+    chunk_rows_filled(made, 4);
+    struct chunk list[] = {{.end = 5, .rows = chunk_rows_of(made, 0), .n_rows = 2, .list = made},
+        {.begin = 5, .end = 9, .rows = chunk_rows_of(made, 1), .n_rows = 3, .list = made}};
+    struct chunk_rows *one = chunk_rows_new(list, 2), *other = chunk_rows_new(list, 2);
+    assert_ptr_equal(one, made);
+    chunk_rows_free(made);
+    chunk_rows_free(other);
+    struct chunk_place only;
+    const struct chunk_place *at;
+    assert_int_equal(chunk_rows_count(one), 4);
+    assert_int_equal(chunk_rows_all(one, 1, &only, &at), 2);
+    assert_true(at[0].chunk == 0 && at[0].row == 0 && at[1].chunk == 1 && at[1].row == 1);
+    assert_int_equal(chunk_rows_of(one, 1)[2], 3);
+    chunk_rows_free(one);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(places), cmocka_unit_test(the_only_chunk)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places), cmocka_unit_test(the_only_chunk), cmocka_unit_test(in_common)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
