@@ -23,7 +23,7 @@ struct world {
     VEC(struct seen) seen[MOST_HOSTS];
     int64_t offset[MOST_HOSTS];
     struct host hosts[MOST_HOSTS];
-    char names[MOST_HOSTS][8];
+    char names[MOST_HOSTS][16];
 };
 
 static uint32_t below(uint32_t n)
