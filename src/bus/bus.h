@@ -59,7 +59,7 @@ struct bus_service;
 /* Where several serve one subject, each gets the question, and the first answer counts. */
 int bus_serve(struct bus *, const char *subject, const struct bus_serve_options * /* or NULL */, bus_question_handler *,
     void *arg, struct bus_service **out, struct err *e);
-/* Questions that wait can still be answered. */
+/* Questions that wait can still be answered; one that is on its way is lost. */
 void bus_stop(struct bus_service *);
 /* Both free the question, also when they fail: ERR_LIMIT (beyond max_message_bytes; the asker is told), ERR_IO. */
 int bus_answer(struct bus_question *, const void *data, size_t n, struct err *e);

@@ -59,6 +59,16 @@ static struct bus_service *serve(struct bus *b, const char *subject, bus_questio
     return s;
 }
 
+/* Nobody serves it any more, once the broker knows: a question that was under way is lost. */
+static void assert_gone(struct bus *b, const char *subject)
+{
+    struct bus_reply r;
+    int64_t end = in_ms(20000);
+    while (bus_ask(b, subject, "abc", 3, in_ms(100), &r) == ERR_TIMEOUT && time_monotonic_ns() < end)
+        ;
+    assert_int_equal(r.code, ERR_NOTFOUND);
+}
+
 /* ---- questions ---- */
 
 static void test_answer(void **state)
@@ -174,7 +184,7 @@ static void test_too_big(void **state)
     s = serve(a, "node.a", reverse, NULL);
     assert_int_equal(bus_ask(b, "node.a", data, 1 << 20, in_ms(5000), &r), 0);
     bus_reply_free(&r);
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_service *kept = serve(b, "node.c", keep, &shelf);
     bus_refuse(taken(&shelf, 0), ERR_IO, "");
     struct bus_calls *calls = bus_calls_new(a);
@@ -217,7 +227,7 @@ static void test_refusal(void **state)
     assert_string_equal(r.text, "no such question here");
     assert_int_equal(r.n, 0);
     bus_stop(s);
-    assert_int_equal(bus_ask(a, "node.b", "x", 1, in_ms(5000), &r), ERR_NOTFOUND);
+    assert_gone(a, "node.b");
     bus_close(a);
     bus_close(b);
 }
@@ -226,7 +236,7 @@ static void test_time_out(void **state)
 {
     world_need();
     struct bus *a = world_open(), *b = world_open();
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_service *s = serve(b, "node.b", keep, &shelf), *quick = serve(b, "node.q", reverse, NULL);
     struct bus_question *first = taken(&shelf, 0);
     struct bus_calls *calls = bus_calls_new(a);
@@ -262,7 +272,7 @@ static void test_cancel(void **state)
 {
     world_need();
     struct bus *a = world_open(), *b = world_open();
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_service *s = serve(b, "node.b", keep, &shelf);
     bus_answer(taken(&shelf, 0), "", 0, NULL);
     struct bus_calls *calls = bus_calls_new(a), *others = bus_calls_new(a);
@@ -288,7 +298,7 @@ static void test_busy(void **state)
 {
     world_need();
     struct bus *a = world_open(), *b = world_open();
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_service *s;
     struct bus_reply r;
     struct err e;
@@ -322,7 +332,7 @@ static void test_stop_before_answer(void **state)
 {
     world_need();
     struct bus *a = world_open(), *b = world_open();
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_service *s = serve(b, "node.b", keep, &shelf);
     struct bus_calls *calls = bus_calls_new(a);
     struct bus_reply r;
@@ -350,7 +360,7 @@ static void test_close_with_open_calls(void **state)
 {
     world_need();
     struct bus *a = world_open(), *b = world_open();
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_service *s = serve(b, "node.b", keep, &shelf);
     struct bus_calls *calls = bus_calls_new(a);
     pthread_t thread;
@@ -420,7 +430,7 @@ static void test_handler_does_all(void **state)
     bus_reply_free(&r);
     eventually(atomic_load(&h.done) == 1);
     bus_publish(a, "news.x", "n", 1, NULL);
-    assert_int_equal(bus_ask(a, "node.b", "abc", 3, in_ms(10000), &r), ERR_NOTFOUND);
+    assert_gone(a, "node.b");
     assert_int_equal(atomic_load(&h.done), 1);
     bus_stop(q);
     bus_close(a);
@@ -550,7 +560,7 @@ static void test_restart(void **state)
     world_need();
     struct bus *a = world_open(), *b = world_open();
     struct heard heard = {0};
-    struct shelf shelf = {0};
+    struct shelf shelf = {.n = 0};
     struct bus_listening *l;
     struct bus_service *s = serve(b, "node.b", reverse, NULL), *slow = serve(b, "node.s", keep, &shelf);
     struct bus_calls *calls = bus_calls_new(a);
