@@ -120,12 +120,16 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct flow_other others[HOSTS];
     struct flows_question flows;
     struct extract_question extract;
+    struct threads_question threads;
+    struct cluster_threads lines = {0};
     switch (kind) {
     case 2: card_read(&a, data, n, &card, NULL); break;
     case 3: lives_question_read(&a, data, n, &lives, NULL); break;
     case 4: lives_read(&a, data, n, HOSTS, &found, NULL); break;
     case 5: flows_read(&a, data, n, HOSTS, others, NULL); break;
     case 6: flows_question_read(&a, data, n, &flows, NULL); break;
+    case 8: threads_question_read(&a, data, n, &threads, NULL); break;
+    case 9: threads_read(&a, data, n, HOSTS, &lines, NULL); break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -134,6 +138,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
         }
     }
     vec_free(&found);
+    vec_free(&lines);
     arena_fini(&a);
 }
 
@@ -143,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 8;
+    int kind = data[0] % 10;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "cli/secrets.h"
+#include "clock/clock.h"
+
+#define TIMEOUT_NS (30 * NS_PER_S)
+#define CLOCKS_NS (5 * NS_PER_S)
 
 int cli_cluster_connect(struct cli_cluster *c, const char *who, bool later, struct bus **out, struct err *e)
 {
@@ -20,6 +25,68 @@ int cli_cluster_connect(struct cli_cluster *c, const char *who, bool later, stru
         return rc;
     rc = bus_open(&o, out, e);
     return rc ? err_wrap(e, "--cluster"), rc : 0;
+}
+
+int cli_cluster_check(const struct cli_cluster *c, size_t n, struct err *e)
+{
+    if (c->url && n)
+        return err_set(e, ERR_ARG, "the traces of a cluster are with its nodes: give --cluster, or TRACEs, not both");
+    if (!c->url && c->timeout)
+        return err_set(e, ERR_ARG, "--timeout is for the nodes of a cluster: give --cluster URL");
+    return c->url ? 0 : cli_need_traces(n, e);
+}
+
+/* What the user waits for: "500ms", "30s". */
+static int parse_timeout(const char *s, int64_t *ns, struct err *e)
+{
+    char with_sign[64] = "+";
+    *ns = TIMEOUT_NS;
+    if (!s)
+        return 0;
+    strncat(with_sign, s, sizeof with_sign - 2);
+    if (strspn(s, "0123456789.") == 0 || time_parse(with_sign, 0, ns, e) || *ns <= 0)
+        return err_set(e, ERR_ARG, "--timeout %s: give a time such as 500ms or 30s", s);
+    return 0;
+}
+
+static int relate_clocks(const struct cli_clocks *clocks, int64_t timeout_ns, struct cli_asked *a, struct err *e)
+{
+    bool stale = false, apart = cli_clocks_apart(clocks);
+    int64_t patience = timeout_ns / 2 < CLOCKS_NS ? timeout_ns / 2 : CLOCKS_NS;
+    int rc = cluster_sync(a->cluster, apart ? NULL : &clocks->options, time_monotonic_ns() + patience, &stale, e);
+    if (!rc && stale)
+        cli_note("traces have grown since the clocks were found: they are related by what was known then");
+    return rc;
+}
+
+int cli_cluster_ask(struct cli_cluster *c, const struct cli_clocks *clocks, struct cli_asked *a, struct err *e)
+{
+    int64_t timeout;
+    *a = (struct cli_asked){0};
+    int rc = parse_timeout(c->timeout, &timeout, e);
+    if (!rc)
+        rc = cli_cluster_connect(c, "weft", false, &a->bus, e);
+    if (!rc)
+        rc = cluster_open(a->bus, c->name, &a->cluster, e);
+    a->deadline_ns = time_monotonic_ns() + timeout;
+    if (!rc && clocks)
+        rc = relate_clocks(clocks, timeout, a, e);
+    if (!rc)
+        a->n = cluster_hosts(a->cluster, &a->hosts);
+    if (!rc && !a->n)
+        rc = err_set(e, ERR_NOTFOUND,
+            "no node of cluster %s has traces: start one with `weft serve --cluster URL --node "
+            "NAME TRACE…`",
+            c->name ? c->name : CLUSTER_DEFAULT);
+    return rc;
+}
+
+void cli_asked_close(struct cli_asked *a)
+{
+    cluster_close(a->cluster);
+    if (a->bus)
+        bus_close(a->bus);
+    *a = (struct cli_asked){0};
 }
 
 void cli_cluster_fini(struct cli_cluster *c)

@@ -3,12 +3,14 @@
 #define WEFT_CLI_CLUSTER_H
 
 #include "bus/bus.h"
-#include "cli/cli.h"
+#include "cli/traces.h"
+#include "cluster/cluster.h"
 
 /* Zero-initialise; the rows of a table of options: CLI_CLUSTER. */
 struct cli_cluster {
     const char *url, *name;
     const char *creds, *token_file, *ca, *cert, *key;
+    const char *timeout;
     char *token;             /* read from its file */
 };
 #define CLI_CLUSTER(c) \
@@ -24,8 +26,28 @@ struct cli_cluster {
         "nats-key", 0, CLI_STRING, "FILE", "its key (PEM)", &(c)->key \
     }
 
+/* And of verbs that ask the nodes. */
+#define CLI_CLUSTER_ASKED(c) \
+    CLI_CLUSTER(c), \
+    { \
+        "timeout", 0, CLI_STRING, "TIME", "with --cluster: how long nodes may take in all (default: 30s)", &(c)->timeout \
+    }
+
 /* later: succeeds also while no broker answers, and goes on connecting. */
 int cli_cluster_connect(struct cli_cluster *, const char *who, bool later, struct bus **out, struct err *e);
+/* The verb is about TRACEs or about a cluster, not both. n: how many TRACEs are given. */
+int cli_cluster_check(const struct cli_cluster *, size_t n, struct err *e);
+
+/* A cluster that is open to be asked, its hosts and their clocks. */
+struct cli_asked {
+    struct bus *bus;
+    struct cluster *cluster;
+    const struct cluster_host *hosts; size_t n;
+    int64_t deadline_ns;
+};
+/* clocks: NULL when they do not matter. Zeroed in any case, for cli_asked_close. */
+int cli_cluster_ask(struct cli_cluster *, const struct cli_clocks *clocks, struct cli_asked *out, struct err *e);
+void cli_asked_close(struct cli_asked *);
 void cli_cluster_fini(struct cli_cluster *);
 
 #endif

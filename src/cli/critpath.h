@@ -8,7 +8,7 @@
 #include "path/path.h"
 
 struct critpath_question {
-    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *timeout;
+    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling;
     struct cli_clocks clocks;
     struct cli_cluster cluster;
     bool segments, aggregate, no_early_return, refine;

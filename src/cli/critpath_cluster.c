@@ -3,71 +3,33 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/time.h"
-#include "bus/bus.h"
 #include "cli/critpath.h"
 #include "cluster/cluster.h"
 
-#define TIMEOUT_NS (30 * NS_PER_S)
-
 struct cluster_query {
     struct critpath_question *q;
-    struct bus *bus;
-    struct cluster *cluster;
+    struct cli_asked asked;
     struct path_local_host *hosts;
-    size_t n;
     struct cluster_path *path;
-    int64_t deadline_ns;
     size_t rounds; /* shown */
 };
 
 static void close_all(struct cluster_query *a)
 {
     cluster_path_free(a->path);
-    cluster_close(a->cluster);
-    if (a->bus)
-        bus_close(a->bus);
+    cli_asked_close(&a->asked);
     free(a->hosts);
-}
-
-/* A deadline is what the user waits for: "500ms", "30s". */
-static int parse_timeout(const char *s, int64_t *ns, struct err *e)
-{
-    char with_sign[64] = "+";
-    *ns = TIMEOUT_NS;
-    if (!s)
-        return 0;
-    strncat(with_sign, s, sizeof with_sign - 2);
-    if (strspn(s, "0123456789.") == 0 || time_parse(with_sign, 0, ns, e) || *ns <= 0)
-        return err_set(e, ERR_ARG, "--timeout %s: give a time such as 500ms or 30s", s);
-    return 0;
 }
 
 static int open_cluster(struct cluster_query *a, struct err *e)
 {
-    int64_t timeout;
-    bool stale;
-    const struct critpath_question *q = a->q;
-    int rc = parse_timeout(q->timeout, &timeout, e);
-    if (!rc)
-        rc = cli_cluster_connect(&a->q->cluster, "weft critpath", false, &a->bus, e);
-    if (!rc)
-        rc = cluster_open(a->bus, q->cluster.name, &a->cluster, e);
+    int rc = cli_cluster_ask(&a->q->cluster, &a->q->clocks, &a->asked, e);
     if (rc)
         return rc;
-    a->deadline_ns = time_monotonic_ns() + timeout;
-    bool apart = cli_clocks_apart(&q->clocks);
-    int64_t patience = time_monotonic_ns() + (timeout < 5 * NS_PER_S ? timeout / 2 : 5 * NS_PER_S);
-    rc = cluster_sync(a->cluster, apart ? NULL : &q->clocks.options, patience, &stale, e);
-    if (rc)
-        return rc;
-    if (stale)
-        cli_note("traces have grown since the clocks were found: they are related by what was known then");
-    const struct cluster_host *hosts;
-    a->n = cluster_hosts(a->cluster, &hosts);
-    a->hosts = mem_zalloc((a->n + 1) * sizeof *a->hosts);
-    for (size_t i = 0; i < a->n; i++)
-        a->hosts[i] = (struct path_local_host){.name = hosts[i].name, .map = cluster_clock_map(a->cluster, i)};
+    a->hosts = mem_zalloc((a->asked.n + 1) * sizeof *a->hosts);
+    for (size_t i = 0; i < a->asked.n; i++)
+        a->hosts[i] = (struct path_local_host){
+            .name = a->asked.hosts[i].name, .map = cluster_clock_map(a->asked.cluster, i)};
     return 0;
 }
 
@@ -93,7 +55,9 @@ static int find_lives(struct cluster_query *a, int64_t begin, int64_t end, struc
 {
     struct err e = {0};
     found->n = 0;
-    return cluster_find_lives(a->cluster, a->q->thread, begin, end, a->deadline_ns, found, &e) ? cli_fail(&e) : -1;
+    return cluster_find_lives(a->asked.cluster, a->q->thread, begin, end, a->asked.deadline_ns, found, &e)
+        ? cli_fail(&e)
+        : -1;
 }
 
 /* -1 to go on, else the exit code. */
@@ -125,8 +89,8 @@ static struct critpath_shown shown_of(
     return (struct critpath_shown){.path = p,
         .source = source,
         .hosts = a->hosts,
-        .n = a->n,
-        .synced = cluster_clocks(a->cluster) != NULL,
+        .n = a->asked.n,
+        .synced = cluster_clocks(a->asked.cluster) != NULL,
         .method = a->q->method ? a->q->method : "index"};
 }
 
@@ -152,11 +116,9 @@ static bool is_incomplete(const struct path *p)
 
 static int parse_interval(const struct cluster_query *a, struct path_options *o, struct err *e)
 {
-    const struct cluster_host *hosts;
     struct cli_span span = {INT64_MAX, INT64_MIN};
-    cluster_hosts(a->cluster, &hosts);
-    for (size_t i = 0; i < a->n; i++)
-        critpath_add_span(&span, a->hosts[i].map, hosts[i].begin, hosts[i].end);
+    for (size_t i = 0; i < a->asked.n; i++)
+        critpath_add_span(&span, a->hosts[i].map, a->asked.hosts[i].begin, a->asked.hosts[i].end);
     return critpath_parse_interval(a->q, &span, o, e);
 }
 
@@ -166,7 +128,7 @@ static int answer(struct cluster_query *a)
     struct cluster_path_options o = {
         .method = q->method && !strcmp(q->method, "broadcast") ? CLUSTER_BROADCAST : CLUSTER_INDEX,
         .assuming = q->polling,
-        .deadline_ns = a->deadline_ns,
+        .deadline_ns = a->asked.deadline_ns,
         .refined = q->refine ? show_refined : NULL,
         .arg = a};
     struct cluster_life life = {0};
@@ -176,7 +138,7 @@ static int answer(struct cluster_query *a)
     int code = choose_thread(a, &o.path, &life);
     if (code >= 0)
         return code;
-    if (cluster_path_find(a->cluster, life.host, life.row, &o, &a->path, &e))
+    if (cluster_path_find(a->asked.cluster, life.host, life.row, &o, &a->path, &e))
         return cli_fail(&e);
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->path), cluster_path_source(a->path));
     if (q->svg && critpath_write_svg(&shown, q->svg, &e))

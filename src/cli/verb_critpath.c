@@ -75,13 +75,10 @@ static int check_question(const struct critpath_question *q, int n, struct err *
     int rc = check_method(q, e);
     if (!rc && q->polling && strcmp(q->polling, "assume") != 0)
         rc = err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);
-    if (!rc && asks_cluster(q) && n)
-        rc = err_set(e, ERR_ARG, "the traces of a cluster are with its nodes: give --cluster, or TRACEs, not both");
-    if (!rc && !asks_cluster(q) && (q->refine || q->timeout))
-        rc = err_set(
-            e, ERR_ARG, "--%s is for the nodes of a cluster: give --cluster URL", q->refine ? "refine" : "timeout");
-    if (!rc && !asks_cluster(q))
-        rc = cli_need_traces((size_t)n, e);
+    if (!rc && !asks_cluster(q) && q->refine)
+        rc = err_set(e, ERR_ARG, "--refine is for the nodes of a cluster: give --cluster URL");
+    if (!rc)
+        rc = cli_cluster_check(&q->cluster, (size_t)n, e);
     if (!rc && !q->thread)
         rc = err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
     return rc;
@@ -180,13 +177,12 @@ static int run(int argc, char **argv)
             "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "to here (default: the thread's last instant)", &q.end},
         CLI_CLOCKS(&q.clocks),
-        CLI_CLUSTER(&q.cluster),
+        CLI_CLUSTER_ASKED(&q.cluster),
         {"method", 0, CLI_STRING, "METHOD",
             "local (traces given here), index (a cluster: asks the nodes that hold a piece of the path), or broadcast "
             "(asks all of them, for comparison)",
             &q.method},
         {"refine", 0, CLI_FLAG, NULL, "show what is known after each round of questions, too", &q.refine},
-        {"timeout", 0, CLI_STRING, "TIME", "how long nodes may take in all (default: 30s)", &q.timeout},
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/time.h"
+#include "cli/cluster.h"
 #include "cli/traces.h"
 
 /* What LTTV counts while it reads, here from the flow stores. */
@@ -155,16 +156,39 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     return code;
 }
 
+static int sync_cluster(struct cli_cluster *cluster, const struct cli_clocks *clocks, int format, struct err *e)
+{
+    struct cli_asked a;
+    int rc = cli_cluster_ask(cluster, clocks, &a, e);
+    const struct clock_net *net = rc ? NULL : cluster_clocks(a.cluster);
+    if (!rc && !net)
+        rc = err_set(e, ERR_ARG, "every host keeps its own clock (--no-sync): there is nothing to show");
+    if (!rc)
+        rc = clock_net_relates(net, SIZE_MAX, e);
+    int code;
+    if (rc) {
+        code = cli_fail(e);
+    } else {
+        struct text out = TEXT_TO(STDOUT_FILENO);
+        write_maps(net, format, &out);
+        code = cli_finish(&out, CLI_OK);
+    }
+    cli_asked_close(&a);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     const char *store = NULL, *format_name = NULL;
     bool stats = false;
     struct cli_clocks clocks = {0};
+    struct cli_cluster cluster = {0};
     const struct cli_option options[] = {
         CLI_CLOCKS(&clocks),
         {"stats", 0, CLI_FLAG, NULL, "statistics of every pair in the layout of LTTV", &stats},
         {"store", 0, CLI_STRING, "DIR",
             "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        CLI_CLUSTER_ASKED(&cluster),
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
@@ -174,15 +198,21 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     struct index_options o = {.store = store, .stores = true};
-    if (cli_format_parse(format_name, &format, &e) || cli_clocks_parse(&clocks, &e))
+    if (cli_format_parse(format_name, &format, &e) || cli_clocks_parse(&clocks, &e) ||
+        cli_cluster_check(&cluster, (size_t)n, &e))
         code = cli_fail(&e);
     else if (stats && format != CLI_TABLE)
         code = cli_fail((err_set(&e, ERR_ARG, "--stats is text; leave --format away"), &e));
+    else if (stats && cluster.url)
+        code = cli_fail((err_set(&e, ERR_ARG, "--stats counts packets of TRACEs: leave --cluster away"), &e));
+    else if (cluster.url)
+        code = sync_cluster(&cluster, &clocks, format, &e);
     else
         code = sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
     cli_clocks_fini(&clocks);
+    cli_cluster_fini(&cluster);
     return code;
 }
 
-const struct cli_verb verb_sync = {"sync", "TRACE…",
+const struct cli_verb verb_sync = {"sync", "[TRACE…]",
     "puts the clocks of all hosts on one, from the packets they exchanged", "weft sync examples/three-tier", run};

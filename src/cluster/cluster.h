@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "graph/graph.h"
 #include "path/path.h"
 
 struct bus;
@@ -69,6 +70,26 @@ struct cluster_life { int32_t host; uint64_t row; int64_t begin, end; int32_t ti
 struct cluster_lives { struct cluster_life *v; size_t n, cap; };
 int cluster_find_lives(struct cluster *, const char *thread, int64_t begin, int64_t end, int64_t deadline_ns,
     struct cluster_lives *found, struct err *e);
+
+/* Threads with the time that they spent in each state within [begin, end] of their host's clock: those with most of
+ * one first, the same order and rows as all hosts in one place have. The names live as long as the cluster. What a node
+ * that does not answer has is left out: *away, the number of such nodes. */
+struct cluster_threads_question {
+    const char *thread;              /* TID or name, or NULL */
+    const char *host;                /* name, or NULL */
+    bool idle;                       /* idle threads too */
+    int sort;                        /* enum graph_state */
+    int64_t begin, end;
+    size_t limit;                    /* at most so many of each node; SIZE_MAX: all */
+};
+struct cluster_thread {
+    int32_t host, tid, tgid;
+    const char *name;
+    int64_t begin, end, born, totals[GRAPH_STATE_COUNT]; /* born: its life's begin, which may lie before `begin` */
+};
+struct cluster_threads { struct cluster_thread *v; size_t n, cap; };
+int cluster_find_threads(struct cluster *, const struct cluster_threads_question *, int64_t deadline_ns,
+    struct cluster_threads *found, size_t *away, struct err *e);
 
 enum cluster_method { CLUSTER_INDEX, CLUSTER_BROADCAST };
 struct cluster_path_options {

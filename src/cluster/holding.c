@@ -310,6 +310,41 @@ static int answer_extract(struct holding *h, const void *bytes, size_t n, struct
     return rc;
 }
 
+static void add_thread(
+    struct cluster_threads *out, const struct threads_question *q, const struct index_host *h, size_t host, int32_t row)
+{
+    struct graph_row r;
+    graph_row(h->graph, row, &r);
+    struct cluster_thread t = {.host = (int32_t)host, .tid = r.tid, .tgid = r.tgid, .name = r.name, .born = r.begin};
+    t.begin = r.begin > q->is.begin ? r.begin : q->is.begin;
+    t.end = r.end < q->is.end ? r.end : q->is.end;
+    if (t.begin > t.end || (r.idle_cpu >= 0 && !q->is.idle) ||
+        (q->is.thread && !graph_row_is(h->graph, row, q->is.thread)))
+        return;
+    graph_row_totals(h->graph, row, t.begin, t.end, t.totals);
+    vec_push(out, t);
+}
+
+static int answer_threads(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct threads_question q;
+    struct cluster_threads found = {0};
+    int rc = threads_question_read(&a, bytes, n, &q, e);
+    for (size_t i = 0; i < q.n && !rc; i++) {
+        const struct index_host *host = host_with_key(h, q.keys[i]);
+        for (size_t r = 0; host && host->graph && r < graph_rows(host->graph); r++)
+            add_thread(&found, &q, host, i, (int32_t)r);
+    }
+    threads_sort(&found, q.is.sort);
+    found.n = found.n < q.is.limit ? found.n : q.is.limit;
+    if (!rc)
+        threads_write(&found, out);
+    vec_free(&found);
+    arena_fini(&a);
+    return rc;
+}
+
 int holding_answer(
     struct holding *h, enum cluster_question kind, const void *bytes, size_t n, struct text *out, struct err *e)
 {
@@ -318,6 +353,7 @@ int holding_answer(
     case CLUSTER_LIVES: return answer_lives(h, bytes, n, out, e);
     case CLUSTER_FLOWS: return answer_flows(h, bytes, n, out, e);
     case CLUSTER_EXTRACT: return answer_extract(h, bytes, n, out, e);
+    case CLUSTER_THREADS: return answer_threads(h, bytes, n, out, e);
     case CLUSTER_HELLO: break;
     }
     return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");

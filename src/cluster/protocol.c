@@ -194,7 +194,7 @@ int question_kind(const void *bytes, size_t n, enum cluster_question *kind, stru
     const uint8_t *b = bytes;
     if (n < QUESTION_BYTES || b[0] != CLUSTER_VERSION)
         return err_set(e, ERR_UNSUPPORTED, "a question of another version of weft");
-    if (b[1] > CLUSTER_EXTRACT)
+    if (b[1] > CLUSTER_THREADS)
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];
     return 0;
@@ -323,4 +323,76 @@ int extract_question_read(struct arena *a, const void *bytes, size_t n, struct e
     out->key = take_u64(&w);
     take_other(&w, a, &out->others);
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for packets that makes no sense") : 0;
+}
+
+/* ---- lines of threads ---- */
+
+void threads_question_write(const struct threads_question *q, struct text *out)
+{
+    wire_put_u(out, q->n);
+    wire_put_bytes(out, q->keys, q->n * sizeof *q->keys);
+    wire_put_string(out, q->is.thread ? q->is.thread : "");
+    text_putc(out, (char)(q->is.idle | q->is.sort << 1));
+    wire_put_i(out, q->is.begin);
+    wire_put_i(out, q->is.end);
+    wire_put_u(out, q->is.limit);
+}
+
+int threads_question_read(struct arena *a, const void *bytes, size_t n, struct threads_question *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    uint8_t flags;
+    *out = (struct threads_question){.n = wire_count(&w, 8)};
+    uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
+    wire_bytes(&w, keys, out->n * sizeof *keys);
+    out->keys = keys;
+    out->is.thread = take_string(&w, a);
+    out->is.thread = *out->is.thread ? out->is.thread : NULL;
+    wire_bytes(&w, &flags, 1);
+    out->is.idle = flags & 1;
+    out->is.sort = flags >> 1;
+    out->is.begin = wire_i(&w);
+    out->is.end = wire_i(&w);
+    out->is.limit = (size_t)wire_u(&w);
+    return w.damaged || w.at != w.end || out->is.sort >= GRAPH_STATE_COUNT
+        ? err_set(e, ERR_FORMAT, "a question for threads that makes no sense")
+        : 0;
+}
+
+void threads_write(const struct cluster_threads *threads, struct text *out)
+{
+    wire_put_u(out, threads->n);
+    for (size_t i = 0; i < threads->n; i++) {
+        const struct cluster_thread *t = &threads->v[i];
+        wire_put_u(out, (uint64_t)t->host);
+        wire_put_i(out, t->tid);
+        wire_put_i(out, t->tgid);
+        wire_put_string(out, t->name);
+        wire_put_i(out, t->begin);
+        wire_put_i(out, t->end);
+        wire_put_i(out, t->born);
+        for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+            wire_put_i(out, t->totals[s]);
+    }
+}
+
+int threads_read(
+    struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct cluster_threads *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    size_t count = wire_count(&w, 7 + GRAPH_STATE_COUNT);
+    for (size_t i = 0; i < count && !w.damaged; i++) {
+        struct cluster_thread t = {.host = (int32_t)wire_below(&w, n_hosts)};
+        t.tid = (int32_t)wire_i(&w);
+        t.tgid = (int32_t)wire_i(&w);
+        t.name = take_string(&w, a);
+        t.begin = wire_i(&w);
+        t.end = wire_i(&w);
+        t.born = wire_i(&w);
+        for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+            t.totals[s] = wire_i(&w);
+        if (!w.damaged)
+            vec_push(out, t);
+    }
+    return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
 }

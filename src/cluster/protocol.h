@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "flow/flow.h"
 #include "index/index.h"
 #include "path/remote.h"
@@ -48,7 +49,8 @@ enum cluster_question {
     CLUSTER_PATH,            /* path_request → fragment */
     CLUSTER_LIVES,           /* whose path: struct lives_question → lives */
     CLUSTER_FLOWS,           /* hosts → hashes of their flows */
-    CLUSTER_EXTRACT          /* flows of a host → their packets */
+    CLUSTER_EXTRACT,         /* flows of a host → their packets */
+    CLUSTER_THREADS          /* which threads were there → lines */
 };
 /* The beginning of a question: version and kind; what follows is the kind's. */
 void question_begin(struct text *, enum cluster_question);
@@ -78,5 +80,16 @@ int lives_question_read(struct arena *, const void *bytes, size_t n, struct live
 void lives_write(const struct far_lives *, struct text *out);
 /* Adds to `out`; names live in the arena. */
 int lives_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct far_lives *out, struct err *e);
+
+/* THREADS: of these hosts. */
+struct threads_question { const uint64_t *keys; size_t n; struct cluster_threads_question is; };
+void threads_question_write(const struct threads_question *, struct text *out);
+int threads_question_read(struct arena *, const void *bytes, size_t n, struct threads_question *out, struct err *e);
+/* Most of the state first. */
+void threads_sort(struct cluster_threads *, int state);
+void threads_write(const struct cluster_threads *, struct text *out);
+/* Adds to `out`, with the numbers that hosts had in the question; names live in the arena. */
+int threads_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct cluster_threads *out,
+    struct err *e);
 
 #endif
