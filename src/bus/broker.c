@@ -16,6 +16,7 @@ enum {
     USUAL_PAYLOAD = 1 << 20,
     SMALLEST_PAYLOAD = 1024,
     TRY_EVERY_MS = 50,
+    LINGER_S = 10,
 };
 
 struct broker *broker_of(struct bus *b)
@@ -183,9 +184,37 @@ static void on_message(natsConnection *nc, natsSubscription *sub, natsMsg *msg, 
     running = NULL;
 }
 
+/* Destroys those that have been over for long enough; all: whatever they are. */
+static void destroy_ended(struct broker *b, bool all)
+{
+    int64_t before = time_monotonic_ns() - LINGER_S * NS_PER_S;
+    for (;;) {
+        natsSubscription *sub = NULL;
+        pthread_mutex_lock(&b->lock);
+        if (b->ended.n && (all || b->ended.v[0].when_ns < before)) {
+            sub = b->ended.v[0].sub;
+            memmove(b->ended.v, b->ended.v + 1, --b->ended.n * sizeof *b->ended.v);
+        }
+        pthread_mutex_unlock(&b->lock);
+        if (!sub)
+            return;
+        natsSubscription_Destroy(sub);
+    }
+}
+
+void broker_destroy_later(struct broker *b, natsSubscription *sub)
+{
+    if (!sub)
+        return;
+    pthread_mutex_lock(&b->lock);
+    vec_push(&b->ended, ((struct broker_ended){sub, time_monotonic_ns()}));
+    pthread_mutex_unlock(&b->lock);
+    destroy_ended(b, false);
+}
+
 static void sub_free(struct wire_sub *s)
 {
-    natsSubscription_Destroy(s->sub);
+    broker_destroy_later(s->broker, s->sub);
     s->ended(s->arg);
     pthread_cond_destroy(&s->over);
     pthread_mutex_destroy(&s->lock);
@@ -330,6 +359,8 @@ static int connect(struct broker *b, const struct bus_options *o, natsOptions *o
 static void broker_free(struct wire *w)
 {
     struct broker *b = (struct broker *)w;
+    destroy_ended(b, true);
+    vec_free(&b->ended);
     jsCtx_Destroy(b->js);
     natsConnection_Destroy(b->nc);
     pthread_cond_destroy(&b->change);

@@ -4,7 +4,12 @@
 
 #include <nats/nats.h>
 
+#include "base/mem.h"
 #include "bus/wire.h"
+
+/* A subscription that was ended. libnats 3.4 may still look at one while its reader takes a message from the socket: it
+ * is destroyed some time later. */
+struct broker_ended { natsSubscription *sub; int64_t when_ns; };
 
 struct broker {
     struct wire wire;
@@ -19,6 +24,7 @@ struct broker {
     pthread_mutex_t lock;      /* guards all below */
     pthread_cond_t change;
     bool gone;                 /* the library will never call back again */
+    VEC(struct broker_ended) ended; /* oldest first */
 };
 struct broker *broker_of(struct bus *);
 
@@ -52,6 +58,8 @@ typedef void broker_handler(void *arg, natsMsg *);
 int broker_subscribe_raw(struct broker *, const char *subject, broker_handler *, void (*ended)(void *), void *arg,
     struct wire_sub **out, struct err *);
 void broker_unsubscribe(struct wire_sub *);
+/* In place of natsSubscription_Destroy, after natsSubscription_Unsubscribe. */
+void broker_destroy_later(struct broker *, natsSubscription *);
 
 /* What JetStream says of a message in its reply subject. */
 struct broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };

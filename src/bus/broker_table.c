@@ -336,7 +336,8 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
     rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, inbox, deadline, &pending, e);
     if (!rc && pending)
         rc = take_all(t, sub, handler, arg, e);
-    natsSubscription_Destroy(sub);
+    natsSubscription_Unsubscribe(sub);
+    broker_destroy_later(t->broker, sub);
     natsInbox_Destroy(inbox);
     return rc;
 }
