@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -73,6 +74,7 @@ static void start_server(void)
     server.pid = fork();
     assert_true(server.pid >= 0);
     if (server.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* does not outlive a test that crashes */
         int null = open("/dev/null", O_RDWR);
         dup2(null, 0);
         dup2(null, 1);
