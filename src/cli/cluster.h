@@ -30,7 +30,8 @@ struct cli_cluster {
 #define CLI_CLUSTER_ASKED(c) \
     CLI_CLUSTER(c), \
     { \
-        "timeout", 0, CLI_STRING, "TIME", "with --cluster: how long nodes may take in all (default: 30s)", &(c)->timeout \
+        "timeout", 0, CLI_STRING, "TIME", "with --cluster: how long nodes may take in all (default: 30s)", \
+            &(c)->timeout \
     }
 
 /* later: succeeds also while no broker answers, and goes on connecting. */
