@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "cli/cluster.h"
+#include "cli/far.h"
 #include "cli/secrets.h"
 #include "cli/traces.h"
 #include "cluster/cluster.h"
@@ -89,8 +90,8 @@ static void note_of_node(void *arg, const char *what)
 struct membership {
     struct cli_cluster cluster;
     const char *node;
-    struct bus *bus;
     struct cluster_node *is;
+    struct cli_far far; /* the bus, by which paths of the server go on, too */
 };
 
 static int join_cluster(struct membership *m, const struct tsp_options *o, const char *store, struct err *e)
@@ -101,15 +102,20 @@ static int join_cluster(struct membership *m, const struct tsp_options *o, const
         .store = store,
         .tell = note_of_node,
         .tell_arg = (void *)m->node};
-    int rc = cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e);
-    return rc ? rc : cluster_node_start(m->bus, &n, &m->is, e);
+    return cluster_node_start(m->far.bus, &n, &m->is, e);
 }
 
-static void leave_cluster(struct membership *m)
+static int connect_cluster(struct membership *m, struct err *e)
 {
-    cluster_node_stop(m->is);
-    if (m->bus)
-        bus_close(m->bus);
+    m->far.cluster = m->cluster.name;
+    return m->node ? cli_cluster_connect(&m->cluster, m->node, false, &m->far.bus, e) : 0;
+}
+
+/* Once nothing else uses the bus. */
+static void close_cluster(struct membership *m)
+{
+    if (m->far.bus)
+        bus_close(m->far.bus);
     cli_cluster_fini(&m->cluster);
 }
 
@@ -133,16 +139,16 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
     if (tsp_server_start(o, &server, &e))
         return cli_fail(&e);
     if (m->node && join_cluster(m, o, store, &e)) {
-        leave_cluster(m);
         int code = cli_fail(&e);
-        tsp_server_stop(server);
+        if (!tsp_server_stop(server))
+            _exit(code);
         return code;
     }
     printf("weft: listening on %s\n", tsp_server_address(server));
     fflush(stdout);
     note_reach(o, tsp_server_address(server));
     sigwait(stop, &signal_number);
-    leave_cluster(m);
+    cluster_node_stop(m->is);
     if (!tsp_server_stop(server))
         _exit(CLI_OK); /* traces are still being indexed; what is written is written in one step */
     return CLI_OK;
@@ -204,7 +210,8 @@ static int run(int argc, char **argv)
     }
     clocks.options.some_trusted = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
-    struct views_options views = {.store = store, .clocks = &clocks.options};
+    struct views_far far = cli_far_of(&member.far);
+    struct views_options views = {.store = store, .clocks = &clocks.options, .far = member.node ? &far : NULL};
     o.backend = views_backend(&views);
     o.frozen = frozen;
     o.http.origins = origins.v;
@@ -216,7 +223,8 @@ static int run(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     raise_descriptor_limit();
     reserve_memory();
-    code = serve(&o, &member, store, &stop);
+    code = connect_cluster(&member, &e) ? cli_fail(&e) : serve(&o, &member, store, &stop);
+    close_cluster(&member);
     free(token);
     free(origins.v);
     cli_clocks_fini(&clocks);

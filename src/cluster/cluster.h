@@ -5,6 +5,7 @@
 #ifndef WEFT_CLUSTER_CLUSTER_H
 #define WEFT_CLUSTER_CLUSTER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ void cluster_close(struct cluster *);
 struct cluster_host {
     const char *name;                /* "solo", of another machine of that name "solo#2" */
     const char *clock_name;
+    uint64_t key;                    /* of struct index_host */
     int64_t begin, end;              /* ns, its own clock */
     const char *const *nodes; size_t n_nodes; /* that hold it */
 };
@@ -97,6 +99,7 @@ struct cluster_path_options {
     enum cluster_method method;
     bool assuming;                   /* path_local_source_assuming */
     int64_t deadline_ns;             /* monotonic; what is not known by then is said to be missing */
+    const atomic_bool *stop;         /* or NULL. Once it is set, nothing more is asked */
     /* After each round, or NULL: what is known so far. Only during the call. */
     void (*refined)(void *arg, const struct path *, const struct path_source *);
     void *arg;
@@ -107,6 +110,7 @@ int cluster_path_find(struct cluster *, int32_t host, uint64_t row, const struct
     struct cluster_path **out, struct err *e);
 const struct path *cluster_path_answer(const struct cluster_path *);
 const struct path_source *cluster_path_source(const struct cluster_path *);
+uint64_t cluster_path_row_id(const struct cluster_path *, struct path_row); /* of a thread; else 0 */
 void cluster_path_free(struct cluster_path *);
 
 #endif

@@ -169,7 +169,8 @@ static bool run_round(struct cluster_path *p)
     struct path_window *windows = mem_alloc((n + 1) * sizeof *windows);
     if (n)
         memcpy(windows, wanted, n * sizeof *windows);
-    if (time_monotonic_ns() >= p->options.deadline_ns || p->cost.rounds >= MOST_ROUNDS)
+    bool stop = p->options.stop && atomic_load_explicit(p->options.stop, memory_order_relaxed);
+    if (stop || time_monotonic_ns() >= p->options.deadline_ns || p->cost.rounds >= MOST_ROUNDS)
         give_up(p, windows, n);
     else if (n)
         ask(&r, windows, n);
@@ -250,6 +251,11 @@ const struct path *cluster_path_answer(const struct cluster_path *p)
 const struct path_source *cluster_path_source(const struct cluster_path *p)
 {
     return path_known_source(p->known);
+}
+
+uint64_t cluster_path_row_id(const struct cluster_path *p, struct path_row row)
+{
+    return path_known_row_id(p->known, row);
 }
 
 void cluster_path_free(struct cluster_path *p)

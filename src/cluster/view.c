@@ -42,8 +42,8 @@ static int look(struct cluster *c, struct err *e)
         c->node_names[i] = r->cards[i].node;
     for (size_t i = 0; i < r->n_hosts; i++) {
         const struct roster_host *h = &r->hosts[i];
-        c->hosts[i] = (struct cluster_host){
-            h->name, h->clock_name, h->card->begin, h->card->end, (const char *const *)h->nodes, h->n_nodes};
+        c->hosts[i] = (struct cluster_host){h->name, h->clock_name, h->card->key, h->card->begin, h->card->end,
+            (const char *const *)h->nodes, h->n_nodes};
         c->far[i] = (struct path_far_host){.name = h->name,
             .id = h->id,
             .has_packets = h->card->has_packets,

@@ -105,6 +105,11 @@ struct path_row path_known_row(struct path_known *k, int32_t host, uint64_t id)
     return row_of_number(k, number_of_row(k, host, id));
 }
 
+uint64_t path_known_row_id(const struct path_known *k, struct path_row row)
+{
+    return row.row >= 0 && (size_t)row.row < k->rows.n ? k->rows.v[row.row].id : 0;
+}
+
 void path_known_ask_open(struct path_known *k, struct path_row row, int64_t end)
 {
     k->rows.v[number_of(k, row)].open_end = end;

@@ -92,6 +92,7 @@ void path_known_free(struct path_known *);
 const struct path_source *path_known_source(const struct path_known *);
 /* The row with that id, to ask for its path. */
 struct path_row path_known_row(struct path_known *, int32_t host, uint64_t id);
+uint64_t path_known_row_id(const struct path_known *, struct path_row); /* of a thread; else 0 */
 /* Of a path that ends there: a wait of the row still open then is asked for with what ended it. */
 void path_known_ask_open(struct path_known *, struct path_row, int64_t end);
 /* Windows that the walk wants since they were last taken, hosts as they are numbered here; valid until the source is

@@ -99,12 +99,12 @@ static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
 
 /* Entries carry exact sums in ns: "sum", and one by state. */
 static void write_entry(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
-    const struct path *p, struct tsp_entry e, size_t host, const char *name, int64_t sum,
+    const struct path *p, struct tsp_entry e, const struct critical_host *host, const char *name, int64_t sum,
     const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
     struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
-    const char *labels[4] = {name, x->hosts[host].index->name, arena_duration(a, sum), percentage(a, p, sum)};
+    const char *labels[4] = {name, host->name, arena_duration(a, sum), percentage(a, p, sum)};
     e.n_meta = 1;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (totals[s])
@@ -115,7 +115,7 @@ static void write_entry(struct tsp_answer *answer, const struct views *x, const 
     e.time_graph = true;
     e.start = x->data.begin;
     e.end = x->data.end;
-    e.host_id = x->hosts[host].id;
+    e.host_id = host->id;
     tsp_write_entry(answer, &e);
 }
 
@@ -123,15 +123,14 @@ static void write_host(struct tsp_answer *answer, const struct views *x, const s
     const struct critical_view *v, size_t first)
 {
     int64_t sum = 0, totals[GRAPH_STATE_COUNT] = {0};
-    size_t host = v->rows[first].host;
+    const struct critical_host *host = v->rows[first].host;
     for (size_t i = first; i < v->n_rows && v->rows[i].host == host; i++) {
         sum += v->rows[i].total;
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             totals[s] += v->rows[i].totals[s];
     }
-    const struct index_host *h = x->hosts[host].index;
-    struct tsp_entry e = {.id = critical_host_entry(x, host), .parent = -1, .key = h->key};
-    write_entry(answer, x, q, v->path, e, host, h->name, sum, totals);
+    struct tsp_entry e = {.id = host->entry, .parent = -1, .key = host->key};
+    write_entry(answer, x, q, v->path, e, host, host->name, sum, totals);
 }
 
 static void write_tree(
@@ -149,8 +148,8 @@ static void write_tree(
                                        : "[interrupt context]";
         write_entry(answer, x, q, v->path,
             (struct tsp_entry){.id = r->entry,
-                .parent = critical_host_entry(x, r->host),
-                .key = view_key("interrupts", r->row.row), /* threads have their own */
+                .parent = r->host->entry,
+                .key = r->key,
                 .has_data = true,
                 .has_tid = r->tid >= 0,
                 .tid = r->tid},
@@ -215,7 +214,7 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
     if (w->q->filter) {
         view_add_property(&shown, "state", graph_state_name(s->state));
         view_add_property(&shown, "assumed", s->assumed ? "true" : "false");
-        view_add_property(&shown, "host", w->x->hosts[w->row->host].index->name);
+        view_add_property(&shown, "host", w->row->host->name);
         int32_t tid;
         const char *name = segment_thread(w->view, s, &tid);
         view_add_property(&shown, "process", name);
@@ -288,8 +287,8 @@ static void write_arrows(
         if (n > MAX_ARROWS && cell == last[l->kind])
             continue;
         last[l->kind] = cell;
-        tsp_write_arrow(answer, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row),
-            critical_entry(x, v->hosts[l->to.host], l->to.row), arrow_looks[l->kind].key);
+        tsp_write_arrow(answer, l->from_ts, l->to_ts, critical_entry(v, l->from), critical_entry(v, l->to),
+            arrow_looks[l->kind].key);
     }
     tsp_end_arrows(answer);
 }
@@ -354,7 +353,7 @@ static void write_tooltip(
     if (r) {
         if (view_tooltip_of_arrow(q))
             to = critical_row_of(v, q->element_destination);
-        tsp_write_tip(answer, "Host", x->hosts[r->host].index->name);
+        tsp_write_tip(answer, "Host", r->host->name);
         if (to) {
             write_arrow_tooltip(answer, q, v, r, to);
         } else {
@@ -372,7 +371,8 @@ static void write_tooltip(
             if (within)
                 write_segment_tooltip(answer, q, v, s);
         }
-        view_write_clock_error(answer, &x->hosts[r->host], t);
+        if (r->host->here)
+            view_write_clock_error(answer, r->host->here, t);
     }
     tsp_end_tooltip(answer);
 }
@@ -404,12 +404,12 @@ static void annotation_categories(
 }
 
 /* The row that the path was on at t. */
-static int64_t entry_at(const struct views *x, const struct critical_view *v, int64_t t)
+static int64_t entry_at(const struct critical_view *v, int64_t t)
 {
     const struct path *p = v->path;
     size_t at = search_first(i, 0, p->n_segments, p->segments[i].end > t);
     struct path_row row = at < p->n_segments ? p->segments[at].row : (struct path_row){.host = -1};
-    return row.host < 0 ? -1 : critical_entry(x, v->hosts[row.host], row.row);
+    return critical_entry(v, row);
 }
 
 static void write_gaps(
@@ -420,7 +420,7 @@ static void write_gaps(
     json_begin_array(&answer->json);
     for (size_t i = 0; i < p->n_gaps && view_goes_on(q, answer); i++) {
         const struct path_gap *g = &p->gaps[i];
-        int64_t entry = entry_at(x, v, g->begin);
+        int64_t entry = entry_at(v, g->begin);
         if (g->begin > q->end || g->end < q->begin || !tsp_wants(q, entry))
             continue;
         const char *words = g->peer ? arena_printf(q->http->arena, "%s: %s", path_reason_name(g->reason), g->peer)

@@ -20,6 +20,7 @@ struct critical_entry {
     struct critical_question question;
     struct critical_view *local, *whole;
     struct err error;
+    bool alone; /* the other machines could not be asked: `error` says why */
     int stage;
     unsigned refs;        /* requests that look at it */
     uint64_t used, asked; /* ticks */
@@ -35,7 +36,19 @@ struct critical_paths {
     VEC(struct critical_entry *) entries;
     unsigned workers;
     uint64_t tick;
+    struct map far; /* key of an entry that is elsewhere -> its number + 1 */
 };
+
+int64_t critical_far_entry(struct critical_paths *p, uint64_t key)
+{
+    pthread_mutex_lock(&p->lock);
+    uint64_t *at = map_put(&p->far, key, NULL);
+    if (!*at)
+        *at = p->far.n;
+    int64_t entry = critical_first_far_entry(p->x) + (int64_t)*at - 1;
+    pthread_mutex_unlock(&p->lock);
+    return entry;
+}
 
 /* ---- workers ---- */
 
@@ -49,18 +62,41 @@ static void set_view(struct critical_paths *p, struct critical_entry *e, struct 
     pthread_mutex_unlock(&p->lock);
 }
 
+static struct critical_view *walk(struct critical_paths *p, struct critical_entry *e, int32_t only)
+{
+    return critical_walk(p->x, p->hosts, p->n_hosts, &e->question, only, &p->stopping, &e->error);
+}
+
+/* On all machines of the cluster; where these cannot be asked at all, on those that are here. */
+static struct critical_view *ask_far(struct critical_paths *p, struct critical_entry *e)
+{
+    const struct views *x = p->x;
+    const struct critical_question *q = &e->question;
+    const struct index_host *h = x->hosts[p->hosts[q->row.host]].index;
+    const struct clock_map *map = x->hosts[p->hosts[q->row.host]].map;
+    struct views_far_question far = {.host = h->key,
+        .reference = map ? x->hosts[map->reference].index->key : h->key,
+        .row = index_row_id(h, q->row.row),
+        .begin = q->begin,
+        .end = q->end,
+        .assume_polling = q->assume_polling};
+    struct views_far_path path;
+    if (!x->far->find(x->far->arg, &far, &p->stopping, &path, &e->error))
+        return critical_view_of_far(p, x, &path);
+    e->alone = true;
+    return walk(p, e, CRITICAL_ALL_HOSTS);
+}
+
 /* Nobody else writes the entry's error, and nobody reads it before the stage is set. */
 static void work(struct critical_paths *p, struct critical_entry *e)
 {
-    if (p->n_hosts > 1) {
-        struct critical_view *local = critical_walk(
-            p->x, p->hosts, &e->question, e->question.row.host, &p->stopping, &e->error);
+    if (p->n_hosts > 1 || p->x->far) {
+        struct critical_view *local = walk(p, e, p->x->far ? CRITICAL_ASKING_FAR : e->question.row.host);
         set_view(p, e, &e->local, local, STAGE_WORKING);
         if (!local)
             return;
     }
-    set_view(p, e, &e->whole, critical_walk(p->x, p->hosts, &e->question, CRITICAL_ALL_HOSTS, &p->stopping, &e->error),
-        STAGE_DONE);
+    set_view(p, e, &e->whole, p->x->far ? ask_far(p, e) : walk(p, e, CRITICAL_ALL_HOSTS), STAGE_DONE);
 }
 
 static struct critical_entry *oldest_waiting(const struct critical_paths *p)
@@ -109,10 +145,10 @@ static void start_worker(struct critical_paths *p, struct critical_entry *e)
 
 /* ---- what is kept ---- */
 
-static void free_entry(struct critical_entry *e)
+static void free_entry(const struct critical_paths *p, struct critical_entry *e)
 {
-    critical_view_free(e->local);
-    critical_view_free(e->whole);
+    critical_view_free(p->x, e->local);
+    critical_view_free(p->x, e->whole);
     free(e->key);
     free(e);
 }
@@ -129,7 +165,7 @@ static bool is_finished(const struct critical_entry *e)
 
 static void remove_entry(struct critical_paths *p, size_t i)
 {
-    free_entry(p->entries.v[i]);
+    free_entry(p, p->entries.v[i]);
     p->entries.v[i] = p->entries.v[--p->entries.n];
 }
 
@@ -215,6 +251,7 @@ static struct critical_answer answer_of(struct critical_entry *e)
     } else if (e->whole) {
         a.status = TSP_COMPLETED;
         a.view = e->whole;
+        a.message = e->alone ? e->error.text : NULL;
     } else {
         a.status = TSP_RUNNING;
         a.view = e->local;
@@ -285,7 +322,8 @@ void critical_paths_free(struct critical_paths *p)
         pthread_cond_wait(&p->changed, &p->lock);
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->entries.n; i++)
-        free_entry(p->entries.v[i]);
+        free_entry(p, p->entries.v[i]);
+    map_fini(&p->far);
     vec_free(&p->entries);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);

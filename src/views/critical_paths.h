@@ -6,12 +6,21 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "views/critical_question.h"
+#include "views/views.h"
 
+/* A machine of a path. */
+struct critical_host {
+    const char *name, *id;           /* id: struct view_host */
+    uint64_t key;
+    int64_t entry;
+    const struct view_host *here;    /* of the experiment; NULL: its traces are elsewhere */
+};
 /* A row of the picture: a thread, or a CPU's interrupt context, that the path visits or gets a signal from. */
 struct critical_row {
     struct path_row row;
-    size_t host;                     /* of the experiment */
+    const struct critical_host *host;
     int64_t entry;
+    uint64_t key;                    /* by which the entry is known; of threads that are here: none */
     int32_t tid;                     /* -1: interrupt context */
     const char *name;
     int64_t total, totals[GRAPH_STATE_COUNT];
@@ -20,22 +29,24 @@ struct critical_row {
 };
 /* A path, arranged for queries. Immutable. */
 struct critical_view {
-    struct path *path;
+    const struct path *path;
     const struct path_source *source;
-    const size_t *hosts;             /* number in the experiment by number in the paths */
+    struct critical_host *hosts;     /* by number in the path */
+    size_t n_hosts;
+    struct views_far_path far;       /* whose the path is, if it was asked for elsewhere */
     struct critical_row *rows; size_t n_rows; /* hosts in order of appearance, in each its rows in order of
                                                * appearance */
     uint32_t *by_row;                /* numbers of segments */
     struct map by_entry;             /* entry id -> row number */
+    struct map by_row_of_path;       /* row of the path -> row number + 1 */
 };
 const struct critical_row *critical_row_of(const struct critical_view *, int64_t entry);
 /* The segment at place k of the row. */
 const struct path_segment *critical_segment(const struct critical_view *, const struct critical_row *, size_t k);
 /* The gap that reaches into [begin, end), or NULL. */
 const struct path_gap *critical_gap(const struct critical_view *, int64_t begin, int64_t end);
-/* Entry ids: of hosts, and of rows of the paths' numbering. */
-int64_t critical_host_entry(const struct views *, size_t host);
-int64_t critical_entry(const struct views *, size_t host, int32_t row);
+/* The entry of a row of the path; -1: it is in no picture. */
+int64_t critical_entry(const struct critical_view *, struct path_row);
 
 struct critical_paths;
 void *critical_paths_new(struct views *);

@@ -7,25 +7,40 @@
 
 enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders that are not known */
 
-int64_t critical_host_entry(const struct views *x, size_t host)
-{
-    return view_id(x, host);
-}
+/* ---- machines and rows, here and elsewhere ---- */
 
-int64_t critical_entry(const struct views *x, size_t host, int32_t row)
+static int64_t entry_here(const struct views *x, size_t host, int32_t row)
 {
     if (row >= 0)
         return x->hosts[host].first_thread + row;
     return view_id(x, x->n_hosts + host * ROWS_OF_INTERRUPTS + (size_t)(-1 - (int64_t)row) % ROWS_OF_INTERRUPTS);
 }
 
+int64_t critical_first_far_entry(const struct views *x)
+{
+    return view_id(x, x->n_hosts * (ROWS_OF_INTERRUPTS + 1));
+}
+
+static struct critical_host host_here(const struct views *x, size_t host)
+{
+    const struct view_host *h = &x->hosts[host];
+    return (struct critical_host){h->index->name, h->id, h->index->key, view_id(x, host), h};
+}
+
+static struct critical_host host_of_far(struct critical_paths *p, const struct views *x, const struct views_far_host *h)
+{
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (x->hosts[i].index->key == h->key)
+            return host_here(x, i);
+    return (struct critical_host){h->name, h->name, h->key, critical_far_entry(p, h->key), NULL};
+}
+
 /* ---- building ---- */
 
 struct build {
     const struct views *x;
-    const size_t *hosts; /* of the experiment, by host of the paths */
+    struct critical_paths *paths; /* NULL: all is here */
     struct critical_view *view;
-    struct map index; /* path row -> number in rows */
     VEC(struct critical_row) rows;
 };
 
@@ -34,18 +49,37 @@ static uint64_t key_of(struct path_row r)
     return (uint64_t)(uint32_t)r.host << 32 | (uint32_t)r.row;
 }
 
+/* Threads that are here are the entries that other views have, too. */
+static void name_row(const struct build *b, struct critical_row *r)
+{
+    const struct view_host *here = r->host->here;
+    int32_t row = r->row.row;
+    r->key = view_key("interrupts", row);
+    if (row >= 0 && b->paths) {
+        uint64_t id = b->view->far.row_id(&b->view->far, r->row);
+        r->key = view_key("far", (int64_t)id);
+        row = here ? index_row_find(here->index, id) : -1;
+        if (row < 0) { /* a thread of another machine, or one that came later than what is open here */
+            r->entry = critical_far_entry(b->paths, map_mix(r->host->key) ^ r->key);
+            return;
+        }
+    }
+    r->entry = here ? entry_here(b->x, (size_t)(here - b->x->hosts), row)
+                    : critical_far_entry(b->paths, map_mix(r->host->key) ^ r->key);
+}
+
 static struct critical_row *row_of(struct build *b, struct path_row r)
 {
     bool fresh;
-    uint64_t *at = map_put(&b->index, key_of(r), &fresh);
+    uint64_t *at = map_put(&b->view->by_row_of_path, key_of(r), &fresh);
     if (fresh) {
-        struct critical_row row = {.row = r, .host = b->hosts[r.host], .seen = b->rows.n};
-        row.entry = critical_entry(b->x, row.host, r.row);
+        struct critical_row row = {.row = r, .host = &b->view->hosts[r.host], .seen = b->rows.n};
+        name_row(b, &row);
         b->view->source->row_name(b->view->source->arg, r, b->view->path->end, b->view->path->end, &row.tid, &row.name);
-        *at = b->rows.n;
+        *at = b->rows.n + 1;
         vec_push(&b->rows, row);
     }
-    return &b->rows.v[*at];
+    return &b->rows.v[*at - 1];
 }
 
 static void add_segments(struct build *b)
@@ -78,49 +112,76 @@ static int by_appearance(const void *pa, const void *pb, void *arg)
 {
     const struct critical_row *a = pa, *b = pb;
     const size_t *first_seen = arg;
-    if (a->host != b->host)
-        return first_seen[a->host] < first_seen[b->host] ? -1 : 1;
+    if (a->row.host != b->row.host)
+        return first_seen[a->row.host] < first_seen[b->row.host] ? -1 : 1;
     return a->seen < b->seen ? -1 : a->seen > b->seen;
 }
 
 static void sort_rows(struct build *b)
 {
-    size_t *first_seen = mem_alloc((b->x->n_hosts + 1) * sizeof *first_seen);
-    for (size_t i = 0; i < b->x->n_hosts; i++)
+    struct critical_view *v = b->view;
+    size_t *first_seen = mem_alloc((v->n_hosts + 1) * sizeof *first_seen);
+    for (size_t i = 0; i < v->n_hosts; i++)
         first_seen[i] = SIZE_MAX;
     for (size_t i = b->rows.n; i-- > 0;)
-        first_seen[b->rows.v[i].host] = i;
+        first_seen[b->rows.v[i].row.host] = i;
     if (b->rows.n)
         qsort_r(b->rows.v, b->rows.n, sizeof *b->rows.v, by_appearance, first_seen);
     free(first_seen);
-    for (size_t i = 0; i < b->rows.n; i++)
-        *map_put(&b->view->by_entry, (uint64_t)b->rows.v[i].entry, NULL) = i;
+    for (size_t i = 0; i < b->rows.n; i++) {
+        *map_put(&v->by_entry, (uint64_t)b->rows.v[i].entry, NULL) = i;
+        *map_put(&v->by_row_of_path, key_of(b->rows.v[i].row), NULL) = i + 1;
+    }
+}
+
+static struct critical_view *make(struct build *b)
+{
+    add_segments(b);
+    sort_rows(b);
+    b->view->rows = b->rows.v;
+    b->view->n_rows = b->rows.n;
+    return b->view;
 }
 
 struct critical_view *critical_view_new(
-    const struct views *x, const size_t *hosts, const struct path_source *source, struct path *path)
+    const struct views *x, const size_t *hosts, size_t n_hosts, const struct path_source *source, struct path *path)
 {
     struct critical_view *v = mem_zalloc(sizeof *v);
-    struct build b = {.x = x, .hosts = hosts, .view = v};
     v->path = path;
     v->source = source;
-    v->hosts = hosts;
-    add_segments(&b);
-    sort_rows(&b);
-    v->rows = b.rows.v;
-    v->n_rows = b.rows.n;
-    map_fini(&b.index);
-    return v;
+    v->hosts = mem_alloc((n_hosts + 1) * sizeof *v->hosts);
+    v->n_hosts = n_hosts;
+    for (size_t i = 0; i < n_hosts; i++)
+        v->hosts[i] = host_here(x, hosts[i]);
+    return make(&(struct build){.x = x, .view = v});
 }
 
-void critical_view_free(struct critical_view *v)
+struct critical_view *critical_view_of_far(struct critical_paths *p, const struct views *x, struct views_far_path *far)
+{
+    struct critical_view *v = mem_zalloc(sizeof *v);
+    v->path = far->path;
+    v->source = far->source;
+    v->far = *far;
+    v->hosts = mem_alloc((far->n_hosts + 1) * sizeof *v->hosts);
+    v->n_hosts = far->n_hosts;
+    for (size_t i = 0; i < far->n_hosts; i++)
+        v->hosts[i] = host_of_far(p, x, &far->hosts[i]);
+    return make(&(struct build){.x = x, .paths = p, .view = v});
+}
+
+void critical_view_free(const struct views *x, struct critical_view *v)
 {
     if (!v)
         return;
-    path_free(v->path);
+    if (v->far.handle)
+        x->far->release(x->far->arg, &v->far);
+    else
+        path_free((struct path *)(uintptr_t)v->path);
+    free(v->hosts);
     free(v->rows);
     free(v->by_row);
     map_fini(&v->by_entry);
+    map_fini(&v->by_row_of_path);
     free(v);
 }
 
@@ -130,6 +191,12 @@ const struct critical_row *critical_row_of(const struct critical_view *v, int64_
 {
     const uint64_t *at = map_find(&v->by_entry, (uint64_t)entry);
     return at ? &v->rows[*at] : NULL;
+}
+
+int64_t critical_entry(const struct critical_view *v, struct path_row row)
+{
+    const uint64_t *at = row.host < 0 ? NULL : map_find(&v->by_row_of_path, key_of(row));
+    return at ? v->rows[*at - 1].entry : -1;
 }
 
 const struct path_segment *critical_segment(const struct critical_view *v, const struct critical_row *r, size_t k)

@@ -20,7 +20,7 @@ static enum path_reply lens_interval(
     void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
     const struct lens *l = arg;
-    if (l->only != CRITICAL_ALL_HOSTS && row.host != l->only)
+    if (l->only >= 0 && row.host != l->only)
         return PATH_REPLY_NONE;
     return l->inner->interval(l->inner->arg, row, ts, bound, out);
 }
@@ -38,7 +38,9 @@ static void lens_cause(
     const struct lens *l = arg;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     l->inner->cause(l->inner->arg, row, iv, bound, origin, out);
-    if (l->only != CRITICAL_ALL_HOSTS && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
+    if (l->only == CRITICAL_ASKING_FAR && out->kind == PATH_CAUSE_NONE && out->reason == PATH_UNTRACED_PEER)
+        *out = (struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING, .label = out->label};
+    if (l->only >= 0 && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
         *out = (struct path_cause){.kind = PATH_CAUSE_PENDING,
             .reason = PATH_PENDING,
             .label = l->inner->host_name(l->inner->arg, out->from.host)};
@@ -56,8 +58,8 @@ static void lens_row_name(void *arg, struct path_row row, int64_t begin, int64_t
     l->inner->row_name(l->inner->arg, row, begin, end, tid, comm);
 }
 
-struct critical_view *critical_walk(const struct views *x, const size_t *hosts, const struct critical_question *q,
-    int32_t only, const atomic_bool *stop, struct err *e)
+struct critical_view *critical_walk(const struct views *x, const size_t *hosts, size_t n_hosts,
+    const struct critical_question *q, int32_t only, const atomic_bool *stop, struct err *e)
 {
     const struct path_source *inner = q->assume_polling ? path_local_source_assuming(x->paths)
                                                         : path_local_source(x->paths);
@@ -75,5 +77,5 @@ struct critical_view *critical_walk(const struct views *x, const size_t *hosts, 
     path_query_free(query);
     if (!path)
         return NULL;
-    return critical_view_new(x, hosts, inner, path);
+    return critical_view_new(x, hosts, n_hosts, inner, path);
 }

@@ -230,6 +230,7 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
         if (unsynchronised.code == ERR_NOMEM)
             return err_set(e, ERR_NOMEM, "%s", unsynchronised.text);
     }
+    x->far = o->far;
     set_hosts(x, o);
     set_sources(x);
     set_paths(x);

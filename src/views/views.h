@@ -2,12 +2,40 @@
 #ifndef WEFT_VIEWS_VIEWS_H
 #define WEFT_VIEWS_VIEWS_H
 
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "path/path.h"
+
 struct tsp_backend;
 struct clock_options;
+struct err;
+
+/* A path that goes on to machines whose traces are not open here. */
+struct views_far_host { const char *name; uint64_t key; /* struct index_host */ };
+struct views_far_path {
+    const struct path *path;
+    const struct path_source *source;
+    const struct views_far_host *hosts; size_t n_hosts; /* by the numbers of the path */
+    uint64_t (*row_id)(const struct views_far_path *, struct path_row); /* index_row_id, of threads */
+    void *handle;                        /* whose all that is */
+};
+/* Of a host that is open here: keys of it and of the one whose clock times are told by, id of the thread. */
+struct views_far_question { uint64_t host, reference, row; int64_t begin, end; bool assume_polling; };
+/* Handed in by who knows a cluster. Any number of threads. */
+struct views_far {
+    void *arg;
+    /* May take long; ends soon after *stop is set. What is not known by then, or by a deadline, are gaps. */
+    int (*find)(void *arg, const struct views_far_question *, const atomic_bool *stop, struct views_far_path *out,
+        struct err *e);
+    void (*release)(void *arg, struct views_far_path *);
+};
 
 struct views_options {
     const char *store;                   /* index stores, as --store */
     const struct clock_options *clocks;  /* how experiments of several traces are synchronised; NULL: the defaults */
+    const struct views_far *far;         /* or NULL: paths end where the traces that are open do */
 };
 /* The options are borrowed as long as the backend is used. */
 struct tsp_backend views_backend(const struct views_options *);

@@ -110,8 +110,8 @@ static void local_first(void **state)
     struct critical_question q = ask(f, "client:204");
     atomic_bool stop = false;
     struct err e = {0};
-    struct critical_view *local = critical_walk(&f->x, f->numbers, &q, q.row.host, &stop, &e);
-    struct critical_view *whole = critical_walk(&f->x, f->numbers, &q, CRITICAL_ALL_HOSTS, &stop, &e);
+    struct critical_view *local = critical_walk(&f->x, f->numbers, f->x.n_hosts, &q, q.row.host, &stop, &e);
+    struct critical_view *whole = critical_walk(&f->x, f->numbers, f->x.n_hosts, &q, CRITICAL_ALL_HOSTS, &stop, &e);
     assert_non_null(local);
     assert_non_null(whole);
     assert_true(path_covers(local->path, &e));
@@ -134,8 +134,8 @@ static void local_first(void **state)
     assert_true(sum_of(local, &q, GRAPH_NETWORK) >= pending);
     assert_int_equal(sum_of(local, &q, GRAPH_TIMER), sum_of(whole, &q, GRAPH_TIMER));
     assert_true(pending > whole->path->end - whole->path->begin - whole->rows[0].total);
-    critical_view_free(local);
-    critical_view_free(whole);
+    critical_view_free(&f->x, local);
+    critical_view_free(&f->x, whole);
 }
 
 static void stopped_walk_ends(void **state)
@@ -144,11 +144,11 @@ static void stopped_walk_ends(void **state)
     struct critical_question q = ask(f, "client:204");
     atomic_bool stop = true;
     struct err e = {0};
-    struct critical_view *v = critical_walk(&f->x, f->numbers, &q, CRITICAL_ALL_HOSTS, &stop, &e);
+    struct critical_view *v = critical_walk(&f->x, f->numbers, f->x.n_hosts, &q, CRITICAL_ALL_HOSTS, &stop, &e);
     assert_non_null(v);
     assert_true(v->path->partial);
     assert_int_equal(v->path->n_segments, 0);
-    critical_view_free(v);
+    critical_view_free(&f->x, v);
 }
 
 static void entries_are_distinct(void **state)
@@ -157,20 +157,20 @@ static void entries_are_distinct(void **state)
     struct critical_question q = ask(f, "db:204");
     atomic_bool stop = false;
     struct err e = {0};
-    struct critical_view *v = critical_walk(&f->x, f->numbers, &q, CRITICAL_ALL_HOSTS, &stop, &e);
+    struct critical_view *v = critical_walk(&f->x, f->numbers, f->x.n_hosts, &q, CRITICAL_ALL_HOSTS, &stop, &e);
     assert_non_null(v);
     for (size_t i = 0; i < v->n_rows; i++) {
         assert_ptr_equal(critical_row_of(v, v->rows[i].entry), &v->rows[i]);
         assert_true(v->rows[i].entry < INT64_C(1) << 31);
         for (size_t h = 0; h < f->x.n_hosts; h++)
-            assert_true(v->rows[i].entry != critical_host_entry(&f->x, h));
+            assert_true(v->rows[i].entry != v->hosts[h].entry);
         for (size_t k = 0; k < v->rows[i].n; k++) {
             const struct path_segment *s = critical_segment(v, &v->rows[i], k);
             assert_true(s->begin < s->end);
             assert_true(k == 0 || critical_segment(v, &v->rows[i], k - 1)->end <= s->begin);
         }
     }
-    critical_view_free(v);
+    critical_view_free(&f->x, v);
 }
 
 int main(void)

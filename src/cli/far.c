@@ -1,0 +1,104 @@
+#include "cli/far.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "clock/clock.h"
+#include "cluster/cluster.h"
+
+#define PATIENCE_NS (30 * NS_PER_S)
+#define CLOCKS_NS (2 * NS_PER_S)
+
+/* What a path is made of. */
+struct handle {
+    struct cluster *cluster;
+    struct cluster_path *path;
+    struct views_far_host *hosts;
+};
+
+static void drop(struct handle *h)
+{
+    cluster_path_free(h->path);
+    cluster_close(h->cluster);
+    free(h->hosts);
+    free(h);
+}
+
+static size_t host_with(const struct cluster *c, uint64_t key)
+{
+    const struct cluster_host *hosts;
+    size_t n = cluster_hosts(c, &hosts), i = 0;
+    while (i < n && hosts[i].key != key)
+        i++;
+    return i < n ? i : SIZE_MAX;
+}
+
+static int relate(struct cluster *c, const struct views_far_question *q, struct err *e)
+{
+    struct clock_options o = clock_defaults();
+    const struct cluster_host *hosts;
+    size_t reference = host_with(c, q->reference);
+    bool stale;
+    if (reference == SIZE_MAX || host_with(c, q->host) == SIZE_MAX)
+        return err_set(e, ERR_NOTFOUND, "the cluster does not know this machine yet: its card is being written");
+    cluster_hosts(c, &hosts);
+    o.reference = hosts[reference].clock_name;
+    return cluster_sync(c, &o, time_monotonic_ns() + CLOCKS_NS, &stale, e);
+}
+
+static int ask(struct handle *h, const struct views_far_question *q, const atomic_bool *stop, struct err *e)
+{
+    struct cluster_path_options o = {.path = {.begin = q->begin, .end = q->end},
+        .assuming = q->assume_polling,
+        .deadline_ns = time_monotonic_ns() + PATIENCE_NS,
+        .stop = stop};
+    int rc = relate(h->cluster, q, e);
+    size_t host = rc ? SIZE_MAX : host_with(h->cluster, q->host);
+    if (!rc && host == SIZE_MAX)
+        rc = err_set(e, ERR_NOTFOUND, "the cluster does not know this machine any more");
+    return rc ? rc : cluster_path_find(h->cluster, (int32_t)host, q->row, &o, &h->path, e);
+}
+
+static uint64_t row_id(const struct views_far_path *p, struct path_row row)
+{
+    const struct handle *h = p->handle;
+    return cluster_path_row_id(h->path, row);
+}
+
+static int find(
+    void *arg, const struct views_far_question *q, const atomic_bool *stop, struct views_far_path *out, struct err *e)
+{
+    const struct cli_far *far = arg;
+    const struct cluster_host *hosts;
+    struct handle *h = mem_zalloc(sizeof *h);
+    int rc = cluster_open(far->bus, far->cluster, &h->cluster, e);
+    if (!rc)
+        rc = ask(h, q, stop, e);
+    if (rc) {
+        drop(h);
+        return rc;
+    }
+    size_t n = cluster_hosts(h->cluster, &hosts);
+    h->hosts = mem_zalloc((n + 1) * sizeof *h->hosts);
+    for (size_t i = 0; i < n; i++)
+        h->hosts[i] = (struct views_far_host){hosts[i].name, hosts[i].key};
+    *out = (struct views_far_path){.path = cluster_path_answer(h->path),
+        .source = cluster_path_source(h->path),
+        .hosts = h->hosts,
+        .n_hosts = n,
+        .row_id = row_id,
+        .handle = h};
+    return 0;
+}
+
+static void release(void *arg, struct views_far_path *p)
+{
+    (void)arg;
+    drop(p->handle);
+}
+
+struct views_far cli_far_of(struct cli_far *far)
+{
+    return (struct views_far){far, find, release};
+}
