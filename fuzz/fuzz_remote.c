@@ -68,8 +68,12 @@ static void answer_request(const uint8_t *data, size_t n)
                 r.hosts[i].name, hosts[i % n_hosts].graph, hosts[i % n_hosts].flows, r.hosts[i].map};
         struct path_local *local = path_local_new(parts, r.n_hosts);
         path_fragment_write(local, &(struct path_row_ids){NULL, id_of, row_of}, &r, STEPS, &out);
-        if (fragment_unpack(&f, out.v, out.n, r.n_hosts, r.n_windows, NULL))
-            abort(); /* what was asked may be anything, what is answered makes sense */
+        bool mapped = false;
+        for (size_t i = 0; i < r.n_hosts; i++)
+            mapped |= r.hosts[i].map != NULL;
+        /* What was asked may be anything; what is answered makes sense, unless times are told by a senseless clock. */
+        if (fragment_unpack(&f, out.v, out.n, r.n_hosts, r.n_windows, NULL) && !mapped)
+            abort();
         fragment_fini(&f);
         path_local_free(local);
         text_fini(&out);

@@ -475,7 +475,7 @@ int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **
             *e = roots[0].problem;
     }
     if (f.lacking) {
-        rc = err_set(e, ERR_NOMEM, "%s: not all directories could be searched", roots[0].path);
+        rc = err_set(e, ERR_NOMEM, "%s: there is too little memory to search all directories", roots[0].path);
         ctf_groups_free(*groups, *n);
         *groups = NULL;
         *n = 0;
@@ -490,7 +490,7 @@ int ctf_discover_any(const char *path, struct err *e)
     struct finder f = {.roots = &root, .any = true, .path = {.fd = -1}};
     int rc = look_below(&f, path, e);
     if (f.lacking && !f.list.n)
-        rc = err_set(e, ERR_NOMEM, "%s: not all directories could be searched", path);
+        rc = err_set(e, ERR_NOMEM, "%s: there is too little memory to search all directories", path);
     finder_fini(&f);
     return rc;
 }
