@@ -105,15 +105,29 @@ struct reading {
     VEC(struct card) cards;
 };
 
+static bool is_of_node(const char *key, const char *node)
+{
+    char own[CLUSTER_SUBJECT];
+    return !bus_token(node, own, sizeof own) && !strcmp(own, key);
+}
+
+/* A card that is put while the table is read may come twice: the later one counts. */
 static void on_card(void *arg, const struct bus_entry *entry)
 {
     struct reading *r = arg;
     struct card c;
     struct err e;
+    size_t i = 0;
     if (entry->kind != BUS_ENTRY_PUT)
         return;
-    if (card_read(&r->roster->arena, entry->data, entry->n, &c, &e))
+    if (card_read(&r->roster->arena, entry->data, entry->n, &c, &e) || !is_of_node(entry->key, c.node)) {
         r->roster->unreadable++;
+        return;
+    }
+    while (i < r->cards.n && strcmp(r->cards.v[i].node, c.node) != 0)
+        i++;
+    if (i < r->cards.n)
+        r->cards.v[i] = c;
     else
         vec_push(&r->cards, c);
 }
