@@ -53,6 +53,7 @@ struct cluster_host {
     const char *clock_name;
     uint64_t key;                    /* of struct index_host */
     int64_t begin, end;              /* ns, its own clock */
+    bool has_graph;                  /* a path can go there */
     const char *const *nodes; size_t n_nodes; /* that hold it */
 };
 /* By name. */
@@ -66,8 +67,12 @@ int cluster_sync(struct cluster *, const struct clock_options *, int64_t deadlin
 const struct clock_net *cluster_clocks(const struct cluster *);
 const struct clock_map *cluster_clock_map(const struct cluster *, size_t host);
 
-/* Threads that are meant, as path_find_lives says. Asks only nodes that hold the host, if the thread names one. The
- * names live as long as the cluster. *away: nodes that did not answer. ERR_FORMAT and others: of the bus. */
+/* ERR_ARG: a reference was asked for to which the host's clock is not related (clock_net_relates). */
+int cluster_relates(const struct cluster *, size_t host, struct err *e);
+
+/* Threads that are meant, as path_find_lives says. Asks only nodes that hold the host, if the thread names one; of
+ * several that hold it, one after the other until one answers. The names live as long as the cluster. Errors: nothing
+ * was found, and some host's nodes did not answer; as bus_reply.code, or ERR_FORMAT. */
 struct cluster_life { int32_t host; uint64_t row; int64_t begin, end; int32_t tid; const char *name; };
 struct cluster_lives { struct cluster_life *v; size_t n, cap; };
 int cluster_find_lives(struct cluster *, const char *thread, int64_t begin, int64_t end, int64_t deadline_ns,

@@ -104,10 +104,11 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
     int32_t *hosts = mem_alloc((p->cluster->roster.n_hosts + 1) * sizeof *hosts);
     struct path_ask ask = ask_of(p, &a, hosts);
     struct text t = {.fd = -1};
+    int64_t until = cluster_patience(p->options.deadline_ns);
     question_begin(&t, CLUSTER_PATH);
     path_known_request(p->known, &ask, &t);
     vec_push(&r->asks, a);
-    if (cluster_call(p->cluster, r->calls, p->cluster->node_names[node], &t, p->options.deadline_ns, r->asks.n - 1)) {
+    if (cluster_call(p->cluster, r->calls, p->cluster->node_names[node], &t, until, r->asks.n - 1)) {
         note_asked(p, node);
         p->cost.messages++;
     } else {

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
-#include "clock/clock.h"
 #include "cluster/clocks.h"
 
 enum { LOOK_AGAIN_US = 50000 };
@@ -17,10 +16,12 @@ static void forget(struct cluster *c)
     free(c->hosts);
     free(c->node_names);
     free(c->clock_of);
+    free(c->alone);
     free(c->far);
     c->hosts = NULL;
     c->node_names = NULL;
     c->clock_of = NULL;
+    c->alone = NULL;
     c->far = NULL;
     clock_net_free(c->clocks);
     c->clocks = NULL;
@@ -37,13 +38,21 @@ static int look(struct cluster *c, struct err *e)
     c->hosts = mem_zalloc((r->n_hosts + 1) * sizeof *c->hosts);
     c->far = mem_zalloc((r->n_hosts + 1) * sizeof *c->far);
     c->clock_of = mem_zalloc((r->n_hosts + 1) * sizeof *c->clock_of);
+    c->alone = mem_zalloc((r->n_hosts + 1) * sizeof *c->alone);
     c->node_names = mem_zalloc((r->n_cards + 1) * sizeof *c->node_names);
     for (size_t i = 0; i < r->n_cards; i++)
         c->node_names[i] = r->cards[i].node;
     for (size_t i = 0; i < r->n_hosts; i++) {
         const struct roster_host *h = &r->hosts[i];
-        c->hosts[i] = (struct cluster_host){h->name, h->clock_name, h->card->key, h->card->begin, h->card->end,
-            (const char *const *)h->nodes, h->n_nodes};
+        c->alone[i].island = UINT32_MAX - 1 - (uint32_t)i;
+        c->hosts[i] = (struct cluster_host){.name = h->name,
+            .clock_name = h->clock_name,
+            .key = h->card->key,
+            .begin = h->card->begin,
+            .end = h->card->end,
+            .has_graph = h->card->has_graph,
+            .nodes = (const char *const *)h->nodes,
+            .n_nodes = h->n_nodes};
         c->far[i] = (struct path_far_host){.name = h->name,
             .id = h->id,
             .has_packets = h->card->has_packets,
@@ -140,13 +149,18 @@ int cluster_sync(struct cluster *c, const struct clock_options *o, int64_t deadl
         return 0;
     if (o->drift_prior_ppm != clock_defaults().drift_prior_ppm)
         return err_set(e, ERR_ARG, "the clocks of a cluster are found for the usual prior of drift: leave it as it is");
-    int rc = find_head(c, &a, deadline_ns, &h, stale, e);
-    if (!rc)
-        rc = clocks_load(c->clocks_table, &h, o, &c->clocks, e);
+    int rc;
+    do { /* newer ones may be shared between reading the head and the rest */
+        rc = find_head(c, &a, deadline_ns, &h, stale, e);
+        if (rc == ERR_NOTFOUND)
+            err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
+        if ((!rc || rc == ERR_NOTFOUND) && !c->roster.n_hosts)
+            rc = err_set(e, ERR_NOTFOUND, "no node of cluster %s has a trace: `weft serve --node` starts one", c->name);
+        if (!rc)
+            rc = clocks_load(c->clocks_table, &h, o, &c->clocks, e);
+    } while (rc == ERR_STALE && time_monotonic_ns() < deadline_ns);
     if (!rc)
         use_clocks(c, &h);
-    else if (rc == ERR_NOTFOUND)
-        err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
     arena_fini(&a);
     for (size_t i = 0; i < c->roster.n_hosts && !rc; i++)
         c->far[i].map = cluster_clock_map(c, i);
@@ -160,10 +174,20 @@ const struct clock_net *cluster_clocks(const struct cluster *c)
 
 const struct clock_map *cluster_clock_map(const struct cluster *c, size_t host)
 {
-    static const struct clock_map none = {.island = UINT32_MAX - 1};
     if (c->apart || !c->clocks)
         return NULL;
-    return c->clock_of[host] ? clock_net_map(c->clocks, c->clock_of[host] - 1) : &none;
+    return c->clock_of[host] ? clock_net_map(c->clocks, c->clock_of[host] - 1) : &c->alone[host];
+}
+
+int cluster_relates(const struct cluster *c, size_t host, struct err *e)
+{
+    return c->clocks && c->clock_of[host] ? clock_net_relates(c->clocks, c->clock_of[host] - 1, e) : 0;
+}
+
+int64_t cluster_patience(int64_t deadline_ns)
+{
+    int64_t now = time_monotonic_ns();
+    return deadline_ns > now ? now + (deadline_ns - now) / 2 : deadline_ns;
 }
 
 size_t cluster_call(const struct cluster *c, struct bus_calls *calls, const char *node, const struct text *question,
