@@ -16,10 +16,15 @@ struct critpath_question {
 };
 
 /* What the answer is shown by, wherever the graphs lie. */
+struct critpath_host {
+    const char *name;
+    const struct clock_map *map;
+    bool has_graph;          /* it can be on a path */
+};
 struct critpath_shown {
     const struct path *path;
     const struct path_source *source;
-    const struct path_local_host *hosts; size_t n; /* their names and maps; graph: it can be on a path */
+    const struct critpath_host *hosts; size_t n;
     bool synced;             /* clocks were related */
     const char *method;
 };

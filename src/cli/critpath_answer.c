@@ -93,7 +93,7 @@ static size_t name_others(const struct critpath_shown *w, bool related, struct t
     size_t start = w->path->start.host, n = 0;
     for (size_t i = 0; i < w->n; i++) {
         bool same = w->hosts[i].map->island == w->hosts[start].map->island;
-        if (!strcmp(w->hosts[i].name, w->hosts[start].name) || !w->hosts[i].graph || same != related)
+        if (!strcmp(w->hosts[i].name, w->hosts[start].name) || !w->hosts[i].has_graph || same != related)
             continue;
         if (n++ < MOST_NAMES)
             text_printf(out, "%s%s", n > 1 ? ", " : "", w->hosts[i].name);

@@ -9,7 +9,7 @@
 struct cluster_query {
     struct critpath_question *q;
     struct cli_asked asked;
-    struct path_local_host *hosts;
+    struct critpath_host *hosts;
     struct cluster_path *path;
     size_t rounds; /* shown */
 };
@@ -28,8 +28,8 @@ static int open_cluster(struct cluster_query *a, struct err *e)
         return rc;
     a->hosts = mem_zalloc((a->asked.n + 1) * sizeof *a->hosts);
     for (size_t i = 0; i < a->asked.n; i++)
-        a->hosts[i] = (struct path_local_host){
-            .name = a->asked.hosts[i].name, .map = cluster_clock_map(a->asked.cluster, i)};
+        a->hosts[i] = (struct critpath_host){
+            a->asked.hosts[i].name, cluster_clock_map(a->asked.cluster, i), a->asked.hosts[i].has_graph};
     return 0;
 }
 
@@ -105,13 +105,46 @@ static void show_refined(void *arg, const struct path *p, const struct path_sour
     cli_finish(&out, CLI_OK);
 }
 
-/* Is a piece missing that some node has? */
-static bool is_incomplete(const struct path *p)
+static bool is_missing(const struct path_gap *g)
 {
-    for (size_t i = 0; i < p->n_gaps; i++)
-        if (p->gaps[i].reason == PATH_OFFLINE_NODE || p->gaps[i].reason == PATH_PENDING)
-            return true;
-    return false;
+    return g->reason == PATH_OFFLINE_NODE || g->reason == PATH_PENDING;
+}
+
+/* "web" of "web (10.0.0.1:80)" */
+static size_t node_length(const struct path_gap *g)
+{
+    const char *address = g->peer ? strrchr(g->peer, '(') : NULL;
+    return address && address > g->peer ? (size_t)(address - 1 - g->peer) : g->peer ? strlen(g->peer) : 0;
+}
+
+/* Was the node of a gap named by one before it? */
+static bool is_named(const struct path *p, size_t i)
+{
+    size_t n = node_length(&p->gaps[i]), k = 0;
+    while (k < i &&
+        !(is_missing(&p->gaps[k]) && node_length(&p->gaps[k]) == n && !strncmp(p->gaps[k].peer, p->gaps[i].peer, n)))
+        k++;
+    return k < i || !n;
+}
+
+/* Are pieces missing that some node has? Says which. */
+static bool note_missing(const struct path *p)
+{
+    struct text nodes = {.fd = -1}, time = {.fd = -1};
+    int64_t duration = 0;
+    for (size_t i = 0; i < p->n_gaps; i++) {
+        const struct path_gap *g = &p->gaps[i];
+        duration += is_missing(g) ? g->end - g->begin : 0;
+        if (is_missing(g) && !is_named(p, i))
+            text_printf(&nodes, "%s%.*s", nodes.n ? ", " : "", (int)node_length(g), g->peer);
+    }
+    text_duration(&time, duration);
+    if (duration)
+        cli_note(
+            "%s of the path are missing: no answer from %s", text_cstr(&time), nodes.n ? text_cstr(&nodes) : "a node");
+    text_fini(&nodes);
+    text_fini(&time);
+    return duration > 0;
 }
 
 static int parse_interval(const struct cluster_query *a, struct path_options *o, struct err *e)
@@ -138,15 +171,17 @@ static int answer(struct cluster_query *a)
     int code = choose_thread(a, &o.path, &life);
     if (code >= 0)
         return code;
-    if (cluster_path_find(a->asked.cluster, life.host, life.row, &o, &a->path, &e))
+    if (cluster_relates(a->asked.cluster, (size_t)life.host, &e) ||
+        cluster_path_find(a->asked.cluster, life.host, life.row, &o, &a->path, &e))
         return cli_fail(&e);
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->path), cluster_path_source(a->path));
     if (q->svg && critpath_write_svg(&shown, q->svg, &e))
         return cli_fail(&e);
     critpath_note_clocks(&shown);
+    bool missing = note_missing(shown.path);
     struct text out = TEXT_TO(1);
     critpath_write(&shown, q, &out);
-    return cli_finish(&out, is_incomplete(shown.path) ? CLI_PARTIAL : CLI_OK);
+    return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
 }
 
 int critpath_ask_cluster(struct critpath_question *q)

@@ -11,6 +11,7 @@ struct work {
     struct experiment *experiment;
     const struct clock_net *clocks;
     struct path_local_host *hosts;
+    struct critpath_host *shown;
     size_t n;
     struct path_local *local;
     const struct path_source *source;
@@ -22,6 +23,7 @@ static void close_all(struct work *w)
     path_free(w->path);
     path_local_free(w->local);
     free(w->hosts);
+    free(w->shown);
     experiment_close(w->experiment);
 }
 
@@ -93,9 +95,12 @@ static int open_hosts(struct work *w, const struct critpath_question *q, struct 
     if (rc)
         return rc;
     w->hosts = mem_zalloc((w->n + 1) * sizeof *w->hosts);
-    for (size_t i = 0; i < w->n; i++)
-        w->hosts[i] = (struct path_local_host){
-            hosts[i].name, hosts[i].graph, hosts[i].flows, apart ? NULL : clock_net_map(w->clocks, i)};
+    w->shown = mem_zalloc((w->n + 1) * sizeof *w->shown);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct clock_map *map = apart ? NULL : clock_net_map(w->clocks, i);
+        w->hosts[i] = (struct path_local_host){hosts[i].name, hosts[i].graph, hosts[i].flows, map};
+        w->shown[i] = (struct critpath_host){hosts[i].name, map, hosts[i].graph != NULL};
+    }
     w->local = path_local_new(w->hosts, w->n);
     w->source = q->polling ? path_local_source_assuming(w->local) : path_local_source(w->local);
     return 0;
@@ -157,7 +162,7 @@ static int answer(struct work *w, const struct critpath_question *q)
         path_walk(w->source, row, &options, &w->path, &e) || experiment_intact(w->experiment, &e))
         return cli_fail(&e);
     struct critpath_shown shown = {
-        .path = w->path, .source = w->source, .hosts = w->hosts, .n = w->n, .synced = w->clocks, .method = "local"};
+        .path = w->path, .source = w->source, .hosts = w->shown, .n = w->n, .synced = w->clocks, .method = "local"};
     if (q->svg && critpath_write_svg(&shown, q->svg, &e))
         return cli_fail(&e);
     critpath_note_clocks(&shown);
