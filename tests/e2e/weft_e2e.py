@@ -227,7 +227,7 @@ class Case(unittest.TestCase):
             self.assertIn(u["reason"], REASONS, what)
             self.assertTrue(begin <= u["begin"] < u["end"] <= end, f"{what}: {u}")
             for s in answer["segments"]:
-                if s["state"] == "network" and u["reason"] != "untraced-peer":
+                if s["state"] == "network" and u["reason"] not in OF_PEERS:
                     self.assertFalse(s["begin"] < u["end"] and u["begin"] < s["end"],
                                      f"{what}: a gap is painted network: {u} {s}")
 
@@ -237,7 +237,8 @@ STATES = {"running", "preempted", "interrupted", "blocked", "timer", "network", 
           "hypervisor", "stolen",
           "unknown"}
 LINKS = {"wakeup", "fork", "network", "disk", "vm", "span"}
-REASONS = {"untraced-peer", "offline-node", "lost-events", "no-waker"}
+OF_PEERS = {"untraced-peer", "offline-node", "no-clock"}  # it is known that the network was waited for, and for whom
+REASONS = {"lost-events", "no-waker"} | OF_PEERS
 
 
 class Map:

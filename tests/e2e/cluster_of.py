@@ -1,0 +1,232 @@
+"""A cluster under test: a broker with tables in files, and nodes, all of them processes of their own, which are stopped
+by their ids. What nodes say of themselves is read from the broker's tables with a few lines of the NATS protocol, which
+share nothing with the program."""
+import base64
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from weft_e2e import BIN, SLOWDOWN, need, scratch, weft
+
+PATIENCE_S = 40 * SLOWDOWN
+GONE = ("KV-Operation: DEL", "KV-Operation: PURGE", "Nats-Marker-Reason")
+
+
+def wait_for(what, condition, patience=PATIENCE_S):
+    """What the condition says once it is true."""
+    end = time.monotonic() + patience
+    while True:
+        said = condition()
+        if said:
+            return said
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {patience} s")
+        time.sleep(0.05)
+
+
+def broker_program():
+    """Debian has it where only root looks for programs."""
+    return shutil.which("nats-server") or need("/usr/sbin/nats-server")
+
+
+def free_port(address):
+    with socket.socket() as s:
+        s.bind((address, 0))
+        return s.getsockname()[1]
+
+
+class Broker:
+    def __init__(self, address="127.0.0.1"):
+        self.program = broker_program()
+        self.address, self.port, self.directory = address, free_port(address), scratch()
+        self.url = f"nats://{address}:{self.port}"
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(os.path.join(scratch(), "broker.log"), "wb") as log:
+            self.process = subprocess.Popen([self.program, "-a", self.address, "-p", str(self.port), "-js", "-sd",
+                                             self.directory], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        wait_for("the broker answers", self.answers)
+
+    def answers(self):
+        try:
+            return self.ask("$JS.API.INFO") is not None
+        except OSError:
+            return False
+
+    @contextlib.contextmanager
+    def connect(self):
+        with socket.create_connection((self.address, self.port), timeout=10) as s, s.makefile("rwb") as f:
+            f.readline()  # INFO
+            f.write(b'CONNECT {"verbose":false}\r\n')
+            yield f
+
+    def ask(self, subject, **body):
+        """What JetStream answers."""
+        with self.connect() as f:
+            question = json.dumps(body).encode() if body else b""
+            f.write(b"SUB _INBOX.test 1\r\n"
+                    b"PUB %s _INBOX.test %d\r\n%s\r\n" % (subject.encode(), len(question), question))
+            f.flush()
+            while True:
+                line = f.readline()
+                if not line or line.startswith(b"-ERR"):
+                    raise OSError(f"{subject}: {line!r}")
+                if line.startswith(b"PING"):
+                    f.write(b"PONG\r\n")
+                    f.flush()
+                if line.startswith(b"MSG "):
+                    return json.loads(f.read(int(line.split()[-1])))
+
+    def table(self, name):
+        """{key: value} of a table."""
+        subjects = self.ask(f"$JS.API.STREAM.INFO.KV_{name}", subjects_filter=">").get("state", {}).get("subjects", {})
+        entries = {}
+        for subject in subjects or {}:
+            answer = self.ask(f"$JS.API.STREAM.MSG.GET.KV_{name}", last_by_subj=subject)
+            headers = base64.b64decode(answer.get("message", {}).get("hdrs", "")).decode()
+            if "message" in answer and not any(mark in headers for mark in GONE):
+                entries[subject.split(".", 2)[2]] = base64.b64decode(answer["message"].get("data", ""))
+        return entries
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self, keep=True):
+        self.kill()
+        if not keep:
+            shutil.rmtree(self.directory)
+        self.start()
+
+
+class Node:
+    """weft serve as a node. options: also of the program; within: what it runs in."""
+
+    def __init__(self, url, name, *traces, store=None, within=(), cluster=None):
+        self.name, self.traces = name, [str(t) for t in traces]
+        self.log = os.path.join(scratch(), "stderr")
+        self.command = [*within, BIN, "serve", "--listen", "127.0.0.1:0", "--cluster", url, "--node", name,
+                        *(["--store", store] if store else []), *(["--cluster-name", cluster] if cluster else []),
+                        *self.traces]
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=log,
+                                            stdin=subprocess.DEVNULL)
+
+    @property
+    def errors(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def signal(self, which):
+        self.process.send_signal(which)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def leave(self):
+        """Exit status, after it was told to stop."""
+        self.signal(signal.SIGTERM)
+        return self.process.wait(timeout=30 * SLOWDOWN)
+
+    def freeze(self):
+        self.signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+
+class Card:
+    """The beginning of what a node says of itself: a byte, two strings, two numbers."""
+
+    def __init__(self, data):
+        self.at, self.data = 1, data
+        self.node, self.instance = self.string(), self.string()
+        self.serial, self.hosts = self.number(), self.number()
+
+    def number(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def string(self):
+        n = self.number()
+        self.at += n
+        return self.data[self.at - n:self.at].decode()
+
+
+class Cluster:
+    """nodes: {name: its TRACE arguments}."""
+
+    def __init__(self, nodes, store=None, broker=None):
+        self.store = store or scratch()
+        self.broker = broker or Broker()
+        self.nodes = {}
+        try:
+            for name, traces in nodes.items():
+                self.add(name, *traces)
+            self.settle()
+        except BaseException:
+            self.stop()
+            raise
+
+    def add(self, name, *traces, **how):
+        how.setdefault("store", self.store)
+        self.nodes[name] = Node(self.broker.url, name, *traces, **how)
+        return self.nodes[name]
+
+    def cards(self):
+        """{node: Card}"""
+        cards = map(Card, self.broker.table("weft_weft_nodes").values())
+        return {c.node: c for c in cards}
+
+    def settle(self, *left_out):
+        """Waits until all nodes that run, but those left out, have said what they have, and its clocks are found."""
+        if not self.nodes:
+            return
+        running = {name for name, node in self.nodes.items() if node.process.poll() is None} - set(left_out)
+        wait_for(f"the nodes {sorted(running)} say what they have",
+                 lambda: running <= {name for name, card in self.cards().items() if card.hosts})
+        wait_for("clocks are found", self.has_clocks)
+
+    def has_clocks(self):
+        run = self.ask("nobody:1")
+        return "no such thread" in run.message and "traces have grown" not in run.message
+
+    def ask(self, thread, *options, **how):
+        """critpath, by asking the nodes."""
+        return weft("critpath", "--cluster", self.broker.url, "--thread", thread, "--format", "json", *options, **how)
+
+    def stop(self):
+        for node in self.nodes.values():
+            if node.process.poll() is None:
+                node.thaw()
+                node.signal(signal.SIGTERM)
+        for node in self.nodes.values():
+            try:
+                node.process.wait(timeout=20 * SLOWDOWN)
+            except subprocess.TimeoutExpired:
+                node.kill()
+        self.broker.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

@@ -1,0 +1,434 @@
+"""Nodes and brokers that are killed, stopped, cut off, come back, leave or lie: an answer comes in time, says what is
+missing and who has it, and is right in all else."""
+import concurrent.futures
+import glob
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from cluster_of import Broker, Cluster, Node, wait_for
+from test_cluster import Compared, bare, hosts_of
+from weft_e2e import ROOT, SLOWDOWN, absent, main, need, new_dice, scenario, scratch, weft
+
+DICE = new_dice(43)
+THREAD, GONE = "client:204", "db"  # whose path goes to all three
+TIMEOUT_S = 2 * SLOWDOWN
+TIMEOUT = ("--timeout", f"{TIMEOUT_S}s")
+
+
+def temporary_files():
+    return set(glob.glob("/tmp/weft-extract-*") + glob.glob("/tmp/weft-gathered-*") + glob.glob("/tmp/weft-clocks-*"))
+
+
+class Faults(Compared):
+    """The three machines of three-tier, a node each."""
+
+    def setUp(self):
+        self.recording = scenario("three-tier")
+        self.hosts = hosts_of(self.recording)
+        self.before = temporary_files()
+        self.cluster = Cluster({h: [path] for h, path in self.hosts.items()})
+        self.addCleanup(self.cluster.stop)
+        self.full = self.whole()
+
+    def whole(self):
+        """Nothing is missing, and it is what one program says."""
+        return self.same(self.cluster, [self.recording], THREAD)
+
+    def without(self, gone, run, stopped=False):
+        """All but the piece of a host whose node is away: what one program says that does not have its trace."""
+        self.assertEqual(run.code, 3, run)
+        self.assertRegex(run.message, f"^weft: note: .* of the path .* missing: no answer from {gone}\n")
+        answer = json.loads(run.out)
+        self.check_path(answer, str(run))
+        rest = [path for host, path in self.hosts.items() if host != gone]
+        near = json.loads(self.local(rest, self.cluster.store, THREAD, "--reference", "client").out)
+        self.assertEqual((answer["segments"], answer["links"]), (near["segments"], near["links"]))
+        address = f"{gone} (10.77.0.1"
+        away = [u for u in answer["unexplained"] if u["reason"] == "offline-node"]
+        self.assertGreater(len(away), 0)
+        for u in away:
+            self.assertTrue(u["peer"].startswith(address), u)
+            u["reason"], u["peer"] = "untraced-peer", u["peer"].split(" (")[1].rstrip(")")
+        self.assertEqual(answer["unexplained"], near["unexplained"])
+
+    def ask(self, *options):
+        """On the client's clock, which does not depend on who else is there; in time."""
+        begin = time.monotonic()
+        run = self.cluster.ask(THREAD, "--reference", "client", *TIMEOUT, *options)
+        self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLOWDOWN, run)
+        return run
+
+    def nothing_left(self):
+        self.cluster.stop()
+        self.assertEqual(temporary_files() - self.before, set())
+
+
+class Nodes(Faults):
+    def test_killed_before(self):
+        node = self.cluster.nodes[GONE]
+        node.kill()
+        self.without(GONE, self.ask())
+        node.start()
+        wait_for("it answers again", lambda: self.ask().code == 0)
+        self.assertEqual(bare(self.whole()), bare(self.full))
+
+    def test_killed_one_after_the_other(self):
+        """Whoever finds the clocks is among them: they stay known."""
+        for name in ("web", "client", "db"):
+            self.cluster.nodes[name].kill()
+            run = self.ask()
+            self.assertIn(run.code, (1, 3), run)
+            if name == "client":
+                self.assertRegex(run.message, "node client: .*nobody serves")
+            else:
+                self.without(name, run)
+            self.cluster.nodes[name].start()
+            wait_for(f"{name} answers again", lambda: self.ask().code == 0)
+            self.whole()
+
+    def test_killed_meanwhile(self):
+        """While many ask: each answer is the whole, or says that the node is away; afterwards it is whole again."""
+        whole, late = bare(self.full), []
+
+        def ask(_):
+            run = self.cluster.ask(THREAD, *TIMEOUT)
+            if run.code == 0:
+                self.assertEqual(bare(json.loads(run.out)), whole)
+            else:
+                self.assertEqual(run.code, 3, run)
+                self.assertEqual({u["peer"].split(" ")[0] for u in json.loads(run.out)["unexplained"]
+                                  if u["reason"] == "offline-node"}, {GONE}, run)
+            late.append(run.code)
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(ask, i) for i in range(60 // SLOWDOWN)]
+            for _ in range(3):
+                time.sleep(DICE.random() * SLOWDOWN)
+                self.cluster.nodes[GONE].kill()
+                time.sleep(DICE.random() * SLOWDOWN)
+                self.cluster.nodes[GONE].start()
+            for one in asked:
+                one.result()
+        wait_for("it answers again", lambda: self.ask().code == 0)
+        self.whole()
+        self.nothing_left()
+
+    def test_stopped(self):
+        """A node that has it but does not answer: half of the time is for going on without it."""
+        node = self.cluster.nodes[GONE]
+        node.freeze()
+        begin = time.monotonic()
+        self.without(GONE, self.ask())
+        self.assertGreater(time.monotonic() - begin, TIMEOUT_S / 4)
+        node.thaw()
+        wait_for("it answers again", lambda: self.ask().code == 0)
+        self.whole()
+
+    def test_stopped_in_the_middle_of_the_path(self):
+        self.cluster.nodes["web"].freeze()
+        self.without("web", self.ask())
+
+    def test_stopped_where_the_thread_is(self):
+        self.cluster.nodes["client"].freeze()
+        run = self.ask()
+        self.assertEqual(run.code, 1, run)
+        self.assertRegex(run.message, "node client: ")
+
+    def test_copies(self):
+        """A node that does not answer, and another that has the same."""
+        copy = self.cluster.add("a-copy", self.hosts[GONE])
+        self.cluster.settle()
+        for node in (copy, self.cluster.nodes[GONE]):
+            node.freeze()
+            run = self.ask()
+            self.assertEqual(run.code, 0, run)
+            self.assertEqual((json.loads(run.out)["segments"], json.loads(run.out)["links"]), self.on_client_clock())
+            node.thaw()
+
+    def on_client_clock(self):
+        near = json.loads(self.local([self.recording], self.cluster.store, THREAD, "--reference", "client").out)
+        return near["segments"], near["links"]
+
+    def test_leaves(self):
+        """Told to end, a node says so: its machine is no part of the cluster any more."""
+        self.assertEqual(self.cluster.nodes[GONE].leave(), 0)
+        self.assertEqual(set(self.cluster.cards()), {"client", "web"})
+        self.cluster.settle()
+        run = self.ask()
+        self.assertEqual(run.code, 0, run)
+        rest = [path for host, path in self.hosts.items() if host != GONE]
+        near = self.local(rest, self.cluster.store, THREAD, "--reference", "client")
+        self.assertEqual(bare(json.loads(run.out)), bare(json.loads(near.out)))
+        self.cluster.nodes[GONE].start()
+        self.cluster.settle()
+        self.whole()
+        self.nothing_left()
+
+    def test_all_leave(self):
+        for node in self.cluster.nodes.values():
+            self.assertEqual(node.leave(), 0)
+        self.assertEqual(self.cluster.cards(), {})
+        run = self.ask()
+        self.assertEqual(run.code, 1, run)
+        self.assertRegex(run.message, "^weft: no node of cluster weft has a trace")
+
+    def test_second_of_a_name(self):
+        card = self.cluster.cards()["web"].instance
+        second = Node(self.cluster.broker.url, "web", self.hosts["web"], store=self.cluster.store)
+        self.assertEqual(second.process.wait(timeout=30 * SLOWDOWN), 2, second.errors)
+        self.assertIn("there is a node named web already", second.errors)
+        self.assertEqual(self.cluster.cards()["web"].instance, card)
+        self.whole()
+
+    def test_a_restart_takes_the_name(self):
+        """Also when the one before had no time to say goodbye."""
+        card = self.cluster.cards()["web"].instance
+        self.cluster.nodes["web"].kill()
+        self.cluster.nodes["web"].start()
+        wait_for("its card is another", lambda: self.cluster.cards()["web"].instance != card)
+        self.cluster.settle()
+        self.whole()
+
+    def test_traces_that_cannot_be_opened(self):
+        """The node is there and says why; others answer."""
+        empty = os.path.join(scratch(), "empty")
+        os.makedirs(empty)
+        node = self.cluster.add("empty", empty)
+        wait_for("it says why", lambda: "empty" in node.errors or node.process.poll() is not None)
+        self.assertRegex(node.errors, "weft: .*empty")
+        self.whole()
+
+
+class Brokers(Faults):
+    def test_restarted(self):
+        """It has kept its tables; while it is away, who asks is told so at once."""
+        self.cluster.broker.kill()
+        run = weft("critpath", "--cluster", self.cluster.broker.url, "--thread", THREAD, timeout=10)
+        self.assertEqual(run.code, 1, run)
+        self.assertRegex(run.message, f"^weft: --cluster: .*{self.cluster.broker.port}")
+        self.cluster.broker.start()
+        self.cluster.settle()
+        wait_for("nodes are back", lambda: self.cluster.ask(THREAD, *TIMEOUT).code == 0)
+        self.whole()
+
+    def test_lost_everything(self):
+        for keep in (False, True, False):
+            self.cluster.broker.restart(keep)
+            self.cluster.settle()
+            wait_for("nodes are back", lambda: self.cluster.ask(THREAD, *TIMEOUT).code == 0)
+            self.whole()
+
+    def test_cards_that_are_said_again_and_again(self):
+        """Whoever reads all cards meanwhile takes each for one node's, and comes to an end."""
+        card, end = self.cluster.broker.table("weft_weft_nodes")[GONE], threading.Event()
+
+        def say():
+            with self.cluster.broker.connect() as f:
+                while not end.wait(0.003):
+                    f.write(b"PUB $KV.weft_weft_nodes.%s %d\r\n%s\r\n" % (GONE.encode(), len(card), card))
+                    f.flush()
+        sayer = threading.Thread(target=say)
+        sayer.start()
+        try:
+            for _ in range(max(5, 40 // SLOWDOWN)):
+                run = self.cluster.ask(f"{GONE}:1", "--no-sync", "-q", *TIMEOUT)
+                self.assertEqual(run.code, 0, run)
+        finally:
+            end.set()
+            sayer.join()
+
+    def test_nodes_end_without_it(self):
+        self.cluster.broker.kill()
+        for node in self.cluster.nodes.values():
+            begin = time.monotonic()
+            self.assertEqual(node.leave(), 0)
+            self.assertLess(time.monotonic() - begin, 20 * SLOWDOWN)
+
+    def test_killed_meanwhile(self):
+        """Nobody hangs, and what is answered is right."""
+        stop, wrong, codes = threading.Event(), [], []
+
+        def ask():
+            while not stop.is_set():
+                begin = time.monotonic()
+                run = self.cluster.ask(THREAD, *TIMEOUT)
+                codes.append(run.code)
+                if run.code not in (0, 1, 3) or time.monotonic() - begin > 5 + TIMEOUT_S + 2 * SLOWDOWN:
+                    wrong.append(f"{time.monotonic() - begin} s: {run}")
+                if run.code == 0 and bare(json.loads(run.out)) != bare(self.full):
+                    wrong.append(str(run))
+        askers = [threading.Thread(target=ask) for _ in range(2)]
+        for asker in askers:
+            asker.start()
+        try:
+            for _ in range(3):
+                time.sleep(0.5 + DICE.random())
+                self.cluster.broker.kill()
+                time.sleep(DICE.random())
+                self.cluster.broker.start()
+            self.cluster.settle()
+            wait_for("nodes are back", lambda: self.cluster.ask(THREAD, *TIMEOUT).code == 0)
+        finally:
+            stop.set()
+            for asker in askers:
+                asker.join()
+        self.assertEqual(wrong, [])
+        self.assertIn(0, codes)
+        self.whole()
+
+
+def run_ip(*args):
+    subprocess.run(["ip", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+class Network:
+    """A bridge of this machine, and network namespaces on it; removed when the test ends."""
+
+    def __init__(self, test, n):
+        need("ip")
+        if os.geteuid():
+            absent("network namespaces need root")
+        self.name = f"w{os.getpid() % 100000}"
+        test.addCleanup(self.remove)
+        self.spaces = [f"{self.name}-{i}" for i in range(n)]
+        third = os.getpid() % 250
+        self.address = f"10.219.{third}.254"
+        try:
+            run_ip("link", "add", self.name, "type", "bridge")
+            run_ip("addr", "add", f"{self.address}/24", "dev", self.name)
+            run_ip("link", "set", self.name, "up")
+            for i, space in enumerate(self.spaces):
+                run_ip("netns", "add", space)
+                run_ip("link", "add", space, "type", "veth", "peer", "name", "eth0", "netns", space)
+                run_ip("link", "set", space, "master", self.name, "up")
+                run_ip("-n", space, "addr", "add", f"10.219.{third}.{i + 1}/24", "dev", "eth0")
+                run_ip("-n", space, "link", "set", "eth0", "up")
+                run_ip("-n", space, "link", "set", "lo", "up")
+        except subprocess.CalledProcessError as e:
+            absent(f"no network namespaces here: {e.stderr.decode()}")
+
+    def within(self, i):
+        return ["ip", "netns", "exec", self.spaces[i]]
+
+    def link(self, i, state):
+        run_ip("link", "set", self.spaces[i], state)
+
+    def remove(self):
+        for space in self.spaces:
+            subprocess.run(["ip", "netns", "del", space], stderr=subprocess.DEVNULL)
+            subprocess.run(["ip", "link", "del", space], stderr=subprocess.DEVNULL)
+        subprocess.run(["ip", "link", "del", self.name], stderr=subprocess.DEVNULL)
+
+
+class Split(Compared):
+    """Nodes in network namespaces of their own, whose links go down."""
+
+    def start(self, recording):
+        hosts = hosts_of(recording)
+        self.network = Network(self, len(hosts))
+        self.cluster = Cluster({}, broker=Broker(self.network.address))
+        self.addCleanup(self.cluster.stop)
+        for i, (host, path) in enumerate(hosts.items()):
+            self.cluster.add(host, path, within=self.network.within(i))
+        self.cluster.settle()
+        return list(hosts)
+
+    def test_a_link_goes_down_and_up(self):
+        recording = scenario("three-tier")
+        hosts = self.start(recording)
+        self.same(self.cluster, [recording], THREAD)
+        for times in range(2):
+            self.network.link(hosts.index(GONE), "down")
+            begin = time.monotonic()
+            run = self.cluster.ask(THREAD, "--reference", "client", *TIMEOUT)
+            self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLOWDOWN, run)
+            self.assertEqual(run.code, 3, run)
+            self.assertEqual({u["peer"].split(" ")[0] for u in json.loads(run.out)["unexplained"]
+                              if u["reason"] == "offline-node"}, {GONE})
+            self.network.link(hosts.index(GONE), "up")
+            wait_for("the link is up", lambda: self.cluster.ask(THREAD, *TIMEOUT).code == 0)
+            self.same(self.cluster, [recording], THREAD)
+
+
+class Liars(Compared):
+    """A node that says of paths what is not so, alone or beside one that has the same and is honest. The honest one
+    answers in another cluster of the broker, too, where the liar asks it."""
+
+    # What cannot be taken for an answer; and what can, or may be.
+    SENSELESS = ("garbage", "cut", "vast", "refuses", "silent")
+    PLAUSIBLE = ("flips", "huge", "before", "nothing", "rows", "hosts")
+
+    def setUp(self):
+        self.recording = scenario("three-tier")
+        self.hosts = hosts_of(self.recording)
+        self.cluster = Cluster({"client": [self.hosts["client"]]})
+        self.addCleanup(self.cluster.stop)
+        self.honest = [self.hosts["web"], self.hosts["db"]]
+        truth = Node(self.cluster.broker.url, "truth", *self.honest, store=self.cluster.store, cluster="truths")
+        self.addCleanup(truth.leave)
+        wait_for("the truth is there", lambda: self.cluster.broker.table("weft_truths_nodes"))
+
+    def lie(self, how):
+        """A liar, whose name is the first of all."""
+        program = need(os.path.abspath(os.environ.get("CLUSTER_LIAR") or
+                                       os.path.join(ROOT, "build", "tests", "e2e", "cluster_liar")))
+        liar = subprocess.Popen([program, self.cluster.broker.url, "truths", "truth", "weft", "a-liar", how,
+                                 str(DICE.getrandbits(60))], stdout=subprocess.PIPE)
+        self.addCleanup(liar.stdout.close)
+        self.addCleanup(liar.kill)
+        self.assertEqual(liar.stdout.readline(), b"ready\n")
+        self.cluster.settle()
+        return liar
+
+    def ask(self):
+        begin = time.monotonic()
+        run = self.cluster.ask(THREAD, *TIMEOUT)
+        self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLOWDOWN, run)
+        self.survived(run)
+        return run
+
+    def end(self, liar):
+        liar.send_signal(signal.SIGTERM)
+        self.assertEqual(liar.wait(timeout=30 * SLOWDOWN), 0)
+
+    def test_alone(self):
+        for how in self.SENSELESS + self.PLAUSIBLE:
+            liar = self.lie(how)
+            for _ in range(4 if how in self.PLAUSIBLE else 1):
+                with self.subTest(how=how):
+                    run = self.ask()
+                    if how in self.SENSELESS:
+                        self.assertEqual(run.code, 3, run)
+                        self.assertEqual({u["peer"].split(" ")[0] for u in json.loads(run.out)["unexplained"]
+                                          if u["reason"] == "offline-node"}, {"a-liar"}, run)
+                    if run.code in (0, 3):
+                        self.covers(json.loads(run.out))
+            self.end(liar)
+
+    def covers(self, answer):
+        at = answer["query"]["begin"]
+        for s in answer["segments"]:
+            self.assertEqual(s["begin"], at)
+            self.assertLess(at, s["end"])
+            at = s["end"]
+        self.assertEqual(at, answer["query"]["end"])
+
+    def test_beside_an_honest_one(self):
+        self.cluster.add("honest", *self.honest)
+        self.cluster.settle()
+        for how in self.SENSELESS:
+            liar = self.lie(how)
+            with self.subTest(how=how):
+                self.assertEqual(self.ask().code, 0)
+                self.same(self.cluster, [self.recording], THREAD)
+            self.end(liar)
+            self.cluster.settle()
+        self.same(self.cluster, [self.recording], THREAD)
+
+
+if __name__ == "__main__":
+    main()
