@@ -10,15 +10,18 @@ struct bus_table; struct clock_net; struct clock_options;
 /* Of which hosts, in the order of the net, as they were then. */
 struct clocks_head {
     uint64_t serial;         /* grows with each that is shared */
-    struct clocks_host { uint64_t key, hash; /* hash 0: its packets could not be had */ } *hosts;
+    struct clocks_host { uint64_t key, hash; /* clocks_lacking of it: its packets could not be had */ } *hosts;
     size_t n_hosts;
     uint64_t digest;         /* of the bytes */
     size_t bytes, parts;
 };
 /* ERR_NOTFOUND: there are none yet. The hosts live in the arena. */
 int clocks_head_read(struct bus_table *, struct arena *, struct clocks_head *out, struct err *e);
-/* Are they of these hosts, as they are? */
+static inline uint64_t clocks_lacking(uint64_t hash) { return ~hash; }
+/* Are they of these hosts, as they are, as far as those could be asked? */
 bool clocks_are_of(const struct clocks_head *, const struct roster *);
+/* Could all be asked? */
+bool clocks_are_whole(const struct clocks_head *, const struct roster *);
 /* Fits nothing: makes maps of what was found, by these options. ERR_STALE: others are being shared just now. */
 int clocks_load(struct bus_table *, const struct clocks_head *, const struct clock_options *, struct clock_net **out,
     struct err *e);

@@ -13,7 +13,9 @@
 #include "bus/bus.h"
 #include "index/index.h"
 
-#define PATIENCE_NS INT64_C(10000000000)
+/* Together less than the keeper's seat lasts, where none of a host's nodes answers. */
+#define FLOWS_PATIENCE_NS INT64_C(3000000000)
+#define EXTRACT_PATIENCE_NS INT64_C(8000000000)
 
 /* The extract of a host that was had last. */
 struct extract {
@@ -47,8 +49,9 @@ struct round {
     const char *cluster;
     const struct roster *roster;
     struct arena arena;
-    struct flow_other *have; /* by host: what it has; */
-    bool *known;             /* and whether it said so */
+    struct flow_other *have; /* by host: what it has, */
+    bool *known;             /* whether it said so, */
+    size_t *failed;          /* and how many of its nodes did not answer */
 };
 
 static size_t card_of(const struct roster *r, const char *node)
@@ -59,47 +62,74 @@ static size_t card_of(const struct roster *r, const char *node)
     return i;
 }
 
-/* Asks each node once for all hosts that it is the first to hold. */
-static void ask_flows(struct round *r)
+/* The node to ask of a host: the first that did not fail; NULL: all did. */
+static const char *node_for(const struct round *r, size_t host)
+{
+    const struct roster_host *h = &r->roster->hosts[host];
+    return r->failed[host] < h->n_nodes ? h->nodes[r->failed[host]] : NULL;
+}
+
+/* The hosts that a node is asked for. */
+struct asked {
+    VEC(size_t) hosts;
+};
+
+static void ask_node(struct round *r, struct bus_calls *calls, size_t card, const struct asked *a)
+{
+    char subject[CLUSTER_SUBJECT];
+    struct text t = {.fd = -1};
+    uint64_t *keys = mem_alloc((a->hosts.n + 1) * sizeof *keys);
+    for (size_t i = 0; i < a->hosts.n; i++)
+        keys[i] = r->roster->hosts[a->hosts.v[i]].card->key;
+    question_begin(&t, CLUSTER_FLOWS);
+    flows_question_write(&(struct flows_question){keys, a->hosts.n}, &t);
+    if (!cluster_subject_of(r->cluster, r->roster->cards[card].node, subject, NULL))
+        bus_call(calls, subject, t.v, t.n, time_monotonic_ns() + FLOWS_PATIENCE_NS, card);
+    text_fini(&t);
+    free(keys);
+}
+
+static void take_flows(struct round *r, const struct asked *a, const struct bus_reply *reply)
+{
+    size_t n = a->hosts.n;
+    struct flow_other *got = arena_new(&r->arena, struct flow_other, n + 1);
+    if (reply->code || flows_read(&r->arena, reply->data, reply->n, n, got, NULL))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        r->have[a->hosts.v[i]] = got[i];
+        r->known[a->hosts.v[i]] = true;
+    }
+}
+
+/* Asks each node once for all hosts of which nothing is known and that it is the next to ask for. False: there is
+ * nobody to ask. */
+static bool ask_flows_once(struct round *r)
 {
     const struct roster *o = r->roster;
     struct bus_calls *calls = bus_calls_new(r->bus);
-    uint64_t *keys = mem_alloc((o->n_hosts + 1) * sizeof *keys);
-    size_t **hosts = mem_zalloc((o->n_cards + 1) * sizeof *hosts), *n = mem_zalloc((o->n_cards + 1) * sizeof *n);
-    for (size_t i = 0; i < o->n_hosts; i++) {
-        size_t card = card_of(o, o->hosts[i].nodes[0]);
-        if (!hosts[card])
-            hosts[card] = mem_alloc(o->n_hosts * sizeof **hosts);
-        hosts[card][n[card]++] = i;
-    }
-    for (size_t c = 0; c < o->n_cards; c++) {
-        char subject[CLUSTER_SUBJECT];
-        struct text t = {.fd = -1};
-        for (size_t i = 0; i < n[c]; i++)
-            keys[i] = o->hosts[hosts[c][i]].card->key;
-        question_begin(&t, CLUSTER_FLOWS);
-        flows_question_write(&(struct flows_question){keys, n[c]}, &t);
-        if (n[c] && !cluster_subject_of(r->cluster, o->cards[c].node, subject, NULL))
-            bus_call(calls, subject, t.v, t.n, time_monotonic_ns() + PATIENCE_NS, c);
-        text_fini(&t);
-    }
+    struct asked *asked = mem_zalloc((o->n_cards + 1) * sizeof *asked);
+    bool some = false;
+    for (size_t i = 0; i < o->n_hosts; i++)
+        if (!r->known[i] && node_for(r, i))
+            vec_push(&asked[card_of(o, node_for(r, i))].hosts, i);
+    for (size_t c = 0; c < o->n_cards; c++)
+        if (asked[c].hosts.n) {
+            ask_node(r, calls, c, &asked[c]);
+            some = true;
+        }
     struct bus_reply reply;
     while (bus_calls_next(calls, &reply)) {
-        size_t c = (size_t)reply.tag;
-        struct flow_other *got = arena_new(&r->arena, struct flow_other, n[c] + 1);
-        if (!reply.code && !flows_read(&r->arena, reply.data, reply.n, n[c], got, NULL))
-            for (size_t i = 0; i < n[c]; i++) {
-                r->have[hosts[c][i]] = got[i];
-                r->known[hosts[c][i]] = true;
-            }
+        take_flows(r, &asked[reply.tag], &reply);
         bus_reply_free(&reply);
     }
+    for (size_t c = 0; c < o->n_cards; c++) {
+        for (size_t i = 0; i < asked[c].hosts.n; i++)
+            r->failed[asked[c].hosts.v[i]] += !r->known[asked[c].hosts.v[i]];
+        vec_free(&asked[c].hosts);
+    }
     bus_calls_free(calls);
-    for (size_t c = 0; c < o->n_cards; c++)
-        free(hosts[c]);
-    free(hosts);
-    free(n);
-    free(keys);
+    free(asked);
+    return some;
 }
 
 /* ---- what they have in common ---- */
@@ -184,6 +214,28 @@ static struct extract *extract_of(struct gathered *g, uint64_t key)
     return &g->extracts.v[g->extracts.n - 1];
 }
 
+/* What the node says that it has of the host: a copy may be older. */
+static uint64_t hash_at(const struct roster *o, const char *node, uint64_t key)
+{
+    const struct card *c = &o->cards[card_of(o, node)];
+    for (size_t i = 0; i < c->n_hosts; i++)
+        if (c->hosts[i].key == key)
+            return c->hosts[i].hash;
+    return 0;
+}
+
+static void take_extract(
+    struct gathered *g, const struct round *r, size_t host, uint64_t question, const struct bus_reply *reply)
+{
+    const struct card_host *card = r->roster->hosts[host].card;
+    struct extract *known = extract_of(g, card->key);
+    struct flow_store *flows;
+    if (reply->code || open_extract(reply->data, reply->n, &flows, NULL))
+        return;
+    flow_close(known->flows);
+    *known = (struct extract){card->key, hash_at(r->roster, node_for(r, host), card->key), question, flows, true};
+}
+
 static void ask_extracts(struct gathered *g, struct round *r)
 {
     const struct roster *o = r->roster;
@@ -202,19 +254,13 @@ static void ask_extracts(struct gathered *g, struct round *r)
         known->used = true;
         if (card->has_packets && r->known[i] &&
             (!known->flows || known->hash != card->hash || known->question != questions[i]) &&
-            !cluster_subject_of(r->cluster, o->hosts[i].nodes[0], subject, NULL))
-            bus_call(calls, subject, t.v, t.n, time_monotonic_ns() + PATIENCE_NS, i);
+            !cluster_subject_of(r->cluster, node_for(r, i), subject, NULL))
+            bus_call(calls, subject, t.v, t.n, time_monotonic_ns() + EXTRACT_PATIENCE_NS, i);
         text_fini(&t);
     }
     struct bus_reply reply;
     while (bus_calls_next(calls, &reply)) {
-        const struct card_host *card = o->hosts[reply.tag].card;
-        struct extract *known = extract_of(g, card->key);
-        struct flow_store *flows;
-        if (!reply.code && !open_extract(reply.data, reply.n, &flows, NULL)) {
-            flow_close(known->flows);
-            *known = (struct extract){card->key, card->hash, questions[reply.tag], flows, true};
-        }
+        take_extract(g, r, (size_t)reply.tag, questions[reply.tag], &reply);
         bus_reply_free(&reply);
     }
     bus_calls_free(calls);
@@ -243,13 +289,16 @@ int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, cons
     struct round r = {.bus = bus, .cluster = cluster, .roster = roster};
     r.have = mem_zalloc((roster->n_hosts + 1) * sizeof *r.have);
     r.known = mem_zalloc((roster->n_hosts + 1) * sizeof *r.known);
-    ask_flows(&r);
+    r.failed = mem_zalloc((roster->n_hosts + 1) * sizeof *r.failed);
+    while (ask_flows_once(&r))
+        continue;
     ask_extracts(g, &r);
     struct index_far_host *hosts = mem_zalloc((roster->n_hosts + 1) * sizeof *hosts);
     for (size_t i = 0; i < roster->n_hosts; i++) {
         const struct card_host *card = roster->hosts[i].card;
         const struct extract *x = extract_of(g, card->key);
-        used[i] = (struct clocks_host){card->key, card->has_packets ? x->hash : card->hash};
+        bool all = !card->has_packets || (x->flows && x->hash == card->hash);
+        used[i] = (struct clocks_host){card->key, all ? card->hash : clocks_lacking(card->hash)};
         hosts[i] = (struct index_far_host){.name = roster->hosts[i].clock_name,
             .begin = card->begin,
             .end = card->end,
@@ -262,6 +311,7 @@ int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, cons
     free(hosts);
     free(r.have);
     free(r.known);
+    free(r.failed);
     arena_fini(&r.arena);
     return rc;
 }

@@ -8,7 +8,9 @@ struct bus; struct gathered;
 /* What was gathered stays, as long as neither host nor question changes. */
 struct gathered *gathered_new(void);
 void gathered_free(struct gathered *);
-/* used: by host of the roster, the hash of what was gathered, 0: nothing could be had; then its clock stands alone. */
+/* Of a host that several nodes have, asks one after the other until one answers. used: by host of the roster, the hash
+ * of what was gathered; lacking, where no node gave its packets as they are now: then what was gathered before is
+ * taken, or its clock stands alone. */
 int gather_clocks(struct gathered *, struct bus *, const char *cluster, const struct roster *,
     const struct clock_options *, struct clocks_host *used, struct clock_net **out, struct err *e);
 

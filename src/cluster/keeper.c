@@ -17,7 +17,7 @@ enum {
     SEATED_MS = 2000,  /* between two sayings that the seat is taken */
     STANDING_MS = 5000 /* between two looks whether it is free, although nothing was told */
 };
-#define SEAT_TTL INT64_C(6000000000)
+#define SEAT_TTL INT64_C(15000000000)
 #define SEAT "keeper"
 
 struct keeper {
@@ -130,13 +130,12 @@ static int keep(struct keeper *k, bool *again, struct err *e)
         rc = 0;
     }
     *again = false;
-    if (!rc && !(before.serial && clocks_are_of(&before, &roster))) {
+    if (!rc && !(before.serial && clocks_are_of(&before, &roster) && clocks_are_whole(&before, &roster))) {
         struct clock_options o = clock_defaults();
         now.hosts = arena_new(&a, struct clocks_host, roster.n_hosts + 1);
         now.n_hosts = roster.n_hosts;
         rc = gather_clocks(k->gathered, k->bus, k->cluster, &roster, &o, now.hosts, &net, e);
-        for (size_t i = 0; i < now.n_hosts; i++)
-            *again |= now.hosts[i].hash != roster.hosts[i].card->hash;
+        *again = !clocks_are_whole(&now, &roster);
         bool same = before.serial && before.n_hosts == now.n_hosts &&
             !memcmp(before.hosts, now.hosts, now.n_hosts * sizeof *now.hosts);
         if (!rc && !same)
@@ -162,7 +161,7 @@ static void *run(void *arg)
             }
             changed = false;
         }
-        int ms = !k->seated ? STANDING_MS : again ? SEATED_MS / 4 : SEATED_MS;
+        int ms = !k->seated ? STANDING_MS : SEATED_MS;
         if (!wait_news(k, ms, &changed))
             break;
         if (changed && k->seated && !wait_news(k, QUIET_MS, &changed))
