@@ -281,6 +281,56 @@ class Brokers(Faults):
         self.whole()
 
 
+class Keepers(Compared):
+    """Who finds the clocks asks copies where a node is gone, and does without what nobody has."""
+
+    def start(self, **nodes):
+        """The first of them keeps the clocks, before the others come."""
+        self.cluster = Cluster({})
+        self.addCleanup(self.cluster.stop)
+        for name, traces in nodes.items():
+            self.cluster.add(name, *traces)
+            self.cluster.settle()
+        return self.cluster.nodes[self.keeper()]
+
+    def keeper(self):
+        """Its name; waits until there is one."""
+        table = "weft_weft_keeper"
+        return wait_for("one keeps the clocks", lambda: self.cluster.broker.table(table).get("keeper")).decode()
+
+    def test_copies(self):
+        """Who kept them is gone, and with it what it had gathered; then somebody comes."""
+        few, many = scenario("three-tier"), scenario("bsp")
+        first = self.start(a=[few], b=[few])
+        self.assertEqual(first.name, "a")
+        first.kill()
+        wait_for("another keeps them", lambda: self.keeper() == "b")
+        self.cluster.add("c", many)
+        self.cluster.settle()
+        self.same(self.cluster, [few, many], THREAD)
+        self.same(self.cluster, [few, many], "n1:210", "--reference", "n2")
+
+    def test_what_nobody_has(self):
+        """The others' clocks are found, and nobody waits for the missing one's; when it comes back, all are."""
+        recording = scenario("three-tier")
+        hosts = hosts_of(recording)
+        first = self.start(db=[hosts["db"]], client=[hosts["client"]])
+        self.assertEqual(first.name, "db")
+        first.kill()
+        wait_for("another keeps them", lambda: self.keeper() == "client")
+        self.cluster.add("web", hosts["web"])
+        self.cluster.settle()
+        begin = time.monotonic()
+        run = self.cluster.ask(THREAD, "--reference", "client")
+        self.assertLess(time.monotonic() - begin, 2 * SLOWDOWN)
+        self.assertEqual(run.code, 3, run)
+        found = {s["host"] for s in json.loads(run.out)["segments"]}
+        self.assertIn("web", found)
+        first.start()
+        wait_for("all is there", lambda: bare(json.loads(self.cluster.ask(THREAD).out)) ==
+                 bare(json.loads(self.local([recording], self.cluster.store, THREAD).out)))
+
+
 def run_ip(*args):
     subprocess.run(["ip", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
