@@ -12,110 +12,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "ctf/ctf.h"
 #include "ctf/writer.h"
-
-#define I32 "integer { size = 32; align = 8; signed = 1; } "
-#define U32 "integer { size = 32; align = 8; signed = 0; } "
-#define I64 "integer { size = 64; align = 8; signed = 1; } "
-#define U64 "integer { size = 64; align = 8; signed = 0; } "
-#define U8 "integer { size = 8; align = 8; signed = 0; } "
-#define BE(n) "integer { size = " #n "; align = 8; signed = 0; byte_order = be; } "
-#define COMM(name) "integer { size = 8; align = 8; signed = 1; encoding = UTF8; } " name "[16]; "
-#define BITS(n, align) "integer { size = " #n "; align = " #align "; signed = 0; byte_order = be; } "
-/* The network headers as lttng-modules 2.13 declares them. */
-#define PROTOCOL \
-    "enum : " BE( \
-        8) "{ \"_unknown\" = 0, \"_icmp\" = 1, \"_unknown\" = 2 ... 5, \"_tcp\" = 6, \"_unknown\" = 7 ... 16, " \
-           "\"_udp\" = 17, \"_unknown\" = 18 ... 255 } "
-#define TCP \
-    "struct { " BE(16) "_source_port; " BE(16) "_dest_port; " BE(32) "_seq; " BE(32) "_ack_seq; " BITS( \
-        4, 4) "_data_offset; " BITS(3, 1) "_reserved; " BITS(9, \
-        1) "_flags; " BE(16) "_window_size; " BE(16) "_checksum; " BE(16) "_urg_ptr; } _tcp; "
-#define UDP "struct { " BE(16) "_source_port; " BE(16) "_dest_port; " BE(16) "_len; " BE(16) "_check; } _udp; "
-#define ICMP "struct { " BE(8) "_type; " BE(8) "_code; " BE(16) "_checksum; " BE(32) "_gateway; } _icmp; "
-#define TRANSPORT \
-    "enum : " U8 "{ \"_unknown\" = 0, \"_tcp\" = 1, \"_udp\" = 2, \"_icmp\" = 3 } _transport_header_type; " \
-    "variant <_transport_header_type> { struct { } _unknown; " TCP UDP ICMP "} _transport_header; "
-#define PADDED(element, name, n) "struct { } align(8) " name "_padding; " element name "[" #n "]; "
-#define IPV4 \
-    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_ihl; " BE(8) "_tos; " BE(16) "_tot_len; " BE(16) "_id; " BE( \
-        16) "_frag_off; " BE(8) "_ttl; " PROTOCOL "_protocol; " BE(16) "_checksum; " PADDED(BE(8), "_saddr", 4) \
-        PADDED(BE(8), "_daddr", 4) TRANSPORT "} _ipv4; "
-#define IPV6 \
-    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_prio; " PADDED(BE(8), "_flow_lbl", 3) \
-        BE(16) "_payload_len; " PROTOCOL "_nexthdr; " BE(8) "_hop_limit; " PADDED(BE(16), "_saddr", 8) \
-            PADDED(BE(16), "_daddr", 8) TRANSPORT "} _ipv6; "
-#define PACKET \
-    U64 "_skbaddr; " U32 "_len; string _name; enum : " U8 \
-        "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; " \
-        "variant <_network_header_type> { struct { } _unknown; " IPV4 IPV6 "} _network_header; "
-#define WAKE COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "
-
-enum { CALLS = 8 };
-enum event {
-    SWITCH,
-    WAKING,
-    WAKEUP,
-    WAKEUP_NEW,
-    FORK,
-    EXIT,
-    FREE,
-    IRQ_ENTRY,
-    IRQ_EXIT,
-    RAISE,
-    SOFT_ENTRY,
-    SOFT_EXIT,
-    TIMER_ENTRY,
-    TIMER_EXIT,
-    BLOCK_ISSUE,
-    BLOCK_COMPLETE,
-    SEND,
-    RECEIVE,
-    DUMP_THREAD,
-    DUMP_DISK,
-    DUMP_END,
-    CALL_ENTRY,
-    CALL_EXIT = CALL_ENTRY + CALLS,
-    N_EVENTS = CALL_EXIT + CALLS
-};
-enum call { C_READ, C_WRITE, C_FUTEX, C_EPOLL_WAIT, C_NANOSLEEP, C_SENDTO, C_STAT, C_PREAD };
-static const char *const call_names[CALLS] = {
-    "read", "write", "futex", "epoll_wait", "clock_nanosleep", "sendto", "newfstatat", "pread64"};
-
-static const struct {
-    const char *name, *fields;
-} classes[CALL_ENTRY] = {
-    [SWITCH] = {"sched_switch",
-        COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32
-        "_next_tid; " I32 "_next_prio; "},
-    [WAKING] = {"sched_waking", WAKE},
-    [WAKEUP] = {"sched_wakeup", WAKE},
-    [WAKEUP_NEW] = {"sched_wakeup_new", WAKE},
-    [FORK] = {"sched_process_fork",
-        COMM("_parent_comm") I32 "_parent_tid; " I32 "_parent_pid; " U32 "_parent_ns_inum; " COMM("_child_comm") I32
-        "_child_tid; " U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32
-        "_child_ns_inum; "},
-    [EXIT] = {"sched_process_exit", COMM("_comm") I32 "_tid; " I32 "_prio; "},
-    [FREE] = {"sched_process_free", COMM("_comm") I32 "_tid; " I32 "_prio; "},
-    [IRQ_ENTRY] = {"irq_handler_entry", I32 "_irq; string _name; "},
-    [IRQ_EXIT] = {"irq_handler_exit", I32 "_irq; " I32 "_ret; "},
-    [RAISE] = {"irq_softirq_raise", U32 "_vec; "},
-    [SOFT_ENTRY] = {"irq_softirq_entry", U32 "_vec; "},
-    [SOFT_EXIT] = {"irq_softirq_exit", U32 "_vec; "},
-    [TIMER_ENTRY] = {"timer_hrtimer_expire_entry", U64 "_hrtimer; " U64 "_now; " U64 "_function; "},
-    [TIMER_EXIT] = {"timer_hrtimer_expire_exit", U64 "_hrtimer; "},
-    [BLOCK_ISSUE] = {"block_rq_issue",
-        U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " U32 "_bytes; " I32 "_tid; " U32 "_rwbs; " COMM("_comm")},
-    [BLOCK_COMPLETE] = {"block_rq_complete",
-        U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " I32 "_error; " U32 "_rwbs; "},
-    [SEND] = {"net_dev_queue", PACKET},
-    [RECEIVE] = {"net_if_receive_skb", PACKET},
-    [DUMP_THREAD] = {"lttng_statedump_process_state",
-        I32 "_tid; " I32 "_pid; " I32 "_ppid; " COMM("_name") I32 "_status; "},
-    [DUMP_DISK] = {"lttng_statedump_block_device", U32 "_dev; string _diskname; "},
-    [DUMP_END] = {"lttng_statedump_end", ""},
-};
+#include "kernel_trace.h"
 
 enum {
     FIRST_TID = 1000,
@@ -161,8 +59,7 @@ struct world {
     struct thread *threads;
     struct cpu *cpus;
     int32_t next_tid;
-    uint8_t payload[128];
-    size_t n; /* bytes of the payload so far */
+    struct kernel_payload payload; /* so far, of the event that is put together */
 };
 
 static uint64_t draw(struct world *w, uint64_t below)
@@ -175,85 +72,55 @@ static uint64_t draw(struct world *w, uint64_t below)
 
 /* ---- payloads ---- */
 
-static void put(struct world *w, const void *p, size_t n)
-{
-    memcpy(w->payload + w->n, p, n);
-    w->n += n;
-}
-static void u8(struct world *w, uint8_t v)
-{
-    put(w, &v, 1);
-}
-static void u32(struct world *w, uint32_t v)
-{
-    put(w, &v, 4);
-}
-static void u64(struct world *w, uint64_t v)
-{
-    put(w, &v, 8);
-}
-static void be(struct world *w, uint64_t v, int bytes)
-{
-    while (bytes--)
-        u8(w, (uint8_t)(v >> (8 * bytes)));
-}
-
 /* Ends the event that was put together, `after` ns after the CPU's last one. */
-static void emit(struct world *w, uint32_t cpu, enum event id, uint64_t after)
+static void emit(struct world *w, uint32_t cpu, enum kernel_event id, uint64_t after)
 {
     struct err e = {0};
     w->cpus[cpu].now += (int64_t)after;
-    if (ctf_writer_event(w->writer, cpu, id, w->cpus[cpu].now, w->payload, w->n, &e)) {
+    if (ctf_writer_event(w->writer, cpu, id, w->cpus[cpu].now, w->payload.v, w->payload.n, &e)) {
         fprintf(stderr, "make_trace: %s\n", e.text);
         exit(1);
     }
-    w->n = 0;
+    w->payload.n = 0;
     w->written++;
 }
 
 static void put_task(struct world *w, const struct thread *t)
 {
-    put(w, t->comm, 16);
-    u32(w, (uint32_t)t->tid);
-    u32(w, 20);
+    kernel_put(&w->payload, t->comm, 16);
+    kernel_u32(&w->payload, (uint32_t)t->tid);
+    kernel_u32(&w->payload, 20);
 }
 
 static void put_packet(
     struct world *w, uint64_t skb, uint32_t bytes, bool out, uint32_t connection, uint32_t seq, uint32_t ack)
 {
     uint32_t here = 0x0a000001, there = 0x0a000100 + connection % 200;
-    u64(w, 0xffff888000000000 + (skb << 8));
-    u32(w, bytes + 40);
-    put(w, "eth0", 5);
-    u8(w, 1);
-    be(w, 0x4500, 2);
-    be(w, bytes + 40, 2);
-    be(w, skb, 2);
-    be(w, 0x4000, 2);
-    be(w, 0x40060000, 4);
-    be(w, out ? here : there, 4);
-    be(w, out ? there : here, 4);
-    u8(w, 1);
-    be(w, out ? 8080 : 20000 + connection, 2);
-    be(w, out ? 20000 + connection : 8080, 2);
-    be(w, seq, 4);
-    be(w, ack, 4);
-    be(w, 0x5018, 2);
-    be(w, 500, 2);
-    be(w, 0, 4);
+    uint16_t port = (uint16_t)(20000 + connection);
+    struct kernel_packet p = {.skb = 0xffff888000000000 + (skb << 8),
+        .ip_id = (uint16_t)skb,
+        .source = out ? here : there,
+        .target = out ? there : here,
+        .source_port = out ? 8080 : port,
+        .target_port = out ? port : 8080,
+        .seq = seq,
+        .ack = ack,
+        .flags = 0x18,
+        .bytes = bytes};
+    kernel_put_packet(&w->payload, &p);
 }
 
-static void call_entry(struct world *w, uint32_t cpu, enum call c, uint64_t after)
+static void call_entry(struct world *w, uint32_t cpu, enum kernel_call c, uint64_t after)
 {
     /* A thread has some of its process's descriptors to itself. */
-    u32(w, 3 + w->files * ((uint32_t)w->cpus[cpu].running & 7) + (uint32_t)draw(w, w->files));
-    u64(w, 0x7f0000000000 + draw(w, 1 << 20));
+    kernel_u32(&w->payload, 3 + w->files * ((uint32_t)w->cpus[cpu].running & 7) + (uint32_t)draw(w, w->files));
+    kernel_u64(&w->payload, 0x7f0000000000 + draw(w, 1 << 20));
     emit(w, cpu, CALL_ENTRY + c, after);
 }
 
-static void call_exit(struct world *w, uint32_t cpu, enum call c, uint64_t after)
+static void call_exit(struct world *w, uint32_t cpu, enum kernel_call c, uint64_t after)
 {
-    u64(w, draw(w, 4096));
+    kernel_u64(&w->payload, draw(w, 4096));
     emit(w, cpu, CALL_EXIT + c, after);
 }
 
@@ -303,7 +170,7 @@ static void wake(struct world *w, uint32_t cpu, int32_t thread)
     t->waits = false;
     for (int i = 0; i < 2; i++) {
         put_task(w, t);
-        u32(w, (uint32_t)t->cpu);
+        kernel_u32(&w->payload, (uint32_t)t->cpu);
         emit(w, cpu, i ? WAKEUP : WAKING, 300 + draw(w, 200));
     }
     enqueue(w, thread, w->cpus[cpu].now);
@@ -313,9 +180,9 @@ static void put_side(struct world *w, uint32_t cpu, int32_t thread)
 {
     char idle[16] = {0};
     snprintf(idle, sizeof idle, "swapper/%u", cpu & 0xfff);
-    put(w, thread < 0 ? idle : w->threads[thread].comm, 16);
-    u32(w, thread < 0 ? 0 : (uint32_t)w->threads[thread].tid);
-    u32(w, 20);
+    kernel_put(&w->payload, thread < 0 ? idle : w->threads[thread].comm, 16);
+    kernel_u32(&w->payload, thread < 0 ? 0 : (uint32_t)w->threads[thread].tid);
+    kernel_u32(&w->payload, 20);
 }
 
 /* The CPU gives itself to the thread that waits longest for it, or to nobody. */
@@ -328,20 +195,20 @@ static void switch_away(struct world *w, uint32_t cpu, int64_t state)
         c->now = w->threads[next].ready_ns > c->now ? w->threads[next].ready_ns : c->now;
     }
     put_side(w, cpu, prev);
-    u64(w, (uint64_t)state);
+    kernel_u64(&w->payload, (uint64_t)state);
     put_side(w, cpu, next);
     emit(w, cpu, SWITCH, 800 + draw(w, 1000));
     c->running = next;
     c->slice_end = c->now + SLICE_NS;
     if (next >= 0 && w->threads[next].call >= 0 && !w->threads[next].preempted) {
-        call_exit(w, cpu, (enum call)w->threads[next].call, 500 + draw(w, 500));
+        call_exit(w, cpu, (enum kernel_call)w->threads[next].call, 500 + draw(w, 500));
         w->threads[next].call = -1;
     }
     if (next >= 0)
         w->threads[next].preempted = false;
 }
 
-static void block(struct world *w, uint32_t cpu, enum call c, int64_t state)
+static void block(struct world *w, uint32_t cpu, enum kernel_call c, int64_t state)
 {
     struct thread *t = &w->threads[w->cpus[cpu].running];
     t->call = c;
@@ -374,13 +241,13 @@ static void read_disk(struct world *w, uint32_t cpu)
     struct thread *t = &w->threads[self];
     call_entry(w, cpu, C_PREAD, 1000 + draw(w, 9000));
     t->sector = draw(w, 1 << 28);
-    u32(w, 0x0800000 + (uint32_t)self % DISKS * 16);
-    u64(w, t->sector);
-    u32(w, 8);
-    u32(w, 4096);
-    u32(w, (uint32_t)t->tid);
-    u32(w, 12);
-    put(w, t->comm, 16);
+    kernel_u32(&w->payload, 0x0800000 + (uint32_t)self % DISKS * 16);
+    kernel_u64(&w->payload, t->sector);
+    kernel_u32(&w->payload, 8);
+    kernel_u32(&w->payload, 4096);
+    kernel_u32(&w->payload, (uint32_t)t->tid);
+    kernel_u32(&w->payload, 12);
+    kernel_put(&w->payload, t->comm, 16);
     emit(w, cpu, BLOCK_ISSUE, 2000 + draw(w, 2000));
     later(&w->cpus[(uint32_t)(self + 1) % w->n_cpus], c->now + 60000 + (int64_t)draw(w, 400000), P_DISK, self);
     block(w, cpu, C_PREAD, 2);
@@ -397,19 +264,19 @@ static void fork_child(struct world *w, uint32_t cpu)
         *t = (struct thread){.tid = w->next_tid, .pid = w->next_tid, .cpu = (int32_t)draw(w, w->n_cpus), .call = -1};
         memcpy(t->comm, "helper", 7);
         w->next_tid = w->next_tid == 999999 ? 100000 : w->next_tid + 1;
-        put(w, parent->comm, 16);
-        u32(w, (uint32_t)parent->tid);
-        u32(w, (uint32_t)parent->pid);
-        u32(w, 4026531836);
-        put(w, t->comm, 16);
-        u32(w, (uint32_t)t->tid);
-        u8(w, 1);
-        u32(w, (uint32_t)t->tid);
-        u32(w, (uint32_t)t->tid);
-        u32(w, 4026531836);
+        kernel_put(&w->payload, parent->comm, 16);
+        kernel_u32(&w->payload, (uint32_t)parent->tid);
+        kernel_u32(&w->payload, (uint32_t)parent->pid);
+        kernel_u32(&w->payload, 4026531836);
+        kernel_put(&w->payload, t->comm, 16);
+        kernel_u32(&w->payload, (uint32_t)t->tid);
+        kernel_u8(&w->payload, 1);
+        kernel_u32(&w->payload, (uint32_t)t->tid);
+        kernel_u32(&w->payload, (uint32_t)t->tid);
+        kernel_u32(&w->payload, 4026531836);
         emit(w, cpu, FORK, 20000 + draw(w, 30000));
         put_task(w, t);
-        u32(w, (uint32_t)t->cpu);
+        kernel_u32(&w->payload, (uint32_t)t->cpu);
         emit(w, cpu, WAKEUP_NEW, 1000);
         enqueue(w, (int32_t)i, w->cpus[cpu].now);
         return;
@@ -444,7 +311,7 @@ static void act(struct world *w, uint32_t cpu)
         if (choice < 50)
             end_thread(w, cpu);
     } else if (choice < 620) { /* a call that does not wait */
-        enum call call = choice < 300 ? C_READ : choice < 450 ? C_WRITE : C_STAT;
+        enum kernel_call call = choice < 300 ? C_READ : choice < 450 ? C_WRITE : C_STAT;
         call_entry(w, cpu, call, 300 + draw(w, 3000));
         call_exit(w, cpu, call, 300 + draw(w, 1500));
     } else if (choice < 800) { /* wakes its partner, and waits for it now and then */
@@ -475,17 +342,17 @@ static void act(struct world *w, uint32_t cpu)
 
 static void irq(struct world *w, uint32_t cpu, bool entry, int number, const char *name)
 {
-    u32(w, (uint32_t)number);
+    kernel_u32(&w->payload, (uint32_t)number);
     if (entry)
-        put(w, name, strlen(name) + 1);
+        kernel_put(&w->payload, name, strlen(name) + 1);
     else
-        u32(w, 1);
+        kernel_u32(&w->payload, 1);
     emit(w, cpu, entry ? IRQ_ENTRY : IRQ_EXIT, 600 + draw(w, 600));
 }
 
-static void softirq(struct world *w, uint32_t cpu, enum event id)
+static void softirq(struct world *w, uint32_t cpu, enum kernel_event id)
 {
-    u32(w, NET_RX);
+    kernel_u32(&w->payload, NET_RX);
     emit(w, cpu, id, 300 + draw(w, 300));
 }
 
@@ -507,11 +374,11 @@ static void packet_arrives(struct world *w, uint32_t cpu, int32_t thread)
 static void disk_completes(struct world *w, uint32_t cpu, int32_t thread)
 {
     irq(w, cpu, true, DISK_IRQ + thread % DISKS, "nvme0q1");
-    u32(w, 0x0800000 + (uint32_t)thread % DISKS * 16);
-    u64(w, w->threads[thread].sector);
-    u32(w, 8);
-    u32(w, 0);
-    u32(w, 12);
+    kernel_u32(&w->payload, 0x0800000 + (uint32_t)thread % DISKS * 16);
+    kernel_u64(&w->payload, w->threads[thread].sector);
+    kernel_u32(&w->payload, 8);
+    kernel_u32(&w->payload, 0);
+    kernel_u32(&w->payload, 12);
     emit(w, cpu, BLOCK_COMPLETE, 700 + draw(w, 700));
     wake(w, cpu, thread);
     irq(w, cpu, false, DISK_IRQ + thread % DISKS, NULL);
@@ -521,13 +388,13 @@ static void timer_expires(struct world *w, uint32_t cpu, int32_t thread)
 {
     struct cpu *c = &w->cpus[cpu];
     uint64_t timer = 0xffff888100000000 + (uint64_t)(thread + 1) * 64;
-    u64(w, timer);
-    u64(w, (uint64_t)c->now);
-    u64(w, 0xffffffff81168830);
+    kernel_u64(&w->payload, timer);
+    kernel_u64(&w->payload, (uint64_t)c->now);
+    kernel_u64(&w->payload, 0xffffffff81168830);
     emit(w, cpu, TIMER_ENTRY, 500 + draw(w, 500));
     if (thread >= 0)
         wake(w, cpu, thread);
-    u64(w, timer);
+    kernel_u64(&w->payload, timer);
     emit(w, cpu, TIMER_EXIT, 500 + draw(w, 500));
 }
 
@@ -595,18 +462,18 @@ static void start_threads(struct world *w)
             .cpu = (int32_t)(i % w->n_cpus),
             .call = -1};
         snprintf(t->comm, sizeof t->comm, "%s", names[i / 8 % (sizeof names / sizeof *names)]);
-        u32(w, (uint32_t)t->tid);
-        u32(w, (uint32_t)t->pid);
-        u32(w, 1);
-        put(w, t->comm, 16);
-        u32(w, 5);
+        kernel_u32(&w->payload, (uint32_t)t->tid);
+        kernel_u32(&w->payload, (uint32_t)t->pid);
+        kernel_u32(&w->payload, 1);
+        kernel_put(&w->payload, t->comm, 16);
+        kernel_u32(&w->payload, 5);
         emit(w, 0, DUMP_THREAD, 1000);
     }
     for (uint32_t i = 0; i < DISKS; i++) {
         char name[16];
         int n = snprintf(name, sizeof name, "nvme%un1", i);
-        u32(w, 0x0800000 + i * 16);
-        put(w, name, (size_t)n + 1);
+        kernel_u32(&w->payload, 0x0800000 + i * 16);
+        kernel_put(&w->payload, name, (size_t)n + 1);
         emit(w, 0, DUMP_DISK, 1000);
     }
     emit(w, 0, DUMP_END, 1000);
@@ -622,20 +489,11 @@ static void start_threads(struct world *w)
 
 static int open_writer(struct world *w, const char *dir, struct err *e)
 {
-    static const char *const env[] = {"domain=kernel", "sysname=Linux", "kernel_release=6.1.0",
-        "tracer_name=lttng-modules", "tracer_major=2", "tracer_minor=13", NULL};
     struct text tsdl = {.fd = -1};
-    for (int i = 0; i < N_EVENTS; i++)
-        if (i < CALL_ENTRY)
-            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n",
-                classes[i].name, i, classes[i].fields);
-        else
-            text_printf(&tsdl, "event { name = \"syscall_%s_%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n",
-                i < CALL_EXIT ? "entry" : "exit", call_names[(i - CALL_ENTRY) % CALLS], i,
-                i < CALL_EXIT ? U32 "_fd; " U64 "_buf; " : I64 "_ret; ");
+    kernel_declare(&tsdl);
     struct ctf_writer_options o = {.hostname = "made",
         .tsdl = text_cstr(&tsdl),
-        .env = env,
+        .env = kernel_env,
         .clock_offset_ns = 1700000000000000000,
         .packet_bytes = 1 << 20,
         .cpus = w->n_cpus,
