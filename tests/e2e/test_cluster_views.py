@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The Critical Path of a server that is a node of a cluster goes on to the other nodes: what it shows is what
+`weft critpath` says of all traces in one place, told by the clock of the server's own machine."""
+import json
+import os
+import unittest
+
+from cluster_of import Broker, Cluster, wait_for
+from tsp_server import Server, THREAD_STATUS
+from weft_e2e import Case, scenario, scratch, weft
+
+PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+HOSTS = ("client", "web", "db")
+THREAD = "client:204"
+
+
+def key(state):
+    return state.get("style", {}).get("parentKey")
+
+
+class Views(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.traces = scenario("three-tier")
+        cls.truth = json.loads(weft("critpath", cls.traces, "--store", scratch(), "--thread", THREAD, "--reference",
+                                    "client", "--format", "json").out)
+        cls.broker = Broker()
+        cls.cluster = Cluster({h: [os.path.join(cls.traces, h)] for h in HOSTS[1:]}, broker=cls.broker)
+        cls.server = Server(os.path.join(cls.traces, "client"), "--cluster", cls.broker.url, "--node", "client")
+        cls.addClassCleanup(cls.server.stop)
+        cls.addClassCleanup(cls.cluster.stop)
+
+    def setUp(self):
+        self.x = self.server.first()
+        self.outputs = f"/experiments/{self.x['UUID']}/outputs"
+
+    def ask(self, what, **parameters):
+        return self.server.model(f"{self.outputs}/timeGraph/{PATH}/{what}", parameters)
+
+    def test_all_machines(self):
+        wait_for("the node says what it has", lambda: len(self.cluster.cards()) == 3 and self.cluster.has_clocks())
+        tree = self.ask("tree", thread=THREAD)["entries"]
+        names = {e["id"]: e["labels"][0] for e in tree}
+        hosts = {e["id"]: e["labels"][1] for e in tree}
+        self.assertEqual({e["labels"][0] for e in tree if e["parentId"] == -1}, set(HOSTS))
+        rows = [e["id"] for e in tree if e.get("hasData", True) and e["parentId"] != -1]
+        truth = self.truth
+        for s in truth["segments"]:
+            t = (s["begin"] + s["end"]) // 2
+            shown = [(r["entryId"], x) for r in self.ask("states", thread=THREAD, requested_times=[t],
+                                                         requested_items=rows)["rows"] for x in r["states"] if key(x)]
+            self.assertEqual(len(shown), 1, s)
+            row, x = shown[0]
+            who = f",{s['tid']}]" if s["tid"] >= 0 else "[interrupt context]"  # whatever it was called meanwhile
+            self.assertTrue(names[row].endswith(who), (names[row], s))
+            self.assertEqual((hosts[row], x["start"], x["end"], key(x)),
+                             (s["host"], s["begin"], s["end"], s["state"].upper().replace("-", "_")))
+        span = {"start": truth["query"]["begin"], "end": truth["query"]["end"]}
+        arrows = self.ask("arrows", thread=THREAD, requested_timerange=span)
+        self.assertEqual(sorted((a["start"], a["end"], hosts[a["sourceId"]], hosts[a["targetId"]]) for a in arrows),
+                         sorted((a["from"]["time"], a["to"]["time"], a["from"]["host"], a["to"]["host"])
+                                for a in truth["links"]))
+
+    def test_own_threads_are_those_of_other_views(self):
+        status = self.server.model(f"{self.outputs}/timeGraph/{THREAD_STATUS}/tree")["entries"]
+        tid = {e["id"]: e for e in status}
+        tree = self.ask("tree", thread=THREAD)["entries"]
+        own = [e["id"] for e in tree if e["labels"][1] == "client" and e["labels"][0] == "[tier,204]"]
+        self.assertEqual(len(own), 1)
+        self.assertIn(own[0], tid)
+
+    def test_ids_stay(self):
+        first = {e["labels"][1] + e["labels"][0]: e["id"] for e in self.ask("tree", thread=THREAD)["entries"]}
+        again = {e["labels"][1] + e["labels"][0]: e["id"] for e in self.ask("tree", thread=THREAD, begin="+2s")["entries"]}
+        for name in set(first) & set(again):
+            self.assertEqual(first[name], again[name], name)
+
+    def test_away(self):
+        """A node that is gone is named where its piece is missing; the rest is there. Back again, all is."""
+        self.cluster.nodes["web"].kill()
+        end = self.truth["query"]["end"]
+        tree = self.ask("tree", thread=THREAD, end=end - 1)["entries"]
+        self.assertEqual({e["labels"][0] for e in tree if e["parentId"] == -1}, {"client"})
+        notes = self.server.model(f"{self.outputs}/{PATH}/annotations",
+                                  {"thread": THREAD, "end": end - 1, "requested_timerange": {
+                                      "start": self.truth["query"]["begin"], "end": end}})["annotations"]
+        self.assertIn("offline-node: web (10.77.0.12:8080)", json.dumps(notes))
+        self.cluster.nodes["web"].start()
+        self.cluster.settle()
+        tree = self.ask("tree", thread=THREAD, end=end - 2)["entries"]
+        self.assertEqual({e["labels"][0] for e in tree if e["parentId"] == -1}, set(HOSTS))
+
+
+class NoBroker(Case):
+    def test_own_path_remains(self):
+        """Without a broker the server shows what its own traces tell, and says why that is not all."""
+        traces = scenario("three-tier")
+        broker = Broker()
+        self.addCleanup(broker.kill)
+        server = Server(os.path.join(traces, "client"), "--cluster", broker.url, "--node", "client")
+        self.addCleanup(server.stop)
+        x = server.first()
+        broker.kill()
+        path = f"/experiments/{x['UUID']}/outputs/timeGraph/{PATH}/tree"
+        answer = wait_for("the path", lambda: (lambda a: a if a["status"] != "RUNNING" else None)(
+            server.post(path, {"thread": THREAD}).json))
+        self.assertEqual(answer["status"], "COMPLETED")
+        self.assertIn("not connected to the broker", answer["statusMessage"])
+        self.assertEqual({e["labels"][0] for e in answer["model"]["entries"] if e["parentId"] == -1}, {"client"})
+
+
+if __name__ == "__main__":
+    unittest.main()
