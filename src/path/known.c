@@ -37,7 +37,7 @@ struct known_cause {
 /* What is known of a message: who may have sent it, and what they say. */
 struct known_message {
     struct path_message message;
-    struct sender_labels labels;
+    const struct sender_labels *labels; /* of its connection */
     struct candidates candidates;
     bool has_candidates;
     VEC(struct known_answer {
@@ -62,6 +62,7 @@ struct path_known {
     VEC(struct known_cause) causes;
     VEC(struct known_message) messages;
     struct map message_of; /* hash of what is told of it -> number + 1 */
+    struct map labels;     /* hash of a flow's key -> struct sender_labels */
     struct map nones;      /* hash of row and time */
     struct map asked;      /* hash of a window -> enum asked */
     struct map away;       /* hash of a window -> the node's name */
@@ -298,7 +299,7 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
 /* Nobody sent it: because the peer was not traced, is away, or because what it recorded has a hole there. */
 static void not_sent(const struct path_known *k, struct known_message *m, struct path_cause *out)
 {
-    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels.address};
+    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels->address};
     for (size_t i = 0; i < m->candidates.sure; i++) {
         int32_t host = m->candidates.hosts.v[i];
         const struct known_answer *a = find_answer(m, host);
@@ -330,12 +331,12 @@ static void cause_of_message(
     else if (!best)
         not_sent(k, m, out);
     else if (!comparable(k, m->message.host, best->is.host))
-        *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = m->labels.address};
+        *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = m->labels->address};
     else
         *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
             .from = best->from,
             .ts = best->is.ts,
-            .label = best->is.answer == FLOW_AMBIGUOUS ? m->labels.unsure : m->labels.label};
+            .label = best->is.answer == FLOW_AMBIGUOUS ? m->labels->unsure : m->labels->label};
 }
 
 /* ---- causes ---- */
@@ -425,6 +426,18 @@ static void add_answer(struct taking *t, struct known_message *m, const struct f
         *known = fresh;
 }
 
+/* A connection has many messages. */
+static const struct sender_labels *labels_of(struct path_known *k, const struct flow_key *key)
+{
+    uint64_t *at = map_put(&k->labels, map_hash(key, sizeof *key), NULL);
+    if (!*at) {
+        struct sender_labels *labels = arena_new(&k->arena, struct sender_labels, 1);
+        *labels = sender_labels(&k->arena, key);
+        *at = (uint64_t)(uintptr_t)labels;
+    }
+    return (const struct sender_labels *)(uintptr_t)*at;
+}
+
 static uint32_t number_of_message(struct path_known *k, const struct path_message *message)
 {
     struct text packed = {.fd = -1};
@@ -434,7 +447,7 @@ static uint32_t number_of_message(struct path_known *k, const struct path_messag
     if (!*at) {
         vec_push(&k->messages, ((struct known_message){.message = *message}));
         struct known_message *m = &k->messages.v[k->messages.n - 1];
-        m->labels = sender_labels(&k->arena, &message->key.flow);
+        m->labels = labels_of(k, &message->key.flow);
         *at = k->messages.n;
     }
     return (uint32_t)*at - 1;
@@ -597,7 +610,7 @@ void path_known_give_up(struct path_known *k, const struct path_window *w, const
     if (!find_answer(m, w->host))
         vec_push(&m->answers,
             ((struct known_answer){.is = {.host = w->host, .answer = FLOW_NOT_SENT},
-                .away = arena_printf(&k->arena, "%s (%s)", who, m->labels.address)}));
+                .away = arena_printf(&k->arena, "%s (%s)", who, m->labels->address)}));
 }
 
 /* ---- asking ---- */
@@ -683,6 +696,7 @@ void path_known_free(struct path_known *k)
     vec_free(&k->wanted);
     map_fini(&k->row_of);
     map_fini(&k->message_of);
+    map_fini(&k->labels);
     map_fini(&k->nones);
     map_fini(&k->asked);
     map_fini(&k->away);
