@@ -462,3 +462,18 @@ int file_write(const char *path, const void *data, size_t n, struct err *e)
     free(behind);
     return code;
 }
+
+int file_temporary(const char *kind, char **path, struct err *e)
+{
+    const char *below = getenv("TMPDIR");
+    *path = mem_printf("%s/weft-%s-XXXXXX", below && *below ? below : "/tmp", kind);
+    int fd = mkstemp(*path);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    int rc = err_sys(e, "%s", *path);
+    free(*path);
+    *path = NULL;
+    return rc;
+}

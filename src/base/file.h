@@ -61,6 +61,9 @@ static inline const char *file_name(const char *path)
 int file_make_dirs(const char *path, struct err *e);
 /* realpath(3), which has more patience where memory is short. free() it; NULL with errno. */
 char *file_real_path(const char *path);
+/* An empty file of its own for what is written only to be read again: "weft-KIND-…" in $TMPDIR, else in /tmp. free()
+ * the path, and unlink() the file. */
+int file_temporary(const char *kind, char **path, struct err *e);
 /* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left.
  * What is no regular file (/dev/stdout, a pipe) is written to as it is. */
 int file_write(const char *path, const void *data, size_t n, struct err *e);

@@ -79,16 +79,6 @@ static uint64_t key_of_hosts(const struct clocks_head *h)
     return map_mix(CLOCK_RULES_VERSION + map_hash(h->hosts, h->n_hosts * sizeof *h->hosts));
 }
 
-static int make_temporary(char path[64], struct err *e)
-{
-    snprintf(path, 64, "/tmp/weft-clocks-XXXXXX");
-    int fd = mkstemp(path);
-    if (fd < 0)
-        return err_sys(e, "%s", path);
-    close(fd);
-    return 0;
-}
-
 static void part_key(char out[64], uint64_t serial, size_t i)
 {
     snprintf(out, 64, "part.%" PRIu64 ".%zu", serial, i);
@@ -118,16 +108,17 @@ int clocks_load(struct bus_table *table, const struct clocks_head *h, const stru
     struct clock_net **out, struct err *e)
 {
     struct text bytes = {.fd = -1};
-    char path[64];
+    char *path = NULL;
     *out = NULL;
     int rc = gather(table, h, &bytes, e);
     if (!rc)
-        rc = make_temporary(path, e);
+        rc = file_temporary("clocks", &path, e);
     if (!rc) {
         rc = file_write(path, bytes.v, bytes.n, e);
         if (!rc)
             rc = clock_net_load(path, key_of_hosts(h), o, out, e);
         unlink(path);
+        free(path);
     }
     text_fini(&bytes);
     if (!rc)
@@ -166,18 +157,19 @@ static int share_parts(struct bus_table *table, size_t part, const struct clocks
 int clocks_share(struct bus_table *table, size_t max_part_bytes, const struct clocks_head *before,
     struct clocks_head *h, const struct clock_net *net, struct err *e)
 {
-    char path[64], *bytes = NULL;
+    char *path, *bytes = NULL;
     uint64_t revision = 0;
     void *old = NULL;
     size_t n_old;
     struct err none;
-    int rc = make_temporary(path, e);
+    int rc = file_temporary("clocks", &path, e);
     if (rc)
         return rc;
     rc = clock_net_save(net, path, key_of_hosts(h), e);
     if (!rc)
         rc = file_read(path, MOST_BYTES, &bytes, &h->bytes, e);
     unlink(path);
+    free(path);
     if (!rc && !bus_table_get(table, HEAD, &old, &n_old, &revision, &none))
         free(old);
     if (!rc) {

@@ -189,11 +189,10 @@ static struct flow_other wanted_of(struct round *r, size_t host, const uint64_t 
 /* Whatever the bytes are: they are checked as the file of a stranger. */
 static int open_extract(const void *bytes, size_t n, struct flow_store **out, struct err *e)
 {
-    char path[] = "/tmp/weft-gathered-XXXXXX";
-    int fd = mkstemp(path), rc = fd < 0 ? err_sys(e, "%s", path) : 0;
+    char *path;
+    int rc = file_temporary("gathered", &path, e);
     if (rc)
         return rc;
-    close(fd);
     rc = file_write(path, bytes, n, e);
     if (!rc)
         rc = store_check(path, e);
@@ -202,6 +201,7 @@ static int open_extract(const void *bytes, size_t n, struct flow_store **out, st
     if (!rc)
         rc = flow_open(path, out, e);
     unlink(path);
+    free(path);
     return rc;
 }
 

@@ -277,19 +277,18 @@ static int answer_flows(struct holding *h, const void *bytes, size_t n, struct t
 
 static int read_extract(const struct index_host *host, const struct flow_other *others, struct text *out, struct err *e)
 {
-    char path[] = "/tmp/weft-extract-XXXXXX";
     uint32_t *flows = NULL;
-    char *bytes = NULL;
+    char *path, *bytes = NULL;
     size_t n = flow_needed(host->flows, others, 1, &flows), size;
-    int fd = mkstemp(path), rc = fd < 0 ? err_sys(e, "%s", path) : 0;
+    int rc = file_temporary("extract", &path, e);
     if (!rc) {
-        close(fd);
         rc = flow_extract(host->flows, flows, n, path, e);
         if (!rc)
             rc = file_read(path, MOST_EXTRACT, &bytes, &size, e);
         if (!rc)
             text_put(out, bytes, size);
         unlink(path);
+        free(path);
     }
     free(bytes);
     free(flows);

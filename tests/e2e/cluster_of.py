@@ -111,7 +111,7 @@ class Node:
 
     def __init__(self, url, name, *traces, store=None, within=(), cluster=None):
         self.name, self.traces = name, [str(t) for t in traces]
-        self.log = os.path.join(scratch(), "stderr")
+        self.log, self.temporary = os.path.join(scratch(), "stderr"), scratch()
         self.command = [*within, BIN, "serve", "--listen", "127.0.0.1:0", "--cluster", url, "--node", name,
                         *(["--store", store] if store else []), *(["--cluster-name", cluster] if cluster else []),
                         *self.traces]
@@ -121,7 +121,7 @@ class Node:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=log,
-                                            stdin=subprocess.DEVNULL)
+                                            stdin=subprocess.DEVNULL, env=dict(os.environ, TMPDIR=self.temporary))
 
     @property
     def errors(self):

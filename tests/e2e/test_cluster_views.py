@@ -71,8 +71,9 @@ class Views(Case):
         self.assertIn(own[0], tid)
 
     def test_ids_stay(self):
-        first = {e["labels"][1] + e["labels"][0]: e["id"] for e in self.ask("tree", thread=THREAD)["entries"]}
-        again = {e["labels"][1] + e["labels"][0]: e["id"] for e in self.ask("tree", thread=THREAD, begin="+2s")["entries"]}
+        first, again = ({e["labels"][1] + e["labels"][0]: e["id"]
+                         for e in self.ask("tree", thread=THREAD, **more)["entries"]}
+                        for more in ({}, {"begin": "+2.3s"}))
         for name in set(first) & set(again):
             self.assertEqual(first[name], again[name], name)
 
