@@ -225,6 +225,9 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 node.kill()
         self.broker.kill()
+        for node in self.nodes.values():
+            if "Sanitizer" in node.errors or "runtime error:" in node.errors:
+                raise AssertionError(f"node {node.name}: {node.errors}")
 
     def __enter__(self):
         return self
