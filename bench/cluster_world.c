@@ -1,4 +1,4 @@
-#include "cluster_world.h"
+#include "cluster_inside.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,95 +7,19 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ctf/writer.h"
-#include "kernel_trace.h"
-
-#define START_NS INT64_C(1700000000000000000)
 
 enum {
     FIRST_TID = 1000,
     FIRST_PORT = 20000,
-    KWORKER_TID = 100,
     SEGMENT = 16384, /* bytes that the card is given at once */
-    NET_RX = 3,
     ETHERNET_IRQ = 24,
     DISK_IRQ = 30,
     SLEEPING = 1,
     DISK_SLEEP = 2,
     DEAD = 16,
-    DUMPED_WAITING = 5,
-    FILL_NS = 12000 /* that what fills a CPU takes at most */
+    DUMPED_WAITING = 5
 };
-enum waits { W_NOTHING, W_START, W_TOKEN, W_DATA, W_DISK };
-enum act { A_START, A_DISPATCH, A_STEP, A_ARRIVE, A_DISK };
-enum state { S_WAIT, S_READY, S_RUN, S_GONE };
 static const char *const state_names[] = {"wait", "preempted", "running"};
-
-struct thread {
-    uint32_t host, cpu;
-    int32_t tid;
-    enum state state;
-    enum waits waits;
-    int64_t since, began, ended; /* in its state; of its life */
-    int64_t starts;
-    uint32_t tokens;
-    int32_t next; /* in its CPU's queue, or -1 */
-    bool in_call;
-    struct made_step step; /* that it is at */
-    bool at_step;
-    uint64_t sector;
-    char comm[16];
-};
-
-struct end {
-    uint32_t thread, peer;
-    uint32_t seq, expected, unacked;
-    uint64_t got;
-    int64_t last_arrival;
-    uint16_t port;
-};
-
-struct cpu {
-    int64_t now, fill_at;
-    int32_t running, head, tail; /* threads, or -1 */
-};
-
-struct host {
-    struct made_host given; /* its name is ours */
-    struct ctf_writer *writer;
-    struct cpu *cpus;
-    uint32_t ip_id, ports;
-};
-
-struct flying {
-    struct kernel_packet packet;
-    uint32_t end; /* that it comes to */
-    uint32_t by;
-    int64_t sent;
-};
-
-struct due {
-    int64_t ns;
-    uint64_t order;
-    enum act act;
-    uint32_t what;
-};
-
-struct made_world {
-    uint64_t seed, random, events, order, skb;
-    int64_t every, last;
-    VEC(struct host) hosts;
-    VEC(struct thread) threads;
-    VEC(struct end) ends;
-    VEC(struct flying) flying;
-    VEC(uint32_t) free;
-    VEC(struct due) heap;
-    struct kernel_payload payload;
-    FILE *history;
-    void (*next)(void *arg, uint32_t thread, struct made_step *);
-    void *arg;
-    struct err *error;
-    int failed;
-};
 
 uint64_t made_world_draw(struct made_world *w, uint64_t below)
 {
@@ -136,117 +60,12 @@ static struct due take(struct made_world *w)
     return first;
 }
 
-/* ---- events ---- */
+/* ---- states ---- */
 
 static struct cpu *cpu_of(struct made_world *w, const struct thread *t)
 {
     return &w->hosts.v[t->host].cpus[t->cpu];
 }
-
-/* Ends the event that was put together, `after` ns after the CPU's last one. */
-static int64_t emit(struct made_world *w, uint32_t host, uint32_t cpu, enum kernel_event id, int64_t after)
-{
-    struct host *h = &w->hosts.v[host];
-    int64_t t = h->cpus[cpu].now += after;
-    int64_t shown = START_NS + t + h->given.offset_ns + (int64_t)((double)t * h->given.drift_ppm / 1e6);
-    if (h->writer && !w->failed)
-        w->failed = ctf_writer_event(h->writer, cpu, id, shown, w->payload.v, w->payload.n, w->error);
-    w->payload.n = 0;
-    w->events++;
-    w->last = t > w->last ? t : w->last;
-    return t;
-}
-
-static int64_t soon(struct made_world *w)
-{
-    return 200 + (int64_t)made_world_draw(w, 300);
-}
-
-static void put_comm(struct made_world *w, const char *name, int32_t tid)
-{
-    char comm[16] = {0};
-    memcpy(comm, name, strnlen(name, 15));
-    kernel_put(&w->payload, comm, 16);
-    kernel_u32(&w->payload, (uint32_t)tid);
-}
-
-static void put_side(struct made_world *w, const char *name, int32_t tid)
-{
-    put_comm(w, name, tid);
-    kernel_u32(&w->payload, 20);
-}
-
-static void put_switch(
-    struct made_world *w, const char *prev, int32_t prev_tid, int64_t state, const char *next, int32_t next_tid)
-{
-    put_side(w, prev, prev_tid);
-    kernel_u64(&w->payload, (uint64_t)state);
-    put_side(w, next, next_tid);
-}
-
-static void put_waking(struct made_world *w, const char *name, int32_t tid, uint32_t cpu)
-{
-    put_side(w, name, tid);
-    kernel_u32(&w->payload, cpu);
-}
-
-static void timer(struct made_world *w, uint32_t host, uint32_t cpu, bool entry)
-{
-    kernel_u64(&w->payload, 0xffff888100000000 + cpu * 64);
-    if (entry) {
-        kernel_u64(&w->payload, (uint64_t)w->hosts.v[host].cpus[cpu].now);
-        kernel_u64(&w->payload, 0xffffffff81168830);
-    }
-    emit(w, host, cpu, entry ? TIMER_ENTRY : TIMER_EXIT, 600);
-}
-
-static void call(struct made_world *w, uint32_t host, uint32_t cpu, enum kernel_call c, bool entry, int64_t after)
-{
-    if (entry)
-        kernel_u32(&w->payload, 3);
-    kernel_u64(&w->payload, 0);
-    emit(w, host, cpu, (entry ? CALL_ENTRY : CALL_EXIT) + c, after);
-}
-
-/* What else goes on there until `t`: no thread of the world depends on it. */
-static void fill(struct made_world *w, uint32_t host, uint32_t cpu, int64_t t)
-{
-    struct cpu *c = &w->hosts.v[host].cpus[cpu];
-    char idle[32], worker[32];
-    int32_t tid = KWORKER_TID + (int32_t)cpu;
-    snprintf(idle, sizeof idle, "swapper/%u", cpu);
-    snprintf(worker, sizeof worker, "kworker/%u:1", cpu);
-    while (w->every) {
-        c->fill_at = c->fill_at > c->now + 1000 ? c->fill_at : c->now + 1000;
-        if (c->fill_at + FILL_NS > t)
-            return;
-        c->now = c->fill_at;
-        if (c->running < 0) {
-            timer(w, host, cpu, true);
-            put_waking(w, worker, tid, cpu);
-            emit(w, host, cpu, WAKING, 300);
-            timer(w, host, cpu, false);
-            put_switch(w, idle, 0, 0, worker, tid);
-            emit(w, host, cpu, SWITCH, 1500);
-            put_switch(w, worker, tid, SLEEPING, idle, 0);
-            emit(w, host, cpu, SWITCH, 4000);
-        } else {
-            call(w, host, cpu, C_STAT, true, 500);
-            call(w, host, cpu, C_STAT, false, 1500);
-        }
-        c->fill_at += w->every;
-    }
-}
-
-/* The CPU comes to `t`, unless it is beyond it. */
-static void reach(struct made_world *w, uint32_t host, uint32_t cpu, int64_t t)
-{
-    struct cpu *c = &w->hosts.v[host].cpus[cpu];
-    fill(w, host, cpu, t);
-    c->now = t > c->now ? t : c->now;
-}
-
-/* ---- states ---- */
 
 /* cause: what ended the state before; NULL: nothing to be told. */
 static void become(struct made_world *w, struct thread *t, int64_t now, enum state state, const char *cause)
@@ -265,8 +84,8 @@ static int64_t wake(struct made_world *w, uint32_t thread, uint32_t cpu, const c
     struct cpu *waking = &w->hosts.v[t->host].cpus[cpu], *c = cpu_of(w, t);
     char cause[128];
     waking->now = waking->now > t->since ? waking->now : t->since; /* it may be falling asleep on its CPU */
-    put_waking(w, t->comm, t->tid, t->cpu);
-    int64_t now = emit(w, t->host, cpu, WAKING, soon(w));
+    made_put_waking(w, t->comm, t->tid, t->cpu);
+    int64_t now = made_emit(w, t->host, cpu, WAKING, made_soon(w));
     if (strcmp(why, "net") != 0 && strcmp(why, "wake") != 0)
         snprintf(cause, sizeof cause, "end %s", why);
     else
@@ -298,8 +117,8 @@ static int64_t switch_to_next(struct made_world *w, uint32_t host, uint32_t cpu,
         c->head = t->next;
     if (t && c->now < t->since) /* what woke it had run ahead */
         c->now = t->since;
-    put_switch(w, prev ? prev->comm : idle, prev ? prev->tid : 0, state, t ? t->comm : idle, t ? t->tid : 0);
-    int64_t now = emit(w, host, cpu, SWITCH, 500 + soon(w));
+    made_put_switch(w, prev ? prev->comm : idle, prev ? prev->tid : 0, state, t ? t->comm : idle, t ? t->tid : 0);
+    int64_t now = made_emit(w, host, cpu, SWITCH, 500 + made_soon(w));
     c->running = next;
     if (!t)
         return now;
@@ -336,7 +155,7 @@ static void send_packet(struct made_world *w, uint32_t cpu, uint32_t end, uint32
             .bytes = bytes}};
     e->seq += bytes;
     kernel_put_packet(&w->payload, &f.packet);
-    f.sent = emit(w, here, cpu, SEND, 500 + soon(w));
+    f.sent = made_emit(w, here, cpu, SEND, 500 + made_soon(w));
     int64_t arrives = f.sent + 20000 + (int64_t)bytes * 8 / 10 + (int64_t)made_world_draw(w, 20000);
     arrives = arrives > peer->last_arrival ? arrives : peer->last_arrival + 1;
     peer->last_arrival = arrives;
@@ -350,35 +169,19 @@ static void send_packet(struct made_world *w, uint32_t cpu, uint32_t end, uint32
     at(w, arrives, A_ARRIVE, i);
 }
 
-static void irq(struct made_world *w, const struct thread *t, int number, const char *name)
-{
-    kernel_u32(&w->payload, (uint32_t)number);
-    if (name)
-        kernel_put(&w->payload, name, strlen(name) + 1);
-    else
-        kernel_u32(&w->payload, 1);
-    emit(w, t->host, t->cpu, name ? IRQ_ENTRY : IRQ_EXIT, soon(w));
-}
-
-static void softirq(struct made_world *w, const struct thread *t, enum kernel_event id)
-{
-    kernel_u32(&w->payload, NET_RX);
-    emit(w, t->host, t->cpu, id, soon(w));
-}
-
 static void arrive(struct made_world *w, int64_t now, uint32_t flying)
 {
     struct flying f = w->flying.v[flying];
     struct end *e = &w->ends.v[f.end];
     const struct thread *t = &w->threads.v[e->thread];
     vec_push(&w->free, flying);
-    reach(w, t->host, t->cpu, now);
-    irq(w, t, ETHERNET_IRQ + (int)t->cpu, "eth0-rx");
-    softirq(w, t, RAISE);
-    irq(w, t, ETHERNET_IRQ + (int)t->cpu, NULL);
-    softirq(w, t, SOFT_ENTRY);
+    made_reach(w, t->host, t->cpu, now);
+    made_irq(w, t, ETHERNET_IRQ + (int)t->cpu, "eth0-rx");
+    made_softirq(w, t, RAISE);
+    made_irq(w, t, ETHERNET_IRQ + (int)t->cpu, NULL);
+    made_softirq(w, t, SOFT_ENTRY);
     kernel_put_packet(&w->payload, &f.packet);
-    emit(w, t->host, t->cpu, RECEIVE, 500 + soon(w));
+    made_emit(w, t->host, t->cpu, RECEIVE, 500 + made_soon(w));
     if (f.packet.bytes) {
         e->got += f.packet.bytes;
         e->expected = f.packet.seq + f.packet.bytes;
@@ -387,7 +190,7 @@ static void arrive(struct made_world *w, int64_t now, uint32_t flying)
         if (++e->unacked % 2 == 0)
             send_packet(w, t->cpu, f.end, 0, e->thread);
     }
-    softirq(w, t, SOFT_EXIT);
+    made_softirq(w, t, SOFT_EXIT);
 }
 
 /* Through memory, if the other thread is of the same host. */
@@ -397,7 +200,7 @@ static void send_bytes(struct made_world *w, uint32_t thread)
     struct end *peer = &w->ends.v[w->ends.v[t->step.which].peer];
     struct thread *other = &w->threads.v[peer->thread];
     bool near = other->host == t->host;
-    call(w, t->host, t->cpu, near ? C_FUTEX : C_SENDTO, true, 300);
+    made_call(w, t->host, t->cpu, near ? C_FUTEX : C_SENDTO, true, 300);
     if (near) {
         peer->got += t->step.bytes;
         if (other->waits == W_DATA && other->step.which == w->ends.v[t->step.which].peer)
@@ -407,7 +210,7 @@ static void send_bytes(struct made_world *w, uint32_t thread)
         n = left < SEGMENT ? left : SEGMENT;
         send_packet(w, t->cpu, t->step.which, n, thread);
     }
-    call(w, t->host, t->cpu, near ? C_FUTEX : C_SENDTO, false, 300);
+    made_call(w, t->host, t->cpu, near ? C_FUTEX : C_SENDTO, false, 300);
 }
 
 /* ---- what threads do: false, when they sleep ---- */
@@ -415,7 +218,7 @@ static void send_bytes(struct made_world *w, uint32_t thread)
 static bool read_disk(struct made_world *w, uint32_t thread)
 {
     struct thread *t = &w->threads.v[thread];
-    call(w, t->host, t->cpu, C_PREAD, true, 300);
+    made_call(w, t->host, t->cpu, C_PREAD, true, 300);
     t->sector = made_world_draw(w, 1 << 28);
     kernel_u32(&w->payload, 0x0800000);
     kernel_u64(&w->payload, t->sector);
@@ -424,7 +227,7 @@ static bool read_disk(struct made_world *w, uint32_t thread)
     kernel_u32(&w->payload, (uint32_t)t->tid);
     kernel_u32(&w->payload, 12);
     kernel_put(&w->payload, t->comm, 16);
-    int64_t now = emit(w, t->host, t->cpu, BLOCK_ISSUE, 1000);
+    int64_t now = made_emit(w, t->host, t->cpu, BLOCK_ISSUE, 1000);
     sleep_for(w, t, W_DISK, DISK_SLEEP);
     at(w, now + 3000 + t->step.ns, A_DISK, thread);
     return false;
@@ -433,23 +236,23 @@ static bool read_disk(struct made_world *w, uint32_t thread)
 static void disk_done(struct made_world *w, int64_t now, uint32_t thread)
 {
     struct thread *t = &w->threads.v[thread];
-    reach(w, t->host, t->cpu, now);
-    irq(w, t, DISK_IRQ, "nvme0q1");
+    made_reach(w, t->host, t->cpu, now);
+    made_irq(w, t, DISK_IRQ, "nvme0q1");
     kernel_u32(&w->payload, 0x0800000);
     kernel_u64(&w->payload, t->sector);
     kernel_u32(&w->payload, 128);
     kernel_u32(&w->payload, 0);
     kernel_u32(&w->payload, 12);
-    emit(w, t->host, t->cpu, BLOCK_COMPLETE, soon(w));
+    made_emit(w, t->host, t->cpu, BLOCK_COMPLETE, made_soon(w));
     wake(w, thread, t->cpu, "block-device", 0, 0);
-    irq(w, t, DISK_IRQ, NULL);
+    made_irq(w, t, DISK_IRQ, NULL);
 }
 
 static bool receive(struct made_world *w, struct thread *t)
 {
     struct end *e = &w->ends.v[t->step.which];
     if (!t->in_call)
-        call(w, t->host, t->cpu, C_READ, true, 300);
+        made_call(w, t->host, t->cpu, C_READ, true, 300);
     t->in_call = true;
     if (e->got < t->step.bytes) {
         sleep_for(w, t, W_DATA, SLEEPING);
@@ -457,24 +260,24 @@ static bool receive(struct made_world *w, struct thread *t)
     }
     e->got -= t->step.bytes;
     t->in_call = false;
-    call(w, t->host, t->cpu, C_READ, false, 300);
+    made_call(w, t->host, t->cpu, C_READ, false, 300);
     return true;
 }
 
 static void post(struct made_world *w, uint32_t thread)
 {
     struct thread *t = &w->threads.v[thread], *other = &w->threads.v[t->step.which];
-    call(w, t->host, t->cpu, C_FUTEX, true, 300);
+    made_call(w, t->host, t->cpu, C_FUTEX, true, 300);
     other->tokens++;
     if (other->waits == W_TOKEN)
         wake(w, t->step.which, t->cpu, "wake", thread, -1);
-    call(w, t->host, t->cpu, C_FUTEX, false, 300);
+    made_call(w, t->host, t->cpu, C_FUTEX, false, 300);
 }
 
 static void leave(struct made_world *w, struct thread *t)
 {
-    put_side(w, t->comm, t->tid);
-    t->ended = emit(w, t->host, t->cpu, EXIT, 500);
+    made_put_side(w, t->comm, t->tid);
+    t->ended = made_emit(w, t->host, t->cpu, EXIT, 500);
     sleep_for(w, t, W_NOTHING, DEAD);
 }
 
@@ -484,7 +287,7 @@ static void step(struct made_world *w, int64_t now, uint32_t thread)
     struct thread *t = &w->threads.v[thread];
     bool again = t->at_step, goes_on = true;
     int64_t takes = 200;
-    reach(w, t->host, t->cpu, now);
+    made_reach(w, t->host, t->cpu, now);
     if (!again)
         w->next(w->arg, thread, &t->step);
     t->at_step = false;
@@ -496,7 +299,7 @@ static void step(struct made_world *w, int64_t now, uint32_t thread)
         goes_on = receive(w, t);
         t->at_step = !goes_on;
     } else if (t->step.kind == MADE_DISK && again) {
-        call(w, t->host, t->cpu, C_PREAD, false, 300);
+        made_call(w, t->host, t->cpu, C_PREAD, false, 300);
     } else if (t->step.kind == MADE_DISK) {
         goes_on = read_disk(w, thread);
         t->at_step = true;
@@ -519,10 +322,10 @@ static void step(struct made_world *w, int64_t now, uint32_t thread)
 static void start(struct made_world *w, int64_t now, uint32_t thread)
 {
     const struct thread *t = &w->threads.v[thread];
-    reach(w, t->host, t->cpu, now);
-    timer(w, t->host, t->cpu, true);
+    made_reach(w, t->host, t->cpu, now);
+    made_timer(w, t->host, t->cpu, true);
     wake(w, thread, t->cpu, "timer", 0, 0);
-    timer(w, t->host, t->cpu, false);
+    made_timer(w, t->host, t->cpu, false);
 }
 
 /* ---- the run ---- */
@@ -536,7 +339,7 @@ static int open_host(struct made_world *w, uint32_t number, const char *dir, str
     struct ctf_writer_options o = {.hostname = h->given.name,
         .tsdl = text_cstr(&tsdl),
         .env = kernel_env,
-        .clock_offset_ns = START_NS,
+        .clock_offset_ns = MADE_START_NS,
         .packet_bytes = 1 << 18,
         .cpus = h->given.cpus,
         .uuid = {'w', 'e', 'f', 't', 2, (uint8_t)(number >> 8), (uint8_t)number},
@@ -578,7 +381,7 @@ static void dump_threads(struct made_world *w)
         kernel_u32(&w->payload, 1);
         kernel_put(&w->payload, t->comm, 16);
         kernel_u32(&w->payload, DUMPED_WAITING);
-        t->since = emit(w, t->host, t->cpu, DUMP_THREAD, 500);
+        t->since = made_emit(w, t->host, t->cpu, DUMP_THREAD, 500);
         t->state = S_WAIT;
         t->waits = t->starts < 0 ? W_TOKEN : W_START;
         t->began = t->ended = -1;
@@ -602,7 +405,7 @@ static void act(struct made_world *w, const struct due *d)
     } else {
         const struct thread *t = &w->threads.v[d->what];
         const struct cpu *c = cpu_of(w, t);
-        reach(w, t->host, t->cpu, d->ns);
+        made_reach(w, t->host, t->cpu, d->ns);
         if (c->running < 0 && c->head >= 0)
             switch_to_next(w, t->host, t->cpu, 0);
     }
@@ -629,7 +432,7 @@ int made_world_run(struct made_world *w, void (*next)(void *arg, uint32_t thread
     for (uint32_t i = 0; i < w->hosts.n; i++) {
         struct host *h = &w->hosts.v[i];
         for (uint32_t k = 0; !rc && k < h->given.cpus; k++)
-            fill(w, i, k, w->last);
+            made_fill(w, i, k, w->last);
         if (h->writer && ctf_writer_close(h->writer, rc ? NULL : e) && !rc)
             rc = ERR_IO;
         h->writer = NULL;

@@ -205,8 +205,8 @@ static int find_filling(struct cluster *c, struct err *e)
     int64_t every = 0;
     int rc = run(c, NULL, NULL, e);
     while (!rc && made_world_events(c->world) < c->wanted && every != 1) {
-        every = every ? every * 2 / 3 + 1 : 10000000;
-        every = every <= 20000 ? 1 : every;
+        every = every ? every * 5 / 6 : 10000000;
+        every = every <= 8000 ? 1 : every;
         made_world_fill(c->world, every);
         rc = run(c, NULL, NULL, e);
     }
