@@ -96,7 +96,7 @@ static struct cluster *ask(const char *cluster, size_t n_hosts)
 {
     struct cluster *c;
     struct err e = {0};
-    bool stale;
+    bool stale = false;
     const struct cluster_host *hosts;
     struct clock_options o = clock_defaults();
     if (cluster_open(hub, cluster, &c, &e) || cluster_sync(c, &o, in_seconds(60), &stale, &e))

@@ -156,7 +156,7 @@ static void on_question(void *arg, struct bus_question *asked)
 static struct bus_table *open_table(struct liar *l, const char *cluster)
 {
     char name[CLUSTER_SUBJECT];
-    struct bus_table *table;
+    struct bus_table *table = NULL;
     struct err e = {0};
     if (cluster_table_name(cluster, "nodes", name, &e) || bus_table_open(l->bus, name, NULL, &table, &e))
         fail("table", &e);
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
         .dice = strtoull(argv[7], NULL, 10),
         .before = {.fd = -1}};
     char subject[CLUSTER_SUBJECT], key[CLUSTER_SUBJECT];
-    struct bus_service *service;
+    struct bus_service *service = NULL;
     struct err e = {0};
     sigemptyset(&end);
     sigaddset(&end, SIGTERM);
