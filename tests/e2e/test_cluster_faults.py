@@ -14,7 +14,7 @@ from weft_e2e import ROOT, SLOWDOWN, absent, main, need, new_dice, scenario, scr
 
 DICE = new_dice(43)
 THREAD, GONE = "client:204", "db"  # whose path goes to all three
-TIMEOUT_S = 2 * SLOWDOWN
+TIMEOUT_S = 2 * min(SLOWDOWN, 5)
 TIMEOUT = ("--timeout", f"{TIMEOUT_S}s")
 
 
