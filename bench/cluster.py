@@ -125,8 +125,9 @@ def ms(pair):
 
 
 def heads(options):
-    row("pattern", "machines", "events", "MB", "method", "first, s", "first, CPU s", "of the busiest, s", "again in all, ms", "again path, ms",
-        "CPU of all, ms", "of who asks, ms", "segments", "nodes asked", "messages", "rounds", "kB moved",
+    row("pattern", "machines", "events", "MB", "method", "first, s", "first, CPU s", "of the busiest, s",
+        "again in all, ms", "again path, ms", "CPU of all, ms", "of who asks, ms",
+        "segments", "nodes asked", "messages", "rounds", "kB moved",
         "first against local", "again against local")
     print("| --- " * 19 + "|")
 
@@ -139,8 +140,9 @@ def tell(what, cluster, figures):
             f"{local.first_s / f.first_s:.2f}×",
             f"{local.mean(lambda a: a.wall_s)[0] / mean(lambda a: a.wall_s)[0]:.2f}×")
         row(what, len(cluster.hosts), f"{cluster.events / 1e6:.2f} M", f"{bytes_below(cluster.traces()) / 1e6:.0f}",
-            method, f"{f.first_s:.2f}", f"{sum(f.first_cpu_s):.2f}", f"{max(f.first_cpu_s):.2f}", ms(mean(lambda a: a.wall_s)),
-            ms(mean(lambda a: a.cost["seconds"])), ms(mean(lambda a: a.cpu_s)), ms(mean(lambda a: a.asker_cpu_s)),
+            method, f"{f.first_s:.2f}", f"{sum(f.first_cpu_s):.2f}", f"{max(f.first_cpu_s):.2f}",
+            ms(mean(lambda a: a.wall_s)), ms(mean(lambda a: a.cost["seconds"])),
+            ms(mean(lambda a: a.cpu_s)), ms(mean(lambda a: a.asker_cpu_s)),
             f"{mean(lambda a: len(a.answer['segments']))[0]:.0f}", f"{mean(lambda a: len(a.cost['nodes']))[0]:.1f}",
             f"{mean(lambda a: a.cost['messages'])[0]:.0f}", f"{mean(lambda a: a.cost['rounds'])[0]:.1f}",
             f"{mean(lambda a: a.cost['bytes'])[0] / 1000:.1f}", *ratios)
@@ -155,7 +157,7 @@ def compare(options):
     heads(options)
     for pattern in options.pattern:
         for nodes in options.nodes:
-            for mix in MIXES if pattern == "mpi" and not options.quick else MIXES[3:] if pattern == "mpi" else MIXES[:1]:
+            for mix in MIXES[:1] if pattern == "scp" else MIXES[3:] if options.quick else MIXES:
                 top = tempfile.mkdtemp(prefix="weft-cluster-", dir=options.dir)
                 try:
                     cluster = make(options, top, pattern, nodes, mix, options.events, options.rounds)
