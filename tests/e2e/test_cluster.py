@@ -235,6 +235,49 @@ class Placed(Compared):
                 other.leave()
 
 
+class Verbs(Compared):
+    """The other things that a cluster is asked."""
+
+    def test_the_same_as_of_traces(self):
+        recording, store = scenario("three-tier"), scratch()
+        with Cluster({h: [path] for h, path in hosts_of(recording).items()}, store=store) as cluster:
+            asked = ("--cluster", cluster.broker.url)
+            for verb in (("threads",), ("threads", "--host", "web", "--sort", "network", "--all"), ("sync",),
+                         ("sync", "--reference", "db"), ("threads", "--thread", "tier")):
+                for form in ("json", "csv", "table"):
+                    far = self.ok(*verb, *asked, "--format", form)
+                    near = self.ok(*verb, recording, "--store", store, "--format", form)
+                    self.assertEqual((far.text, far.message), (near.text, near.message), f"{verb} {form}")
+            self.broadcast(cluster, recording)
+            self.refine(cluster)
+            cluster.nodes["web"].kill()
+            part = self.partly("threads", *asked, "--format", "json", "--timeout", "2s")
+            self.assertEqual({r["host"] for r in json.loads(part.out)}, {"client", "db"})
+            self.assertIn("node web: ", part.message)
+
+    def broadcast(self, cluster, recording):
+        """All nodes are asked, and say the same."""
+        few, all_nodes = (json.loads(cluster.ask("client:1", *how).out) for how in ((), ("--method", "broadcast")))
+        self.assertEqual(bare(few), bare(all_nodes))
+        few, all_nodes = (json.loads(cluster.ask("client:204", *how).out) for how in ((), ("--method", "broadcast")))
+        self.assertEqual(bare(few), bare(all_nodes))
+        self.assertEqual(set(all_nodes["cost"]["nodes"]), set(hosts_of(recording)))
+        self.assertGreater(all_nodes["cost"]["bytes"], few["cost"]["bytes"])
+        self.assertGreater(all_nodes["cost"]["messages"], few["cost"]["messages"])
+
+    def refine(self, cluster):
+        """Each round knows more, and the last all."""
+        lines = cluster.ask("client:204", "--refine").text.splitlines()
+        paths = [json.loads(line) for line in lines]
+        self.assertEqual(bare(paths[-1]), bare(json.loads(cluster.ask("client:204").out)))
+        self.assertEqual(len(paths), paths[-1]["cost"]["rounds"])
+        pending = [sum(g["end"] - g["begin"] for g in p["unexplained"] if g["reason"] == "pending") for p in paths]
+        self.assertEqual(pending[-1], 0)
+        self.assertGreater(pending[0], 0)
+        for p in paths:
+            self.assertEqual(sum(t["duration"] for t in p["totals"]), p["query"]["end"] - p["query"]["begin"])
+
+
 class Made(Compared, test_worlds.Worlds):
     """Worlds of which all is known, and no clocks need to be found."""
 
