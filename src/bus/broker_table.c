@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/broker.h"
@@ -292,12 +293,25 @@ bool broker_table_entry(const struct broker_table *t, natsMsg *m, struct bus_ent
     return true;
 }
 
-/* Takes what comes until nothing more is pending. */
-static int take_all(struct broker_table *t, natsSubscription *sub, bus_entry_handler *handler, void *arg, struct err *e)
+/* Tells of an entry; of one that is gone only who was told that it is there. Returns whether its key is a new one. */
+static bool tell_entry(struct map *told, const struct bus_entry *entry, bus_entry_handler *handler, void *arg)
+{
+    bool fresh;
+    uint64_t *is_there = map_put(told, map_hash(entry->key, strlen(entry->key)), &fresh);
+    if (entry->kind == BUS_ENTRY_PUT || *is_there)
+        handler(arg, entry);
+    *is_there = entry->kind == BUS_ENTRY_PUT;
+    return fresh;
+}
+
+/* Takes what comes until nothing more is pending, or so many keys have come as there were at first: where entries are
+ * put all the time, something is always pending. */
+static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys, struct map *told,
+    bus_entry_handler *handler, void *arg, struct err *e)
 {
     uint64_t seen = 0;
     int64_t deadline = broker_deadline(t->broker);
-    for (struct broker_mark mark = {.pending = 1}; mark.pending;) {
+    for (struct broker_mark mark = {.pending = 1}; mark.pending && keys;) {
         natsMsg *m = NULL;
         struct bus_entry entry;
         natsStatus s = natsSubscription_NextMsg(&m, sub, broker_ms_until(deadline));
@@ -311,8 +325,8 @@ static int take_all(struct broker_table *t, natsSubscription *sub, bus_entry_han
             continue;
         }
         bool gap = mark.consumer_seq != ++seen;
-        if (!gap && entry.kind == BUS_ENTRY_PUT)
-            handler(arg, &entry);
+        if (!gap)
+            keys -= tell_entry(told, &entry, handler, arg);
         natsMsg_Destroy(m);
         if (gap)
             return err_set(e, ERR_IO, "%s: a part of it was lost on the way; read it again", t->what);
@@ -334,8 +348,10 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
     natsStatus s = natsInbox_Create(&inbox);
     s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
     rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, inbox, deadline, &pending, e);
+    struct map told = {0};
     if (!rc && pending)
-        rc = take_all(t, sub, handler, arg, e);
+        rc = take_all(t, sub, pending, &told, handler, arg, e);
+    map_fini(&told);
     natsSubscription_Unsubscribe(sub);
     broker_destroy_later(t->broker, sub);
     natsInbox_Destroy(inbox);

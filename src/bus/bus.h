@@ -133,7 +133,8 @@ enum bus_entry_kind {
 /* Valid during the call; data NULL unless PUT. */
 struct bus_entry { enum bus_entry_kind kind; const char *key; const void *data; size_t n; uint64_t revision; };
 typedef void bus_entry_handler(void *arg, const struct bus_entry *);
-/* All entries now, in the caller's thread; no marker. */
+/* All entries now, in the caller's thread; no marker. What changes meanwhile may be told twice, the later one as it is
+ * then, or REMOVED. */
 int bus_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *e);
 /* All entries, ALL, then each change; of several changes of one key at once perhaps only the last. Succeeds also while
  * the broker is away. Stop it before the table is closed. */

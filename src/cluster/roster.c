@@ -111,6 +111,15 @@ static bool is_of_node(const char *key, const char *node)
     return !bus_token(node, own, sizeof own) && !strcmp(own, key);
 }
 
+static void forget_card(struct reading *r, const char *key)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->cards.n; i++)
+        if (!is_of_node(key, r->cards.v[i].node))
+            r->cards.v[kept++] = r->cards.v[i];
+    r->cards.n = kept;
+}
+
 /* A card that is put while the table is read may come twice: the later one counts. */
 static void on_card(void *arg, const struct bus_entry *entry)
 {
@@ -118,6 +127,8 @@ static void on_card(void *arg, const struct bus_entry *entry)
     struct card c;
     struct err e;
     size_t i = 0;
+    if (entry->kind == BUS_ENTRY_REMOVED)
+        forget_card(r, entry->key);
     if (entry->kind != BUS_ENTRY_PUT)
         return;
     if (card_read(&r->roster->arena, entry->data, entry->n, &c, &e) || !is_of_node(entry->key, c.node)) {

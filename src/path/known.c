@@ -303,6 +303,8 @@ static void not_sent(const struct path_known *k, struct known_message *m, struct
     for (size_t i = 0; i < m->candidates.sure; i++) {
         int32_t host = m->candidates.hosts.v[i];
         const struct known_answer *a = find_answer(m, host);
+        if (a && !a->away && !k->hosts[host].n_own && !a->is.may_send)
+            continue; /* it tells of no addresses, and was asked only for that */
         if (a && a->away) {
             out->reason = PATH_OFFLINE_NODE;
             out->label = a->away;

@@ -299,6 +299,53 @@ static void test_many_entries(void **state)
     bus_close(a);
 }
 
+struct restless {
+    struct bus_table *t;
+    atomic_bool stop;
+};
+
+static void *put_all_the_time(void *arg)
+{
+    struct restless *r = arg;
+    struct err e;
+    for (int i = 0; !atomic_load(&r->stop); i++)
+        bus_table_put(r->t, i % 2 ? "x" : "y", "1", 1, NULL, &e);
+    return NULL;
+}
+
+/* Reading all ends also where entries are put all the time, and has what nobody touches. */
+static void test_all_of_a_restless_table(void **state)
+{
+    enum { WRITERS = 8, MOST_TOLD = 40 };
+    world_need();
+    struct bus *a = world_open(), *writers[WRITERS];
+    struct bus_table *t = open_table(a, "restless", 0, true);
+    struct restless r[WRITERS];
+    pthread_t threads[WRITERS];
+    struct err e;
+    bus_table_put(t, "x", "0", 1, NULL, &e);
+    bus_table_put(t, "y", "0", 1, NULL, &e);
+    bus_table_put(t, "quiet", "9", 1, NULL, &e);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = world_open();
+        r[i] = (struct restless){open_table(writers[i], "restless", 0, true), false};
+        pthread_create(&threads[i], NULL, put_all_the_time, &r[i]);
+    }
+    for (int i = 0; i < 20; i++) {
+        struct counted pass = {0};
+        assert_int_equal(bus_table_all(t, count, &pass, &e), 0);
+        assert_in_range(pass.n, 3, MOST_TOLD);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        atomic_store(&r[i].stop, true);
+        pthread_join(threads[i], NULL);
+        bus_table_close(r[i].t);
+        bus_close(writers[i]);
+    }
+    bus_table_close(t);
+    bus_close(a);
+}
+
 static void test_ttl(void **state)
 {
     world_need();
@@ -414,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_put_if),
         cmocka_unit_test(test_races),
         cmocka_unit_test(test_all),
+        cmocka_unit_test(test_all_of_a_restless_table),
         cmocka_unit_test(test_watch),
         cmocka_unit_test(test_many_entries),
         cmocka_unit_test(test_ttl),
