@@ -1,74 +1,11 @@
 /* Who asks for graphs that lie elsewhere: what fragments told, as a source, and what is still wanted. */
+#include "path/known.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/map.h"
 #include "base/search.h"
 #include "base/text.h"
-#include "path/candidates.h"
-#include "path/fragment.h"
-#include "path/senders.h"
-
-/* What is known of a question that was wanted: it is asked once. */
-enum asked { NOT_ASKED, ASKED, ANSWERED };
-
-struct known_interval {
-    struct path_interval is; /* id: its number */
-    uint32_t cause, origin;  /* + 1; 0: not known */
-};
-
-struct known_row {
-    int32_t host;
-    uint64_t id;
-    bool has_life;
-    int64_t begin, end;
-    uint32_t origin;         /* cause + 1 */
-    VEC(uint32_t) intervals; /* by time, of a thread; of a CPU by end */
-    VEC(struct graph_name) names;
-    int64_t open_end; /* a wait still open then is asked for; INT64_MIN: none */
-};
-
-struct known_cause {
-    struct path_cause is; /* of one without message */
-    uint32_t message;     /* + 1 */
-};
-
-/* What is known of a message: who may have sent it, and what they say. */
-struct known_message {
-    struct path_message message;
-    const struct sender_labels *labels; /* of its connection */
-    struct candidates candidates;
-    bool has_candidates;
-    VEC(struct known_answer {
-        struct fragment_answer is;
-        struct path_row from;
-        const char *away; /* nobody answers for the host: the node */
-    })
-    answers;
-};
-
-struct path_known {
-    struct path_source source;
-    const struct path_far_host *hosts;
-    size_t n;
-    struct path_known_options options;
-    struct arena arena;
-    struct strings strings;
-    struct candidate_book *book;
-    VEC(struct known_row) rows;
-    struct map row_of; /* hash of host and id -> number + 1 */
-    VEC(struct known_interval) intervals;
-    VEC(struct known_cause) causes;
-    VEC(struct known_message) messages;
-    struct map message_of; /* hash of what is told of it -> number + 1 */
-    struct map labels;     /* hash of a flow's key -> struct sender_labels */
-    struct map nones;      /* hash of row and time */
-    struct map asked;      /* hash of a window -> enum asked */
-    struct map away;       /* hash of a window -> the node's name */
-    VEC(struct path_window) wanted;
-    size_t taken; /* of them */
-};
 
 /* ---- rows ---- */
 
@@ -77,7 +14,7 @@ static uint64_t row_hash(int32_t host, uint64_t id)
     return map_mix(map_mix((uint64_t)(uint32_t)host) ^ id);
 }
 
-static uint32_t number_of_row(struct path_known *k, int32_t host, uint64_t id)
+uint32_t known_row_number(struct path_known *k, int32_t host, uint64_t id)
 {
     uint64_t *at;
     uint64_t hash = row_hash(host, id);
@@ -90,7 +27,7 @@ static uint32_t number_of_row(struct path_known *k, int32_t host, uint64_t id)
 }
 
 /* Rows of CPUs keep their numbers, threads' are ours. */
-static struct path_row row_of_number(const struct path_known *k, uint32_t number)
+struct path_row known_path_row(const struct path_known *k, uint32_t number)
 {
     const struct known_row *r = &k->rows.v[number];
     return (struct path_row){r->host, r->id & PATH_REMOTE_CPU ? (int32_t)(uint32_t)r->id : (int32_t)number};
@@ -98,12 +35,12 @@ static struct path_row row_of_number(const struct path_known *k, uint32_t number
 
 static uint32_t number_of(struct path_known *k, struct path_row row)
 {
-    return row.row < 0 ? number_of_row(k, row.host, PATH_REMOTE_CPU | (uint32_t)row.row) : (uint32_t)row.row;
+    return row.row < 0 ? known_row_number(k, row.host, PATH_REMOTE_CPU | (uint32_t)row.row) : (uint32_t)row.row;
 }
 
 struct path_row path_known_row(struct path_known *k, int32_t host, uint64_t id)
 {
-    return row_of_number(k, number_of_row(k, host, id));
+    return known_path_row(k, known_row_number(k, host, id));
 }
 
 uint64_t path_known_row_id(const struct path_known *k, struct path_row row)
@@ -118,7 +55,7 @@ void path_known_ask_open(struct path_known *k, struct path_row row, int64_t end)
 
 /* ---- what is wanted ---- */
 
-static uint64_t window_hash(const struct path_window *w)
+uint64_t known_window_hash(const struct path_window *w)
 {
     uint64_t h = map_mix(map_mix((uint64_t)w->kind << 32 | (uint32_t)w->host) ^ w->row);
     if (w->kind != PATH_WINDOW_MESSAGE)
@@ -133,7 +70,7 @@ static uint64_t window_hash(const struct path_window *w)
 /* Who is away that was asked for it, or NULL. */
 static const char *who_is_away(const struct path_known *k, const struct path_window *w)
 {
-    const uint64_t *at = map_find(&k->away, window_hash(w));
+    const uint64_t *at = map_find(&k->away, known_window_hash(w));
     return at ? (const char *)(uintptr_t)*at : NULL;
 }
 
@@ -141,7 +78,7 @@ static const char *who_is_away(const struct path_known *k, const struct path_win
 static bool want(struct path_known *k, const struct path_window *w)
 {
     bool fresh;
-    uint64_t *state = map_put(&k->asked, window_hash(w), &fresh);
+    uint64_t *state = map_put(&k->asked, known_window_hash(w), &fresh);
     if (*state == ANSWERED)
         return false;
     if (*state == NOT_ASKED)
@@ -181,7 +118,7 @@ static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int6
     return r->has_life ? PATH_REPLY_FOUND : want(k, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
 }
 
-static uint64_t none_hash(uint32_t row, int64_t ts)
+uint64_t known_none_hash(uint32_t row, int64_t ts)
 {
     return map_mix(map_mix(row) ^ (uint64_t)ts);
 }
@@ -206,7 +143,7 @@ static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int6
         *out = v->is;
         return PATH_REPLY_FOUND;
     }
-    if (map_find(&k->nones, none_hash(number, ts)))
+    if (map_find(&k->nones, known_none_hash(number, ts)))
         return PATH_REPLY_NONE;
     return want_row(k, row, ts, bound, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
 }
@@ -223,7 +160,7 @@ static void describe_preempted(void *arg, struct path_row row, struct path_inter
 
 /* ---- messages ---- */
 
-static struct known_answer *find_answer(struct known_message *m, int32_t host)
+struct known_answer *known_answer_of(struct known_message *m, int32_t host)
 {
     for (size_t i = 0; i < m->answers.n; i++)
         if (m->answers.v[i].is.host == host)
@@ -263,7 +200,7 @@ static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t
     bool all = true;
     for (size_t i = 0; i < k->n; i++) {
         struct path_window w = window_of(m, (int32_t)i, end, bound);
-        if (k->hosts[i].has_packets && !find_answer(m, (int32_t)i))
+        if (k->hosts[i].has_packets && !known_answer_of(m, (int32_t)i))
             all &= !want(k, &w);
     }
     return all;
@@ -277,7 +214,7 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
     for (size_t i = from; i < to; i++) {
         int32_t host = m->candidates.hosts.v[i];
         struct path_window w = window_of(m, host, end, bound);
-        const struct known_answer *a = find_answer(m, host);
+        const struct known_answer *a = known_answer_of(m, host);
         if (is_boot_of_same(k, host, m->message.host))
             continue;
         if (!a) {
@@ -302,7 +239,7 @@ static void not_sent(const struct path_known *k, struct known_message *m, struct
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels->address};
     for (size_t i = 0; i < m->candidates.sure; i++) {
         int32_t host = m->candidates.hosts.v[i];
-        const struct known_answer *a = find_answer(m, host);
+        const struct known_answer *a = known_answer_of(m, host);
         if (a && !a->away && !k->hosts[host].n_own && !a->is.may_send)
             continue; /* it tells of no addresses, and was asked only for that */
         if (a && a->away) {
@@ -397,222 +334,6 @@ static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end,
         r->names.v, r->names.n, path_from_reference(&h, begin), path_from_reference(&h, end))];
     *tid = n->tid;
     *comm = n->name;
-}
-
-/* ---- what comes in ---- */
-
-/* Numbers of a fragment, by which they are known here. */
-struct taking {
-    struct path_known *k;
-    const struct fragment *f;
-    const int32_t *host_of;
-    VEC(uint32_t) rows, causes, messages;
-};
-
-static const char *own_string(struct path_known *k, const char *s)
-{
-    return strings_get(&k->strings, strings_intern(&k->strings, s, strlen(s)));
-}
-
-static void add_answer(struct taking *t, struct known_message *m, const struct fragment_answer *a)
-{
-    int32_t host = t->host_of[a->host];
-    struct known_answer *known = find_answer(m, host);
-    struct known_answer fresh = {.is = *a};
-    fresh.is.host = host;
-    if (a->from)
-        fresh.from = row_of_number(t->k, t->rows.v[a->from - 1]);
-    if (!known)
-        vec_push(&m->answers, fresh);
-    else if (known->away)
-        *known = fresh;
-}
-
-/* A connection has many messages. */
-static const struct sender_labels *labels_of(struct path_known *k, const struct flow_key *key)
-{
-    uint64_t *at = map_put(&k->labels, map_hash(key, sizeof *key), NULL);
-    if (!*at) {
-        struct sender_labels *labels = arena_new(&k->arena, struct sender_labels, 1);
-        *labels = sender_labels(&k->arena, key);
-        *at = (uint64_t)(uintptr_t)labels;
-    }
-    return (const struct sender_labels *)(uintptr_t)*at;
-}
-
-static uint32_t number_of_message(struct path_known *k, const struct path_message *message)
-{
-    struct text packed = {.fd = -1};
-    path_message_pack(&packed, message);
-    uint64_t *at = map_put(&k->message_of, map_hash(packed.v, packed.n), NULL);
-    text_fini(&packed);
-    if (!*at) {
-        vec_push(&k->messages, ((struct known_message){.message = *message}));
-        struct known_message *m = &k->messages.v[k->messages.n - 1];
-        m->labels = labels_of(k, &message->key.flow);
-        *at = k->messages.n;
-    }
-    return (uint32_t)*at - 1;
-}
-
-static void take_rows(struct taking *t)
-{
-    struct path_known *k = t->k;
-    for (size_t i = 0; i < t->f->rows.n; i++) {
-        const struct fragment_row *r = &t->f->rows.v[i];
-        uint32_t number = number_of_row(k, t->host_of[r->host], r->id);
-        struct known_row *row = &k->rows.v[number];
-        vec_push(&t->rows, number);
-        if (r->has_life) {
-            row->has_life = true;
-            row->begin = r->begin;
-            row->end = r->end;
-        }
-        for (size_t j = row->names.n ? r->n_names : 0; j < r->n_names; j++) {
-            struct graph_name name = t->f->names.v[r->first_name + j];
-            name.name = own_string(k, name.name);
-            vec_push(&row->names, name);
-        }
-    }
-}
-
-static void take_messages(struct taking *t)
-{
-    for (size_t i = 0; i < t->f->messages.n; i++) {
-        const struct fragment_message *m = &t->f->messages.v[i];
-        struct path_message message = m->message;
-        message.host = t->host_of[message.host];
-        uint32_t number = number_of_message(t->k, &message);
-        vec_push(&t->messages, number);
-        for (size_t j = 0; j < m->n_answers; j++)
-            add_answer(t, &t->k->messages.v[number], &t->f->answers.v[m->first_answer + j]);
-    }
-}
-
-static void take_causes(struct taking *t)
-{
-    for (size_t i = 0; i < t->f->causes.n; i++) {
-        const struct fragment_cause *c = &t->f->causes.v[i];
-        struct known_cause known = {.is = {.kind = c->kind, .reason = c->reason, .ts = c->ts}};
-        if (c->from)
-            known.is.from = row_of_number(t->k, t->rows.v[c->from - 1]);
-        if (c->message)
-            known.message = t->messages.v[c->message - 1] + 1;
-        vec_push(&t->k->causes, known);
-        vec_push(&t->causes, (uint32_t)t->k->causes.n);
-    }
-}
-
-static struct known_interval known_of(struct taking *t, const struct fragment_interval *v)
-{
-    struct path_known *k = t->k;
-    const char *detail = v->detail ? own_string(k, strings_get(&t->f->strings, v->detail)) : NULL;
-    return (struct known_interval){.is = {.begin = v->begin,
-                                       .end = v->end,
-                                       .state = v->state,
-                                       .cpu = v->cpu,
-                                       .detail = detail,
-                                       .id = k->intervals.n,
-                                       .polling = v->polling,
-                                       .assumed = v->assumed},
-        .cause = v->cause ? t->causes.v[v->cause - 1] : 0,
-        .origin = v->origin ? t->causes.v[v->origin - 1] : 0};
-}
-
-/* What was known stays; what was not known of it is added. */
-static void take_more(struct known_interval *old, const struct known_interval *fresh)
-{
-    if (old->is.begin != fresh->is.begin)
-        return;
-    old->cause = old->cause ? old->cause : fresh->cause;
-    old->origin = old->origin ? old->origin : fresh->origin;
-}
-
-/* Merges intervals of a row, in order of their ends. Where two fragments contradict each other, the first holds. */
-static void take_intervals(struct taking *t, const struct fragment_interval *v, size_t n)
-{
-    struct path_known *k = t->k;
-    struct known_row *r = &k->rows.v[t->rows.v[v->row]];
-    bool cpu = r->id & PATH_REMOTE_CPU;
-    uint32_t *merged = mem_alloc((r->intervals.n + n) * sizeof *merged);
-    size_t i = 0, m = 0;
-    for (size_t j = 0; j < n; j++) {
-        struct known_interval fresh = known_of(t, &v[j]);
-        while (i < r->intervals.n && k->intervals.v[r->intervals.v[i]].is.end < fresh.is.end)
-            merged[m++] = r->intervals.v[i++];
-        struct known_interval *next = i < r->intervals.n ? &k->intervals.v[r->intervals.v[i]] : NULL;
-        bool overlaps = (next && next->is.begin < fresh.is.end) ||
-            (m && k->intervals.v[merged[m - 1]].is.end > fresh.is.begin);
-        if (next && next->is.end == fresh.is.end) {
-            take_more(next, &fresh);
-        } else if (cpu || !overlaps) {
-            merged[m++] = (uint32_t)k->intervals.n;
-            vec_push(&k->intervals, fresh);
-        }
-    }
-    while (i < r->intervals.n)
-        merged[m++] = r->intervals.v[i++];
-    free(r->intervals.v);
-    r->intervals.v = merged;
-    r->intervals.n = r->intervals.cap = m;
-}
-
-static void take_all_intervals(struct taking *t)
-{
-    for (size_t i = 0, end; i < t->f->intervals.n; i = end) {
-        for (end = i; end < t->f->intervals.n && t->f->intervals.v[end].row == t->f->intervals.v[i].row;)
-            end++;
-        take_intervals(t, t->f->intervals.v + i, end - i);
-    }
-}
-
-static void answered(struct path_known *k, const struct path_window *w)
-{
-    *map_put(&k->asked, window_hash(w), NULL) = ANSWERED;
-}
-
-int path_known_add(struct path_known *k, const struct path_ask *ask, const void *bytes, size_t n, struct err *e)
-{
-    struct fragment f;
-    int rc = fragment_unpack(&f, bytes, n, ask->n_hosts, ask->n_windows, e);
-    if (rc)
-        return rc;
-    struct taking t = {.k = k, .f = &f, .host_of = ask->hosts};
-    take_rows(&t);
-    take_messages(&t);
-    take_causes(&t);
-    for (size_t i = 0; i < f.rows.n; i++)
-        if (f.rows.v[i].origin && !k->rows.v[t.rows.v[i]].origin)
-            k->rows.v[t.rows.v[i]].origin = t.causes.v[f.rows.v[i].origin - 1];
-    take_all_intervals(&t);
-    for (size_t i = 0; i < f.nones.n; i++)
-        *map_put(&k->nones, none_hash(t.rows.v[f.nones.v[i].row], f.nones.v[i].ts), NULL) = 1;
-    for (size_t i = 0; i < ask->n_windows; i++) {
-        const struct path_window *w = &ask->windows[i];
-        const struct fragment_answer *a = &f.results.v[i];
-        answered(k, w);
-        if (w->kind == PATH_WINDOW_MESSAGE && a->host >= 0 && ask->hosts[a->host] == w->host)
-            add_answer(&t, &k->messages.v[number_of_message(k, &w->message)], a);
-    }
-    vec_free(&t.rows);
-    vec_free(&t.causes);
-    vec_free(&t.messages);
-    fragment_fini(&f);
-    return 0;
-}
-
-void path_known_give_up(struct path_known *k, const struct path_window *w, const char *who)
-{
-    answered(k, w);
-    who = own_string(k, who);
-    *map_put(&k->away, window_hash(w), NULL) = (uint64_t)(uintptr_t)who;
-    if (w->kind != PATH_WINDOW_MESSAGE)
-        return;
-    struct known_message *m = &k->messages.v[number_of_message(k, &w->message)];
-    if (!find_answer(m, w->host))
-        vec_push(&m->answers,
-            ((struct known_answer){.is = {.host = w->host, .answer = FLOW_NOT_SENT},
-                .away = arena_printf(&k->arena, "%s (%s)", who, m->labels->address)}));
 }
 
 /* ---- asking ---- */

@@ -1,0 +1,81 @@
+/* Private to the room: what is known of graphs that lie elsewhere. known.c is its source, learn.c what comes in. */
+#ifndef WEFT_PATH_KNOWN_H
+#define WEFT_PATH_KNOWN_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "path/candidates.h"
+#include "path/fragment.h"
+#include "path/senders.h"
+
+/* What is known of a question that was wanted: it is asked once. */
+enum asked { NOT_ASKED, ASKED, ANSWERED };
+
+struct known_interval {
+    struct path_interval is; /* id: its number */
+    uint32_t cause, origin;  /* + 1; 0: not known */
+};
+
+struct known_row {
+    int32_t host;
+    uint64_t id;
+    bool has_life;
+    int64_t begin, end;
+    uint32_t origin;         /* cause + 1 */
+    VEC(uint32_t) intervals; /* by time, of a thread; of a CPU by end */
+    VEC(struct graph_name) names;
+    int64_t open_end; /* a wait still open then is asked for; INT64_MIN: none */
+};
+
+struct known_cause {
+    struct path_cause is; /* of one without message */
+    uint32_t message;     /* + 1 */
+};
+
+/* What a host says of a message. away: nobody answers for it; the node. */
+struct known_answer {
+    struct fragment_answer is;
+    struct path_row from;
+    const char *away;
+};
+/* What is known of a message: who may have sent it, and what they say. */
+struct known_message {
+    struct path_message message;
+    const struct sender_labels *labels; /* of its connection */
+    struct candidates candidates;
+    bool has_candidates;
+    VEC(struct known_answer) answers;
+};
+
+struct path_known {
+    struct path_source source;
+    const struct path_far_host *hosts;
+    size_t n;
+    struct path_known_options options;
+    struct arena arena;
+    struct strings strings;
+    struct candidate_book *book;
+    VEC(struct known_row) rows;
+    struct map row_of; /* hash of host and id -> number + 1 */
+    VEC(struct known_interval) intervals;
+    VEC(struct known_cause) causes;
+    VEC(struct known_message) messages;
+    struct map message_of; /* hash of what is told of it -> number + 1 */
+    struct map labels;     /* hash of a flow's key -> struct sender_labels */
+    struct map nones;      /* hash of row and time */
+    struct map asked;      /* hash of a window -> enum asked */
+    struct map away;       /* hash of a window -> the node's name */
+    VEC(struct path_window) wanted;
+    size_t taken; /* of them */
+};
+
+/* The row with that id, which is added if it was not known; and what the walk calls it. */
+uint32_t known_row_number(struct path_known *, int32_t host, uint64_t id);
+struct path_row known_path_row(const struct path_known *, uint32_t number);
+/* What the host says of the message, or NULL. */
+struct known_answer *known_answer_of(struct known_message *, int32_t host);
+/* Keys of the maps `nones`; `asked` and `away`. */
+uint64_t known_none_hash(uint32_t row, int64_t ts);
+uint64_t known_window_hash(const struct path_window *);
+
+#endif
