@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "bus/broker.h"
 
-enum { SUBJECT_ROOM = BUS_MAX_SUBJECT + 80, IDLE_AFTER_S = 10, HEARTBEAT_S = 2 };
+enum { SUBJECT_ROOM = BUS_MAX_SUBJECT + 80, IDLE_AFTER_S = 10, HEARTBEAT_S = 2, RECOUNT_NS = 100000000 };
 static const char operation[] = "KV-Operation", expected_header[] = "Nats-Expected-Last-Subject-Sequence";
 
 static void subject_of(const struct broker_table *t, const char *key, char out[SUBJECT_ROOM])
@@ -293,46 +293,70 @@ bool broker_table_entry(const struct broker_table *t, natsMsg *m, struct bus_ent
     return true;
 }
 
-/* Tells of an entry; of one that is gone only who was told that it is there. Returns whether its key is a new one. */
-static bool tell_entry(struct map *told, const struct bus_entry *entry, bus_entry_handler *handler, void *arg)
+/* Tells of an entry; of one that is gone only who was told that it is there. */
+static void tell_entry(struct map *told, const struct bus_entry *entry, bus_entry_handler *handler, void *arg)
 {
-    bool fresh;
-    uint64_t *is_there = map_put(told, map_hash(entry->key, strlen(entry->key)), &fresh);
+    uint64_t *is_there = map_put(told, map_hash(entry->key, strlen(entry->key)), NULL);
     if (entry->kind == BUS_ENTRY_PUT || *is_there)
         handler(arg, entry);
     *is_there = entry->kind == BUS_ENTRY_PUT;
-    return fresh;
 }
 
-/* Takes what comes until nothing more is pending, or so many keys have come as there were at first: where entries are
- * put all the time, something is always pending. */
+struct counting {
+    struct broker_table *table;
+    uint64_t keys;
+};
+
+static natsStatus count_step(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct counting *c = arg;
+    jsStreamInfo *i = NULL;
+    natsStatus s = js_GetStreamInfo(&i, c->table->broker->js, c->table->stream, o, code);
+    if (s == NATS_OK)
+        c->keys = (uint64_t)i->State.NumSubjects;
+    jsStreamInfo_Destroy(i);
+    return s;
+}
+
+/* Keys that have an entry, or had one that was removed. */
+static int count_keys(struct broker_table *t, int64_t deadline_ns, uint64_t *keys, struct err *e)
+{
+    struct counting c = {t, 0};
+    struct broker_attempt a = {.step = count_step, .arg = &c, .what = t->what};
+    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    *keys = c.keys;
+    return rc;
+}
+
+/* Takes what comes until all keys have come that there were at first. What is pending says when that is, unless entries
+ * are put all the time: then something is pending always, or nothing is although older entries are still to come. */
 static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys, struct map *told,
     bus_entry_handler *handler, void *arg, struct err *e)
 {
     uint64_t seen = 0;
-    int64_t deadline = broker_deadline(t->broker);
-    for (struct broker_mark mark = {.pending = 1}; mark.pending && keys;) {
+    int rc = 0;
+    for (int64_t deadline = broker_deadline(t->broker); told->n < keys && !rc;) {
         natsMsg *m = NULL;
         struct bus_entry entry;
-        natsStatus s = natsSubscription_NextMsg(&m, sub, broker_ms_until(deadline));
-        if (s)
-            return broker_fail(t->broker, s, 0, e, t->what);
-        if (!broker_table_entry(t, m, &entry, &mark)) {
-            bool late = time_monotonic_ns() >= deadline;
-            natsMsg_Destroy(m);
-            if (late)
-                return err_set(e, ERR_TIMEOUT, "%s: not all of it came in time", t->what);
-            continue;
+        struct broker_mark mark = {.pending = 1};
+        int64_t until = time_monotonic_ns() + RECOUNT_NS;
+        natsStatus s = natsSubscription_NextMsg(&m, sub, broker_ms_until(until < deadline ? until : deadline));
+        bool late = time_monotonic_ns() >= deadline;
+        if (!s && broker_table_entry(t, m, &entry, &mark)) {
+            if (mark.consumer_seq != ++seen)
+                rc = err_set(e, ERR_IO, "%s: a part of it was lost on the way; read it again", t->what);
+            else
+                tell_entry(told, &entry, handler, arg);
+            deadline = broker_deadline(t->broker);
+        } else if (late || (s && s != NATS_TIMEOUT)) {
+            rc = s && s != NATS_TIMEOUT ? broker_fail(t->broker, s, 0, e, t->what)
+                                        : err_set(e, ERR_TIMEOUT, "%s: not all of it came in time", t->what);
         }
-        bool gap = mark.consumer_seq != ++seen;
-        if (!gap)
-            keys -= tell_entry(told, &entry, handler, arg);
         natsMsg_Destroy(m);
-        if (gap)
-            return err_set(e, ERR_IO, "%s: a part of it was lost on the way; read it again", t->what);
-        deadline = broker_deadline(t->broker);
+        if (!rc && told->n < keys && (s || !mark.pending)) /* keys may be no more, as if they had never been */
+            rc = count_keys(t, deadline, &keys, e);
     }
-    return 0;
+    return rc;
 }
 
 int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *arg, struct err *e)
@@ -341,7 +365,7 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
     int64_t deadline = broker_deadline(t->broker);
     natsInbox *inbox = NULL;
     natsSubscription *sub = NULL;
-    uint64_t pending = 0;
+    uint64_t pending = 0, keys = 0;
     int rc = broker_await(t->broker, deadline, e);
     if (rc)
         return rc;
@@ -350,7 +374,9 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
     rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, inbox, deadline, &pending, e);
     struct map told = {0};
     if (!rc && pending)
-        rc = take_all(t, sub, pending, &told, handler, arg, e);
+        rc = count_keys(t, deadline, &keys, e);
+    if (!rc && pending)
+        rc = take_all(t, sub, keys, &told, handler, arg, e);
     map_fini(&told);
     natsSubscription_Unsubscribe(sub);
     broker_destroy_later(t->broker, sub);

@@ -316,7 +316,7 @@ static void *put_all_the_time(void *arg)
 /* Reading all ends also where entries are put all the time, and has what nobody touches. */
 static void test_all_of_a_restless_table(void **state)
 {
-    enum { WRITERS = 8, MOST_TOLD = 40 };
+    enum { WRITERS = 8, MOST_TOLD = 400 };
     world_need();
     struct bus *a = world_open(), *writers[WRITERS];
     struct bus_table *t = open_table(a, "restless", 0, true);
