@@ -30,7 +30,7 @@ static void remove_directory(void)
 static void open_hosts(void)
 {
     static struct arena lasting;
-    struct experiment *x;
+    static struct experiment *x; /* for good */
     struct err e;
     struct index_options o = {.stores = true};
     const char *dir = arena_printf(&lasting, "/tmp/weft-fuzz-remote-%d", (int)getpid());
