@@ -3,6 +3,7 @@
 
     bench/cluster.py [--build DIR] [--dir DIR] [--quick] [--pattern scp|mpi] [--nodes N…] [--methods METHOD…]
     bench/cluster.py --idle N          N nodes with tiny traces, which mostly wait
+    bench/cluster.py --delay MS        nodes so far from the broker, each way: times against (depth + 2) round trips
 
 local: all traces in one process. index: nodes are asked that hold a piece of the path. broadcast: all nodes are asked.
 *first*: from nothing but traces to the first path: stores are made, clocks found. *again*: stores and nodes are there,
@@ -19,7 +20,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from made_cluster import START_NS, Cluster  # noqa: E402
+from made_cluster import START_NS, Cluster  # noqa: E402  (which finds tests/e2e)
+from delaying import Delay, depth_of  # noqa: E402
 from nodes import Nodes, ask, cpu_s, private_bytes  # noqa: E402
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -166,6 +168,43 @@ def compare(options):
                     shutil.rmtree(top, ignore_errors=True)
 
 
+# ---- nodes far from the broker
+
+
+def far(options):
+    row("pattern", "machines", "depth", "rounds", "again in all, ms", "(depth + 2) × 2 × delay + 200 ms", "ratio")
+    print("| --- " * 7 + "|")
+    for pattern in options.pattern:
+        for nodes in options.nodes:
+            top = tempfile.mkdtemp(prefix="weft-cluster-", dir=options.dir)
+            try:
+                cluster = make(options, top, pattern, nodes, MIXES[3], options.events, options.rounds)
+                measure_far(options, cluster, top)
+            finally:
+                shutil.rmtree(top, ignore_errors=True)
+
+
+def measure_far(options, cluster, folder):
+    first, *others = [question(cluster, w) for w in other_threads(cluster)]
+    with Nodes(options.weft, folder) as nodes:
+        delay = Delay(nodes.port, options.delay / 1000)
+        try:
+            nodes.nodes_url = delay.url
+            for host in cluster.hosts:
+                nodes.add(host.name, [os.path.join(cluster.folder, host.name)])
+            nodes.first_path(first[0], *first[1])
+            for thread, how in others:
+                code, asked, said = nodes.path(thread, *how)
+                if code:
+                    sys.exit(said)
+                depth = depth_of(asked.answer)
+                promised = (depth + 2) * 2 * options.delay + 200
+                row(cluster.pattern, len(cluster.hosts), depth, asked.cost["rounds"], f"{asked.wall_s * 1000:.0f}",
+                    promised, f"{asked.wall_s * 1000 / promised:.2f}")
+        finally:
+            delay.stop()
+
+
 # ---- many nodes that wait
 
 
@@ -211,6 +250,7 @@ def main():
     p.add_argument("--events", type=int, help="of each machine, about")
     p.add_argument("--rounds", type=int, help="pieces of a file, supersteps")
     p.add_argument("--idle", type=int, metavar="N", help="N nodes that wait")
+    p.add_argument("--delay", type=int, metavar="MS", help="nodes are so far from the broker")
     p.add_argument("--watch", type=int, default=20, help="--idle: for so many seconds")
     options = p.parse_args()
     options.weft = os.path.join(options.build, "weft")
@@ -220,6 +260,8 @@ def main():
     options.rounds = options.rounds or (20 if options.quick else 100)
     if options.idle:
         idle(options)
+    elif options.delay:
+        far(options)
     else:
         compare(options)
 

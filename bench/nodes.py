@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 NATS_SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -35,8 +36,9 @@ def private_bytes(pid):
 class Asked:
     """A question that was put: the answer, and what it cost who asked, and the nodes."""
 
-    def __init__(self, answer, wall_s, asker_cpu_s, nodes_cpu_s):
+    def __init__(self, answer, wall_s, asker_cpu_s, nodes_cpu_s, asker_bytes):
         self.answer, self.wall_s, self.asker_cpu_s, self.nodes_cpu_s = answer, wall_s, asker_cpu_s, nodes_cpu_s
+        self.asker_bytes = asker_bytes  # of memory, at most
         self.cost = answer["cost"]
 
     @property
@@ -57,7 +59,7 @@ def ask(program, args, nodes=()):
     for pipe in (process.stdout, process.stderr):
         pipe.close()
     spent = sum(cpu_s(p.pid) for p in nodes) - before
-    asked = Asked(json.loads(out), wall, used.ru_utime + used.ru_stime, spent) if out else None
+    asked = Asked(json.loads(out), wall, used.ru_utime + used.ru_stime, spent, used.ru_maxrss * 1024) if out else None
     return process.returncode, asked, said
 
 
@@ -66,10 +68,10 @@ class Nodes:
 
     def __init__(self, program, folder):
         self.program, self.folder, self.nodes = program, folder, []
-        self.port = free_port()
-        self.url = f"nats://127.0.0.1:{self.port}"
+        self.port, self.monitor_port = free_port(), free_port()
+        self.url = self.nodes_url = f"nats://127.0.0.1:{self.port}"  # nodes_url: another way to it
         self.broker = self._start("broker", [NATS_SERVER, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd",
-                                             os.path.join(folder, "broker")])
+                                             os.path.join(folder, "broker"), "-m", str(self.monitor_port)])
         self._wait_for_broker()
 
     def _start(self, name, command):
@@ -87,10 +89,16 @@ class Nodes:
                     raise
                 time.sleep(0.02)
 
+    def broker_says(self, page):
+        """What the broker tells of itself: page varz, jsz, …, of NATS' monitoring."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.monitor_port}/{page}", timeout=PATIENCE_S) as answer:
+            return json.load(answer)
+
     def add(self, name, traces, prefix=()):
         """prefix: a command that runs the node (valgrind)."""
         node = self._start(name, [*prefix, self.program, "serve", "--listen", "127.0.0.1:0", "--frozen", "--cluster",
-                                  self.url, "--node", name, "--store", os.path.join(self.folder, "stores"), *traces])
+                                  self.nodes_url, "--node", name, "--store", os.path.join(self.folder, "stores"),
+                                  *traces])
         self.nodes.append(node)
         return node
 

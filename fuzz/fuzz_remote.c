@@ -1,6 +1,6 @@
 /* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
  * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
- * it for an answer; a card; questions and answers about threads and flows. */
+ * it for an answer; a card; questions and answers about threads, flows and moves, and about who talks to whom. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,11 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cluster/extracts.h"
+#include "cluster/moves.h"
 #include "cluster/protocol.h"
+#include "cluster/routes.h"
+#include "cluster/shared.h"
 #include "index/index.h"
 #include "path/fragment.h"
 #include "path/path.h"
@@ -67,7 +71,7 @@ static void answer_request(const uint8_t *data, size_t n)
             parts[i] = (struct path_local_host){
                 r.hosts[i].name, hosts[i % n_hosts].graph, hosts[i % n_hosts].flows, r.hosts[i].map};
         struct path_local *local = path_local_new(parts, r.n_hosts);
-        path_fragment_write(local, &(struct path_row_ids){NULL, id_of, row_of}, &r, STEPS, &out);
+        path_fragment_write(local, &(struct path_row_ids){NULL, id_of, row_of}, &r, STEPS, INT64_MAX, &out, NULL);
         bool mapped = false;
         for (size_t i = 0; i < r.n_hosts; i++)
             mapped |= r.hosts[i].map != NULL;
@@ -115,6 +119,85 @@ static void walk_fragment(const uint8_t *data, size_t n)
     path_known_free(k);
 }
 
+/* What was asked is answered, and the answer makes sense. */
+static void answer_talk(const uint8_t *data, size_t n)
+{
+    struct arena a = {0};
+    struct talk_question q;
+    if (!talk_question_read(&a, data, n, &q, NULL) && q.n < 64) {
+        struct talk_reports told = {0}, *again = arena_new(&a, struct talk_reports, q.n + 1);
+        struct text out = {.fd = -1};
+        for (size_t i = 0; i < q.n; i++) {
+            told.n = 0;
+            talk_report(hosts[i % n_hosts].flows, q.hosts[i].begin, q.hosts[i].end, &told);
+            talk_write(&told, &out);
+        }
+        if (talk_read(out.v, out.n, q.n, again, NULL))
+            abort();
+        for (size_t i = 0; i < q.n; i++)
+            vec_free(&again[i]);
+        vec_free(&told);
+        text_fini(&out);
+    }
+    arena_fini(&a);
+}
+
+static void answer_delays(const uint8_t *data, size_t n)
+{
+    struct arena a = {0};
+    struct delays_question q;
+    if (!delays_question_read(&a, data, n, &q, NULL) && q.hosts.n_hosts < 64) {
+        struct talk_host *talk = arena_new(&a, struct talk_host, q.hosts.n_hosts + 1);
+        bool *known = arena_new(&a, bool, q.hosts.n_hosts + 1);
+        struct talk_delays found = {0}, again = {0};
+        struct text out = {.fd = -1};
+        for (size_t i = 0; i < q.hosts.n_hosts; i++)
+            talk[i] = (struct talk_host){i < n_hosts ? hosts[i].flows : NULL, q.hosts.hosts[i].map};
+        talk_find_delays(talk, q.hosts.n_hosts, q.begin, q.end, q.by_flow, &found);
+        delays_write(&found, known, q.hosts.n_hosts, q.by_flow, &out);
+        if (delays_read(out.v, out.n, q.hosts.n_hosts, q.by_flow, &again, known, NULL))
+            abort();
+        vec_free(&found);
+        vec_free(&again);
+        text_fini(&out);
+    }
+    arena_fini(&a);
+}
+
+/* Whatever nodes tell, its ends are put together. */
+static void join_talk(const uint8_t *data, size_t n)
+{
+    struct talk_told told[HOSTS] = {0};
+    struct talk_reports got[HOSTS] = {0};
+    struct talk_lines lines = {0};
+    if (!talk_read(data, n, HOSTS, got, NULL)) {
+        for (size_t i = 0; i < HOSTS; i++) {
+            told[i].flows = got[i];
+            told[i].n_own = flow_addresses(hosts[i % n_hosts].flows, &told[i].own);
+        }
+        talk_join(told, HOSTS, &lines);
+    }
+    for (size_t i = 0; i < HOSTS; i++)
+        vec_free(&got[i]);
+    vec_free(&lines);
+}
+
+/* What is read is written as the same. */
+static void read_shared(const uint8_t *data, size_t n)
+{
+    struct arena a = {0};
+    struct shared_trace t, again;
+    struct text out = {.fd = -1};
+    if (!shared_read(&a, data, n, &t, NULL)) {
+        shared_write(&t, &out);
+        if (shared_read(&a, out.v, out.n, &again, NULL) || strcmp(t.work.path, again.work.path) != 0 ||
+            strstr(t.work.path, "../") == t.work.path)
+            abort();
+    }
+    text_fini(&out);
+    arena_fini(&a);
+}
+
 static void read_rest(int kind, const uint8_t *data, size_t n)
 {
     struct arena a = {0};
@@ -126,6 +209,15 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct extract_question extract;
     struct threads_question threads;
     struct cluster_threads lines = {0};
+    struct routes routes;
+    struct flow_message_key key = {.flow = {.protocol = 6}, .bytes = 1};
+    struct talk_delays delays = {0};
+    bool known[HOSTS];
+    struct move_files files;
+    struct move_piece piece;
+    struct move_question move;
+    struct cluster_move_progress progress;
+    struct cluster_load load;
     switch (kind) {
     case 2: card_read(&a, data, n, &card, NULL); break;
     case 3: lives_question_read(&a, data, n, &lives, NULL); break;
@@ -134,6 +226,28 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     case 6: flows_question_read(&a, data, n, &flows, NULL); break;
     case 8: threads_question_read(&a, data, n, &threads, NULL); break;
     case 9: threads_read(&a, data, n, HOSTS, &lines, NULL); break;
+    case 10:
+        if (!routes_read(&a, data, n, &routes))
+            flow_routes_lead(routes.v, routes.n, &key);
+        break;
+    case 11: answer_talk(data, n); break;
+    case 12: join_talk(data, n); break;
+    case 13: answer_delays(data, n); break;
+    case 14: delays_read(data, n, HOSTS, n && data[0] & 2, &delays, known, NULL); break;
+    case 15: {
+        struct coming c = {0};
+        struct flow_store *s;
+        if (!coming_take(&c, data, n, NULL) && !coming_open(&c, &s, NULL))
+            flow_close(s);
+        coming_fini(&c);
+        break;
+    }
+    case 16: move_files_read(&a, data, n, &files, NULL); break;
+    case 17: move_piece_read(data, n, &piece, NULL); break;
+    case 18: move_question_read(&a, data, n, &move, NULL); break;
+    case 19: move_progress_read(&a, data, n, &progress, NULL); break;
+    case 20: move_load_read(data, n, &load, NULL); break;
+    case 21: read_shared(data, n); break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -143,6 +257,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     }
     vec_free(&found);
     vec_free(&lines);
+    vec_free(&delays);
     arena_fini(&a);
 }
 
@@ -152,7 +267,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 10;
+    int kind = data[0] % 22;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

@@ -463,6 +463,21 @@ int file_write(const char *path, const void *data, size_t n, struct err *e)
     return code;
 }
 
+int file_sync_dir(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 || fsync(fd) ? err_sys(e, "%s", path) : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+bool file_is_below(const char *path, const char *directory)
+{
+    size_t n = directory ? strlen(directory) : 0;
+    return n && !strncmp(path, directory, n) && (!path[n] || path[n] == '/' || directory[n - 1] == '/');
+}
+
 int file_temporary(const char *kind, char **path, struct err *e)
 {
     const char *below = getenv("TMPDIR");

@@ -61,6 +61,10 @@ static inline const char *file_name(const char *path)
 int file_make_dirs(const char *path, struct err *e);
 /* realpath(3), which has more patience where memory is short. free() it; NULL with errno. */
 char *file_real_path(const char *path);
+/* What was made, renamed or removed in the directory is on disk. */
+int file_sync_dir(const char *path, struct err *e);
+/* Is it the directory, or below it, going by the names alone? Below "" and NULL nothing is. */
+bool file_is_below(const char *path, const char *directory);
 /* An empty file of its own for what is written only to be read again: "weft-KIND-…" in $TMPDIR, else in /tmp. free()
  * the path, and unlink() the file. */
 int file_temporary(const char *kind, char **path, struct err *e);

@@ -1,5 +1,6 @@
 #include "base/progress.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 struct progress {
     char *what;
     bool terminal;
+    bool counted; /* set before anything is shown */
     int64_t began_ns;
     atomic_uint_fast64_t total, done;
     atomic_int_fast64_t next_ns;
@@ -45,6 +47,13 @@ void progress_total(struct progress *p, uint64_t units)
         atomic_store_explicit(&p->total, units, memory_order_relaxed);
 }
 
+void progress_count(struct progress *p, uint64_t items)
+{
+    progress_total(p, items);
+    if (p)
+        p->counted = true;
+}
+
 /* 12.3 M */
 static void write_scaled(struct text *t, double v)
 {
@@ -65,7 +74,9 @@ static void draw(struct progress *p, int64_t now)
     double rate = seconds > 0 ? (double)done / seconds : 0;
     struct text t = {0};
     text_printf(&t, "%s  ", p->what);
-    if (total)
+    if (p->counted)
+        text_printf(&t, "%" PRIu64 " of %" PRIu64 "  ", done, total);
+    else if (total)
         text_printf(&t, "%3.0f %%  ", 100.0 * (double)(done < total ? done : total) / (double)total);
     else
         write_scaled(&t, (double)done), text_puts(&t, "  ");
@@ -105,14 +116,24 @@ void progress_add(struct progress *p, uint64_t units)
     pthread_mutex_unlock(&p->drawing);
 }
 
-void progress_free(struct progress *p)
+void progress_hide(struct progress *p)
 {
     if (!p)
         return;
+    pthread_mutex_lock(&p->drawing);
     if (p->shown) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }
+    p->shown = false;
+    pthread_mutex_unlock(&p->drawing);
+}
+
+void progress_free(struct progress *p)
+{
+    if (!p)
+        return;
+    progress_hide(p);
     pthread_mutex_destroy(&p->drawing);
     free(p->what);
     free(p);

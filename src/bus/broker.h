@@ -74,7 +74,8 @@ int broker_table_put(struct bus_table *, const char *key, const void *data, size
 int broker_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
 int broker_table_remove(struct bus_table *, const char *key, struct err *);
 int broker_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
-int broker_table_watch(struct bus_table *, bus_entry_handler *, void *arg, struct bus_watch **, struct err *);
+int broker_table_watch(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **,
+    struct err *);
 void broker_watch_stop(struct bus_watch *);
 
 struct broker_table {
@@ -88,8 +89,8 @@ struct broker_table {
 /* Makes the stream if it is not there. */
 int broker_table_make(struct broker_table *, int64_t deadline_ns, struct err *);
 /* Everything from now on, first the last value of each key, goes to that subject. *pending: how many those are. */
-int broker_table_follow(struct broker_table *, const char *deliver, int64_t deadline_ns, uint64_t *pending,
-    struct err *);
+int broker_table_follow(struct broker_table *, const char *key, const char *deliver, int64_t deadline_ns,
+    uint64_t *pending, struct err *);
 /* A message of it as an entry, whose key points into the message. False: it is none, but a sign of life. */
 bool broker_table_entry(const struct broker_table *, natsMsg *, struct bus_entry *out, struct broker_mark *mark);
 

@@ -150,7 +150,8 @@ int broker_queue_add(struct bus_queue *base, const char *id, const void *data, s
 /* ---- taking ---- */
 
 /* Asks once, for at most `ms`. The broker gives up a little earlier than we do, so that it gives us nothing that we do
- * not hear of. */
+ * not hear of. An item comes under its own subject, so the library's requests, which all share one inbox, could not
+ * tell whose it is as soon as two of them are open: each asking has an inbox of its own. */
 static natsStatus ask_for_one(struct broker_queue *q, int64_t ms, natsMsg **out)
 {
     char subject[SUBJECT_ROOM], question[80];
@@ -160,7 +161,15 @@ static natsStatus ask_for_one(struct broker_queue *q, int64_t ms, natsMsg **out)
         snprintf(question, sizeof question, "{\"batch\":1,\"expires\":%" PRId64 "}", (ms - margin) * 1000000);
     else
         snprintf(question, sizeof question, "{\"batch\":1,\"no_wait\":true}");
-    return natsConnection_RequestString(out, q->broker->nc, subject, question, ms > SHORT_MS ? ms : SHORT_MS);
+    natsInbox *inbox = NULL;
+    natsSubscription *sub = NULL;
+    natsStatus s = natsInbox_Create(&inbox);
+    s = s ? s : natsConnection_SubscribeSync(&sub, q->broker->nc, inbox);
+    s = s ? s : natsConnection_PublishRequestString(q->broker->nc, subject, inbox, question);
+    s = s ? s : natsSubscription_NextMsg(out, sub, ms > SHORT_MS ? ms : SHORT_MS);
+    natsSubscription_Destroy(sub);
+    natsInbox_Destroy(inbox);
+    return !s && natsMsg_IsNoResponders(*out) ? NATS_NO_RESPONDERS : s;
 }
 
 /* Takes over the message if it is an item. */

@@ -237,7 +237,7 @@ int broker_table_get(struct bus_table *base, const char *key, void **data, size_
 
 struct following {
     struct broker_table *table;
-    const char *deliver;
+    const char *key, *deliver; /* key NULL: all */
     uint64_t pending;
 };
 
@@ -248,7 +248,7 @@ static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
     jsConsumerConfig c;
     jsConsumerInfo *made = NULL;
     jsConsumerConfig_Init(&c);
-    subject_of(f->table, ">", subjects);
+    subject_of(f->table, f->key ? f->key : ">", subjects);
     c.DeliverSubject = f->deliver;
     c.DeliverPolicy = js_DeliverLastPerSubject;
     c.AckPolicy = js_AckNone;
@@ -264,9 +264,9 @@ static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
 }
 
 int broker_table_follow(
-    struct broker_table *t, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *e)
+    struct broker_table *t, const char *key, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *e)
 {
-    struct following f = {t, deliver, 0};
+    struct following f = {t, key, deliver, 0};
     struct broker_attempt a = {.step = follow, .arg = &f, .what = t->what, .once = true};
     int rc = broker_try(t->broker, &a, deadline_ns, e);
     if (rc && a.code == JSStreamNotFoundErr) {
@@ -371,7 +371,7 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
         return rc;
     natsStatus s = natsInbox_Create(&inbox);
     s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
-    rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, inbox, deadline, &pending, e);
+    rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, NULL, inbox, deadline, &pending, e);
     struct map told = {0};
     if (!rc && pending)
         rc = count_keys(t, deadline, &keys, e);

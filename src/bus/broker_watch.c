@@ -24,6 +24,7 @@ struct key {
 struct broker_watch {
     struct bus_watch base;
     struct broker_table table; /* a copy, which no one closes */
+    char *key;                 /* NULL: all */
     bus_entry_handler *handler;
     void *arg;
     struct loop *loop;
@@ -93,7 +94,7 @@ static int follow(struct broker_watch *w, uint64_t *pending)
     natsInbox *inbox = NULL;
     int rc = natsInbox_Create(&inbox) ? ERR_NOMEM : 0;
     rc = rc ? rc : broker_subscribe_raw(w->table.broker, inbox, came, nothing, w, &w->sub, NULL);
-    rc = rc ? rc : broker_table_follow(&w->table, inbox, deadline, pending, NULL);
+    rc = rc ? rc : broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
     natsInbox_Destroy(inbox);
     return rc;
 }
@@ -248,17 +249,19 @@ static void watch_ended(void *arg)
     end_following(w);
     strings_fini(&w->names);
     vec_free(&w->keys);
+    free(w->key);
     pthread_mutex_destroy(&w->lock);
     free(w);
     bus_unref(b);
 }
 
-int broker_table_watch(
-    struct bus_table *base, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
+int broker_table_watch(struct bus_table *base, const char *key, bus_entry_handler *handler, void *arg,
+    struct bus_watch **out, struct err *e)
 {
     struct broker_watch *w = mem_zalloc(sizeof *w);
     w->base.bus = bus_ref(base->bus);
     w->table = *(struct broker_table *)base;
+    w->key = key ? mem_strdup(key) : NULL;
     w->handler = handler;
     w->arg = arg;
     w->end = &w->first;

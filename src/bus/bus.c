@@ -280,7 +280,15 @@ int bus_table_all(struct bus_table *t, bus_entry_handler *handler, void *arg, st
 int bus_table_watch(struct bus_table *t, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
 {
     *out = NULL;
-    return t->bus->kind->table_watch(t, handler, arg, out, e);
+    return t->bus->kind->table_watch(t, NULL, handler, arg, out, e);
+}
+
+int bus_table_watch_key(
+    struct bus_table *t, const char *key, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
+{
+    *out = NULL;
+    int rc = subject_check(key, false, e);
+    return rc ? rc : t->bus->kind->table_watch(t, key, handler, arg, out, e);
 }
 
 void bus_watch_stop(struct bus_watch *w)

@@ -24,7 +24,7 @@ struct bus_options {
     const char *url;       /* "nats://HOST:PORT[,nats://…]", "tls://…", or "local:NAME" */
     const char *name;      /* what the broker calls this connection; or NULL */
     const char *creds;     /* files, or NULL: NATS credentials (JWT and seed); */
-    const char *token;     /* a token; */
+    const char *token;     /* its first line is a token; */
     const char *tls_ca, *tls_cert, *tls_key; /* PEM; the system's authorities when there is no tls_ca */
     int64_t timeout_ns;    /* of connecting, and of what has no deadline; 0: 5 s */
     size_t max_message_bytes; /* of a question or an answer, of this node and of others; 0: 64 MiB */
@@ -140,6 +140,9 @@ int bus_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err
  * the broker is away. Stop it before the table is closed. */
 struct bus_watch;
 int bus_table_watch(struct bus_table *, bus_entry_handler *, void *arg, struct bus_watch **out, struct err *e);
+/* As bus_table_watch, but of one key: of the others nothing is sent here. */
+int bus_table_watch_key(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **out,
+    struct err *e);
 void bus_watch_stop(struct bus_watch *);
 
 /* ---- members: who is there ---- */

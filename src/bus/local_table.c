@@ -30,6 +30,7 @@ struct handle {
 
 struct local_watch {
     struct bus_watch base;
+    char *key; /* NULL: all */
     struct local_table *table;
     struct loop *loop;
     bus_entry_handler *handler;
@@ -295,7 +296,8 @@ static int64_t watch_turn(void *arg)
     entries_sort(&list);
     for (size_t i = 0; i < list.n && !loop_stops(w->loop); i++) {
         const struct bus_entry told = as_told(&list.v[i]);
-        if (w->has_begun || told.kind == BUS_ENTRY_PUT)
+        bool meant = !w->key || !strcmp(w->key, told.key);
+        if (meant && (w->has_begun || told.kind == BUS_ENTRY_PUT))
             w->handler(w->arg, &told);
     }
     entries_free(&list);
@@ -309,12 +311,13 @@ static void watch_ended(void *arg)
 {
     struct local_watch *w = arg;
     struct bus *b = w->base.bus;
+    free(w->key);
     free(w);
     bus_unref(b);
 }
 
-int local_table_watch(
-    struct bus_table *base, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
+int local_table_watch(struct bus_table *base, const char *key, bus_entry_handler *handler, void *arg,
+    struct bus_watch **out, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
     struct hub *h = local_hub(base->bus);
@@ -323,6 +326,7 @@ int local_table_watch(
         return rc;
     struct local_watch *w = mem_zalloc(sizeof *w);
     *w = (struct local_watch){.base = {bus_ref(base->bus)}, .table = t, .handler = handler, .arg = arg};
+    w->key = key ? mem_strdup(key) : NULL;
     *out = &w->base;              /* the handler may look at it */
     pthread_mutex_lock(&h->lock); /* the loop's first turn waits until it is listed */
     rc = loop_start(watch_turn, watch_ended, w, &w->loop, e);

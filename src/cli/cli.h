@@ -31,8 +31,8 @@ struct cli_verb {
     const char *example;                    /* shown by --help */
     int (*run)(int argc, char **argv);      /* argv[0] is the verb */
 };
-extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, verb_sync, verb_critpath, verb_serve,
-    verb_verify;
+extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
+    verb_serve, verb_place, verb_verify;
 
 /* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and
  * counted in *n. Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands

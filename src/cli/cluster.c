@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "cli/secrets.h"
 #include "clock/clock.h"
 
 #define TIMEOUT_NS (30 * NS_PER_S)
@@ -12,18 +11,15 @@
 
 int cli_cluster_connect(struct cli_cluster *c, const char *who, bool later, struct bus **out, struct err *e)
 {
-    int rc = c->token_file ? cli_read_token("--nats-token-file", c->token_file, &c->token, e) : 0;
     struct bus_options o = {.url = c->url,
         .name = who,
         .creds = c->creds,
-        .token = c->token,
+        .token = c->token_file,
         .tls_ca = c->ca,
         .tls_cert = c->cert,
         .tls_key = c->key,
         .later = later};
-    if (rc)
-        return rc;
-    rc = bus_open(&o, out, e);
+    int rc = bus_open(&o, out, e);
     return rc ? err_wrap(e, "--cluster"), rc : 0;
 }
 
@@ -87,10 +83,4 @@ void cli_asked_close(struct cli_asked *a)
     if (a->bus)
         bus_close(a->bus);
     *a = (struct cli_asked){0};
-}
-
-void cli_cluster_fini(struct cli_cluster *c)
-{
-    free(c->token);
-    c->token = NULL;
 }

@@ -11,7 +11,6 @@ struct cli_cluster {
     const char *url, *name;
     const char *creds, *token_file, *ca, *cert, *key;
     const char *timeout;
-    char *token;             /* read from its file */
 };
 #define CLI_CLUSTER(c) \
     {"cluster", 'c', CLI_STRING, "URL", "the cluster's broker: nats://HOST:PORT, several between commas, or tls://…", \
@@ -49,6 +48,5 @@ struct cli_asked {
 /* clocks: NULL when they do not matter. Zeroed in any case, for cli_asked_close. */
 int cli_cluster_ask(struct cli_cluster *, const struct cli_clocks *clocks, struct cli_asked *out, struct err *e);
 void cli_asked_close(struct cli_asked *);
-void cli_cluster_fini(struct cli_cluster *);
 
 #endif

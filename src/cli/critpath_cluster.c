@@ -161,6 +161,7 @@ static int answer(struct cluster_query *a)
     struct cluster_path_options o = {
         .method = q->method && !strcmp(q->method, "broadcast") ? CLUSTER_BROADCAST : CLUSTER_INDEX,
         .assuming = q->polling,
+        .count_windows = q->format == CLI_JSON,
         .deadline_ns = a->asked.deadline_ns,
         .refined = q->refine ? show_refined : NULL,
         .arg = a};

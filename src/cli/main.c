@@ -12,10 +12,12 @@ static const struct cli_verb *const verbs[] = {
     &verb_info,
     &verb_events,
     &verb_index,
+    &verb_flows,
     &verb_threads,
     &verb_sync,
     &verb_critpath,
     &verb_serve,
+    &verb_place,
     &verb_verify,
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/progress.h"
 #include "base/time.h"
 #include "cli/cli.h"
@@ -106,6 +107,32 @@ int cli_parse_window(
         note_window("end", to, *end < span->first, span);
     }
     return 0;
+}
+
+void cli_hosts_add(struct cli_hosts *h, const char *name, int64_t begin, int64_t end)
+{
+    vec_push(h, name);
+    h->span.first = begin < h->span.first ? begin : h->span.first;
+    h->span.last = end > h->span.last ? end : h->span.last;
+}
+
+int cli_hosts_check(const struct cli_hosts *h, const char *wanted, struct err *e)
+{
+    struct text names = {.fd = -1};
+    int rc = ERR_ARG;
+    for (size_t i = 0; i < h->n && rc; i++) {
+        rc = strcmp(h->v[i], wanted) != 0 ? ERR_ARG : 0;
+        text_printf(&names, "%s%s", names.n ? ", " : "", h->v[i]);
+    }
+    if (rc)
+        err_set(e, rc, "--host %s: no such host; there are %s", wanted, text_cstr(&names));
+    text_fini(&names);
+    return rc;
+}
+
+void cli_hosts_fini(struct cli_hosts *h)
+{
+    vec_free(h);
 }
 
 /* A number of ppm, or "none"; NULL leaves the default. */

@@ -27,6 +27,14 @@ struct cli_span { int64_t first, last; };
 int cli_parse_window(const char *from, const char *to, const struct cli_span *, int64_t *begin, int64_t *end,
     struct err *);
 
+/* The names of the hosts that there are, and the span of all; borrowed. */
+struct cli_hosts { const char **v; size_t n, cap; struct cli_span span; };
+#define CLI_HOSTS_NONE {.span = {INT64_MAX, INT64_MIN}}
+void cli_hosts_add(struct cli_hosts *, const char *name, int64_t begin, int64_t end);
+/* Is there one of that name? ERR_ARG for --host: no; the message lists them. */
+int cli_hosts_check(const struct cli_hosts *, const char *wanted, struct err *);
+void cli_hosts_fini(struct cli_hosts *);
+
 /* What every verb that relates clocks understands. Zero-initialise; the rows of its table of options: CLI_CLOCKS. */
 struct cli_clocks {
     const char *reference, *prior;

@@ -215,7 +215,6 @@ static int run(int argc, char **argv)
     else
         code = answer(&w, &q);
     close_all(&w);
-    cli_cluster_fini(&q.cluster);
     cli_clocks_fini(&q.clocks);
     return code;
 }

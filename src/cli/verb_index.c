@@ -6,6 +6,7 @@
 
 #include "base/progress.h"
 #include "base/time.h"
+#include "cli/spread.h"
 #include "cli/traces.h"
 #include "stack/stack.h"
 
@@ -88,43 +89,12 @@ static int parse_quantity(const char *option, const char *text, const struct uni
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int index_here(char **traces, size_t n, struct index_options *o, int format)
 {
-    bool force = false;
-    int64_t threads = 0;
-    const char *store = NULL, *format_name = NULL, *memory = NULL, *keep = NULL;
-    const struct cli_option options[] = {
-        {"store", 0, CLI_STRING, "DIR",
-            "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
-        {"force", 'f', CLI_FLAG, NULL, "build again what is already there", &force},
-        {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1,
-            .most = 1024},
-        {"memory", 0, CLI_STRING, "SIZE",
-            "how much memory building may take, of all traces together, as 512M or 2G (default: a quarter)", &memory},
-        {"keep", 0, CLI_STRING, "AGE",
-            "forget what happened longer ago than this before the recording's end, as 7d, 12h or 30m", &keep},
-        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
-        {0},
-    };
-    int n, format;
-    struct err e = {0};
-    int code = cli_parse(&verb_index, options, argc, argv, &n);
-    if (code >= 0)
-        return code;
-    if (cli_format_parse(format_name, &format, &e))
-        return cli_fail(&e);
     struct experiment *x;
+    struct err e = {0};
     int64_t start = time_monotonic_ns();
-    struct index_options o = {.store = store,
-        .stores = true,
-        .user_space = true,
-        .join = true,
-        .force = force,
-        .threads = threads > 0 ? (unsigned)threads : 0};
-    if ((memory && parse_quantity("--memory", memory, sizes, &o.memory, &e)) ||
-        (keep && parse_quantity("--keep", keep, ages, &o.keep_ns, &e)))
-        return cli_fail(&e);
-    if (cli_open_traces(argv + 1, (size_t)n, &o, &x, &e))
+    if (cli_open_traces(traces, n, o, &x, &e))
         return cli_fail(&e);
     double seconds = (double)(time_monotonic_ns() - start) / 1e9;
 
@@ -141,8 +111,71 @@ static int run(int argc, char **argv)
     if (done.any_built)
         cli_note("%llu events indexed in %.2f s (%.1f M events/s)", (unsigned long long)done.events, seconds,
             (double)done.events / seconds / 1e6);
-    code = cli_finish_traces(x, &out, NULL);
+    int code = cli_finish_traces(x, &out, NULL);
     experiment_close(x);
+    return code;
+}
+
+/* What is for nodes only, or only for this machine. */
+static int check_place(const struct cli_spread *spread, bool has_own, struct err *e)
+{
+    if (!spread->cluster.url && (spread->share || spread->forget))
+        return err_set(
+            e, ERR_ARG, "%s is for the nodes of a cluster: give --cluster URL", spread->share ? "--share" : "--forget");
+    if (spread->cluster.url && has_own)
+        return err_set(
+            e, ERR_ARG, "--store, --threads and --memory are each node's own affair: with --cluster they say nothing");
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    bool force = false;
+    int64_t threads = 0;
+    const char *store = NULL, *format_name = NULL, *memory = NULL, *keep = NULL;
+    struct cli_spread spread = {0};
+    const struct cli_option options[] = {
+        {"store", 0, CLI_STRING, "DIR",
+            "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"force", 'f', CLI_FLAG, NULL, "build again what is already there", &force},
+        {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1,
+            .most = 1024},
+        {"memory", 0, CLI_STRING, "SIZE",
+            "how much memory building may take, of all traces together, as 512M or 2G (default: a quarter)", &memory},
+        {"keep", 0, CLI_STRING, "AGE",
+            "forget what happened longer ago than this before the recording's end, as 7d, 12h or 30m", &keep},
+        CLI_CLUSTER(&spread.cluster),
+        {"share", 0, CLI_STRING, "DIR",
+            "with --cluster: the directory that its nodes see too, as it is called here; they index the TRACEs below "
+            "it, or all of it, and have them open from then on",
+            &spread.share},
+        {"forget", 0, CLI_FLAG, NULL, "with --cluster: the nodes have these TRACEs open no more; stores stay",
+            &spread.forget},
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
+        {0},
+    };
+    int n, format;
+    struct err e = {0};
+    int code = cli_parse(&verb_index, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    struct index_options o = {.store = store,
+        .stores = true,
+        .user_space = true,
+        .join = true,
+        .force = force,
+        .threads = threads > 0 ? (unsigned)threads : 0};
+    if (cli_format_parse(format_name, &format, &e) ||
+        (memory && parse_quantity("--memory", memory, sizes, &o.memory, &e)) ||
+        (keep && parse_quantity("--keep", keep, ages, &o.keep_ns, &e)) ||
+        check_place(&spread, store || memory || threads, &e))
+        return cli_fail(&e);
+    if (!spread.cluster.url)
+        return index_here(argv + 1, (size_t)n, &o, format);
+    spread.format = format;
+    spread.force = force;
+    spread.keep_ns = o.keep_ns;
+    code = cli_spread_index(&spread, argv + 1, (size_t)n);
     return code;
 }
 

@@ -41,34 +41,19 @@ static void raise_descriptor_limit(void)
 }
 
 /* "512M", "2G", plain bytes. */
-static int parse_size(const char *s, uint64_t *out, struct err *e)
+static int parse_size(const char *option, const char *s, uint64_t *out, struct err *e)
 {
     static const char units[] = "KMGT";
     char *end;
     unsigned long long v = strtoull(s, &end, 10);
     const char *unit = *end ? strchr(units, *end) : NULL;
     if (end == s || *s == '-' || (*end && (!unit || end[1])))
-        return err_set(e, ERR_ARG, "--max-upload %s: give bytes, or a number with K, M, G or T", s);
+        return err_set(e, ERR_ARG, "%s %s: give bytes, or a number with K, M, G or T", option, s);
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
     if (v > UINT64_MAX >> shift >> 6)
-        return err_set(e, ERR_ARG, "--max-upload %s: too large", s);
+        return err_set(e, ERR_ARG, "%s %s: too large", option, s);
     *out = (uint64_t)v << shift;
     return 0;
-}
-
-/* What somebody who starts it may not expect. */
-static void note_reach(const struct tsp_options *o, const char *address)
-{
-    const char *host = strstr(address, "://");
-    host = host ? host + 3 : address;
-    if (!o->traces[0] && !o->trace_root && !o->state_dir)
-        cli_note(
-            "no trace is given, so none can be opened: name TRACEs, or let clients open some below --trace-root DIR "
-            "or upload them to --state DIR");
-    if (!o->http.token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
-        cli_note("%s can be reached from other machines, and everybody there can read the traces: see --token-file and "
-                 "--tls-cert",
-            address);
 }
 
 static void note_left_out(const char *why)
@@ -89,7 +74,10 @@ static void note_of_node(void *arg, const char *what)
 /* What makes the server a node of a cluster, or nothing of it. */
 struct membership {
     struct cli_cluster cluster;
-    const char *node;
+    const char *node, *share;
+    const char *receive, *receive_limit; /* where traces of other nodes may come, and how much */
+    uint64_t receive_bytes;
+    bool give;
     struct cluster_node *is;
     struct cli_far far; /* the bus, by which paths of the server go on, too */
 };
@@ -100,6 +88,10 @@ static int join_cluster(struct membership *m, const struct tsp_options *o, const
         .name = m->node,
         .traces = o->traces,
         .store = store,
+        .receive = m->receive,
+        .receive_limit = m->receive_bytes,
+        .give = m->give,
+        .share = m->share,
         .tell = note_of_node,
         .tell_arg = (void *)m->node};
     return cluster_node_start(m->far.bus, &n, &m->is, e);
@@ -116,18 +108,42 @@ static void close_cluster(struct membership *m)
 {
     if (m->far.bus)
         bus_close(m->far.bus);
-    cli_cluster_fini(&m->cluster);
 }
 
-static int check_membership(const struct membership *m, const struct tsp_options *o, struct err *e)
+static int check_membership(struct membership *m, const struct tsp_options *o, struct err *e)
 {
+    if (!m->node && (m->receive || m->give))
+        return err_set(e, ERR_ARG, "--receive and --give are for nodes of a cluster: give --cluster URL --node NAME");
+    if (m->receive_limit && !m->receive)
+        return err_set(e, ERR_ARG, "--receive-limit is for what may come to --receive DIR: give both");
+    if (m->receive_limit && parse_size("--receive-limit", m->receive_limit, &m->receive_bytes, e))
+        return ERR_ARG;
     if (!m->cluster.url != !m->node)
         return err_set(e, ERR_ARG,
             m->node ? "--node names a node of a cluster: which one? Give --cluster URL"
                     : "--cluster needs a name for this node: give --node NAME");
-    if (m->node && !o->traces[0])
-        return err_set(e, ERR_ARG, "a node without traces has nothing to answer with: name TRACEs");
+    if (m->share && !m->node)
+        return err_set(e, ERR_ARG, "--share is for a node of a cluster: give --cluster URL and --node NAME");
+    if (m->node && !m->share && !m->receive && !o->traces[0])
+        return err_set(e, ERR_ARG,
+            "a node without traces has nothing to answer with: name TRACEs, a directory of traces that several nodes "
+            "see (--share DIR), or have it take some of other nodes (--receive DIR)");
     return 0;
+}
+
+/* What somebody who starts it may not expect. */
+static void note_reach(const struct tsp_options *o, const struct membership *m, const char *address)
+{
+    const char *host = strstr(address, "://");
+    host = host ? host + 3 : address;
+    if (!o->traces[0] && !o->trace_root && !o->state_dir && !m->share)
+        cli_note(
+            "no trace is given, so none can be opened: name TRACEs, or let clients open some below --trace-root DIR "
+            "or upload them to --state DIR");
+    if (!o->http.token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
+        cli_note("%s can be reached from other machines, and everybody there can read the traces: see --token-file and "
+                 "--tls-cert",
+            address);
 }
 
 /* Serves until a signal to stop. */
@@ -146,7 +162,7 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
     }
     printf("weft: listening on %s\n", tsp_server_address(server));
     fflush(stdout);
-    note_reach(o, tsp_server_address(server));
+    note_reach(o, m, tsp_server_address(server));
     sigwait(stop, &signal_number);
     cluster_node_stop(m->is);
     if (!tsp_server_stop(server))
@@ -182,6 +198,15 @@ static int run(int argc, char **argv)
             &token_file},
         CLI_CLUSTER(&member.cluster),
         {"node", 0, CLI_STRING, "NAME", "answer for these traces in the cluster under this name", &member.node},
+        {"receive", 0, CLI_STRING, "DIR", "traces of other nodes may be moved here, below DIR (weft place)",
+            &member.receive},
+        {"receive-limit", 0, CLI_STRING, "SIZE",
+            "as much as DIR may hold, stores included (512M, 20G; default: what the disk has)", &member.receive_limit},
+        {"give", 0, CLI_FLAG, NULL, "other nodes may copy the traces given here (weft place)", &member.give},
+        {"share", 0, CLI_STRING, "DIR",
+            "with --node: index traces below DIR, which other nodes see too, when `weft index --cluster` asks for it, "
+            "and answer for a share of them",
+            &member.share},
         {"cors", 0, CLI_LIST, "ORIGIN",
             "pages of ORIGIN (https://host) may call the server; * for all; may be given several times", &origins},
         {0},
@@ -202,7 +227,7 @@ static int run(int argc, char **argv)
         return code;
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     o.traces = (const char *const *)argv + 1;
-    if (parse_size(upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
+    if (parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
         check_membership(&member, &o, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);
         free(origins.v);

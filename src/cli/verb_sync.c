@@ -210,7 +210,6 @@ static int run(int argc, char **argv)
     else
         code = sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
     cli_clocks_fini(&clocks);
-    cli_cluster_fini(&cluster);
     return code;
 }
 

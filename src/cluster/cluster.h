@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "graph/graph.h"
 #include "path/path.h"
+#include "path/talk.h"
 
 struct bus;
 struct clock_options;
@@ -27,6 +28,13 @@ struct cluster_node_options {
     const char *name;                /* of the node: no other has it */
     const char *const *traces;       /* TRACE arguments, ended by NULL; borrowed */
     const char *store;               /* as index_options.store */
+    /* Or NULL: a directory that traces of other nodes may be moved to; made if need be. `traces` may be empty then. */
+    const char *receive;
+    uint64_t receive_limit;          /* bytes below it, stores included; 0: what the disk has */
+    bool give;                       /* other nodes may copy the traces given; without it those only that were moved */
+    /* Or NULL: a directory that other nodes see too, wherever they have it. The node indexes traces below it when it is
+     * asked to (cluster_spread), and has its share of those that are. `traces` may be empty then. */
+    const char *share;
     unsigned workers;                /* threads that answer; 0: as many as CPUs */
     /* Called by threads of the node: something that people should know. */
     void (*tell)(void *arg, const char *what);
@@ -58,7 +66,6 @@ struct cluster_host {
 };
 /* By name. */
 size_t cluster_hosts(const struct cluster *, const struct cluster_host **out);
-size_t cluster_nodes(const struct cluster *, const char *const **names);
 
 /* The clocks of all hosts (numbers as in cluster_hosts), as the keeper found them. Waits until they are those of the
  * traces as they are now, but not beyond the deadline (monotonic ns): then *stale, and older ones are taken. NULL
@@ -79,30 +86,36 @@ int cluster_find_lives(struct cluster *, const char *thread, int64_t begin, int6
     struct cluster_lives *found, struct err *e);
 
 /* Threads with the time that they spent in each state within [begin, end] of their host's clock: those with most of
- * one first, the same order and rows as all hosts in one place have. The names live as long as the cluster. What a node
- * that does not answer has is left out: *away, the number of such nodes. */
+ * one first, the same order and rows as all hosts in one place have. The names live as long as the cluster. Of a row
+ * there are tid, tgid, name and begin. Hosts that nobody answered for are left out: *away, how many; *e says why. */
 struct cluster_threads_question {
-    const char *thread;              /* TID or name, or NULL */
+    struct graph_choice choice;
     const char *host;                /* name, or NULL */
-    bool idle;                       /* idle threads too */
     int sort;                        /* enum graph_state */
-    int64_t begin, end;
-    size_t limit;                    /* at most so many of each node; SIZE_MAX: all */
+    size_t limit;                    /* at most so many; SIZE_MAX: all */
 };
-struct cluster_thread {
-    int32_t host, tid, tgid;
-    const char *name;
-    int64_t begin, end, born, totals[GRAPH_STATE_COUNT]; /* born: its life's begin, which may lie before `begin` */
-};
-struct cluster_threads { struct cluster_thread *v; size_t n, cap; };
+struct cluster_thread { int32_t host; struct graph_time is; };
+struct cluster_threads { struct cluster_thread *v; size_t n, cap, total; /* that there are, shown or not */ };
 int cluster_find_threads(struct cluster *, const struct cluster_threads_question *, int64_t deadline_ns,
     struct cluster_threads *found, size_t *away, struct err *e);
+
+/* Who talks to whom within [begin, end] of the reference clock: the same lines and delays as all hosts in one place
+ * have (path/talk.h). Of a host that nobody answers for, there is what others saw of it. */
+struct cluster_flows_question { int64_t begin, end; bool by_flow; };
+/* told: by host, whether its flows are there. Returns how many are missing; *e says why. */
+size_t cluster_find_flows(struct cluster *, const struct cluster_flows_question *, int64_t deadline_ns,
+    struct talk_lines *out, bool *told, struct err *e);
+/* The keeper of the clocks has what finds them, whatever nodes answer now; those that are told it will have soon, which
+ * is waited for. Returns the number of hosts of which it has nothing; *e says why. */
+size_t cluster_find_delays(struct cluster *, const struct cluster_flows_question *, const bool *told,
+    int64_t deadline_ns, struct talk_delays *out, struct err *e);
 
 enum cluster_method { CLUSTER_INDEX, CLUSTER_BROADCAST };
 struct cluster_path_options {
     struct path_options path;
     enum cluster_method method;
     bool assuming;                   /* path_local_source_assuming */
+    bool count_windows;              /* for the answer's cost.windows and windows_unused: walks once more at the end */
     int64_t deadline_ns;             /* monotonic; what is not known by then is said to be missing */
     const atomic_bool *stop;         /* or NULL. Once it is set, nothing more is asked */
     /* After each round, or NULL: what is known so far. Only during the call. */
@@ -117,5 +130,107 @@ const struct path *cluster_path_answer(const struct cluster_path *);
 const struct path_source *cluster_path_source(const struct cluster_path *);
 uint64_t cluster_path_row_id(const struct cluster_path *, struct path_row); /* of a thread; else 0 */
 void cluster_path_free(struct cluster_path *);
+
+/* ---- where traces are best kept ---- */
+
+struct cluster_load {
+    bool answered;                   /* all else is known */
+    unsigned cpus, load_percent;     /* load average of the last minute: 100 is one CPU busy */
+    uint64_t questions;              /* answered since it was started */
+    bool receives, gives;            /* takes traces of others; lets others copy what it was given */
+    uint64_t room_bytes;             /* that may still come */
+};
+struct cluster_place_node {
+    const char *name;
+    size_t hosts, copies;            /* that it is asked about; of hosts that other nodes are asked about */
+    uint64_t bytes, store_bytes;     /* of traces and stores of `hosts` */
+    uint64_t planned_bytes;          /* of traces, after all moves that are advised */
+    struct cluster_load load;
+};
+struct cluster_place_host { int32_t node; uint64_t bytes, store_bytes, events; }; /* node: that is asked about it */
+/* Two hosts that talk, a < b: what each sent to the other's addresses. */
+struct cluster_place_talk { int32_t a, b; uint64_t packets, bytes; };
+/* saves: packets that go between nodes less, in all; relieves: bytes that nodes are beyond the limit less. */
+struct cluster_place_move { int32_t host, from, to; uint64_t bytes, relieves; int64_t saves; };
+struct cluster_placement {
+    struct cluster_place_node *nodes; size_t n_nodes;  /* by name */
+    struct cluster_place_host *hosts; size_t n_hosts;  /* as cluster_hosts */
+    struct cluster_place_talk *talk; size_t n_talk;    /* most packets first */
+    struct cluster_place_move *moves; size_t n_moves;  /* in this order */
+    uint64_t limit_bytes;            /* that no node is to have more of */
+    uint64_t between, between_after; /* packets between nodes: now, and after all moves */
+};
+struct cluster_place_options {
+    unsigned balance_percent;        /* a node may have so much more than the mean */
+    int64_t deadline_ns;
+};
+/* Asks all nodes how busy they are; what is where, and who talks with whom, the cards tell. Nodes that do not answer
+ * are left as they are. cluster_placement_free. */
+void cluster_place(struct cluster *, const struct cluster_place_options *, struct cluster_placement **out);
+void cluster_placement_free(struct cluster_placement *);
+
+enum cluster_move_state {
+    CLUSTER_MOVE_UNKNOWN,
+    CLUSTER_MOVE_WAITING,            /* others are moved before */
+    CLUSTER_MOVE_COPYING,
+    CLUSTER_MOVE_CHECKING,           /* the sums of what has come */
+    CLUSTER_MOVE_OPENING,            /* it is indexed */
+    CLUSTER_MOVE_DONE,
+    CLUSTER_MOVE_FAILED
+};
+struct cluster_move_progress {
+    enum cluster_move_state state;
+    uint64_t done, total;            /* bytes */
+    const char *text;                /* why it failed */
+};
+struct cluster_move_options {
+    int64_t patience_ns;             /* how long there may be no progress */
+    /* Or NULL. Called now and then. False: it is not waited for any more, ERR_CANCELLED; the node goes on. */
+    bool (*progress)(void *arg, const struct cluster_move_progress *);
+    void *arg;
+};
+/* Has the node take the trace of the host from the one that is asked about it now, and once it is asked itself, that
+ * one put it aside if it came there by a move, too (*aside); else it keeps it as a copy. What was begun is gone on
+ * with. Nothing is lost whoever dies: then ERR_TIMEOUT, and calling it again goes on. ERR_ARG: a node refuses.
+ * ERR_STALE: the trace has grown meanwhile. */
+int cluster_move(struct cluster *, size_t host, const char *node, const struct cluster_move_options *, bool *aside,
+    struct err *e);
+
+/* ---- traces on storage that several nodes see ---- */
+
+/* What became of a trace that somebody asked to be indexed. */
+enum cluster_work_state {
+    CLUSTER_WORK_WAITING,
+    CLUSTER_WORK_BUILT,
+    CLUSTER_WORK_CURRENT,            /* nothing was to be done */
+    CLUSTER_WORK_PARTLY,             /* something of it was left out: `text` */
+    CLUSTER_WORK_FAILED              /* `text` */
+};
+struct cluster_work {
+    const char *path;                /* below the directory that is shared: "a/b", "." */
+    int state;
+    const char *node, *text;         /* who did it; what went wrong */
+    uint64_t events;
+    int64_t took_ns;
+};
+struct cluster_spread_options {
+    const char *cluster;             /* NULL: CLUSTER_DEFAULT */
+    bool force;                      /* as index_options */
+    uint64_t keep_ns;
+    int64_t patience_ns;             /* how long there may be no node that takes work any more */
+    /* Called by cluster_spread, in its thread, for each that ends, as they end. */
+    void (*ended)(void *arg, const struct cluster_work *);
+    /* Asked every now and then; true: what is still waiting is withdrawn, ERR_CANCELLED. */
+    bool (*stop)(void *arg);
+    void *arg;
+};
+/* Has the nodes index these, each once; returns when all have ended, well or not. A path given twice counts once.
+ * What is indexed is shared out from then on. ERR_NOTFOUND: no node takes work. Where the caller dies, the nodes go
+ * on. */
+int cluster_spread(struct bus *, const struct cluster_spread_options *, const char *const *paths, size_t n,
+    struct err *e);
+/* No node opens any more what is at these paths, or below them; stores stay. *forgotten: how many. */
+int cluster_unshare(struct bus *, const char *cluster, const char *const *paths, size_t n, size_t *forgotten,
+    struct err *e);
 
 #endif

@@ -1,45 +1,133 @@
 #include "cluster/gather.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/store.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/extracts.h"
+#include "cluster/survey.h"
 #include "index/index.h"
 
-/* Together less than the keeper's seat lasts, where none of a host's nodes answers. */
+/* Together less than the keeper's seat lasts: one node, all of them, extracts. */
 #define FLOWS_PATIENCE_NS INT64_C(3000000000)
-#define EXTRACT_PATIENCE_NS INT64_C(8000000000)
+#define ALL_FLOWS_NS INT64_C(5000000000)
+#define EXTRACT_PATIENCE_NS INT64_C(6000000000)
 
-/* The extract of a host that was had last. */
-struct extract {
-    uint64_t key, hash, question;
-    struct flow_store *flows;
-    bool used;
+enum { MOST_EXTRACTS_ASKED = 8 }; /* at once: their parts may all come together, and the broker lets 64 MiB wait */
+
+struct gathered_flows {
+    atomic_uint refs;
+    struct flow_store *is;
 };
+/* What was had last of a host: which flows it has, and an extract of them. Of what state of its packets that is: the
+ * hash its node's card had. */
+struct had {
+    uint64_t key;
+    bool is_told, is_whole; /* whole: there is nothing more to ask for */
+    uint64_t told_hash;
+    struct flow_other told; /* its own */
+    uint64_t hash, question;
+    struct gathered_flows *flows;
+    struct coming coming; /* parts of the next */
+};
+/* The thread that gathers reads it without the lock, since nobody else changes it. */
 struct gathered {
-    VEC(struct extract) extracts;
+    pthread_mutex_t lock; /* of keys and flows */
+    struct had *v;        /* by host of the roster that was gathered last */
+    size_t n;
 };
 
 struct gathered *gathered_new(void)
 {
-    return mem_zalloc(sizeof(struct gathered));
+    struct gathered *g = mem_zalloc(sizeof *g);
+    pthread_mutex_init(&g->lock, NULL);
+    return g;
+}
+
+void gathered_let_go(struct gathered_flows *f)
+{
+    if (!f || atomic_fetch_sub(&f->refs, 1) > 1)
+        return;
+    flow_close(f->is);
+    free(f);
+}
+
+const struct flow_store *gathered_store(const struct gathered_flows *f)
+{
+    return f ? f->is : NULL;
+}
+
+void gathered_take(struct gathered *g, const uint64_t *keys, size_t n, struct gathered_flows **out)
+{
+    struct map at = {0};
+    pthread_mutex_lock(&g->lock);
+    for (size_t i = 0; i < g->n; i++)
+        *map_put(&at, g->v[i].key, NULL) = i;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *host = map_find(&at, keys[i]);
+        out[i] = host ? g->v[*host].flows : NULL;
+        if (out[i])
+            atomic_fetch_add(&out[i]->refs, 1);
+    }
+    pthread_mutex_unlock(&g->lock);
+    map_fini(&at);
+}
+
+static void forget_told(struct had *h)
+{
+    free((void *)h->told.hashes);
+    free((void *)h->told.own);
+    h->told = (struct flow_other){0};
+    h->is_told = false;
+}
+
+static void forget_all(struct gathered *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        forget_told(&g->v[i]);
+        gathered_let_go(g->v[i].flows);
+        coming_fini(&g->v[i].coming);
+    }
+    free(g->v);
 }
 
 void gathered_free(struct gathered *g)
 {
     if (!g)
         return;
-    for (size_t i = 0; i < g->extracts.n; i++)
-        flow_close(g->extracts.v[i].flows);
-    vec_free(&g->extracts);
+    forget_all(g);
+    pthread_mutex_destroy(&g->lock);
     free(g);
+}
+
+/* Puts what was had in the order of this roster; what is of no host any more is forgotten. */
+static void follow_roster(struct gathered *g, const struct roster *r)
+{
+    struct had *now = mem_zalloc((r->n_hosts + 1) * sizeof *now);
+    struct map at = {0};
+    pthread_mutex_lock(&g->lock);
+    for (size_t i = 0; i < g->n; i++)
+        *map_put(&at, g->v[i].key, NULL) = i;
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        uint64_t key = r->hosts[i].card->key;
+        const uint64_t *before = map_find(&at, key);
+        if (before) {
+            now[i] = g->v[*before];
+            g->v[*before] = (struct had){0};
+        }
+        now[i].key = key;
+    }
+    map_fini(&at);
+    forget_all(g);
+    g->v = now;
+    g->n = r->n_hosts;
+    pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- asking ---- */
@@ -48,237 +136,270 @@ struct round {
     struct bus *bus;
     const char *cluster;
     const struct roster *roster;
-    struct arena arena;
-    struct flow_other *have; /* by host: what it has, */
-    bool *known;             /* whether it said so, */
-    size_t *failed;          /* and how many of its nodes did not answer */
+    struct had *had;       /* by host */
+    pthread_mutex_t *lock; /* of their flows */
+    size_t *by;            /* by host: the card of the node that told which flows it has; SIZE_MAX: none did */
+    int64_t until_ns;      /* of extracts */
 };
 
-static size_t card_of(const struct roster *r, const char *node)
+static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
 {
-    size_t i = 0;
-    while (strcmp(r->cards[i].node, node) != 0)
-        i++;
-    return i;
-}
-
-/* The node to ask of a host: the first that did not fail; NULL: all did. */
-static const char *node_for(const struct round *r, size_t host)
-{
-    const struct roster_host *h = &r->roster->hosts[host];
-    return r->failed[host] < h->n_nodes ? h->nodes[r->failed[host]] : NULL;
-}
-
-/* The hosts that a node is asked for. */
-struct asked {
-    VEC(size_t) hosts;
-};
-
-static void ask_node(struct round *r, struct bus_calls *calls, size_t card, const struct asked *a)
-{
-    char subject[CLUSTER_SUBJECT];
-    struct text t = {.fd = -1};
-    uint64_t *keys = mem_alloc((a->hosts.n + 1) * sizeof *keys);
-    for (size_t i = 0; i < a->hosts.n; i++)
-        keys[i] = r->roster->hosts[a->hosts.v[i]].card->key;
-    question_begin(&t, CLUSTER_FLOWS);
-    flows_question_write(&(struct flows_question){keys, a->hosts.n}, &t);
-    if (!cluster_subject_of(r->cluster, r->roster->cards[card].node, subject, NULL))
-        bus_call(calls, subject, t.v, t.n, time_monotonic_ns() + FLOWS_PATIENCE_NS, card);
-    text_fini(&t);
+    const struct round *r = arg;
+    uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = r->roster->hosts[hosts[i]].card->key;
+    question_begin(out, CLUSTER_FLOWS);
+    flows_question_write(&(struct flows_question){keys, n}, out);
     free(keys);
 }
 
-static void take_flows(struct round *r, const struct asked *a, const struct bus_reply *reply)
+static void *copy_of(const void *v, size_t size)
 {
-    size_t n = a->hosts.n;
-    struct flow_other *got = arena_new(&r->arena, struct flow_other, n + 1);
-    if (reply->code || flows_read(&r->arena, reply->data, reply->n, n, got, NULL))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        r->have[a->hosts.v[i]] = got[i];
-        r->known[a->hosts.v[i]] = true;
-    }
+    void *copy = mem_alloc(size + 1);
+    if (size)
+        memcpy(copy, v, size);
+    return copy;
 }
 
-/* Asks each node once for all hosts of which nothing is known and that it is the next to ask for. False: there is
- * nobody to ask. */
-static bool ask_flows_once(struct round *r)
+static int take_flows(void *arg, const size_t *hosts, size_t n, const void *bytes, size_t size, struct err *e)
 {
-    const struct roster *o = r->roster;
-    struct bus_calls *calls = bus_calls_new(r->bus);
-    struct asked *asked = mem_zalloc((o->n_cards + 1) * sizeof *asked);
-    bool some = false;
-    for (size_t i = 0; i < o->n_hosts; i++)
-        if (!r->known[i] && node_for(r, i))
-            vec_push(&asked[card_of(o, node_for(r, i))].hosts, i);
-    for (size_t c = 0; c < o->n_cards; c++)
-        if (asked[c].hosts.n) {
-            ask_node(r, calls, c, &asked[c]);
-            some = true;
-        }
-    struct bus_reply reply;
-    while (bus_calls_next(calls, &reply)) {
-        take_flows(r, &asked[reply.tag], &reply);
-        bus_reply_free(&reply);
+    struct round *r = arg;
+    struct arena a = {0};
+    struct flow_other *got = arena_new(&a, struct flow_other, n + 1);
+    int rc = flows_read(&a, bytes, size, n, got, e);
+    for (size_t i = 0; i < n && !rc; i++) {
+        struct had *h = &r->had[hosts[i]];
+        forget_told(h);
+        h->told = (struct flow_other){.hashes = copy_of(got[i].hashes, got[i].n_hashes * sizeof *got[i].hashes),
+            .n_hashes = got[i].n_hashes,
+            .own = copy_of(got[i].own, got[i].n_own * sizeof *got[i].own),
+            .n_own = got[i].n_own};
     }
-    for (size_t c = 0; c < o->n_cards; c++) {
-        for (size_t i = 0; i < asked[c].hosts.n; i++)
-            r->failed[asked[c].hosts.v[i]] += !r->known[asked[c].hosts.v[i]];
-        vec_free(&asked[c].hosts);
-    }
-    bus_calls_free(calls);
-    free(asked);
-    return some;
-}
-
-/* ---- what they have in common ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    return order_of(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
-/* Hashes that several hosts have, in order, each once. */
-static size_t find_common(const struct round *r, uint64_t **out)
-{
-    size_t n = 0, kept = 0;
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
-        n += r->have[i].n_hashes;
-    uint64_t *all = mem_alloc((n + 1) * sizeof *all);
-    n = 0;
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
-        for (size_t k = 0; k < r->have[i].n_hashes; k++)
-            all[n++] = r->have[i].hashes[k];
-    if (n)
-        qsort(all, n, sizeof *all, by_value);
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && all[end] == all[i];)
-            end++;
-        if (end - i > 1)
-            all[kept++] = all[i];
-    }
-    *out = all;
-    return kept;
-}
-
-/* What a host is asked for: its flows that another has, and what came from addresses of others. */
-static struct flow_other wanted_of(struct round *r, size_t host, const uint64_t *common, size_t n_common)
-{
-    const struct flow_other *have = &r->have[host];
-    uint64_t *hashes = arena_new(&r->arena, uint64_t, have->n_hashes + 1);
-    size_t n = 0, n_own = 0;
-    for (size_t i = 0, k = 0; i < have->n_hashes && k < n_common; i++) {
-        while (k < n_common && common[k] < have->hashes[i])
-            k++;
-        if (k < n_common && common[k] == have->hashes[i])
-            hashes[n++] = common[k];
-    }
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
-        n_own += i != host ? r->have[i].n_own : 0;
-    struct flow_own_address *own = arena_new(&r->arena, struct flow_own_address, n_own + 1);
-    n_own = 0;
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
-        for (size_t k = 0; i != host && k < r->have[i].n_own; k++)
-            own[n_own++] = r->have[i].own[k];
-    return (struct flow_other){hashes, n, own, n_own};
-}
-
-/* ---- extracts ---- */
-
-/* Whatever the bytes are: they are checked as the file of a stranger. */
-static int open_extract(const void *bytes, size_t n, struct flow_store **out, struct err *e)
-{
-    char *path;
-    int rc = file_temporary("gathered", &path, e);
-    if (rc)
-        return rc;
-    rc = file_write(path, bytes, n, e);
-    if (!rc)
-        rc = store_check(path, e);
-    if (!rc)
-        rc = flow_check(path, NULL, e);
-    if (!rc)
-        rc = flow_open(path, out, e);
-    unlink(path);
-    free(path);
+    arena_fini(&a);
     return rc;
 }
 
-static struct extract *extract_of(struct gathered *g, uint64_t key)
-{
-    for (size_t i = 0; i < g->extracts.n; i++)
-        if (g->extracts.v[i].key == key)
-            return &g->extracts.v[i];
-    vec_push(&g->extracts, ((struct extract){.key = key}));
-    return &g->extracts.v[g->extracts.n - 1];
-}
-
 /* What the node says that it has of the host: a copy may be older. */
-static uint64_t hash_at(const struct roster *o, const char *node, uint64_t key)
+static uint64_t hash_at(const struct card *c, uint64_t key)
 {
-    const struct card *c = &o->cards[card_of(o, node)];
     for (size_t i = 0; i < c->n_hosts; i++)
         if (c->hosts[i].key == key)
             return c->hosts[i].hash;
     return 0;
 }
 
-static void take_extract(
-    struct gathered *g, const struct round *r, size_t host, uint64_t question, const struct bus_reply *reply)
-{
-    const struct card_host *card = r->roster->hosts[host].card;
-    struct extract *known = extract_of(g, card->key);
-    struct flow_store *flows;
-    if (reply->code || open_extract(reply->data, reply->n, &flows, NULL))
-        return;
-    flow_close(known->flows);
-    *known = (struct extract){card->key, hash_at(r->roster, node_for(r, host), card->key), question, flows, true};
-}
-
-static void ask_extracts(struct gathered *g, struct round *r)
+/* Asks for what is not known of the packets as they are now. */
+static void ask_flows(struct round *r)
 {
     const struct roster *o = r->roster;
-    struct bus_calls *calls = bus_calls_new(r->bus);
-    uint64_t *common, *questions = mem_zalloc((o->n_hosts + 1) * sizeof *questions);
-    size_t n_common = find_common(r, &common);
+    bool *wanted = mem_zalloc((o->n_hosts + 1) * sizeof *wanted);
+    struct err e = {0};
+    int rc;
     for (size_t i = 0; i < o->n_hosts; i++) {
         const struct card_host *card = o->hosts[i].card;
-        struct extract_question q = {card->key, wanted_of(r, i, common, n_common)};
-        struct extract *known = extract_of(g, card->key);
-        char subject[CLUSTER_SUBJECT];
-        struct text t = {.fd = -1};
-        question_begin(&t, CLUSTER_EXTRACT);
-        extract_question_write(&q, &t);
-        questions[i] = map_hash(t.v, t.n);
-        known->used = true;
-        if (card->has_packets && r->known[i] &&
-            (!known->flows || known->hash != card->hash || known->question != questions[i]) &&
-            !cluster_subject_of(r->cluster, node_for(r, i), subject, NULL))
-            bus_call(calls, subject, t.v, t.n, time_monotonic_ns() + EXTRACT_PATIENCE_NS, i);
-        text_fini(&t);
+        wanted[i] = card->has_packets && !(r->had[i].is_told && r->had[i].told_hash == card->hash);
     }
-    struct bus_reply reply;
-    while (bus_calls_next(calls, &reply)) {
-        take_extract(g, r, (size_t)reply.tag, questions[reply.tag], &reply);
-        bus_reply_free(&reply);
+    survey_run(&(struct survey){.bus = r->bus,
+                   .cluster = r->cluster,
+                   .roster = o,
+                   .wanted = wanted,
+                   .deadline_ns = time_monotonic_ns() + ALL_FLOWS_NS,
+                   .patience_ns = FLOWS_PATIENCE_NS,
+                   .write = write_question,
+                   .take = take_flows,
+                   .arg = r},
+        r->by, &rc, &e);
+    for (size_t i = 0; i < o->n_hosts; i++) {
+        struct had *h = &r->had[i];
+        if (!wanted[i] && o->hosts[i].card->has_packets)
+            r->by[i] = o->hosts[i].cards[0]; /* it has what is newest */
+        if (r->by[i] == SIZE_MAX)
+            forget_told(h);
+        else
+            h->told_hash = hash_at(&o->cards[r->by[i]], h->key);
+        h->is_told = r->by[i] != SIZE_MAX;
     }
-    bus_calls_free(calls);
-    free(questions);
-    free(common);
+    free(wanted);
 }
 
-static void forget_unused(struct gathered *g)
+/* ---- what they have in common ---- */
+
+/* An address of a host; SIZE_MAX: of several. */
+struct owned {
+    struct flow_address address;
+    size_t host;
+};
+/* Hashes of flows that several hosts have, and all addresses: in order, each once. */
+struct common {
+    uint64_t *hashes;
+    size_t n;
+    VEC(struct owned) owned;
+};
+
+static int by_address(const void *pa, const void *pb)
 {
+    const struct owned *a = pa, *b = pb;
+    return memcmp(&a->address, &b->address, sizeof a->address) ?: order_of(a->host, b->host);
+}
+
+static void find_common_hashes(const struct round *r, struct common *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->roster->n_hosts; i++)
+        n += r->had[i].told.n_hashes;
+    uint64_t *all = c->hashes = mem_alloc((n + 1) * sizeof *all);
+    n = 0;
+    for (size_t i = 0; i < r->roster->n_hosts; i++)
+        for (size_t k = 0; k < r->had[i].told.n_hashes; k++)
+            all[n++] = r->had[i].told.hashes[k];
+    if (n)
+        qsort(all, n, sizeof *all, order_u64);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && all[end] == all[i];)
+            end++;
+        if (end - i > 1)
+            all[c->n++] = all[i];
+    }
+}
+
+static void find_addresses(const struct round *r, struct common *c)
+{
+    for (size_t i = 0; i < r->roster->n_hosts; i++)
+        for (size_t k = 0; k < r->had[i].told.n_own; k++)
+            vec_push(&c->owned, ((struct owned){r->had[i].told.own[k].address, i}));
+    if (c->owned.n)
+        qsort(c->owned.v, c->owned.n, sizeof *c->owned.v, by_address);
     size_t kept = 0;
-    for (size_t i = 0; i < g->extracts.n; i++)
-        if (g->extracts.v[i].used) {
-            g->extracts.v[kept] = g->extracts.v[i];
-            g->extracts.v[kept++].used = false;
-        } else {
-            flow_close(g->extracts.v[i].flows);
+    for (size_t i = 0; i < c->owned.n; i++) {
+        struct owned *last = kept ? &c->owned.v[kept - 1] : NULL;
+        if (!last || memcmp(&last->address, &c->owned.v[i].address, sizeof last->address) != 0)
+            c->owned.v[kept++] = c->owned.v[i];
+        else if (last->host != c->owned.v[i].host)
+            last->host = SIZE_MAX;
+    }
+    c->owned.n = kept;
+}
+
+/* What a host is asked for: its flows that another has, and what came from addresses of others. Since when they have
+ * those does not matter. */
+static struct flow_other wanted_of(const struct round *r, size_t host, const struct common *c, struct arena *a)
+{
+    const struct flow_other *told = &r->had[host].told;
+    uint64_t *hashes = arena_new(a, uint64_t, told->n_hashes + 1);
+    struct flow_own_address *own = arena_new(a, struct flow_own_address, c->owned.n + 1);
+    size_t n = 0, n_own = 0;
+    for (size_t i = 0, k = 0; i < told->n_hashes && k < c->n; i++) {
+        while (k < c->n && c->hashes[k] < told->hashes[i])
+            k++;
+        if (k < c->n && c->hashes[k] == told->hashes[i])
+            hashes[n++] = c->hashes[k];
+    }
+    for (size_t i = 0; i < c->owned.n; i++)
+        if (c->owned.v[i].host != host)
+            own[n_own++].address = c->owned.v[i].address;
+    return (struct flow_other){hashes, n, own, n_own};
+}
+
+/* ---- extracts ---- */
+
+/* Asks for the next part, of what goes on where it stopped before, if it is still the same. */
+static bool ask_part(const struct round *r, struct bus_calls *calls, size_t host, const struct extract_question *q)
+{
+    struct had *h = &r->had[host];
+    struct extract_question from = *q;
+    struct text t = {.fd = -1};
+    char subject[CLUSTER_SUBJECT];
+    from.from = h->coming.got;
+    question_begin(&t, CLUSTER_EXTRACT);
+    extract_question_write(&from, &t);
+    bool ask = !cluster_subject_of(r->cluster, r->roster->cards[r->by[host]].node, subject, NULL);
+    if (ask)
+        bus_call(calls, subject, t.v, t.n, r->until_ns, host);
+    text_fini(&t);
+    return ask;
+}
+
+static uint64_t hash_of_question(const struct extract_question *q)
+{
+    struct text t = {.fd = -1};
+    extract_question_write(q, &t);
+    uint64_t hash = map_hash(t.v, t.n);
+    text_fini(&t);
+    return hash;
+}
+
+/* False: there is no need to ask, or nobody. */
+static bool ask_extract(const struct round *r, const struct common *c, struct bus_calls *calls, size_t host)
+{
+    struct had *h = &r->had[host];
+    struct arena a = {0};
+    if (r->by[host] == SIZE_MAX)
+        return false;
+    struct extract_question q = {h->key, wanted_of(r, host, c, &a), 0};
+    uint64_t hash = hash_of_question(&q);
+    h->is_whole = h->flows && h->hash == r->roster->hosts[host].card->hash && h->question == hash;
+    if (h->coming.question != hash)
+        coming_fini(&h->coming);
+    h->coming.question = hash;
+    bool asked = !h->is_whole && ask_part(r, calls, host, &q);
+    arena_fini(&a);
+    return asked;
+}
+
+/* Of a node that does not answer nothing is believed: the next time another one may tell of its host. What has come so
+ * far stays when only the time was over. True: another part was asked for. */
+static bool take_extract(
+    const struct round *r, const struct common *c, struct bus_calls *calls, size_t host, const struct bus_reply *reply)
+{
+    struct had *h = &r->had[host];
+    struct flow_store *flows;
+    int rc = reply->code ? reply->code : coming_take(&h->coming, reply->data, reply->n, NULL);
+    if (!rc && !coming_is_whole(&h->coming))
+        return ask_extract(r, c, calls, host);
+    if (!rc)
+        rc = coming_open(&h->coming, &flows, NULL);
+    uint64_t question = h->coming.question;
+    if (rc != ERR_TIMEOUT)
+        coming_fini(&h->coming);
+    if (rc) {
+        h->is_told = false;
+        return false;
+    }
+    struct gathered_flows *before = h->flows, *now = mem_alloc(sizeof *now);
+    *now = (struct gathered_flows){1, flows};
+    pthread_mutex_lock(r->lock);
+    h->flows = now;
+    pthread_mutex_unlock(r->lock);
+    gathered_let_go(before);
+    h->hash = h->told_hash; /* a copy may be older than the newest */
+    h->is_whole = h->hash == r->roster->hosts[host].card->hash;
+    h->question = question;
+    return false;
+}
+
+/* What there is no time for is asked for the next time. */
+static void ask_extracts(struct round *r)
+{
+    size_t n = r->roster->n_hosts, next = 0, open = 0;
+    struct bus_calls *calls = bus_calls_new(r->bus);
+    struct common c = {0};
+    struct bus_reply reply;
+    find_common_hashes(r, &c);
+    find_addresses(r, &c);
+    for (size_t i = 0; i < n; i++)
+        r->had[i].is_whole = false;
+    r->until_ns = time_monotonic_ns() + EXTRACT_PATIENCE_NS;
+    do {
+        for (; next < n && open < MOST_EXTRACTS_ASKED && time_monotonic_ns() < r->until_ns; next++)
+            open += ask_extract(r, &c, calls, next);
+        if (bus_calls_next(calls, &reply)) {
+            open -= !take_extract(r, &c, calls, (size_t)reply.tag, &reply);
+            bus_reply_free(&reply);
         }
-    g->extracts.n = kept;
+    } while (open);
+    bus_calls_free(calls);
+    free(c.hashes);
+    vec_free(&c.owned);
 }
 
 /* ---- clocks ---- */
@@ -286,32 +407,26 @@ static void forget_unused(struct gathered *g)
 int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, const struct roster *roster,
     const struct clock_options *o, struct clocks_host *used, struct clock_net **out, struct err *e)
 {
-    struct round r = {.bus = bus, .cluster = cluster, .roster = roster};
-    r.have = mem_zalloc((roster->n_hosts + 1) * sizeof *r.have);
-    r.known = mem_zalloc((roster->n_hosts + 1) * sizeof *r.known);
-    r.failed = mem_zalloc((roster->n_hosts + 1) * sizeof *r.failed);
-    while (ask_flows_once(&r))
-        continue;
-    ask_extracts(g, &r);
+    follow_roster(g, roster);
+    struct round r = {.bus = bus, .cluster = cluster, .roster = roster, .had = g->v, .lock = &g->lock};
+    r.by = mem_alloc((roster->n_hosts + 1) * sizeof *r.by);
+    ask_flows(&r);
+    ask_extracts(&r);
     struct index_far_host *hosts = mem_zalloc((roster->n_hosts + 1) * sizeof *hosts);
     for (size_t i = 0; i < roster->n_hosts; i++) {
         const struct card_host *card = roster->hosts[i].card;
-        const struct extract *x = extract_of(g, card->key);
-        bool all = !card->has_packets || (x->flows && x->hash == card->hash);
+        const struct had *h = &g->v[i];
+        bool all = !card->has_packets || h->is_whole;
         used[i] = (struct clocks_host){card->key, all ? card->hash : clocks_lacking(card->hash)};
         hosts[i] = (struct index_far_host){.name = roster->hosts[i].clock_name,
             .begin = card->begin,
             .end = card->end,
             .sealed_until = card->sealed_until,
             .clock = card->clock,
-            .flows = x->flows};
+            .flows = gathered_store(h->flows)};
     }
     int rc = index_sync_far(hosts, roster->n_hosts, o, out, e);
-    forget_unused(g);
     free(hosts);
-    free(r.have);
-    free(r.known);
-    free(r.failed);
-    arena_fini(&r.arena);
+    free(r.by);
     return rc;
 }

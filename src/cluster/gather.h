@@ -4,10 +4,16 @@
 
 #include "cluster/clocks.h"
 
-struct bus; struct gathered;
+struct bus; struct flow_store; struct gathered;
 /* What was gathered stays, as long as neither host nor question changes. */
 struct gathered *gathered_new(void);
 void gathered_free(struct gathered *);
+/* The packets that were gathered of these hosts: NULL of others. Any thread may take them; each that is there is to be
+ * let go. */
+struct gathered_flows;
+void gathered_take(struct gathered *, const uint64_t *keys, size_t n, struct gathered_flows **out);
+const struct flow_store *gathered_store(const struct gathered_flows *);
+void gathered_let_go(struct gathered_flows *); /* or NULL */
 /* Of a host that several nodes have, asks one after the other until one answers. used: by host of the roster, the hash
  * of what was gathered; lacking, where no node gave its packets as they are now: then what was gathered before is
  * taken, or its clock stands alone. */

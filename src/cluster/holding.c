@@ -4,17 +4,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "clock/clock.h"
+#include "cluster/arrivals.h"
+#include "cluster/extracts.h"
+#include "cluster/metrics.h"
 
 enum {
-    MOST_JOINED = 4,       /* sources that are kept, by the clocks they were asked for with */
-    MOST_STEPS = 4000000,  /* of the walks of one question: some seconds */
-    MOST_EXTRACT = 1 << 30 /* bytes */
+    MOST_JOINED = 4,     /* sources that are kept, by the clocks they were asked for with */
+    MOST_STEPS = 4000000 /* of the walks of one question: some seconds */
 };
 
 /* The hosts of a request, joined on its clocks. */
@@ -35,9 +35,11 @@ struct holding {
     const struct index_host *hosts;
     size_t n;
     struct card_host *cards;
+    struct arena arena; /* of what the cards point to */
     pthread_mutex_t lock;
     struct joined *joined[MOST_JOINED];
     uint64_t clock;
+    struct extracts *extracts;
 };
 
 /* ---- what is said ---- */
@@ -62,15 +64,19 @@ static struct card_host card_of(const struct index_host *h)
     return c;
 }
 
-struct holding *holding_new(struct experiment *x)
+struct holding *holding_new(struct experiment *x, const struct arrivals *arrivals)
 {
     struct holding *h = mem_zalloc(sizeof *h);
     h->refs = 1;
     h->experiment = x;
-    h->n = experiment_hosts(x, &h->hosts);
+    h->extracts = extracts_new();
+    h->n = x ? experiment_hosts(x, &h->hosts) : 0;
     h->cards = mem_zalloc((h->n + 1) * sizeof *h->cards);
-    for (size_t i = 0; i < h->n; i++)
+    for (size_t i = 0; i < h->n; i++) {
         h->cards[i] = card_of(&h->hosts[i]);
+        h->cards[i].since = arrivals_since(arrivals, ctf_trace_path(h->hosts[i].trace));
+        metrics_find(x, i, &h->arena, &h->cards[i]);
+    }
     pthread_mutex_init(&h->lock, NULL);
     return h;
 }
@@ -98,8 +104,10 @@ void holding_unref(struct holding *h)
         return;
     for (size_t i = 0; i < MOST_JOINED; i++)
         joined_unref(h->joined[i]);
+    extracts_free(h->extracts);
     experiment_close(h->experiment);
     pthread_mutex_destroy(&h->lock);
+    arena_fini(&h->arena);
     free(h->cards);
     free(h);
 }
@@ -110,9 +118,20 @@ size_t holding_hosts(const struct holding *h, const struct card_host **out)
     return h->n;
 }
 
+size_t holding_routes(const struct holding *h, size_t host, size_t most, struct flow_route **out)
+{
+    *out = NULL;
+    return h->hosts[host].flows ? flow_routes(h->hosts[host].flows, most, out) : 0;
+}
+
+const struct experiment *holding_experiment(const struct holding *h)
+{
+    return h->experiment;
+}
+
 int holding_intact(const struct holding *h, struct err *e)
 {
-    return experiment_intact(h->experiment, e);
+    return h->experiment ? experiment_intact(h->experiment, e) : 0;
 }
 
 /* ---- hosts on the clocks of who asks ---- */
@@ -152,22 +171,18 @@ static struct joined *join(const struct holding *h, struct arena *a, const struc
     return j;
 }
 
-static uint64_t hash_of_hosts(const struct path_request *r)
+/* The source for the hosts of a request: the same as for the question before, as a rule, with all that was found out
+ * for it. A new one keeps a copy of them, of which it is made: the request's own bytes may have many windows. */
+static int joined_for(struct holding *h, const struct path_request *r, struct joined **out, struct err *e)
 {
-    struct path_request hosts = {.hosts = r->hosts, .n_hosts = r->n_hosts};
-    struct text t = {.fd = -1};
-    path_request_write(&hosts, &t);
-    uint64_t hash = map_hash(t.v, t.n);
-    text_fini(&t);
-    return hash;
-}
-
-/* The source for these hosts: the same as for the question before, as a rule, with all that was found out for it. */
-static struct joined *joined_for(struct holding *h, struct arena *a, const struct path_request *r)
-{
-    uint64_t hash = hash_of_hosts(r);
+    struct path_request own = {.hosts = r->hosts, .n_hosts = r->n_hosts};
+    struct text bytes = {.fd = -1};
+    path_request_write(&own, &bytes);
+    uint64_t hash = map_hash(bytes.v, bytes.n);
     size_t at = 0;
     struct joined *j = NULL;
+    struct arena a = {0};
+    int rc = 0;
     pthread_mutex_lock(&h->lock);
     for (size_t i = 0; i < MOST_JOINED && !j; i++) {
         if (h->joined[i] && h->joined[i]->hash == hash)
@@ -175,14 +190,21 @@ static struct joined *joined_for(struct holding *h, struct arena *a, const struc
         else if (!h->joined[i] || (h->joined[at] && h->joined[i]->used < h->joined[at]->used))
             at = i;
     }
-    if (!j) {
+    if (!j)
+        rc = path_request_read(&a, bytes.v, bytes.n, &own, e);
+    if (!j && !rc) {
         joined_unref(h->joined[at]);
-        j = h->joined[at] = join(h, a, r, hash);
+        j = h->joined[at] = join(h, &a, &own, hash);
     }
-    j->used = ++h->clock;
-    atomic_fetch_add(&j->refs, 1);
+    if (j) {
+        j->used = ++h->clock;
+        atomic_fetch_add(&j->refs, 1);
+    }
     pthread_mutex_unlock(&h->lock);
-    return j;
+    arena_fini(&a);
+    text_fini(&bytes);
+    *out = j;
+    return rc;
 }
 
 static uint64_t id_of_row(void *arg, int32_t host, int32_t row)
@@ -199,21 +221,19 @@ static int32_t row_with_id(void *arg, int32_t host, uint64_t id)
 
 /* ---- answers ---- */
 
-static int answer_path(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_path(
+    struct holding *h, const void *bytes, size_t n, int64_t deadline_ns, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct path_request r;
+    struct joined *j = NULL;
     int rc = path_request_read(&a, bytes, n, &r, e);
-    if (!rc) {
-        struct arena hosts = {0};
-        struct path_request again;
-        rc = path_request_read(&hosts, bytes, n, &again, e);
-        struct joined *j = rc ? NULL : joined_for(h, &hosts, &again);
-        if (j)
-            path_fragment_write(j->local, &(struct path_row_ids){j, id_of_row, row_with_id}, &r, MOST_STEPS, out);
-        joined_unref(j);
-        arena_fini(&hosts);
-    }
+    if (!rc)
+        rc = joined_for(h, &r, &j, e);
+    if (!rc)
+        rc = path_fragment_write(
+            j->local, &(struct path_row_ids){j, id_of_row, row_with_id}, &r, MOST_STEPS, deadline_ns, out, e);
+    joined_unref(j);
     arena_fini(&a);
     return rc;
 }
@@ -275,26 +295,6 @@ static int answer_flows(struct holding *h, const void *bytes, size_t n, struct t
     return rc;
 }
 
-static int read_extract(const struct index_host *host, const struct flow_other *others, struct text *out, struct err *e)
-{
-    uint32_t *flows = NULL;
-    char *path, *bytes = NULL;
-    size_t n = flow_needed(host->flows, others, 1, &flows), size;
-    int rc = file_temporary("extract", &path, e);
-    if (!rc) {
-        rc = flow_extract(host->flows, flows, n, path, e);
-        if (!rc)
-            rc = file_read(path, MOST_EXTRACT, &bytes, &size, e);
-        if (!rc)
-            text_put(out, bytes, size);
-        unlink(path);
-        free(path);
-    }
-    free(bytes);
-    free(flows);
-    return rc;
-}
-
 static int answer_extract(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
@@ -304,24 +304,9 @@ static int answer_extract(struct holding *h, const void *bytes, size_t n, struct
     if (!rc && (!host || !host->flows))
         rc = err_set(e, ERR_NOTFOUND, "no packets of that host are here");
     if (!rc)
-        rc = read_extract(host, &q.others, out, e);
+        rc = extracts_answer(h->extracts, host->flows, &q, out, e);
     arena_fini(&a);
     return rc;
-}
-
-static void add_thread(
-    struct cluster_threads *out, const struct threads_question *q, const struct index_host *h, size_t host, int32_t row)
-{
-    struct graph_row r;
-    graph_row(h->graph, row, &r);
-    struct cluster_thread t = {.host = (int32_t)host, .tid = r.tid, .tgid = r.tgid, .name = r.name, .born = r.begin};
-    t.begin = r.begin > q->is.begin ? r.begin : q->is.begin;
-    t.end = r.end < q->is.end ? r.end : q->is.end;
-    if (t.begin > t.end || (r.idle_cpu >= 0 && !q->is.idle) ||
-        (q->is.thread && !graph_row_is(h->graph, row, q->is.thread)))
-        return;
-    graph_row_totals(h->graph, row, t.begin, t.end, t.totals);
-    vec_push(out, t);
 }
 
 static int answer_threads(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
@@ -332,11 +317,13 @@ static int answer_threads(struct holding *h, const void *bytes, size_t n, struct
     int rc = threads_question_read(&a, bytes, n, &q, e);
     for (size_t i = 0; i < q.n && !rc; i++) {
         const struct index_host *host = host_with_key(h, q.keys[i]);
+        struct cluster_thread t = {.host = (int32_t)i};
         for (size_t r = 0; host && host->graph && r < graph_rows(host->graph); r++)
-            add_thread(&found, &q, host, i, (int32_t)r);
+            if (graph_row_time(host->graph, (int32_t)r, &q.is.choice, &t.is))
+                vec_push(&found, t);
     }
-    threads_sort(&found, q.is.sort);
-    found.n = found.n < q.is.limit ? found.n : q.is.limit;
+    found.total = found.n;
+    threads_limit(&found, q.is.sort, q.is.limit);
     if (!rc)
         threads_write(&found, out);
     vec_free(&found);
@@ -344,16 +331,42 @@ static int answer_threads(struct holding *h, const void *bytes, size_t n, struct
     return rc;
 }
 
-int holding_answer(
-    struct holding *h, enum cluster_question kind, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_talk(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct talk_question q;
+    struct talk_reports told = {0};
+    int rc = talk_question_read(&a, bytes, n, &q, e);
+    for (size_t i = 0; i < q.n && !rc; i++) {
+        const struct index_host *host = host_with_key(h, q.hosts[i].key);
+        told.n = 0;
+        if (host)
+            talk_report(host->flows, q.hosts[i].begin, q.hosts[i].end, &told);
+        talk_write(&told, out);
+    }
+    vec_free(&told);
+    arena_fini(&a);
+    return rc;
+}
+
+int holding_answer(struct holding *h, enum cluster_question kind, const void *bytes, size_t n, int64_t deadline_ns,
+    struct text *out, struct err *e)
 {
     switch (kind) {
-    case CLUSTER_PATH: return answer_path(h, bytes, n, out, e);
+    case CLUSTER_PATH: return answer_path(h, bytes, n, deadline_ns, out, e);
     case CLUSTER_LIVES: return answer_lives(h, bytes, n, out, e);
     case CLUSTER_FLOWS: return answer_flows(h, bytes, n, out, e);
     case CLUSTER_EXTRACT: return answer_extract(h, bytes, n, out, e);
     case CLUSTER_THREADS: return answer_threads(h, bytes, n, out, e);
-    case CLUSTER_HELLO: break;
+    case CLUSTER_TALK: return answer_talk(h, bytes, n, out, e);
+    case CLUSTER_HELLO:
+    case CLUSTER_DELAYS:
+    case CLUSTER_LOAD:
+    case CLUSTER_TAKE:
+    case CLUSTER_FILES:
+    case CLUSTER_READ:
+    case CLUSTER_SUM:
+    case CLUSTER_LEAVE: break; /* the node's own */
     }
     return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
 }

@@ -7,17 +7,23 @@
 #include "index/index.h"
 
 struct holding;
-/* Takes the experiment. */
-struct holding *holding_new(struct experiment *);
+struct arrivals;
+/* Takes the experiment; NULL: there are no traces. What of it has arrived, and when, is said of it; arrivals may be
+ * NULL. */
+struct holding *holding_new(struct experiment *, const struct arrivals *);
+const struct experiment *holding_experiment(const struct holding *);
 struct holding *holding_ref(struct holding *);
 void holding_unref(struct holding *);
 /* What is said of it; borrowed from the holding. */
 size_t holding_hosts(const struct holding *, const struct card_host **out);
+/* Of one of them: as flow_routes; none without packets. */
+size_t holding_routes(const struct holding *, size_t host, size_t most, struct flow_route **out);
 /* ERR_LOST: files were cut off meanwhile; what was answered must not be sent. */
 int holding_intact(const struct holding *, struct err *e);
 
-/* Answers: what follows the kind of a question, and what follows in the answer. Any number of threads. */
-int holding_answer(struct holding *, enum cluster_question, const void *bytes, size_t n, struct text *out,
-    struct err *e);
+/* Answers: what follows the kind of a question, and what follows in the answer. ERR_TIMEOUT: it would take longer than
+ * to the deadline (monotonic). Any number of threads. */
+int holding_answer(struct holding *, enum cluster_question, const void *bytes, size_t n, int64_t deadline_ns,
+    struct text *out, struct err *e);
 
 #endif

@@ -13,9 +13,13 @@
 #include "cluster/gather.h"
 
 enum {
-    QUIET_MS = 200,    /* after a change of cards, for others that come at the same time */
-    SEATED_MS = 2000,  /* between two sayings that the seat is taken */
-    STANDING_MS = 5000 /* between two looks whether it is free, although nothing was told */
+    QUIET_MS = 200,     /* after a change of cards, for others that come at the same time, */
+    LATEST_MS = 1000,   /* but no longer after the first of those that do not end */
+    SEATED_MS = 2000,   /* between two sayings that the seat is taken */
+    AGAIN_MS = 2000,    /* before hosts that did not answer are asked again; each time that none does, twice that, */
+    SELDOM_MS = 30000,  /* but no more than this */
+    STANDING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
+    TAKEN_MS = 60000    /* where it was told that somebody sits there */
 };
 #define SEAT_TTL INT64_C(15000000000)
 #define SEAT "keeper"
@@ -30,12 +34,17 @@ struct keeper {
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t news;
-    bool stop, look, changed;
+    bool stop, look, changed, taken;
+    bool wanted;               /* packets, by somebody who asked: they are gathered also where the clocks are known */
+    struct gathered *gathered; /* while it is seated; changed by the thread alone */
+    bool has_gathered;         /* all that could be had, once */
     /* The thread's. */
     bool seated;
     uint64_t revision;
-    struct gathered *gathered;
-    struct err said; /* what people were told last */
+    int64_t look_ns;            /* when to look whether the seat is free, whatever was told */
+    size_t lacking;             /* hosts that could not be asked */
+    int64_t pause_ms, again_ns; /* before they are asked again; when */
+    struct err said;            /* what people were told last */
 };
 
 /* ---- news ---- */
@@ -43,11 +52,12 @@ struct keeper {
 static void on_seat(void *arg, const struct bus_entry *entry)
 {
     struct keeper *k = arg;
-    if (entry->kind == BUS_ENTRY_PUT)
-        return;
     pthread_mutex_lock(&k->lock);
-    k->look = true;
-    pthread_cond_signal(&k->news);
+    if (entry->kind != BUS_ENTRY_ALL)
+        k->taken = entry->kind == BUS_ENTRY_PUT;
+    k->look |= !k->taken;
+    if (k->look)
+        pthread_cond_signal(&k->news);
     pthread_mutex_unlock(&k->lock);
 }
 
@@ -67,13 +77,24 @@ static bool wait_news(struct keeper *k, int ms, bool *changed)
     int64_t until = time_monotonic_ns() + (int64_t)ms * 1000000;
     struct timespec at = {until / NS_PER_S, until % NS_PER_S};
     pthread_mutex_lock(&k->lock);
-    while (!k->stop && !k->look && !k->changed)
+    while (!k->stop && !k->look && !k->changed && !k->wanted)
         if (pthread_cond_timedwait(&k->news, &k->lock, &at))
             break;
     *changed |= k->changed;
     k->look = k->changed = false;
     bool go_on = !k->stop;
     pthread_mutex_unlock(&k->lock);
+    return go_on;
+}
+
+static bool wait_quiet(struct keeper *k)
+{
+    int64_t latest = time_monotonic_ns() + LATEST_MS * INT64_C(1000000);
+    bool more = true, go_on = true;
+    while (more && go_on && time_monotonic_ns() < latest) {
+        more = false;
+        go_on = wait_news(k, QUIET_MS, &more);
+    }
     return go_on;
 }
 
@@ -86,21 +107,39 @@ static void stand_up(struct keeper *k)
     k->watch_nodes = NULL;
     k->seated = false;
     k->revision = 0;
-    gathered_free(k->gathered);
+    k->lacking = 0;
+    k->again_ns = INT64_MAX;
+    pthread_mutex_lock(&k->lock);
+    struct gathered *gathered = k->gathered;
     k->gathered = NULL;
+    k->has_gathered = k->wanted = false;
+    pthread_mutex_unlock(&k->lock);
+    gathered_free(gathered);
+}
+
+/* All nodes look whether the seat is free: those that were told that somebody sits there seldom ask. */
+static bool may_be_free(struct keeper *k)
+{
+    pthread_mutex_lock(&k->lock);
+    bool taken = k->taken;
+    pthread_mutex_unlock(&k->lock);
+    return !taken || time_monotonic_ns() >= k->look_ns;
 }
 
 /* Takes the seat if it is free, or says that it is still taken. */
 static void sit(struct keeper *k)
 {
     struct err e = {0};
+    k->look_ns = time_monotonic_ns() + TAKEN_MS * INT64_C(1000000);
     int rc = bus_table_put_if(k->seat, SEAT, k->node, strlen(k->node), k->revision, &k->revision, &e);
     if (rc == ERR_STALE)
         stand_up(k);
     if (rc || k->seated)
         return; /* a broker that is away has nobody else sit down either */
     k->seated = true;
+    pthread_mutex_lock(&k->lock);
     k->gathered = gathered_new();
+    pthread_mutex_unlock(&k->lock);
     if (bus_table_watch(k->nodes, on_node, k, &k->watch_nodes, &e))
         stand_up(k);
 }
@@ -114,13 +153,47 @@ static void complain(struct keeper *k, const struct err *e)
     k->said = *e;
 }
 
-/* *again: some hosts could not be asked. */
-static int keep(struct keeper *k, bool *again, struct err *e)
+static size_t count_lacking(const struct clocks_head *h, const struct roster *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->n_hosts; i++)
+        n += h->hosts[i].hash != r->hosts[i].card->hash;
+    return n;
+}
+
+/* A node that comes back says so by its card: asking often is for those that are slow, or too many for one time. */
+static void set_again(struct keeper *k, size_t lacking)
+{
+    bool none_answered = k->lacking && lacking >= k->lacking;
+    k->pause_ms = !none_answered ? AGAIN_MS : 2 * k->pause_ms < SELDOM_MS ? 2 * k->pause_ms : SELDOM_MS;
+    k->lacking = lacking;
+    k->again_ns = lacking ? time_monotonic_ns() + k->pause_ms * 1000000 : INT64_MAX;
+}
+
+static bool take_wanted(struct keeper *k)
+{
+    pthread_mutex_lock(&k->lock);
+    bool wanted = k->wanted && !k->has_gathered;
+    k->wanted = false;
+    pthread_mutex_unlock(&k->lock);
+    return wanted;
+}
+
+static void note_gathered(struct keeper *k)
+{
+    pthread_mutex_lock(&k->lock);
+    k->has_gathered = true;
+    pthread_mutex_unlock(&k->lock);
+}
+
+/* anyway: even if the clocks are known. */
+static int keep(struct keeper *k, bool anyway, struct err *e)
 {
     struct roster roster;
     struct arena a = {0};
     struct clocks_head before, now = {0};
     struct clock_net *net = NULL;
+    size_t lacking = 0;
     int rc = roster_read(k->nodes, &roster, e);
     if (rc)
         return rc;
@@ -129,19 +202,22 @@ static int keep(struct keeper *k, bool *again, struct err *e)
         before = (struct clocks_head){0};
         rc = 0;
     }
-    *again = false;
-    if (!rc && !(before.serial && clocks_are_of(&before, &roster) && clocks_are_whole(&before, &roster))) {
+    bool known = before.serial && clocks_are_of(&before, &roster) && clocks_are_whole(&before, &roster);
+    if (!rc && (anyway || !known)) {
         struct clock_options o = clock_defaults();
         now.hosts = arena_new(&a, struct clocks_host, roster.n_hosts + 1);
         now.n_hosts = roster.n_hosts;
         rc = gather_clocks(k->gathered, k->bus, k->cluster, &roster, &o, now.hosts, &net, e);
-        *again = !clocks_are_whole(&now, &roster);
+        lacking = count_lacking(&now, &roster);
+        if (!rc)
+            note_gathered(k);
         bool same = before.serial && before.n_hosts == now.n_hosts &&
             !memcmp(before.hosts, now.hosts, now.n_hosts * sizeof *now.hosts);
         if (!rc && !same)
             rc = clocks_share(k->clocks, bus_max_payload(k->bus) / 2, &before, &now, net, e);
         clock_net_free(net);
     }
+    set_again(k, lacking);
     arena_fini(&a);
     roster_fini(&roster);
     return rc;
@@ -150,42 +226,123 @@ static int keep(struct keeper *k, bool *again, struct err *e)
 static void *run(void *arg)
 {
     struct keeper *k = arg;
-    bool changed = true, again = false;
+    bool changed = true;
     do {
-        sit(k);
-        if (k->seated && (changed || again)) {
+        if (k->seated || may_be_free(k))
+            sit(k);
+        bool wanted = take_wanted(k);
+        if (k->seated && (changed || wanted || time_monotonic_ns() >= k->again_ns)) {
             struct err e = {0};
-            if (keep(k, &again, &e)) {
+            if (keep(k, wanted, &e)) {
                 complain(k, &e);
-                again = true;
+                k->again_ns = 0;
             }
             changed = false;
         }
         int ms = !k->seated ? STANDING_MS : SEATED_MS;
         if (!wait_news(k, ms, &changed))
             break;
-        if (changed && k->seated && !wait_news(k, QUIET_MS, &changed))
+        if (changed && k->seated && !wait_quiet(k))
             break;
     } while (true);
     return NULL;
+}
+
+/* ---- answering ---- */
+
+/* The packets of these hosts, as far as they were gathered. */
+static int take_flows(struct keeper *k, const uint64_t *keys, size_t n, struct gathered_flows **out, struct err *e)
+{
+    pthread_mutex_lock(&k->lock);
+    bool seated = k->gathered != NULL, gathered = seated && k->has_gathered;
+    if (gathered) {
+        gathered_take(k->gathered, keys, n, out);
+    } else if (seated) {
+        k->wanted = true;
+        pthread_cond_signal(&k->news);
+    }
+    pthread_mutex_unlock(&k->lock);
+    return gathered ? 0
+        : seated    ? err_set(e, ERR_BUSY, "what hosts have in common is being gathered")
+                    : err_set(e, ERR_BUSY, "the node does not keep the clocks any more");
+}
+
+static void find_delays(const struct delays_question *q, struct gathered_flows **flows, struct text *out)
+{
+    size_t n = q->hosts.n_hosts;
+    struct talk_host *hosts = mem_zalloc((n + 1) * sizeof *hosts);
+    bool *known = mem_zalloc((n + 1) * sizeof *known);
+    struct talk_delays found = {0};
+    for (size_t i = 0; i < n; i++) {
+        hosts[i] = (struct talk_host){gathered_store(flows[i]), q->hosts.hosts[i].map};
+        known[i] = flows[i];
+    }
+    talk_find_delays(hosts, n, q->begin, q->end, q->by_flow, &found);
+    delays_write(&found, known, n, q->by_flow, out);
+    vec_free(&found);
+    free(known);
+    free(hosts);
+}
+
+int keeper_answer(struct keeper *k, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct delays_question q;
+    int rc = delays_question_read(&a, bytes, n, &q, e);
+    if (!rc) {
+        struct gathered_flows **flows = arena_new(&a, struct gathered_flows *, q.hosts.n_hosts + 1);
+        rc = take_flows(k, q.keys, q.hosts.n_hosts, flows, e);
+        if (!rc)
+            find_delays(&q, flows, out);
+        for (size_t i = 0; i < q.hosts.n_hosts && !rc; i++)
+            gathered_let_go(flows[i]);
+    }
+    arena_fini(&a);
+    return rc;
+}
+
+/* ---- who it is ---- */
+
+static int open_table(struct bus *bus, const char *cluster, const char *kind, struct bus_table **out, struct err *e)
+{
+    char name[CLUSTER_SUBJECT];
+    bool seat = !strcmp(kind, SEAT);
+    struct bus_table_options o = {.ttl_ns = seat ? SEAT_TTL : 0, .memory = seat};
+    int rc = cluster_table_name(cluster, kind, name, e);
+    return rc ? rc : bus_table_open(bus, name, &o, out, e);
+}
+
+int keeper_find(struct bus *bus, const char *cluster, char **node, struct err *e)
+{
+    struct bus_table *seat;
+    void *name;
+    size_t n;
+    int rc = open_table(bus, cluster, SEAT, &seat, e);
+    if (rc)
+        return rc;
+    rc = bus_table_get(seat, SEAT, &name, &n, NULL, e);
+    if (rc == ERR_NOTFOUND)
+        err_set(e, rc, "no node keeps the clocks of cluster %s just now", cluster);
+    if (!rc) {
+        *node = mem_alloc(n + 1);
+        memcpy(*node, name, n);
+        (*node)[n] = 0;
+        free(name);
+    }
+    bus_table_close(seat);
+    return rc;
 }
 
 /* ---- beginning and end ---- */
 
 static int open_tables(struct keeper *k, struct err *e)
 {
-    static const char *const kinds[] = {"keeper", "nodes", "clocks"};
-    struct bus_table **tables[] = {&k->seat, &k->nodes, &k->clocks};
-    for (size_t i = 0; i < 3; i++) {
-        char name[CLUSTER_SUBJECT];
-        struct bus_table_options o = {.ttl_ns = i ? 0 : SEAT_TTL, .memory = !i};
-        int rc = cluster_table_name(k->cluster, kinds[i], name, e);
-        if (!rc)
-            rc = bus_table_open(k->bus, name, &o, tables[i], e);
-        if (rc)
-            return rc;
-    }
-    return bus_table_watch(k->seat, on_seat, k, &k->watch_seat, e);
+    int rc = open_table(k->bus, k->cluster, SEAT, &k->seat, e);
+    if (!rc)
+        rc = open_table(k->bus, k->cluster, "nodes", &k->nodes, e);
+    if (!rc)
+        rc = open_table(k->bus, k->cluster, "clocks", &k->clocks, e);
+    return rc ? rc : bus_table_watch(k->seat, on_seat, k, &k->watch_seat, e);
 }
 
 static void free_all(struct keeper *k)
@@ -243,5 +400,10 @@ void keeper_stop(struct keeper *k)
     stand_up(k);
     if (seated && bus_connected(k->bus))
         bus_table_remove(k->seat, SEAT, NULL);
-    free_all(k);
+}
+
+void keeper_fini(struct keeper *k)
+{
+    if (k)
+        free_all(k);
 }

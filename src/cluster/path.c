@@ -5,26 +5,31 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/routes.h"
+#include "cluster/survey.h"
 #include "cluster/view.h"
 
 enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000 };
+#define ROUTES_NS NS_PER_S /* reading them is for who has more time than that */
 
 /* A question under way. */
 struct ask {
     size_t node; /* card */
     struct path_window *windows;
     size_t n;
-    struct ask *next;
 };
 
 struct cluster_path {
     struct cluster *cluster;
     struct cluster_path_options options;
     struct path_known *known;
+    struct routes_book *routes; /* NULL: not needed yet */
+    struct path_row start;
     struct path_query *query;
     struct path *answer;
     bool *asked;        /* by node: it is among those named in the cost */
     unsigned *failures; /* by node: questions that it did not answer */
+    bool life_unknown;  /* nobody says when the row lived */
     const char **names; /* of those asked */
     size_t n_names;
     struct path_cost cost;
@@ -33,44 +38,20 @@ struct cluster_path {
 
 /* ---- who is asked ---- */
 
-static size_t card_with(const struct cluster *c, const char *node)
-{
-    size_t i = 0;
-    while (strcmp(c->node_names[i], node) != 0)
-        i++;
-    return i;
-}
-
 /* The node for the host: the first that did not fail; SIZE_MAX: all did. */
 static size_t node_for(const struct cluster_path *p, int32_t host)
 {
     const struct roster_host *h = &p->cluster->roster.hosts[host];
-    for (size_t i = 0; i < h->n_nodes; i++) {
-        size_t node = card_with(p->cluster, h->nodes[i]);
-        if (!p->failures[node])
-            return node;
-    }
+    for (size_t i = 0; i < h->n_nodes; i++)
+        if (!p->failures[h->cards[i]])
+            return h->cards[i];
     return SIZE_MAX;
-}
-
-/* All that it holds, so that it knows at once where one of its hosts sent to another. */
-static size_t hosts_at(const struct cluster_path *p, size_t node, int32_t *out)
-{
-    const struct cluster *c = p->cluster;
-    size_t n = 0;
-    for (size_t i = 0; i < c->roster.n_hosts; i++)
-        for (size_t k = 0; k < c->roster.hosts[i].n_nodes; k++)
-            if (!strcmp(c->roster.hosts[i].nodes[k], c->node_names[node])) {
-                out[n++] = (int32_t)i;
-                break;
-            }
-    return n;
 }
 
 static void note_asked(struct cluster_path *p, size_t node)
 {
     if (!p->asked[node])
-        p->names[p->n_names++] = p->cluster->node_names[node];
+        p->names[p->n_names++] = p->cluster->roster.cards[node].node;
     p->asked[node] = true;
 }
 
@@ -79,6 +60,7 @@ static void give_up(struct cluster_path *p, const struct path_window *w, size_t 
     for (size_t i = 0; i < n; i++) {
         const struct roster_host *h = &p->cluster->roster.hosts[w[i].host];
         path_known_give_up(p->known, &w[i], h->nodes[0]);
+        p->life_unknown |= w[i].kind == PATH_WINDOW_LIFE;
     }
 }
 
@@ -90,10 +72,11 @@ struct round {
     VEC(struct ask) asks;
 };
 
-static struct path_ask ask_of(const struct cluster_path *p, const struct ask *a, int32_t *hosts)
+/* With all hosts that the node has, so that it knows at once where one of them sent to another. */
+static struct path_ask ask_of(const struct cluster_path *p, const struct ask *a)
 {
-    return (struct path_ask){
-        .hosts = hosts, .n_hosts = hosts_at(p, a->node, hosts), .windows = a->windows, .n_windows = a->n};
+    const struct roster_card *held = &p->cluster->roster.held[a->node];
+    return (struct path_ask){.hosts = held->hosts, .n_hosts = held->n, .windows = a->windows, .n_windows = a->n};
 }
 
 /* Takes the windows. */
@@ -101,21 +84,20 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
 {
     struct cluster_path *p = r->path;
     struct ask a = {.node = node, .windows = windows, .n = n};
-    int32_t *hosts = mem_alloc((p->cluster->roster.n_hosts + 1) * sizeof *hosts);
-    struct path_ask ask = ask_of(p, &a, hosts);
+    struct path_ask ask = ask_of(p, &a);
     struct text t = {.fd = -1};
-    int64_t until = cluster_patience(p->options.deadline_ns);
+    char subject[CLUSTER_SUBJECT];
     question_begin(&t, CLUSTER_PATH);
     path_known_request(p->known, &ask, &t);
     vec_push(&r->asks, a);
-    if (cluster_call(p->cluster, r->calls, p->cluster->node_names[node], &t, until, r->asks.n - 1)) {
+    if (!cluster_subject_of(p->cluster->name, p->cluster->roster.cards[node].node, subject, NULL)) {
+        bus_call(r->calls, subject, t.v, t.n, survey_patience(p->options.deadline_ns), r->asks.n - 1);
         note_asked(p, node);
         p->cost.messages++;
     } else {
         give_up(p, windows, n);
     }
     text_fini(&t);
-    free(hosts);
 }
 
 /* Sends what is wanted to who has it; one message a node, as long as it is not too long. */
@@ -149,15 +131,13 @@ static void take(struct round *r, struct bus_reply *reply)
 {
     struct cluster_path *p = r->path;
     struct ask a = r->asks.v[reply->tag];
-    int32_t *hosts = mem_alloc((p->cluster->roster.n_hosts + 1) * sizeof *hosts);
-    struct path_ask ask_was = ask_of(p, &a, hosts);
+    struct path_ask ask_was = ask_of(p, &a);
     p->cost.bytes += reply->sent_bytes + reply->received_bytes;
     p->cost.messages += !reply->code;
     if (reply->code || path_known_add(p->known, &ask_was, reply->data, reply->n, NULL)) {
         p->failures[a.node]++;
         ask(r, a.windows, a.n);
     }
-    free(hosts);
 }
 
 /* False: there is nothing to wait for. */
@@ -190,6 +170,18 @@ static bool run_round(struct cluster_path *p)
 
 /* ---- the path ---- */
 
+/* Read when a message first comes from an address that nobody owns. */
+static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m)
+{
+    struct cluster_path *p = arg;
+    struct cluster *c = p->cluster;
+    if (!p->routes && time_monotonic_ns() + ROUTES_NS >= p->options.deadline_ns)
+        return true;
+    if (!p->routes)
+        p->routes = routes_book_read(c->bus, c->name, &c->roster);
+    return routes_book_lead(p->routes, (size_t)host, m);
+}
+
 static void finish(struct cluster_path *p)
 {
     path_free(p->answer);
@@ -201,10 +193,20 @@ static void finish(struct cluster_path *p)
     p->answer->cost = p->cost;
 }
 
+static void count_windows(struct cluster_path *p)
+{
+    size_t asked;
+    p->cost.windows_unused = path_known_unused(p->known, p->start, &p->options.path, &asked);
+    p->cost.windows = asked;
+    p->answer->cost = p->cost;
+}
+
 static int find(struct cluster_path *p, struct err *e)
 {
     for (;;) {
         int rc = path_query_run(p->query, UINT64_MAX, e);
+        if (rc == ERR_NOTFOUND && p->life_unknown)
+            return err_set(e, ERR_TIMEOUT, "node %s: no answer", p->cluster->roster.hosts[p->start.host].nodes[0]);
         if (rc < 0)
             return rc;
         if (rc == PATH_DONE)
@@ -217,6 +219,8 @@ static int find(struct cluster_path *p, struct err *e)
             return err_set(e, ERR_FORMAT, "the walk waits for nothing");
     }
     finish(p);
+    if (p->options.count_windows)
+        count_windows(p);
     return 0;
 }
 
@@ -232,11 +236,13 @@ int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struc
     p->names = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->names);
     struct path_known_options known = {.assuming = o->assuming,
         .no_early_return = o->path.no_early_return,
-        .everybody = o->method == CLUSTER_BROADCAST};
+        .everybody = o->method == CLUSTER_BROADCAST,
+        .may_have_sent = may_have_sent,
+        .arg = p};
     p->known = path_known_new(c->far, c->roster.n_hosts, &known);
-    struct path_row start = path_known_row(p->known, host, row);
-    path_known_ask_open(p->known, start, o->path.end);
-    p->query = path_query_new(path_known_source(p->known), start, &o->path);
+    p->start = path_known_row(p->known, host, row);
+    path_known_ask_open(p->known, p->start, o->path.end);
+    p->query = path_query_new(path_known_source(p->known), p->start, &o->path);
     int rc = find(p, e);
     if (rc)
         cluster_path_free(p);
@@ -266,6 +272,7 @@ void cluster_path_free(struct cluster_path *p)
     path_free(p->answer);
     path_query_free(p->query);
     path_known_free(p->known);
+    routes_book_free(p->routes);
     free(p->asked);
     free(p->failures);
     free(p->names);

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/wire.h"
 #include "bus/bus.h"
 
 enum { MOST_ITEMS = 1 << 20, MOST_LIVES = 4096 };
+#define MOST_METRIC (UINT64_C(1) << 48) /* so that sums of all hosts do not overflow */
 
 /* ---- names on the bus ---- */
 
@@ -66,7 +68,7 @@ static const char *take_string(struct wire_in *w, struct arena *a)
     return arena_strndup(a, s, strnlen(s, n));
 }
 
-static size_t address_bytes(uint8_t family)
+size_t cluster_address_bytes(uint8_t family)
 {
     return family == 4 ? 4 : 16;
 }
@@ -76,7 +78,7 @@ static void put_addresses(struct text *out, const struct flow_address *v, size_t
     wire_put_u(out, n);
     for (size_t i = 0; i < n; i++) {
         text_putc(out, (char)v[i].family);
-        wire_put_bytes(out, v[i].addr, address_bytes(v[i].family));
+        wire_put_bytes(out, v[i].addr, cluster_address_bytes(v[i].family));
     }
 }
 
@@ -87,7 +89,7 @@ static size_t take_addresses(struct wire_in *w, struct arena *a, const struct fl
     struct flow_address *v = arena_new(a, struct flow_address, n + 1);
     for (size_t i = 0; i < n; i++) {
         wire_bytes(w, &v[i].family, 1);
-        wire_bytes(w, v[i].addr, address_bytes(v[i].family));
+        wire_bytes(w, v[i].addr, cluster_address_bytes(v[i].family));
     }
     *out = v;
     return w->damaged ? 0 : n;
@@ -117,9 +119,35 @@ static void take_clock(struct wire_in *w, struct arena *a, struct index_far_cloc
     c->offset_s = wire_i(w);
 }
 
+static void put_metrics(struct text *out, const struct card_host *h)
+{
+    wire_put_u(out, h->bytes);
+    wire_put_u(out, h->store_bytes);
+    wire_put_u(out, h->events);
+    wire_put_i(out, h->since);
+    for (size_t i = 0; i < h->n_peers; i++) {
+        wire_put_u(out, h->talk ? h->talk[i].packets : 0);
+        wire_put_u(out, h->talk ? h->talk[i].bytes : 0);
+    }
+}
+
+static void take_metrics(struct wire_in *w, struct arena *a, struct card_host *h)
+{
+    h->bytes = wire_below(w, MOST_METRIC);
+    h->store_bytes = wire_below(w, MOST_METRIC);
+    h->events = wire_below(w, MOST_METRIC);
+    h->since = wire_i(w);
+    struct card_talk *talk = arena_new(a, struct card_talk, h->n_peers + 1);
+    for (size_t i = 0; i < h->n_peers && !w->damaged; i++) {
+        talk[i].packets = wire_below(w, MOST_METRIC);
+        talk[i].bytes = wire_below(w, MOST_METRIC);
+    }
+    h->talk = talk;
+}
+
 void card_write(const struct card *c, struct text *out)
 {
-    text_putc(out, CLUSTER_VERSION);
+    text_putc(out, CARD_VERSION);
     wire_put_string(out, c->node);
     wire_put_string(out, c->instance);
     wire_put_u(out, c->serial);
@@ -137,6 +165,7 @@ void card_write(const struct card *c, struct text *out)
         put_clock(out, &h->clock);
         put_addresses(out, h->own, h->n_own);
         put_addresses(out, h->peers, h->n_peers);
+        put_metrics(out, h);
     }
 }
 
@@ -156,6 +185,7 @@ static void take_host(struct wire_in *w, struct arena *a, struct card_host *h)
     take_clock(w, a, &h->clock);
     h->n_own = take_addresses(w, a, &h->own);
     h->n_peers = take_addresses(w, a, &h->peers);
+    take_metrics(w, a, h);
     w->damaged |= !*h->name || !*h->clock_name;
 }
 
@@ -165,12 +195,12 @@ int card_read(struct arena *a, const void *bytes, size_t n, struct card *out, st
     uint8_t version;
     *out = (struct card){0};
     wire_bytes(&w, &version, 1);
-    if (version != CLUSTER_VERSION)
-        return err_set(e, ERR_FORMAT, "a node of another version of weft (%u instead of %u)", version, CLUSTER_VERSION);
+    if (version != CARD_VERSION)
+        return err_set(e, ERR_FORMAT, "a node of another version of weft (%u instead of %u)", version, CARD_VERSION);
     out->node = take_string(&w, a);
     out->instance = take_string(&w, a);
     out->serial = wire_u(&w);
-    size_t n_hosts = wire_count(&w, 40);
+    size_t n_hosts = wire_count(&w, 27);
     struct card_host *hosts = arena_new(a, struct card_host, n_hosts + 1);
     for (size_t i = 0; i < n_hosts && !w.damaged; i++)
         take_host(&w, a, &hosts[i]);
@@ -194,7 +224,7 @@ int question_kind(const void *bytes, size_t n, enum cluster_question *kind, stru
     const uint8_t *b = bytes;
     if (n < QUESTION_BYTES || b[0] != CLUSTER_VERSION)
         return err_set(e, ERR_UNSUPPORTED, "a question of another version of weft");
-    if (b[1] > CLUSTER_THREADS)
+    if (b[1] > CLUSTER_DELAYS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];
     return 0;
@@ -259,7 +289,7 @@ static void put_other(struct text *out, const struct flow_other *o)
     wire_put_u(out, o->n_own);
     for (size_t i = 0; i < o->n_own; i++) {
         text_putc(out, (char)o->own[i].address.family);
-        wire_put_bytes(out, o->own[i].address.addr, address_bytes(o->own[i].address.family));
+        wire_put_bytes(out, o->own[i].address.addr, cluster_address_bytes(o->own[i].address.family));
         wire_put_i(out, o->own[i].since);
     }
 }
@@ -276,10 +306,21 @@ static void take_other(struct wire_in *w, struct arena *a, struct flow_other *o)
     struct flow_own_address *own = arena_new(a, struct flow_own_address, n_own + 1);
     for (size_t i = 0; i < n_own; i++) {
         wire_bytes(w, &own[i].address.family, 1);
-        wire_bytes(w, own[i].address.addr, address_bytes(own[i].address.family));
+        wire_bytes(w, own[i].address.addr, cluster_address_bytes(own[i].address.family));
         own[i].since = wire_i(w);
     }
     *o = (struct flow_other){hashes, n, own, n_own};
+}
+
+bool protocol_all_differ(struct arena *a, const uint64_t *keys, size_t n)
+{
+    uint64_t *sorted = arena_new(a, uint64_t, n + 1);
+    memcpy(sorted, keys, n * sizeof *keys);
+    qsort(sorted, n, sizeof *sorted, order_u64);
+    for (size_t i = 1; i < n; i++)
+        if (sorted[i] == sorted[i - 1])
+            return false;
+    return true;
 }
 
 void flows_question_write(const struct flows_question *q, struct text *out)
@@ -295,6 +336,7 @@ int flows_question_read(struct arena *a, const void *bytes, size_t n, struct flo
     uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
     wire_bytes(&w, keys, out->n * sizeof *keys);
     out->keys = keys;
+    w.damaged |= !protocol_all_differ(a, keys, out->n);
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for flows that makes no sense") : 0;
 }
 
@@ -315,6 +357,7 @@ void extract_question_write(const struct extract_question *q, struct text *out)
 {
     put_u64(out, q->key);
     put_other(out, &q->others);
+    wire_put_u(out, q->from);
 }
 
 int extract_question_read(struct arena *a, const void *bytes, size_t n, struct extract_question *out, struct err *e)
@@ -322,7 +365,25 @@ int extract_question_read(struct arena *a, const void *bytes, size_t n, struct e
     struct wire_in w = wire_of(bytes, n);
     out->key = take_u64(&w);
     take_other(&w, a, &out->others);
+    out->from = wire_u(&w);
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for packets that makes no sense") : 0;
+}
+
+void extract_part_write(const struct extract_part *p, struct text *out)
+{
+    wire_put_u(out, p->serial);
+    wire_put_u(out, p->total);
+    wire_put_bytes(out, p->bytes, p->n);
+}
+
+int extract_part_read(const void *bytes, size_t n, struct extract_part *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    out->serial = wire_u(&w);
+    out->total = wire_u(&w);
+    out->bytes = w.at;
+    out->n = (size_t)(w.end - w.at);
+    return w.damaged ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
 }
 
 /* ---- lines of threads ---- */
@@ -331,10 +392,11 @@ void threads_question_write(const struct threads_question *q, struct text *out)
 {
     wire_put_u(out, q->n);
     wire_put_bytes(out, q->keys, q->n * sizeof *q->keys);
-    wire_put_string(out, q->is.thread ? q->is.thread : "");
-    text_putc(out, (char)(q->is.idle | q->is.sort << 1));
-    wire_put_i(out, q->is.begin);
-    wire_put_i(out, q->is.end);
+    const struct graph_choice *c = &q->is.choice;
+    wire_put_string(out, c->thread ? c->thread : "");
+    text_putc(out, (char)(c->idle | q->is.sort << 1));
+    wire_put_i(out, c->begin);
+    wire_put_i(out, c->end);
     wire_put_u(out, q->is.limit);
 }
 
@@ -346,13 +408,15 @@ int threads_question_read(struct arena *a, const void *bytes, size_t n, struct t
     uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
     wire_bytes(&w, keys, out->n * sizeof *keys);
     out->keys = keys;
-    out->is.thread = take_string(&w, a);
-    out->is.thread = *out->is.thread ? out->is.thread : NULL;
+    w.damaged |= !protocol_all_differ(a, keys, out->n);
+    struct graph_choice *c = &out->is.choice;
+    c->thread = take_string(&w, a);
+    c->thread = *c->thread ? c->thread : NULL;
     wire_bytes(&w, &flags, 1);
-    out->is.idle = flags & 1;
+    c->idle = flags & 1;
     out->is.sort = flags >> 1;
-    out->is.begin = wire_i(&w);
-    out->is.end = wire_i(&w);
+    c->begin = wire_i(&w);
+    c->end = wire_i(&w);
     out->is.limit = (size_t)wire_u(&w);
     return w.damaged || w.at != w.end || out->is.sort >= GRAPH_STATE_COUNT
         ? err_set(e, ERR_FORMAT, "a question for threads that makes no sense")
@@ -361,16 +425,17 @@ int threads_question_read(struct arena *a, const void *bytes, size_t n, struct t
 
 void threads_write(const struct cluster_threads *threads, struct text *out)
 {
+    wire_put_u(out, threads->total);
     wire_put_u(out, threads->n);
     for (size_t i = 0; i < threads->n; i++) {
-        const struct cluster_thread *t = &threads->v[i];
-        wire_put_u(out, (uint64_t)t->host);
-        wire_put_i(out, t->tid);
-        wire_put_i(out, t->tgid);
-        wire_put_string(out, t->name);
+        const struct graph_time *t = &threads->v[i].is;
+        wire_put_u(out, (uint64_t)threads->v[i].host);
+        wire_put_i(out, t->row.tid);
+        wire_put_i(out, t->row.tgid);
+        wire_put_string(out, t->row.name);
         wire_put_i(out, t->begin);
         wire_put_i(out, t->end);
-        wire_put_i(out, t->born);
+        wire_put_i(out, t->row.begin);
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             wire_put_i(out, t->totals[s]);
     }
@@ -380,19 +445,21 @@ int threads_read(
     struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct cluster_threads *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
+    out->total = (size_t)wire_u(&w);
     size_t count = wire_count(&w, 7 + GRAPH_STATE_COUNT);
     for (size_t i = 0; i < count && !w.damaged; i++) {
-        struct cluster_thread t = {.host = (int32_t)wire_below(&w, n_hosts)};
-        t.tid = (int32_t)wire_i(&w);
-        t.tgid = (int32_t)wire_i(&w);
-        t.name = take_string(&w, a);
+        struct graph_time t = {0};
+        int32_t host = (int32_t)wire_below(&w, n_hosts);
+        t.row.tid = (int32_t)wire_i(&w);
+        t.row.tgid = (int32_t)wire_i(&w);
+        t.row.name = take_string(&w, a);
         t.begin = wire_i(&w);
         t.end = wire_i(&w);
-        t.born = wire_i(&w);
+        t.row.begin = wire_i(&w);
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             t.totals[s] = wire_i(&w);
         if (!w.damaged)
-            vec_push(out, t);
+            vec_push(out, ((struct cluster_thread){host, t}));
     }
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
 }

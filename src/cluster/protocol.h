@@ -9,8 +9,9 @@
 #include "flow/flow.h"
 #include "index/index.h"
 #include "path/remote.h"
+#include "path/talk.h"
 
-enum { CLUSTER_VERSION = 1 };
+enum { CLUSTER_VERSION = 1, CARD_VERSION = 2 };
 
 /* ---- names on the bus ---- */
 
@@ -21,6 +22,8 @@ int cluster_subject_of(const char *cluster, const char *node, char out[CLUSTER_S
 int cluster_table_name(const char *cluster, const char *kind, char out[CLUSTER_SUBJECT], struct err *e);
 /* A host by its key, as requests name it. */
 void cluster_id(uint64_t key, char out[CLUSTER_ID]);
+/* Of an address, on the wire. */
+size_t cluster_address_bytes(uint8_t family);
 
 /* ---- cards: what a node says of itself, in the table of nodes ---- */
 
@@ -32,6 +35,11 @@ struct card_host {
     bool has_graph, has_packets;
     struct index_far_clock clock;
     const struct flow_address *own, *peers; size_t n_own, n_peers;
+    /* What tells where it is best kept. */
+    uint64_t bytes, store_bytes, events; /* of its files; of its stores; 0 events: not known */
+    int64_t since;           /* when it came from another node (ns since the epoch); 0: it did not */
+    /* By peer, what was sent there; bytes of long flows are estimated (metrics.c). */
+    const struct card_talk { uint64_t packets, bytes; } *talk;
 };
 struct card {
     const char *node, *instance;
@@ -50,12 +58,24 @@ enum cluster_question {
     CLUSTER_LIVES,           /* whose path: struct lives_question → lives */
     CLUSTER_FLOWS,           /* hosts → hashes of their flows */
     CLUSTER_EXTRACT,         /* flows of a host → their packets */
-    CLUSTER_THREADS          /* which threads were there → lines */
+    CLUSTER_THREADS,         /* which threads were there → lines */
+    CLUSTER_TALK,            /* hosts → what went of their flows */
+    CLUSTER_DELAYS,          /* of whoever keeps the clocks: hosts on clocks → delays of what they have in common */
+    /* About moving traces (moves.h). A node answers the first two while it has no traces, too. */
+    CLUSTER_LOAD = 16,       /* → how busy it is, and what room it has */
+    CLUSTER_TAKE,            /* takes a trace from another node → how far it is */
+    CLUSTER_FILES,           /* → the files of a trace */
+    CLUSTER_READ,            /* → a piece of one */
+    CLUSTER_SUM,             /* → the sum of one */
+    CLUSTER_LEAVE            /* another node has taken the trace → has it been removed? */
 };
 /* The beginning of a question: version and kind; what follows is the kind's. */
 void question_begin(struct text *, enum cluster_question);
 int question_kind(const void *bytes, size_t n, enum cluster_question *, struct err *e);
 enum { QUESTION_BYTES = 2 };
+
+/* Is each key there once? Who asks of a host again and again would have the answer grow so. */
+bool protocol_all_differ(struct arena *, const uint64_t *keys, size_t n);
 
 /* FLOWS: of these hosts. Answer: in their order what flow_needed wants to know of them; a host that is not here has
  * none. */
@@ -65,10 +85,16 @@ int flows_question_read(struct arena *, const void *bytes, size_t n, struct flow
 void flows_write(const struct flow_other *, struct text *out);
 int flows_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct flow_other *out, struct err *e);
 
-/* EXTRACT: of the host, what is needed beside these flows and addresses of others. Answer: the store (flow_extract). */
-struct extract_question { uint64_t key; struct flow_other others; };
+/* EXTRACT: of the host, what is needed beside these flows and addresses of others. Answer: a part, from that byte on,
+ * of the store (flow_extract), packed (base/pack.h). */
+struct extract_question { uint64_t key; struct flow_other others; uint64_t from; };
+/* serial: another one when it was made anew, and the parts of before do not belong to it. */
+struct extract_part { uint64_t serial, total; const void *bytes; size_t n; };
 void extract_question_write(const struct extract_question *, struct text *out);
 int extract_question_read(struct arena *, const void *bytes, size_t n, struct extract_question *out, struct err *e);
+void extract_part_write(const struct extract_part *, struct text *out);
+/* Borrowed from the bytes. */
+int extract_part_read(const void *bytes, size_t n, struct extract_part *out, struct err *e);
 
 /* ---- threads ---- */
 
@@ -85,11 +111,33 @@ int lives_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, stru
 struct threads_question { const uint64_t *keys; size_t n; struct cluster_threads_question is; };
 void threads_question_write(const struct threads_question *, struct text *out);
 int threads_question_read(struct arena *, const void *bytes, size_t n, struct threads_question *out, struct err *e);
-/* Most of the state first. */
-void threads_sort(struct cluster_threads *, int state);
+/* Most of the state first, and no more than so many. */
+void threads_limit(struct cluster_threads *, int state, size_t limit);
 void threads_write(const struct cluster_threads *, struct text *out);
 /* Adds to `out`, with the numbers that hosts had in the question; names live in the arena. */
 int threads_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct cluster_threads *out,
+    struct err *e);
+
+/* ---- who talks to whom ---- */
+
+/* TALK: within an interval of each host's clock. Answer: in the same order; a host that is not here saw nothing. */
+struct talk_question {
+    struct talk_question_host { uint64_t key; int64_t begin, end; } *hosts;
+    size_t n;
+};
+void talk_question_write(const struct talk_question *, struct text *out);
+int talk_question_read(struct arena *, const void *bytes, size_t n, struct talk_question *out, struct err *e);
+void talk_write(const struct talk_reports *, struct text *out);
+/* out: by host. Adds, also before an error. */
+int talk_read(const void *bytes, size_t n, size_t n_hosts, struct talk_reports *out, struct err *e);
+
+/* DELAYS: of these hosts, which have these keys. Answer: of which hosts packets are known, and talk_find_delays. */
+struct delays_question { const uint64_t *keys; int64_t begin, end; bool by_flow; struct path_request hosts; };
+void delays_question_write(const struct delays_question *, struct text *out);
+int delays_question_read(struct arena *, const void *bytes, size_t n, struct delays_question *out, struct err *e);
+void delays_write(const struct talk_delays *, const bool *known, size_t n_hosts, bool by_flow, struct text *out);
+/* In their order, each once. */
+int delays_read(const void *bytes, size_t n, size_t n_hosts, bool by_flow, struct talk_delays *out, bool *known,
     struct err *e);
 
 #endif

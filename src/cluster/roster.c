@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "bus/bus.h"
@@ -19,12 +20,13 @@ static int by_node(const void *pa, const void *pb)
     return strcmp(a->node, b->node) ?: strcmp(a->instance, b->instance);
 }
 
-/* Copies of a host beside each other, the newest first. */
+/* Copies of a host beside each other, the newest first; of equal ones that which was moved last: it is asked first. */
 static int by_key(const void *pa, const void *pb)
 {
     const struct entry *a = pa, *b = pb;
     return order_of(a->host->key, b->host->key) ?: order_of(b->host->end, a->host->end)
-        ?: order_of(b->host->has_graph, a->host->has_graph) ?: strcmp(a->card->node, b->card->node);
+        ?: order_of(b->host->has_graph, a->host->has_graph) ?: order_of(b->host->since, a->host->since)
+        ?: strcmp(a->card->node, b->card->node);
 }
 
 static int by_name(const void *pa, const void *pb)
@@ -37,25 +39,45 @@ static int by_name(const void *pa, const void *pb)
 static void add_host(struct roster *r, const struct entry *copies, size_t n)
 {
     struct roster_host *h = &r->hosts[r->n_hosts++];
-    *h = (struct roster_host){.card = copies[0].host, .nodes = arena_new(&r->arena, const char *, n + 1)};
+    *h = (struct roster_host){.card = copies[0].host,
+        .nodes = arena_new(&r->arena, const char *, n + 1),
+        .cards = arena_new(&r->arena, size_t, n + 1)};
     cluster_id(h->card->key, h->id);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        h->cards[h->n_nodes] = (size_t)(copies[i].card - r->cards);
         h->nodes[h->n_nodes++] = copies[i].card->node;
+    }
 }
 
-/* Does a node hold both, and so knows whether they are boots of one machine? */
-static bool held_together(const struct roster_host *a, const struct roster_host *b)
+/* A card may claim a host twice, which then is listed once. */
+static void list_held(struct roster *r)
 {
-    for (size_t i = 0; i < a->n_nodes; i++)
-        for (size_t k = 0; k < b->n_nodes; k++)
-            if (!strcmp(a->nodes[i], b->nodes[k]))
-                return true;
-    return false;
+    r->held = arena_new(&r->arena, struct roster_card, r->n_cards + 1);
+    for (size_t i = 0; i < r->n_cards; i++)
+        r->held[i] = (struct roster_card){.hosts = arena_new(&r->arena, int32_t, r->cards[i].n_hosts + 1)};
+    for (size_t i = 0; i < r->n_hosts; i++)
+        for (size_t k = 0; k < r->hosts[i].n_nodes; k++) {
+            struct roster_card *c = &r->held[r->hosts[i].cards[k]];
+            if (!c->n || c->hosts[c->n - 1] != (int32_t)i)
+                c->hosts[c->n++] = (int32_t)i;
+        }
+}
+
+/* The first host of that name, beginning with number `first`, that some node holds together with this one, and so knows
+ * that they are boots of one machine; SIZE_MAX: there is none. seen: by card, the first of those met so far + 1. */
+static size_t first_boot(const struct roster_host *h, size_t first, const size_t *seen)
+{
+    size_t found = SIZE_MAX;
+    for (size_t k = 0; k < h->n_nodes; k++)
+        if (seen[h->cards[k]] > first && seen[h->cards[k]] - 1 < found)
+            found = seen[h->cards[k]] - 1;
+    return found;
 }
 
 /* Machines of several nodes that have one name get numbers, in order of time. */
 static void name_hosts(struct roster *r)
 {
+    size_t *seen = mem_zalloc((r->n_cards + 1) * sizeof *seen);
     for (size_t i = 0, first = 0, number = 1; i < r->n_hosts; i++) {
         struct roster_host *h = &r->hosts[i];
         const char *own = h->card->name, *clock = h->card->clock_name;
@@ -63,15 +85,17 @@ static void name_hosts(struct roster *r)
             first = i;
             number = 1;
         }
-        h->name = NULL;
-        for (size_t k = first; k < i && !h->name; k++)
-            if (held_together(&r->hosts[k], h))
-                h->name = r->hosts[k].name;
-        if (!h->name)
-            h->name = i == first ? own : arena_printf(&r->arena, "%s#%zu", own, ++number);
+        size_t boot = first_boot(h, first, seen);
+        h->name = boot != SIZE_MAX ? r->hosts[boot].name
+            : i == first           ? own
+                                   : arena_printf(&r->arena, "%s#%zu", own, ++number);
+        for (size_t k = 0; k < h->n_nodes; k++)
+            if (seen[h->cards[k]] <= first)
+                seen[h->cards[k]] = i + 1;
         size_t n = strlen(own);
         h->clock_name = arena_printf(&r->arena, "%s%s", h->name, strncmp(clock, own, n) ? "" : clock + n);
     }
+    free(seen);
 }
 
 void roster_make(struct roster *r, struct card *cards, size_t n)
@@ -94,6 +118,7 @@ void roster_make(struct roster *r, struct card *cards, size_t n)
     }
     if (r->n_hosts)
         qsort(r->hosts, r->n_hosts, sizeof *r->hosts, by_name);
+    list_held(r);
     name_hosts(r);
     vec_free(&all);
 }
@@ -102,7 +127,8 @@ void roster_make(struct roster *r, struct card *cards, size_t n)
 
 struct reading {
     struct roster *roster;
-    VEC(struct card) cards;
+    struct strings keys;
+    VEC(struct card) cards; /* by number of the key; without node: there is none */
 };
 
 static bool is_of_node(const char *key, const char *node)
@@ -111,13 +137,12 @@ static bool is_of_node(const char *key, const char *node)
     return !bus_token(node, own, sizeof own) && !strcmp(own, key);
 }
 
-static void forget_card(struct reading *r, const char *key)
+static struct card *card_at(struct reading *r, const char *key)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < r->cards.n; i++)
-        if (!is_of_node(key, r->cards.v[i].node))
-            r->cards.v[kept++] = r->cards.v[i];
-    r->cards.n = kept;
+    uint32_t i = strings_intern(&r->keys, key, strlen(key));
+    while (r->cards.n <= i)
+        vec_push(&r->cards, ((struct card){0}));
+    return &r->cards.v[i];
 }
 
 /* A card that is put while the table is read may come twice: the later one counts. */
@@ -126,21 +151,15 @@ static void on_card(void *arg, const struct bus_entry *entry)
     struct reading *r = arg;
     struct card c;
     struct err e;
-    size_t i = 0;
     if (entry->kind == BUS_ENTRY_REMOVED)
-        forget_card(r, entry->key);
+        card_at(r, entry->key)->node = NULL;
     if (entry->kind != BUS_ENTRY_PUT)
         return;
     if (card_read(&r->roster->arena, entry->data, entry->n, &c, &e) || !is_of_node(entry->key, c.node)) {
         r->roster->unreadable++;
         return;
     }
-    while (i < r->cards.n && strcmp(r->cards.v[i].node, c.node) != 0)
-        i++;
-    if (i < r->cards.n)
-        r->cards.v[i] = c;
-    else
-        vec_push(&r->cards, c);
+    *card_at(r, entry->key) = c;
 }
 
 int roster_read(struct bus_table *table, struct roster *out, struct err *e)
@@ -149,13 +168,16 @@ int roster_read(struct bus_table *table, struct roster *out, struct err *e)
     struct reading r = {.roster = out};
     int rc = bus_table_all(table, on_card, &r, e);
     struct card *cards = arena_new(&out->arena, struct card, r.cards.n + 1);
-    if (r.cards.n)
-        memcpy(cards, r.cards.v, r.cards.n * sizeof *cards);
+    size_t n = 0;
+    for (size_t i = 0; i < r.cards.n; i++)
+        if (r.cards.v[i].node)
+            cards[n++] = r.cards.v[i];
     if (!rc)
-        roster_make(out, cards, r.cards.n);
+        roster_make(out, cards, n);
     else
         roster_fini(out);
     vec_free(&r.cards);
+    strings_fini(&r.keys);
     return rc;
 }
 

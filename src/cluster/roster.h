@@ -11,11 +11,13 @@ struct roster_host {
     const struct card_host *card; /* the newest, where several nodes have copies */
     const char *name, *clock_name; /* unique in the cluster; boots of a machine share the name */
     const char **nodes; size_t n_nodes; /* that hold the newest; then the others */
+    size_t *cards;                /* theirs */
     char id[CLUSTER_ID];
 };
 struct roster {
     struct arena arena;
     const struct card *cards; size_t n_cards;    /* by name of the node */
+    struct roster_card { int32_t *hosts; size_t n; } *held; /* by card: hosts that its node has */
     struct roster_host *hosts; size_t n_hosts;   /* by name, then begin */
     size_t unreadable;            /* cards that make no sense here */
 };

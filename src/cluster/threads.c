@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "bus/bus.h"
+#include "cluster/survey.h"
 #include "cluster/view.h"
 
 /* ---- order ---- */
@@ -13,81 +13,69 @@ static int by_total(const void *pa, const void *pb, void *arg)
 {
     const struct cluster_thread *a = pa, *b = pb;
     int state = *(const int *)arg;
-    return order_of(b->totals[state], a->totals[state]) ?: order_of(a->host, b->host) ?: order_of(a->tid, b->tid)
-        ?: order_of(a->born, b->born);
+    return order_of(b->is.totals[state], a->is.totals[state]) ?: order_of(a->host, b->host)
+        ?: order_of(a->is.row.tid, b->is.row.tid) ?: order_of(a->is.row.begin, b->is.row.begin);
 }
 
-void threads_sort(struct cluster_threads *v, int state)
+void threads_limit(struct cluster_threads *v, int state, size_t limit)
 {
     if (v->n)
         qsort_r(v->v, v->n, sizeof *v->v, by_total, &state);
+    v->n = v->n < limit ? v->n : limit;
 }
 
 /* ---- asking ---- */
 
-struct asked {
-    int32_t *hosts; /* by number in the question */
-    size_t n;
+struct search {
+    struct cluster *cluster;
+    const struct cluster_threads_question *question;
+    struct cluster_threads *found;
 };
 
-/* The hosts that the node is the first to hold. */
-static struct asked hosts_of(const struct cluster *c, const char *node, const char *host, uint64_t *keys)
+static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
 {
-    struct asked a = {.hosts = mem_zalloc((c->roster.n_hosts + 1) * sizeof *a.hosts)};
-    for (size_t i = 0; i < c->roster.n_hosts; i++) {
-        const struct roster_host *h = &c->roster.hosts[i];
-        if (strcmp(h->nodes[0], node) != 0 || (host && strcmp(h->name, host) != 0))
-            continue;
-        keys[a.n] = h->card->key;
-        a.hosts[a.n++] = (int32_t)i;
-    }
-    return a;
+    const struct search *s = arg;
+    uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = s->cluster->roster.hosts[hosts[i]].card->key;
+    question_begin(out, CLUSTER_THREADS);
+    threads_question_write(&(struct threads_question){keys, n, *s->question}, out);
+    free(keys);
 }
 
-static int take(struct cluster *c, const struct bus_reply *reply, const struct asked *a, struct cluster_threads *found)
+static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, size_t size, struct err *e)
 {
-    size_t before = found->n;
-    int rc = threads_read(&c->names, reply->data, reply->n, a->n, found, NULL);
-    if (rc)
-        found->n = before;
-    for (size_t i = before; i < found->n; i++)
-        found->v[i].host = a->hosts[found->v[i].host];
+    struct search *s = arg;
+    struct cluster_threads got = {0};
+    int rc = threads_read(&s->cluster->names, bytes, size, n, &got, e);
+    for (size_t i = 0; i < got.n && !rc; i++) {
+        got.v[i].host = (int32_t)hosts[got.v[i].host];
+        vec_push(s->found, got.v[i]);
+    }
+    s->found->total += rc ? 0 : got.total;
+    vec_free(&got);
     return rc;
 }
 
 int cluster_find_threads(struct cluster *c, const struct cluster_threads_question *q, int64_t deadline_ns,
     struct cluster_threads *found, size_t *away, struct err *e)
 {
-    struct bus_calls *calls = bus_calls_new(c->bus);
-    struct asked *asked = mem_zalloc((c->roster.n_cards + 1) * sizeof *asked);
-    uint64_t *keys = mem_alloc((c->roster.n_hosts + 1) * sizeof *keys);
-    size_t n_asked = 0;
-    *away = 0;
-    for (size_t i = 0; i < c->roster.n_cards; i++) {
-        struct text t = {.fd = -1};
-        asked[i] = hosts_of(c, c->node_names[i], q->host, keys);
-        if (asked[i].n) {
-            question_begin(&t, CLUSTER_THREADS);
-            threads_question_write(&(struct threads_question){keys, asked[i].n, *q}, &t);
-            cluster_call(c, calls, c->node_names[i], &t, deadline_ns, i);
-            n_asked++;
-        }
-        text_fini(&t);
-    }
-    struct bus_reply reply;
-    int rc = 0;
-    while (bus_calls_next(calls, &reply)) {
-        if (reply.code || take(c, &reply, &asked[reply.tag], found)) {
-            ++*away;
-            rc = err_set(e, reply.code ? reply.code : ERR_FORMAT, "node %s: %s", c->node_names[reply.tag], reply.text);
-        }
-        bus_reply_free(&reply);
-    }
-    threads_sort(found, q->sort);
-    bus_calls_free(calls);
-    for (size_t i = 0; i < c->roster.n_cards; i++)
-        free(asked[i].hosts);
-    free(asked);
-    free(keys);
-    return *away == n_asked ? rc : 0;
+    size_t n = c->roster.n_hosts, n_wanted = 0;
+    bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
+    int rc;
+    for (size_t i = 0; i < n; i++)
+        n_wanted += wanted[i] = !q->host || !strcmp(c->roster.hosts[i].name, q->host);
+    struct search s = {c, q, found};
+    *away = survey_run(&(struct survey){.bus = c->bus,
+                           .cluster = c->name,
+                           .roster = &c->roster,
+                           .wanted = wanted,
+                           .deadline_ns = deadline_ns,
+                           .write = write_question,
+                           .take = take,
+                           .arg = &s},
+        NULL, &rc, e);
+    threads_limit(found, q->sort, q->limit);
+    free(wanted);
+    return *away == n_wanted ? rc : 0;
 }

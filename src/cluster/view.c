@@ -4,22 +4,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
 #include "cluster/clocks.h"
 
-enum { LOOK_AGAIN_US = 50000 };
+enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* the first time; at most. All cards are read each time */
 
 static void forget(struct cluster *c)
 {
     free(c->hosts);
-    free(c->node_names);
     free(c->clock_of);
     free(c->alone);
     free(c->far);
     c->hosts = NULL;
-    c->node_names = NULL;
     c->clock_of = NULL;
     c->alone = NULL;
     c->far = NULL;
@@ -39,9 +38,6 @@ static int look(struct cluster *c, struct err *e)
     c->far = mem_zalloc((r->n_hosts + 1) * sizeof *c->far);
     c->clock_of = mem_zalloc((r->n_hosts + 1) * sizeof *c->clock_of);
     c->alone = mem_zalloc((r->n_hosts + 1) * sizeof *c->alone);
-    c->node_names = mem_zalloc((r->n_cards + 1) * sizeof *c->node_names);
-    for (size_t i = 0; i < r->n_cards; i++)
-        c->node_names[i] = r->cards[i].node;
     for (size_t i = 0; i < r->n_hosts; i++) {
         const struct roster_host *h = &r->hosts[i];
         c->alone[i].island = UINT32_MAX - 1 - (uint32_t)i;
@@ -105,34 +101,30 @@ size_t cluster_hosts(const struct cluster *c, const struct cluster_host **out)
     return c->roster.n_hosts;
 }
 
-size_t cluster_nodes(const struct cluster *c, const char *const **names)
-{
-    *names = c->node_names;
-    return c->roster.n_cards;
-}
-
 /* ---- clocks ---- */
 
 static void use_clocks(struct cluster *c, const struct clocks_head *h)
 {
+    struct map clock_of = {0};
+    for (size_t k = h->n_hosts; k-- > 0;)
+        *map_put(&clock_of, h->hosts[k].key, NULL) = k + 1;
     for (size_t i = 0; i < c->roster.n_hosts; i++) {
-        c->clock_of[i] = 0;
-        for (size_t k = 0; k < h->n_hosts && !c->clock_of[i]; k++)
-            if (h->hosts[k].key == c->roster.hosts[i].card->key)
-                c->clock_of[i] = k + 1;
+        const uint64_t *at = map_find(&clock_of, c->roster.hosts[i].card->key);
+        c->clock_of[i] = at ? (size_t)*at : 0;
     }
+    map_fini(&clock_of);
 }
 
 /* Looks again until the shared clocks are those of the hosts that are there, whose traces may grow all the time. */
 static int find_head(
     struct cluster *c, struct arena *a, int64_t deadline_ns, struct clocks_head *h, bool *stale, struct err *e)
 {
-    for (;;) {
+    for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
         int rc = clocks_head_read(c->clocks_table, a, h, e);
         *stale = rc || !clocks_are_of(h, &c->roster);
         if (!*stale || (rc && rc != ERR_NOTFOUND) || time_monotonic_ns() >= deadline_ns)
             return rc;
-        usleep(LOOK_AGAIN_US);
+        usleep(pause);
         rc = look(c, e);
         if (rc)
             return rc;
@@ -182,19 +174,4 @@ const struct clock_map *cluster_clock_map(const struct cluster *c, size_t host)
 int cluster_relates(const struct cluster *c, size_t host, struct err *e)
 {
     return c->clocks && c->clock_of[host] ? clock_net_relates(c->clocks, c->clock_of[host] - 1, e) : 0;
-}
-
-int64_t cluster_patience(int64_t deadline_ns)
-{
-    int64_t now = time_monotonic_ns();
-    return deadline_ns > now ? now + (deadline_ns - now) / 2 : deadline_ns;
-}
-
-size_t cluster_call(const struct cluster *c, struct bus_calls *calls, const char *node, const struct text *question,
-    int64_t deadline_ns, uint64_t tag)
-{
-    char subject[CLUSTER_SUBJECT];
-    if (cluster_subject_of(c->name, node, subject, NULL))
-        return 0;
-    return bus_call(calls, subject, question->v, question->n, deadline_ns, tag);
 }

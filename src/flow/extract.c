@@ -10,11 +10,6 @@
 
 /* ---- which flows ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    return order_of(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
 size_t flow_hashes(const struct flow_store *s, uint64_t **out)
 {
     VEC(uint64_t) all = {0};
@@ -26,7 +21,7 @@ size_t flow_hashes(const struct flow_store *s, uint64_t **out)
             vec_push(&all, flow_key_hash(&key));
     }
     if (all.n)
-        qsort(all.v, all.n, sizeof *all.v, by_value);
+        qsort(all.v, all.n, sizeof *all.v, order_u64);
     for (size_t i = 0; i < all.n; i++)
         if (!n || all.v[i] != all.v[n - 1])
             all.v[n++] = all.v[i];

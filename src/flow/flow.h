@@ -76,6 +76,14 @@ void flow_receive(const struct flow_store *, size_t flow, size_t i, struct flow_
 /* The packet with that number; false when there is none. */
 bool flow_by_number(const struct flow_store *, uint64_t number, struct flow_packet *out, bool *is_send);
 
+/* What went of a flow within an interval. first, last: when there are packets. Again: nothing in them that had not been
+ * sent before; of what was received it is not told. */
+struct flow_tally { uint64_t packets, bytes, again_packets, again_bytes; int64_t first, last; };
+/* Within [begin, end] of the host's clock: what its sockets sent, and what came to it to stay: nothing of a flow that
+ * goes on through it to others. O(packets) */
+void flow_tally(const struct flow_store *, size_t flow, int64_t begin, int64_t end, struct flow_tally *sent,
+    struct flow_tally *received);
+
 /* The lesser number of the two directions of the flow's connection; its own when the other was not seen. */
 uint32_t flow_connection(const struct flow_store *, size_t flow);
 /* Messages of a row: packets with payload that it sent itself or that came for it, in time order. *receives: how many
@@ -163,6 +171,11 @@ size_t flow_links(const struct flow_store *const *, size_t n, unsigned threads, 
 void flow_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *, size_t n,
     void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
 
+/* The same of those receives alone of which it is certain which send arrived: as many packets look alike on both sides,
+ * or one was sent. For delays: one of another packet is none at all. */
+void flow_sure_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *, size_t n,
+    void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
+
 /* The same of packets whose times by the two clocks are at most FLOW_NEAR_NS apart, told from packets alone that are no
  * farther from the receive: so what is found of a receive stays, whatever comes later than that. */
 enum { FLOW_NEAR_BITS = 37 };
@@ -201,6 +214,13 @@ size_t flow_needed(const struct flow_store *, const struct flow_other *, size_t 
  * Whoever is sent one asks store_check and flow_check first. ERR_LOST when the store was cut off meanwhile. Takes up to
  * 90 bytes of memory a packet; the file some 70. */
 int flow_extract(const struct flow_store *, const uint32_t *flows, size_t n, const char *path, struct err *e);
+/* What tells without its packets that a host did not send a message under other addresses, as routers translate them:
+ * per TCP flow on which its sockets sent, the numbers of bytes and of acknowledgements. Returns how many; more than
+ * `most`: there are more, and they tell nothing. *out is for free(). O(flows · chunks) */
+struct flow_route { uint32_t seq, seq_bytes, ack, ack_bytes; }; /* so many numbers from there on; UINT32_MAX: all */
+size_t flow_routes(const struct flow_store *, size_t most, struct flow_route **out);
+/* False: flow_find_send would not find it by its numbers, in no window. O(n) */
+bool flow_routes_lead(const struct flow_route *, size_t n, const struct flow_message_key *);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
 

@@ -16,12 +16,6 @@ enum {
     CLEARLY = 4              /* times nearer than the next */
 };
 
-
-static uint64_t begin_of(const struct flow_disk_packet *p)
-{
-    return p->seq_end - p->bytes - !!(p->flags & FLOW_SYN) - !!(p->flags & FLOW_FIN);
-}
-
 static uint64_t distance(int64_t a, int64_t b)
 {
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
@@ -98,7 +92,7 @@ static uint64_t high_at(const struct flow_view *v, size_t place, const struct fl
 
 static bool covers(const struct flow_disk_packet *p, uint64_t end)
 {
-    return end && flow_is_own(p) && flow_carries(p) && begin_of(p) < end && p->seq_end >= end;
+    return end && flow_is_own(p) && flow_carries(p) && flow_begin_of(p) < end && p->seq_end >= end;
 }
 
 /* The greatest number up to `most` that ends in these 32 bits; 0: none. */
@@ -478,7 +472,7 @@ static inline void weigh(const struct carriers *c, const struct flow_message_key
 {
     const struct flow_disk_packet *p = c->next;
     uint32_t ahead = m->ack - p->ack;
-    if (!flow_is_own(p) || c->beyond >= p->seq_end - begin_of(p))
+    if (!flow_is_own(p) || c->beyond >= p->seq_end - flow_begin_of(p))
         return;
     bool shared = shares_end(&c->of->flows[p->flow].key, &m->flow);
     if (ahead && (!shared || ahead > MOST_UNACKED))

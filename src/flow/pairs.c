@@ -22,6 +22,7 @@ struct pairing {
     const struct flow_disk_packet *sends, *receives;
     uint32_t n, m;
     bool datagrams; /* the sequence is the IP id alone */
+    bool sure;      /* nothing that may be the copy of another */
     uint32_t n_likes, mask;
     /* Kept from flow to flow, with room for room_sends and room_receives. */
     uint32_t room_sends, room_receives;
@@ -131,7 +132,7 @@ static uint32_t copy_of(struct pairing *g, uint32_t r)
     struct likes *k = &g->likes[g->likes_of[r]];
     uint32_t rank = k->seen++, send = k->at;
     if (k->sends != k->receives)
-        return rank == 0 && (k->sends == 1 || !g->datagrams) ? k->first : NONE;
+        return rank == 0 && (k->sends == 1 || !(g->datagrams || g->sure)) ? k->first : NONE;
     k->at = g->next[send];
     return send;
 }
@@ -309,14 +310,25 @@ static bool open_link(struct pairing *g, const struct flow_store *a, const struc
     return g->n && g->m;
 }
 
+static void pair_links(struct pairing *g, const struct flow_store *a, const struct flow_store *b,
+    const struct flow_link *links, size_t n, void (*pair)(void *arg, int64_t sent, int64_t received), void *arg)
+{
+    for (size_t i = 0; i < n; i++)
+        if (open_link(g, a, b, &links[i], INT64_MIN))
+            pair_flow(g, pair, arg);
+    pairing_fini(g);
+}
+
 void flow_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *links, size_t n,
     void (*pair)(void *arg, int64_t sent, int64_t received), void *arg)
 {
-    struct pairing g = {0};
-    for (size_t i = 0; i < n; i++)
-        if (open_link(&g, a, b, &links[i], INT64_MIN))
-            pair_flow(&g, pair, arg);
-    pairing_fini(&g);
+    pair_links(&(struct pairing){0}, a, b, links, n, pair, arg);
+}
+
+void flow_sure_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *links, size_t n,
+    void (*pair)(void *arg, int64_t sent, int64_t received), void *arg)
+{
+    pair_links(&(struct pairing){.sure = true}, a, b, links, n, pair, arg);
 }
 
 /* What the receiver sent itself on that flow. Without addresses all is one flow, and that says nothing. */

@@ -171,6 +171,11 @@ static inline bool flow_carries(const struct flow_disk_packet *p)
 {
     return p->bytes || p->flags & (FLOW_SYN | FLOW_FIN);
 }
+/* The number of its first byte. */
+static inline uint64_t flow_begin_of(const struct flow_disk_packet *p)
+{
+    return p->seq_end - p->bytes - !!(p->flags & FLOW_SYN) - !!(p->flags & FLOW_FIN);
+}
 static inline bool flow_is_own(const struct flow_disk_packet *p)
 {
     return p->is_send && !p->is_copy && p->origin != FLOW_PASSING;

@@ -127,6 +127,18 @@ void graph_row_origin(const struct graph *, int32_t row, struct graph_cause *out
 /* Sum of ns per state of a row within [begin, end]. Reads the columns at the two ends only, where they lie within a
  * chunk. */
 void graph_row_totals(const struct graph *, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT]);
+/* The same of a row that is meant. False: it is not, or was not there within [begin, end]. */
+struct graph_choice {
+    const char *thread;    /* graph_row_is; NULL: any */
+    bool idle;             /* idle threads too */
+    int64_t begin, end;
+};
+struct graph_time {
+    struct graph_row row;
+    int64_t begin, end;    /* of what it was there of [begin, end] */
+    int64_t totals[GRAPH_STATE_COUNT];
+};
+bool graph_row_time(const struct graph *, int32_t row, const struct graph_choice *, struct graph_time *out);
 /* The row that had `cpu` at ts, or -1. Who held the CPU while another waited for it. */
 int32_t graph_cpu_occupant(const struct graph *, uint32_t cpu, int64_t ts);
 size_t graph_cpus(const struct graph *);

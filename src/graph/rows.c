@@ -10,27 +10,40 @@ size_t graph_rows(const struct graph *g)
     return g->n_rows;
 }
 
-/* Of those that the row had for a part of [begin, end], the name that it had longest. A number in the table of formers;
- * n_formers: the last one. */
-size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+/* Which of n names a row had longest within [begin, end], at the instant when they are equal. The first name's end lies
+ * at *until, the next one's `stride` bytes behind it; the last name lasts for ever, and its end is not looked at. */
+static size_t longest_name(const int64_t *until, size_t stride, size_t n, int64_t begin, int64_t end)
 {
-    size_t n = g->n_formers, best = n;
-    size_t i = search_first(
-        k, 0, n, g->formers[k].row > row || (g->formers[k].row == row && g->formers[k].until > begin));
-    if (begin >= end)
-        return i < n && g->formers[i].row == row ? i : n;
+#define END(k) (*(const int64_t *)((const char *)until + (k)*stride))
+    size_t i = search_first(k, 0, n - 1, END(k) > begin), best = i;
     uint64_t longest = 0;
-    for (int64_t from = begin;; i++) {
-        bool last = i >= n || g->formers[i].row != row;
-        int64_t to = last || g->formers[i].until > end ? end : g->formers[i].until;
+    for (int64_t from = begin; begin < end && from < end && i < n; i++) {
+        int64_t to = i == n - 1 || END(i) > end ? end : END(i);
         if (to > from && (uint64_t)to - (uint64_t)from > longest) {
             longest = (uint64_t)to - (uint64_t)from;
-            best = last ? n : i;
+            best = i;
         }
-        if (last || to == end)
-            return best;
         from = to > from ? to : from;
     }
+#undef END
+    return best;
+}
+
+size_t graph_name_then(const struct graph_name *names, size_t n, int64_t begin, int64_t end)
+{
+    return longest_name(&names->until, sizeof *names, n, begin, end);
+}
+
+/* A number in the table of formers; n_formers: the last name. */
+size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+{
+    size_t n = g->n_formers;
+    size_t first = search_first(k, 0, n, g->formers[k].row >= row);
+    size_t n_own = search_first(k, first, n, g->formers[k].row > row) - first;
+    if (!n_own)
+        return n;
+    size_t i = longest_name(&g->formers[first].until, sizeof *g->formers, n_own + 1, begin, end);
+    return i < n_own ? first + i : n;
 }
 
 static const struct graph_row no_row = {
@@ -65,21 +78,6 @@ bool graph_row_name(const struct graph *g, int32_t row, size_t i, struct graph_n
     return true;
 }
 
-size_t graph_name_then(const struct graph_name *names, size_t n, int64_t begin, int64_t end)
-{
-    size_t i = search_first(k, 0, n - 1, names[k].until > begin), best = i;
-    uint64_t longest = 0;
-    for (int64_t from = begin; begin < end && from < end && i < n; i++) {
-        int64_t to = i == n - 1 || names[i].until > end ? end : names[i].until;
-        if (to > from && (uint64_t)to - (uint64_t)from > longest) {
-            longest = (uint64_t)to - (uint64_t)from;
-            best = i;
-        }
-        from = to > from ? to : from;
-    }
-    return best;
-}
-
 static bool is_meant(const char *thread, bool number, int32_t tid, const char *name)
 {
     return number ? strtoll(thread, NULL, 10) == tid : !strcmp(thread, name);
@@ -99,6 +97,18 @@ bool graph_row_is(const struct graph *g, int32_t row, const char *thread)
         if (is_meant(thread, number, g->formers[i].tid, g->formers[i].name))
             return true;
     return false;
+}
+
+bool graph_row_time(const struct graph *g, int32_t row, const struct graph_choice *c, struct graph_time *out)
+{
+    graph_row(g, row, &out->row);
+    out->begin = out->row.begin > c->begin ? out->row.begin : c->begin;
+    out->end = out->row.end < c->end ? out->row.end : c->end;
+    if (out->begin > out->end || (out->row.idle_cpu >= 0 && !c->idle) ||
+        (c->thread && !graph_row_is(g, row, c->thread)))
+        return false;
+    graph_row_totals(g, row, out->begin, out->end, out->totals);
+    return true;
 }
 
 void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)

@@ -12,6 +12,7 @@
 #include "clock/clock.h"
 #include "ctf/ctf.h"
 
+struct arena;
 struct index_types; struct index_rows; struct graph; struct flow_store; struct state_store; struct stack_store;
 struct clock_net; struct clock_options; struct clock_kept; struct progress;
 
@@ -87,6 +88,9 @@ size_t experiment_hosts(const struct experiment *, const struct index_host **out
 size_t experiment_sources(const struct experiment *, const struct ctf_source **out);
 /* The same traces, by number of source. */
 size_t experiment_traces(const struct experiment *, const struct index_trace **out);
+/* The directory that a person would name for a trace, as a real path: without what the tracer adds below it (kernel,
+ * ust/uid/1000/64-bit, archives and their pieces). Traces of one machine's session have the same. */
+const char *index_trace_dir(struct arena *, const struct ctf_group *);
 /* The host that a source was recorded on. */
 int32_t experiment_source_host(const struct experiment *, size_t source);
 /* Clock maps of all hosts: from the store when its key fits, else from the flows. Needs stores. Host numbers as in

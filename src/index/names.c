@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "index/index.h"
 
 /* ---- directories ---- */
 

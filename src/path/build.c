@@ -21,10 +21,20 @@ void path_build_start(struct path_build *b)
 {
     b->covered_from = INT64_MAX;
     b->apart = b->pieces.n;
+    b->hidden = NULL;
+    b->written = true;
+}
+
+static bool lacks_a_node(const struct path_cover *c)
+{
+    return (c->gap || c->doubt) && c->reason == PATH_OFFLINE_NODE;
 }
 
 void path_build_set_cover(struct path_build *b, struct path_row row, const struct path_interval *iv)
 {
+    if (!b->written && lacks_a_node(&b->cover))
+        b->hidden = b->cover.peer ? b->cover.peer : "";
+    b->written = false;
     b->cover = (struct path_cover){.row = row,
         .sender = PATH_NOWHERE,
         .detail = iv->detail,
@@ -39,13 +49,20 @@ static bool same_cover(const struct path_cover *a, const struct path_cover *b)
 {
     return a->state == b->state && a->state != GRAPH_PREEMPTED && a->detail == b->detail && a->assumed == b->assumed &&
         path_row_equal(a->row, b->row) && path_row_equal(a->sender, b->sender) && a->gap == b->gap &&
-        (!a->gap || (a->reason == b->reason && a->peer == b->peer));
+        a->doubt == b->doubt && (!(a->gap || a->doubt) || (a->reason == b->reason && a->peer == b->peer));
 }
 
 void path_build_cover(struct path_build *b, int64_t begin)
 {
     if (begin >= b->covered_from)
         return;
+    if (b->hidden && !b->cover.gap) {
+        b->cover.doubt = true;
+        b->cover.reason = PATH_OFFLINE_NODE;
+        b->cover.peer = b->hidden;
+    }
+    b->hidden = NULL;
+    b->written = true;
     struct path_piece *last = b->pieces.n > b->apart ? &b->pieces.v[b->pieces.n - 1] : NULL;
     if (last && same_cover(&last->cover, &b->cover)) {
         last->begin = begin;
@@ -159,7 +176,7 @@ static void add_piece(
         .begin = begin, .end = end, .state = c->state, .cpu = c->cpu, .detail = c->detail, .id = c->id};
     if (c->state == GRAPH_PREEMPTED && source->describe_preempted)
         source->describe_preempted(source->arg, c->row, &iv);
-    if (c->gap)
+    if (c->gap || c->doubt)
         add_gap(o, c, begin, end);
     add_segment(o, c, iv.cpu, iv.detail, begin, end);
 }

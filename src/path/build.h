@@ -17,6 +17,7 @@ struct path_cover {
     uint8_t state;
     bool assumed;
     bool gap;                /* unexplained, for `reason` */
+    bool doubt;              /* explained, but for `reason` it is not known whether the path leads elsewhere */
     uint8_t reason;
 };
 struct path_piece { struct path_cover cover; int64_t begin, end; };
@@ -31,6 +32,10 @@ struct path_build {
     VEC(struct path_arrow) arrows;
     int64_t covered_from;
     struct path_cover cover;
+    bool written;            /* some of the cover is in the pieces */
+    /* The node that a cover lacked which was never written, since all of its time was covered, as behind the end of the
+     * question: what is written next is in doubt. NULL: none was. */
+    const char *hidden;
     size_t apart;            /* pieces before this number are not joined with what follows */
 };
 

@@ -249,9 +249,12 @@ static void unpack_rows(struct fragment *f, struct wire_in *u, size_t n_hosts)
         r.has_life = host & 1;
         id = wire_u(u);
         r.id = id >> 1 | id << 63;
+        if (path_is_remote_cpu(r.id)) /* threads have the other numbers */
+            u->damaged |= path_remote_cpu_row(r.id) >= 0 || r.id != path_remote_cpu(path_remote_cpu_row(r.id));
         if (r.has_life) {
             r.begin = wire_i(u);
             r.end = wire_sum(u, r.begin, wire_i(u));
+            u->damaged |= r.end < r.begin;
         }
         r.origin = (uint32_t)wire_below(u, UINT32_MAX); /* checked once causes are there */
         unpack_names(f, u, &r);
@@ -275,7 +278,7 @@ static void unpack_interval(struct fragment *f, struct wire_in *u, uint32_t row,
     v.cause = flags & FLAG_CAUSE ? (uint32_t)wire_below(u, UINT32_MAX) : 0;
     v.origin = flags & FLAG_ORIGIN ? (uint32_t)wire_below(u, UINT32_MAX) : 0;
     /* Those of a thread do not overlap; a CPU's may, they are known by their ends. */
-    bool cpu = f->rows.v[row].id & PATH_REMOTE_CPU;
+    bool cpu = path_is_remote_cpu(f->rows.v[row].id);
     bool apart = cpu || !f->intervals.n || f->intervals.v[f->intervals.n - 1].row != row ||
         v.begin >= f->intervals.v[f->intervals.n - 1].end;
     u->damaged |= v.state >= GRAPH_STATE_COUNT || v.end <= v.begin || !apart;

@@ -30,12 +30,12 @@ uint32_t known_row_number(struct path_known *k, int32_t host, uint64_t id)
 struct path_row known_path_row(const struct path_known *k, uint32_t number)
 {
     const struct known_row *r = &k->rows.v[number];
-    return (struct path_row){r->host, r->id & PATH_REMOTE_CPU ? (int32_t)(uint32_t)r->id : (int32_t)number};
+    return (struct path_row){r->host, path_is_remote_cpu(r->id) ? path_remote_cpu_row(r->id) : (int32_t)number};
 }
 
 static uint32_t number_of(struct path_known *k, struct path_row row)
 {
-    return row.row < 0 ? known_row_number(k, row.host, PATH_REMOTE_CPU | (uint32_t)row.row) : (uint32_t)row.row;
+    return row.row < 0 ? known_row_number(k, row.host, path_remote_cpu(row.row)) : (uint32_t)row.row;
 }
 
 struct path_row path_known_row(struct path_known *k, int32_t host, uint64_t id)
@@ -50,7 +50,8 @@ uint64_t path_known_row_id(const struct path_known *k, struct path_row row)
 
 void path_known_ask_open(struct path_known *k, struct path_row row, int64_t end)
 {
-    k->rows.v[number_of(k, row)].open_end = end;
+    uint32_t number = number_of(k, row);
+    k->rows.v[number].open_end = end;
 }
 
 /* ---- what is wanted ---- */
@@ -60,11 +61,14 @@ uint64_t known_window_hash(const struct path_window *w)
     uint64_t h = map_mix(map_mix((uint64_t)w->kind << 32 | (uint32_t)w->host) ^ w->row);
     if (w->kind != PATH_WINDOW_MESSAGE)
         return map_mix(h ^ (uint64_t)w->t);
-    struct text t = {.fd = -1};
-    path_message_pack(&t, &w->message);
-    h = map_mix(h ^ map_hash(t.v, t.n));
-    text_fini(&t);
-    return h;
+    return map_mix(h ^ known_message_hash(&w->message));
+}
+
+/* The walk that counts what is of use comes by. */
+static void use(struct path_known *k, const struct path_window *w)
+{
+    if (k->counting)
+        *map_put(&k->used, known_window_hash(w), NULL) = 1;
 }
 
 /* Who is away that was asked for it, or NULL. */
@@ -77,8 +81,11 @@ static const char *who_is_away(const struct path_known *k, const struct path_win
 /* Pending, until it was answered: then an answer that does not say it is none. */
 static bool want(struct path_known *k, const struct path_window *w)
 {
-    bool fresh;
-    uint64_t *state = map_put(&k->asked, known_window_hash(w), &fresh);
+    if (k->counting) {
+        const uint64_t *was = map_find(&k->asked, known_window_hash(w));
+        return !was || *was != ANSWERED;
+    }
+    uint64_t *state = map_put(&k->asked, known_window_hash(w), NULL);
     if (*state == ANSWERED)
         return false;
     if (*state == NOT_ASKED)
@@ -92,18 +99,32 @@ size_t path_known_take(struct path_known *k, const struct path_window **out)
     size_t n = k->wanted.n - k->taken;
     *out = k->wanted.v + k->taken;
     k->taken = k->wanted.n;
-    if (!n) {
+    if (!n)
         k->wanted.n = k->taken = 0;
-    }
     return n;
 }
 
-static bool want_row(struct path_known *k, struct path_row row, int64_t t, int64_t bound, struct path_window *w)
+static struct path_window window_of_row(const struct path_known *k, uint32_t number, int64_t t, int64_t bound)
 {
-    const struct known_row *r = &k->rows.v[number_of(k, row)];
-    *w = (struct path_window){
+    const struct known_row *r = &k->rows.v[number];
+    return (struct path_window){
         .kind = PATH_WINDOW_ROW, .open = t == r->open_end, .host = r->host, .row = r->id, .t = t, .bound = bound};
-    return want(k, w);
+}
+
+/* Who is away that was asked for what the row did before t, or NULL. */
+static const char *away_at(const struct path_known *k, uint32_t number, int64_t t)
+{
+    struct path_window w = window_of_row(k, number, t, t);
+    return who_is_away(k, &w);
+}
+
+static void use_row(struct path_known *k, uint32_t number, int64_t t)
+{
+    struct path_window w;
+    if (k->counting) {
+        w = window_of_row(k, number, t, t);
+        use(k, &w);
+    }
 }
 
 /* ---- the source ---- */
@@ -111,8 +132,10 @@ static bool want_row(struct path_known *k, struct path_row row, int64_t t, int64
 static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
     struct path_known *k = arg;
-    const struct known_row *r = &k->rows.v[number_of(k, row)];
+    uint32_t number = number_of(k, row);
+    const struct known_row *r = &k->rows.v[number];
     struct path_window w = {.kind = PATH_WINDOW_LIFE, .host = r->host, .row = r->id, .t = *end, .bound = *begin};
+    use(k, &w);
     *begin = r->begin;
     *end = r->end;
     return r->has_life ? PATH_REPLY_FOUND : want(k, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
@@ -130,22 +153,23 @@ static const struct known_interval *find_interval(const struct path_known *k, ui
     if (i == r->intervals.n)
         return NULL;
     const struct known_interval *v = &k->intervals.v[r->intervals.v[i]];
-    return v->is.begin < ts && (!(r->id & PATH_REMOTE_CPU) || v->is.end == ts) ? v : NULL;
+    return v->is.begin < ts && (!path_is_remote_cpu(r->id) || v->is.end == ts) ? v : NULL;
 }
 
 static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
     struct path_known *k = arg;
-    struct path_window w;
     uint32_t number = number_of(k, row);
     const struct known_interval *v = find_interval(k, number, ts);
+    use_row(k, number, ts);
     if (v) {
         *out = v->is;
         return PATH_REPLY_FOUND;
     }
     if (map_find(&k->nones, known_none_hash(number, ts)))
         return PATH_REPLY_NONE;
-    return want_row(k, row, ts, bound, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
+    struct path_window w = window_of_row(k, number, ts, bound);
+    return want(k, &w) ? PATH_REPLY_PENDING : PATH_REPLY_NONE;
 }
 
 static void describe_preempted(void *arg, struct path_row row, struct path_interval *iv)
@@ -200,7 +224,10 @@ static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t
     bool all = true;
     for (size_t i = 0; i < k->n; i++) {
         struct path_window w = window_of(m, (int32_t)i, end, bound);
-        if (k->hosts[i].has_packets && !known_answer_of(m, (int32_t)i))
+        if (!k->hosts[i].has_packets)
+            continue;
+        use(k, &w);
+        if (!known_answer_of(m, (int32_t)i))
             all &= !want(k, &w);
     }
     return all;
@@ -215,8 +242,11 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
         int32_t host = m->candidates.hosts.v[i];
         struct path_window w = window_of(m, host, end, bound);
         const struct known_answer *a = known_answer_of(m, host);
-        if (is_boot_of_same(k, host, m->message.host))
+        bool unlikely = i >= m->candidates.sure && k->options.may_have_sent && !k->options.everybody;
+        if (is_boot_of_same(k, host, m->message.host) ||
+            (unlikely && !k->options.may_have_sent(k->options.arg, host, &m->message.key)))
             continue;
+        use(k, &w);
         if (!a) {
             all &= !want(k, &w);
             continue;
@@ -282,7 +312,7 @@ static void cause_of_message(
 
 static uint32_t known_cause_of(const struct path_known *k, uint32_t row, const struct path_interval *iv, bool origin)
 {
-    if (origin && !(k->rows.v[row].id & PATH_REMOTE_CPU))
+    if (origin && !path_is_remote_cpu(k->rows.v[row].id))
         return k->rows.v[row].origin;
     if (iv->id >= k->intervals.n)
         return 0;
@@ -293,17 +323,20 @@ static void cause(
     void *arg, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin, struct path_cause *out)
 {
     struct path_known *k = arg;
-    struct path_window w;
     uint32_t number = number_of(k, row), known = known_cause_of(k, number, iv, origin);
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
-    if (known) {
+    use_row(k, number, iv->end);
+    if (origin && (out->label = away_at(k, number, iv->end))) {
+        out->reason = PATH_OFFLINE_NODE; /* it need not have begun there: what it did before was not answered */
+    } else if (known) {
         const struct known_cause *c = &k->causes.v[known - 1];
         if (c->message)
             cause_of_message(k, &k->messages.v[c->message - 1], iv->end, bound, out);
         else
             *out = c->is;
     } else if (!(origin && row.row < 0 && iv->id == PATH_ID_NONE)) {
-        if (want_row(k, row, iv->end, bound < iv->end ? bound : iv->end - 1, &w)) {
+        struct path_window w = window_of_row(k, number, iv->end, bound < iv->end ? bound : iv->end - 1);
+        if (want(k, &w)) {
             *out = (struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING};
         } else if ((out->label = who_is_away(k, &w))) {
             out->reason = PATH_OFFLINE_NODE;
@@ -400,6 +433,20 @@ const struct path_source *path_known_source(const struct path_known *k)
     return &k->source;
 }
 
+size_t path_known_unused(struct path_known *k, struct path_row row, const struct path_options *options, size_t *asked)
+{
+    struct path *p;
+    size_t unused = 0;
+    k->counting = true;
+    if (!path_walk(&k->source, row, options, &p, NULL))
+        path_free(p);
+    k->counting = false;
+    *asked = k->asked.n;
+    for (size_t i = 0; i < k->asked.cap; i++)
+        unused += k->asked.used[i] && !map_find(&k->used, k->asked.keys[i]);
+    return unused;
+}
+
 void path_known_free(struct path_known *k)
 {
     if (!k)
@@ -422,6 +469,7 @@ void path_known_free(struct path_known *k)
     map_fini(&k->labels);
     map_fini(&k->nones);
     map_fini(&k->asked);
+    map_fini(&k->used);
     map_fini(&k->away);
     candidate_book_free(k->book);
     strings_fini(&k->strings);

@@ -65,6 +65,8 @@ struct path_known {
     struct map nones;      /* hash of row and time */
     struct map asked;      /* hash of a window -> enum asked */
     struct map away;       /* hash of a window -> the node's name */
+    bool counting;         /* path_known_unused walks */
+    struct map used;       /* hash of a window that it asks for */
     VEC(struct path_window) wanted;
     size_t taken; /* of them */
 };
@@ -74,7 +76,8 @@ uint32_t known_row_number(struct path_known *, int32_t host, uint64_t id);
 struct path_row known_path_row(const struct path_known *, uint32_t number);
 /* What the host says of the message, or NULL. */
 struct known_answer *known_answer_of(struct known_message *, int32_t host);
-/* Keys of the maps `nones`; `asked` and `away`. */
+/* Keys of the maps `message_of` (the next one where that is another's); `nones`; `asked` and `away`. */
+uint64_t known_message_hash(const struct path_message *);
 uint64_t known_none_hash(uint32_t row, int64_t ts);
 uint64_t known_window_hash(const struct path_window *);
 

@@ -1,4 +1,5 @@
 /* What comes in of graphs that lie elsewhere: fragments, and that nobody answers. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,19 +45,52 @@ static const struct sender_labels *labels_of(struct path_known *k, const struct 
     return (const struct sender_labels *)(uintptr_t)*at;
 }
 
+/* All of a message, without the holes in its struct. */
+struct message_words {
+    uint64_t v[12 + 2 * FLOW_SILENCES];
+};
+
+static struct message_words words_of(const struct path_message *m)
+{
+    const struct flow_message_key *k = &m->key;
+    struct message_words w = {
+        {(uint64_t)k->seq_end << 32 | k->ack, (uint64_t)k->bytes << 32 | (uint64_t)k->flags << 16 | k->ip_id,
+            (uint64_t)m->host, (uint64_t)m->at, (uint64_t)m->received, (uint64_t)m->error_ns, (uint64_t)m->island}};
+    memcpy(w.v + 7, &k->flow, sizeof k->flow);
+    for (unsigned i = 0; i < FLOW_SILENCES && k->silences[i].length_ns; i++) {
+        w.v[12 + 2 * i] = k->silences[i].length_ns;
+        w.v[13 + 2 * i] = k->silences[i].since_ns;
+    }
+    return w;
+}
+static_assert(sizeof(struct flow_key) <= 5 * sizeof(uint64_t), "a flow's key has room among the words of a message");
+
+uint64_t known_message_hash(const struct path_message *m)
+{
+    struct message_words w = words_of(m);
+    return map_hash(&w, sizeof w);
+}
+
 static uint32_t number_of_message(struct path_known *k, const struct path_message *message)
 {
-    struct text packed = {.fd = -1};
-    path_message_pack(&packed, message);
-    uint64_t *at = map_put(&k->message_of, map_hash(packed.v, packed.n), NULL);
-    text_fini(&packed);
-    if (!*at) {
-        vec_push(&k->messages, ((struct known_message){.message = *message}));
-        struct known_message *m = &k->messages.v[k->messages.n - 1];
-        m->labels = labels_of(k, &message->key.flow);
-        *at = k->messages.n;
+    struct message_words words = words_of(message);
+    uint64_t *at, hash = map_hash(&words, sizeof words);
+    for (; (at = map_find(&k->message_of, hash)); hash++) {
+        struct message_words known = words_of(&k->messages.v[*at - 1].message);
+        if (!memcmp(&known, &words, sizeof words))
+            return (uint32_t)*at - 1;
     }
-    return (uint32_t)*at - 1;
+    vec_push(&k->messages, ((struct known_message){.message = *message}));
+    *map_put(&k->message_of, hash, NULL) = k->messages.n;
+    k->messages.v[k->messages.n - 1].labels = labels_of(k, &message->key.flow);
+    return (uint32_t)k->messages.n - 1;
+}
+
+/* Until the next message is met. */
+static struct known_message *message_of(struct path_known *k, const struct path_message *message)
+{
+    uint32_t number = number_of_message(k, message);
+    return &k->messages.v[number];
 }
 
 static void take_rows(struct taking *t)
@@ -137,7 +171,7 @@ static void take_intervals(struct taking *t, const struct fragment_interval *v, 
 {
     struct path_known *k = t->k;
     struct known_row *r = &k->rows.v[t->rows.v[v->row]];
-    bool cpu = r->id & PATH_REMOTE_CPU;
+    bool cpu = path_is_remote_cpu(r->id);
     uint32_t *merged = mem_alloc((r->intervals.n + n) * sizeof *merged);
     size_t i = 0, m = 0;
     for (size_t j = 0; j < n; j++) {
@@ -196,7 +230,7 @@ int path_known_add(struct path_known *k, const struct path_ask *ask, const void 
         const struct fragment_answer *a = &f.results.v[i];
         answered(k, w);
         if (w->kind == PATH_WINDOW_MESSAGE && a->host >= 0 && ask->hosts[a->host] == w->host)
-            add_answer(&t, &k->messages.v[number_of_message(k, &w->message)], a);
+            add_answer(&t, message_of(k, &w->message), a);
     }
     vec_free(&t.rows);
     vec_free(&t.causes);
@@ -212,7 +246,7 @@ void path_known_give_up(struct path_known *k, const struct path_window *w, const
     *map_put(&k->away, known_window_hash(w), NULL) = (uint64_t)(uintptr_t)who;
     if (w->kind != PATH_WINDOW_MESSAGE)
         return;
-    struct known_message *m = &k->messages.v[number_of_message(k, &w->message)];
+    struct known_message *m = message_of(k, &w->message);
     if (!known_answer_of(m, w->host))
         vec_push(&m->answers,
             ((struct known_answer){.is = {.host = w->host, .answer = FLOW_NOT_SENT},

@@ -114,7 +114,12 @@ struct path_link { struct path_row from, to; int64_t from_ts, to_ts; uint8_t kin
 struct path_gap { int64_t begin, end; uint8_t reason; const char *peer; };
 /* ns of a row in a state. detail: that of more than half of it, else NULL. What is assumed counts apart. */
 struct path_total { struct path_row row; uint8_t state; bool assumed; const char *detail; int64_t duration; };
-struct path_cost { const char *const *nodes; size_t n_nodes; uint64_t messages, bytes, rounds; double seconds; };
+struct path_cost {
+    const char *const *nodes; size_t n_nodes;
+    uint64_t messages, bytes, rounds;
+    uint64_t windows, windows_unused;            /* asked for; of them, on speculation and in vain */
+    double seconds;
+};
 
 struct path {
     struct path_row start;

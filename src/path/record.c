@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/time.h"
 #include "path/fragment.h"
 #include "path/senders.h"
 
@@ -18,10 +19,10 @@ struct recorder {
     const struct path_local_host *hosts;
     const struct path_row_ids *ids;
     struct path_source source;
+    int64_t deadline_ns;
     struct fragment f;
     struct map rows;      /* host << 32 | row -> number */
     struct map intervals; /* hash of row, begin and end -> number + 1, the next hash where that is another's */
-    struct map of_cpus;   /* hash of row and id -> number + 1 */
     struct map nones;     /* hash of row and time -> anything */
     struct map messages;  /* hash of host and packet -> number + 1 */
 };
@@ -43,7 +44,7 @@ static uint32_t number_of_row(struct recorder *r, struct path_row row)
     uint64_t *at = map_put(&r->rows, (uint64_t)(uint32_t)row.host << 32 | (uint32_t)row.row, &fresh);
     if (fresh) {
         struct fragment_row out = {.host = row.host,
-            .id = row.row < 0 ? PATH_REMOTE_CPU | (uint32_t)row.row : r->ids->id(r->ids->arg, row.host, row.row)};
+            .id = row.row < 0 ? path_remote_cpu(row.row) : r->ids->id(r->ids->arg, row.host, row.row)};
         *at = r->f.rows.n;
         add_names(r, row, &out);
         vec_push(&r->f.rows, out);
@@ -123,14 +124,20 @@ static size_t find_interval(const struct recorder *r, uint32_t row, int64_t begi
     return SIZE_MAX;
 }
 
-static uint64_t cpu_hash(uint32_t row, uint64_t id)
-{
-    return map_mix(map_mix(row) ^ id);
-}
-
 static uint32_t number_of_string(struct recorder *r, const char *s)
 {
     return s ? strings_intern(&r->f.strings, s, strlen(s)) : 0;
+}
+
+/* Of a CPU's row, whose pieces are known by the ids of their intervals: whoever asks cannot ask for a piece later,
+ * where our walk ended with the interval itself. */
+static void add_origin(struct recorder *r, struct path_row row, const struct path_interval *iv, size_t number)
+{
+    struct path_interval head = {.begin = iv->begin, .end = iv->begin, .state = GRAPH_UNKNOWN, .cpu = -1, .id = iv->id};
+    struct path_cause c;
+    r->inner->cause(r->inner->arg, row, &head, iv->begin, true, &c);
+    uint32_t added = add_cause(r, row.host, &c);
+    r->f.intervals.v[number].origin = added;
 }
 
 static void add_interval(struct recorder *r, struct path_row row, struct path_interval iv)
@@ -140,8 +147,6 @@ static void add_interval(struct recorder *r, struct path_row row, struct path_in
     if (find_interval(r, number, iv.begin, iv.end, &hash) != SIZE_MAX)
         return;
     *map_put(&r->intervals, hash, NULL) = r->f.intervals.n + 1;
-    if (row.row < 0)
-        *map_put(&r->of_cpus, cpu_hash(number, iv.id), NULL) = r->f.intervals.n + 1;
     if (iv.state == GRAPH_PREEMPTED && r->inner->describe_preempted)
         r->inner->describe_preempted(r->inner->arg, row, &iv);
     vec_push(&r->f.intervals,
@@ -153,6 +158,8 @@ static void add_interval(struct recorder *r, struct path_row row, struct path_in
             .assumed = iv.assumed,
             .cpu = iv.cpu,
             .detail = number_of_string(r, iv.detail)}));
+    if (row.row < 0)
+        add_origin(r, row, &iv, r->f.intervals.n - 1);
 }
 
 static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
@@ -182,11 +189,7 @@ static void cause(
     if (origin && row.row >= 0) {
         if (!r->f.rows.v[number].origin)
             added = add_cause(r, row.host, out), r->f.rows.v[number].origin = added;
-    } else if (origin) {
-        const uint64_t *at = map_find(&r->of_cpus, cpu_hash(number, iv->id));
-        if (at && !r->f.intervals.v[*at - 1].origin)
-            added = add_cause(r, row.host, out), r->f.intervals.v[*at - 1].origin = added;
-    } else {
+    } else if (!origin) {
         size_t i = find_interval(r, number, iv->begin, iv->end, &hash);
         if (i != SIZE_MAX && !r->f.intervals.v[i].cause)
             added = add_cause(r, row.host, out), r->f.intervals.v[i].cause = added;
@@ -198,7 +201,8 @@ static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int6
     struct recorder *r = arg;
     enum path_reply reply = r->inner->life(r->inner->arg, row, begin, end);
     if (reply == PATH_REPLY_FOUND) {
-        struct fragment_row *out = &r->f.rows.v[number_of_row(r, row)];
+        uint32_t number = number_of_row(r, row);
+        struct fragment_row *out = &r->f.rows.v[number];
         out->has_life = true;
         out->begin = *begin;
         out->end = *end;
@@ -232,7 +236,7 @@ static void walk_down(struct recorder *r, struct path_row row, int64_t t, int64_
     int rc = PATH_MORE;
     if (bound < t)
         rc = path_query_run(q, STEPS_AT_ONCE, NULL);
-    while (rc == PATH_MORE && *steps > STEPS_AT_ONCE) {
+    while (rc == PATH_MORE && *steps > STEPS_AT_ONCE && time_monotonic_ns() < r->deadline_ns) {
         rc = path_query_run(q, STEPS_AT_ONCE, NULL);
         *steps -= STEPS_AT_ONCE;
     }
@@ -254,8 +258,8 @@ static void look_through_stretch(struct recorder *r, struct path_row row, int64_
 static struct path_row row_of(const struct recorder *r, const struct path_window *w)
 {
     struct path_row row = {w->host, -1};
-    if (w->row & PATH_REMOTE_CPU) {
-        row.row = (int32_t)(uint32_t)w->row;
+    if (path_is_remote_cpu(w->row)) {
+        row.row = path_remote_cpu_row(w->row);
         row.row = row.row < 0 ? row.row : -1;
     } else {
         row.row = r->ids->row(r->ids->arg, w->host, w->row);
@@ -290,8 +294,8 @@ static struct fragment_answer answer_message(
     struct fragment_answer a = answer_of(r, w->host, &w->message);
     if (a.from) {
         const struct fragment_row *row = &r->f.rows.v[a.from - 1];
-        int32_t number = row->id & PATH_REMOTE_CPU ? (int32_t)(uint32_t)row->id
-                                                   : r->ids->row(r->ids->arg, row->host, row->id);
+        int32_t number = path_is_remote_cpu(row->id) ? path_remote_cpu_row(row->id)
+                                                     : r->ids->row(r->ids->arg, row->host, row->id);
         struct path_row sender = {w->host, number};
         int64_t t = a.ts < w->t ? a.ts : w->t;
         walk_down(r, sender, t, w->bound, no_early_return, PATH_REACHED_BY_MESSAGE, steps);
@@ -301,19 +305,24 @@ static struct fragment_answer answer_message(
     return a;
 }
 
-void path_fragment_write(const struct path_local *local, const struct path_row_ids *ids,
-    const struct path_request *request, uint64_t max_steps, struct text *out)
+int path_fragment_write(const struct path_local *local, const struct path_row_ids *ids,
+    const struct path_request *request, uint64_t max_steps, int64_t deadline_ns, struct text *out, struct err *e)
 {
     size_t n_hosts;
+    int rc = 0;
     struct recorder r = {.local = local,
         .inner = request->assuming ? path_local_source_assuming(local) : path_local_source(local),
-        .ids = ids};
+        .ids = ids,
+        .deadline_ns = deadline_ns};
     r.hosts = path_local_hosts(local, &n_hosts);
     r.source = (struct path_source){
         .arg = &r, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
-    for (size_t i = 0; i < request->n_windows; i++) {
+    for (size_t i = 0; i < request->n_windows && !rc; i++) {
         const struct path_window *w = &request->windows[i];
         struct fragment_answer a = {.host = -1};
+        if (time_monotonic_ns() >= deadline_ns)
+            rc = err_set(
+                e, ERR_TIMEOUT, "the time for the answer was over at window %zu of %zu", i, request->n_windows);
         if (w->host < 0 || (size_t)w->host >= n_hosts || !r.hosts[w->host].graph)
             ;
         else if (w->kind == PATH_WINDOW_MESSAGE)
@@ -322,11 +331,12 @@ void path_fragment_write(const struct path_local *local, const struct path_row_i
             answer_row(&r, w, request->no_early_return, &max_steps);
         vec_push(&r.f.results, a);
     }
-    fragment_pack(&r.f, out);
+    if (!rc)
+        fragment_pack(&r.f, out);
     fragment_fini(&r.f);
     map_fini(&r.rows);
     map_fini(&r.intervals);
-    map_fini(&r.of_cpus);
     map_fini(&r.nones);
     map_fini(&r.messages);
+    return rc;
 }

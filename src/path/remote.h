@@ -28,6 +28,9 @@ struct path_message {
 
 /* A row, by what others know it: the id of a thread's (52 bits, index/index.h), or a row of a CPU. */
 #define PATH_REMOTE_CPU (UINT64_C(1) << 63)
+static inline uint64_t path_remote_cpu(int32_t row) { return PATH_REMOTE_CPU | (uint32_t)row; } /* row < 0 */
+static inline bool path_is_remote_cpu(uint64_t id) { return id & PATH_REMOTE_CPU; }
+static inline int32_t path_remote_cpu_row(uint64_t id) { return (int32_t)(uint32_t)id; }
 
 enum path_window_kind { PATH_WINDOW_LIFE, PATH_WINDOW_ROW, PATH_WINDOW_MESSAGE };
 /* From where to walk, and down to when. LIFE: of a whole path, whose row's life is not known. Hosts are numbers in the
@@ -55,7 +58,7 @@ struct path_request {
     bool no_early_return;
 };
 void path_request_write(const struct path_request *, struct text *out);
-/* What it points to lives in the arena and in the bytes. ERR_FORMAT. */
+/* What it points to lives in the arena. ERR_FORMAT. */
 int path_request_read(struct arena *, const void *bytes, size_t n, struct path_request *out, struct err *e);
 
 /* ---- who answers ---- */
@@ -66,9 +69,9 @@ struct path_row_ids {
     int32_t (*row)(void *arg, int32_t host, uint64_t id); /* -1: no such row */
 };
 /* Walks the windows on `local`, whose hosts are those of the request, and writes the fragment. At most so many
- * steps: the rest will be asked for again. Any number of threads. */
-void path_fragment_write(const struct path_local *, const struct path_row_ids *, const struct path_request *,
-    uint64_t max_steps, struct text *out);
+ * steps: the rest will be asked for again. ERR_TIMEOUT: the deadline (monotonic) was over. Any number of threads. */
+int path_fragment_write(const struct path_local *, const struct path_row_ids *, const struct path_request *,
+    uint64_t max_steps, int64_t deadline_ns, struct text *out, struct err *e);
 
 /* ---- who asks ---- */
 
@@ -84,6 +87,9 @@ struct path_known;
 struct path_known_options {
     bool assuming, no_early_return; /* as of struct path_request */
     bool everybody;          /* all hosts are asked who sent a message, not only those that can have */
+    /* Or NULL. False: certainly the host did not send it under other addresses, and need not be asked. */
+    bool (*may_have_sent)(void *arg, int32_t host, const struct flow_message_key *);
+    void *arg;
 };
 /* The hosts are borrowed. Not thread-safe. */
 struct path_known *path_known_new(const struct path_far_host *, size_t n, const struct path_known_options *);
@@ -98,6 +104,10 @@ void path_known_ask_open(struct path_known *, struct path_row, int64_t end);
 /* Windows that the walk wants since they were last taken, hosts as they are numbered here; valid until the source is
  * asked again. Each is wanted once. */
 size_t path_known_take(struct path_known *, const struct path_window **out);
+
+/* Of the windows that were asked for, those that a walk which knew all from the beginning would not ask for: asked on
+ * speculation, past something that was pending. Walks once more. */
+size_t path_known_unused(struct path_known *, struct path_row, const struct path_options *, size_t *asked);
 
 /* What is asked of one who has the graphs of some hosts. */
 struct path_ask {

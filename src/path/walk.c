@@ -103,7 +103,7 @@ static void follow(struct walker *w, struct path_row to, const struct path_inter
 static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap, const struct path_cause *c)
 {
     if (gap && walk_looks(w)) {
-        walk_stop_looking(w);
+        walk_stop_looking(w, c);
         return;
     }
     path_build_set_cover(&w->build, w->at.row, iv);
@@ -143,19 +143,33 @@ static void explain(struct walker *w, const struct path_interval *iv)
     }
 }
 
+/* Links the message that ended a stretch of polling with who sent it. Returns the gap that there is when its node is
+ * away: then the stretch lacks a link. */
+static struct path_cause link_polled(struct walker *w, const struct path_interval *iv)
+{
+    struct ending e = ending_of(w, w->at.row, iv, w->at.t, false);
+    if (e.cause.kind == PATH_CAUSE_PENDING)
+        walk_note_pending(w, false);
+    if (e.cause.kind == PATH_CAUSE_NETWORK)
+        path_build_link(&w->build, PATH_LINK_NETWORK, e.cause.from, e.sent, w->at.row, iv->end, false, false);
+    return e.cause;
+}
+
 /* A state that is no wait becomes part of the path as it is. */
 static void copy(struct walker *w, const struct path_interval *iv)
 {
     struct path_build *b = &w->build;
     struct path_row row = w->at.row;
-    if (iv->polling && iv->end == w->at.t) {
-        struct ending e = ending_of(w, row, iv, w->at.t, false);
-        if (e.cause.kind == PATH_CAUSE_PENDING)
-            walk_note_pending(w, false);
-        if (e.cause.kind == PATH_CAUSE_NETWORK)
-            path_build_link(b, PATH_LINK_NETWORK, e.cause.from, e.sent, row, iv->end, false, false);
-    }
+    struct walk_doubt doubt = w->at.doubt;
+    struct path_cause polled = {.kind = PATH_CAUSE_TERMINAL};
+    if (iv->polling && iv->end == w->at.t)
+        polled = link_polled(w, iv);
     path_build_set_cover(b, row, iv);
+    if (polled.kind == PATH_CAUSE_NONE && polled.reason == PATH_OFFLINE_NODE) {
+        b->cover.doubt = true;
+        b->cover.reason = PATH_OFFLINE_NODE;
+        b->cover.peer = polled.label;
+    }
     if (iv->state ==
         GRAPH_UNKNOWN) { /* because the row was just met, or events were lost: only that is worth telling */
         struct path_cause c = ending_of(w, row, iv, w->bound, false).cause;
@@ -165,8 +179,15 @@ static void copy(struct walker *w, const struct path_interval *iv)
         b->cover.reason = c.reason;
         b->cover.peer = c.label;
     }
+    if (doubt.peer && !b->cover.gap) {
+        b->cover.doubt = true;
+        b->cover.reason = PATH_OFFLINE_NODE;
+        b->cover.peer = doubt.peer;
+    }
     walk_back_to(w, iv->begin);
     w->at.from_id = iv->id;
+    if (doubt.peer && doubt.floor < iv->begin)
+        w->at.doubt = doubt;
 }
 
 /* The path comes to a row in the midst of a wait in which it polled: the row did something there. */
@@ -261,7 +282,9 @@ int walk_run(struct walker *w, uint64_t *steps, struct err *e)
     for (;;) {
         int64_t low = walk_later(w->at.t, w->bound);
         if (is_in_vain(w, low) || walk_looks_too_far(w)) {
-            walk_stop_looking(w);
+            const struct path_cover *c = &w->build.cover;
+            struct path_cause why = {.reason = c->reason, .label = c->peer};
+            walk_stop_looking(w, is_in_vain(w, low) ? &why : NULL);
             continue;
         }
         if (walk_looks(w))

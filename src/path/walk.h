@@ -11,6 +11,10 @@ enum {
 };
 #define WALK_NEVER INT64_MIN
 
+/* A look was in vain because a node is away: in the stretch of running before the wait, down to its beginning, the path
+ * may lead elsewhere. peer: as in struct path_cause; NULL: there is no such doubt. */
+struct walk_doubt { const char *peer; int64_t floor; };
+
 /* Where the walk is. */
 struct walk_position {
     struct path_row row;
@@ -20,6 +24,7 @@ struct walk_position {
     unsigned stalled;        /* signals followed since the walk last came further back in time */
     unsigned checked;        /* of them, when `circle` was noted: the row would come by again in a circle */
     struct path_row circle;
+    struct walk_doubt doubt; /* about what the row did right before */
 };
 
 /* What is known of how far back the explanation of a wait goes. */
@@ -45,6 +50,8 @@ struct walk_frame {
     size_t around;           /* the next frame outward in which the same row waits, 0: none */
     size_t trail;            /* looking: steps from this number on were further back */
     uint64_t pending;        /* walker.pending on entry: when that has grown, the frame's end cannot be known */
+    uint64_t doubts;         /* walker.doubts on entry: when that has grown, the frame's end is in doubt */
+    const char *doubt;       /* settled: what is known of its end is in doubt; or NULL */
     struct walk_position at; /* where the walk entered it */
 };
 
@@ -56,7 +63,14 @@ struct walk_change {
 };
 
 /* The end of a wait's explanation that was found by a look: a pure function of the wait. */
-struct walk_known { struct path_row row; uint64_t id; int64_t low; struct path_arrow by; uint64_t next; };
+struct walk_known {
+    struct path_row row;
+    uint64_t id;
+    int64_t low;
+    struct path_arrow by;
+    const char *doubt;       /* or NULL */
+    uint64_t next;
+};
 
 /* Something pending, to be walked again: the path from a position down to where what was pending has no influence. */
 struct walk_pending {
@@ -90,6 +104,8 @@ struct walker {
     struct map known_at;     /* hash of row and id -> 1 + number of walk_known */
     VEC(struct walk_known) known;
     uint64_t pending;        /* pending answers met, in this walk */
+    uint64_t doubts;         /* looks in vain because a node is away, */
+    const char *away;        /* which the last time */
     VEC(struct walk_pending) asked;
 };
 
@@ -139,8 +155,9 @@ void walk_arrive(struct walker *, int64_t t, struct path_row row, int64_t sent);
 /* Something is pending at the walk's position: notes what is to be walked again, `whole` when on the row of the
  * question nothing further back can be known. */
 void walk_note_pending(struct walker *, bool whole);
-/* The innermost look is in vain: what it wrote is dropped, and the walk goes on before its wait. */
-void walk_stop_looking(struct walker *);
+/* The innermost look is in vain, for that reason or NULL: what it wrote is dropped, and the walk goes on before its
+ * wait. */
+void walk_stop_looking(struct walker *, const struct path_cause *);
 /* Has the innermost look taken too many steps? */
 bool walk_looks_too_far(const struct walker *);
 /* The bound is reached: looks further back, or leaves a frame. False when that is the bound of the question. */

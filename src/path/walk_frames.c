@@ -122,12 +122,12 @@ static const struct walk_known *find_known(const struct walker *w, struct path_r
 }
 
 /* What a look has found about frame f is needed again only where some other look may drop it. */
-static void remember(struct walker *w, const struct walk_frame *f, int64_t low)
+static void remember(struct walker *w, const struct walk_frame *f, int64_t low, const char *doubt)
 {
     if (!walk_looks(w) || f->pending != w->pending)
         return;
     uint64_t *at = map_put(&w->known_at, key_of(f->row, f->id), NULL);
-    vec_push(&w->known, ((struct walk_known){f->row, f->id, low, f->arrival.by, *at}));
+    vec_push(&w->known, ((struct walk_known){f->row, f->id, low, f->arrival.by, doubt, *at}));
     *at = w->known.n;
 }
 
@@ -168,6 +168,8 @@ struct walk_frame walk_frame_of(struct walker *w, const struct path_interval *wa
         .arrival.t = WALK_NEVER,
         .end = k || w->no_early_return ? WALK_SETTLED : WALK_TENTATIVE,
         .pending = w->pending,
+        .doubts = w->doubts,
+        .doubt = k ? k->doubt : NULL,
         .at = w->at};
     if (k && k->low < f.slept)
         f.arrival = (struct walk_arrival){k->low, k->by};
@@ -267,16 +269,38 @@ void walk_note_pending(struct walker *w, bool whole)
         vec_push(&w->asked, ((struct walk_pending){w->at, w->at.t, whole}));
 }
 
+/* Leaves a frame whose wait ends where it began, as far as one can tell who does not reach `peer`. */
+static void leave_in_doubt(struct walker *w, size_t j, const char *peer)
+{
+    struct walk_frame *f = &w->frames.v[j];
+    struct walk_doubt doubt = {peer, floor_of(w, f)};
+    int64_t slept = f->slept;
+    leave(w, j, slept);
+    w->doubts++;
+    w->away = peer;
+    if (doubt.floor < slept)
+        w->at.doubt = doubt;
+}
+
 static void settle(struct walker *w, size_t j, int64_t low)
 {
     struct walk_frame f = w->frames.v[j];
-    leave(w, j, low);
-    remember(w, &f, low);
+    const char *doubt = low == f.slept && w->doubts != f.doubts ? w->away : NULL;
+    if (doubt)
+        leave_in_doubt(w, j, doubt);
+    else
+        leave(w, j, low);
+    remember(w, &f, low, doubt);
 }
 
-void walk_stop_looking(struct walker *w)
+void walk_stop_looking(struct walker *w, const struct path_cause *c)
 {
     size_t j = w->lookers.v[w->lookers.n - 1];
+    if (c && c->reason == PATH_OFFLINE_NODE) {
+        w->doubts++;
+        w->away = c->label ? c->label : "";
+    }
+    w->build.cover.gap = w->build.cover.doubt = false;
     settle(w, j, w->frames.v[j].slept);
 }
 
@@ -311,11 +335,13 @@ bool walk_leave(struct walker *w)
     struct walk_frame *f = &w->frames.v[j];
     if (f->end == WALK_TENTATIVE)
         look_back(w, j);
+    else if (f->end == WALK_SETTLED && f->doubt)
+        leave_in_doubt(w, j, f->doubt);
     else if (f->end == WALK_SETTLED)
         leave(w, j, f->low);
     else if (f->arrival.t == f->low)
         settle(w, j, f->low);
     else
-        walk_stop_looking(w);
+        walk_stop_looking(w, NULL);
     return true;
 }

@@ -109,6 +109,8 @@ static void write_cost(const struct path_cost *c, struct json *j)
     json_kv_u64(j, "messages", c->messages);
     json_kv_u64(j, "bytes", c->bytes);
     json_kv_u64(j, "rounds", c->rounds);
+    json_kv_u64(j, "windows", c->windows);
+    json_kv_u64(j, "windows_unused", c->windows_unused);
     json_kv_double(j, "seconds", c->seconds);
     json_end_object(j);
 }

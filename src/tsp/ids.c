@@ -146,11 +146,6 @@ static void contents_free(struct contents *c)
     free(c->moved);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    return order_of(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
 /* Ids that two keys have would be found too late. */
 static bool makes_sense(const struct tsp_ids *t, const struct contents *c)
 {
@@ -249,7 +244,7 @@ static uint64_t *all_kept(const struct tsp_ids *t, size_t *n)
     if (t->n_kept)
         memcpy(all + *n, t->kept, t->n_kept * sizeof *all);
     *n += t->n_kept;
-    qsort(all, *n, sizeof *all, by_key);
+    qsort(all, *n, sizeof *all, order_u64);
     return all;
 }
 
@@ -261,7 +256,7 @@ static int write_file(const struct tsp_ids *t, const uint64_t *kept, size_t n, s
         if (t->moved.used[i])
             moved[n_moved++] = (struct moved){t->moved.keys[i], t->moved.values[i]};
     if (n_moved)
-        qsort(moved, n_moved, sizeof *moved, by_key);
+        qsort(moved, n_moved, sizeof *moved, order_u64);
     struct store_writer *w = store_create(t->path, "ids", IDS_VERSION, 64 - t->shift, 2);
     store_add(w, "keys", kept, sizeof *kept, n);
     store_add(w, "moved", moved, sizeof *moved, n_moved);

@@ -10,18 +10,13 @@
 
 /* ---- paths ---- */
 
-static bool is_below(const char *path, const char *top)
-{
-    size_t n = top ? strlen(top) : 0;
-    return n && !strncmp(path, top, n) && (path[n] == '/' || !path[n] || top[n - 1] == '/');
-}
 
 static bool is_allowed(const struct tsp_server *s, const char *real)
 {
-    if (is_below(real, s->root) || is_below(real, s->upload_dir))
+    if (file_is_below(real, s->root) || file_is_below(real, s->upload_dir))
         return true;
     for (size_t i = 0; i < s->given.n; i++)
-        if (is_below(real, s->given.v[i]))
+        if (file_is_below(real, s->given.v[i]))
             return true;
     return false;
 }

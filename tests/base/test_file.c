@@ -445,6 +445,15 @@ static void devices_stay_devices(void **state)
     assert_true(S_ISCHR(st.st_mode));
 }
 
+static void below(void **state)
+{
+    (void)state;
+    assert_true(file_is_below("/a/b", "/a") && file_is_below("/a", "/a") && file_is_below("/a", "/"));
+    assert_true(file_is_below("/a/b", "/a/") && file_is_below("a/b/c", "a/b"));
+    assert_false(file_is_below("/ab", "/a") || file_is_below("/a", "/a/b") || file_is_below("/b", "/a"));
+    assert_false(file_is_below("/a", "") || file_is_below("/a", NULL) || file_is_below("", "/"));
+}
+
 int main(void)
 {
     for (int i = 0; i < SHRINKINGS; i++)
@@ -452,6 +461,7 @@ int main(void)
     raised = in_a_child(raise_it);
     faulted = in_a_child(fault_elsewhere);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(below),
         HERE(every_size_has_zeros_behind),
         HERE(what_is_in_memory_is_readied),
         HERE(what_is_no_file),

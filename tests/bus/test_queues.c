@@ -180,6 +180,33 @@ static void *take_long(void *arg)
     return bus_queue_take(arg, in_ms(30000), &i, NULL) ? NULL : i;
 }
 
+/* Two that take on one connection: each gets what it took, whatever else the connection waits for. */
+static void test_takers_of_one_connection(void **state)
+{
+    world_need();
+    struct bus *a = world_open();
+    struct bus_queue *q = open_queue(a, "shared", 60000);
+    pthread_t threads[TAKERS];
+    for (int i = 0; i < TAKERS; i++)
+        pthread_create(&threads[i], NULL, take_long, q);
+    sleep_ms(300);
+    int64_t begin = time_monotonic_ns();
+    add(q, "1", "x", true);
+    add(q, "2", "x", true);
+    add(q, "3", "x", true);
+    add(q, "4", "x", true);
+    for (int i = 0; i < TAKERS; i++) {
+        void *item;
+        pthread_join(threads[i], &item);
+        assert_non_null(item);
+        done(item);
+    }
+    assert_true(time_monotonic_ns() - begin < 10 * NS_PER_S);
+    assert_state(q, 0, 0, TAKERS);
+    bus_queue_close(q);
+    bus_close(a);
+}
+
 static void test_restart(void **state)
 {
     world_need();
@@ -209,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_crew),
     };
     const struct CMUnitTest nats[] = {
+        cmocka_unit_test(test_takers_of_one_connection),
         cmocka_unit_test(test_restart),
     };
     return WORLD_RUN("queues", both, nats);

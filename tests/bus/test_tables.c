@@ -252,6 +252,39 @@ static void test_watch(void **state)
     bus_close(b);
 }
 
+/* Of one key nothing but that is told, also where others change before it and after. */
+static void test_watch_key(void **state)
+{
+    world_need();
+    struct bus *a = world_open(), *b = world_open();
+    struct bus_table *t = open_table(a, "watch-key", 0, false), *u = open_table(b, "watch-key", 0, false);
+    struct told told = TOLD, absent = TOLD;
+    struct bus_watch *w, *v, *none;
+    struct err e;
+    bus_table_put(t, "a", "1", 1, NULL, &e);
+    bus_table_put(t, "a.b", "2", 1, NULL, &e);
+    bus_table_put(t, "b", "3", 1, NULL, &e);
+    assert_int_equal(bus_table_watch_key(u, "a", tell, &told, &w, &e), 0);
+    assert_int_equal(bus_table_watch_key(u, "c", tell, &absent, &v, &e), 0);
+    eventually(has(&told, "ALL") && has(&absent, "ALL"));
+    bus_table_remove(t, "b", &e);
+    bus_table_put(t, "ab", "4", 1, NULL, &e);
+    bus_table_put(t, "a", "5", 1, NULL, &e);
+    eventually(has(&told, "+a=5"));
+    bus_table_remove(t, "a", &e);
+    bus_table_put(t, "c", "6", 1, NULL, &e);
+    eventually(has(&told, "-a") && has(&absent, "+c=6"));
+    assert_string_equal(told.text, "+a=1 ALL +a=5 -a ");
+    assert_string_equal(absent.text, "ALL +c=6 ");
+    assert_int_equal(bus_table_watch_key(u, "a.*", tell, &told, &none, &e), ERR_ARG);
+    bus_watch_stop(w);
+    bus_watch_stop(v);
+    bus_table_close(t);
+    bus_table_close(u);
+    bus_close(a);
+    bus_close(b);
+}
+
 struct counted {
     atomic_int n, before_all, all;
     _Atomic uint64_t bytes;
@@ -463,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_all_of_a_restless_table),
         cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_watch_key),
         cmocka_unit_test(test_many_entries),
         cmocka_unit_test(test_ttl),
     };

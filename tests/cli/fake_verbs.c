@@ -31,8 +31,10 @@ static int descriptor(int argc, char **argv)
 const struct cli_verb verb_info = {"info", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_events = {"events", "TRACE…", "writes much", NULL, flood};
 const struct cli_verb verb_index = {"index", "TRACE…", "opens a file", NULL, descriptor};
+const struct cli_verb verb_flows = {"flows", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_threads = {"threads", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_sync = {"sync", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_critpath = {"critpath", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_serve = {"serve", "[TRACE…]", "reports its arguments", NULL, report};
+const struct cli_verb verb_place = {"place", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_verify = {"verify", "TRACE…", "reports its arguments", NULL, report};

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "bus/bus.h"
 #include "cluster/protocol.h"
+#include "path/fragment.h"
 
 enum { PATIENCE_MS = 5000, VAST = 60 << 20 };
 
@@ -108,9 +109,70 @@ static void pervert_bytes(struct liar *l, struct text *t)
             text_putc(t, 0);
 }
 
+/* Each thread was made, woken and written to by some other, at about the same time: round and round. */
+static void make_loops(struct liar *l, struct fragment *f)
+{
+    for (size_t i = 0; i < f->causes.n; i++) {
+        struct fragment_cause *c = &f->causes.v[i];
+        int64_t ts = c->message ? c->ts : c->ts + (int64_t) throw(l, 3) - 1;
+        *c = (struct fragment_cause){.kind = PATH_CAUSE_WAKEUP, .from = 1 + (uint32_t) throw(l, f->rows.n), .ts = ts};
+    }
+    for (size_t i = 0; i < f->rows.n && f->causes.n; i++)
+        f->rows.v[i].origin = 1 + (uint32_t) throw(l, f->causes.n);
+    for (size_t i = 0; i < f->intervals.n && f->causes.n; i++)
+        f->intervals.v[i].cause = 1 + (uint32_t) throw(l, f->causes.n);
+    for (size_t i = 0; i < f->results.n && f->rows.n; i++)
+        if (f->results.v[i].from)
+            f->results.v[i].from = 1 + (uint32_t) throw(l, f->rows.n);
+}
+
+/* Of each row only that another one made it, of which nobody heard before, at the same time: for ever. */
+static void make_endless(struct liar *l, const struct path_request *r, struct fragment *f)
+{
+    for (size_t i = 0; i < r->n_windows; i++) {
+        const struct path_window *w = &r->windows[i];
+        bool message = w->kind == PATH_WINDOW_MESSAGE;
+        uint32_t row = (uint32_t)f->rows.n;
+        vec_push(&f->causes, ((struct fragment_cause){.kind = PATH_CAUSE_FORK, .from = row + 2, .ts = w->t}));
+        uint64_t id = message || path_is_remote_cpu(w->row) ? throw(l, 1 << 30) : w->row;
+        vec_push(&f->rows, ((struct fragment_row){.host = w->host, .id = id, .origin = (uint32_t)f->causes.n}));
+        vec_push(&f->rows, ((struct fragment_row){.host = w->host, .id = throw(l, 1 << 30)}));
+        vec_push(&f->nones, ((struct fragment_none){row, w->t}));
+        vec_push(&f->results,
+            ((struct fragment_answer){.host = message ? w->host : -1,
+                .answer = message ? FLOW_SENT : FLOW_NOT_SENT,
+                .from = message ? row + 1 : 0,
+                .ts = message ? w->t : 0}));
+    }
+}
+
+static void pervert_fragment(struct liar *l, const struct bus_question *asked, struct text *t)
+{
+    struct arena a = {0};
+    struct path_request r;
+    struct fragment f = {0};
+    struct err e = {0};
+    if (path_request_read(&a, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &r, &e) ||
+        fragment_unpack(&f, t->v, t->n, r.n_hosts, r.n_windows, &e))
+        fail("a true answer", &e);
+    if (is(l, "loops"))
+        make_loops(l, &f);
+    if (is(l, "endless")) {
+        fragment_fini(&f);
+        f = (struct fragment){0};
+        make_endless(l, &r, &f);
+    }
+    t->n = 0;
+    fragment_pack(&f, t);
+    fragment_fini(&f);
+    arena_fini(&a);
+}
+
 static void lie(struct liar *l, struct bus_question *asked, struct text *truth)
 {
     struct err e = {0};
+    if (is(l, "loops") || is(l, "endless"))
+        pervert_fragment(l, asked, truth);
     if (is(l, "refuses")) {
         bus_refuse(asked, throw(l, 2) ? -4711 : 99, "\x1b[31m no \xff\xfe");
         return;
@@ -163,6 +225,23 @@ static struct bus_table *open_table(struct liar *l, const char *cluster)
     return table;
 }
 
+/* "claims": all whom the hosts talked to are theirs, too; "hash": what they have is not what it is. */
+static void pervert_card(const struct liar *l, struct arena *a, struct card *card)
+{
+    struct card_host *hosts = arena_new(a, struct card_host, card->n_hosts + 1);
+    for (size_t i = 0; i < card->n_hosts; i++) {
+        struct card_host *h = &hosts[i];
+        *h = card->hosts[i];
+        struct flow_address *own = arena_new(a, struct flow_address, h->n_own + h->n_peers + 1);
+        memcpy(own, h->own, h->n_own * sizeof *own);
+        memcpy(own + h->n_own, h->peers, h->n_peers * sizeof *own);
+        h->own = own;
+        h->n_own += is(l, "claims") ? h->n_peers : 0;
+        h->hash ^= is(l, "hash") ? 0x5555555555555555 : 0;
+    }
+    card->hosts = hosts;
+}
+
 static void put_card(struct liar *l, struct bus_table *to, const char *key)
 {
     struct bus_table *from = open_table(l, l->true_cluster);
@@ -178,6 +257,7 @@ static void put_card(struct liar *l, struct bus_table *to, const char *key)
         fail("card", &e);
     card.node = l->name;
     card.instance = "liar";
+    pervert_card(l, &a, &card);
     card_write(&card, &t);
     if (bus_table_put(to, key, t.v, t.n, NULL, &e))
         fail("card", &e);

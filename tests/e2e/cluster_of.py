@@ -41,17 +41,20 @@ def free_port(address):
 
 
 class Broker:
-    def __init__(self, address="127.0.0.1"):
-        self.program = broker_program()
-        self.address, self.port, self.directory = address, free_port(address), scratch()
+    """address: of this machine; or within: what it runs in, which has the address for itself."""
+
+    def __init__(self, address="127.0.0.1", within=()):
+        self.program, self.within = broker_program(), within
+        self.address, self.port, self.directory = address, 4222 if within else free_port(address), scratch()
         self.url = f"nats://{address}:{self.port}"
         self.process = None
         self.start()
 
     def start(self):
         with open(os.path.join(scratch(), "broker.log"), "wb") as log:
-            self.process = subprocess.Popen([self.program, "-a", self.address, "-p", str(self.port), "-js", "-sd",
-                                             self.directory], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                [*self.within, self.program, "-a", self.address, "-p", str(self.port), "-js", "-sd", self.directory],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         wait_for("the broker answers", self.answers)
 
     def answers(self):
@@ -109,12 +112,12 @@ class Broker:
 class Node:
     """weft serve as a node. options: also of the program; within: what it runs in."""
 
-    def __init__(self, url, name, *traces, store=None, within=(), cluster=None):
+    def __init__(self, url, name, *traces, store=None, within=(), cluster=None, share=None, options=()):
         self.name, self.traces = name, [str(t) for t in traces]
         self.log, self.temporary = os.path.join(scratch(), "stderr"), scratch()
         self.command = [*within, BIN, "serve", "--listen", "127.0.0.1:0", "--cluster", url, "--node", name,
                         *(["--store", store] if store else []), *(["--cluster-name", cluster] if cluster else []),
-                        *self.traces]
+                         *(["--share", share] if share else []), *options, *self.traces]
         self.process = None
         self.start()
 
@@ -186,9 +189,10 @@ class Cluster:
             self.stop()
             raise
 
-    def add(self, name, *traces, **how):
+    def add(self, name, *traces, url=None, **how):
+        """url: another way to the broker."""
         how.setdefault("store", self.store)
-        self.nodes[name] = Node(self.broker.url, name, *traces, **how)
+        self.nodes[name] = Node(url or self.broker.url, name, *traces, **how)
         return self.nodes[name]
 
     def cards(self):

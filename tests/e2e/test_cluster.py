@@ -2,14 +2,13 @@
 all their traces says; only who has a piece of the path is asked."""
 import json
 import os
-import subprocess
 import tarfile
-import threading
+from fractions import Fraction
 
+import test_cluster_patterns as patterns
 import test_worlds
 from cluster_of import Cluster, Node, wait_for
-from test_cuts import tool
-from weft_e2e import ROOT, SLOWDOWN, Case, load, main, new_dice, scenario, scratch, weft
+from weft_e2e import ROOT, SLOWDOWN, Case, Map, Truth, load, main, new_dice, scenario, scratch, weft
 from world import TCP, World
 from world_path import Oracle
 from world_trace import START_NS
@@ -75,8 +74,8 @@ class Compared(Case):
         return far
 
     def check_cost(self, answer, holders, part=False):
-        """holders: {host: names of its nodes}. For a whole life nobody is asked whose hosts have no part in the answer;
-        the way to a part of it may lead over others, before its begin."""
+        """holders: {host: names of its nodes}. Nobody is asked whose hosts have no part in the answer; but with `part`
+        the way to it may lead over others: where the walk looks how far back the explanation of a wait goes."""
         cost, told = answer["cost"], holders if part else hosts_in(answer)
         asked = set(cost["nodes"])
         self.assertEqual(len(asked), len(cost["nodes"]), cost)
@@ -106,10 +105,35 @@ class Compared(Case):
             yield f"{host}:{tid}" if DICE.random() < 0.9 else str(tid), options
 
 
-class Recorded(Compared):
+class EachRecording:
+    """Tests of all recordings of several machines: of each what `recorded` says."""
+
+    def test_three_tier(self):
+        self.recorded("three-tier")
+
+    def test_three_tier_disk(self):
+        self.recorded("three-tier-disk")
+
+    def test_bsp(self):
+        self.recorded("bsp")
+
+    def test_scp_net(self):
+        self.recorded("scp-net")
+
+    def test_mpi(self):
+        self.recorded("mpi")
+
+    def test_clocks(self):
+        self.recorded("clocks")
+
+    def test_vm(self):
+        self.recorded("vm")
+
+
+class Recorded(EachRecording, Compared):
     """Each recording of several machines, a node a machine."""
 
-    def one_node_a_host(self, name, fewest=3):
+    def recorded(self, name, fewest=3):
         recording = scenario(name)
         hosts = hosts_of(recording)
         with Cluster({f"node-of-{h}": [path] for h, path in hosts.items()}) as cluster:
@@ -122,26 +146,29 @@ class Recorded(Compared):
                         self.check_cost(answer, {h: [f"node-of-{h}"] for h in hosts}, "--begin" in options)
             self.assertGreaterEqual(answers, fewest)
 
-    def test_three_tier(self):
-        self.one_node_a_host("three-tier")
+    def test_peers_that_were_not_traced(self):
+        """Anybody may have sent what came from an address that nobody owns, behind a router; but nobody who did not is
+        asked."""
+        for name, thread, gone in (("scp-net", "n1", "n2"), ("mpi", "n1", "n3"), ("bsp", "n2", "n1")):
+            recording = scenario(name)
+            hosts = {h: path for h, path in hosts_of(recording).items() if h != gone}
+            strangers = 0
+            with Cluster({h: [path] for h, path in hosts.items()}) as cluster:
+                rows = self.json("threads", *hosts.values(), "--store", cluster.store, "--host", thread,
+                                 "--sort", "network", "--limit", 12)
+                for tid in sorted({r["tid"] for r in rows if r["tid"] > 0}):
+                    answer = self.same(cluster, list(hosts.values()), f"{thread}:{tid}")
+                    self.check_cost(answer, {h: [h] for h in hosts})
+                    strangers += any(u["reason"] == "untraced-peer" for u in answer["unexplained"])
+            self.assertGreater(strangers, 0, name)
 
-    def test_three_tier_disk(self):
-        self.one_node_a_host("three-tier-disk")
-
-    def test_bsp(self):
-        self.one_node_a_host("bsp")
-
-    def test_scp_net(self):
-        self.one_node_a_host("scp-net")
-
-    def test_mpi(self):
-        self.one_node_a_host("mpi")
-
-    def test_clocks(self):
-        self.one_node_a_host("clocks")
-
-    def test_vm(self):
-        self.one_node_a_host("vm")
+    def test_an_answer_out_of_an_interrupt(self):
+        """Its sender's row is a CPU's, and what led to it is wanted once the explanation reaches further back."""
+        recording = scenario("vm")
+        with Cluster({h: [path] for h, path in hosts_of(recording).items()}) as cluster:
+            for row in self.json("threads", recording, "--store", cluster.store):
+                if row["host"] == "vmhost":
+                    self.same(cluster, [recording], f"vmhost:{row['tid']}")
 
     def test_the_example(self):
         """Every request of it, as the client saw it, on each machine's clock."""
@@ -278,6 +305,46 @@ class Verbs(Compared):
             self.assertEqual(sum(t["duration"] for t in p["totals"]), p["query"]["end"] - p["query"]["begin"])
 
 
+class Clocks(Compared):
+    """Ten machines with clocks of their own, a node each, as the project's founding experiment had them."""
+
+    def maps(self, cluster, traces, reference):
+        """{host: Map}, the same as all traces in one place give."""
+        far = self.ok("sync", "--cluster", cluster.broker.url, "--reference", reference, "--format", "json")
+        near = self.ok("sync", *traces, "--reference", reference, "--format", "json", "--store", cluster.store)
+        self.assertEqual(far.text, near.text)
+        return {h["host"]: Map(h) for h in json.loads(far.out)["hosts"]}
+
+    def test_recorded(self):
+        recording = example("ten-machines")
+        hosts, truth = hosts_of(recording), Truth(recording)
+        with Cluster({h: [path] for h, path in hosts.items()}) as cluster:
+            for reference in DICE.sample(sorted(hosts), 3):
+                maps = self.maps(cluster, [recording], reference)
+                self.assertEqual(sorted(maps), sorted(hosts))
+                for host, m in maps.items():
+                    for p in m.pieces:
+                        for t in range(p["begin"], p["end"], (p["end"] - p["begin"]) // 8 + 1):
+                            true = truth.convert(host, reference, t)
+                            self.assertLessEqual(abs(m.to_reference(t) - true), m.error_ns(t) + 1, (host, reference))
+
+    def test_made(self):
+        """Node n is n ms ahead and 3 n ppm too fast: that is the table of offsets and drifts."""
+        made = patterns.make("mpi", 10, "mix=random", "rounds=100", "history=0")
+        with Cluster({h.name: [os.path.join(made.folder, h.name)] for h in made.hosts}) as cluster:
+            maps = self.maps(cluster, [made.folder], made.hosts[0].name)
+            for h in made.hosts:
+                m = maps[h.name]
+                for p in m.pieces:
+                    drift_off = abs(Fraction(p["drift"]) * (1 + Fraction(h.drift_ppm) / 10**6) - 1)
+                    self.assertLessEqual(drift_off * (p["end"] - p["begin"]), p["error_ns_begin"] + p["error_ns_end"])
+                    for t in (p["begin"], (p["begin"] + p["end"]) // 2, p["end"]):
+                        true = (t - patterns.START_NS - h.offset_ns) / (1 + Fraction(h.drift_ppm) / 10**6)
+                        off = abs(m.to_reference(t) - patterns.START_NS - true)
+                        self.assertLessEqual(off, m.error_ns(t) + 2, h.name)
+                        self.assertLess(m.error_ns(t), 100000)
+
+
 class Made(Compared, test_worlds.Worlds):
     """Worlds of which all is known, and no clocks need to be found."""
 
@@ -310,63 +377,6 @@ class Made(Compared, test_worlds.Worlds):
                 world.spawn(ours.host, "client", test_worlds.client(world.dice, [ours]))
         world.run(world.now + test_worlds.LENGTH_NS)
         self.compare(0, self.write(world), world, MOST_QUESTIONS)
-
-
-class Growing(Compared):
-    """Archives that arrive while somebody asks."""
-
-    def cut(self, path, dice):
-        out = scratch()
-        subprocess.run([tool("CUT_TRACE", "tests", "e2e", "cut_trace"), path, out, str(dice.getrandbits(63)), "4"],
-                       check=True, stdout=subprocess.DEVNULL)
-        return [os.path.join(out, part) for part in sorted(os.listdir(out))]
-
-    def same(self, cluster, traces, thread, *options, store=None):
-        far, near = cluster.ask(thread, *options), self.local(traces, store, thread, *options)
-        self.assertEqual((far.code, far.message), (near.code, near.message), f"{far}\n{near}")
-        if near.code:
-            return
-        self.assertEqual(bare(json.loads(far.out)), bare(json.loads(near.out)))
-
-    def test_archives_that_arrive(self):
-        recording, top = scenario("three-tier"), scratch()
-        coming, nodes = [], {}
-        for host, path in hosts_of(recording).items():
-            parts = self.cut(path, DICE)
-            place = os.path.join(top, host, "archives")
-            os.makedirs(place)
-            os.rename(parts[0], os.path.join(place, "0"))
-            coming += [(number, host, part) for number, part in enumerate(parts) if number]
-            nodes[host] = [os.path.join(top, host)]
-        coming.sort()
-        stop, wrong, asked = threading.Event(), [], []
-        with Cluster(nodes) as cluster:
-            def ask_all_the_while():
-                while not stop.is_set():
-                    run = cluster.ask("client:204")
-                    asked.append(run.code)
-                    if run.code not in (0, 3) and "no such thread" not in run.message:
-                        wrong.append(str(run))
-            asker = threading.Thread(target=ask_all_the_while)
-            asker.start()
-            try:
-                for number, host, part in coming:
-                    serial = cluster.cards()[host].serial
-                    os.rename(part, os.path.join(top, host, "archives", str(number)))
-                    took = wait_for("it is opened anew", lambda: cluster.cards()[host].serial > serial)
-                    self.assertTrue(took)
-                    cluster.settle()
-                    fresh = scratch()
-                    for thread in ("client:204", "web:196"):
-                        with self.subTest(archive=number, host=host, thread=thread):
-                            self.same(cluster, [top], thread, store=fresh)
-            finally:
-                stop.set()
-                asker.join()
-            self.assertEqual(wrong, [])
-            self.assertIn(0, asked)
-            whole = self.local([recording], scratch(), "client:204")
-            self.assertEqual(bare(json.loads(cluster.ask("client:204").out)), bare(json.loads(whole.out)))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ import subprocess
 import threading
 import time
 
-from cluster_of import Broker, Cluster, Node, wait_for
+from cluster_of import Broker, Card, Cluster, Node, wait_for
+from namespaces import Network
 from test_cluster import Compared, bare, hosts_of
-from weft_e2e import ROOT, SLOWDOWN, absent, main, need, new_dice, scenario, scratch, weft
+from weft_e2e import ROOT, SLOWDOWN, main, need, new_dice, scenario, scratch, weft
 
 DICE = new_dice(43)
 THREAD, GONE = "client:204", "db"  # whose path goes to all three
@@ -47,7 +48,11 @@ class Faults(Compared):
         for u in away:
             self.assertTrue(u["peer"].startswith(address), u)
             u["reason"], u["peer"] = "untraced-peer", u["peer"].split(" (")[1].rstrip(")")
-        self.assertEqual(answer["unexplained"], near["unexplained"])
+        doubts = [u for u in away if u not in near["unexplained"]]
+        self.assertEqual([u for u in answer["unexplained"] if u not in doubts], near["unexplained"])
+        for u in doubts:  # what the thread did then is known, but not whether the path came back to it there
+            within = [s for s in answer["segments"] if s["begin"] < u["end"] and s["end"] > u["begin"]]
+            self.assertTrue({s["state"] for s in within} <= {"running", "preempted", "interrupted"}, within)
 
     def ask(self, *options):
         """On the client's clock, which does not depend on who else is there; in time."""
@@ -142,7 +147,19 @@ class Nodes(Faults):
             run = self.ask()
             self.assertEqual(run.code, 0, run)
             self.assertEqual((json.loads(run.out)["segments"], json.loads(run.out)["links"]), self.on_client_clock())
+            self.assertEqual(self.threads(), self.threads(self.recording))
             node.thaw()
+        for node in (copy, self.cluster.nodes[GONE]):
+            node.freeze()
+        rest = [t for t in self.threads(self.recording, limit=10000) if t["host"] != GONE]
+        self.assertEqual(self.threads(), rest[:50])
+
+    def threads(self, *recording, limit=50):
+        where = recording or ("--cluster", self.cluster.broker.url, *TIMEOUT)
+        run = weft("threads", *where, "--sort", "network", "--limit", str(limit), "--format", "json",
+                   *(("--store", self.cluster.store) if recording else ()))
+        self.assertIn(run.code, (0, 3), run)
+        return json.loads(run.out)
 
     def on_client_clock(self):
         near = json.loads(self.local([self.recording], self.cluster.store, THREAD, "--reference", "client").out)
@@ -326,55 +343,12 @@ class Keepers(Compared):
                  bare(json.loads(self.local([recording], self.cluster.store, THREAD).out)))
 
 
-def run_ip(*args):
-    subprocess.run(["ip", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-class Network:
-    """A bridge of this machine, and network namespaces on it; removed when the test ends."""
-
-    def __init__(self, test, n):
-        need("ip")
-        if os.geteuid():
-            absent("network namespaces need root")
-        self.name = f"w{os.getpid() % 100000}"
-        test.addCleanup(self.remove)
-        self.spaces = [f"{self.name}-{i}" for i in range(n)]
-        third = os.getpid() % 250
-        self.address = f"10.219.{third}.254"
-        try:
-            run_ip("link", "add", self.name, "type", "bridge")
-            run_ip("addr", "add", f"{self.address}/24", "dev", self.name)
-            run_ip("link", "set", self.name, "up")
-            for i, space in enumerate(self.spaces):
-                run_ip("netns", "add", space)
-                run_ip("link", "add", space, "type", "veth", "peer", "name", "eth0", "netns", space)
-                run_ip("link", "set", space, "master", self.name, "up")
-                run_ip("-n", space, "addr", "add", f"10.219.{third}.{i + 1}/24", "dev", "eth0")
-                run_ip("-n", space, "link", "set", "eth0", "up")
-                run_ip("-n", space, "link", "set", "lo", "up")
-        except subprocess.CalledProcessError as e:
-            absent(f"no network namespaces here: {e.stderr.decode()}")
-
-    def within(self, i):
-        return ["ip", "netns", "exec", self.spaces[i]]
-
-    def link(self, i, state):
-        run_ip("link", "set", self.spaces[i], state)
-
-    def remove(self):
-        for space in self.spaces:
-            subprocess.run(["ip", "netns", "del", space], stderr=subprocess.DEVNULL)
-            subprocess.run(["ip", "link", "del", space], stderr=subprocess.DEVNULL)
-        subprocess.run(["ip", "link", "del", self.name], stderr=subprocess.DEVNULL)
-
-
 class Split(Compared):
     """Nodes in network namespaces of their own, whose links go down."""
 
     def start(self, recording):
         hosts = hosts_of(recording)
-        self.network = Network(self, len(hosts))
+        self.network = Network(self.addCleanup, len(hosts))
         self.cluster = Cluster({}, broker=Broker(self.network.address))
         self.addCleanup(self.cluster.stop)
         for i, (host, path) in enumerate(hosts.items()):
@@ -405,7 +379,7 @@ class Liars(Compared):
 
     # What cannot be taken for an answer; and what can, or may be.
     SENSELESS = ("garbage", "cut", "vast", "refuses", "silent")
-    PLAUSIBLE = ("flips", "huge", "before", "nothing", "rows", "hosts")
+    PLAUSIBLE = ("flips", "huge", "before", "nothing", "rows", "hosts", "loops")
 
     def setUp(self):
         self.recording = scenario("three-tier")
@@ -415,7 +389,8 @@ class Liars(Compared):
         self.honest = [self.hosts["web"], self.hosts["db"]]
         truth = Node(self.cluster.broker.url, "truth", *self.honest, store=self.cluster.store, cluster="truths")
         self.addCleanup(truth.leave)
-        wait_for("the truth is there", lambda: self.cluster.broker.table("weft_truths_nodes"))
+        wait_for("the truth is there", lambda: any(Card(c).hosts for c in
+                                                       self.cluster.broker.table("weft_truths_nodes").values()))
 
     def lie(self, how):
         """A liar, whose name is the first of all."""
@@ -461,6 +436,28 @@ class Liars(Compared):
             self.assertLess(at, s["end"])
             at = s["end"]
         self.assertEqual(at, answer["query"]["end"])
+
+    def test_who_claims_the_addresses_of_others(self):
+        """Or another content than it has: who is asked in vain says that it did not send, and nothing is different."""
+        for how in ("claims", "hash"):
+            with self.subTest(how=how):
+                liar = self.lie(how)
+                answer = self.same(self.cluster, [self.recording], THREAD)
+                self.assertEqual(set(answer["cost"]["nodes"]), {"client", "a-liar"})
+                self.end(liar)
+
+    def test_a_path_without_end(self):
+        """Each row was made by another one, at the same time, for ever: the walk ends by its deadline, and says whom it
+        waited for."""
+        liar = self.lie("endless")
+        run = self.ask()
+        self.assertEqual(run.code, 3, run)
+        answer = json.loads(run.out)
+        self.covers(answer)
+        self.assertEqual({u["peer"].split(" ")[0] for u in answer["unexplained"] if u["reason"] == "offline-node"},
+                         {"a-liar"}, run)
+        self.assertGreater(answer["cost"]["rounds"], 20)
+        self.end(liar)
 
     def test_beside_an_honest_one(self):
         self.cluster.add("honest", *self.honest)

@@ -196,7 +196,8 @@ class Case(unittest.TestCase):
         """The contract of `critpath --format json`, first of all the cover invariant. assumed: waits may be."""
         self.assertEqual(set(answer), {"query", "method", "segments", "links", "totals", "unexplained", "cost"}, what)
         self.assertLessEqual({"host", "tid", "comm", "begin", "end"}, set(answer["query"]), what)
-        self.assertLessEqual({"nodes", "messages", "bytes", "rounds", "seconds"}, set(answer["cost"]), what)
+        self.assertLessEqual({"nodes", "messages", "bytes", "rounds", "windows", "windows_unused", "seconds"},
+                             set(answer["cost"]), what)
         begin, end = answer["query"]["begin"], answer["query"]["end"]
         at, sums = begin, {}
         for s in answer["segments"]:

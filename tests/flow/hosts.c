@@ -250,7 +250,10 @@ int64_t explain_within(struct host *to, uint32_t receive, struct host *from, int
     *answer = FLOW_NOT_SENT;
     if (to == from || !flow_is_anonymous(&key.flow))
         *answer = flow_find_send(from->store, &key, &w, &s);
-    return *answer == FLOW_NOT_SENT ? -1 : (int64_t)s.number;
+    if (*answer == FLOW_NOT_SENT)
+        return -1;
+    routes_must_lead(from->store, &key);
+    return (int64_t)s.number;
 }
 
 int64_t explain(struct host *to, uint32_t receive, struct host *from)

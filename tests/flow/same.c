@@ -15,6 +15,15 @@ static void same_packet(const struct flow_packet *a, const struct flow_packet *b
             a->origin, b->origin, a->retransmission, b->retransmission, a->flow, b->flow);
 }
 
+void routes_must_lead(const struct flow_store *sender, const struct flow_message_key *k)
+{
+    struct flow_route *routes;
+    size_t n = flow_routes(sender, SIZE_MAX - 1, &routes);
+    if (!flow_may_send(sender, &k->flow) && !flow_routes_lead(routes, n, k))
+        fail_msg("no route leads to number %08x that acknowledges %08x, which was sent", k->seq_end, k->ack);
+    free(routes);
+}
+
 static void same_answer(const struct flow_store *one, const struct flow_store *list, const struct flow_message_key *k,
     struct flow_window w, uint64_t number)
 {
@@ -22,8 +31,11 @@ static void same_answer(const struct flow_store *one, const struct flow_store *l
     enum flow_answer of_one = flow_find_send(one, k, &w, &a), of_list = flow_find_send(list, k, &w, &b);
     if (of_one != of_list)
         fail_msg("receive %" PRIu64 ": answer %d, of chunks %d", number, of_one, of_list);
-    if (of_one != FLOW_NOT_SENT)
-        same_packet(&a, &b, "send of receive", number);
+    if (of_one == FLOW_NOT_SENT)
+        return;
+    same_packet(&a, &b, "send of receive", number);
+    routes_must_lead(one, k);
+    routes_must_lead(list, k);
 }
 
 static void same_key(const struct flow_store *one, const struct flow_store *list, const struct flow_packet *receive)

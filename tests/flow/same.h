@@ -14,5 +14,7 @@
 
 /* rows: of the host. Fails the test where they differ. */
 void same_stores(const struct flow_store *one, const struct flow_store *list, int32_t rows);
+/* The message was found at the sender: if only by its numbers, then its routes lead there. */
+void routes_must_lead(const struct flow_store *sender, const struct flow_message_key *);
 
 #endif

@@ -526,7 +526,7 @@ static void many_wakes(void **state)
     (void)state;
     for (int reused = 0; reused < 2; reused++) {
         double few = time_of_wakes(20000, reused), many = time_of_wakes(80000, reused);
-        if (many > 8 * few)
+        if (many > 12 * few) /* squares would be 16; a busy machine has slower memory */
             fail_msg("%s: %g s for 20 000, %g s for 80 000", reused ? "reused ports" : "one long run", few, many);
     }
 }

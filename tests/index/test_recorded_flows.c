@@ -42,7 +42,28 @@ static int traced_source(const struct index_host *hosts, size_t n, size_t receiv
 
 struct tally {
     size_t wakes, found, backwards, ambiguous;
+    size_t translated, led, astray; /* found by numbers alone; routes lead to the sender; to others, in vain */
 };
+
+/* The same message under other addresses: its numbers still say who sent it, and who did not. */
+static void count_routes(const struct index_host *hosts, size_t n, int from, struct flow_message_key key,
+    const struct flow_window *window, struct tally *t)
+{
+    struct flow_packet send;
+    key.flow.saddr[0] ^= 0x55;
+    key.flow.daddr[0] ^= 0x55;
+    bool found = flow_find_send(hosts[from].flows, &key, window, &send) != FLOW_NOT_SENT;
+    t->translated += found;
+    for (size_t i = 0; i < n && found; i++) {
+        struct flow_route *routes;
+        size_t count = hosts[i].flows ? flow_routes(hosts[i].flows, SIZE_MAX - 1, &routes) : 0;
+        bool led = count && flow_routes_lead(routes, count, &key);
+        t->led += led && i == (size_t)from;
+        t->astray += led && i != (size_t)from;
+        if (hosts[i].flows)
+            free(routes);
+    }
+}
 
 static void count_wakes(
     const struct index_host *hosts, size_t n, size_t h, const struct clock_net *net, struct tally *t)
@@ -69,6 +90,7 @@ static void count_wakes(
         if (answer == FLOW_NOT_SENT)
             continue;
         t->found++;
+        count_routes(hosts, n, from, key_of, &window, t);
         t->ambiguous += answer == FLOW_AMBIGUOUS;
         int64_t sent = clock_to_reference(a, send.ts), received = clock_to_reference(b, receive.ts);
         t->backwards += received + clock_error_at(a, send.ts) + clock_error_at(b, receive.ts) < sent;
@@ -92,7 +114,11 @@ static void check(const char *name)
     struct tally t = {0};
     for (size_t h = 0; h < n; h++)
         count_wakes(hosts, n, h, net, &t);
-    printf("%s: %zu wakes by packets of traced hosts, %zu explained\n", name, t.wakes, t.found);
+    printf("%s: %zu wakes by packets of traced hosts, %zu explained; %zu of them by numbers alone, which led astray to "
+           "%zu of %zu others\n",
+        name, t.wakes, t.found, t.translated, t.astray, t.translated * (n - 1));
+    assert_int_equal(t.led, t.translated);
+    assert_true(t.translated > 0 && t.astray * 50 <= t.translated * (n - 1));
     assert_true(t.wakes >= 20);
     assert_true(t.found * 100 >= t.wakes * 99);
     assert_int_equal(t.backwards, 0);

@@ -1,5 +1,6 @@
 /* Paths over graphs that lie elsewhere: each host of a recording is asked through requests and fragments, as bytes; the
- * answers are, byte for byte, those of all hosts in one place. */
+ * answers are, byte for byte, those of all hosts in one place. Where nodes do not answer, the path is right as far back
+ * as it says that something is missing. */
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,8 +32,18 @@ struct world {
     struct path_local_host *parts;
     struct path_local *local;
     struct path_far_host *far;
+    struct routes {
+        struct flow_route *v;
+        size_t n;
+    } * routes; /* by host */
     uint64_t dice;
 };
+
+static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m)
+{
+    const struct world *w = arg;
+    return flow_routes_lead(w->routes[host].v, w->routes[host].n, m);
+}
 
 static int drop(const char *file, const struct stat *st, int flag, struct FTW *at)
 {
@@ -80,6 +91,7 @@ static struct world open_world(const char *name, bool in_data)
     w.n = experiment_hosts(w.experiment, &w.hosts);
     w.parts = mem_zalloc(w.n * sizeof *w.parts);
     w.far = mem_zalloc(w.n * sizeof *w.far);
+    w.routes = mem_zalloc(w.n * sizeof *w.routes);
     for (size_t i = 0; i < w.n; i++) {
         const struct index_host *h = &w.hosts[i];
         w.parts[i] = (struct path_local_host){h->name, h->graph, h->flows, clock_net_map(net, i)};
@@ -88,6 +100,7 @@ static struct world open_world(const char *name, bool in_data)
         if (h->flows) {
             w.far[i].n_own = flow_addresses(h->flows, &w.far[i].own);
             w.far[i].n_peers = flow_peers(h->flows, &w.far[i].peers);
+            w.routes[i].n = flow_routes(h->flows, SIZE_MAX - 1, &w.routes[i].v);
         }
     }
     w.local = path_local_new(w.parts, w.n);
@@ -97,6 +110,9 @@ static struct world open_world(const char *name, bool in_data)
 static void close_world(struct world *w)
 {
     path_local_free(w->local);
+    for (size_t i = 0; i < w->n; i++)
+        free(w->routes[i].v);
+    free(w->routes);
     free(w->parts);
     free(w->far);
     experiment_close(w->experiment);
@@ -146,7 +162,12 @@ static void serve(const struct world *w, const struct text *question, uint64_t s
     }
     struct path_local *local = path_local_new(parts, r.n_hosts);
     struct node node = {w, hosts};
-    path_fragment_write(local, &(struct path_row_ids){&node, id_of, row_of}, &r, steps, answer);
+    assert_int_equal(
+        path_fragment_write(local, &(struct path_row_ids){&node, id_of, row_of}, &r, steps, INT64_MIN, answer, NULL),
+        r.n_windows ? ERR_TIMEOUT : 0);
+    answer->n = 0;
+    assert_int_equal(
+        path_fragment_write(local, &(struct path_row_ids){&node, id_of, row_of}, &r, steps, INT64_MAX, answer, &e), 0);
     path_local_free(local);
     free(parts);
     free(hosts);
@@ -159,8 +180,10 @@ struct cost {
     size_t rounds, messages, bytes, windows;
 };
 
-/* Asks the node of each host that something is wanted of; hosts [first, first + per_node) are one node's. */
-static size_t ask_nodes(const struct world *w, struct path_known *k, size_t per_node, uint64_t steps, struct cost *cost)
+/* Asks the node of each host that something is wanted of; hosts [first, first + per_node) are one node's. One of
+ * `losses` questions has no answer; 0: all have. */
+static size_t ask_nodes(
+    struct world *w, struct path_known *k, size_t per_node, uint64_t steps, uint64_t losses, struct cost *cost)
 {
     const struct path_window *wanted;
     size_t n = path_known_take(k, &wanted), asked = 0;
@@ -176,7 +199,11 @@ static size_t ask_nodes(const struct world *w, struct path_known *k, size_t per_
         for (size_t i = 0; i < n; i++)
             if ((size_t)all[i].host >= first && (size_t)all[i].host < first + per_node)
                 windows[ask.n_windows++] = all[i];
-        if (ask.n_windows) {
+        if (ask.n_windows && losses && roll(w, losses) == 0) {
+            for (size_t i = 0; i < ask.n_windows; i++)
+                path_known_give_up(k, &windows[i], "lost");
+            asked++;
+        } else if (ask.n_windows) {
             struct text question = {.fd = -1}, answer = {.fd = -1};
             struct err e = {0};
             path_known_request(k, &ask, &question);
@@ -232,7 +259,7 @@ static void check(struct world *w, struct path_row row, const struct path_option
     struct path *p;
     const struct path_source *here = assuming ? path_local_source_assuming(w->local) : path_local_source(w->local);
     int rc = path_walk(here, row, o, &p, &e);
-    struct path_known_options options = {assuming, o->no_early_return, everybody};
+    struct path_known_options options = {assuming, o->no_early_return, everybody, roll(w, 4) ? may_have_sent : NULL, w};
     struct path_known *k = path_known_new(w->far, w->n, &options);
     struct path_row far_row = path_known_row(k, row.host, index_row_id(&w->hosts[row.host], row.row));
     path_known_ask_open(k, far_row, o->end);
@@ -240,7 +267,7 @@ static void check(struct world *w, struct path_row row, const struct path_option
     int progress;
     struct cost one = {0};
     while ((progress = path_query_run(q, UINT64_MAX, &e)) == PATH_AWAITS)
-        if (!ask_nodes(w, k, per_node, steps, &one))
+        if (!ask_nodes(w, k, per_node, steps, 0, &one))
             fail_msg("row %d of %s: the walk waits for nothing", row.row, w->hosts[row.host].name);
     if (rc) {
         assert_int_equal(progress, rc);
@@ -269,12 +296,60 @@ static void check(struct world *w, struct path_row row, const struct path_option
     path_known_free(k);
 }
 
+/* Both say the same from there on. */
+static void same_from(const struct world *w, const struct path *a, const struct path *b, int64_t from)
+{
+    size_t i = a->n_segments, j = b->n_segments;
+    for (; i && j && a->segments[i - 1].end > from; i--, j--) {
+        const struct path_segment *s = &a->segments[i - 1], *t = &b->segments[j - 1];
+        bool same = s->end == t->end && s->state == t->state && s->row.host == t->row.host &&
+            (s->begin == t->begin || (s->begin <= from && t->begin <= from));
+        if (!same)
+            fail_msg("row %d of %s: from %" PRId64 " to %" PRId64 " it is %s, or %s from %" PRId64
+                     " on; nothing is said to be missing from %" PRId64 " on",
+                a->start.row, w->hosts[a->start.host].name, s->begin, s->end, graph_state_name(s->state),
+                graph_state_name(t->state), t->begin, from);
+    }
+}
+
+/* Some of the questions have no answer. */
+static bool check_lost(struct world *w, struct path_row row, const struct path_options *o)
+{
+    struct path *p;
+    if (path_walk(path_local_source(w->local), row, o, &p, NULL))
+        return false;
+    struct path_known *k = path_known_new(w->far, w->n, &(struct path_known_options){0});
+    struct path_row far_row = path_known_row(k, row.host, index_row_id(&w->hosts[row.host], row.row));
+    path_known_ask_open(k, far_row, o->end);
+    struct path_query *q = path_query_new(path_known_source(k), far_row, o);
+    struct cost cost = {0};
+    struct err e = {0};
+    int progress;
+    while ((progress = path_query_run(q, UINT64_MAX, &e)) == PATH_AWAITS)
+        assert_true(ask_nodes(w, k, 1, UINT64_MAX, 4, &cost));
+    bool missing = false;
+    if (progress == PATH_DONE) { /* else it is not known whether there is such a thread */
+        struct path *far = path_query_answer(q);
+        int64_t from = far->begin;
+        for (size_t i = 0; i < far->n_gaps; i++)
+            if (far->gaps[i].reason == PATH_OFFLINE_NODE)
+                from = far->gaps[i].end;
+        missing = from > far->begin;
+        same_from(w, far, p, from);
+        path_free(far);
+    }
+    path_free(p);
+    path_query_free(q);
+    path_known_free(k);
+    return missing;
+}
+
 /* Every thread over its life, and over a random part of it. */
 static void check_world(const char *name, bool in_data, size_t per_node)
 {
     struct world w = open_world(name, in_data);
     struct cost cost = {0};
-    size_t asked = 0;
+    size_t asked = 0, missing = 0;
     for (size_t h = 0; h < w.n; h++)
         for (size_t r = 0; w.parts[h].graph && r < graph_rows(w.parts[h].graph); r++) {
             struct path_row row = {(int32_t)h, (int32_t)r};
@@ -289,10 +364,13 @@ static void check_world(const char *name, bool in_data, size_t per_node)
             o.no_early_return = roll(&w, 8) == 0;
             bool assuming = roll(&w, 4) == 0, everybody = roll(&w, 4) == 0;
             check(&w, row, &o, assuming, everybody, per_node, roll(&w, 4) ? UINT64_MAX : roll(&w, 5000), &cost);
+            o.no_early_return = false;
+            for (int i = 0; i < 4; i++)
+                missing += check_lost(&w, row, &o);
             asked += 2;
         }
-    print_message("%s: %zu paths, at most %zu rounds, %zu messages, %zu windows, %zu bytes\n", name, asked, cost.rounds,
-        cost.messages, cost.windows, cost.bytes);
+    print_message("%s: %zu paths, at most %zu rounds, %zu messages, %zu windows, %zu bytes; %zu lack something\n", name,
+        asked, cost.rounds, cost.messages, cost.windows, cost.bytes, missing);
     assert_true(asked > 0);
     close_world(&w);
 }

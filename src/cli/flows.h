@@ -1,0 +1,39 @@
+/* weft flows: lines and delays as a table, wherever they come from. */
+#ifndef WEFT_CLI_FLOWS_H
+#define WEFT_CLI_FLOWS_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "path/talk.h"
+
+enum flows_sort {
+    FLOWS_BYTES, FLOWS_PACKETS, FLOWS_RETRANSMITTED, FLOWS_CONNECTIONS, FLOWS_DELAY, FLOWS_BEGIN, FLOWS_SORTS
+};
+const char *flows_sort_name(int sort);
+
+/* A host as rows speak of it. */
+struct flows_host {
+    const char *name;
+    const struct clock_map *map; /* NULL: its own clock */
+    bool told;                   /* what it saw is known */
+};
+
+/* What went one way: between two hosts, or of a connection. Times by the reference clock. */
+struct flows_row {
+    int32_t from, to;            /* -1: not traced */
+    struct flow_key key;         /* of one of its flows */
+    uint64_t connections;
+    struct flow_tally sent, received;
+    const struct talk_delay *delay; /* NULL: none is known */
+};
+struct flows_rows { struct flows_row *v; size_t n, cap; };
+/* Rows of lines, whose order is lost; the delays are in the order of talk_find_delays, for the same by_flow, and are
+ * borrowed. */
+void flows_make_rows(struct talk_lines *, const struct talk_delays *, const struct flows_host *, bool by_flow,
+    struct flows_rows *out);
+void flows_sort(struct flows_rows *, const struct flows_host *, int sort);
+/* Writes the first n rows. first: from when tables for people count. */
+void flows_write_rows(const struct flows_row *, size_t n, const struct flows_host *, bool by_flow, int64_t first,
+    int format, struct text *out);
+
+#endif

@@ -1,0 +1,266 @@
+/* weft flows: who talks to whom, how much, how late. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/cluster.h"
+#include "cli/flows.h"
+#include "cli/traces.h"
+#include "cluster/cluster.h"
+
+struct flows_choice {
+    const char *host, *begin_text, *end_text, *sort_name;
+    bool by_flow;
+    int sort, format;
+    int64_t begin, end, limit;
+    struct cli_clocks clocks;
+};
+
+/* What is known of the hosts, and was found. */
+struct flows_found {
+    struct flows_host *hosts;
+    struct cli_hosts names;
+    struct talk_lines lines;
+    struct talk_delays delays;
+};
+
+static int sort_by_name(const char *s, int *sort, struct err *e)
+{
+    *sort = FLOWS_BYTES;
+    for (int i = 0; s; i++) {
+        if (i == FLOWS_SORTS)
+            return err_set(
+                e, ERR_ARG, "--sort %s: bytes, packets, retransmitted, connections, delay or begin is expected", s);
+        *sort = i;
+        if (!strcmp(flows_sort_name(i), s))
+            break;
+    }
+    return 0;
+}
+
+/* ---- what there is, whoever has it ---- */
+
+static void add_host(struct flows_found *f, const char *name, const struct clock_map *map, int64_t begin, int64_t end)
+{
+    f->hosts[f->names.n] = (struct flows_host){name, map, true};
+    cli_hosts_add(
+        &f->names, name, map ? clock_to_reference(map, begin) : begin, map ? clock_to_reference(map, end) : end);
+}
+
+/* The parts of the question that depend on what hosts there are. */
+static int settle(struct flows_choice *q, const struct flows_found *f, struct err *e)
+{
+    int rc = q->host ? cli_hosts_check(&f->names, q->host, e) : 0;
+    return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &f->names.span, &q->begin, &q->end, e);
+}
+
+static bool is_of_host(const struct flows_row *r, const struct flows_host *hosts, const char *host)
+{
+    return (r->from >= 0 && !strcmp(hosts[r->from].name, host)) || (r->to >= 0 && !strcmp(hosts[r->to].name, host));
+}
+
+static void keep_rows_of(struct flows_rows *rows, const struct flows_host *hosts, const char *host)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->n; i++)
+        if (is_of_host(&rows->v[i], hosts, host))
+            rows->v[kept++] = rows->v[i];
+    rows->n = kept;
+}
+
+/* Where two talk whose clocks nothing relates, times of one say nothing about the other. */
+static void note_clocks(const struct flows_rows *rows, const struct flows_host *hosts)
+{
+    size_t unrelated = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct flows_row *r = &rows->v[i];
+        const struct clock_map *from = r->from < 0 ? NULL : hosts[r->from].map;
+        const struct clock_map *to = r->to < 0 ? NULL : hosts[r->to].map;
+        unrelated += from && to && from->island != to->island;
+    }
+    if (unrelated)
+        cli_note("%zu lines are of hosts whose clocks are not related: delays are not known; `weft sync` tells more",
+            unrelated);
+}
+
+static void show(const struct flows_choice *q, struct flows_found *f, struct text *out)
+{
+    struct flows_rows rows = {0};
+    flows_make_rows(&f->lines, &f->delays, f->hosts, q->by_flow, &rows);
+    if (q->host)
+        keep_rows_of(&rows, f->hosts, q->host);
+    flows_sort(&rows, f->hosts, q->sort);
+    size_t limit = q->limit >= 0 ? (size_t)q->limit : q->format == CLI_TABLE ? 40 : SIZE_MAX;
+    size_t shown = rows.n < limit ? rows.n : limit;
+    flows_write_rows(rows.v, shown, f->hosts, q->by_flow, f->names.span.first, q->format, out);
+    if (rows.n > limit && q->format == CLI_TABLE)
+        cli_note("%zu more lines; --limit %zu shows all", rows.n - limit, rows.n);
+    note_clocks(&rows, f->hosts);
+    if (!rows.n && !q->begin_text && !q->end_text)
+        cli_note("no packets%s%s; record net_dev_queue and netif_receive_skb to have them", q->host ? " of " : "",
+            q->host ? q->host : "");
+    vec_free(&rows);
+}
+
+static void found_fini(struct flows_found *f)
+{
+    free(f->hosts);
+    cli_hosts_fini(&f->names);
+    vec_free(&f->lines);
+    vec_free(&f->delays);
+}
+
+/* ---- traces ---- */
+
+static void find_in_traces(const struct index_host *hosts, const struct flows_choice *q, struct flows_found *f)
+{
+    size_t n = f->names.n;
+    struct talk_told *told = mem_zalloc((n + 1) * sizeof *told);
+    struct talk_host *talk = mem_zalloc((n + 1) * sizeof *talk);
+    for (size_t i = 0; i < n; i++) {
+        int64_t begin = q->begin, end = q->end;
+        talk_window(f->hosts[i].map, &begin, &end);
+        talk[i] = (struct talk_host){hosts[i].flows, f->hosts[i].map};
+        talk_report(hosts[i].flows, begin, end, &told[i].flows);
+        told[i].n_own = hosts[i].flows ? flow_addresses(hosts[i].flows, &told[i].own) : 0;
+    }
+    talk_join(told, n, &f->lines);
+    talk_find_delays(talk, n, q->begin, q->end, q->by_flow, &f->delays);
+    for (size_t i = 0; i < n; i++)
+        vec_free(&told[i].flows);
+    free(told);
+    free(talk);
+}
+
+static int relate_traces(struct experiment *x, struct flows_choice *q, struct flows_found *f, struct err *e)
+{
+    const struct index_host *hosts;
+    const struct clock_net *net = NULL;
+    size_t n = experiment_hosts(x, &hosts);
+    int rc = cli_clocks_apart(&q->clocks) ? 0 : cli_sync(x, &q->clocks, &net, e);
+    if (!rc && net && q->clocks.reference)
+        rc = clock_net_relates(net, SIZE_MAX, e);
+    f->hosts = mem_zalloc((n + 1) * sizeof *f->hosts);
+    for (size_t i = 0; i < n && !rc; i++)
+        add_host(f, hosts[i].name, net ? clock_net_map(net, i) : NULL, hosts[i].begin, hosts[i].end);
+    return rc ? rc : settle(q, f, e);
+}
+
+static int show_traces(struct flows_choice *q, const char *store, char **args, size_t n)
+{
+    struct err e = {0};
+    struct experiment *x;
+    struct index_options o = {.store = store, .stores = true};
+    struct flows_found f = {.names = CLI_HOSTS_NONE};
+    const struct index_host *hosts;
+    int code;
+    if (cli_open_traces(args, n, &o, &x, &e))
+        return cli_fail(&e);
+    experiment_hosts(x, &hosts);
+    if (relate_traces(x, q, &f, &e)) {
+        code = cli_fail(&e);
+    } else {
+        struct text out = TEXT_TO(1);
+        find_in_traces(hosts, q, &f);
+        show(q, &f, &out);
+        code = cli_finish_traces(x, &out, NULL);
+    }
+    found_fini(&f);
+    experiment_close(x);
+    return code;
+}
+
+/* ---- a cluster ---- */
+
+static int relate_nodes(const struct cli_asked *a, struct flows_choice *q, struct flows_found *f, struct err *e)
+{
+    const struct clock_net *net = cluster_clocks(a->cluster);
+    int rc = net && q->clocks.reference ? clock_net_relates(net, SIZE_MAX, e) : 0;
+    f->hosts = mem_zalloc((a->n + 1) * sizeof *f->hosts);
+    for (size_t i = 0; i < a->n && !rc; i++)
+        add_host(f, a->hosts[i].name, cluster_clock_map(a->cluster, i), a->hosts[i].begin, a->hosts[i].end);
+    return rc ? rc : settle(q, f, e);
+}
+
+/* *lacking: something is not there, and was told. Fails where nothing is. */
+static int ask(
+    const struct cli_asked *a, const struct flows_choice *q, struct flows_found *f, bool *lacking, struct err *e)
+{
+    struct cluster_flows_question is = {q->begin, q->end, q->by_flow};
+    size_t n_told = 0, without = 0;
+    bool *told = mem_zalloc((a->n + 1) * sizeof *told);
+    size_t away = cluster_find_flows(a->cluster, &is, a->deadline_ns, &f->lines, told, e);
+    for (size_t i = 0; i < a->n; i++)
+        n_told += f->hosts[i].told = told[i];
+    int rc = away && !n_told ? e->code : 0;
+    if (!rc && away)
+        cli_note("%s; what its hosts saw is not shown", e->text);
+    if (!rc)
+        without = cluster_find_delays(a->cluster, &is, told, a->deadline_ns, &f->delays, e);
+    if (without)
+        cli_note("delays of %zu %s are not shown: %s", without, without > 1 ? "hosts" : "host", e->text);
+    *lacking = away || without;
+    free(told);
+    return rc;
+}
+
+static int show_cluster(struct flows_choice *q, struct cli_cluster *cluster)
+{
+    struct err e = {0};
+    struct cli_asked a;
+    struct flows_found f = {.names = CLI_HOSTS_NONE};
+    bool lacking = false;
+    int rc = cli_cluster_ask(cluster, &q->clocks, &a, &e), code;
+    if (!rc)
+        rc = relate_nodes(&a, q, &f, &e);
+    if (!rc)
+        rc = ask(&a, q, &f, &lacking, &e);
+    if (rc) {
+        code = cli_fail(&e);
+    } else {
+        struct text out = TEXT_TO(1);
+        show(q, &f, &out);
+        code = cli_finish(&out, lacking ? CLI_PARTIAL : CLI_OK);
+    }
+    found_fini(&f);
+    cli_asked_close(&a);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct flows_choice q = {.limit = -1, .begin = INT64_MIN, .end = INT64_MAX};
+    struct cli_cluster cluster = {0};
+    const char *store = NULL, *format_name = NULL;
+    const struct cli_option options[] = {
+        {"connections", 0, CLI_FLAG, NULL, "a line for each way of each connection", &q.by_flow},
+        {"host", 0, CLI_STRING, "HOST", "what this host sent or got only", &q.host},
+        {"begin", 'b', CLI_STRING, "TIME", "packets from here (ns, +1.5s, ISO 8601; reference clock)", &q.begin_text},
+        {"end", 'e', CLI_STRING, "TIME", "packets to here", &q.end_text},
+        {"sort", 's', CLI_STRING, "WHAT",
+            "most of this first: bytes (default), packets, retransmitted, connections, delay; or by begin",
+            &q.sort_name},
+        {"limit", 'n', CLI_INT, "N", "at most N lines (default: 40 on a terminal table, else all)", &q.limit},
+        CLI_CLOCKS(&q.clocks),
+        {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &store},
+        CLI_CLUSTER_ASKED(&cluster),
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
+        {0},
+    };
+    int n;
+    struct err e = {0};
+    int code = cli_parse(&verb_flows, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    if (cli_format_parse(format_name, &q.format, &e) || sort_by_name(q.sort_name, &q.sort, &e) ||
+        cli_clocks_parse(&q.clocks, &e) || cli_cluster_check(&cluster, (size_t)n, &e))
+        code = cli_fail(&e);
+    else
+        code = cluster.url ? show_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
+    cli_clocks_fini(&q.clocks);
+    return code;
+}
+
+const struct cli_verb verb_flows = {"flows", "[TRACE…]", "who talks to whom: bytes, retransmissions, delays",
+    "weft flows --sort delay examples/three-tier", run};

@@ -1,0 +1,382 @@
+/* weft place: what is on which node of a cluster, who talks with whom, where traces were better kept; moving them. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cli/cluster.h"
+
+#define LOAD_NS (2 * NS_PER_S) /* for nodes to say how busy they are */
+enum { BALANCE_PERCENT = 25, MOST_TALK = 20 };
+
+struct place_choice {
+    struct cli_list moves; /* HOST=NODE */
+    int64_t balance;
+    bool apply;
+    int format;
+    const char *table;
+};
+
+/* A move, and what became of it. */
+struct place_line {
+    struct cluster_place_move is;
+    const char *from, *to;
+    bool done, aside;
+    struct err failed;
+};
+struct place_lines {
+    struct place_line *v;
+    size_t n, cap;
+};
+
+static const char *result_of(const struct place_line *l)
+{
+    return l->failed.code ? l->failed.text : !l->done ? "" : l->aside ? "moved" : "moved; the old copy is kept";
+}
+
+/* ---- tables ---- */
+
+static void size_cell(struct cli_table *t, int format, uint64_t bytes)
+{
+    static const char units[] = "kMGT";
+    double v = (double)bytes;
+    int unit = -1;
+    while (v >= 1000 && unit < 3) {
+        v /= 1000;
+        unit++;
+    }
+    if (format != CLI_TABLE)
+        cli_table_number(t, (int64_t)bytes);
+    else if (unit < 0)
+        cli_table_cell(t, "%u B", (unsigned)bytes);
+    else
+        cli_table_cell(t, "%.1f %cB", v, units[unit]);
+}
+
+static void write_nodes(const struct cluster_placement *p, int format, struct text *out)
+{
+    static const struct cli_column columns[] = {{"node", false, false}, {"hosts", true, true}, {"copies", true, true},
+        {"bytes", true, true}, {"stores", true, true}, {"planned", true, true}, {"cpus", true, true},
+        {"load", true, true}, {"questions", true, true}, {"room", true, true}, {"moves", false, false}};
+    struct cli_table *t = cli_table_new(columns, 11);
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        const struct cluster_place_node *n = &p->nodes[i];
+        const struct cluster_load *l = &n->load;
+        cli_table_cell(t, "%s", n->name);
+        cli_table_number(t, (int64_t)n->hosts);
+        cli_table_number(t, (int64_t)n->copies);
+        size_cell(t, format, n->bytes);
+        size_cell(t, format, n->store_bytes);
+        size_cell(t, format, n->planned_bytes);
+        for (int k = 0; k < 4 && !l->answered; k++)
+            cli_table_cell(t, "%s", "");
+        if (l->answered) {
+            cli_table_number(t, l->cpus);
+            cli_table_cell(t, "%u.%02u", l->load_percent / 100, l->load_percent % 100);
+            cli_table_number(t, (int64_t)l->questions);
+            size_cell(t, format, l->room_bytes);
+        }
+        cli_table_cell(t, "%s",
+            !l->answered                  ? "does not answer"
+                : l->receives && l->gives ? "takes, gives"
+                : l->receives             ? "takes"
+                : l->gives                ? "gives"
+                                          : "");
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+}
+
+static void write_hosts(const struct cluster_placement *p, const struct cli_asked *a, int format, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"node", false, false}, {"bytes", true, true},
+        {"stores", true, true}, {"events", true, true}, {"life", true, true}};
+    struct cli_table *t = cli_table_new(columns, 6);
+    for (size_t i = 0; i < p->n_hosts; i++) {
+        cli_table_cell(t, "%s", a->hosts[i].clock_name);
+        cli_table_cell(t, "%s", p->nodes[p->hosts[i].node].name);
+        size_cell(t, format, p->hosts[i].bytes);
+        size_cell(t, format, p->hosts[i].store_bytes);
+        cli_table_number(t, (int64_t)p->hosts[i].events);
+        cli_table_duration(t, format, a->hosts[i].end - a->hosts[i].begin);
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+}
+
+static void write_talk(
+    const struct cluster_placement *p, const struct cli_asked *a, int format, size_t most, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"other", false, false}, {"node", false, false},
+        {"other_node", false, false}, {"packets", true, true}, {"bytes", true, true}};
+    struct cli_table *t = cli_table_new(columns, 6);
+    for (size_t i = 0; i < p->n_talk && i < most; i++) {
+        const struct cluster_place_talk *k = &p->talk[i];
+        cli_table_cell(t, "%s", a->hosts[k->a].clock_name);
+        cli_table_cell(t, "%s", a->hosts[k->b].clock_name);
+        cli_table_cell(t, "%s", p->nodes[p->hosts[k->a].node].name);
+        cli_table_cell(t, "%s", p->nodes[p->hosts[k->b].node].name);
+        cli_table_number(t, (int64_t)k->packets);
+        size_cell(t, format, k->bytes);
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+}
+
+static void write_moves(const struct place_lines *lines, const struct cli_asked *a, int format, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"from", false, false}, {"to", false, false},
+        {"bytes", true, true}, {"saves", true, true}, {"relieves", true, true}, {"result", false, false}};
+    struct cli_table *t = cli_table_new(columns, 7);
+    for (size_t i = 0; i < lines->n; i++) {
+        const struct place_line *l = &lines->v[i];
+        cli_table_cell(t, "%s", a->hosts[l->is.host].clock_name);
+        cli_table_cell(t, "%s", l->from);
+        cli_table_cell(t, "%s", l->to);
+        size_cell(t, format, l->is.bytes);
+        cli_table_number(t, l->is.saves);
+        size_cell(t, format, l->is.relieves);
+        cli_table_cell(t, "%s", result_of(l));
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+}
+
+/* ---- all of it ---- */
+
+static void heading(struct text *out, const char *what)
+{
+    cli_bold(out);
+    text_puts(out, what);
+    cli_plain(out);
+    text_putc(out, '\n');
+}
+
+static void write_all(const struct cluster_placement *p, const struct place_lines *lines, const struct cli_asked *a,
+    bool advice, struct text *out)
+{
+    heading(out, "nodes");
+    write_nodes(p, CLI_TABLE, out);
+    heading(out, "\nhosts that talk");
+    write_talk(p, a, CLI_TABLE, MOST_TALK, out);
+    if (p->n_talk > MOST_TALK)
+        text_printf(out, "(%zu more: --table talk)\n", p->n_talk - MOST_TALK);
+    heading(out, advice ? "\nadvice" : "\nmoves");
+    if (lines->n)
+        write_moves(lines, a, CLI_TABLE, out);
+    else
+        text_puts(out, "every trace is well where it is, or may not be moved (weft serve --give, --receive DIR)\n");
+    text_printf(out, "\n%llu packets between hosts of different nodes", (unsigned long long)p->between);
+    if (advice && lines->n)
+        text_printf(out, ", %llu after these moves", (unsigned long long)p->between_after);
+    text_putc(out, '\n');
+}
+
+static void write_json(
+    const struct cluster_placement *p, const struct place_lines *lines, const struct cli_asked *a, struct text *out)
+{
+    static const char *const keys[] = {"nodes", "hosts", "talk", "moves"};
+    struct json j = JSON_TO(out);
+    json_begin_object(&j);
+    for (size_t i = 0; i < 4; i++) {
+        struct text t = {.fd = -1};
+        if (i == 0)
+            write_nodes(p, CLI_JSON, &t);
+        else if (i == 1)
+            write_hosts(p, a, CLI_JSON, &t);
+        else if (i == 2)
+            write_talk(p, a, CLI_JSON, SIZE_MAX, &t);
+        else
+            write_moves(lines, a, CLI_JSON, &t);
+        json_key(&j, keys[i]);
+        json_raw(&j, t.v, t.n - (t.n && t.v[t.n - 1] == '\n'));
+        text_fini(&t);
+    }
+    json_kv_u64(&j, "limit", p->limit_bytes);
+    json_kv_u64(&j, "between", p->between);
+    json_kv_u64(&j, "between_after", p->between_after);
+    json_end_object(&j);
+    text_putc(out, '\n');
+}
+
+static void write_answer(const struct place_choice *c, const struct cluster_placement *p,
+    const struct place_lines *lines, const struct cli_asked *a, struct text *out)
+{
+    const char *table = c->table ? c->table : c->format == CLI_CSV ? "moves" : NULL;
+    if (!table && c->format == CLI_JSON)
+        write_json(p, lines, a, out);
+    else if (!table)
+        write_all(p, lines, a, !c->moves.n, out);
+    else if (!strcmp(table, "nodes"))
+        write_nodes(p, c->format, out);
+    else if (!strcmp(table, "hosts"))
+        write_hosts(p, a, c->format, out);
+    else if (!strcmp(table, "talk"))
+        write_talk(p, a, c->format, SIZE_MAX, out);
+    else
+        write_moves(lines, a, c->format, out);
+}
+
+/* ---- moves ---- */
+
+static int find_host(const struct cli_asked *a, const char *name, size_t n, int32_t *out, struct err *e)
+{
+    *out = -1;
+    for (size_t i = 0; i < a->n; i++)
+        if (strlen(a->hosts[i].clock_name) == n && !strncmp(a->hosts[i].clock_name, name, n))
+            *out = (int32_t)i;
+    return *out < 0 ? err_set(e, ERR_ARG, "--move %s: no node has such a host; see `weft place --table hosts`", name)
+                    : 0;
+}
+
+static int32_t node_named(const struct cluster_placement *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_nodes; i++)
+        if (!strcmp(p->nodes[i].name, name))
+            return (int32_t)i;
+    return -1;
+}
+
+/* "HOST=NODE"; neither has a '=' as a rule: the last one counts. */
+static int add_move(const struct cluster_placement *p, const struct cli_asked *a, const char *s,
+    struct place_lines *lines, struct err *e)
+{
+    const char *eq = strrchr(s, '=');
+    struct place_line l = {0};
+    if (!eq || eq == s || !eq[1])
+        return err_set(e, ERR_ARG, "--move %s: give HOST=NODE", s);
+    int rc = find_host(a, s, (size_t)(eq - s), &l.is.host, e);
+    if (rc)
+        return rc;
+    l.is.to = node_named(p, eq + 1);
+    if (l.is.to < 0)
+        return err_set(e, ERR_ARG, "--move %s: the cluster has no node %s", s, eq + 1);
+    l.is.from = p->hosts[l.is.host].node;
+    l.is.bytes = p->hosts[l.is.host].bytes;
+    for (size_t i = 0; i < p->n_talk; i++) {
+        const struct cluster_place_talk *t = &p->talk[i];
+        int32_t other = t->a == l.is.host ? t->b : t->b == l.is.host ? t->a : -1;
+        if (other >= 0)
+            l.is.saves += (int64_t)t->packets *
+                ((p->hosts[other].node == l.is.to) - (p->hosts[other].node == l.is.from));
+    }
+    vec_push(lines, l);
+    return 0;
+}
+
+static int find_moves(const struct place_choice *c, const struct cluster_placement *p, const struct cli_asked *a,
+    struct place_lines *lines, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < c->moves.n && !rc; i++)
+        rc = add_move(p, a, c->moves.v[i], lines, e);
+    for (size_t i = 0; i < p->n_moves && !c->moves.n; i++)
+        vec_push(lines, ((struct place_line){.is = p->moves[i]}));
+    for (size_t i = 0; i < lines->n; i++) {
+        lines->v[i].from = p->nodes[lines->v[i].is.from].name;
+        lines->v[i].to = p->nodes[lines->v[i].is.to].name;
+    }
+    return rc;
+}
+
+/* One after the other; what fails does not keep others from being tried. Returns how many failed. */
+static size_t apply(struct cli_asked *a, struct place_lines *lines, int64_t patience_ns)
+{
+    struct cluster_move_options o = {.patience_ns = patience_ns};
+    size_t failed = 0;
+    for (size_t i = 0; i < lines->n; i++) {
+        struct place_line *l = &lines->v[i];
+        const char *host = a->hosts[l->is.host].clock_name;
+        cli_note("%s: from node %s to node %s", host, l->from, l->to);
+        l->done = !cluster_move(a->cluster, (size_t)l->is.host, l->to, &o, &l->aside, &l->failed);
+        failed += !l->done;
+        if (!l->done)
+            cli_note("%s was not moved: %s; nothing is lost, and the same command goes on", host, l->failed.text);
+    }
+    return failed;
+}
+
+/* ---- the verb ---- */
+
+static size_t silent_nodes(const struct cluster_placement *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_nodes; i++)
+        n += !p->nodes[i].load.answered;
+    return n;
+}
+
+static int show(const struct place_choice *c, struct cli_cluster *cluster)
+{
+    struct err e = {0};
+    struct cli_asked a;
+    struct cluster_placement *p = NULL;
+    struct place_lines lines = {0};
+    int rc = cli_cluster_ask(cluster, NULL, &a, &e), code;
+    int64_t patience = a.deadline_ns - time_monotonic_ns();
+    struct cluster_place_options o = {(unsigned)c->balance, time_monotonic_ns() + LOAD_NS};
+    if (!rc && a.deadline_ns < o.deadline_ns)
+        o.deadline_ns = a.deadline_ns;
+    if (!rc)
+        cluster_place(a.cluster, &o, &p);
+    if (!rc)
+        rc = find_moves(c, p, &a, &lines, &e);
+    if (rc) {
+        code = cli_fail(&e);
+    } else {
+        struct text out = TEXT_TO(1);
+        size_t failed = c->apply || c->moves.n ? apply(&a, &lines, patience) : 0, silent = silent_nodes(p);
+        write_answer(c, p, &lines, &a, &out);
+        if (silent)
+            cli_note("%zu nodes do not answer: their traces are left where they are", silent);
+        code = cli_finish(&out, failed ? CLI_FAILED : silent ? CLI_PARTIAL : CLI_OK);
+    }
+    vec_free(&lines);
+    cluster_placement_free(p);
+    cli_asked_close(&a);
+    return code;
+}
+
+static int check_table(const char *s, struct err *e)
+{
+    bool known = !s || !strcmp(s, "nodes") || !strcmp(s, "hosts") || !strcmp(s, "talk") || !strcmp(s, "moves");
+    return known ? 0 : err_set(e, ERR_ARG, "--table %s: give nodes, hosts, talk or moves", s);
+}
+
+static int run(int argc, char **argv)
+{
+    struct place_choice c = {.balance = BALANCE_PERCENT};
+    struct cli_cluster cluster = {0};
+    const char *format_name = NULL;
+    const struct cli_option options[] = {
+        {"apply", 0, CLI_FLAG, NULL, "move the traces as advised", &c.apply},
+        {"move", 0, CLI_LIST, "HOST=NODE", "move the trace of HOST to NODE; may be given several times", &c.moves},
+        {"balance", 0, CLI_INT, "PERCENT", "no node is to have so much more than the mean of bytes (default: 25)",
+            &c.balance, 0, 10000},
+        {"table", 0, CLI_STRING, "TABLE", "nodes, hosts, talk or moves alone (default: all; of CSV: moves)", &c.table},
+        CLI_CLUSTER_ASKED(&cluster),
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
+        {0},
+    };
+    int n;
+    struct err e = {0};
+    int code = cli_parse(&verb_place, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    int rc = cli_format_parse(format_name, &c.format, &e);
+    if (!rc)
+        rc = check_table(c.table, &e);
+    if (!rc && !cluster.url)
+        rc = err_set(&e, ERR_ARG, "it is about the nodes of a cluster: give --cluster URL");
+    if (!rc)
+        rc = cli_cluster_check(&cluster, (size_t)n, &e);
+    code = rc ? cli_fail(&e) : show(&c, &cluster);
+    free(c.moves.v);
+    return code;
+}
+
+const struct cli_verb verb_place = {"place", "", "where the traces of a cluster are best kept, and moving them",
+    "weft place --cluster nats://broker:4222", run};

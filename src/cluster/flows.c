@@ -1,0 +1,164 @@
+/* Who talks to whom over all hosts: nodes tell what their hosts saw of their flows; the keeper of the clocks, who has
+ * the packets that hosts have in common, finds the delays. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "cluster/keeper.h"
+#include "cluster/survey.h"
+#include "cluster/view.h"
+
+enum { ASK_AGAIN_US = 100000, MOST_PAUSE_US = 2000000 };
+
+/* ---- what hosts saw ---- */
+
+struct telling {
+    const struct cluster *cluster;
+    const struct cluster_flows_question *is;
+    struct talk_told *told; /* by host */
+};
+
+static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
+{
+    const struct telling *t = arg;
+    struct talk_question q = {mem_alloc((n + 1) * sizeof *q.hosts), n};
+    for (size_t i = 0; i < n; i++) {
+        const struct card_host *card = t->cluster->roster.hosts[hosts[i]].card;
+        q.hosts[i] = (struct talk_question_host){card->key, t->is->begin, t->is->end};
+        talk_window(cluster_clock_map(t->cluster, hosts[i]), &q.hosts[i].begin, &q.hosts[i].end);
+    }
+    question_begin(out, CLUSTER_TALK);
+    talk_question_write(&q, out);
+    free(q.hosts);
+}
+
+static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, size_t size, struct err *e)
+{
+    struct telling *t = arg;
+    struct talk_reports *got = mem_zalloc((n + 1) * sizeof *got);
+    int rc = talk_read(bytes, size, n, got, e);
+    for (size_t i = 0; i < n; i++) {
+        if (rc)
+            vec_free(&got[i]);
+        else
+            t->told[hosts[i]].flows = got[i];
+    }
+    free(got);
+    return rc;
+}
+
+size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question *q, int64_t deadline_ns,
+    struct talk_lines *out, bool *told, struct err *e)
+{
+    size_t n = c->roster.n_hosts, *by = mem_alloc((n + 1) * sizeof *by);
+    bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
+    struct telling t = {c, q, mem_zalloc((n + 1) * sizeof *t.told)};
+    int rc;
+    for (size_t i = 0; i < n; i++) {
+        const struct card_host *card = c->roster.hosts[i].card;
+        wanted[i] = card->has_packets;
+        t.told[i].own = card->own;
+        t.told[i].n_own = card->n_own;
+    }
+    size_t away = survey_run(&(struct survey){.bus = c->bus,
+                                 .cluster = c->name,
+                                 .roster = &c->roster,
+                                 .wanted = wanted,
+                                 .deadline_ns = deadline_ns,
+                                 .write = write_question,
+                                 .take = take,
+                                 .arg = &t},
+        by, &rc, e);
+    talk_join(t.told, n, out);
+    for (size_t i = 0; i < n; i++) {
+        told[i] = by[i] != SIZE_MAX;
+        vec_free(&t.told[i].flows);
+    }
+    free(t.told);
+    free(wanted);
+    free(by);
+    return away;
+}
+
+/* ---- delays ---- */
+
+static void write_delays_question(const struct cluster *c, const struct cluster_flows_question *q, struct text *out)
+{
+    size_t n = c->roster.n_hosts;
+    struct path_remote_host *hosts = mem_zalloc((n + 1) * sizeof *hosts);
+    uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
+    for (size_t i = 0; i < n; i++) {
+        const struct roster_host *h = &c->roster.hosts[i];
+        hosts[i] = (struct path_remote_host){h->id, h->name, cluster_clock_map(c, i)};
+        keys[i] = h->card->key;
+    }
+    question_begin(out, CLUSTER_DELAYS);
+    delays_question_write(
+        &(struct delays_question){keys, q->begin, q->end, q->by_flow, {.hosts = hosts, .n_hosts = n}}, out);
+    free(hosts);
+    free(keys);
+}
+
+/* Once, whoever keeps the clocks now. ERR_NOTFOUND, ERR_TIMEOUT, ERR_BUSY: not now. */
+static int ask_keeper(const struct cluster *c, const struct cluster_flows_question *q, const struct text *question,
+    int64_t deadline_ns, struct talk_delays *out, bool *known, struct err *e)
+{
+    char *node, subject[CLUSTER_SUBJECT];
+    struct bus_reply reply;
+    int rc = keeper_find(c->bus, c->name, &node, e);
+    if (rc)
+        return rc;
+    rc = cluster_subject_of(c->name, node, subject, e);
+    if (!rc) {
+        rc = bus_ask(c->bus, subject, question->v, question->n, deadline_ns, &reply);
+        if (rc)
+            err_set(e, rc, "node %s: %s", node, reply.text);
+        else if ((rc = delays_read(reply.data, reply.n, c->roster.n_hosts, q->by_flow, out, known, e)))
+            err_wrap(e, "node %s", node);
+        bus_reply_free(&reply);
+    }
+    free(node);
+    return rc;
+}
+
+/* Hosts whose packets the keeper does not have; of: NULL, or of these. */
+static size_t count_lacking(const struct cluster *c, const bool *known, const bool *of)
+{
+    size_t lacking = 0;
+    for (size_t i = 0; i < c->roster.n_hosts; i++)
+        lacking += c->roster.hosts[i].card->has_packets && !known[i] && (!of || of[i]);
+    return lacking;
+}
+
+size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_question *q, const bool *told,
+    int64_t deadline_ns, struct talk_delays *out, struct err *e)
+{
+    bool *known = mem_zalloc((c->roster.n_hosts + 1) * sizeof *known), again;
+    int64_t patience = survey_patience(deadline_ns);
+    struct text question = {.fd = -1};
+    int rc;
+    useconds_t pause = ASK_AGAIN_US;
+    if (count_lacking(c, known, NULL) < 2) { /* no two have packets */
+        free(known);
+        return 0;
+    }
+    write_delays_question(c, q, &question);
+    do { /* nodes that answered now give their packets soon, to whoever keeps the clocks then */
+        memset(known, 0, (c->roster.n_hosts + 1) * sizeof *known);
+        out->n = 0;
+        rc = ask_keeper(c, q, &question, deadline_ns, out, known, e);
+        bool not_now = rc == ERR_NOTFOUND || rc == ERR_TIMEOUT || rc == ERR_BUSY;
+        again = rc ? not_now && time_monotonic_ns() < deadline_ns
+                   : count_lacking(c, known, told) && time_monotonic_ns() < patience;
+        pause = rc ? ASK_AGAIN_US : 2 * pause;
+    } while (again && !usleep(pause < MOST_PAUSE_US ? pause : MOST_PAUSE_US));
+    size_t lacking = count_lacking(c, known, NULL);
+    if (!rc && lacking)
+        err_set(e, ERR_NOTFOUND, "their nodes did not give their packets to the node that keeps the clocks");
+    text_fini(&question);
+    free(known);
+    return lacking;
+}

@@ -1,0 +1,51 @@
+/* Private to the room: what nodes say to each other when a trace moves, as bytes (docs/cluster-protocol.md). All that
+ * is read may be anything, and is checked. */
+#ifndef WEFT_CLUSTER_MOVES_H
+#define WEFT_CLUSTER_MOVES_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "cluster/cluster.h"
+
+enum {
+    MOVE_PIECE = 4 << 20,      /* bytes that are asked for at once */
+    MOVE_MOST_FILES = 1 << 18, /* of a trace */
+    MOVE_MOST_PATH = 1024,
+    MOVE_SUM = 16
+};
+
+/* Which trace, as the card says it: of that host, made of these files. Every question about a move begins with it. */
+struct move_trace { uint64_t key, hash; };
+
+/* TAKE and LEAVE: the other node; TAKE also: begin, if it is not under way. */
+struct move_question { struct move_trace trace; const char *node; bool begin; };
+void move_question_write(const struct move_question *, struct text *out);
+int move_question_read(struct arena *, const void *bytes, size_t n, struct move_question *out, struct err *e);
+/* Answer to TAKE. */
+void move_progress_write(const struct cluster_move_progress *, struct text *out);
+int move_progress_read(struct arena *, const void *bytes, size_t n, struct cluster_move_progress *out, struct err *e);
+
+/* FILES: the trace alone. Answer: relative paths, sorted, none of which leads out of a directory. */
+struct move_file { const char *path; uint64_t bytes; int64_t modified_ns; };
+struct move_files { const char *name; const struct move_file *v; size_t n; uint64_t bytes; /* of all */ };
+void move_trace_write(struct move_trace, struct text *out);
+int move_trace_read(const void *bytes, size_t n, struct move_trace *out, struct err *e);
+void move_files_write(const struct move_files *, struct text *out);
+int move_files_read(struct arena *, const void *bytes, size_t n, struct move_files *out, struct err *e);
+
+/* READ: a piece of a file, which is as it was when it was listed. Answer: its sum (MOVE_SUM bytes) and it. SUM: length
+ * 0. Answer: the sum of the file. */
+struct move_piece { struct move_trace trace; uint64_t file, bytes; int64_t modified_ns; uint64_t offset, length; };
+void move_piece_write(const struct move_piece *, struct text *out);
+int move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct err *e);
+
+/* The sum of a file goes on from that of what is before; zeros at first. */
+void move_sum(uint64_t sum[2], const void *piece, size_t n);
+/* Of a whole file, in pieces of MOVE_PIECE. */
+int move_sum_file(int fd, uint64_t bytes, uint64_t sum[2], struct err *e);
+
+/* Answer to LOAD. */
+void move_load_write(const struct cluster_load *, struct text *out);
+int move_load_read(const void *bytes, size_t n, struct cluster_load *out, struct err *e);
+
+#endif

@@ -1,0 +1,127 @@
+#include "cluster/routes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/wire.h"
+#include "bus/bus.h"
+
+enum { ROUTES_VERSION = 1, MOST_ROUTES = 4096, ROUTE_BYTES = sizeof(struct flow_route) };
+
+/* ---- who has hosts ---- */
+
+struct routes_said {
+    struct map hashes; /* by key of the host: the hash that it had */
+};
+
+struct routes_said *routes_said_new(void)
+{
+    return mem_zalloc(sizeof(struct routes_said));
+}
+
+void routes_said_free(struct routes_said *s)
+{
+    if (!s)
+        return;
+    map_fini(&s->hashes);
+    free(s);
+}
+
+static void write_routes(const struct holding *h, size_t host, uint64_t hash, struct text *out)
+{
+    struct flow_route *routes = NULL;
+    size_t n = holding_routes(h, host, MOST_ROUTES, &routes);
+    bool all = n <= MOST_ROUTES;
+    text_putc(out, ROUTES_VERSION);
+    wire_put_bytes(out, &hash, sizeof hash);
+    wire_put_u(out, all);
+    wire_put_u(out, all ? n : 0);
+    wire_put_bytes(out, routes, all ? n * ROUTE_BYTES : 0);
+    free(routes);
+}
+
+void routes_say(struct routes_said *said, struct bus_table *table, const struct holding *h, bool anew)
+{
+    const struct card_host *hosts;
+    size_t n = holding_hosts(h, &hosts);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *known = map_find(&said->hashes, hosts[i].key);
+        struct text t = {.fd = -1};
+        char key[CLUSTER_ID];
+        if (known && *known == hosts[i].hash && !anew)
+            continue;
+        cluster_id(hosts[i].key, key);
+        write_routes(h, i, hosts[i].hash, &t);
+        if (!bus_table_put(table, key, t.v, t.n, NULL, NULL))
+            *map_put(&said->hashes, hosts[i].key, NULL) = hosts[i].hash;
+        text_fini(&t);
+    }
+}
+
+/* ---- who asks ---- */
+
+struct routes_book {
+    struct arena arena;
+    const struct roster *roster;
+    struct map by_id; /* hash of a host's id -> its number + 1 */
+    struct routes *hosts;
+};
+
+int routes_read(struct arena *a, const void *bytes, size_t n, struct routes *out)
+{
+    struct wire_in w = wire_of(bytes, n);
+    uint8_t version;
+    *out = (struct routes){0};
+    wire_bytes(&w, &version, 1);
+    wire_bytes(&w, &out->hash, sizeof out->hash);
+    out->all = wire_u(&w) == 1;
+    out->n = wire_count(&w, ROUTE_BYTES);
+    struct flow_route *v = arena_new(a, struct flow_route, out->n + 1);
+    wire_bytes(&w, v, out->n * ROUTE_BYTES);
+    out->v = v;
+    return w.damaged || w.at != w.end || version != ROUTES_VERSION ? ERR_FORMAT : 0;
+}
+
+static void on_entry(void *arg, const struct bus_entry *e)
+{
+    struct routes_book *b = arg;
+    struct routes r;
+    const uint64_t *at = e->kind == BUS_ENTRY_PUT ? map_find(&b->by_id, map_hash(e->key, strlen(e->key))) : NULL;
+    const struct roster_host *h = at ? &b->roster->hosts[*at - 1] : NULL;
+    if (h && !strcmp(h->id, e->key) && !routes_read(&b->arena, e->data, e->n, &r) && r.hash == h->card->hash)
+        b->hosts[*at - 1] = r;
+}
+
+struct routes_book *routes_book_read(struct bus *bus, const char *cluster, const struct roster *roster)
+{
+    struct routes_book *b = mem_zalloc(sizeof *b);
+    struct bus_table *table = NULL;
+    char name[CLUSTER_SUBJECT];
+    b->roster = roster;
+    b->hosts = mem_zalloc((roster->n_hosts + 1) * sizeof *b->hosts);
+    for (size_t i = 0; i < roster->n_hosts; i++)
+        *map_put(&b->by_id, map_hash(roster->hosts[i].id, strlen(roster->hosts[i].id)), NULL) = i + 1;
+    if (!cluster_table_name(cluster, "routes", name, NULL) && !bus_table_open(bus, name, NULL, &table, NULL))
+        bus_table_all(table, on_entry, b, NULL);
+    if (table)
+        bus_table_close(table);
+    return b;
+}
+
+void routes_book_free(struct routes_book *b)
+{
+    if (!b)
+        return;
+    map_fini(&b->by_id);
+    arena_fini(&b->arena);
+    free(b->hosts);
+    free(b);
+}
+
+bool routes_book_lead(const struct routes_book *b, size_t host, const struct flow_message_key *m)
+{
+    const struct routes *r = &b->hosts[host];
+    return !r->all || flow_routes_lead(r->v, r->n, m);
+}

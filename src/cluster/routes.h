@@ -1,0 +1,35 @@
+/* Private to the room: what each host can have sent under other addresses (flow_routes), in a table by host: written by
+ * the nodes that have it, and read only by who meets a message from an address that nobody owns. */
+#ifndef WEFT_CLUSTER_ROUTES_H
+#define WEFT_CLUSTER_ROUTES_H
+
+#include "cluster/holding.h"
+#include "cluster/roster.h"
+
+struct bus; struct bus_table;
+
+struct routes {
+    uint64_t hash;           /* of the host, as it was */
+    bool all;                /* they are all here; false: it is not known which there are */
+    const struct flow_route *v; size_t n;
+};
+/* What it points to lives in the arena. ERR_FORMAT. */
+int routes_read(struct arena *, const void *bytes, size_t n, struct routes *out);
+
+/* What a node has said of its hosts. */
+struct routes_said;
+struct routes_said *routes_said_new(void);
+void routes_said_free(struct routes_said *);
+/* Says what has changed; `anew`: all, since the table may have lost it. Of what cannot be said everybody thinks that it
+ * may be. */
+void routes_say(struct routes_said *, struct bus_table *, const struct holding *, bool anew);
+
+/* What was said of the hosts of a roster. */
+struct routes_book;
+/* Of hosts of which nothing is known, or what they were before they grew, the book knows nothing. Never fails. */
+struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct roster *);
+void routes_book_free(struct routes_book *);
+/* Can the host have sent it under other addresses? True where the book does not know. */
+bool routes_book_lead(const struct routes_book *, size_t host, const struct flow_message_key *);
+
+#endif

@@ -1,0 +1,137 @@
+#include "cluster/survey.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+
+/* By host: who answered, and how many of its nodes did not. */
+struct inquiry {
+    const struct survey *is;
+    size_t *by, *failed;
+    struct err **why; /* by card: why its node did not answer; NULL: it did, or was not asked */
+};
+
+/* The hosts that a node is asked for. */
+struct asked {
+    size_t *hosts, n;
+};
+
+int64_t survey_patience(int64_t deadline_ns)
+{
+    int64_t now = time_monotonic_ns();
+    return deadline_ns > now ? now + (deadline_ns - now) / 2 : deadline_ns;
+}
+
+/* The card of the node to ask about the host; SIZE_MAX: there is none, or no need. */
+static size_t next_for(const struct inquiry *c, size_t host)
+{
+    const struct roster_host *h = &c->is->roster->hosts[host];
+    bool wanted = !c->is->wanted || c->is->wanted[host];
+    return wanted && c->by[host] == SIZE_MAX && c->failed[host] < h->n_nodes ? h->cards[c->failed[host]] : SIZE_MAX;
+}
+
+/* Hosts by the card that is asked for them: one array, cut into pieces. */
+static bool share_out(const struct inquiry *c, size_t *room, struct asked *asked)
+{
+    const struct roster *r = c->is->roster;
+    size_t used = 0;
+    for (size_t i = 0; i < r->n_hosts; i++)
+        if (next_for(c, i) != SIZE_MAX)
+            asked[next_for(c, i)].n++;
+    for (size_t k = 0; k < r->n_cards; k++) {
+        asked[k].hosts = room + used;
+        used += asked[k].n;
+        asked[k].n = 0;
+    }
+    for (size_t i = 0; i < r->n_hosts; i++)
+        if (next_for(c, i) != SIZE_MAX) {
+            struct asked *a = &asked[next_for(c, i)];
+            a->hosts[a->n++] = i;
+        }
+    return used;
+}
+
+static void ask(const struct inquiry *c, struct bus_calls *calls, size_t card, const struct asked *a)
+{
+    const struct survey *s = c->is;
+    int64_t until = s->patience_ns ? time_monotonic_ns() + s->patience_ns : survey_patience(s->deadline_ns);
+    char subject[CLUSTER_SUBJECT];
+    struct text t = {.fd = -1};
+    s->write(s->arg, a->hosts, a->n, &t);
+    if (!cluster_subject_of(s->cluster, s->roster->cards[card].node, subject, NULL))
+        bus_call(calls, subject, t.v, t.n, until < s->deadline_ns ? until : s->deadline_ns, card);
+    text_fini(&t);
+}
+
+static void take(struct inquiry *c, const struct asked *a, const struct bus_reply *reply)
+{
+    const struct survey *s = c->is;
+    size_t card = (size_t)reply->tag;
+    struct err e = {0};
+    int rc = reply->code ? err_set(&e, reply->code, "node %s: %s", s->roster->cards[card].node, reply->text)
+                         : s->take(s->arg, a->hosts, a->n, reply->data, reply->n, &e);
+    if (rc && !c->why[card])
+        c->why[card] = mem_zalloc(sizeof e);
+    if (rc)
+        *c->why[card] = e;
+    for (size_t i = 0; i < a->n && !rc; i++)
+        c->by[a->hosts[i]] = card;
+}
+
+/* False: there is nobody to ask. */
+static bool ask_once(struct inquiry *c)
+{
+    const struct roster *r = c->is->roster;
+    size_t *room = mem_alloc((r->n_hosts + 1) * sizeof *room);
+    struct asked *asked = mem_zalloc((r->n_cards + 1) * sizeof *asked);
+    bool some = share_out(c, room, asked);
+    struct bus_calls *calls = bus_calls_new(c->is->bus);
+    struct bus_reply reply;
+    for (size_t k = 0; k < r->n_cards; k++)
+        if (asked[k].n)
+            ask(c, calls, k, &asked[k]);
+    while (bus_calls_next(calls, &reply)) {
+        take(c, &asked[reply.tag], &reply);
+        bus_reply_free(&reply);
+    }
+    for (size_t k = 0; k < r->n_cards; k++)
+        for (size_t i = 0; i < asked[k].n; i++)
+            c->failed[asked[k].hosts[i]] += c->by[asked[k].hosts[i]] == SIZE_MAX;
+    bus_calls_free(calls);
+    free(asked);
+    free(room);
+    return some;
+}
+
+size_t survey_run(const struct survey *s, size_t *by, int *rc, struct err *e)
+{
+    size_t n = s->roster->n_hosts, open = 0;
+    struct inquiry c = {.is = s};
+    c.by = by ? by : mem_alloc((n + 1) * sizeof *c.by);
+    c.failed = mem_zalloc((n + 1) * sizeof *c.failed);
+    c.why = mem_zalloc((s->roster->n_cards + 1) * sizeof *c.why);
+    *rc = 0;
+    for (size_t i = 0; i < n; i++)
+        c.by[i] = SIZE_MAX;
+    while (ask_once(&c))
+        continue;
+    for (size_t i = 0; i < n; i++) {
+        const struct roster_host *h = &s->roster->hosts[i];
+        if (c.by[i] != SIZE_MAX || (s->wanted && !s->wanted[i]))
+            continue;
+        const struct err *why = c.failed[i] ? c.why[h->cards[c.failed[i] - 1]] : NULL;
+        if (!open++ && why) {
+            *rc = why->code;
+            *e = *why;
+        }
+    }
+    for (size_t k = 0; k < s->roster->n_cards; k++)
+        free(c.why[k]);
+    if (!by)
+        free(c.by);
+    free(c.failed);
+    free(c.why);
+    return open;
+}

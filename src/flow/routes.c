@@ -1,0 +1,141 @@
+/* Which messages a host can have sent under other addresses, told in few bytes: of each TCP flow the numbers of its
+ * bytes and of its acknowledgements. Addresses and ports are translated on the way, these numbers are not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "flow/store.h"
+
+enum {
+    MOST_LOOKED_AT = 4096,  /* sends, for one that repeats what was sent before the first that was seen */
+    SLACK = 1 << 20,        /* bytes that may be repeated so later still */
+    MOST_UNACKED = 1 << 24, /* as in match.c */
+};
+
+/* Numbers that count on beyond 2^32. */
+struct span {
+    uint64_t from, to;
+};
+
+static void widen(struct span *s, uint32_t turns, uint64_t from, uint64_t to)
+{
+    uint64_t add = (uint64_t)turns << 32;
+    s->from = from + add < s->from ? from + add : s->from;
+    s->to = to + add > s->to ? to + add : s->to;
+}
+
+static uint64_t least_of(const struct flow_part *part)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < part->n_sends && i < MOST_LOOKED_AT; i++) {
+        uint64_t begin = flow_begin_of(&part->sends[i]);
+        least = begin < least ? begin : least;
+    }
+    return least;
+}
+
+/* What its sockets sent. to = 0: nothing that carries something. */
+static struct span sent_on(const struct flow_view *v)
+{
+    struct span s = {UINT64_MAX, 0};
+    for (size_t i = 0; i < v->n; i++) {
+        const struct flow_place *at = &v->places[i];
+        struct flow_part part = flow_part_of(v, i);
+        if (v->store->chunks[at->chunk].flows[at->flow].own && part.n_sends && part.sends[part.n_sends - 1].high)
+            widen(&s, at->turns, least_of(&part), part.sends[part.n_sends - 1].high);
+    }
+    return s;
+}
+
+/* What came on it. */
+static struct span received_on(const struct flow_view *v)
+{
+    struct span s = {UINT64_MAX, 0};
+    for (size_t i = 0; i < v->n; i++) {
+        const struct flow_place *at = &v->places[i];
+        struct flow_part part = flow_part_of(v, i);
+        if (part.n_receives)
+            widen(
+                &s, at->turns, flow_begin_of(&part.receives[0]), v->store->chunks[at->chunk].flows[at->flow].last_seq);
+    }
+    return s;
+}
+
+/* What it acknowledged, first and last, but with its SYN; false: it did not. */
+static bool acknowledged_on(const struct flow_view *v, uint32_t *first, uint32_t *last)
+{
+    bool any = false;
+    for (size_t i = 0; i < v->n; i++) {
+        struct flow_part part = flow_part_of(v, i);
+        size_t from = 0;
+        while (!any && from < part.n_sends && !(part.sends[from].flags & FLOW_ACK))
+            from++;
+        if (from == part.n_sends)
+            continue;
+        size_t to = part.n_sends - 1;
+        while (to > from && !(part.sends[to].flags & FLOW_ACK))
+            to--;
+        if (!(part.sends[to].flags & FLOW_ACK))
+            continue;
+        *first = any ? *first : part.sends[from].ack;
+        *last = part.sends[to].ack;
+        any = true;
+    }
+    return any;
+}
+
+static struct flow_route route_of(const struct flow_view *v, const struct span *sent, const struct flow_view *back)
+{
+    struct flow_route r = {.seq_bytes = UINT32_MAX, .ack_bytes = UINT32_MAX};
+    struct span received = received_on(back);
+    uint32_t first = 0, last = 0;
+    if (sent->to - sent->from < UINT32_MAX - SLACK) {
+        r.seq = (uint32_t)sent->from - SLACK;
+        r.seq_bytes = (uint32_t)(sent->to - sent->from) + SLACK;
+    }
+    /* Of acknowledgements there are 32 bits: what came on the other flow says whether they went round. */
+    uint64_t most = received.from <= received.to ? received.to - received.from + SLACK : UINT64_MAX;
+    if (acknowledged_on(v, &first, &last) && last - first <= most && most < UINT32_MAX - SLACK - MOST_UNACKED) {
+        r.ack = first - SLACK;
+        r.ack_bytes = last - first + SLACK + MOST_UNACKED;
+    }
+    return r;
+}
+
+size_t flow_routes(const struct flow_store *s, size_t most, struct flow_route **out)
+{
+    VEC(struct flow_route) routes = {0};
+    struct flow_key key;
+    for (size_t f = 0, n = flow_count(s); f < n && routes.n <= most; f++) {
+        flow_key(s, f, &key);
+        if (!key.family || key.protocol != FLOW_TCP)
+            continue;
+        struct flow_view view, back = {0};
+        flow_view_of(s, f, &view);
+        struct span sent = sent_on(&view);
+        struct flow_key reverse = flow_key_reverse(&key);
+        int64_t other = flow_lookup(s, &reverse);
+        if (other >= 0)
+            flow_view_of(s, (size_t)other, &back);
+        if (sent.to)
+            vec_push(&routes, route_of(&view, &sent, &back));
+    }
+    *out = routes.v;
+    return routes.n;
+}
+
+static bool lies_in(uint32_t number, uint32_t first, uint32_t count)
+{
+    return count == UINT32_MAX || number - first <= count;
+}
+
+bool flow_routes_lead(const struct flow_route *routes, size_t n, const struct flow_message_key *m)
+{
+    if (m->flow.protocol != FLOW_TCP || (!m->bytes && !(m->flags & (FLOW_SYN | FLOW_FIN))))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (lies_in(m->seq_end, routes[i].seq, routes[i].seq_bytes) &&
+            (!(m->flags & FLOW_ACK) || lies_in(m->ack, routes[i].ack, routes[i].ack_bytes)))
+            return true;
+    return false;
+}

@@ -1,0 +1,33 @@
+/* How much went each way. */
+#include "flow/store.h"
+
+static void count(const struct flow_disk_packet *p, struct flow_tally *t)
+{
+    t->first = t->packets && t->first < p->ts ? t->first : p->ts;
+    t->last = t->packets && t->last > p->ts ? t->last : p->ts;
+    t->packets++;
+    t->bytes += p->bytes;
+    if (p->retransmission) {
+        t->again_packets++;
+        t->again_bytes += p->bytes;
+    }
+}
+
+void flow_tally(const struct flow_store *s, size_t flow, int64_t begin, int64_t end, struct flow_tally *sent,
+    struct flow_tally *received)
+{
+    struct flow_view v;
+    bool passes = false;
+    *sent = *received = (struct flow_tally){0};
+    flow_view_of(s, flow, &v);
+    for (int sends = 1; sends >= 0; sends--) {
+        struct flow_walk w = {.view = &v, .sends = sends};
+        for (uint64_t i = 0, n = flow_walk_count(&v, sends); i < n && !(passes && !sends); i++) {
+            const struct flow_disk_packet *p = flow_walk_at(&w, i);
+            bool passing = sends && p->origin == FLOW_PASSING;
+            passes |= passing;
+            if (!passing && p->ts >= begin && p->ts <= end)
+                count(p, sends ? sent : received);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+/* What the keeper asks: everything once, and then what changed. The node is a holding, asked over a hub. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/test.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "clock/clock.h"
+#include "cluster/gather.h"
+#include "cluster/holding.h"
+
+enum { HOSTS = 3 };
+static char top[] = "/tmp/weft-gather-XXXXXX";
+
+static int make_traces(void **state)
+{
+    char command[4096];
+    (void)state;
+    snprintf(command, sizeof command, "tar -xJf '%s/examples/three-tier.tar.xz' -C '%s'", WEFT_SOURCE_ROOT,
+        mkdtemp(top) ? top : ".");
+    return system(command);
+}
+
+static int drop_traces(void **state)
+{
+    char command[64];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", top);
+    return system(command);
+}
+
+struct node {
+    struct holding *holding;
+    atomic_int flows, extracts;
+    atomic_bool refuses; /* packets */
+};
+
+static void on_question(void *arg, struct bus_question *asked)
+{
+    struct node *n = arg;
+    enum cluster_question kind;
+    struct text out = {.fd = -1};
+    struct err e = {0};
+    assert_int_equal(question_kind(asked->data, asked->n, &kind, &e), 0);
+    atomic_fetch_add(kind == CLUSTER_FLOWS ? &n->flows : &n->extracts, 1);
+    if (atomic_load(&n->refuses) && kind == CLUSTER_EXTRACT)
+        bus_refuse(asked, ERR_BUSY, "not now");
+    else if (holding_answer(n->holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES,
+                 INT64_MAX, &out, &e))
+        bus_refuse(asked, ERR_IO, e.text);
+    else
+        bus_answer(asked, out.v, out.n, &e);
+    text_fini(&out);
+}
+
+struct world {
+    struct bus *bus;
+    struct node nodes[HOSTS];
+    struct bus_service *services[HOSTS];
+    struct gathered *gathered;
+};
+
+static void start(struct world *w)
+{
+    static const char *const names[HOSTS] = {"client", "db", "web"};
+    struct bus_options o = {.url = "local:test-gather"};
+    struct err e = {0};
+    assert_int_equal(bus_open(&o, &w->bus, &e), 0);
+    w->gathered = gathered_new();
+    for (size_t i = 0; i < HOSTS; i++) {
+        char trace[4096], store[4096], subject[CLUSTER_SUBJECT];
+        const char *traces[] = {trace, NULL};
+        struct experiment *x;
+        snprintf(trace, sizeof trace, "%s/three-tier/%s", top, names[i]);
+        snprintf(store, sizeof store, "%s/store-%s", top, names[i]);
+        struct index_options io = {.store = store, .stores = true, .join = true};
+        if (experiment_open(traces, 1, &io, &x, &e))
+            fail_msg("%s", e.text);
+        w->nodes[i].holding = holding_new(x, NULL);
+        assert_int_equal(cluster_subject_of("gather", names[i], subject, &e), 0);
+        assert_int_equal(bus_serve(w->bus, subject, NULL, on_question, &w->nodes[i], &w->services[i], &e), 0);
+    }
+}
+
+static void stop(struct world *w)
+{
+    gathered_free(w->gathered);
+    for (size_t i = 0; i < HOSTS; i++) {
+        bus_stop(w->services[i]);
+        holding_unref(w->nodes[i].holding);
+    }
+    bus_close(w->bus);
+}
+
+/* Gathers, with so much added to the hash of the last node's host as if its trace had grown; `newer`: a node that
+ * nobody reaches has more of that host. Returns how many hosts could not be had as they are. */
+static int gather_beside(struct world *w, uint64_t grown, bool newer)
+{
+    static const char *const names[HOSTS] = {"client", "db", "web"};
+    struct roster r = {0};
+    struct card *cards = arena_new(&r.arena, struct card, HOSTS + 1);
+    struct clocks_host used[HOSTS];
+    struct clock_options o = clock_defaults();
+    struct clock_net *net;
+    struct err e = {0};
+    for (size_t i = 0; i < HOSTS; i++) {
+        const struct card_host *said;
+        struct card_host *own = arena_new(&r.arena, struct card_host, 1);
+        assert_int_equal(holding_hosts(w->nodes[i].holding, &said), 1);
+        *own = *said;
+        own->hash += i == HOSTS - 1 ? grown : 0;
+        cards[i] = (struct card){.node = names[i], .instance = "i", .hosts = own, .n_hosts = 1};
+        atomic_store(&w->nodes[i].flows, 0);
+        atomic_store(&w->nodes[i].extracts, 0);
+    }
+    if (newer) {
+        struct card_host *more = arena_new(&r.arena, struct card_host, 1);
+        *more = cards[HOSTS - 1].hosts[0];
+        more->hash++;
+        more->end++;
+        cards[HOSTS] = (struct card){.node = "away", .instance = "i", .hosts = more, .n_hosts = 1};
+    }
+    roster_make(&r, cards, HOSTS + newer);
+    assert_int_equal(r.n_hosts, HOSTS);
+    if (gather_clocks(w->gathered, w->bus, "gather", &r, &o, used, &net, &e))
+        fail_msg("%s", e.text);
+    int lacking = 0;
+    for (size_t i = 0; i < HOSTS; i++)
+        lacking += used[i].hash != r.hosts[i].card->hash;
+    assert_int_equal(clock_net_hosts(net), HOSTS);
+    clock_net_free(net);
+    roster_fini(&r);
+    return lacking;
+}
+
+static int gather(struct world *w, uint64_t grown)
+{
+    return gather_beside(w, grown, false);
+}
+
+static void expect(const struct world *w, const char *what)
+{
+    char is[32];
+    for (size_t i = 0; i < HOSTS; i++)
+        snprintf(is + 4 * i, sizeof is - 4 * i, "%d,%d ", atomic_load(&w->nodes[i].flows) % 10,
+            atomic_load(&w->nodes[i].extracts) % 10);
+    assert_string_equal(is, what);
+}
+
+static void only_what_changed_is_asked(void **state)
+{
+    struct world w = {0};
+    (void)state;
+    start(&w);
+    assert_int_equal(gather(&w, 0), 0);
+    expect(&w, "1,1 1,1 1,1 ");
+    assert_int_equal(gather(&w, 0), 0);
+    expect(&w, "0,0 0,0 0,0 ");
+    assert_int_equal(gather(&w, 1), 0);
+    expect(&w, "0,0 0,0 1,1 ");
+    stop(&w);
+}
+
+/* A node that refuses its packets is asked from the beginning: another one may have a copy that answers. */
+static void who_does_not_answer_is_asked_again(void **state)
+{
+    struct world w = {0};
+    (void)state;
+    start(&w);
+    atomic_store(&w.nodes[1].refuses, true);
+    assert_int_equal(gather(&w, 0), 1);
+    expect(&w, "1,1 1,1 1,1 ");
+    assert_int_equal(gather(&w, 0), 1);
+    expect(&w, "0,0 1,1 0,0 ");
+    atomic_store(&w.nodes[1].refuses, false);
+    assert_int_equal(gather(&w, 0), 0);
+    expect(&w, "0,0 1,1 0,0 ");
+    stop(&w);
+}
+
+/* What an older copy gives is taken, but it is not what there is now. */
+static void an_older_copy_is_not_the_newest(void **state)
+{
+    struct world w = {0};
+    (void)state;
+    start(&w);
+    assert_int_equal(gather_beside(&w, 0, true), 1);
+    assert_int_equal(gather_beside(&w, 0, false), 0);
+    stop(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_changed_is_asked),
+        cmocka_unit_test(who_does_not_answer_is_asked_again),
+        cmocka_unit_test(an_older_copy_is_not_the_newest),
+    };
+    return cmocka_run_group_tests(tests, make_traces, drop_traces);
+}

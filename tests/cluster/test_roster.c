@@ -1,0 +1,254 @@
+/* The hosts of a cluster, as cards tell: names against the rule they follow, and work that grows with the cards. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../base/test.h"
+#include "base/mem.h"
+#include "bus/bus.h"
+#include "cluster/roster.h"
+
+static struct bus *hub;
+
+static int open_hub(void **state)
+{
+    struct bus_options o = {.url = "local:test-roster"};
+    struct err e = {0};
+    (void)state;
+    return bus_open(&o, &hub, &e);
+}
+
+static int close_hub(void **state)
+{
+    (void)state;
+    bus_close(hub);
+    return 0;
+}
+
+/* ---- cards ---- */
+
+struct made {
+    struct bus_table *table;
+    size_t n;
+};
+
+static struct card_host host_of(uint64_t key, const char *name)
+{
+    int64_t begin = INT64_C(1700000000000000000) + (int64_t)key;
+    return (struct card_host){
+        .key = key, .hash = key, .name = name, .clock_name = name, .begin = begin, .end = begin + 1};
+}
+
+static void put(struct made *m, const char *node, const struct card_host *hosts, size_t n)
+{
+    char key[CLUSTER_SUBJECT];
+    struct text t = {.fd = -1};
+    struct err e = {0};
+    card_write(&(struct card){.node = node, .instance = "i", .serial = 1, .hosts = hosts, .n_hosts = n}, &t);
+    assert_int_equal(bus_token(node, key, sizeof key), 0);
+    assert_int_equal(bus_table_put(m->table, key, t.v, t.n, NULL, &e), 0);
+    text_fini(&t);
+    m->n++;
+}
+
+static struct made make(const char *table)
+{
+    struct made m = {0};
+    struct err e = {0};
+    assert_int_equal(bus_table_open(hub, table, &(struct bus_table_options){.memory = true}, &m.table, &e), 0);
+    return m;
+}
+
+static struct roster read_all(const struct made *m)
+{
+    struct roster r;
+    struct err e = {0};
+    assert_int_equal(roster_read(m->table, &r, &e), 0);
+    return r;
+}
+
+/* ---- names ---- */
+
+static bool held_by_one(const struct roster *r, size_t a, size_t b)
+{
+    for (size_t i = 0; i < r->hosts[a].n_nodes; i++)
+        for (size_t k = 0; k < r->hosts[b].n_nodes; k++)
+            if (r->hosts[a].cards[i] == r->hosts[b].cards[k])
+                return true;
+    return false;
+}
+
+/* Each host, one after the other, has the name of the first before it that is of its name and that some node holds
+ * beside it; or its own, with a number if it is not the first. */
+static void expect_names(const struct roster *r)
+{
+    for (size_t i = 0, number = 1; i < r->n_hosts; i++) {
+        const struct roster_host *h = &r->hosts[i];
+        char expected[64];
+        size_t k = 0;
+        bool first = !i || strcmp(r->hosts[i - 1].card->name, h->card->name) != 0;
+        number = first ? 1 : number;
+        while (k < i && (strcmp(r->hosts[k].card->name, h->card->name) != 0 || !held_by_one(r, k, i)))
+            k++;
+        if (k < i)
+            snprintf(expected, sizeof expected, "%s", r->hosts[k].name);
+        else if (first)
+            snprintf(expected, sizeof expected, "%s", h->card->name);
+        else
+            snprintf(expected, sizeof expected, "%s#%zu", h->card->name, ++number);
+        assert_string_equal(h->name, expected);
+    }
+}
+
+static void expect_held(const struct roster *r)
+{
+    for (size_t c = 0; c < r->n_cards; c++) {
+        size_t n = 0;
+        for (size_t i = 0; i < r->n_hosts; i++) {
+            bool holds = false;
+            for (size_t k = 0; k < r->hosts[i].n_nodes; k++)
+                holds |= r->hosts[i].cards[k] == c;
+            if (holds)
+                assert_int_equal(r->held[c].hosts[n++], i);
+        }
+        assert_int_equal(r->held[c].n, n);
+    }
+}
+
+/* Few names and keys, so that there are copies, boots, namesakes, and cards that claim a host twice. */
+static void names_follow_the_rule(void **state)
+{
+    static const char *const names[] = {"web", "db", "localhost"};
+    uint64_t random = test_seed(7);
+    size_t copies = 0, numbered = 0, shared = 0;
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        char table[32], node[8];
+        snprintf(table, sizeof table, "names-%d", round);
+        struct made m = make(table);
+        for (size_t c = 0; c < 12; c++) {
+            struct card_host hosts[5];
+            size_t n = 0;
+            for (; n < 1 + c % 5; n++) {
+                uint64_t key = 1 + test_random(&random, 40);
+                hosts[n] = host_of(key, names[key % 3]);
+            }
+            snprintf(node, sizeof node, "n%zu", c);
+            put(&m, node, hosts, n);
+        }
+        struct roster r = read_all(&m);
+        assert_int_equal(r.n_cards, 12);
+        expect_names(&r);
+        expect_held(&r);
+        for (size_t i = 0; i < r.n_hosts; i++) {
+            copies += r.hosts[i].n_nodes > 1;
+            numbered += strchr(r.hosts[i].name, '#') != NULL;
+            shared += i && !strcmp(r.hosts[i].name, r.hosts[i - 1].name);
+        }
+        roster_fini(&r);
+        bus_table_close(m.table);
+    }
+    assert_true(copies && numbered && shared);
+}
+
+/* A card that is put again counts as it was put last; one that is removed is no more; one that makes no sense, or
+ * speaks for another node, is counted. */
+static void the_last_card_of_a_node_counts(void **state)
+{
+    struct made m = make("last");
+    struct card_host a = host_of(1, "a"), b = host_of(2, "b");
+    struct text t = {.fd = -1};
+    struct err e = {0};
+    (void)state;
+    put(&m, "one", &a, 1);
+    put(&m, "two", &a, 1);
+    put(&m, "three", &a, 1);
+    put(&m, "one", &b, 1);
+    assert_int_equal(bus_table_remove(m.table, "three", &e), 0);
+    assert_int_equal(bus_table_put(m.table, "four", "?", 1, NULL, &e), 0);
+    card_write(&(struct card){.node = "one", .instance = "i", .hosts = &a, .n_hosts = 1}, &t);
+    assert_int_equal(bus_table_put(m.table, "five", t.v, t.n, NULL, &e), 0);
+    text_fini(&t);
+    struct roster r = read_all(&m);
+    assert_int_equal(r.n_cards, 2);
+    assert_int_equal(r.unreadable, 2);
+    assert_int_equal(r.n_hosts, 2);
+    assert_string_equal(r.hosts[0].nodes[0], "two");
+    assert_string_equal(r.hosts[1].nodes[0], "one");
+    roster_fini(&r);
+    bus_table_close(m.table);
+}
+
+/* ---- how work grows ---- */
+
+static double cpu_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Machines that all have the name that their vendor gave them: each is compared with the others of that name. */
+static double best_of_three(size_t n)
+{
+    char table[32], node[32];
+    double best = 0;
+    snprintf(table, sizeof table, "many-%zu", n);
+    struct made m = make(table);
+    for (size_t i = 0; i < n; i++) {
+        struct card_host host = host_of(i + 1, "localhost");
+        snprintf(node, sizeof node, "node-%zu", i);
+        put(&m, node, &host, 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        double begin = cpu_s();
+        struct roster r = read_all(&m);
+        double took = cpu_s() - begin;
+        assert_int_equal(r.n_hosts, n);
+        assert_string_equal(r.hosts[n - 1].name + strlen("localhost#"), strrchr(r.hosts[n - 1].name, '#') + 1);
+        best = i && best < took ? best : took;
+        roster_fini(&r);
+    }
+    bus_table_close(m.table);
+    return best;
+}
+
+/* Eight times as many: sorting takes 11 times as long, comparing each with each 64 times. */
+static void work_grows_with_the_cards(void **state)
+{
+    (void)state;
+    double few = best_of_three(2000), many = best_of_three(16000);
+    print_message("2000 hosts: %.1f ms, 16000: %.1f ms\n", few * 1000, many * 1000);
+    assert_true(many < 30 * few);
+}
+
+/* However little a card says of its hosts, all of them are read. */
+static void little_said(void **state)
+{
+    struct arena a = {0};
+    struct text t = {.fd = -1};
+    struct err e = {0};
+    struct card_host hosts[100];
+    struct card card;
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        hosts[i] = (struct card_host){.key = i, .name = "a", .clock_name = "a", .clock.name = ""};
+    card_write(&(struct card){.node = "n", .instance = "i", .hosts = hosts, .n_hosts = 100}, &t);
+    if (card_read(&a, t.v, t.n, &card, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(card.n_hosts, 100);
+    text_fini(&t);
+    arena_fini(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(little_said),
+        cmocka_unit_test(names_follow_the_rule),
+        cmocka_unit_test(the_last_card_of_a_node_counts),
+        cmocka_unit_test(work_grows_with_the_cards),
+    };
+    return cmocka_run_group_tests(tests, open_hub, close_hub);
+}

@@ -1,0 +1,278 @@
+"""`weft place`: traces are moved between nodes that are processes of their own, and nothing is lost whoever is
+killed."""
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from cluster_of import Cluster, wait_for
+from test_cluster import bare, example, hosts_of
+from test_cuts import tool
+from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scratch, weft
+
+DICE = new_dice(43)
+
+
+def files_of(directory):
+    """{path below the directory: its file}, but stores."""
+    return {os.path.relpath(os.path.join(at, name), directory): os.path.join(at, name)
+            for at, _, names in os.walk(directory) for name in names
+            if ".weft" not in at and not name.startswith(".")}
+
+
+def arrived(directory):
+    """Names of what has come there, and of what is on its way; not of what has moved on."""
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    return [n for n in names if not n.startswith(".")], [n for n in names if n.startswith(".arriving-")]
+
+
+class Placed(Case):
+    def start(self, hosts, takers, giving=True, **limits):
+        """A cluster of a node per host; takers: those that receive, each in a directory of its own."""
+        c = Cluster({})
+        self.addCleanup(c.stop)
+        self.directory = {name: os.path.join(scratch(), "received") for name in takers}
+        for name in sorted(set(hosts) | set(takers)):
+            options = ["--give"] if giving else []
+            if name in takers:
+                options += ["--receive", self.directory[name]]
+            if name in limits:
+                options += ["--receive-limit", limits[name]]
+            c.add(name, *([hosts[name]] if name in hosts else []), store=scratch(), options=options)
+        c.settle(*(set(takers) - set(hosts)))
+        wait_for("all nodes say something", lambda: set(c.cards()) == set(c.nodes))
+        return c
+
+    def place(self, c, *options, code=0, timeout=None):
+        run = weft("place", "--cluster", c.broker.url, "--format", "json", *options,
+                   **({"timeout": timeout} if timeout else {}))
+        self.assertEqual(run.code, code, run.message)
+        return json.loads(run.out) if run.out else run.message
+
+    def node_of(self, c, host):
+        return {h["host"]: h["node"] for h in self.place(c)["hosts"]}[host]
+
+    def same_files(self, a, b):
+        a, b = files_of(a), files_of(b)
+        self.assertEqual(len(a), len(b))
+        for name, path in a.items():
+            other = [p for n, p in b.items() if n == name or n.endswith("/" + name)]
+            self.assertEqual(len(other), 1, name)
+            self.assertTrue(filecmp.cmp(path, other[0], shallow=False), name)
+
+
+class Moves(Placed):
+    def setUp(self):
+        self.hosts = hosts_of(example("three-tier"))
+        self.thread = "client:204"
+
+    def answer(self, c):
+        run = c.ask(self.thread)
+        self.assertEqual(run.code, 0, run.message)
+        return json.loads(run.out)
+
+    def local(self):
+        run = weft("critpath", *self.hosts.values(), "--store", scratch(), "--thread", self.thread, "--format", "json")
+        self.assertEqual(run.code, 0, run.message)
+        return json.loads(run.out)
+
+    def test_tables(self):
+        c = self.start(self.hosts, [])
+        said = self.place(c)
+        self.assertEqual([n["node"] for n in said["nodes"]], ["client", "db", "web"])
+        for host in said["hosts"]:
+            files = files_of(self.hosts[host["host"]])
+            streams = sum(os.path.getsize(p) for n, p in files.items()
+                          if os.path.basename(n) != "metadata" and "/index/" not in "/" + n)
+            self.assertEqual(host["bytes"], streams, "a host's bytes are those of its streams")
+            self.assertGreater(host["events"], 0)
+        pairs = {(t["host"], t["other"]) for t in said["talk"]}
+        self.assertEqual(pairs, {("client", "web"), ("db", "web")})
+        self.assertEqual(said["moves"], [], "nobody receives")
+        self.assertEqual(said["between"], sum(t["packets"] for t in said["talk"]))
+        table = weft("place", "--cluster", c.broker.url)
+        self.assertIn("hosts that talk", table.text)
+        csv = weft("place", "--cluster", c.broker.url, "--format", "csv", "--table", "hosts")
+        self.assertEqual(len(csv.text.splitlines()), 4)
+
+    def test_the_new_node_is_asked_and_says_the_same(self):
+        c = self.start(self.hosts, ["client", "db"])
+        want = self.local()
+        self.assertEqual(bare(self.answer(c)), bare(want))
+        self.assertIn("web", self.answer(c)["cost"]["nodes"])
+        said = self.place(c, "--move", "web=client")
+        self.assertEqual([(m["host"], m["from"], m["to"], m["result"]) for m in said["moves"]],
+                         [("web", "web", "client", "moved; the old copy is kept")])
+        self.assertEqual(self.node_of(c, "web"), "client")
+        wait_for("clocks are found", c.has_clocks)
+        again = self.answer(c)
+        self.assertEqual(bare(again), bare(want))
+        self.assertEqual(again["cost"]["nodes"].count("web"), 0, "the old node is not asked any more")
+        came = arrived(self.directory["client"])[0][0]
+        self.same_files(self.hosts["web"], os.path.join(self.directory["client"], came))
+
+        c.nodes["web"].kill()
+        self.assertEqual(bare(self.answer(c)), bare(want), "nothing is missing without the old node")
+
+        # On to a third one: what came by a move is put aside behind it, and never removed.
+        said = self.place(c, "--move", "web=db", code=3)
+        self.assertEqual([m["result"] for m in said["moves"]], ["moved"])
+        self.assertEqual(arrived(self.directory["client"]), ([], []))
+        left = [n for n in os.listdir(self.directory["client"]) if n.startswith(".left-")]
+        self.same_files(self.hosts["web"], os.path.join(self.directory["client"], left[0]))
+        wait_for("clocks are found", c.has_clocks)
+        self.assertEqual(bare(self.answer(c)), bare(want))
+        self.assertNotIn("client", {h["node"] for h in self.place(c, code=3)["hosts"] if h["host"] == "web"})
+
+        # A restarted node still has what came to it.
+        c.nodes["db"].kill()
+        c.nodes["db"].start()
+        wait_for("it has it again", lambda: self.node_of_quietly(c, "web") == "db")
+        wait_for("clocks are found", c.has_clocks)
+        self.assertEqual(bare(self.answer(c)), bare(want))
+
+    def node_of_quietly(self, c, host):
+        run = weft("place", "--cluster", c.broker.url, "--format", "json", "--timeout", "2s")
+        return {h["host"]: h["node"] for h in json.loads(run.out)["hosts"]}.get(host) if run.out else None
+
+    def test_advice_is_followed(self):
+        c = self.start(self.hosts, ["hub"])
+        said = self.place(c, "--balance", "1000")
+        self.assertTrue(said["moves"] and all(m["to"] == "hub" for m in said["moves"]) or not said["moves"])
+        c2 = self.start(self.hosts, list(self.hosts))
+        said = self.place(c2, "--balance", "1000", "--apply")
+        self.assertEqual({m["result"] for m in said["moves"]}, {"moved; the old copy is kept"})
+        after = self.place(c2, "--balance", "1000")
+        self.assertEqual((after["between"], after["moves"]), (said["between_after"], []))
+        self.assertLess(after["between"], said["between"])
+
+    def test_refusals(self):
+        c = self.start(self.hosts, ["client"], giving=False)
+        for move, why in (("web=db", "--receive"), ("web=client", "--give")):
+            run = weft("place", "--cluster", c.broker.url, "--move", move)
+            self.assertEqual(run.code, 1, run.message)
+            self.assertIn(why, run.message)
+        for move in ("nobody=client", "web=nobody", "web"):
+            self.assertEqual(weft("place", "--cluster", c.broker.url, "--move", move).code, 2)
+        self.assertEqual(weft("place").code, 2)
+        self.assertEqual(arrived(self.directory["client"])[0], [])
+
+    def test_links_lead_nowhere(self):
+        """A link in a trace may lead to anything on its machine: it is not given away."""
+        top = os.path.join(scratch(), "web")
+        shutil.copytree(self.hosts["web"], top)
+        for path, _, names in os.walk(top):
+            for name in names:
+                os.utime(os.path.join(path, name), (1, 1))
+        secret = os.path.join(scratch(), "secret")
+        with open(secret, "w", encoding="utf-8") as f:
+            f.write("secret")
+        stream = next(p for n, p in files_of(top).items() if os.path.basename(n) == "metadata")
+        os.symlink(secret, os.path.join(os.path.dirname(stream), "notes"))
+        c = self.start({**self.hosts, "web": top}, ["client"])
+        run = weft("place", "--cluster", c.broker.url, "--move", "web=client")
+        self.assertEqual(run.code, 1, run.message)
+        self.assertIn("is a link", run.message)
+        self.assertEqual(arrived(self.directory["client"])[0], [])
+
+    def test_no_more_than_the_limit(self):
+        c = self.start(self.hosts, ["client"], client="10K")
+        run = weft("place", "--cluster", c.broker.url, "--move", "web=client")
+        self.assertEqual(run.code, 1)
+        self.assertIn("no room", run.message)
+        self.assertEqual(arrived(self.directory["client"]), ([], []))
+
+    def test_what_is_written_to_stays(self):
+        stream = next(p for n, p in files_of(self.hosts["web"]).items() if os.path.basename(n) != "metadata")
+        c = self.start(self.hosts, ["client"])
+        os.utime(stream)
+        run = weft("place", "--cluster", c.broker.url, "--move", "web=client", "--timeout", "1s")
+        self.assertEqual(run.code, 1)
+        self.assertTrue("being recorded" in run.message or "may have grown" in run.message, run.message)
+
+
+class Killed(Placed):
+    """kill -9 of either side, and of the broker, at any time: the same command, given again, ends well."""
+
+    def begin(self, c, move):
+        return subprocess.Popen([BIN, "place", "--cluster", c.broker.url, "--move", move, "--timeout",
+                                 f"{20 * SLOWDOWN}s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def strike(self, c, victim):
+        if victim == "broker":
+            c.broker.restart()
+        else:
+            c.nodes[victim].kill()
+
+    def revive(self, c):
+        for node in c.nodes.values():
+            if node.process.poll() is not None:
+                node.start()
+        wait_for("all answer", lambda: weft("place", "--cluster", c.broker.url).code == 0)
+
+    def test_nothing_is_lost(self):
+        """The recording is with one of two nodes, and moved to and fro; who recorded it is gone."""
+        top = scratch()
+        big = os.path.join(top, "big")
+        subprocess.run([tool("WEFT_MAKE_TRACE", "bench", "make_trace"), big, "2000000"], check=True,
+                       stdout=subprocess.DEVNULL)
+        wait_for("it is not being recorded any more",
+                 lambda: time.time() - max(os.stat(p).st_mtime for p in files_of(big).values()) > 2.5)
+        c = self.start({"origin": big}, ["a", "b"])
+        host = self.place(c)["hosts"][0]["host"]
+        self.place(c, "--move", f"{host}=a")
+        self.assertEqual(c.nodes.pop("origin").leave(), 0)
+        half = 0
+        for victim in ("a", "b", "broker") * 2:
+            holder = self.node_of(c, host)
+            other = "b" if holder == "a" else "a"
+            move = self.begin(c, f"{host}={other}")
+            if DICE.random() < 0.8:
+                wait_for("something comes", lambda: any(arrived(self.directory[other])) or move.poll() is not None)
+            time.sleep(DICE.uniform(0, 0.4) * SLOWDOWN)
+            self.strike(c, victim)
+            half += bool(arrived(self.directory[other])[1])
+            if DICE.random() < 0.5:
+                move.kill()
+                move.wait()
+            whole = [os.path.join(self.directory[n], entry) for n in "ab" for entry in arrived(self.directory[n])[0]]
+            self.assertTrue(whole, "one of them has it")
+            for entry in whole:
+                self.same_files(big, entry)
+            self.revive(c)
+            move.wait(timeout=120 * SLOWDOWN)
+            self.place(c, "--move", f"{host}={other}", "--timeout", f"{60 * SLOWDOWN}s")
+            self.assertEqual(self.node_of(c, host), other)
+            self.assertEqual(arrived(self.directory[holder]), ([], []), "it is with one node")
+            self.assertEqual(len(arrived(self.directory[other])[0]), 1)
+        self.assertGreater(half, 0, "somebody was killed half way")
+
+    def test_what_an_interrupted_copy_left_is_checked(self):
+        """A file that was on its way is damaged: it is fetched once more."""
+        hosts = hosts_of(example("three-tier"))
+        c = self.start(hosts, ["client"], client="1G")
+        c.nodes["web"].freeze()
+        weft("place", "--cluster", c.broker.url, "--move", "web=client", "--timeout", "1s")
+        c.nodes["web"].thaw()
+        self.place(c, "--move", "web=client")
+        entry = arrived(self.directory["client"])[0][0]
+        key = entry.rsplit("-", 1)[1]
+        with open(os.path.join(self.directory["client"], entry, ".moved"), encoding="utf-8") as f:
+            digest = f.read().split()[3]
+        c.nodes["client"].kill()
+        half = os.path.join(self.directory["client"], f".arriving-{key}-{digest}")
+        os.rename(os.path.join(self.directory["client"], entry), half)
+        victim = max(files_of(half).values(), key=os.path.getsize)
+        with open(victim, "r+b") as f:
+            f.seek(os.path.getsize(victim) // 2)
+            f.write(bytes([DICE.randrange(256) for _ in range(64)]))
+        c.nodes["client"].start()
+        wait_for("both answer", lambda: weft("place", "--cluster", c.broker.url).code == 0)
+        self.place(c, "--move", "web=client")
+        self.same_files(hosts["web"], os.path.join(self.directory["client"], entry))
+
+
+if __name__ == "__main__":
+    main()
