@@ -90,7 +90,8 @@ int broker_await(struct broker *b, int64_t deadline_ns, struct err *e)
 static bool is_passing(const struct broker_attempt *a)
 {
     if (a->code)
-        return a->code == JSClusterNotAvailErr;
+        return a->code == JSClusterNotAvailErr ||
+            a->code == JSStreamSubjectOverlapErr; /* with itself, while it is made for another */
     return a->status == NATS_NO_RESPONDERS || (a->status != NATS_NOT_FOUND && !a->once);
 }
 

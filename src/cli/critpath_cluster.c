@@ -60,23 +60,40 @@ static int find_lives(struct cluster_query *a, int64_t begin, int64_t end, struc
         : -1;
 }
 
+static bool some_within(const struct cluster_lives *found, int64_t begin, int64_t end)
+{
+    size_t i = 0;
+    while (i < found->n && !(found->v[i].begin < end && found->v[i].end > begin))
+        i++;
+    return i < found->n;
+}
+
+static int refuse(const struct cluster_query *a, const struct cluster_lives *found, bool several)
+{
+    struct path_lives lives = lives_of(a, found);
+    int code = several ? critpath_refuse_several(a->q->thread, &lives) : critpath_refuse_absent(a->q->thread, &lives);
+    vec_free(&lives);
+    return code;
+}
+
 /* -1 to go on, else the exit code. */
 static int choose_thread(struct cluster_query *a, const struct path_options *o, struct cluster_life *life)
 {
     struct cluster_lives found = {0};
     int code = find_lives(a, o->begin, o->end, &found);
-    if (code < 0 && found.n == 1) {
-        *life = found.v[0];
-    } else if (code < 0) {
-        bool several = found.n > 1;
-        code = several ? -1 : find_lives(a, INT64_MIN, INT64_MAX, &found);
-        if (code < 0) {
-            struct path_lives lives = lives_of(a, &found);
-            code = several ? critpath_refuse_several(a->q->thread, &lives)
-                           : critpath_refuse_absent(a->q->thread, &lives);
-            vec_free(&lives);
-        }
+    if (code < 0 && !found.n) {
+        struct cluster_lives ever = {0};
+        code = find_lives(a, INT64_MIN, INT64_MAX, &ever);
+        if (code < 0 && some_within(&ever, o->begin, o->end)) /* what it is seen in came a moment ago, perhaps */
+            code = find_lives(a, o->begin, o->end, &found);
+        if (code < 0 && !found.n)
+            code = refuse(a, &ever, false);
+        vec_free(&ever);
     }
+    if (code < 0 && found.n > 1)
+        code = refuse(a, &found, true);
+    if (code < 0)
+        *life = found.v[0];
     vec_free(&found);
     return code;
 }

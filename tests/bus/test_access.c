@@ -49,13 +49,17 @@ static void test_password(void **state)
     assert_non_null(strstr(e.text, "refused"));
     assert_non_null(strstr(e.text, "nats://127.0.0.1:"));
     assert_int_equal(try_open((struct bus_options){.url = url_of("nats", "")}, &e), ERR_IO);
-    /* One that may come later is told when it asks. */
+    /* One that may come later is told when it asks, or at once if the broker was as quick. */
     struct bus *b;
-    struct bus_reply r;
-    assert_int_equal(bus_open(&(struct bus_options){.url = url_of("nats", "anna:s3cret1@"), .later = true}, &b, &e), 0);
-    assert_int_equal(bus_ask(b, "x", "", 0, in_ms(1000), &r), ERR_TIMEOUT);
-    assert_non_null(strstr(r.text, "nats://127.0.0.1:"));
-    assert_null(strstr(r.text, "s3cret"));
+    struct bus_reply r = {0};
+    int rc = bus_open(&(struct bus_options){.url = url_of("nats", "anna:s3cret1@"), .later = true}, &b, &e);
+    if (!rc)
+        assert_int_equal(bus_ask(b, "x", "", 0, in_ms(1000), &r), ERR_TIMEOUT);
+    else
+        assert_int_equal(rc, ERR_IO);
+    const char *said = rc ? e.text : r.text;
+    assert_non_null(strstr(said, "nats://127.0.0.1:"));
+    assert_null(strstr(said, "s3cret"));
     bus_close(b);
 }
 

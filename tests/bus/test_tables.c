@@ -486,6 +486,55 @@ static void test_put_waits_for_broker(void **state)
     bus_close(a);
 }
 
+/* ---- many begin at once ---- */
+
+enum { BEGINNERS = 8, NEW_TABLES = 40 };
+
+struct beginner {
+    struct bus *bus;
+    pthread_barrier_t *together;
+    char text[200]; /* what failed */
+};
+
+static void *begin_tables(void *arg)
+{
+    struct beginner *g = arg;
+    for (int i = 0; i < NEW_TABLES; i++) {
+        char name[20];
+        struct err e = {0};
+        struct bus_table *t;
+        snprintf(name, sizeof name, "new_%d", i);
+        pthread_barrier_wait(g->together);
+        if (!bus_table_open(g->bus, name, &(struct bus_table_options){0}, &t, &e))
+            bus_table_close(t);
+        else
+            snprintf(g->text, sizeof g->text, "%.190s", e.text);
+    }
+    return NULL;
+}
+
+/* While the broker makes a table for one, it tells others that its subjects overlap with those of another stream. */
+static void test_made_by_many_at_once(void **state)
+{
+    world_need();
+    struct beginner all[BEGINNERS] = {0};
+    pthread_t threads[BEGINNERS];
+    pthread_barrier_t together;
+    pthread_barrier_init(&together, NULL, BEGINNERS);
+    for (int i = 0; i < BEGINNERS; i++) {
+        all[i].bus = world_open();
+        all[i].together = &together;
+        assert_int_equal(pthread_create(&threads[i], NULL, begin_tables, &all[i]), 0);
+    }
+    for (int i = 0; i < BEGINNERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < BEGINNERS; i++) {
+        assert_string_equal(all[i].text, "");
+        bus_close(all[i].bus);
+    }
+    pthread_barrier_destroy(&together);
+}
+
 int main(void)
 {
     const struct CMUnitTest both[] = {
@@ -499,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_watch_key),
         cmocka_unit_test(test_many_entries),
         cmocka_unit_test(test_ttl),
+        cmocka_unit_test(test_made_by_many_at_once),
     };
     const struct CMUnitTest nats[] = {
         cmocka_unit_test(test_restart),
