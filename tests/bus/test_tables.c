@@ -432,7 +432,10 @@ static void restart(bool keep_stores)
     forget(&told);
     world_restart_server(keep_stores);
     eventually(has(&told, "ALL"));
-    assert_string_equal(told.text, keep_stores ? "ANEW +a=1 ALL " : "ANEW ALL ");
+    const char *last = told.text; /* it begins anew more than once where the broker comes haltingly */
+    while (!strncmp(last, "ANEW ANEW ", 10))
+        last += 5;
+    assert_string_equal(last, keep_stores ? "ANEW +a=1 ALL " : "ANEW ALL ");
     eventually(bus_connected(a));
     if (bus_table_put(t, "b", "2", 1, NULL, &e))
         fail_msg("%s", e.text);
