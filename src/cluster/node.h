@@ -1,0 +1,64 @@
+/* Private to the room: what a node's two parts share. node.c begins, answers and ends; opener.c opens the traces, and
+ * says what they are, in a thread of its own. */
+#ifndef WEFT_CLUSTER_NODE_H
+#define WEFT_CLUSTER_NODE_H
+
+#include <pthread.h>
+
+#include "base/mem.h"
+#include "bus/bus.h"
+#include "cluster/cluster.h"
+#include "cluster/shares.h"
+
+struct question;
+
+struct cluster_node {
+    struct bus *bus;
+    const char *cluster;
+    char *name, *store, *share; /* share: a real path, or NULL */
+    char instance[33];
+    const char *const *given; /* traces */
+    size_t n_given;
+    void (*tell)(void *arg, const char *what);
+    void *tell_arg;
+    struct bus_service *service;
+    struct bus_table *table, *routes;
+    struct routes_said *routes_said; /* the opener's */
+    struct bus_watch *own_card;
+    struct keeper *keeper;
+    struct mover *mover;
+    struct shares *shares; /* NULL: it shares none */
+    struct worker *indexer;
+    pthread_t opener, *workers;
+    unsigned n_workers;
+    int wake;             /* of the opener */
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t asked;
+    struct question *first, **last;
+    size_t waiting;
+    struct holding *holding; /* NULL: none yet */
+    uint64_t serial;
+    bool stop, said, say_again, shares_changed;
+    bool moved;  /* traces have come from other nodes, or gone */
+    bool closed; /* no question is answered any more */
+    int64_t last_asked_ns;
+    /* The opener's. */
+    struct shares_list shared;      /* what it shall have of the shared ones */
+    VEC(char *) traces;             /* all, given and shared, that are to be opened */
+    struct err complaint;           /* what was told last */
+    int64_t look_ns, rest_until_ns; /* when to look at its share; before that nothing is opened for its sake */
+    int64_t list_again_ns;          /* nothing of its share is there, as before a disk is mounted: when to look again */
+};
+
+/* ---- opener.c ---- */
+
+/* The thread: ends once `stop` is set and it is woken. */
+void *opener_run(void *node);
+void opener_wake(const struct cluster_node *);
+/* To be called when another has put or removed a card, and when traces have come from other nodes or gone. */
+void opener_on_card(void *node, const struct bus_entry *);
+void opener_on_moved(void *node);
+/* Frees what the opener has listed. */
+void opener_fini(struct cluster_node *);
+
+#endif

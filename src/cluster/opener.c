@@ -1,0 +1,298 @@
+/* The opener of a node: opens its traces, says what they are, opens them anew when they grow or are others. */
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "base/watch.h"
+#include "cluster/holding.h"
+#include "cluster/mover.h"
+#include "cluster/node.h"
+#include "cluster/routes.h"
+
+enum {
+    QUIET_NS = 200000000,  /* after a change, before traces are opened anew */
+    LATEST_NS = 800000000, /* after the first of those that do not end */
+    RETRY_NS = 2000000000  /* after an opening or a saying that failed */
+};
+
+/* What it shares is not there: others keep it, and it looks again. */
+#define NOT_THERE_NS (5 * NS_PER_S)
+
+static void tell(const struct cluster_node *n, const char *what)
+{
+    if (n->tell)
+        n->tell(n->tell_arg, what);
+}
+
+/* ---- saying what there is ---- */
+
+static int say(struct cluster_node *n, struct err *e)
+{
+    char key[CLUSTER_SUBJECT];
+    struct text t = {.fd = -1};
+    pthread_mutex_lock(&n->lock);
+    struct card c = {.node = n->name, .instance = n->instance, .serial = n->serial};
+    struct holding *holding = n->holding ? holding_ref(n->holding) : NULL;
+    bool anew = n->say_again;
+    n->say_again = false;
+    pthread_mutex_unlock(&n->lock);
+    if (holding)
+        c.n_hosts = holding_hosts(holding, &c.hosts);
+    card_write(&c, &t);
+    int rc = bus_token(n->name, key, sizeof key);
+    if (!rc)
+        rc = bus_table_put(n->table, key, t.v, t.n, NULL, e);
+    if (!rc && holding)
+        routes_say(n->routes_said, n->routes, holding, anew);
+    holding_unref(holding);
+    text_fini(&t);
+    pthread_mutex_lock(&n->lock);
+    n->said = !rc && (holding || !n->n_given);
+    pthread_mutex_unlock(&n->lock);
+    return rc;
+}
+
+void opener_wake(const struct cluster_node *n)
+{
+    if (write(n->wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+        return; /* it is full: the opener is about to wake */
+}
+
+/* A broker that lost its tables, or somebody who removed the card: it is said again. */
+void opener_on_card(void *arg, const struct bus_entry *entry)
+{
+    struct cluster_node *n = arg;
+    char key[CLUSTER_SUBJECT];
+    bool own = entry->key && !bus_token(n->name, key, sizeof key) && !strcmp(key, entry->key);
+    if (entry->kind != BUS_ENTRY_ANEW && !(own && entry->kind == BUS_ENTRY_REMOVED))
+        return;
+    pthread_mutex_lock(&n->lock);
+    n->say_again = true;
+    pthread_mutex_unlock(&n->lock);
+    opener_wake(n);
+}
+
+/* ---- opening ---- */
+
+void opener_on_moved(void *arg)
+{
+    struct cluster_node *n = arg;
+    pthread_mutex_lock(&n->lock);
+    n->moved = true;
+    pthread_mutex_unlock(&n->lock);
+    opener_wake(n);
+}
+
+static bool stopped(void *arg)
+{
+    struct cluster_node *n = arg;
+    pthread_mutex_lock(&n->lock);
+    bool stop = n->stop;
+    pthread_mutex_unlock(&n->lock);
+    return stop;
+}
+
+static void tell_notes(const struct cluster_node *n, const struct experiment *x)
+{
+    const struct index_note *notes;
+    size_t count = experiment_notes(x, &notes);
+    for (size_t i = 0; i < count; i++)
+        if (notes[i].kind == INDEX_NOTE_LEFT_OUT || notes[i].kind == INDEX_NOTE_INPUT)
+            tell(n, notes[i].text);
+}
+
+/* Goes on with these traces; NULL: with none. */
+static void hold(struct cluster_node *n, struct experiment *x)
+{
+    struct holding *now = x ? holding_new(x, mover_arrivals(n->mover)) : NULL;
+    pthread_mutex_lock(&n->lock);
+    struct holding *before = n->holding;
+    n->holding = now;
+    n->serial++;
+    pthread_mutex_unlock(&n->lock);
+    if (!before && x)
+        tell_notes(n, x);
+    holding_unref(before);
+}
+
+/* A node of shared traces only, or of such as have come from other nodes, may have none. */
+static int open_traces(struct cluster_node *n, struct err *e)
+{
+    struct experiment *x = NULL;
+    struct index_options o = {.store = n->store, .stores = true, .join = true, .stop = stopped, .stop_arg = n};
+    int rc = n->traces.n ? experiment_open((const char *const *)n->traces.v, n->traces.n, &o, &x, e) : 0;
+    if (!rc)
+        hold(n, x);
+    return rc;
+}
+
+/* The same is told once. */
+static void complain(struct cluster_node *n, const struct err *e)
+{
+    if (strcmp(n->complaint.text, e->text) != 0)
+        tell(n, e->text);
+    n->complaint = *e;
+}
+
+static void forget_traces(struct cluster_node *n)
+{
+    for (size_t i = 0; i < n->traces.n; i++)
+        free(n->traces.v[i]);
+    n->traces.n = 0;
+}
+
+/* Those that were given, those that have come from other nodes, and what the node shall have of the shared ones, as far
+ * as it is there. */
+static void list_traces(struct cluster_node *n)
+{
+    struct arena a = {0};
+    struct arrivals_args arrived = {0};
+    pthread_mutex_lock(&n->lock);
+    n->moved = false; /* what changes from here on is seen the next time */
+    pthread_mutex_unlock(&n->lock);
+    forget_traces(n);
+    if (mover_arrivals(n->mover))
+        arrivals_args(mover_arrivals(n->mover), &a, &arrived);
+    for (size_t i = 0; i < arrived.n; i++)
+        vec_push(&n->traces, mem_strdup(arrived.v[i]));
+    vec_free(&arrived);
+    arena_fini(&a);
+    for (size_t i = 0; i < n->n_given; i++)
+        vec_push(&n->traces, mem_strdup(n->given[i]));
+    size_t there = 0;
+    for (size_t i = 0; i < n->shared.paths.n; i++) {
+        struct err e = {0};
+        char *path;
+        if (shared_resolve(n->share, n->shared.paths.v[i], &path, &e)) {
+            complain(n, &e);
+        } else {
+            vec_push(&n->traces, path);
+            there++;
+        }
+    }
+    n->list_again_ns = n->shared.paths.n && !there ? time_monotonic_ns() + NOT_THERE_NS : INT64_MAX;
+}
+
+static bool same_paths(const struct shares_list *a, const struct shares_list *b)
+{
+    size_t i = 0;
+    while (a->paths.n == b->paths.n && i < a->paths.n && !strcmp(a->paths.v[i], b->paths.v[i]))
+        i++;
+    return a->paths.n == b->paths.n && i == a->paths.n;
+}
+
+/* Has the node another share now? *due_ns: when to look again. Not at each of many changes at once, and no more than
+ * half of the time is spent on opening. */
+static bool has_another_share(struct cluster_node *n, int64_t now, int64_t *due_ns)
+{
+    struct shares_list list;
+    if (!n->shares) {
+        *due_ns = INT64_MAX;
+        return false;
+    }
+    pthread_mutex_lock(&n->lock);
+    if (n->shares_changed && n->look_ns == INT64_MAX)
+        n->look_ns = now + QUIET_NS > n->rest_until_ns ? now + QUIET_NS : n->rest_until_ns;
+    n->shares_changed = n->shares_changed && now < n->look_ns;
+    *due_ns = n->look_ns;
+    pthread_mutex_unlock(&n->lock);
+    if (now < *due_ns || !shares_list(n->shares, &list, &n->look_ns))
+        return false;
+    *due_ns = n->look_ns = INT64_MAX;
+    bool other = !same_paths(&n->shared, &list);
+    shares_list_fini(&n->shared);
+    n->shared = list;
+    return other;
+}
+
+/* What the opener has to do. */
+enum task { TASK_SAY, TASK_OPEN, TASK_LIST };
+
+static void sleep_until(struct cluster_node *n, int watched, int64_t ns)
+{
+    int64_t ms = (ns - time_monotonic_ns()) / 1000000 + 1;
+    struct pollfd fds[] = {{.fd = n->wake, .events = POLLIN}, {.fd = watched, .events = POLLIN}};
+    uint64_t ignored;
+    poll(fds, 2, ms > 60000 ? 60000 : ms < 1 ? 1 : (int)ms);
+    if (fds[0].revents && read(n->wake, &ignored, sizeof ignored) < 0)
+        return; /* nothing: it was read before */
+}
+
+/* Waits until the traces have changed and been quiet for a moment, or are others, or something is to be said again. */
+static enum task await_change(struct cluster_node *n, struct watch *watch)
+{
+    int64_t first = 0, last = 0, again, look;
+    for (;;) {
+        bool changed = watch_look(watch, &again);
+        int64_t now = time_monotonic_ns();
+        last = changed ? now : last;
+        first = changed && !first ? now : first;
+        int64_t due = !first ? INT64_MAX : last + QUIET_NS < first + LATEST_NS ? last + QUIET_NS : first + LATEST_NS;
+        if (now >= due)
+            return TASK_OPEN;
+        if (has_another_share(n, now, &look))
+            return TASK_LIST;
+        if (now >= n->list_again_ns)
+            return TASK_LIST;
+        if (n->shares && n->list_again_ns == INT64_MAX)
+            shares_opened(n->shares, &n->shared);
+        pthread_mutex_lock(&n->lock);
+        bool stop = n->stop || n->say_again, moved = n->moved;
+        pthread_mutex_unlock(&n->lock);
+        if (stop || moved)
+            return moved ? TASK_LIST : TASK_SAY;
+        due = again < due ? again : due;
+        due = n->list_again_ns < due ? n->list_again_ns : due;
+        sleep_until(n, watch_descriptor(watch), look < due ? look : due);
+    }
+}
+
+static void watch_traces(struct cluster_node *n, struct watch **watch)
+{
+    struct watch_limits limits = watch_limits_usual();
+    list_traces(n);
+    watch_close(*watch);
+    *watch = watch_open((const char *const *)n->traces.v, n->traces.n, "metadata", &limits);
+}
+
+/* What failed is tried again in a while. */
+static enum task try_again(struct cluster_node *n, enum task failed, const struct err *e)
+{
+    int64_t ignored;
+    complain(n, e);
+    sleep_until(n, -1, time_monotonic_ns() + RETRY_NS);
+    return has_another_share(n, time_monotonic_ns(), &ignored) || failed ? TASK_LIST : TASK_SAY;
+}
+
+void *opener_run(void *arg)
+{
+    struct cluster_node *n = arg;
+    struct watch *watch = NULL;
+    enum task task = TASK_LIST;
+    while (!stopped(n)) {
+        struct err e = {0};
+        int64_t begin = time_monotonic_ns();
+        if (task == TASK_LIST)
+            watch_traces(n, &watch);
+        int rc = task != TASK_SAY ? open_traces(n, &e) : 0;
+        task = rc ? TASK_OPEN : TASK_SAY;
+        int64_t end = time_monotonic_ns();
+        n->rest_until_ns = end + (end - begin);
+        if (!rc)
+            rc = say(n, &e);
+        if (rc && !stopped(n))
+            task = try_again(n, task, &e);
+        else if (!rc)
+            task = await_change(n, watch);
+    }
+    watch_close(watch);
+    return NULL;
+}
+
+void opener_fini(struct cluster_node *n)
+{
+    forget_traces(n);
+    vec_free(&n->traces);
+    shares_list_fini(&n->shared);
+}
