@@ -305,6 +305,13 @@ class Verbs(Compared):
             self.assertEqual(sum(t["duration"] for t in p["totals"]), p["query"]["end"] - p["query"]["begin"])
 
 
+# Seconds that each clock is behind, as the founding experiment's table has them; and drifts of less than 1 ppm, of which
+# it shows only that.
+FOUNDING = [(2.551684, 0.2), (1.547687, -0.3), (0, 0), (0.574083, 0.4), (8.693471, -0.1), (5.586227, 0.3),
+            (6.626211, -0.2), (7.674116, 0.1), (4.577534, 0.45), (3.585022, -0.45)]
+FOUNDING_LATEST_S = 9
+
+
 class Clocks(Compared):
     """Ten machines with clocks of their own, a node each, as the project's founding experiment had them."""
 
@@ -343,6 +350,42 @@ class Clocks(Compared):
                         off = abs(m.to_reference(t) - patterns.START_NS - true)
                         self.assertLessEqual(off, m.error_ns(t) + 2, h.name)
                         self.assertLess(m.error_ns(t), 100000)
+
+    def test_founding(self):
+        """Ten machines that send each other pings, with the clocks of the founding experiment: its table of offsets and
+        drifts comes out, and then no pong is before its ping; without, most are."""
+        clocks = ",".join(f"{round((FOUNDING_LATEST_S - s) * 1e9)}:{ppm}" for s, ppm in FOUNDING)
+        made = patterns.make("pingpong", 10, "rounds=100", "pause=4000", "history=0", f"clocks={clocks}")
+        reference = made.hosts[FOUNDING.index((0, 0))].name
+        with Cluster({h.name: [os.path.join(made.folder, h.name)] for h in made.hosts}) as cluster:
+            maps = self.maps(cluster, [made.folder], reference)
+            for h, (offset_s, ppm) in zip(made.hosts, FOUNDING):
+                m = maps[h.name]
+                begin = m.pieces[0]["begin"]
+                offset_ns, error_ns = m.to_reference(begin) - begin, m.error_ns(begin)
+                self.assertLessEqual(abs(offset_ns - offset_s * 1e9), error_ns + 10000 * abs(ppm), h.name)
+                self.assertLess(error_ns, 50000)
+                drift = 1 / (1 + Fraction(ppm) / 10**6)
+                self.assertLess(abs(Fraction(m.pieces[0]["drift"]) - drift), Fraction(5, 10**7), h.name)
+            early = {clock: self.early(cluster, made, *options) for clock, options in
+                     (("one", ("--sync", "--reference", reference)), ("own", ()))}
+        self.assertEqual(early["one"], 0)
+        self.assertGreater(early["own"], 1000)
+
+    def early(self, cluster, made, *options):
+        """How many packets came before they were sent."""
+        sent, early = {}, 0
+        run = self.ok("events", made.folder, "--store", cluster.store, "--format", "json", "--names",
+                      "net_dev_queue,net_if_receive_skb", *options)
+        events = [json.loads(line) for line in run.text.splitlines()]
+        for e in sorted(events, key=lambda e: e["name"]):  # what was sent is first
+            header = e["fields"]["network_header"]["ipv4"]
+            key = json.dumps([header["saddr"], header["daddr"], header["transport_header"]])
+            if e["name"] == "net_dev_queue":
+                sent.setdefault(key, e["ts"])
+            else:
+                early += e["ts"] < sent[key]
+        return early
 
 
 class Made(Compared, test_worlds.Worlds):
