@@ -371,7 +371,8 @@ int main(int argc, char **argv)
         good = parse(&c, argv[i]);
     if (!good) {
         fprintf(stderr,
-            "make_cluster DIR scp|mpi|pingpong NODES [rounds= events= files= ranks= pause= mix= skew= clocks= history=]\n");
+            "make_cluster DIR scp|mpi|pingpong NODES [rounds= events= files= ranks= pause= mix= skew= clocks= "
+            "history=]\n");
         return 2;
     }
     c.world = made_world_new(1);

@@ -1,7 +1,9 @@
 /* The answer as JSON. */
 #include "base/json.h"
+#include "base/text.h"
 #include "graph/graph.h"
 #include "path/path.h"
+#include "show/parts.h"
 #include "show/show.h"
 
 static void write_who(
@@ -97,6 +99,44 @@ static void write_gaps(const struct path *p, struct json *j)
     json_end_array(j);
 }
 
+static void write_sentence(const struct path *p, const struct path_source *source, struct json *j)
+{
+    struct text t = {.fd = -1};
+    show_sentence(p, source, &t);
+    json_kv_string(j, "sentence", text_cstr(&t));
+    text_fini(&t);
+}
+
+enum { MOST_PARTS = 16, LEAST_PERCENT = 1 };
+
+/* What matters of them: totals have all. */
+static void write_parts(const struct path *p, const struct path_source *source, struct json *j)
+{
+    struct arena a = {0};
+    struct show_parts parts = show_parts(p, source, &a);
+    int64_t length = p->end - p->begin;
+    json_key(j, "parts");
+    json_array(j);
+    for (size_t i = 0; i < parts.n && i < MOST_PARTS && parts.v[i].duration >= length / 100 * LEAST_PERCENT; i++) {
+        const struct show_part *part = &parts.v[i];
+        json_object(j);
+        json_kv_string(j, "host", part->host);
+        json_kv_i64(j, "tid", part->tid);
+        json_kv_string(j, "comm", part->comm);
+        json_kv_string(j, "state", graph_state_name(part->state));
+        json_kv_string(j, "detail", part->reason >= 0 ? part->peer : part->detail);
+        json_kv_string(j, "from", part->from);
+        json_kv_i64(j, "duration", part->duration);
+        json_kv_double(j, "share", (double)part->duration / (double)length);
+        if (part->reason >= 0)
+            json_kv_string(j, "reason", path_reason_name(part->reason));
+        write_assumed(part->assumed, j);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    arena_fini(&a);
+}
+
 static void write_cost(const struct path_cost *c, struct json *j)
 {
     json_key(j, "cost");
@@ -125,6 +165,8 @@ void show_json(const struct path *p, const struct path_source *source, const cha
     json_kv_i64(j, "end", p->end);
     json_end_object(j);
     json_kv_string(j, "method", method);
+    write_sentence(p, source, j);
+    write_parts(p, source, j);
     write_segments(p, source, j);
     write_links(p, source, j);
     write_totals(p, source, j);

@@ -7,6 +7,9 @@
 
 struct json; struct path; struct path_source; struct text;
 
+/* The answer in words: one line without its end, at most 140 cells, its rules in docs/concepts.md; nothing for a path
+ * without length. */
+void show_sentence(const struct path *, const struct path_source *, struct text *);
 /* One object; docs/verbs/critpath.md lists its members. */
 void show_json(const struct path *, const struct path_source *, const char *method, struct json *);
 struct show_style {

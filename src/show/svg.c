@@ -14,7 +14,7 @@ enum {
     WIDTH = 1200,
     LEFT = 190,
     RIGHT = 24,
-    AXIS_Y = 84,
+    AXIS_Y = 106,
     TRACK = 22,
     TRACK_GAP = 6,
     HOST_HEAD = 22,
@@ -157,6 +157,12 @@ static void write_title(struct canvas *c)
     text_printf(t, " on %zu machine%s, %zu thread%s, %zu segment%s</text>\n", c->show.hosts,
         c->show.hosts == 1 ? "" : "s", c->show.rows.n, c->show.rows.n == 1 ? "" : "s", p->n_segments,
         p->n_segments == 1 ? "" : "s");
+    struct text sentence = {.fd = -1};
+    show_sentence(p, c->show.source, &sentence);
+    text_puts(t, "<text x=\"16\" y=\"68\" style=\"font-size:14px\">");
+    show_xml(t, text_cstr(&sentence));
+    text_puts(t, "</text>\n");
+    text_fini(&sentence);
 }
 
 static void write_axis(struct canvas *c)

@@ -26,9 +26,29 @@ static void write_head(const struct show_rows *s, const struct show_style *style
         text_printf(&head, ", clock ±%s", terminal_duration(style->clock_error_ns, &scratch));
     size_t cells = text_cells(name, strlen(name));
     show_text(t, text_cstr(&head), (size_t)style->width - (cells < TERMINAL_MAX_NAME ? cells : TERMINAL_MAX_NAME));
-    text_puts(t, "\n\n");
+    text_putc(t, '\n');
     text_fini(&head);
     text_fini(&scratch);
+}
+
+static void write_sentence(const struct show_rows *s, const struct show_style *style, struct text *t)
+{
+    struct text all = {.fd = -1};
+    size_t width = (size_t)style->width - TERMINAL_INDENT, used = 0;
+    show_sentence(s->path, s->source, &all);
+    for (const char *word = text_cstr(&all); *word;) {
+        size_t n = strcspn(word, " "), cells = text_cells(word, n);
+        if (used && used + 1 + cells > width) {
+            text_putc(t, '\n');
+            used = 0;
+        }
+        text_fill(t, ' ', used ? 1 : TERMINAL_INDENT);
+        text_put(t, word, n); /* a name is shorter than a line */
+        used += cells + (used ? 1 : 0);
+        word += n + (word[n] == ' ');
+    }
+    text_puts(t, "\n\n");
+    text_fini(&all);
 }
 
 static void write_note(const char *note, const struct show_style *style, struct text *t)
@@ -128,6 +148,7 @@ void show_terminal(
     show_rows_init(&s, p, source);
     write_head(&s, &style, t);
     if (p->end > p->begin) {
+        write_sentence(&s, &style, t);
         terminal_summary(p, source, &style, t);
         text_putc(t, '\n');
         terminal_picture(&s, &style, t);

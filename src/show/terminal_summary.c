@@ -6,6 +6,7 @@
 #include "base/order.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "show/parts.h"
 #include "show/terminal.h"
 #include "show/words.h"
 
@@ -28,7 +29,7 @@ static int by_duration(const void *pa, const void *pb)
         ?: strcmp(a->detail, b->detail);
 }
 
-/* Lines of one machine, name, state and detail become one: of a path through thousands of threads only their kinds
+/* Threads' lines of one machine, name and state become one: of a path through thousands of threads only their kinds
  * matter. */
 static void merge_lines(struct summary *all)
 {
@@ -39,7 +40,7 @@ static void merge_lines(struct summary *all)
         const char *comm = strchr(l.thread, ' ') ? strchr(l.thread, ' ') + 1 : l.thread;
         uint64_t key = map_hash(l.host, strlen(l.host)) ^ map_mix(map_hash(comm, strlen(comm)) + l.state);
         bool fresh;
-        uint64_t *at = map_put(&index, key, &fresh);
+        uint64_t *at = map_put(&index, l.state == GRAPH_NETWORK ? map_mix(key + i) : key, &fresh);
         if (fresh) {
             *at = n;
             all->v[n++] = l;
@@ -62,73 +63,40 @@ static void merge_lines(struct summary *all)
     map_fini(&index);
 }
 
-static void thread_lines(const struct path *p, const struct path_source *source, struct summary *all)
+static struct summary_line line_of(const struct show_part *p)
 {
-    for (size_t i = 0; i < p->n_totals; i++) {
-        const struct path_total *total = &p->totals[i];
-        if (total->state == GRAPH_NETWORK)
-            continue;
-        struct summary_line l = {.duration = total->duration, .state = total->state};
-        int32_t tid;
-        const char *comm;
-        source->row_name(source->arg, total->row, p->end, p->end, &tid, &comm);
-        snprintf(l.host, sizeof l.host, "%s", source->host_name(source->arg, total->row.host));
-        if (tid >= 0)
-            snprintf(l.thread, sizeof l.thread, "%d %s", tid, comm);
-        snprintf(l.detail, sizeof l.detail, "%s", total->detail ? total->detail : "");
-        vec_push(all, l);
+    struct summary_line l = {.duration = p->duration, .state = p->state};
+    const char *assumed = p->assumed ? "assumed, " : "";
+    if (p->tid >= 0)
+        snprintf(l.thread, sizeof l.thread, "%d %s", p->tid, p->comm);
+    if (p->state != GRAPH_NETWORK) {
+        snprintf(l.host, sizeof l.host, "%s", p->host);
+        if (p->reason >= 0)
+            snprintf(l.detail, sizeof l.detail, "%s%s%s", path_reason_name(p->reason), p->peer ? " " : "",
+                p->peer ? p->peer : "");
+        else
+            snprintf(l.detail, sizeof l.detail, "%s", p->detail ? p->detail : "");
+    } else if (!p->from) {
+        snprintf(l.host, sizeof l.host, "? → %s", p->host);
+        snprintf(
+            l.detail, sizeof l.detail, "%ssender not known%s%s", assumed, p->peer ? ": " : "", p->peer ? p->peer : "");
+    } else {
+        snprintf(l.host, sizeof l.host, "%s → %s", p->from, p->host);
+        snprintf(l.detail, sizeof l.detail, "%s%s%s%zu message%s", assumed, p->detail ? p->detail : "",
+            p->detail ? ", " : "", p->messages, p->messages == 1 ? "" : "s");
     }
-    if (all->n > 4 * MAX_LINES)
-        merge_lines(all);
+    return l;
 }
 
-/* The time on the way counts per pair of machines, not per thread that waited for it; what is assumed counts apart. */
-struct host_pair {
-    int32_t from, to;
-    int64_t duration;
-    size_t messages;
-    const char *label;
-    bool several, assumed;
-};
-
-static void network_lines(const struct path *p, const struct path_source *source, struct summary *all)
+static void find_lines(const struct path *p, const struct path_source *source, struct summary *all)
 {
-    VEC(struct host_pair) pairs = {0};
-    struct map index = {0};
-    for (size_t i = 0; i < p->n_segments; i++) {
-        const struct path_segment *s = &p->segments[i];
-        if (s->state != GRAPH_NETWORK)
-            continue;
-        bool fresh;
-        uint64_t key = (uint64_t)(uint32_t)s->sender.host << 32 | (uint32_t)s->row.host << 1 | s->assumed;
-        uint64_t *at = map_put(&index, key, &fresh);
-        if (fresh) {
-            *at = pairs.n;
-            vec_push(&pairs,
-                ((struct host_pair){
-                    .from = s->sender.host, .to = s->row.host, .label = s->detail, .assumed = s->assumed}));
-        }
-        struct host_pair *r = &pairs.v[*at];
-        r->duration += s->end - s->begin;
-        r->messages++;
-        r->several |= r->label != s->detail;
-    }
-    for (size_t i = 0; i < pairs.n; i++) {
-        const struct host_pair *r = &pairs.v[i];
-        struct summary_line l = {.duration = r->duration, .state = GRAPH_NETWORK};
-        const char *to = source->host_name(source->arg, r->to), *assumed = r->assumed ? "assumed, " : "";
-        if (r->from < 0) {
-            snprintf(l.host, sizeof l.host, "? → %s", to);
-            snprintf(l.detail, sizeof l.detail, "%ssender not known", assumed);
-        } else {
-            snprintf(l.host, sizeof l.host, "%s → %s", source->host_name(source->arg, r->from), to);
-            snprintf(l.detail, sizeof l.detail, "%s%s%s%zu message%s", assumed, r->several || !r->label ? "" : r->label,
-                r->several || !r->label ? "" : ", ", r->messages, r->messages == 1 ? "" : "s");
-        }
-        vec_push(all, l);
-    }
-    vec_free(&pairs);
-    map_fini(&index);
+    struct arena arena = {0};
+    struct show_parts parts = show_parts(p, source, &arena);
+    for (size_t i = 0; i < parts.n; i++)
+        vec_push(all, line_of(&parts.v[i]));
+    if (all->n > 4 * MAX_LINES)
+        merge_lines(all);
+    arena_fini(&arena);
 }
 
 static void write_line(
@@ -162,8 +130,7 @@ void terminal_summary(
 {
     struct summary all = {0};
     size_t columns[3] = {0, 0, 0};
-    thread_lines(p, source, &all);
-    network_lines(p, source, &all);
+    find_lines(p, source, &all);
     if (all.n)
         qsort(all.v, all.n, sizeof *all.v, by_duration);
     size_t shown = all.n > MAX_LINES + 1 ? MAX_LINES : all.n;

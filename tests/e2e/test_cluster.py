@@ -305,8 +305,8 @@ class Verbs(Compared):
             self.assertEqual(sum(t["duration"] for t in p["totals"]), p["query"]["end"] - p["query"]["begin"])
 
 
-# Seconds that each clock is behind, as the founding experiment's table has them; and drifts of less than 1 ppm, of which
-# it shows only that.
+# Seconds that each clock is behind, as the founding experiment's table has them; and drifts of less than 1 ppm, of
+# which it shows only that.
 FOUNDING = [(2.551684, 0.2), (1.547687, -0.3), (0, 0), (0.574083, 0.4), (8.693471, -0.1), (5.586227, 0.3),
             (6.626211, -0.2), (7.674116, 0.1), (4.577534, 0.45), (3.585022, -0.45)]
 FOUNDING_LATEST_S = 9

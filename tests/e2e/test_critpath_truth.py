@@ -141,6 +141,23 @@ class ThreeTier(Requests, NothingAssumed, Case):
                                         f"request {number}: {host} burns {(end - begin) / MS:.3f} ms, "
                                         f"{there / MS:.3f} ms of it on the path")
 
+    def test_the_sentence_names_burns_and_sleeps(self):
+        """What took more than half of the request is said first, with the machine, and the thread if it burnt."""
+        causes = set()
+        for number, answer, servers in self.requests():
+            length = answer["query"]["end"] - answer["query"]["begin"]
+            first = answer["sentence"].split(" · ")[0]
+            for host, line, at in servers:
+                burnt = at(line["t_burn_done"]) - at(line["t_recv"])
+                if burnt > 0.5 * length:
+                    causes.add("burn")
+                    self.assertRegex(first, f"% {host}( |, of which ){'|'.join(('computed', str(line['tid'])))}")
+                    self.assertIn("computed", first)
+                if line["sleep_us"] * 1000 > 0.5 * length:
+                    causes.add("sleep")
+                    self.assertRegex(first, f"% {host}[ ,].*slept by itself")
+        self.assertEqual(causes, {"burn", "sleep"})
+
     def test_sleeps(self):
         for number, answer, servers in self.requests():
             for host, line, at in servers:
@@ -230,6 +247,11 @@ class ThreeTierDisk(Requests, Case):
                                             f"request {number}: {disk / MS:.3f} of {(end - begin) / MS:.3f} ms")
         self.assertEqual(found, 4)
 
+    def test_the_sentence_names_the_disk(self):
+        for number, answer, _ in self.requests():
+            if number in (5, 7, 9, 10):
+                self.assertRegex(answer["sentence"], r"^[^·]*% db (waited for disk|.*of which .*waited for disk) \w+")
+
 
 class ScpNet(Paths, NothingAssumed, Case):
     name, reference = "scp-net", "n1"
@@ -263,6 +285,7 @@ class Bsp(Paths, NothingAssumed, Case):
             running = {host: time_in(answer, begin, end, host=host, state="running") for host in ("n2", "n3", "n4")}
             slowest = "n3" if line["step"] < 20 else "n4"
             self.assertEqual(max(running, key=running.get), slowest, f"step {line['step']}: {running}")
+            self.assertRegex(answer["sentence"], f"^[^·]*% {slowest}( computed|, of which .* computed)")
 
 
 class Mpi(Paths, Case):

@@ -21,7 +21,7 @@ PUBLIC = ("many-threads", "flipping-endianness", "hello-lost", "bug446190")
 # Packets in which events were lost are not cut, so that archives of these end at another time on each CPU: a thread may
 # be seen in one whose fork is in the next, and then keeps its id from before the fork was known (docs/decisions.md).
 UNEVEN = ("many-threads",)
-CUTTINGS = int(os.environ.get("WEFT_CUTTINGS", "1" if SANITIZER else "5"))
+CUTTINGS = int(os.environ.get("WEFT_CUTTINGS", "1" if SANITIZER else "2"))
 MOST_CUTS = 8
 MOST_STEPS = 3  # in which archives come
 MOST_THREADS = 30 // (SLOWDOWN + 1)  # whose paths are asked for; dealt to the cuttings

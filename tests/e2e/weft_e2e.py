@@ -7,6 +7,7 @@ the source tree). A test file ends with `main()`: exit status 77 (skipped) when 
 import atexit
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -192,9 +193,28 @@ class Case(unittest.TestCase):
         self.check_path(answer, " ".join(map(str, args)), assumed="assume" in options)
         return answer
 
+    def check_words(self, answer, what):
+        """What docs/concepts.md says of the sentence, and of its parts."""
+        length = answer["query"]["end"] - answer["query"]["begin"]
+        sentence, parts = answer["sentence"], answer["parts"]
+        self.assertEqual(sentence == "", length == 0, what)
+        self.assertLessEqual(len(sentence), 140, what)
+        self.assertLessEqual(sentence.count(" · "), 3, what)
+        shares = [int(n) for n in re.findall(r"(?:: | · )(\d+) %", sentence)]
+        if length:
+            self.assertLessEqual(abs(sum(shares) - 100), 3, f"{what}: {sentence}")
+        told = shares[:-1] if sentence.endswith("rest") else shares
+        self.assertEqual(told, sorted(told, reverse=True), f"{what}: {sentence}")
+        durations = [p["duration"] for p in parts]
+        self.assertEqual(durations, sorted(durations, reverse=True), what)
+        self.assertLessEqual(sum(durations), length, what)
+        for p in parts:
+            self.assertAlmostEqual(p["share"], p["duration"] / length, 5, what)
+
     def check_path(self, answer, what, assumed=False):
         """The contract of `critpath --format json`, first of all the cover invariant. assumed: waits may be."""
-        self.assertEqual(set(answer), {"query", "method", "segments", "links", "totals", "unexplained", "cost"}, what)
+        self.assertEqual(set(answer), {"query", "method", "sentence", "parts", "segments", "links", "totals",
+                                       "unexplained", "cost"}, what)
         self.assertLessEqual({"host", "tid", "comm", "begin", "end"}, set(answer["query"]), what)
         self.assertLessEqual({"nodes", "messages", "bytes", "rounds", "windows", "windows_unused", "seconds"},
                              set(answer["cost"]), what)
@@ -220,6 +240,7 @@ class Case(unittest.TestCase):
         self.assertEqual(totals, sums, f"{what}: totals differ from the segments")
         durations = [t["duration"] for t in answer["totals"]]
         self.assertEqual(durations, sorted(durations, reverse=True), f"{what}: totals are largest first")
+        self.check_words(answer, what)
         for link in answer["links"]:
             self.assertIn(link["kind"], LINKS, what)
             for side in ("from", "to"):

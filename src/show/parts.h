@@ -1,0 +1,27 @@
+/* Private to show: what a path consists of, told by who did what. */
+#ifndef WEFT_SHOW_PARTS_H
+#define WEFT_SHOW_PARTS_H
+
+#include "base/arena.h"
+#include "path/path.h"
+
+/* What one thread, or the interrupts of one CPU, did of a path in one state; of messages what went from one machine to
+ * another. What is only assumed, and what is not known for another reason, are parts of their own. */
+struct show_part {
+    int64_t duration;
+    const char *host, *comm; /* comm: NULL for messages */
+    int32_t tid;             /* -1: an interrupt, or messages */
+    uint8_t state;
+    bool assumed;
+    int8_t reason;           /* enum path_reason: why that wait is not explained; -1: it is */
+    const char *detail;      /* of more than half of it; of messages the only connection; or NULL */
+    const char *peer;        /* of what is not explained: the only one, or NULL */
+    const char *from;        /* messages: the sender's machine; NULL: not known */
+    size_t messages;
+};
+struct show_parts { const struct show_part *v; size_t n; };
+
+/* Largest first. They sum to the path's length. All in the arena, but for names, which are the source's and path's. */
+struct show_parts show_parts(const struct path *, const struct path_source *, struct arena *);
+
+#endif
