@@ -8,7 +8,7 @@
 #include "path/path.h"
 
 struct critpath_question {
-    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling;
+    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *compare;
     struct cli_clocks clocks;
     struct cli_cluster cluster;
     bool segments, aggregate, no_early_return, refine;
@@ -39,6 +39,11 @@ int critpath_parse_interval(const struct critpath_question *, const struct cli_s
 /* Notes on hosts whose clocks are not related to that of the thread. */
 void critpath_note_clocks(const struct critpath_shown *);
 void critpath_write(const struct critpath_shown *, const struct critpath_question *, struct text *out);
+/* Two paths beside each other. */
+void critpath_write_compared(const struct critpath_shown *a, const struct critpath_shown *b,
+    const struct critpath_question *, struct text *out);
+/* The second question, of --compare THREAD,BEGIN,END; its strings are in the arena. */
+int critpath_second(const struct critpath_question *, struct arena *, struct critpath_question *out, struct err *e);
 int critpath_write_svg(const struct critpath_shown *, const char *file, struct err *e);
 /* The thread means several lives, or none in that interval. Return the exit code. */
 int critpath_refuse_several(const char *thread, const struct path_lives *);

@@ -69,6 +69,24 @@ int critpath_parse_interval(
     return rc;
 }
 
+int critpath_second(const struct critpath_question *q, struct arena *a, struct critpath_question *out, struct err *e)
+{
+    char *thread = arena_strdup(a, q->compare), *end = strrchr(thread, ','), *begin = NULL;
+    if (end) {
+        *end++ = 0;
+        begin = strrchr(thread, ',');
+    }
+    if (!begin || begin == thread)
+        return err_set(
+            e, ERR_ARG, "--compare %s: give the other thread and its interval: [HOST:]TID,BEGIN,END", q->compare);
+    *begin++ = 0;
+    *out = *q;
+    out->thread = thread;
+    out->begin = *begin ? begin : NULL;
+    out->end = *end ? end : NULL;
+    return 0;
+}
+
 /* ---- clocks ---- */
 
 /* Worst error of a clock on the path, in ns. */
@@ -217,6 +235,27 @@ void critpath_write(const struct critpath_shown *w, const struct critpath_questi
         if (!q->svg || !q->segments)
             text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture",
                 q->svg || q->segments ? "" : " · ", q->segments ? "" : "--segments for the list");
+    }
+}
+
+static struct show_answer answer_of(const struct critpath_shown *w)
+{
+    return (struct show_answer){w->path, w->source, w->method};
+}
+
+void critpath_write_compared(const struct critpath_shown *shown_a, const struct critpath_shown *shown_b,
+    const struct critpath_question *q, struct text *out)
+{
+    struct show_answer a = answer_of(shown_a), b = answer_of(shown_b);
+    if (q->format == CLI_JSON) {
+        struct json j = JSON_TO(out);
+        show_compare_json(&a, &b, &j);
+        text_putc(out, '\n');
+    } else if (q->format == CLI_CSV) {
+        show_compare_csv(&a, &b, out);
+    } else {
+        struct show_style style = {.color = cli_color(), .ascii = !speaks_utf8(), .width = cli_width()};
+        show_compare_terminal(&a, &b, &style, out);
     }
 }
 

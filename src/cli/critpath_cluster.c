@@ -10,13 +10,14 @@ struct cluster_query {
     struct critpath_question *q;
     struct cli_asked asked;
     struct critpath_host *hosts;
-    struct cluster_path *path;
-    size_t rounds; /* shown */
+    struct cluster_path *path, *second; /* second: of --compare */
+    size_t rounds;                      /* shown */
 };
 
 static void close_all(struct cluster_query *a)
 {
     cluster_path_free(a->path);
+    cluster_path_free(a->second);
     cli_asked_close(&a->asked);
     free(a->hosts);
 }
@@ -51,13 +52,13 @@ static struct path_lives lives_of(const struct cluster_query *a, const struct cl
     return out;
 }
 
-static int find_lives(struct cluster_query *a, int64_t begin, int64_t end, struct cluster_lives *found)
+static int find_lives(
+    struct cluster_query *a, const char *thread, int64_t begin, int64_t end, struct cluster_lives *found)
 {
     struct err e = {0};
     found->n = 0;
-    return cluster_find_lives(a->asked.cluster, a->q->thread, begin, end, a->asked.deadline_ns, found, &e)
-        ? cli_fail(&e)
-        : -1;
+    return cluster_find_lives(a->asked.cluster, thread, begin, end, a->asked.deadline_ns, found, &e) ? cli_fail(&e)
+                                                                                                     : -1;
 }
 
 static bool some_within(const struct cluster_lives *found, int64_t begin, int64_t end)
@@ -68,30 +69,31 @@ static bool some_within(const struct cluster_lives *found, int64_t begin, int64_
     return i < found->n;
 }
 
-static int refuse(const struct cluster_query *a, const struct cluster_lives *found, bool several)
+static int refuse(const struct cluster_query *a, const char *thread, const struct cluster_lives *found, bool several)
 {
     struct path_lives lives = lives_of(a, found);
-    int code = several ? critpath_refuse_several(a->q->thread, &lives) : critpath_refuse_absent(a->q->thread, &lives);
+    int code = several ? critpath_refuse_several(thread, &lives) : critpath_refuse_absent(thread, &lives);
     vec_free(&lives);
     return code;
 }
 
 /* -1 to go on, else the exit code. */
-static int choose_thread(struct cluster_query *a, const struct path_options *o, struct cluster_life *life)
+static int choose_thread(
+    struct cluster_query *a, const char *thread, const struct path_options *o, struct cluster_life *life)
 {
     struct cluster_lives found = {0};
-    int code = find_lives(a, o->begin, o->end, &found);
+    int code = find_lives(a, thread, o->begin, o->end, &found);
     if (code < 0 && !found.n) {
         struct cluster_lives ever = {0};
-        code = find_lives(a, INT64_MIN, INT64_MAX, &ever);
+        code = find_lives(a, thread, INT64_MIN, INT64_MAX, &ever);
         if (code < 0 && some_within(&ever, o->begin, o->end)) /* what it is seen in came a moment ago, perhaps */
-            code = find_lives(a, o->begin, o->end, &found);
+            code = find_lives(a, thread, o->begin, o->end, &found);
         if (code < 0 && !found.n)
-            code = refuse(a, &ever, false);
+            code = refuse(a, thread, &ever, false);
         vec_free(&ever);
     }
     if (code < 0 && found.n > 1)
-        code = refuse(a, &found, true);
+        code = refuse(a, thread, &found, true);
     if (code < 0)
         *life = found.v[0];
     vec_free(&found);
@@ -164,17 +166,18 @@ static bool note_missing(const struct path *p)
     return duration > 0;
 }
 
-static int parse_interval(const struct cluster_query *a, struct path_options *o, struct err *e)
+static int parse_interval(
+    const struct cluster_query *a, const struct critpath_question *q, struct path_options *o, struct err *e)
 {
     struct cli_span span = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < a->asked.n; i++)
         critpath_add_span(&span, a->hosts[i].map, a->asked.hosts[i].begin, a->asked.hosts[i].end);
-    return critpath_parse_interval(a->q, &span, o, e);
+    return critpath_parse_interval(q, &span, o, e);
 }
 
-static int answer(struct cluster_query *a)
+/* -1: found; else the exit code. */
+static int find(struct cluster_query *a, const struct critpath_question *q, struct cluster_path **out)
 {
-    const struct critpath_question *q = a->q;
     struct cluster_path_options o = {
         .method = q->method && !strcmp(q->method, "broadcast") ? CLUSTER_BROADCAST : CLUSTER_INDEX,
         .assuming = q->polling,
@@ -184,19 +187,47 @@ static int answer(struct cluster_query *a)
         .arg = a};
     struct cluster_life life = {0};
     struct err e = {0};
-    if (parse_interval(a, &o.path, &e))
+    if (parse_interval(a, q, &o.path, &e))
         return cli_fail(&e);
-    int code = choose_thread(a, &o.path, &life);
+    int code = choose_thread(a, q->thread, &o.path, &life);
     if (code >= 0)
         return code;
-    if (cluster_relates(a->asked.cluster, (size_t)life.host, &e) ||
-        cluster_path_find(a->asked.cluster, life.host, life.row, &o, &a->path, &e))
-        return cli_fail(&e);
+    return cluster_relates(a->asked.cluster, (size_t)life.host, &e) ||
+            cluster_path_find(a->asked.cluster, life.host, life.row, &o, out, &e)
+        ? cli_fail(&e)
+        : -1;
+}
+
+static int compare(struct cluster_query *a, const struct critpath_shown *first, bool missing)
+{
+    struct arena arena = {0};
+    struct critpath_question second;
+    struct err e = {0};
+    int code = critpath_second(a->q, &arena, &second, &e) ? cli_fail(&e) : find(a, &second, &a->second);
+    arena_fini(&arena);
+    if (code >= 0)
+        return code;
+    struct critpath_shown shown = shown_of(a, cluster_path_answer(a->second), cluster_path_source(a->second));
+    missing |= note_missing(shown.path);
+    struct text out = TEXT_TO(1);
+    critpath_write_compared(first, &shown, a->q, &out);
+    return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
+}
+
+static int answer(struct cluster_query *a)
+{
+    const struct critpath_question *q = a->q;
+    struct err e = {0};
+    int code = find(a, q, &a->path);
+    if (code >= 0)
+        return code;
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->path), cluster_path_source(a->path));
     if (q->svg && critpath_write_svg(&shown, q->svg, &e))
         return cli_fail(&e);
     critpath_note_clocks(&shown);
     bool missing = note_missing(shown.path);
+    if (q->compare)
+        return compare(a, &shown, missing);
     struct text out = TEXT_TO(1);
     critpath_write(&shown, q, &out);
     return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);

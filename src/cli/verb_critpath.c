@@ -15,12 +15,13 @@ struct work {
     size_t n;
     struct path_local *local;
     const struct path_source *source;
-    struct path *path;
+    struct path *path, *second; /* second: of --compare */
 };
 
 static void close_all(struct work *w)
 {
     path_free(w->path);
+    path_free(w->second);
     path_local_free(w->local);
     free(w->hosts);
     free(w->shown);
@@ -77,6 +78,9 @@ static int check_question(const struct critpath_question *q, int n, struct err *
     int rc = check_method(q, e);
     if (!rc && q->polling && strcmp(q->polling, "assume") != 0)
         rc = err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);
+    if (!rc && q->compare && (q->aggregate || q->segments || q->refine))
+        rc = err_set(
+            e, ERR_ARG, "--compare shows two paths by their parts: leave --aggregate, --segments, --refine out");
     if (!rc && !asks_cluster(q) && q->refine)
         rc = err_set(e, ERR_ARG, "--refine is for the nodes of a cluster: give --cluster URL");
     if (!rc)
@@ -148,26 +152,60 @@ static void note_polling(const struct work *w)
         messages, seen ? ", only some could be told as polling" : "");
 }
 
-static int answer(struct work *w, const struct critpath_question *q)
+/* -1: found; else the exit code. */
+static int find(struct work *w, const struct critpath_question *q, struct path **out)
 {
     struct err e = {0};
     struct path_options options;
     struct path_row row;
-    if (open_hosts(w, q, &e) || parse_interval(w, q, &options, &e))
+    if (parse_interval(w, q, &options, &e))
         return cli_fail(&e);
     int code = choose_thread(w, q, &options, &row);
     if (code >= 0)
         return code;
-    if ((w->clocks && clock_net_relates(w->clocks, row.host, &e)) ||
-        path_walk(w->source, row, &options, &w->path, &e) || experiment_intact(w->experiment, &e))
+    if ((w->clocks && clock_net_relates(w->clocks, row.host, &e)) || path_walk(w->source, row, &options, out, &e) ||
+        experiment_intact(w->experiment, &e))
         return cli_fail(&e);
-    struct critpath_shown shown = {
-        .path = w->path, .source = w->source, .hosts = w->shown, .n = w->n, .synced = w->clocks, .method = "local"};
+    return -1;
+}
+
+static struct critpath_shown shown_of(const struct work *w, const struct path *p)
+{
+    return (struct critpath_shown){
+        .path = p, .source = w->source, .hosts = w->shown, .n = w->n, .synced = w->clocks, .method = "local"};
+}
+
+static int compare(struct work *w, const struct critpath_question *q, const struct critpath_shown *first)
+{
+    struct arena arena = {0};
+    struct critpath_question second;
+    struct err e = {0};
+    int code = critpath_second(q, &arena, &second, &e) ? cli_fail(&e) : find(w, &second, &w->second);
+    arena_fini(&arena);
+    if (code >= 0)
+        return code;
+    struct critpath_shown shown = shown_of(w, w->second);
+    struct text out = TEXT_TO(1);
+    critpath_write_compared(first, &shown, q, &out);
+    return cli_finish_traces(w->experiment, &out, NULL);
+}
+
+static int answer(struct work *w, const struct critpath_question *q)
+{
+    struct err e = {0};
+    if (open_hosts(w, q, &e))
+        return cli_fail(&e);
+    int code = find(w, q, &w->path);
+    if (code >= 0)
+        return code;
+    struct critpath_shown shown = shown_of(w, w->path);
     if (q->svg && critpath_write_svg(&shown, q->svg, &e))
         return cli_fail(&e);
     critpath_note_clocks(&shown);
     if (!q->polling)
         note_polling(w);
+    if (q->compare)
+        return compare(w, q, &shown);
     struct text out = TEXT_TO(1);
     critpath_write(&shown, q, &out);
     return cli_finish_traces(w->experiment, &out, NULL);
@@ -191,6 +229,8 @@ static int run(int argc, char **argv)
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
+        {"compare", 0, CLI_STRING, "[HOST:]TID,BEGIN,END",
+            "what differs in the path of that thread over that interval (b) from this one (a)", &q.compare},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
         {"polling", 0, CLI_STRING, "assume",
             "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},

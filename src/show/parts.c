@@ -127,3 +127,46 @@ struct show_parts show_parts(const struct path *p, const struct path_source *sou
     map_fini(&g.index);
     return out;
 }
+
+uint64_t show_hash(const char *s, uint64_t seed)
+{
+    return map_mix(seed ^ (s ? map_hash(s, strlen(s)) : 1));
+}
+
+bool show_is_network(const struct show_part *p)
+{
+    return p->state == GRAPH_NETWORK && p->reason < 0 && (!p->from || strcmp(p->from, p->host) != 0);
+}
+
+uint64_t show_kind_key(const struct show_part *p)
+{
+    uint64_t key = map_mix((uint64_t)p->state << 16 | (uint64_t)p->assumed << 8 | (uint8_t)p->reason);
+    return show_hash(p->from, show_hash(p->host, show_hash(p->tid < 0 ? NULL : p->comm, key)));
+}
+
+static int larger_kind_first(const void *pa, const void *pb)
+{
+    const struct show_kind *a = pa, *b = pb;
+    return order_of(b->duration, a->duration) ?: by_duration(&a->part, &b->part);
+}
+
+struct show_kinds show_kinds(const struct show_parts *parts, struct arena *a)
+{
+    struct show_kind *v = arena_new(a, struct show_kind, parts->n + 1);
+    struct map index = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < parts->n; i++) { /* the largest first */
+        bool fresh;
+        uint64_t *at = map_put(&index, show_kind_key(&parts->v[i]), &fresh);
+        if (fresh) {
+            *at = n;
+            v[n++] = (struct show_kind){.part = parts->v[i]};
+        }
+        v[*at].duration += parts->v[i].duration;
+        v[*at].threads++;
+    }
+    if (n)
+        qsort(v, n, sizeof *v, larger_kind_first);
+    map_fini(&index);
+    return (struct show_kinds){v, n};
+}

@@ -21,7 +21,22 @@ struct show_part {
 };
 struct show_parts { const struct show_part *v; size_t n; };
 
+/* What threads of one name did in one state on one machine. */
+struct show_kind {
+    struct show_part part;   /* the largest */
+    int64_t duration;
+    size_t threads;
+};
+struct show_kinds { const struct show_kind *v; size_t n; };
+
 /* Largest first. They sum to the path's length. All in the arena, but for names, which are the source's and path's. */
 struct show_parts show_parts(const struct path *, const struct path_source *, struct arena *);
+/* Largest first, in the arena. */
+struct show_kinds show_kinds(const struct show_parts *, struct arena *);
+/* The same for parts of one kind, of whatever path. */
+uint64_t show_kind_key(const struct show_part *);
+uint64_t show_hash(const char *s, uint64_t seed); /* s may be NULL */
+/* Messages from one machine to another. */
+bool show_is_network(const struct show_part *);
 
 #endif

@@ -22,4 +22,11 @@ void show_terminal(const struct path *, const struct path_source *, const struct
 void show_svg(const struct path *, const struct path_source *, struct text *);
 void show_csv(const struct path *, const struct path_source *, struct text *);
 
+/* Two paths beside each other: what threads of one name on one machine did in one state, in a and in b. */
+struct show_answer { const struct path *path; const struct path_source *source; const char *method; };
+void show_compare_json(const struct show_answer *a, const struct show_answer *b, struct json *);
+void show_compare_terminal(const struct show_answer *a, const struct show_answer *b, const struct show_style *,
+    struct text *);
+void show_compare_csv(const struct show_answer *a, const struct show_answer *b, struct text *);
+
 #endif

@@ -31,12 +31,10 @@ static void write_head(const struct show_rows *s, const struct show_style *style
     text_fini(&scratch);
 }
 
-static void write_sentence(const struct show_rows *s, const struct show_style *style, struct text *t)
+void terminal_words(const char *words, const struct show_style *style, struct text *t)
 {
-    struct text all = {.fd = -1};
     size_t width = (size_t)style->width - TERMINAL_INDENT, used = 0;
-    show_sentence(s->path, s->source, &all);
-    for (const char *word = text_cstr(&all); *word;) {
+    for (const char *word = words; *word;) {
         size_t n = strcspn(word, " "), cells = text_cells(word, n);
         if (used && used + 1 + cells > width) {
             text_putc(t, '\n');
@@ -47,8 +45,24 @@ static void write_sentence(const struct show_rows *s, const struct show_style *s
         used += cells + (used ? 1 : 0);
         word += n + (word[n] == ' ');
     }
-    text_puts(t, "\n\n");
+    text_putc(t, '\n');
+}
+
+void terminal_sentence(
+    const struct path *p, const struct path_source *source, const struct show_style *style, struct text *t)
+{
+    struct text all = {.fd = -1};
+    show_sentence(p, source, &all);
+    terminal_words(text_cstr(&all), style, t);
     text_fini(&all);
+}
+
+struct show_style terminal_style_of(const struct show_style *given)
+{
+    struct show_style style = *given;
+    if (style.width < MIN_WIDTH)
+        style.width = style.width <= 0 ? 100 : MIN_WIDTH;
+    return style;
 }
 
 static void write_note(const char *note, const struct show_style *style, struct text *t)
@@ -142,13 +156,12 @@ void show_terminal(
     const struct path *p, const struct path_source *source, const struct show_style *given, struct text *t)
 {
     struct show_rows s;
-    struct show_style style = *given;
-    if (style.width < MIN_WIDTH)
-        style.width = style.width <= 0 ? 100 : MIN_WIDTH;
+    struct show_style style = terminal_style_of(given);
     show_rows_init(&s, p, source);
     write_head(&s, &style, t);
     if (p->end > p->begin) {
-        write_sentence(&s, &style, t);
+        terminal_sentence(p, source, &style, t);
+        text_putc(t, '\n');
         terminal_summary(p, source, &style, t);
         text_putc(t, '\n');
         terminal_picture(&s, &style, t);

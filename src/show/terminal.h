@@ -18,6 +18,14 @@ const char *terminal_duration(int64_t ns, struct text *scratch);
 /* The greater of `width` and what the text takes. */
 size_t terminal_widest(size_t width, const char *s);
 
+/* ---- terminal.c ---- */
+/* With a width that there is room in. */
+struct show_style terminal_style_of(const struct show_style *);
+/* Lines that begin with the indent, broken between words. */
+void terminal_words(const char *, const struct show_style *, struct text *);
+/* The path in a sentence, so. */
+void terminal_sentence(const struct path *, const struct path_source *, const struct show_style *, struct text *);
+
 void terminal_summary(const struct path *, const struct path_source *, const struct show_style *, struct text *);
 void terminal_picture(const struct show_rows *, const struct show_style *, struct text *);
 

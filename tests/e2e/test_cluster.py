@@ -184,6 +184,17 @@ class Recorded(EachRecording, Compared):
                 asked = {"client", "web", "db"} - ({"db"} if c["id"] == 6 else set())
                 self.assertEqual(set(answer["cost"]["nodes"]), asked, f"request {c['id']}")
 
+    def test_two_paths_beside_each_other(self):
+        top = example("three-tier")
+        with Cluster({h: [path] for h, path in hosts_of(top).items()}) as cluster:
+            options = ("--end", 1795225078 * 10**9, "--compare", "web:196,1795225078000000000,")
+            far, near = cluster.ask("client:204", *options), self.local([top], cluster.store, "client:204", *options)
+            self.assertEqual((far.code, near.code), (0, 0), far)
+            far, near = json.loads(far.out), json.loads(near.out)
+            for side in ("a", "b"):
+                self.assertEqual(bare(far.pop(side)), bare(near.pop(side)))
+            self.assertEqual(far, near)
+
     def test_machines_without_threads(self):
         """Ten machines beside the three: their clocks are part of what there is, and the span of times."""
         few, many = example("three-tier"), example("ten-machines")

@@ -158,6 +158,58 @@ class ThreeTier(Requests, NothingAssumed, Case):
                     self.assertRegex(first, f"% {host}[ ,].*slept by itself")
         self.assertEqual(causes, {"burn", "sleep"})
 
+    def test_compared(self):
+        """What request 5 took longer than request 2 is that db slept; and what two answers say is what each says."""
+        log = self.ground["log"]
+        def interval(c):
+            return tuple(self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
+        first, second = (next(c for c in log["client"] if c["id"] == number) for number in (2, 5))
+        slept_us = next(line["sleep_us"] for line in log["db"] if line["id"] == 5)
+        self.assertGreater(slept_us, 10000)
+        thread = f"client:{first['tid']}"
+        args = [self.trace, "--store", self.store, "--reference", "client", "--thread", thread,
+                *[x for pair in zip(("--begin", "--end"), interval(first)) for x in pair],
+                "--compare", f"{thread},{interval(second)[0]},{interval(second)[1]}"]
+        both = self.json("critpath", *args)
+        self.assertEqual(set(both), {"a", "b", "parts", "sentence"})
+        for side, c in (("a", first), ("b", second)):
+            alone = self.path(thread, *interval(c))
+            for answer in (both[side], alone):
+                answer.pop("cost")
+            self.assertEqual(both[side], alone)
+            length = alone["query"]["end"] - alone["query"]["begin"]
+            self.assertEqual(sum(p[side] for p in both["parts"]), length)
+        changes = [abs(p["b"] - p["a"]) for p in both["parts"]]
+        self.assertEqual(changes, sorted(changes, reverse=True))
+        top = next(p for p in both["parts"] if p["b"] > p["a"])
+        self.assertEqual((top["host"], top["state"]), ("db", "timer"))
+        self.assertGreaterEqual(top["b"] - top["a"], 0.95 * slept_us * 1000)
+        self.assertLessEqual(len(both["sentence"]), 140)
+        self.assertRegex(both["sentence"],
+                         r"^[\d.]+ ms longer \([\d.]+ ms → [\d.]+ ms\): .*db (tier )?slept by itself \+")
+        self.assertIn(both["sentence"], " ".join(self.ok("critpath", *args).text.split()))
+        rows = self.ok("critpath", *args, "--format", "csv").text.splitlines()
+        self.assertEqual(len(rows), 1 + len(both["parts"]))
+
+    def test_compared_with_itself(self):
+        c = self.ground["log"]["client"][1]
+        thread = f"client:{c['tid']}"
+        begin, end = (self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
+        both = self.json("critpath", self.trace, "--store", self.store, "--reference", "client", "--thread", thread,
+                         "--begin", begin, "--end", end, "--compare", f"{thread},{begin},{end}")
+        self.assertRegex(both["sentence"], r"^as long \([^:]*\)$")
+        self.assertEqual([p["a"] for p in both["parts"]], [p["b"] for p in both["parts"]])
+
+    def test_compared_in_vain(self):
+        tid = self.ground["log"]["client"][1]["tid"]
+        for other, hint in ((f"client:{tid}", "[HOST:]TID,BEGIN,END"), (",,", "[HOST:]TID,BEGIN,END"),
+                            (f"client:{tid},x,y", "x"), ("nowhere:1,,", "nowhere:1"), (f"client:{tid},+2s,+1s", "")):
+            run = weft_e2e.weft("critpath", self.trace, "--store", self.store, "--thread", f"client:{tid}",
+                                "--compare", other)
+            self.survived(run)
+            self.assertIn(run.code, (1, 2), run)
+            self.assertIn(hint, run.message)
+
     def test_sleeps(self):
         for number, answer, servers in self.requests():
             for host, line, at in servers:

@@ -1,0 +1,143 @@
+/* Which parts of two paths took longer in one of them, and that in a sentence. */
+#include "show/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/order.h"
+#include "base/text.h"
+#include "show/sayings.h"
+
+enum {
+    MOST_CELLS = 140,
+    MOST_TOLD = 3,
+    LEAST_PERCENT = 5 /* of all that changed, whichever way */
+};
+
+static int64_t change_of(const struct show_difference *d)
+{
+    return d->ns[1] - d->ns[0];
+}
+
+static int64_t size_of(int64_t change)
+{
+    return change < 0 ? -change : change;
+}
+
+static int largest_first(const void *pa, const void *pb)
+{
+    const struct show_difference *a = pa, *b = pb;
+    const struct show_part *p = &a->kind.part, *q = &b->kind.part;
+    return order_of(size_of(change_of(b)), size_of(change_of(a))) ?: order_of(b->ns[0] + b->ns[1], a->ns[0] + a->ns[1])
+        ?: strcmp(p->host, q->host) ?: strcmp(p->comm ? p->comm : "", q->comm ? q->comm : "")
+        ?: order_of(p->state, q->state) ?: strcmp(p->from ? p->from : "", q->from ? q->from : "");
+}
+
+struct show_differences show_compare(const struct show_answer *a, const struct show_answer *b, struct arena *arena)
+{
+    const struct show_answer *answers[2] = {a, b};
+    struct show_kinds kinds[2];
+    struct map index = {0};
+    for (int i = 0; i < 2; i++) {
+        struct show_parts parts = show_parts(answers[i]->path, answers[i]->source, arena);
+        kinds[i] = show_kinds(&parts, arena);
+    }
+    struct show_difference *v = arena_new(arena, struct show_difference, kinds[0].n + kinds[1].n + 1);
+    size_t n = 0;
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < kinds[i].n; k++) {
+            const struct show_kind *kind = &kinds[i].v[k];
+            int32_t tid = kind->threads == 1 ? kind->part.tid : -1;
+            bool fresh;
+            uint64_t *at = map_put(&index, show_kind_key(&kind->part), &fresh);
+            if (fresh) {
+                *at = n;
+                v[n++] = (struct show_difference){.kind = *kind, .tid = tid};
+            }
+            struct show_difference *d = &v[*at];
+            d->ns[i] = kind->duration;
+            d->tid = d->tid == tid ? tid : -1;
+            if (i && d->ns[1] > d->ns[0])
+                d->kind = *kind;
+        }
+    if (n)
+        qsort(v, n, sizeof *v, largest_first);
+    map_fini(&index);
+    return (struct show_differences){v, n, {a->path->end - a->path->begin, b->path->end - b->path->begin}};
+}
+
+/* ---- in words ---- */
+
+static void put_change(struct text *t, int64_t ns)
+{
+    text_puts(t, ns < 0 ? " −" : " +");
+    text_duration(t, size_of(ns));
+}
+
+static void put_difference(struct text *t, const struct show_difference *d, bool whole)
+{
+    const struct show_part *p = &d->kind.part;
+    if (p->reason >= 0) {
+        say_reason(t, p);
+    } else if (show_is_network(p)) {
+        text_puts(t, "network from ");
+        say_name(t, p->from, SAY_HOST_CELLS);
+        text_puts(t, " to ");
+        say_name(t, p->host, SAY_HOST_CELLS);
+    } else {
+        say_name(t, p->host, SAY_HOST_CELLS);
+        if (whole && p->comm && p->tid >= 0) {
+            text_puts(t, " ");
+            say_name(t, p->comm, SAY_NAME_CELLS);
+        }
+        text_puts(t, " ");
+        say_done(t, p);
+    }
+    put_change(t, change_of(d));
+}
+
+static void put_all(struct text *t, const struct show_differences *all, size_t told, bool whole)
+{
+    int64_t change = all->length[1] - all->length[0], rest = change;
+    int64_t least = (all->length[0] > all->length[1] ? all->length[0] : all->length[1]) / 100; /* that is told */
+    if (size_of(change) < least) {
+        text_puts(t, "as long");
+    } else {
+        text_duration(t, size_of(change));
+        text_puts(t, change < 0 ? " shorter" : " longer");
+    }
+    text_puts(t, " (");
+    text_duration(t, all->length[0]);
+    text_puts(t, " → ");
+    text_duration(t, all->length[1]);
+    text_putc(t, ')');
+    for (size_t i = 0; i < told; i++) {
+        text_puts(t, i ? " · " : ": ");
+        put_difference(t, &all->v[i], whole);
+        rest -= change_of(&all->v[i]);
+    }
+    if (told && told < all->n && size_of(rest) >= least) {
+        text_puts(t, " · rest");
+        put_change(t, rest);
+    }
+}
+
+void show_compare_sentence(const struct show_differences *all, struct text *out)
+{
+    struct text t = {.fd = -1};
+    int64_t changed = 0;
+    size_t told = 0;
+    for (size_t i = 0; i < all->n; i++)
+        changed += size_of(change_of(&all->v[i]));
+    while (told < all->n && told < MOST_TOLD && change_of(&all->v[told]) != 0 &&
+        size_of(change_of(&all->v[told])) >= changed / 100 * LEAST_PERCENT)
+        told++;
+    put_all(&t, all, told, true);
+    for (size_t fewer = told; fewer && text_cells(t.v, t.n) > MOST_CELLS; fewer--) {
+        t.n = 0;
+        put_all(&t, all, fewer, false);
+    }
+    text_put(out, t.v, t.n);
+    text_fini(&t);
+}
