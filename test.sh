@@ -7,7 +7,9 @@ set -u
 cd "$(dirname "$0")" || exit 1
 WEFT_DATA=${WEFT_DATA:-$(cd .. && pwd)/shared/data}
 BUILD=${BUILD:-build}
-export WEFT_DATA BUILD
+# What this machine's users have set is not what is tested.
+WEFT_CONFIG=/dev/null
+export WEFT_DATA BUILD WEFT_CONFIG
 
 stop() {
     echo "test.sh: $1" >&2

@@ -32,12 +32,17 @@ struct cli_verb {
     int (*run)(int argc, char **argv);      /* argv[0] is the verb */
 };
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
-    verb_serve, verb_place, verb_verify;
+    verb_serve, verb_place, verb_verify, verb_config, verb_completion;
+/* All of them, in the order in which somebody meets them; NULL ends them. */
+extern const struct cli_verb *const cli_verbs[];
 
 /* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and
  * counted in *n. Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands
- * --help, --no-color, --quiet. Of an option given twice the last value counts. */
+ * --help, --no-color, --quiet. Of an option given twice the last value counts. What is not given may be set elsewhere:
+ * in files and in the environment (docs/verbs/config.md). */
 int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char **argv, int *n);
+/* Was this CLI_STRING (its `into`) set elsewhere, and not given? Then it gives way to what was given. */
+bool cli_is_setting(const void *into);
 /* What --help prints, for a width in columns. */
 void cli_help(const struct cli_verb *, const struct cli_option *, int width, struct text *out);
 /* The rule of the exit status, as all helps show it. */

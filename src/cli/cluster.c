@@ -23,8 +23,17 @@ int cli_cluster_connect(struct cli_cluster *c, const char *who, bool later, stru
     return rc ? err_wrap(e, "--cluster"), rc : 0;
 }
 
-int cli_cluster_check(const struct cli_cluster *c, size_t n, struct err *e)
+void cli_cluster_give_way(struct cli_cluster *c, size_t n)
 {
+    if (n && cli_is_setting(&c->url))
+        c->url = NULL;
+    if (!c->url && cli_is_setting(&c->timeout))
+        c->timeout = NULL;
+}
+
+int cli_cluster_check(struct cli_cluster *c, size_t n, struct err *e)
+{
+    cli_cluster_give_way(c, n);
     if (c->url && n)
         return err_set(e, ERR_ARG, "the traces of a cluster are with its nodes: give --cluster, or TRACEs, not both");
     if (!c->url && c->timeout)

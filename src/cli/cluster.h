@@ -35,8 +35,10 @@ struct cli_cluster {
 
 /* later: succeeds also while no broker answers, and goes on connecting. */
 int cli_cluster_connect(struct cli_cluster *, const char *who, bool later, struct bus **out, struct err *e);
+/* A cluster that is only a setting gives way to n TRACEs that are given. */
+void cli_cluster_give_way(struct cli_cluster *, size_t n);
 /* The verb is about TRACEs or about a cluster, not both. n: how many TRACEs are given. */
-int cli_cluster_check(const struct cli_cluster *, size_t n, struct err *e);
+int cli_cluster_check(struct cli_cluster *, size_t n, struct err *e);
 
 /* A cluster that is open to be asked, its hosts and their clocks. */
 struct cli_asked {

@@ -7,8 +7,7 @@
 
 #include "base/near.h"
 
-/* In the order in which somebody meets them. */
-static const struct cli_verb *const verbs[] = {
+const struct cli_verb *const cli_verbs[] = {
     &verb_info,
     &verb_events,
     &verb_index,
@@ -19,14 +18,17 @@ static const struct cli_verb *const verbs[] = {
     &verb_serve,
     &verb_place,
     &verb_verify,
+    &verb_config,
+    &verb_completion,
+    NULL,
 };
-enum { N_VERBS = sizeof verbs / sizeof *verbs };
+enum { N_VERBS = sizeof cli_verbs / sizeof *cli_verbs - 1 };
 
 static const struct cli_verb *find_verb(const char *name)
 {
     for (size_t i = 0; i < N_VERBS; i++)
-        if (strcmp(verbs[i]->name, name) == 0)
-            return verbs[i];
+        if (strcmp(cli_verbs[i]->name, name) == 0)
+            return cli_verbs[i];
     return NULL;
 }
 
@@ -34,7 +36,7 @@ static int unknown_verb(const char *name)
 {
     const char *names[N_VERBS + 1] = {0};
     for (size_t i = 0; i < N_VERBS; i++)
-        names[i] = verbs[i]->name;
+        names[i] = cli_verbs[i]->name;
     const char *near = near_name(name, names);
     struct err e = {0};
     if (near)
@@ -51,7 +53,7 @@ static void write_overview(struct text *t)
         "  Where did the time go, and which machine, thread and cause took it?\n"
         "  A TRACE is a directory that holds a CTF trace, or a tree of them; NAME=PATH names its host.\n\nVerbs:\n");
     for (size_t i = 0; i < N_VERBS; i++)
-        text_printf(t, "  %-10s  %s\n", verbs[i]->name, verbs[i]->summary);
+        text_printf(t, "  %-10s  %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     text_puts(t, "\nweft help VERB shows the options of a verb; weft --version the version.\n\n");
     cli_help_status(cli_width(), t);
     text_puts(t, "\nExample:\n  weft critpath --thread client:204 examples/three-tier\n");

@@ -9,12 +9,15 @@
 #include "base/near.h"
 #include "cli/settings.h"
 
-static const struct cli_option common_options[] = {
+const struct cli_option cli_common_options[] = {
     {"help", 'h', CLI_FLAG, NULL, "show this text", &cli_settings.help},
     {"no-color", 0, CLI_FLAG, NULL, "no colours (as NO_COLOR=1 in the environment)", &cli_settings.no_color},
     {"quiet", 'q', CLI_FLAG, NULL, "no notes on stderr, only errors", &cli_settings.quiet},
     {0},
 };
+
+/* Of strings, `into` of those that were set elsewhere. */
+static VEC(const void *) from_settings;
 
 /* ---- help ---- */
 
@@ -87,7 +90,7 @@ void cli_help_status(int width, struct text *t)
 void cli_help(const struct cli_verb *verb, const struct cli_option *options, int width, struct text *t)
 {
     size_t columns = width > 0 ? (size_t)width : 100;
-    size_t column = widest_label(common_options, widest_label(options, 0)) + 2;
+    size_t column = widest_label(cli_common_options, widest_label(options, 0)) + 2;
     text_printf(t, "Usage: weft %s [options] %s\n\n", verb->name, verb->arguments);
     text_fill(t, ' ', 2);
     write_wrapped(t, verb->summary, 2, columns);
@@ -96,7 +99,7 @@ void cli_help(const struct cli_verb *verb, const struct cli_option *options, int
         write_options(t, options, column, columns);
     }
     text_puts(t, "\nFor every verb:\n");
-    write_options(t, common_options, column, columns);
+    write_options(t, cli_common_options, column, columns);
     text_putc(t, '\n');
     cli_help_status(width, t);
     if (verb->example)
@@ -111,6 +114,12 @@ struct parse {
     int argc;
     char **argv;
     int at; /* the argument being read */
+    enum cli_level level;
+    VEC(struct {
+        const void *into;
+        enum cli_level level;
+    })
+    lists; /* from where they have what they have */
     struct err e;
 };
 
@@ -126,7 +135,7 @@ static const struct cli_option *find_in(const struct cli_option *o, const char *
 static const struct cli_option *find(const struct parse *p, const char *name, size_t n, char letter)
 {
     const struct cli_option *o = find_in(p->options, name, n, letter);
-    return o ? o : find_in(common_options, name, n, letter);
+    return o ? o : find_in(cli_common_options, name, n, letter);
 }
 
 static int unknown_option(struct parse *p, const char *name, size_t n)
@@ -136,7 +145,7 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
     for (const struct cli_option *o = p->options; o->name && count < 120; o++)
         if (is_shown(o))
             names[count++] = o->name;
-    for (const struct cli_option *o = common_options; o->name; o++)
+    for (const struct cli_option *o = cli_common_options; o->name; o++)
         names[count++] = o->name;
     names[count] = NULL;
     char typed[64];
@@ -180,6 +189,21 @@ static int store_int(struct parse *p, const struct cli_option *o, const char *va
     return ERR_OK;
 }
 
+/* What counts more replaces what counts less. */
+static void add_to_list(struct parse *p, const struct cli_option *o, const char *value)
+{
+    struct cli_list *list = o->into;
+    size_t i = 0;
+    while (i < p->lists.n && p->lists.v[i].into != list)
+        i++;
+    if (i == p->lists.n)
+        vec_push(&p->lists, ((typeof(*p->lists.v)){list, p->level}));
+    if (p->lists.v[i].level < p->level)
+        list->n = 0;
+    p->lists.v[i].level = p->level;
+    vec_push(list, value);
+}
+
 static int store_value(struct parse *p, const struct cli_option *o, const char *value)
 {
     char *end;
@@ -187,11 +211,7 @@ static int store_value(struct parse *p, const struct cli_option *o, const char *
     switch (o->type) {
     case CLI_FLAG: *(bool *)o->into = true; break;
     case CLI_STRING: *(const char **)o->into = value; break;
-    case CLI_LIST: {
-        struct cli_list *list = o->into;
-        vec_push(list, value);
-        break;
-    }
+    case CLI_LIST: add_to_list(p, o, value); break;
     case CLI_INT: return store_int(p, o, value);
     case CLI_FLOAT: {
         double v = strtod(value, &end);
@@ -209,6 +229,13 @@ static bool has_no_value(const struct cli_option *o)
     return o->type == CLI_FLAG || o->type == CLI_NOTHING || o->type == CLI_REFUSED;
 }
 
+static void is_argument(const void *into)
+{
+    for (size_t i = 0; i < from_settings.n; i++)
+        if (from_settings.v[i] == into)
+            from_settings.v[i] = NULL;
+}
+
 /* `value` stands in the same argument, or is NULL: then it is the next one. */
 static int take_option(struct parse *p, const struct cli_option *o, const char *value)
 {
@@ -223,6 +250,7 @@ static int take_option(struct parse *p, const struct cli_option *o, const char *
                 o->value ? o->value : "VALUE");
         value = p->argv[++p->at];
     }
+    is_argument(o->into);
     return store_value(p, o, value);
 }
 
@@ -250,11 +278,62 @@ static int take_letters(struct parse *p, const char *s)
     return ERR_OK;
 }
 
+/* ---- what is set elsewhere ---- */
+
+static int take_flag(struct parse *p, const struct cli_option *o, const char *value)
+{
+    static const char *const words[] = {"yes", "true", "on", "1", "", "no", "false", "off", "0"};
+    size_t i = 0, n = sizeof words / sizeof *words;
+    while (i < n && strcmp(words[i], value) != 0)
+        i++;
+    if (i == n)
+        return bad_value(p, o, value, "yes or no");
+    *(bool *)o->into = i < 5;
+    return 0;
+}
+
+static int take_setting(void *arg, const struct cli_option *o, const struct cli_setting *s, struct err *e)
+{
+    struct parse *p = arg;
+    p->level = s->level;
+    int rc = o->type == CLI_FLAG ? take_flag(p, o, s->value)
+        : *s->value              ? store_value(p, o, s->value)
+                                 : bad_value(p, o, s->value, o->value ? o->value : "a value");
+    if (!rc && o->type == CLI_STRING)
+        vec_push(&from_settings, o->into);
+    if (rc) {
+        *e = p->e;
+        err_wrap(e, "%s", s->origin);
+    }
+    return rc;
+}
+
+bool cli_is_setting(const void *into)
+{
+    for (size_t i = 0; i < from_settings.n; i++)
+        if (from_settings.v[i] == into)
+            return true;
+    return false;
+}
+
+static int finish_parse(struct parse *p, bool failed)
+{
+    vec_free(&p->lists);
+    return failed ? cli_fail(&p->e) : -1;
+}
+
 int cli_parse(const struct cli_verb *verb, const struct cli_option *options, int argc, char **argv, int *n)
 {
     struct parse p = {.verb = verb, .options = options, .argc = argc, .argv = argv};
     bool ended = false;
     *n = 0;
+    if (cli_survey) {
+        cli_survey(cli_survey_arg, verb, options);
+        return CLI_OK;
+    }
+    if (cli_settings_for(verb->name, options, take_setting, &p, &p.e))
+        return finish_parse(&p, true);
+    p.level = CLI_ARGUMENT;
     for (p.at = 1; p.at < argc; p.at++) {
         char *s = argv[p.at];
         int code = ERR_OK;
@@ -267,12 +346,13 @@ int cli_parse(const struct cli_verb *verb, const struct cli_option *options, int
         else
             code = take_long(&p, s + 2);
         if (code)
-            return cli_fail(&p.e);
+            return finish_parse(&p, true);
     }
     if (1 + *n < argc)
         argv[1 + *n] = NULL;
     if (!cli_settings.help)
-        return -1;
+        return finish_parse(&p, false);
+    vec_free(&p.lists);
     struct text out = TEXT_TO(STDOUT_FILENO);
     cli_help(verb, options, cli_width(), &out);
     return cli_finish(&out, CLI_OK);

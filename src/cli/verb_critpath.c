@@ -73,8 +73,9 @@ static int check_method(const struct critpath_question *q, struct err *e)
                                  q->method);
 }
 
-static int check_question(const struct critpath_question *q, int n, struct err *e)
+static int check_question(struct critpath_question *q, int n, struct err *e)
 {
+    cli_cluster_give_way(&q->cluster, (size_t)n);
     int rc = check_method(q, e);
     if (!rc && q->polling && strcmp(q->polling, "assume") != 0)
         rc = err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);

@@ -117,8 +117,10 @@ static int index_here(char **traces, size_t n, struct index_options *o, int form
 }
 
 /* What is for nodes only, or only for this machine. */
-static int check_place(const struct cli_spread *spread, bool has_own, struct err *e)
+static int check_place(struct cli_spread *spread, bool has_own, struct err *e)
 {
+    if (!spread->share && !spread->forget && cli_is_setting(&spread->cluster.url))
+        spread->cluster.url = NULL; /* it is for verbs that ask */
     if (!spread->cluster.url && (spread->share || spread->forget))
         return err_set(
             e, ERR_ARG, "%s is for the nodes of a cluster: give --cluster URL", spread->share ? "--share" : "--forget");

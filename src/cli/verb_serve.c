@@ -112,6 +112,8 @@ static void close_cluster(struct membership *m)
 
 static int check_membership(struct membership *m, const struct tsp_options *o, struct err *e)
 {
+    if (!m->node && cli_is_setting(&m->cluster.url))
+        m->cluster.url = NULL; /* it is for verbs that ask */
     if (!m->node && (m->receive || m->give))
         return err_set(e, ERR_ARG, "--receive and --give are for nodes of a cluster: give --cluster URL --node NAME");
     if (m->receive_limit && !m->receive)

@@ -38,3 +38,5 @@ const struct cli_verb verb_critpath = {"critpath", "TRACE…", "reports its argu
 const struct cli_verb verb_serve = {"serve", "[TRACE…]", "reports its arguments", NULL, report};
 const struct cli_verb verb_place = {"place", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_verify = {"verify", "TRACE…", "reports its arguments", NULL, report};
+const struct cli_verb verb_config = {"config", "[VERB]", "reports its arguments", NULL, report};
+const struct cli_verb verb_completion = {"completion", "SHELL", "reports its arguments", NULL, report};
