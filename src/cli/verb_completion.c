@@ -178,5 +178,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, CLI_OK);
 }
 
-const struct cli_verb verb_completion = {
-    "completion", "bash|zsh", "lets a shell complete verbs and options", "source <(weft completion bash)", run};
+const struct cli_verb verb_completion = {"completion", "bash|zsh", "lets a shell complete verbs and options",
+    "weft completion bash > ~/.local/share/bash-completion/completions/weft", run};
