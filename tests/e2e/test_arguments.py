@@ -353,9 +353,8 @@ class Help(Case):
             self.assertTrue(all(len(line) <= 120 for line in text.splitlines()), verb)
             (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", text)
             if verb != "serve" and "nats://" not in example:  # those need a broker; tests of clusters have one
-                stores = "--store" in text
-                run = self.ok(*shlex.split(example.split(" > ")[0]), *(["--store", os.path.join(top, "store")] if stores else []),
-                              cwd=top)
+                store = ["--store", os.path.join(top, "store")] if "--store" in text else []
+                run = self.ok(*shlex.split(example.split(" > ")[0]), *store, cwd=top)
                 self.assertGreater(len(run.text.splitlines()), 3 if verb != "config" else 0, run)
         (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", overview)
         self.assertIn("running", self.ok(*shlex.split(example), "--store", os.path.join(top, "store"), cwd=top).text)
