@@ -187,6 +187,14 @@ void ctf_merge_free(struct ctf_merge *);
  * read from the start instead. */
 int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
 
+/* Adds to out[i] the events of a source, and those lost, at or before times[i] (as its map gives them; ascending).
+ * Counts the trace, if nobody has; then O(n · streams · log packets) and the decoding of at most some 500 items for
+ * each time and stream, and of none twice. Streams whose times step back, and traces that grow, are read whole. Ends
+ * early once `gone` says so. */
+struct ctf_tally { uint64_t events, lost; };
+int ctf_source_tally(const struct ctf_source *, const int64_t *times, size_t n, struct ctf_tally *out,
+    bool (*gone)(void *arg), void *arg, struct err *e);
+
 /* What random access must know of a trace: how many items each packet has, and marks inside packets. Found by reading
  * packets once: by a merge that reads them anyway (ctf_merge_count), else on first use.
  * A mark: items of the packet before it; where decoding goes on; time of the next item.

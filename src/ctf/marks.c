@@ -39,3 +39,21 @@ bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)
     *before = mark->before;
     return true;
 }
+
+uint64_t ctf_merge_jump(struct ctf_merge *m, struct cursor *c, int64_t time)
+{
+    size_t n = ctf_merge_packets_begun(c, time);
+    if (n == 0)
+        return 0;
+    const struct ctf_packet *p = &c->stream->packets.v[n - 1];
+    uint64_t passed = 0;
+    file_map_close(&c->window);
+    c->gave = false;
+    c->head->at = c->head->end = NULL;
+    c->packet = NULL;
+    c->next_packet = n - 1;
+    c->d.cycles = p->cycles;
+    if (p->marks && ctf_merge_next_packet(m, c) && ctf_merge_to_mark(c, time, &passed))
+        c->next_loss = p->n_losses;
+    return p->before + passed;
+}

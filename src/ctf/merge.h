@@ -118,5 +118,8 @@ size_t ctf_merge_packets_begun(const struct cursor *, int64_t time);
 uint32_t ctf_merge_marks_begun(const struct cursor *, const struct ctf_packet *, int64_t time);
 /* Lets the cursor go on in its packet from the last mark before the time, if there is one. *before: items passed. */
 bool ctf_merge_to_mark(struct cursor *, int64_t time, uint64_t *before);
+/* Lets the cursor go on at the last packet, or mark, that begins before the time; not at all if there is none. Returns
+ * how many items of the track lie before. */
+uint64_t ctf_merge_jump(struct ctf_merge *, struct cursor *, int64_t time);
 
 #endif

@@ -108,19 +108,9 @@ static int64_t time_before(const struct ctf_merge *m, count_items *count, uint64
 /* Puts the cursor on its first item at or after `begin`; returns how many lie before. */
 static uint64_t move(struct ctf_merge *m, struct cursor *c, int64_t begin)
 {
-    const struct ctf_stream *s = c->stream;
-    size_t n = ctf_merge_packets_begun(c, begin);
-    if (n == 0)
+    if (ctf_merge_packets_begun(c, begin) == 0)
         return 0;
-    const struct ctf_packet *p = &s->packets.v[n - 1];
-    uint64_t before = p->before, passed = 0;
-    c->next_packet = n - 1;
-    c->d.cycles = p->cycles;
-    if (p->marks) {
-        if (ctf_merge_next_packet(m, c) && ctf_merge_to_mark(c, begin, &passed))
-            c->next_loss = p->n_losses;
-        before += passed;
-    }
+    uint64_t before = ctf_merge_jump(m, c, begin);
     for (struct merge_head *h = c->head; ctf_merge_refill(m, c) != KEY_NONE;) {
         while (h->at < h->end && h->at->ts < begin)
             h->at++;

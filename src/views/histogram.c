@@ -1,22 +1,17 @@
 /* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the point
  * before it, up to and including its own time (the first one: those at its very time), so that the points of the whole
  * range sum to all events. */
-#include "base/search.h"
 #include "ctf/ctf.h"
 #include "views/list.h"
 
-enum { BATCH = 512, READ_AT_MOST = 500000, MAX_READ = 50000000 };
-
-/* One trace. Times are on the experiment's clock. */
+/* One trace. */
 struct unit {
-    const struct view_host *host;     /* its host, or NULL */
-    const struct state_store *states; /* counts its events; else `times` does */
+    const struct ctf_source *source;
+    const struct view_host *host; /* its host, or NULL */
     const char *name;
     uint64_t key;
-    bool beside;               /* a user-space trace beside the host's kernel trace */
-    VEC(int64_t) times;        /* of all events, ascending */
-    VEC(int64_t) loss_times;   /* ascending */
-    VEC(uint64_t) loss_counts; /* lost up to and including that loss */
+    bool beside; /* a user-space trace beside the host's kernel trace */
+    bool lost;   /* some of its events */
 };
 struct histogram {
     struct unit *units;
@@ -25,39 +20,15 @@ struct histogram {
 
 /* ---- the traces ---- */
 
-static void add_loss(struct unit *u, int64_t time, uint64_t count)
+static bool has_losses(const struct ctf_trace *trace)
 {
-    if (!count)
-        return;
-    uint64_t before = u->loss_counts.n ? u->loss_counts.v[u->loss_counts.n - 1] : 0;
-    int64_t last = u->loss_times.n ? u->loss_times.v[u->loss_times.n - 1] : INT64_MIN;
-    vec_push(&u->loss_times, time > last ? time : last);
-    vec_push(&u->loss_counts, before + count);
-}
-
-/* A trace that the index does not count is read once. */
-static void read_times(struct unit *u, const struct ctf_source *source)
-{
-    struct ctf_merge *merge;
-    struct ctf_event batch[BATCH];
-    struct err e = {0};
-    if (ctf_merge_new(source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &e))
-        return;
-    for (size_t n; u->times.n < MAX_READ && (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
-        for (size_t i = 0; i < n; i++)
-            if (batch[i].cls->item == CTF_EVENT)
-                vec_push(&u->times, batch[i].ts);
-            else if (batch[i].cls->item == CTF_LOST_EVENTS)
-                add_loss(u, batch[i].ts, ((const struct ctf_loss *)(const void *)batch[i].data)->count);
-    ctf_merge_free(merge);
-}
-
-static void read_losses(struct unit *u)
-{
-    const struct graph_loss *losses;
-    size_t n = graph_losses(u->host->index->graph, &losses);
-    for (size_t i = 0; i < n; i++)
-        add_loss(u, view_to_reference(u->host, losses[i].begin), losses[i].count);
+    struct ctf_stream_info s;
+    for (size_t i = 0; i < ctf_trace_streams(trace); i++) {
+        ctf_trace_stream(trace, i, &s);
+        if (s.lost_events)
+            return true;
+    }
+    return false;
 }
 
 static void *make(struct views *x)
@@ -68,16 +39,12 @@ static void *make(struct views *x)
     for (size_t i = 0; i < h->n; i++) {
         struct unit *u = &h->units[i];
         const struct ctf_trace *trace = x->sources[i].trace;
+        u->source = &x->sources[i];
         u->host = x->source_hosts[i] >= 0 ? &x->hosts[x->source_hosts[i]] : NULL;
         u->key = x->traces[i].key;
         u->name = u->host ? u->host->id : ctf_trace_path(trace);
         u->beside = u->host && u->host->index->trace != trace;
-        if (u->host && u->host->index->trace == trace && u->host->states && u->host->index->graph) {
-            u->states = u->host->states;
-            read_losses(u);
-        } else {
-            read_times(u, &x->sources[i]);
-        }
+        u->lost = has_losses(trace);
     }
     return h;
 }
@@ -85,11 +52,6 @@ static void *make(struct views *x)
 static void close_histogram(struct views *x, void *cache)
 {
     struct histogram *h = cache;
-    for (size_t i = 0; i < h->n; i++) {
-        vec_free(&h->units[i].times);
-        vec_free(&h->units[i].loss_times);
-        vec_free(&h->units[i].loss_counts);
-    }
     free(h->units);
     free(h);
 }
@@ -120,16 +82,11 @@ static int64_t entry_id(const struct views *x, size_t group, int which)
     return view_id(x, group * 3 + (size_t)which);
 }
 
-static uint64_t losses_of(const struct unit *u)
-{
-    return u->loss_counts.n ? u->loss_counts.v[u->loss_counts.n - 1] : 0;
-}
-
 static bool any_losses(const struct histogram *h, const struct unit *u)
 {
-    bool any = u && losses_of(u);
+    bool any = u && u->lost;
     for (size_t i = 0; !u && i < h->n; i++)
-        any |= losses_of(&h->units[i]) > 0;
+        any |= h->units[i].lost;
     return any;
 }
 
@@ -156,12 +113,6 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 
 /* ---- counting ---- */
 
-/* How many of the ascending times are at or before t. */
-static size_t at_most(const int64_t *v, size_t n, int64_t t)
-{
-    return search_first(i, 0, n, v[i] > t);
-}
-
 /* The times that bound the points: the one before the first, then all. */
 struct bounds {
     const int64_t *t;
@@ -177,96 +128,67 @@ static struct bounds bounds_of(const struct tsp_query *q)
     return (struct bounds){t, q->n_times + 1};
 }
 
-/* Adds to counts[i] the events at or before b.t[i], but for a constant. */
-static void count_by_reading(
-    const struct tsp_query *q, const struct ctf_source *source, struct bounds b, uint64_t *counts)
+static bool is_wanted(const struct views *x, const struct tsp_query *q, size_t group)
 {
-    struct ctf_merge *merge;
-    struct ctf_event batch[BATCH];
+    return tsp_wants(q, entry_id(x, group, 1)) || tsp_wants(q, entry_id(x, group, 2));
+}
+
+static bool is_gone(void *http)
+{
+    return http_gone(http);
+}
+
+static bool count(
+    const struct tsp_query *q, const struct unit *u, struct bounds b, struct ctf_tally *to, struct tsp_answer *answer)
+{
     struct err e = {0};
-    uint64_t before = 0;
-    size_t at = 1; /* the bound that is being filled; what is at or before the first is the constant */
-    if (ctf_merge_new(source, 1, (struct ctf_window){b.t[0] + 1, b.t[b.n - 1]}, -1, &merge, &e)) {
-        if (e.code == ERR_NOMEM)
-            http_lack_memory(q->http);
-        return;
-    }
-    for (size_t n; !http_gone(q->http) && (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
-        for (size_t i = 0; i < n; i++) {
-            while (at < b.n && batch[i].ts > b.t[at])
-                counts[at++] += before;
-            before += batch[i].cls->item == CTF_EVENT;
-        }
-    while (at < b.n)
-        counts[at++] += before;
-    if (ctf_merge_intact(merge, &e) == ERR_NOMEM)
+    int rc = ctf_source_tally(u->source, b.t, b.n, to, is_gone, q->http, &e);
+    if (rc == ERR_NOMEM)
         http_lack_memory(q->http);
-    ctf_merge_free(merge);
-}
-
-static void count_events(const struct views *x, const struct tsp_query *q, const struct histogram *h,
-    const struct unit *u, struct bounds b, uint64_t *counts)
-{
-    if (!u->states) {
-        for (size_t i = 0; i < b.n; i++)
-            counts[i] += at_most(u->times.v, u->times.n, b.t[i]);
-        return;
-    }
-    int64_t *host = arena_new(q->http->arena, int64_t, b.n);
-    uint64_t *one = arena_new(q->http->arena, uint64_t, b.n);
-    bool exact = true;
-    for (size_t i = 0; i < b.n; i++) {
-        int64_t t = view_to_host(u->host, b.t[i]);
-        host[i] = time_after(t); /* the store counts events before a time */
-        if (i && host[i] < host[i - 1])
-            host[i] = host[i - 1];
-    }
-    state_event_counts(u->states, host, b.n, one, &exact);
-    if (!exact && one[b.n - 1] - one[0] < READ_AT_MOST && b.t[0] < b.t[b.n - 1]) {
-        count_by_reading(q, &x->sources[u - h->units], b, counts);
-        return;
-    }
-    for (size_t i = 0; i < b.n; i++)
-        counts[i] += one[i];
-}
-
-static void count_losses(const struct unit *u, struct bounds b, uint64_t *counts)
-{
-    for (size_t i = 0; i < b.n; i++) {
-        size_t n = at_most(u->loss_times.v, u->loss_times.n, b.t[i]);
-        counts[i] += n ? u->loss_counts.v[n - 1] : 0;
-    }
+    if (rc)
+        tsp_fail(answer, arena_strdup(q->http->arena, e.text));
+    return !rc;
 }
 
 static void write_series(const struct view *self, struct views *x, const struct tsp_query *q, const struct histogram *h,
-    size_t group, bool lost, struct bounds b, struct tsp_answer *answer)
+    size_t group, struct bounds b, const struct ctf_tally *counts, struct tsp_answer *answer)
 {
-    const struct unit *u = unit_of(h, group);
-    uint64_t *counts = arena_new(q->http->arena, uint64_t, b.n);
     double *y = arena_new(q->http->arena, double, b.n);
-    for (size_t i = 0; i < h->n; i++) {
-        const struct unit *one = &h->units[i];
-        if (u && one != u)
+    const char *name = name_of(x, q, unit_of(h, group));
+    for (int lost = 0; lost < 2; lost++) {
+        int64_t id = entry_id(x, group, lost ? 2 : 1);
+        if (!tsp_wants(q, id))
             continue;
-        if (lost)
-            count_losses(one, b, counts);
-        else
-            count_events(x, q, h, one, b, counts);
+        for (size_t i = 1; i < b.n; i++)
+            y[i - 1] = (double)(lost ? counts[i].lost - counts[i - 1].lost : counts[i].events - counts[i - 1].events);
+        view_write_series(self, q, answer, id, arena_printf(q->http->arena, "%s/%s", name, lost ? "Lost" : "Total"), y);
     }
-    for (size_t i = 1; i < b.n; i++)
-        y[i - 1] = (double)(counts[i] - counts[i - 1]);
-    view_write_series(self, q, answer, entry_id(x, group, lost ? 2 : 1),
-        arena_printf(q->http->arena, "%s/%s", name_of(x, q, u), lost ? "Lost" : "Total"), y);
 }
 
+/* A trace is counted once, for itself and for all. */
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct histogram *h = histogram_of(x);
     struct bounds b = bounds_of(q);
-    for (size_t g = 0; g < groups(h) && !http_gone(q->http); g++)
-        for (int lost = 0; lost < 2; lost++)
-            if (tsp_wants(q, entry_id(x, g, lost ? 2 : 1)))
-                write_series(self, x, q, h, g, lost, b, answer);
+    bool all_wanted = h->n > 1 && is_wanted(x, q, 0);
+    struct ctf_tally *all = arena_new(q->http->arena, struct ctf_tally, b.n),
+                     *one = arena_new(q->http->arena, struct ctf_tally, b.n);
+    for (size_t g = h->n > 1; g < groups(h); g++) {
+        bool wanted = is_wanted(x, q, g);
+        memset(one, 0, sizeof *one * b.n);
+        if (!view_goes_on(q, answer))
+            return;
+        if ((wanted || all_wanted) && !count(q, unit_of(h, g), b, one, answer))
+            return;
+        for (size_t i = 0; i < b.n; i++) {
+            all[i].events += one[i].events;
+            all[i].lost += one[i].lost;
+        }
+        if (wanted)
+            write_series(self, x, q, h, g, b, one, answer);
+    }
+    if (all_wanted)
+        write_series(self, x, q, h, 0, b, all, answer);
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)

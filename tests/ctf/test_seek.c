@@ -307,6 +307,101 @@ static void test_windows(void **state)
     close_all(&o);
 }
 
+/* ---- how many are before a time ---- */
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+    return p < q ? -1 : p > q;
+}
+
+static size_t numbered_until(int64_t t)
+{
+    size_t lo = 0;
+    for (size_t hi = EVENTS; lo < hi;) {
+        size_t mid = (lo + hi) / 2;
+        if (times[mid] <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Far apart and near each other, at events and between them, before the first and after the last. */
+static void check_tally(const struct ctf_source *source, bool mapped, uint64_t *dice)
+{
+    enum { MOST = 3000 };
+    static int64_t at[MOST], shown[MOST];
+    static struct ctf_tally out[MOST];
+    size_t n = 1 + test_random(dice, MOST);
+    int64_t span = (times[EVENTS - 1] - times[0] + 200) >> test_random(dice, 16);
+    int64_t from = times[test_random(dice, EVENTS)] - 100;
+    for (size_t i = 0; i < n; i++)
+        at[i] = i % 7 ? from + (int64_t)test_random(dice, (uint64_t)span) : times[test_random(dice, EVENTS)];
+    qsort(at, n, sizeof *at, by_time);
+    memcpy(shown, at, sizeof shown);
+    if (mapped)
+        later(NULL, shown, n);
+    memset(out, 0, sizeof out);
+    assert_int_equal(ctf_source_tally(source, shown, n, out, never, NULL, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(out[i].events, numbered_until(at[i]));
+        assert_int_equal(out[i].lost, 0);
+    }
+}
+
+static void test_tally(void **state)
+{
+    uint64_t dice = test_seed(5);
+    for (int small = 0; small < 2; small++) {
+        struct opened o;
+        open_all(&o, write_numbered(small ? "small" : "large", small ? 4096 : 1 << 20));
+        for (int i = 0; i < 30; i++) {
+            o.sources[0].map = i % 2 ? later : NULL;
+            check_tally(&o.sources[0], i % 2, &dice);
+        }
+        close_all(&o);
+    }
+}
+
+/* Recordings with losses, with packets that overlap, with times that step back: against all their items. */
+static void test_tally_of_recordings(void **state)
+{
+    static const char *const recordings[] = {"traces/lost-events", "traces-public/synctraces"};
+    for (size_t r = 0; r < sizeof recordings / sizeof *recordings; r++) {
+        struct opened o;
+        open_all(&o, data_or_skip(recordings[r]));
+        for (size_t k = 0; k < o.n; k++) {
+            enum { POINTS = 500 };
+            struct ctf_tally out[POINTS] = {{0}}, truth[POINTS] = {{0}};
+            int64_t at[POINTS], begin, end;
+            struct ctf_merge *m;
+            assert_true(ctf_trace_span(o.sources[k].trace, &begin, &end));
+            for (int i = 0; i < POINTS; i++)
+                at[i] = begin + (end - begin) / (POINTS - 2) * i;
+            assert_int_equal(ctf_source_tally(&o.sources[k], at, POINTS, out, never, NULL, NULL), 0);
+            assert_int_equal(ctf_merge_new(&o.sources[k], 1, everything, -1, &m, NULL), 0);
+            event_vec all = read_all(m);
+            for (size_t e = 0; e < all.n; e++)
+                for (int i = 0; i < POINTS; i++)
+                    if (all.v[e].cls->item == CTF_EVENT)
+                        truth[i].events += all.v[e].ts <= at[i];
+                    else if (all.v[e].cls->item == CTF_LOST_EVENTS && all.v[e].ts <= at[i])
+                        truth[i].lost += ((const struct ctf_loss *)(const void *)all.v[e].data)->count;
+            assert_memory_equal(out, truth, sizeof out);
+            vec_free(&all);
+            ctf_merge_free(m);
+        }
+        close_all(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +409,8 @@ int main(void)
         cmocka_unit_test(test_counted_in_parts),
         cmocka_unit_test(test_remembered),
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_tally),
+        cmocka_unit_test(test_tally_of_recordings),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

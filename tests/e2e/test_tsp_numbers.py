@@ -5,8 +5,8 @@ import re
 import subprocess
 from collections import Counter
 
-from tsp_server import EVENTS, Server
-from weft_e2e import Case, load, main, need, new_dice, scenario, scratch
+from tsp_server import EVENTS, HISTOGRAM, Server
+from weft_e2e import DATA, Case, have, load, main, need, new_dice, scenario, scratch
 
 CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
 DISK = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider"
@@ -279,6 +279,48 @@ class Numbers(Case):
             self.assertAlmostEqual(ours[state], ns, delta=0.02 * (end - begin), msg=f"{state}: {ours} {total}")
         self.assertTrue(self.model("timeGraph", derived["id"], "arrows",
                                    requested_timerange={"start": begin, "end": end, "nbTimes": 1000}))
+
+
+class Histograms(Case):
+    """Bin for bin, whatever the size: of kernel and user space, with losses, of one clock and of several."""
+
+    SIZES = (1, 2, 3, 10, 47, 200, 300, 1000, 1500, 2000, 3000, 20000)
+
+    def counts(self, times, at):
+        before = [bisect.bisect_right(times, t) for t in at]
+        return [before[0] - bisect.bisect_left(times, at[0])] + [b - a for a, b in zip(before, before[1:])]
+
+    def check(self, path):
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=True).stdout
+        times = sorted(int(line[1:21].replace(b".", b"")) for line in text.splitlines())
+        dice = new_dice(12)
+        with Server(path, "--no-sync") as server:
+            x = server.first()
+            output = f"/experiments/{x['UUID']}/outputs/XY/{HISTOGRAM}"
+            entries = server.model(f"{output}/tree")["entries"]
+            totals = [e["id"] for e in entries if e["labels"][0] == "Total"]
+            one = times[dice.randrange(len(times))]
+            for begin, end in ((x["start"], x["end"]), (one - 10**7, one + 10**7), (one, one)):
+                for n in self.SIZES:
+                    with self.subTest(trace=path, begin=begin, end=end, n=n):
+                        series = server.model(f"{output}/xy", {
+                            "requested_timerange": {"start": begin, "end": end, "nbTimes": n},
+                            "requested_items": totals})["series"]
+                        by_id = {s["seriesId"]: s for s in series}
+                        self.assertEqual(set(by_id), set(totals))
+                        truth = self.counts(times, series[0]["xValues"])
+                        self.assertEqual(by_id[totals[0]]["yValues"], truth)
+                        if len(totals) > 1:
+                            each = zip(*(by_id[i]["yValues"] for i in totals[1:]))
+                            self.assertEqual([sum(v) for v in each], truth)
+
+    def test_of_recordings(self):
+        need("babeltrace2")
+        for name in ("traces/three-tier", "traces/lost-events", "traces-public/context-switches-ust"):
+            path = os.path.join(DATA, name)
+            if have(path):
+                self.check(path)
 
 
 if __name__ == "__main__":
