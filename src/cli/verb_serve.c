@@ -210,7 +210,9 @@ static int run(int argc, char **argv)
             "and answer for a share of them",
             &member.share},
         {"cors", 0, CLI_LIST, "ORIGIN",
-            "pages of ORIGIN (https://host) may call the server; * for all; may be given several times", &origins},
+            "pages of ORIGIN (https://host) may call the server; editors: those of VS Code and Theia; *: all may ask; "
+            "may be given several times",
+            &origins},
         {0},
     };
     int n, code = cli_parse(&verb_serve, options, argc, argv, &n);

@@ -16,7 +16,9 @@ struct http_options {
     const char *tls_cert, *tls_key; /* PEM files, or NULL */
     const char *token;             /* bearer token that requests must carry, or NULL */
     const char *token_prefix;      /* only paths that begin with it need the token ("/tsp/"); NULL: all */
-    const char *const *origins;    /* others that pages may call from ("*" for all), NULL at the end; NULL: none */
+    /* Whose pages may call from a browser, NULL at the end; NULL: only the server's own. An origin; "editors": those of
+     * VS Code and Theia; "*": all others too may ask, but not change anything. */
+    const char *const *origins;
     size_t max_body_bytes;         /* 0: 1 MiB */
     unsigned max_connections;      /* 0: 2048 */
     unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
@@ -39,6 +41,8 @@ struct http_request {
     const char *body;              /* terminated; "" when there is none */
     size_t body_bytes;
     const char *body_file;         /* uploads: the file, which the handler may rename away; it is removed otherwise */
+    const char *content_type;      /* as the client says; "" when it does not */
+    bool only_asks;                /* it comes from a page that may not change anything */
     struct arena *arena;           /* freed after the answer was sent */
     struct http_connection *connection; /* private */
 };

@@ -1,6 +1,5 @@
 #include "http/http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -19,6 +18,7 @@
 #include "base/pool.h"
 #include "base/time.h"
 #include "http/gzip.h"
+#include "http/pages.h"
 #include "http/peers.h"
 
 enum {
@@ -76,16 +76,6 @@ static const char *header(const struct http_connection *c, const char *name)
     return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
 }
 
-/* The value of Access-Control-Allow-Origin for this request, or NULL. */
-static const char *allowed_origin(const struct http_connection *c)
-{
-    const char *origin = header(c, "Origin");
-    for (const char *const *o = c->server->o.origins; origin && o && *o; o++)
-        if (!strcmp(*o, "*") || !strcmp(*o, origin))
-            return !strcmp(*o, "*") ? "*" : origin;
-    return NULL;
-}
-
 static void await_client(struct http_connection *c, uint64_t bytes)
 {
     if (c->peer)
@@ -95,7 +85,7 @@ static void await_client(struct http_connection *c, uint64_t bytes)
 /* `r` NULL: there was no memory for it, and the connection ends. */
 static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
 {
-    const char *origin = allowed_origin(c);
+    const char *origin = page_allowed_origin(header(c, "Origin"), c->server->o.origins);
     c->replied = true;
     c->result = MHD_NO;
     if (!r)
@@ -106,7 +96,8 @@ static void send_response(struct http_connection *c, int status, const char *typ
     if (origin) {
         MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
         MHD_add_response_header(r, "Access-Control-Allow-Headers", "origin, content-type, accept, authorization");
-        MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS, HEAD");
+        MHD_add_response_header(r, "Access-Control-Allow-Methods",
+            c->request.only_asks ? "GET, POST, OPTIONS, HEAD" : "GET, POST, PUT, DELETE, OPTIONS, HEAD");
         MHD_add_response_header(r, "Vary", "Origin");
     }
     for (size_t i = 0; i < c->n_headers; i++)
@@ -273,23 +264,40 @@ static bool authorised(const struct http_connection *c)
     return a && !strncasecmp(a, "Bearer ", 7) && token_fits(a + 7, o->token);
 }
 
-/* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host
- * header betrays it. Checked only while listening on loopback without a token: nothing else protects traces then. */
-static bool host_fits(const struct http_connection *c)
+static enum MHD_Result count_host(void *hosts, enum MHD_ValueKind kind, const char *key, const char *value)
 {
-    const char *host = header(c, "Host"), *listen = c->server->o.listen;
+    *(unsigned *)hosts += !strcasecmp(key, MHD_HTTP_HEADER_HOST);
+    return MHD_YES;
+}
+
+/* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host
+ * header betrays it. Asked only while listening on loopback without a token: nothing else protects traces then. */
+static bool host_fits(const struct http_connection *c, const char *host)
+{
+    const char *listen = c->server->o.listen;
     bool loopback = !strncmp(listen, "127.", 4) || !strncmp(listen, "[::1]", 5) || !strncmp(listen, "localhost", 9);
-    if (!loopback || c->server->o.token || !host)
-        return true;
-    size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-    char name[64];
-    struct in_addr address;
-    if (n >= sizeof name)
-        return false;
-    memcpy(name, host, n);
-    name[n] = '\0';
-    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") ||
-        (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
+    return !loopback || c->server->o.token || page_host_is_loopback(host);
+}
+
+/* What is refused of whom, by the head alone; 0: nothing. */
+static int refusal(struct http_connection *c, bool upload)
+{
+    const struct page_head h = {.method = c->request.method,
+        .host = header(c, "Host"),
+        .origin = header(c, "Origin"),
+        .site = header(c, "Sec-Fetch-Site"),
+        .mode = header(c, "Sec-Fetch-Mode")};
+    unsigned hosts = 0;
+    MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, count_host, &hosts);
+    if (hosts > 1 || (h.host && !page_host_is_sound(h.host)))
+        return 400;
+    if (h.host && !host_fits(c, h.host))
+        return 421;
+    enum page_rights rights = page_rights(&h, c->server->o.origins);
+    c->request.only_asks = rights == PAGE_ASKS;
+    if (rights == PAGE_NONE || (upload && rights == PAGE_ASKS))
+        return 403;
+    return authorised(c) ? 0 : 401;
 }
 
 static void begin_upload(struct http_connection *c)
@@ -313,9 +321,11 @@ static struct http_connection *begin_request(
     c->peer = peer ? peer->socket_context : NULL;
     c->file = -1;
     c->body.fd = -1;
+    const char *type = header(c, "Content-Type");
     c->request = (struct http_request){.method = arena_strdup(&c->arena, method),
         .path = arena_strdup(&c->arena, url),
         .body = "",
+        .content_type = type ? arena_strdup(&c->arena, type) : "",
         .arena = &c->arena,
         .connection = c};
     const char *length = header(c, "Content-Length");
@@ -324,13 +334,10 @@ static struct http_connection *begin_request(
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
     uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
     await_client(c, claimed < BODY_STEP ? claimed : BODY_STEP);
-    if (!host_fits(c))
-        c->refused = 421;
-    else if (!authorised(c))
-        c->refused = 401;
-    else if (length && claimed > limit)
+    c->refused = refusal(c, upload);
+    if (!c->refused && length && claimed > limit)
         c->refused = 413;
-    else if (upload)
+    else if (!c->refused && upload)
         begin_upload(c);
     return c;
 }
@@ -402,8 +409,10 @@ static enum MHD_Result answer(struct http_connection *c)
     static const struct {
         int status;
         const char *why;
-    } reasons[] = {{401, "A token is needed: Authorization: Bearer"}, {413, "The body is too large"},
-        {421, "This server does not answer to that host name"}, {507, "The upload cannot be stored"}};
+    } reasons[] = {{400, "The Host header is not one host"}, {401, "A token is needed: Authorization: Bearer"},
+        {403, "Pages of other sites may not do that; the server can be told to let them, by --cors ORIGIN"},
+        {413, "The body is too large"}, {421, "This server does not answer to that host name"},
+        {507, "The upload cannot be stored"}};
     for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == c->refused)
             return refuse(c, c->refused, reasons[i].why), c->result;

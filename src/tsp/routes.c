@@ -6,7 +6,7 @@
 
 #define BASE "/tsp/api"
 
-enum { MAX_PARTS = 8, HAS_BODY = 1 };
+enum { MAX_PARTS = 8, HAS_BODY = 1, CHANGES = 2 };
 
 /* A star stands for one part of the path. Literal parts come before stars that would hide them. */
 static const struct route {
@@ -15,18 +15,18 @@ static const struct route {
     int flags, operation;
 } routes[] = {
     {"GET", "traces", traces_list, 0, 0},
-    {"POST", "traces", traces_post, HAS_BODY, 0},
+    {"POST", "traces", traces_post, HAS_BODY | CHANGES, 0},
     {"GET", "traces/*", traces_get, 0, 0},
-    {"DELETE", "traces/*", traces_delete, 0, 0},
+    {"DELETE", "traces/*", traces_delete, CHANGES, 0},
     {"GET", "experiments", experiments_list, 0, 0},
-    {"POST", "experiments", experiments_post, HAS_BODY, 0},
+    {"POST", "experiments", experiments_post, HAS_BODY | CHANGES, 0},
     {"GET", "experiments/*", experiments_get, 0, 0},
-    {"DELETE", "experiments/*", experiments_delete, 0, 0},
+    {"DELETE", "experiments/*", experiments_delete, CHANGES, 0},
     {"GET", "experiments/*/bookmarks", bookmarks_list, 0, 0},
-    {"POST", "experiments/*/bookmarks", bookmarks_post, HAS_BODY, 0},
+    {"POST", "experiments/*/bookmarks", bookmarks_post, HAS_BODY | CHANGES, 0},
     {"GET", "experiments/*/bookmarks/*", bookmarks_get, 0, 0},
-    {"PUT", "experiments/*/bookmarks/*", bookmarks_put, HAS_BODY, 0},
-    {"DELETE", "experiments/*/bookmarks/*", bookmarks_delete, 0, 0},
+    {"PUT", "experiments/*/bookmarks/*", bookmarks_put, HAS_BODY | CHANGES, 0},
+    {"DELETE", "experiments/*/bookmarks/*", bookmarks_delete, CHANGES, 0},
     {"GET", "experiments/*/outputs", outputs_list, 0, 0},
     {"GET", "experiments/*/outputs/markerSets", marker_sets, 0, 0},
     {"POST", "experiments/*/outputs/timeGraph/*/tree", analysis_run, HAS_BODY, TSP_TREE},
@@ -46,17 +46,17 @@ static const struct route {
     {"GET", "experiments/*/outputs/*/configTypes", outputs_config_types, 0, 0},
     {"GET", "experiments/*/outputs/*/configTypes/*", outputs_config_type, 0, 0},
     {"GET", "experiments/*/outputs/*", outputs_get, 0, 0},
-    {"POST", "experiments/*/outputs/*", outputs_post, HAS_BODY, 0},
-    {"DELETE", "experiments/*/outputs/*/*", outputs_delete, 0, 0},
+    {"POST", "experiments/*/outputs/*", outputs_post, HAS_BODY | CHANGES, 0},
+    {"DELETE", "experiments/*/outputs/*/*", outputs_delete, CHANGES, 0},
     {"GET", "config/types", config_types, 0, 0},
     {"GET", "config/types/*", config_type, 0, 0},
-    {"POST", "config/types/*", configs_post, HAS_BODY, 0}, /* as a client of version 0.9.0 sends it */
+    {"POST", "config/types/*", configs_post, HAS_BODY | CHANGES, 0}, /* as a client of version 0.9.0 sends it */
     {"GET", "config/types/*/configs", configs_list, 0, 0},
-    {"POST", "config/types/*/configs", configs_post, HAS_BODY, 0},
+    {"POST", "config/types/*/configs", configs_post, HAS_BODY | CHANGES, 0},
     {"GET", "config/types/*/configs/*", configs_get, 0, 0},
-    {"PUT", "config/types/*/configs/*", configs_put, HAS_BODY, 0},
-    {"DELETE", "config/types/*/configs/*", configs_delete, 0, 0},
-    {"POST", "upload", upload_post, 0, 0},
+    {"PUT", "config/types/*/configs/*", configs_put, HAS_BODY | CHANGES, 0},
+    {"DELETE", "config/types/*/configs/*", configs_delete, CHANGES, 0},
+    {"POST", "upload", upload_post, CHANGES, 0},
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
@@ -128,9 +128,21 @@ const char *call_string(json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
+static bool is_json(const char *type)
+{
+    static const char json[] = "application/json";
+    size_t n = sizeof json - 1;
+    return !strncasecmp(type, json, n) && (!type[n] || strchr("; ", type[n]));
+}
+
+/* A page of another site can make a browser send any text unasked, but not under JSON's type. */
 static bool call_body(struct call *c)
 {
     json_error_t wrong;
+    if (!is_json(c->q->content_type)) {
+        call_error(c, 415, "The body must be JSON, and say so", "send it with Content-Type: application/json");
+        return false;
+    }
     c->body = json_loadb(c->q->body, c->q->body_bytes, 0, &wrong);
     if (!json_is_object(c->body)) {
         bool parsed = c->body != NULL;
@@ -193,7 +205,10 @@ static void run(struct call *c, const struct route *r)
 {
     bool of_experiment = !strncmp(r->pattern, "experiments/*/", 14);
     c->operation = r->operation;
-    if (of_experiment && !experiment_known(c))
+    if (c->q->only_asks && r->flags & CHANGES)
+        call_error(c, 403, "Pages of other sites may ask, but not change anything",
+            "start the server with --cors and this page's origin, which then may");
+    else if (of_experiment && !experiment_known(c))
         call_error(c, 404, strstr(r->pattern, "bookmarks") ? "No such experiment" : "No such trace", NULL);
     else if (r->flags & HAS_BODY ? call_body(c) : (c->parameters = json_object()) != NULL)
         r->run(c);

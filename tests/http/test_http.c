@@ -35,6 +35,8 @@ static void handle(void *arg, struct http_request *q)
             usleep(1000);
         atomic_fetch_add(&gone_seen, http_gone(q));
         text_puts(&t, "over");
+    } else if (!strcmp(q->path, "/who")) {
+        text_puts(&t, q->only_asks ? "only asks" : "may change");
     } else if (!strcmp(q->path, "/silent")) {
         return;
     } else if (!strcmp(q->path, "/static")) {
@@ -131,9 +133,80 @@ static void test_strangers(void **state)
     assert_answer(s, "GET / HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 200");
     assert_answer(s, "GET / HTTP/1.1\r\nOrigin: https://good.example\r\n" END,
         "Access-Control-Allow-Origin: https://good.example\r\n", "Vary: Origin");
-    char *other = ask(s, "GET / HTTP/1.1\r\nOrigin: https://evil.example\r\n" END);
-    assert_null(strstr(other, "Access-Control"));
-    free(other);
+    http_server_stop(s);
+}
+
+#define FROM(site, origin) "Sec-Fetch-Site: " site "\r\nOrigin: " origin "\r\n" END
+
+/* A browser says whose page has it send something; a page cannot change that. */
+static void test_pages_of_others(void **state)
+{
+    static const char *const refused[] = {
+        "GET / HTTP/1.1\r\nOrigin: https://evil.example\r\n" END,
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\nOrigin: https://evil.example\r\n" END,
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\nOrigin: null\r\n" END,
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\nOrigin: http://localhost.evil.example\r\n" END,
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\n" FROM("same-site", "http://localhost:3000"),
+        "OPTIONS / HTTP/1.1\r\n" FROM("cross-site", "https://evil.example"),
+        "GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n" END,
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n" END,
+    };
+    static const char *const taken[] = {
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\nOrigin: http://LOCALHOST\r\n" END,
+        "POST / HTTP/1.1\r\nContent-Length: 0\r\n" FROM("same-origin", "https://behind-a-proxy.example"),
+        "GET / HTTP/1.1\r\nSec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\n" END,
+        "GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n" END,
+    };
+    struct http_server *s = start((struct http_options){0});
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char *answer = ask(s, refused[i]);
+        if (strncmp(answer, "HTTP/1.1 403", 12) || strstr(answer, "Access-Control"))
+            fail_msg("%s: %s", refused[i], answer);
+        free(answer);
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        assert_answer(s, taken[i], "HTTP/1.1 200");
+    http_server_stop(s);
+}
+
+/* `*` lets all ask; who is named, and editors, may change things, too. The handler says who may only ask. */
+static void test_allowed_origins(void **state)
+{
+    static const char *const origins[] = {"https://good.example", "editors", "*", NULL};
+    static const char *const changers[] = {
+        "https://good.example", "vscode-webview://0abc", "file://", "http://localhost:3000"};
+    static const char *const askers[] = {"https://evil.example", "https://vscode-webview.example", "null",
+        "http://localhost:3001", "https://good.example.evil.example"};
+    struct http_server *s = start((struct http_options){.origins = origins});
+    char request[300], allow[300];
+    for (size_t i = 0; i < sizeof changers / sizeof *changers; i++) {
+        snprintf(request, sizeof request, "POST /who HTTP/1.1\r\nContent-Length: 0\r\nOrigin: %s\r\n" END, changers[i]);
+        snprintf(allow, sizeof allow, "Access-Control-Allow-Origin: %s\r\n", changers[i]);
+        assert_answer(s, request, "HTTP/1.1 200", "may change", allow, "DELETE");
+    }
+    for (size_t i = 0; i < sizeof askers / sizeof *askers; i++) {
+        snprintf(request, sizeof request, "POST /who HTTP/1.1\r\nContent-Length: 0\r\nOrigin: %s\r\n" END, askers[i]);
+        assert_answer(s, request, "HTTP/1.1 200", "only asks", "Access-Control-Allow-Origin: *\r\n");
+        char *answer = ask(s, request);
+        assert_null(strstr(answer, "DELETE"));
+        free(answer);
+    }
+    http_server_stop(s);
+}
+
+static void test_hosts(void **state)
+{
+    static const char *const malformed[] = {"Host: localhost\r\nHost: localhost",
+        "Host: localhost\r\nhost: evil.example", "Host: localhost@evil.example", "Host: localhost:80:80",
+        "Host: localhost:evil", "Host: localhost, evil.example", "Host: localhost/evil.example", "Host: [::1",
+        "Host: []", "Host: [evil]", "Host: "};
+    struct http_server *s = start((struct http_options){.token = "secret"}); /* whatever protects it */
+    char request[300];
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        snprintf(request, sizeof request,
+            "GET / HTTP/1.1\r\n%s\r\nAuthorization: Bearer secret\r\nConnection: close\r\n\r\n", malformed[i]);
+        assert_answer(s, request, "HTTP/1.1 400");
+    }
     http_server_stop(s);
 }
 
@@ -303,6 +376,9 @@ int main(void)
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_pages_of_others),
+        cmocka_unit_test(test_allowed_origins),
+        cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_token),
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),

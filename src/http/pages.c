@@ -1,0 +1,100 @@
+#include "http/pages.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Pages of editors have these origins, which no site can have: VS Code's webviews, one each time; Theia as a program of
+ * its own, and where it listens when it is started as its documentation says. */
+static bool is_editor(const char *origin)
+{
+    static const char webview[] = "vscode-webview://";
+    static const char *const others[] = {"file://", "http://localhost:3000", "http://127.0.0.1:3000"};
+    if (!strncmp(origin, webview, sizeof webview - 1))
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(origin, others[i]))
+            return true;
+    return false;
+}
+
+static bool is_named(const char *origin, const char *const *origins)
+{
+    for (const char *const *o = origins; o && *o; o++)
+        if (!strcmp(*o, origin) || (!strcmp(*o, "editors") && is_editor(origin)))
+            return true;
+    return false;
+}
+
+static bool all_may_ask(const char *const *origins)
+{
+    for (const char *const *o = origins; o && *o; o++)
+        if (!strcmp(*o, "*"))
+            return true;
+    return false;
+}
+
+const char *page_allowed_origin(const char *origin, const char *const *origins)
+{
+    if (!origin)
+        return NULL;
+    return is_named(origin, origins) ? origin : all_may_ask(origins) ? "*" : NULL;
+}
+
+/* A page of the server itself, maybe behind a proxy that speaks another scheme. */
+static bool is_own(const struct page_head *h)
+{
+    const char *authority = strstr(h->origin, "://");
+    return authority && h->host && !strcasecmp(authority + 3, h->host);
+}
+
+/* Somebody who follows a link to the viewer, or types its address. */
+static bool is_visit(const struct page_head *h)
+{
+    return h->mode && !strcmp(h->mode, "navigate") && (!strcmp(h->method, "GET") || !strcmp(h->method, "HEAD"));
+}
+
+enum page_rights page_rights(const struct page_head *h, const char *const *origins)
+{
+    if (h->site && (!strcmp(h->site, "same-origin") || !strcmp(h->site, "none")))
+        return PAGE_ALL; /* the browser says so, whatever a proxy made of the host's name */
+    if (h->origin ? is_own(h) || is_named(h->origin, origins) : !h->site || is_visit(h))
+        return PAGE_ALL;
+    return all_may_ask(origins) ? PAGE_ASKS : PAGE_NONE;
+}
+
+/* ---- hosts ---- */
+
+static size_t name_length(const char *host)
+{
+    return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+}
+
+bool page_host_is_sound(const char *host)
+{
+    static const char digits[] = "0123456789";
+    bool brackets = host[0] == '[';
+    size_t n = brackets ? 1 + strspn(host + 1, "0123456789abcdefABCDEF:.") : 0;
+    if (brackets && host[n++] != ']')
+        return false;
+    while (!brackets && (isalnum((unsigned char)host[n]) || (host[n] && strchr("-._", host[n]))))
+        n++;
+    if (n < 1 || (brackets && n < 4))
+        return false;
+    return !host[n] || (host[n] == ':' && strspn(host + n + 1, digits) == strlen(host + n + 1));
+}
+
+bool page_host_is_loopback(const char *host)
+{
+    char name[64];
+    struct in_addr address;
+    size_t n = name_length(host);
+    if (n >= sizeof name)
+        return false;
+    memcpy(name, host, n);
+    name[n] = '\0';
+    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") ||
+        (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
+}
