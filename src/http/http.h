@@ -72,6 +72,8 @@ const char *http_query(const struct http_request *, const char *name);
 /* The client has hung up, the handler's time is over, memory is short, or the server stops: long work should end. Cheap
  * enough to ask every millisecond. Only in the handler's thread. */
 bool http_gone(const struct http_request *);
+/* Has http_gone said so to this handler? Then what it did may not be whole. */
+bool http_was_gone(const struct http_request *);
 /* What the handler was to do fails because there is no memory: whatever it replies, 503 is sent. */
 void http_lack_memory(struct http_request *);
 

@@ -59,6 +59,7 @@ struct http_connection {
     int refused; /* status decided before the body is read; 0: none */
     bool replied;
     bool lacked;            /* its handler was told to end, because memory is short */
+    bool was_gone;          /* its handler was told to end, for whatever reason */
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
     uint64_t answer_bytes;  /* that the client has to read */
     uint64_t waiting_bytes; /* of its answer, in memory of its own */
@@ -224,9 +225,8 @@ const char *http_query(const struct http_request *q, const char *name)
     return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
 }
 
-bool http_gone(const struct http_request *q)
+static bool is_over(struct http_connection *c)
 {
-    struct http_connection *c = q->connection;
     if (c->lacked || mem_short())
         return c->lacked = true;
     if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
@@ -234,6 +234,17 @@ bool http_gone(const struct http_request *q)
     const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     char byte;
     return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool http_gone(const struct http_request *q)
+{
+    struct http_connection *c = q->connection;
+    return c->was_gone = c->was_gone || is_over(c);
+}
+
+bool http_was_gone(const struct http_request *q)
+{
+    return q->connection->was_gone;
 }
 
 void http_lack_memory(struct http_request *q)

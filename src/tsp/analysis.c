@@ -118,6 +118,10 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
         http_lack_memory(c->q);
     if (tsp_full(&answer))
         tsp_fail(&answer, "The answer is too large: ask for fewer rows or samples");
+    if (http_was_gone(c->q) && answer.status != TSP_FAILED) {
+        answer.status = TSP_CANCELLED;
+        answer.message = "Task cancelled: this is what there was when it had to end";
+    }
     if (answer.status == TSP_FAILED) {
         text_fini(&t);
         send_without_model(c, TSP_FAILED, answer.message);

@@ -10,7 +10,8 @@
 
 struct tsp_query; struct tsp_entries;
 
-/* An answer while it is written. What has no writer below is written to `json`. */
+/* An answer while it is written. Who writes it may end early once http_gone says so: the answer tells that it is not
+ * whole. What has no writer below is written to `json`. */
 enum tsp_status { TSP_COMPLETED, TSP_RUNNING, TSP_FAILED, TSP_CANCELLED };
 struct tsp_answer {
     struct json json;
@@ -21,8 +22,6 @@ struct tsp_answer {
 
 /* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
 bool tsp_full(const struct tsp_answer *);
-/* Sets CANCELLED if the client has gone; for providers that stop early then. */
-void tsp_end(struct tsp_answer *, const struct tsp_query *);
 void tsp_fail(struct tsp_answer *, const char *message);
 /* The id that clients know an entry by, for what has no writer below. */
 int64_t tsp_id(const struct tsp_answer *, int64_t number);

@@ -216,7 +216,7 @@ static bool list(struct tsp_entries *e)
     text_fini(&t);
     /* Without a configuration the parameters decide what a template shows. */
     e->growing = answer.status == TSP_RUNNING;
-    bool whole = answer.status == TSP_COMPLETED && !http_gone(asked->http) &&
+    bool whole = answer.status == TSP_COMPLETED && !http_was_gone(asked->http) &&
         (asked->configuration || !e->provider->derivation);
     pthread_mutex_lock(&e->table->lock);
     e->table->whole |= whole;

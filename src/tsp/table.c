@@ -133,7 +133,6 @@ static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, co
         tsp_write_line(&l, row, terms_fit(&terms, t->cell, t->arg, row), t->cell, t->arg, row);
     tsp_end_lines(&l);
     terms_fini(&terms);
-    tsp_end(answer, q);
 }
 
 /* ---- filtered ---- */

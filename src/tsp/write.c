@@ -10,12 +10,6 @@ bool tsp_full(const struct tsp_answer *answer)
     return answer->json.out->n > MAX_ANSWER_BYTES || answer->json.out->error;
 }
 
-void tsp_end(struct tsp_answer *answer, const struct tsp_query *q)
-{
-    if (answer->status != TSP_FAILED && http_gone(q->http))
-        answer->status = TSP_CANCELLED;
-}
-
 void tsp_fail(struct tsp_answer *answer, const char *message)
 {
     answer->status = TSP_FAILED;

@@ -234,8 +234,6 @@ static void answer_question(const struct view *v, struct views *x, const struct 
         tsp_end_tree(answer);
     if (chart)
         tsp_end_xy(answer);
-    if (tree || chart)
-        tsp_end(answer, q);
 }
 
 static void ask(struct tsp_data *d, const struct tsp_provider *p, const struct tsp_query *q, struct tsp_answer *answer)

@@ -207,7 +207,6 @@ static void lines(const struct view *self, struct views *x, const struct tsp_que
     event_match_free(search);
     event_rows_close(rows);
     answer->status = done ? TSP_COMPLETED : TSP_RUNNING;
-    tsp_end(answer, q);
 }
 
 const struct view view_events = {

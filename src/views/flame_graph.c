@@ -220,7 +220,6 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
     }
     tsp_end_rows(answer);
     call_tree_free(w.own);
-    tsp_end(answer, q);
 }
 
 /* ---- tooltip ---- */

@@ -391,6 +391,50 @@ class Connections(HostileCase):
             self.assertEqual(again.first()["indexingStatus"], "COMPLETED")
 
 
+class CutOff(HostileCase):
+    """A client that closes its half at once is gone; it still reads what comes, and must not take a part for all."""
+
+    KINDS = {"TIME_GRAPH": "timeGraph", "GANTT_CHART": "timeGraph", "TREE_TIME_XY": "XY",
+             "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data"}
+
+    def cut(self, path, parameters):
+        body = json.dumps({"parameters": parameters}).encode()
+        answer = self.raw(self.head("POST", path, "Content-Type: application/json", "Connection: close",
+                                    f"Content-Length: {len(body)}") + body)
+        return json.loads(answer.split(b"\r\n\r\n", 1)[1])
+
+    def check(self, path, parameters):
+        whole = self.server.model(path, parameters)
+        for _ in range(2):
+            part = self.cut(path, parameters)
+            with self.subTest(path=path):
+                if part["status"] == "COMPLETED":
+                    self.assertEqual(part["model"], whole)
+                else:
+                    self.assertEqual(part["status"], "CANCELLED")
+                    self.statuses.add((path.rsplit("/", 1)[1], part["status"]))
+
+    def test_every_output(self):
+        self.serve(scenario("three-tier"))
+        self.statuses = set()
+        for o in self.server.get(self.base).json:
+            kind = self.KINDS.get(o["type"])
+            if o["type"] == "TABLE":
+                self.check(f"{self.base}/table/{o['id']}/lines",
+                           {"requested_table_index": 0, "requested_table_count": 3000})
+            if not kind:
+                continue
+            path, span = f"{self.base}/{kind}/{o['id']}", self.range(700)
+            tree = self.server.model(f"{path}/tree", {"requested_timerange": span})
+            self.check(f"{path}/tree", {"requested_timerange": span})
+            ids = [e["id"] for e in tree["entries"]] if tree else []
+            if kind == "genericXY":
+                span = {"start": span["start"], "end": span["end"], "nbSamples": 50}
+            for operation in ("states", "arrows") if kind == "timeGraph" else ("xy",) if "XY" in kind else ():
+                self.check(f"{path}/{operation}", {"requested_timerange": span, "requested_items": ids[:200]})
+        self.assertLessEqual({"tree", "states", "xy", "lines"}, {operation for operation, _ in self.statuses})
+
+
 class Deleting(HostileCase):
     def test_experiment_deleted_while_read(self):
         """Readers get whole answers or a 404, whatever is deleted and opened again meanwhile."""

@@ -10,6 +10,11 @@ bool http_gone(const struct http_request *q)
     return false;
 }
 
+bool http_was_gone(const struct http_request *q)
+{
+    return false;
+}
+
 /* ---- a backend: so many entries are shared; the outputs' trees have others below them ---- */
 
 enum { SHARED = 6, FIRST = SHARED, MOST = 16 };
