@@ -68,6 +68,25 @@ static void write_model(
 
 /* ---- sending ---- */
 
+/* Who is missing, whole or in part, so that nobody takes a sum of some hosts for that of all. */
+static void write_lacks(struct json *j, const struct tsp_data *d)
+{
+    json_key(j, "hosts");
+    json_begin_object(j);
+    json_kv_i64(j, "complete", (int64_t)d->whole);
+    json_key(j, "lacking");
+    json_begin_array(j);
+    for (size_t i = 0; i < d->n_lacks && i < TSP_LACKS; i++) {
+        json_begin_object(j);
+        json_kv_string(j, "host", d->lacks[i].host);
+        json_kv_string(j, "status", d->lacks[i].failed ? "FAILED" : "PARTIAL");
+        json_kv_string(j, "statusMessage", d->lacks[i].why);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
 /* Ends the object that `answer` has begun with its model, and sends it. */
 static void send_envelope(struct call *c, struct text *t, struct tsp_answer *answer)
 {
@@ -80,6 +99,8 @@ static void send_envelope(struct call *c, struct text *t, struct tsp_answer *ans
     }
     json_kv_string(j, "status", status_names[answer->status]);
     json_kv_string(j, "statusMessage", message);
+    if (c->reads && c->open->data->n_lacks)
+        write_lacks(j, c->open->data);
     json_end_object(j);
     call_json(c, 200, t);
 }

@@ -31,7 +31,8 @@ int64_t tsp_id(const struct tsp_answer *, int64_t number);
 /* type: NUMBER, BINARY_NUMBER, TIMESTAMP, DURATION, STRING, TIME_RANGE, or NULL */
 struct tsp_header { const char *name, *tooltip, *type; };
 void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand); /* levels; -1: all */
-struct tsp_meta { const char *key, *text; int64_t number; };   /* text NULL: the number */
+/* The text, or (NULL) the number, or (is_real) the other one. */
+struct tsp_meta { const char *key, *text; int64_t number; bool is_real; double real; };
 struct tsp_entry {
     int64_t id, parent;                  /* numbers; parent -1: a root. Parents come first */
     /* Which of its parent's children it is, for as long as the world lasts: a hash that is not 0 of what does not
@@ -44,7 +45,7 @@ struct tsp_entry {
     bool has_data;
     const char *host_id;                 /* metadata hostId, or NULL */
     bool has_tid; int32_t tid;           /* metadata TID */
-    const struct tsp_meta *meta; size_t n_meta; /* more metadata */
+    const struct tsp_meta *meta; size_t n_meta; /* more metadata: among it what labels say in numbers, as numbers */
     const char *style_key;               /* or NULL */
 };
 void tsp_write_entry(struct tsp_answer *, const struct tsp_entry *);

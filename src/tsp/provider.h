@@ -107,6 +107,9 @@ struct tsp_open_request {
     void *arg;
 };
 
+/* A host of which something is missing in every answer (failed: all of it). */
+struct tsp_lack { const char *host, *why; bool failed; };
+
 /* Traces opened together, as the protocol sees them: immutable. The backend's own struct begins with it.
  *
  * Queries and answers speak of entries by numbers: as the backend counts them in each output, from 0 on, while the
@@ -117,11 +120,14 @@ struct tsp_data {
     uint64_t events;
     const struct tsp_figures *figures;   /* by path of the request */
     const struct tsp_output *outputs; size_t n_outputs;
+    const struct tsp_lack *lacks; size_t n_lacks; /* the first TSP_LACKS of them are told */
+    size_t whole;                        /* so many hosts are there without any */
     int64_t shared;                      /* entries below this number are the same in every output: see `key` */
     const char *ids_dir;                 /* where a file with the ids that were given can be; NULL: nowhere */
 };
 /* What came of a call of tidy: nothing is left to do; a piece is done, there may be more; stop has said so. */
 enum tsp_tidied { TSP_TIDY_ALL, TSP_TIDY_SOME, TSP_TIDY_STOPPED };
+enum { TSP_LACKS = 100 };
 /* No entry's number. */
 #define TSP_NO_ENTRY INT64_MAX
 

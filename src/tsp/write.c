@@ -73,6 +73,8 @@ static void write_meta(struct json *j, const struct tsp_meta *m)
     json_begin_array(j);
     if (m->text)
         json_write_string(j, m->text);
+    else if (m->is_real)
+        json_double(j, m->real);
     else
         json_i64(j, m->number);
     json_end_array(j);
@@ -85,9 +87,9 @@ static void write_metadata(struct json *j, const struct tsp_entry *e)
     json_key(j, "metadata");
     json_begin_object(j);
     if (e->host_id)
-        write_meta(j, &(struct tsp_meta){"hostId", e->host_id, 0});
+        write_meta(j, &(struct tsp_meta){.key = "hostId", .text = e->host_id});
     if (e->has_tid)
-        write_meta(j, &(struct tsp_meta){"TID", NULL, e->tid});
+        write_meta(j, &(struct tsp_meta){.key = "TID", .number = e->tid});
     for (size_t i = 0; i < e->n_meta; i++)
         write_meta(j, &e->meta[i]);
     json_end_object(j);

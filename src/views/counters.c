@@ -55,7 +55,7 @@ static void each_entry(
 static void write_entry(
     const struct view *self, const struct tsp_query *q, struct tsp_answer *answer, const struct entry *e)
 {
-    struct tsp_meta cpu = {"cpu", NULL, e->cpu};
+    struct tsp_meta cpu = {.key = "cpu", .number = e->cpu};
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = e->id,
             .parent = e->parent,

@@ -45,6 +45,8 @@ static void write_entry(struct tsp_answer *answer, const struct tsp_query *q, st
     e.labels = (const char *const[]){
         name, tid, arena_printf(a, "%.3f %%", 100.0 * (double)ns / length), durations_text(a, (double)ns)};
     e.n_labels = 4;
+    e.meta = &(struct tsp_meta){.key = "time", .number = ns};
+    e.n_meta = 1;
     e.xy = e.has_data = true;
     tsp_write_entry(answer, &e);
 }

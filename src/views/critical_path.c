@@ -103,12 +103,12 @@ static void write_entry(struct tsp_answer *answer, const struct views *x, const 
     const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
-    struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
+    struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{.key = "sum", .number = sum}};
     const char *labels[4] = {name, host->name, arena_duration(a, sum), percentage(a, p, sum)};
     e.n_meta = 1;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (totals[s])
-            meta[e.n_meta++] = (struct tsp_meta){graph_state_name(s), NULL, totals[s]};
+            meta[e.n_meta++] = (struct tsp_meta){.key = graph_state_name(s), .number = totals[s]};
     e.meta = meta;
     e.labels = labels;
     e.n_labels = 4;

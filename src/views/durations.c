@@ -20,7 +20,7 @@ const struct tsp_header durations_headers[] = {{"Label", "Name", "STRING"}, {"Mi
     {"Self Time", "Sum without the calls that they made", "DURATION"}};
 
 void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, uint64_t key,
-    const char *label, const struct figures *f, const char *self)
+    const char *label, const struct figures *f, const int64_t *self)
 {
     if (!f->n)
         return;
@@ -30,14 +30,22 @@ void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t
         f->n > 2 ? durations_text(a, sqrt(f->spread / (n - 1))) : "---",
         arena_printf(a, "%llu", (unsigned long long)f->n), durations_text(a, (double)f->sum),
         arena_printf(a, "[%lld,%lld]", (long long)f->least_begin, (long long)(f->least_begin + f->least)),
-        arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)(f->most_begin + f->most)), self};
+        arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)(f->most_begin + f->most)),
+        self ? durations_text(a, (double)*self) : NULL};
+    const struct tsp_meta meta[] = {{.key = "minimum", .number = f->least}, {.key = "maximum", .number = f->most},
+        {.key = "minimumBegin", .number = f->least_begin}, {.key = "maximumBegin", .number = f->most_begin},
+        {.key = "count", .number = (int64_t)f->n}, {.key = "total", .number = f->sum},
+        {.key = "spread", .is_real = true, .real = f->spread}, {.key = "self", .number = self ? *self : 0}};
+    const size_t n_meta = sizeof meta / sizeof *meta;
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = id,
             .parent = parent,
             .key = key,
             .labels = labels,
             .n_labels = self ? DURATIONS_SELF_HEADERS : DURATIONS_HEADERS,
-            .has_data = true});
+            .has_data = true,
+            .meta = meta,
+            .n_meta = n_meta - !self});
 }
 
 static void write_name(const struct views *x, struct tsp_answer *answer, struct arena *a,

@@ -105,6 +105,9 @@ static void describe(const struct views *x, const struct view_rows *rows, const 
     }
     e->labels[2] = arena_printf(a, "%lld", (long long)read);
     e->labels[3] = arena_printf(a, "%lld", (long long)written);
+    e->meta[0] = (struct tsp_meta){.key = "read", .number = read};
+    e->meta[1] = (struct tsp_meta){.key = "written", .number = written};
+    e->entry.n_meta = 2;
 }
 
 /* ---- states ---- */

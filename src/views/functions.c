@@ -54,7 +54,7 @@ static void write_one(
     struct statistics *s, int64_t id, int64_t parent, uint64_t key, const char *label, const struct stack_figures *f)
 {
     struct arena *a = s->q->http->arena;
-    durations_write_figures(s->answer, a, id, parent, key, label, &f->calls, durations_text(a, (double)f->self));
+    durations_write_figures(s->answer, a, id, parent, key, label, &f->calls, &f->self);
 }
 
 /* Numbers are used up also by what is not written, so that an entry keeps its own whatever the range. */

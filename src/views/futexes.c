@@ -151,11 +151,14 @@ static void describe(const struct views *x, const struct view_rows *rows, const 
     const struct users *of = &((const struct users *)rows->own)[row->host];
     if (row->parent == VIEW_NO_PARENT)
         return;
-    e->meta[0] = (struct tsp_meta){"futex", futex_name(&x->hosts[row->host], row), 0};
+    e->meta[0] = (struct tsp_meta){.key = "futex", .text = futex_name(&x->hosts[row->host], row)};
     e->entry.n_meta = 1;
     if (row->kind == VIEW_NO_STATES) {
         e->labels[2] = arena_printf(a, "%llu", (unsigned long long)of->waits[row->row].n);
         e->labels[3] = arena_duration(a, of->waits[row->row].sum);
+        e->meta[1] = (struct tsp_meta){.key = "count", .number = (int64_t)of->waits[row->row].n};
+        e->meta[2] = (struct tsp_meta){.key = "total", .number = of->waits[row->row].sum};
+        e->entry.n_meta = 3;
     } else if (row->number >= 0) {
         e->entry.has_tid = true;
         e->entry.tid = (int32_t)row->number;

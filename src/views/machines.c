@@ -99,11 +99,13 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
             continue;
         int64_t begin, end;
         bool some = view_range_on(h, q->begin, q->end, &begin, &end) && begin < end;
+        uint64_t lost = some ? lost_within(h, begin, end) : 0;
         const char *labels[6] = {h->index->name, arena_printf(a, "%zu", state_rows(h->states, STATE_CPU)),
             some ? percent(a, share_within(h, begin, end, a)) : "",
             arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
-            arena_printf(a, "%llu", some ? (unsigned long long)lost_within(h, begin, end) : 0ULL),
-            some ? clock_error(h, begin, end, a) : ""};
+            arena_printf(a, "%llu", (unsigned long long)lost), some ? clock_error(h, begin, end, a) : ""};
+        const struct tsp_meta meta[] = {{.key = "cpus", .number = (int64_t)state_rows(h->states, STATE_CPU)},
+            {.key = "events", .number = (int64_t)state_events(h->states)}, {.key = "lost", .number = (int64_t)lost}};
         tsp_write_entry(answer,
             &(struct tsp_entry){.id = view_id(x, i),
                 .parent = -1,
@@ -114,7 +116,9 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 .start = x->data.begin,
                 .end = x->data.end,
                 .has_data = true,
-                .host_id = h->id});
+                .host_id = h->id,
+                .meta = meta,
+                .n_meta = sizeof meta / sizeof *meta});
     }
 }
 

@@ -187,6 +187,37 @@ static int set_figures(struct views *x, struct err *e)
     return rc;
 }
 
+/* ---- what is missing ---- */
+
+static const struct view_host *host_called(const struct views *x, const char *name)
+{
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (!strcmp(x->hosts[i].id, name))
+            return &x->hosts[i];
+    return NULL;
+}
+
+/* From the notes that say that something could not be read, a host's first one. They are in order of kind, then host:
+ * with what is left out first. */
+static void set_lacks(struct views *x)
+{
+    const struct index_note *notes;
+    size_t n = experiment_notes(x->x, &notes);
+    struct tsp_lack *lacks = arena_new(&x->arena, struct tsp_lack, n + 1);
+    x->data.lacks = lacks;
+    x->data.whole = x->n_hosts;
+    for (size_t i = 0; i < n; i++) {
+        bool counts = notes[i].kind == INDEX_NOTE_LEFT_OUT || notes[i].kind == INDEX_NOTE_INPUT, known = false;
+        for (size_t k = 0; k < x->data.n_lacks && counts && !known; k++)
+            known = !strcmp(lacks[k].host, notes[i].host);
+        if (!counts || known)
+            continue;
+        const struct view_host *h = host_called(x, notes[i].host);
+        lacks[x->data.n_lacks++] = (struct tsp_lack){notes[i].host, notes[i].what, !h || !h->index->events};
+        x->data.whole -= h != NULL;
+    }
+}
+
 /* ---- opening ---- */
 
 static size_t indexed_hosts(const struct experiment *x)
@@ -234,5 +265,6 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
     set_hosts(x, o);
     set_sources(x);
     set_paths(x);
+    set_lacks(x);
     return set_figures(x, e);
 }

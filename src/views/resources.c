@@ -118,7 +118,7 @@ static void describe(const struct views *x, const struct view_rows *t, const str
     struct view_row_entry *e)
 {
     bool hard = r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE;
-    e->meta[0] = (struct tsp_meta){is_cpu_row(r) ? "cpu" : hard ? "irq" : "softirq", NULL, r->number};
+    e->meta[0] = (struct tsp_meta){.key = is_cpu_row(r) ? "cpu" : hard ? "irq" : "softirq", .number = r->number};
     e->entry.n_meta = r->kind != VIEW_NO_STATES;
 }
 

@@ -30,7 +30,7 @@ struct view_pointed {
     const struct state_interval *interval; /* in force then; NULL: none */
 };
 /* An entry of the tree while it is filled in: labels[0] is the row's. */
-struct view_row_entry { struct tsp_entry entry; const char *labels[4]; struct tsp_meta meta[1]; };
+struct view_row_entry { struct tsp_entry entry; const char *labels[4]; struct tsp_meta meta[3]; };
 
 struct view_row_graph {
     /* Adds the rows of one host: called once for each in turn, also for those without states. */

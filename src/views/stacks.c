@@ -260,7 +260,7 @@ static void write_process(const struct stacks_tree *w, const struct stacks_trace
     e.parent = stacks_root(w->x, p->host);
     e.key = p->process_keys[process];
     e.labels = (const char *const[]){*d.name ? d.name : stacks_process_label(a, p, process), number(a, d.pid), ""};
-    e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
+    e.meta = &(struct tsp_meta){.key = "PID", .number = d.pid};
     e.n_meta = d.pid >= 0;
     tsp_write_entry(w->answer, &e);
 }
@@ -280,7 +280,7 @@ static void write_thread(const struct stacks_tree *w, const struct stacks_trace 
     e.labels = (const char *const[]){stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
     e.has_tid = t.tid >= 0;
     e.tid = t.tid;
-    e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
+    e.meta = &(struct tsp_meta){.key = "PID", .number = d.pid};
     e.n_meta = d.pid >= 0;
     tsp_write_entry(w->answer, &e);
 }

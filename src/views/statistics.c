@@ -145,6 +145,8 @@ static void write_row(struct tsp_answer *answer, struct arena *a, const struct r
 {
     const char *labels[] = {r->name, arena_printf(a, "%llu", (unsigned long long)r->events), share(a, r->events, r->of),
         arena_printf(a, "%llu", (unsigned long long)r->within), share(a, r->within, r->of_within)};
+    const struct tsp_meta meta[] = {
+        {.key = "events", .number = (int64_t)r->events}, {.key = "eventsInRange", .number = (int64_t)r->within}};
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = r->id,
             .parent = r->parent,
@@ -152,7 +154,9 @@ static void write_row(struct tsp_answer *answer, struct arena *a, const struct r
             .labels = labels,
             .n_labels = 5,
             .has_data = true,
-            .host_id = r->host_id});
+            .host_id = r->host_id,
+            .meta = meta,
+            .n_meta = 2});
 }
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)

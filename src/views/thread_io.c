@@ -7,8 +7,9 @@ enum { MOST_COUNTED = 2 };
 static const struct counted {
     size_t n;
     int counters[MOST_COUNTED];
-    const char *labels[MOST_COUNTED];
-} counted[] = {{2, {STATE_IO_READ, STATE_IO_WRITTEN}, {"Read", "Write"}}, {1, {STATE_KVM_EXITS}, {"Exits"}}};
+    const char *labels[MOST_COUNTED], *keys[MOST_COUNTED];
+} counted[] = {{2, {STATE_IO_READ, STATE_IO_WRITTEN}, {"Read", "Write"}, {"read", "written"}},
+    {1, {STATE_KVM_EXITS}, {"Exits"}, {"exits"}}};
 enum { IO, EXITS };
 
 static bool has_data(const struct view *self, const struct view_host *h)
@@ -41,8 +42,13 @@ static void write_entry(struct tsp_answer *answer, const struct tsp_query *q, st
     const char *tid, const struct counted *c, const int64_t *grown)
 {
     const char *labels[2 + MOST_COUNTED] = {name, tid};
-    for (size_t k = 0; k < c->n; k++)
+    struct tsp_meta meta[MOST_COUNTED];
+    for (size_t k = 0; k < c->n; k++) {
         labels[2 + k] = grown[k] < 0 ? "" : arena_printf(q->http->arena, "%lld", (long long)grown[k]);
+        if (grown[k] >= 0)
+            meta[e.n_meta++] = (struct tsp_meta){.key = c->keys[k], .number = grown[k]};
+    }
+    e.meta = meta;
     e.labels = labels;
     e.n_labels = 2 + c->n;
     e.xy = true;

@@ -123,16 +123,16 @@ static void write_thread(const struct views *x, const struct tsp_query *q, size_
     const struct graph_row *r = &f->rows[row];
     struct arena *a = q->http->arena;
     int32_t parent = f->parents[row], ptid = parent >= 0 ? f->rows[parent].tid : r->ppid > 0 ? r->ppid : -1;
-    struct tsp_meta meta[3] = {{"execName", r->name, 0}};
+    struct tsp_meta meta[3] = {{.key = "execName", .text = r->name}};
     struct state_row life = {.begin = r->begin, .end = r->end};
     size_t n = 1;
     if ((size_t)row <
         state_rows(h->states, STATE_THREAD)) /* from the trace's begin on, when it was not seen to be born */
         state_row(h->states, STATE_THREAD, (size_t)row, &life);
     if (r->tgid >= 0)
-        meta[n++] = (struct tsp_meta){"PID", NULL, r->tgid};
+        meta[n++] = (struct tsp_meta){.key = "PID", .number = r->tgid};
     if (ptid >= 0)
-        meta[n++] = (struct tsp_meta){"PTID", NULL, ptid};
+        meta[n++] = (struct tsp_meta){.key = "PTID", .number = ptid};
     const char *labels[4] = {r->name, arena_printf(a, "%d", r->tid), r->tgid >= 0 ? arena_printf(a, "%d", r->tgid) : "",
         ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
     tsp_write_entry(answer,

@@ -100,10 +100,20 @@ class Answers(Case):
             self.assertLessEqual(len(e["labels"]), max(1, len(tree["headers"])), e)
             for values in e.get("metadata", {}).values():
                 self.assertEqual(len({type(v) for v in values} - {float}) <= 1, True, e)
+            self.numbers(e, tree["headers"])
             if ENDPOINT[type_] == "timeGraph":
                 self.assertLessEqual(e["start"], e["end"])
         if type_ == "TIME_GRAPH" and tree["entries"]:
             self.assertEqual(tree["entries"][0]["start"], self.begin)
+
+    def numbers(self, e, headers):
+        """What a label says in numbers is there as a number, too, so that somebody can add it to another server's."""
+        numbers = [v for values in e.get("metadata", {}).values() for v in values if type(v) in (int, float)]
+        for header, text in zip(headers, e["labels"]):
+            if header.get("dataType") in ("NUMBER", "BINARY_NUMBER") and text.isdigit():
+                self.assertIn(int(text), numbers, (header, e))
+            elif header.get("dataType") == "DURATION" and text not in ("", "---"):
+                self.assertTrue(numbers, (header, e))
 
     def annotations(self, o, tree):
         path = f"{self.base}/{o['id']}/annotations"

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from tsp_server import Server, ServerCase
+from tsp_server import THREAD_STATUS, Server, ServerCase
 from weft_e2e import ROOT, main, needs, scenario, scratch, weft
 
 UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "stack", "ust_write")
@@ -83,6 +83,29 @@ class Notes(ServerCase):
         self.assertRegex(by_file["web/kernel/ch_0"]["Note"], "byte 0: no packet starts here")
         self.assertRegex(by_file["db/kernel/ch_1"]["Note"], "cut off by the end of the file")
         self.assertEqual(by_file["db/kernel/ch_1"]["Host"], "db")
+
+    def test_every_answer_says_who_lacks_what(self):
+        """A machine that is there in part, one that cannot be read at all, and one that is whole."""
+        statistics = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider"
+        overwrite(os.path.join(self.trace, "db", "kernel", "ch_0"), 0, b"\0\0\0\0")
+        overwrite(os.path.join(self.trace, "client", "kernel", "metadata"), 0, b"nonsense" * 20)
+        with Server(self.trace, store=self.store) as server:
+            base = f"/experiments/{server.first()['UUID']}/outputs"
+            for path in (f"{base}/timeGraph/{THREAD_STATUS}/tree", f"{base}/data/{statistics}/tree",
+                         f"{base}/{THREAD_STATUS}/style", f"{base}/timeGraph/{THREAD_STATUS}/arrows"):
+                answer = server.post(path, {"requested_timerange": {"start": 0, "end": 1, "nbTimes": 2}}).json
+                self.assertEqual(answer["status"], "COMPLETED")
+                self.assertEqual(answer["hosts"]["complete"], 1, answer["hosts"])
+                lacking = {os.path.basename(h["host"]): h for h in answer["hosts"]["lacking"]}
+                self.assertEqual({name: h["status"] for name, h in lacking.items()},
+                                 {"db": "PARTIAL", "client": "FAILED"})
+                self.assertIn("no packet starts here", lacking["db"]["statusMessage"])
+                self.assertIn("closes nothing", lacking["client"]["statusMessage"])
+
+    def test_nothing_lacks(self):
+        with Server(self.trace, store=self.store) as server:
+            base = f"/experiments/{server.first()['UUID']}/outputs"
+            self.assertNotIn("hosts", server.post(f"{base}/timeGraph/{THREAD_STATUS}/tree").json)
 
     def test_given_twice(self):
         with Server("--trace-root", self.trace, store=self.store) as server:
