@@ -23,13 +23,17 @@ struct http_options {
     unsigned max_connections;      /* 0: 2048 */
     unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
     unsigned timeout_s;            /* without progress on a connection; for the whole head of a request; 0: 60 */
-    unsigned slowest_bytes_per_s;  /* bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384 */
-    unsigned max_handler_s;        /* a handler sees http_gone after so long; 0: 120 */
+    /* Bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384. Uploads may take as long as bytes
+     * come. */
+    unsigned slowest_bytes_per_s;
+    unsigned max_handler_s;        /* a handler sees http_gone after so long, but for uploads; 0: 120 */
     uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */
     const char *upload_path;       /* POST/PUT bodies to it go to a file in upload_dir instead of memory; or NULL */
     const char *upload_dir;
     uint64_t max_upload_bytes;
-    const char *public_path;       /* GETs of this path need no token ("/tsp/api/health"), or NULL */
+    /* Requests of this path ("/tsp/api/health") need no token, and are answered whatever else waits: their handler
+     * must be quick. Or NULL. */
+    const char *public_path;
     /* Memory is short (base/mem.h) and no handler runs: gives back what can be had again. Or NULL. */
     void (*give_memory)(void *arg);
 };

@@ -264,12 +264,17 @@ static bool token_fits(const char *given, const char *token)
     return !differ;
 }
 
+static bool is_public(const struct http_connection *c)
+{
+    const char *path = c->server->o.public_path;
+    return path && !strcmp(c->request.path, path);
+}
+
 static bool authorised(const struct http_connection *c)
 {
     const struct http_options *o = &c->server->o;
     const char *a = header(c, "Authorization");
-    if (!o->token || !strcmp(c->request.method, "OPTIONS") ||
-        (o->public_path && !strcmp(c->request.path, o->public_path)) ||
+    if (!o->token || !strcmp(c->request.method, "OPTIONS") || is_public(c) ||
         (o->token_prefix && strncmp(c->request.path, o->token_prefix, strlen(o->token_prefix))))
         return true;
     return a && !strncasecmp(a, "Bearer ", 7) && token_fits(a + 7, o->token);
@@ -359,7 +364,9 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
     const struct http_options *o = &c->server->o;
     uint64_t limit = c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes;
     c->received += n;
-    if (c->received / BODY_STEP != (c->received - n) / BODY_STEP)
+    if (c->file >= 0)
+        await_client(c, 0);
+    else if (c->received / BODY_STEP != (c->received - n) / BODY_STEP)
         await_client(c, BODY_STEP);
     if (c->refused)
         return c->received < limit + PATIENCE_BYTES;
@@ -433,18 +440,21 @@ static enum MHD_Result answer(struct http_connection *c)
     }
     if (c->peer)
         peer_rests(s->peers, c->peer);
-    if (!take_place(s))
+    bool waits = !is_public(c);
+    if (waits && !take_place(s))
         return refuse(c, 503, "The server stops"), c->result;
     mem_begin();
-    if (recover(s, 1)) {
+    if (!waits || recover(s, 1)) {
         q->body_bytes = c->body.n;
         q->body = text_cstr(&c->body);
-        c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
+        if (c->file < 0)
+            c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
         s->handler(s->arg, q);
     } else {
         send_no_memory(c);
     }
-    leave_place(s);
+    if (waits)
+        leave_place(s);
     if (!c->replied)
         refuse(c, 500, "No answer");
     return c->result;

@@ -13,8 +13,8 @@ const char *durations_text(struct arena *, double ns);
 /* All, or those before the last, "Self Time". */
 enum { DURATIONS_HEADERS = 9, DURATIONS_SELF_HEADERS = 10 };
 extern const struct tsp_header durations_headers[DURATIONS_SELF_HEADERS];
-/* Writes an entry, unless there is nothing in it. The begins are on the reference clock. self: ns of "Self Time", or NULL.
- */
+/* Writes an entry, unless there is nothing in it. The begins are on the reference clock. self: ns of "Self Time", or
+ * NULL. */
 void durations_write_figures(struct tsp_answer *, struct arena *, int64_t id, int64_t parent, uint64_t key,
     const char *label, const struct figures *, const int64_t *self);
 /* A tree of figures by name: of the whole experiment and, when the query has one, of its selection; the joint figures,

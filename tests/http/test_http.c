@@ -288,10 +288,33 @@ static double trickle(const struct http_server *s, const char *head, const char 
     return seconds;
 }
 
+static void trickled_upload(const struct http_server *s)
+{
+    const char *head = "POST /up HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n";
+    char answer[1024] = "";
+    int fd = dial(s);
+    send(fd, head, strlen(head), MSG_NOSIGNAL);
+    for (int i = 0; i < 30; i++) { /* longer than the patience */
+        assert_int_equal(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+        usleep(100000);
+    }
+    assert_true(recv(fd, answer, sizeof answer - 1, 0) > 0);
+    assert_non_null(strstr(answer, "HTTP/1.1 200"));
+    close(fd);
+    fd = dial(s);
+    send(fd, head, strlen(head), MSG_NOSIGNAL);
+    assert_true(recv(fd, answer, sizeof answer, 0) <= 0);
+    close(fd);
+}
+
 /* Clients that trickle cannot hold their connection, whatever they trickle. */
 static void test_tricklers(void **state)
 {
-    struct http_server *s = start((struct http_options){.timeout_s = 2, .slowest_bytes_per_s = 10000000});
+    struct http_server *s = start((struct http_options){.timeout_s = 2,
+        .slowest_bytes_per_s = 10000000,
+        .upload_path = "/up",
+        .upload_dir = "/tmp",
+        .max_upload_bytes = 100});
     assert_in_range(
         (uint64_t)(trickle(s, "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-Slow: 1\r\n", 0) * 1000), 1900, 10000);
     assert_in_range(
@@ -301,6 +324,8 @@ static void test_tricklers(void **state)
     assert_in_range(
         (uint64_t)(trickle(s, "GET /large/50000000 HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, sizeof trickled) * 1000),
         6000, 25000);
+    /* An upload goes on as long as bytes come, and ends when none do any more. */
+    trickled_upload(s);
     /* A handler may take longer than the patience with clients, and so may one that works in good time. */
     int fd = dial(s), before = atomic_load(&in_handler);
     const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -311,6 +336,29 @@ static void test_tricklers(void **state)
     assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
     assert_int_equal(errno, EAGAIN);
     close(fd);
+    http_server_stop(s);
+}
+
+/* Somebody who watches the server must not take one that is busy for a dead one. */
+static void test_health_while_all_wait(void **state)
+{
+    enum { WAITING = 8 };
+    struct http_server *s = start((struct http_options){.max_handlers = 2, .public_path = "/health"});
+    const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int held[WAITING], before = atomic_load(&in_handler);
+    struct timespec begin, end;
+    for (int i = 0; i < WAITING; i++) {
+        held[i] = dial(s);
+        send(held[i], request, strlen(request), MSG_NOSIGNAL);
+    }
+    while (atomic_load(&in_handler) < before + 2)
+        usleep(1000);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    assert_answer(s, "GET /health HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_in_range(end.tv_sec - begin.tv_sec, 0, 2); /* the others wait for 20 s */
+    for (int i = 0; i < WAITING; i++)
+        close(held[i]);
     http_server_stop(s);
 }
 
@@ -383,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
         cmocka_unit_test(test_tricklers),
+        cmocka_unit_test(test_health_while_all_wait),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_handler_time),
         cmocka_unit_test(test_wrong_addresses),
