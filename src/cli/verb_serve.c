@@ -174,6 +174,7 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
 
 static int run(int argc, char **argv)
 {
+    int64_t max_open = 0;
     const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL,
                *token_file = NULL, *upload = "1G", *name = NULL;
     bool frozen = false;
@@ -194,6 +195,9 @@ static int run(int argc, char **argv)
             "show traces as they were when they were opened (default: what appears in their directories is shown)",
             &frozen},
         {"max-upload", 0, CLI_STRING, "SIZE", "largest upload taken, with --state (default: 1G; 0: none)", &upload},
+        {"max-open", 0, CLI_INT, "N",
+            "so many experiments are open at once; the one not used for longest closes (default: 32)", &max_open,
+            .least = 1, .most = 1000},
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
         {"token-file", 0, CLI_STRING, "FILE", "clients must send the token in FILE (Authorization: Bearer)",
@@ -243,6 +247,7 @@ static int run(int argc, char **argv)
     struct views_options views = {.store = store, .clocks = &clocks.options, .far = member.node ? &far : NULL};
     o.backend = views_backend(&views);
     o.frozen = frozen;
+    o.max_open = (size_t)max_open;
     o.http.origins = origins.v;
     o.http.token = token;
     /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */

@@ -89,8 +89,10 @@ static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
     ids_unref(x->ids);
     free(x);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-        if (held[i])
+        if (held[i]) {
+            open_abandon(held[i]);
             open_unref_locked(s, held[i]);
+        }
 }
 
 void model_remove_trace(struct tsp_server *s, struct tsp_trace *t)

@@ -14,6 +14,13 @@ void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
     sum->events += f->events;
 }
 
+/* Asked, as below, by those who read traces: has the experiment been deleted, or does the server end? */
+static bool is_unwanted(void *opening)
+{
+    const struct tsp_opening *o = opening;
+    return atomic_load_explicit(&o->unwanted, memory_order_relaxed);
+}
+
 /* Called by those who read traces, after every batch: without locks. */
 static void grow(void *opening, size_t path, uint64_t events, int64_t begin, int64_t end)
 {
@@ -146,6 +153,35 @@ static struct tsp_opening *replace(struct tsp_experiment *x, struct tsp_opening 
     return held_instead(x, old);
 }
 
+/* With the lock held: the experiment that is open, may close, and has not been used for longest; NULL: few are open. */
+static struct tsp_experiment *closes_next(struct tsp_server *s)
+{
+    struct tsp_experiment *oldest = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < s->experiments.n; i++) {
+        struct tsp_experiment *x = s->experiments.v[i];
+        if (!x->open || x->open->stage != STAGE_OPEN)
+            continue;
+        n++;
+        if (!x->next && (!oldest || x->used < oldest->used))
+            oldest = x;
+    }
+    return n > s->o.max_open ? oldest : NULL;
+}
+
+/* With the lock held, which may be let go for a moment. Requests that use what closes still end. */
+static void close_least_used(struct tsp_server *s)
+{
+    for (struct tsp_experiment *x; (x = closes_next(s));) {
+        struct tsp_opening *const held[] = {x->open, x->earlier};
+        x->open = x->earlier = NULL;
+        follow_end(s, x);
+        for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+            if (held[i])
+                open_unref_locked(s, held[i]);
+    }
+}
+
 /* With the lock held: what became of an opening. */
 static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t took_ns)
 {
@@ -168,12 +204,13 @@ static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t 
         open_unref_locked(s, old);
     if (left)
         open_unref_locked(s, left);
+    close_least_used(s);
 }
 
 /* Tells once of a next version that cannot be opened. */
 static void tell_problem(struct tsp_server *s, const struct tsp_opening *o, const struct err *before)
 {
-    if (s->o.not_opened && strcmp(before->text, o->error.text) != 0)
+    if (s->o.not_opened && !is_unwanted((void *)(uintptr_t)o) && strcmp(before->text, o->error.text) != 0)
         s->o.not_opened(o->request.name, o->error.text);
 }
 
@@ -228,8 +265,13 @@ static struct tsp_opening *new_opening(struct tsp_server *s, const struct tsp_ex
         paths[n] = arena_strdup(&o->arena, t->path);
         hosts[n++] = t->host ? arena_strdup(&o->arena, t->host) : NULL;
     }
-    o->request = (struct tsp_open_request){
-        .name = arena_strdup(&o->arena, x->name), .paths = paths, .hosts = hosts, .n = n, .grow = grow, .arg = o};
+    o->request = (struct tsp_open_request){.name = arena_strdup(&o->arena, x->name),
+        .paths = paths,
+        .hosts = hosts,
+        .n = n,
+        .grow = grow,
+        .stop = is_unwanted,
+        .arg = o};
     return o;
 }
 
@@ -271,9 +313,16 @@ void open_next(struct tsp_server *s, struct tsp_experiment *x)
 struct tsp_experiment *open_wanted(struct tsp_server *s, const char *uuid)
 {
     struct tsp_experiment *x = model_experiment(s, uuid);
-    if (x)
+    if (x) {
+        x->used = ++s->uses;
         open_start(s, x);
+    }
     return model_experiment(s, uuid);
+}
+
+void open_abandon(struct tsp_opening *o)
+{
+    atomic_store_explicit(&o->unwanted, true, memory_order_relaxed);
 }
 
 struct tsp_opening *open_ref(struct tsp_experiment *x)

@@ -104,6 +104,7 @@ struct tsp_open_request {
     size_t n;
     /* Called by several threads while traces are read: so many more events below paths[i], their times so far. */
     void (*grow)(void *arg, size_t i, uint64_t events, int64_t begin, int64_t end);
+    bool (*stop)(void *arg);             /* asked while traces are read: nobody wants them any more */
     void *arg;
 };
 
@@ -138,7 +139,7 @@ struct tsp_backend {
     const struct tsp_provider *const *providers;
     /* Is there a trace at or below the path? ERR_IO: it cannot be read; others: none. Opens nothing. */
     int (*look)(void *arg, const char *path, struct err *);
-    /* Takes as long as it needs; reports its progress by `grow`. */
+    /* Takes as long as it needs; reports its progress by `grow`. ERR_CANCELLED soon after `stop` says so. */
     int (*open)(void *arg, const struct tsp_open_request *, struct tsp_data **out, struct err *);
     /* After open, while first requests are answered: loads what they are about to need, until `stop` says so. */
     void (*populate)(struct tsp_data *, bool (*stop)(void *), void *stop_arg);

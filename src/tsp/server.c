@@ -12,7 +12,7 @@
 #include "base/wait.h"
 #include "tsp/server.h"
 
-enum { STOP_SECONDS = 5 };
+enum { STOP_SECONDS = 5, MAX_OPEN = 32 };
 
 /* ---- about the server ---- */
 
@@ -213,6 +213,12 @@ static bool await_openers(struct tsp_server *s)
     pthread_mutex_unlock(&s->lock);
     follow_stop(s);
     pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->experiments.n; i++) {
+        if (s->experiments.v[i]->open)
+            open_abandon(s->experiments.v[i]->open);
+        if (s->experiments.v[i]->next)
+            open_abandon(s->experiments.v[i]->next);
+    }
     while (s->openers && wait_until(&s->changed, &s->lock, end))
         ;
     bool done = !s->openers;
@@ -242,6 +248,7 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
     int rc = 0;
     json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
     s->o = *o;
+    s->o.max_open = o->max_open ? o->max_open : MAX_OPEN;
     s->state_lock = s->follow_wake = -1;
     pthread_mutex_init(&s->lock, NULL);
     wait_init(&s->changed);

@@ -38,6 +38,7 @@ struct tsp_opening {
     struct tsp_data *data;           /* NULL until it is open */
     VEC(struct tsp_waited) waited;   /* under the server's lock */
     const char *experiment;          /* its uuid */
+    atomic_bool unwanted;            /* what reads the traces for it is to end */
     struct tsp_ids *ids;             /* the experiment's */
     struct entry_tables *entries;    /* NULL until it is open */
 };
@@ -56,6 +57,7 @@ struct tsp_experiment {
     struct err problem;              /* why what is newer than `open` cannot be opened; code 0: it can, or is not */
     bool tidying_owed;               /* a piece of tidying was not begun, or stopped, for what is newer (tidy.c) */
     int64_t failed_ns;               /* monotonic; when opening failed */
+    uint64_t used;                   /* tsp_server.uses when somebody asked for it last */
     struct tsp_ids *ids;             /* that its entries have had, in all openings since the server's start */
 };
 
@@ -71,6 +73,7 @@ struct tsp_server {
     pthread_cond_t changed;          /* a stage, or the number of openers */
     unsigned openers;
     bool stopping, loading;
+    uint64_t uses;                   /* how often an experiment was asked for */
     VEC(struct tsp_trace *) traces;
     VEC(struct tsp_experiment *) experiments;
     VEC(struct tsp_config) configs;
@@ -98,6 +101,8 @@ void model_write_config(struct json *, const struct tsp_config *);
 /* open.c. With the lock held (which may be let go for a moment): finds the experiment, and opens it in the background
  * unless it is open or being opened (or failed a moment ago). NULL when there is none. */
 struct tsp_experiment *open_wanted(struct tsp_server *, const char *uuid);
+/* What is still being read for it is of no use any more. With the lock held. */
+void open_abandon(struct tsp_opening *);
 /* A reference for a request, or NULL; with the lock held. */
 struct tsp_opening *open_ref(struct tsp_experiment *);
 /* The same for questions about an output, which an earlier version may be about to answer. */
@@ -157,6 +162,10 @@ struct tsp_trace_result { int status; const char *title, *detail; char uuid[UUID
 struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name,
     const char *type, bool trusted);
 void uploads_remove_unfinished(struct tsp_server *);
+/* With the lock held: takes the files of an upload, whose trace is no more, out of the way of others that get its name.
+ * Returns what is to be removed then, without the lock; NULL: nothing, they are no upload. */
+const char *upload_set_aside(const struct tsp_server *, struct arena *, const char *path);
+void upload_remove(const char *aside);
 
 /* ---- the request at hand ---- */
 

@@ -27,6 +27,7 @@ struct tsp_options {
     void (*not_opened)(const char *experiment, const char *why);
     const char *version;
     uint64_t max_upload_bytes;       /* 0, or no state_dir: uploads refused */
+    size_t max_open;                 /* experiments at once: the one not used for longest closes; 0: 32 */
 };
 struct tsp_server;
 int tsp_server_start(const struct tsp_options *, struct tsp_server **out, struct err *e);

@@ -81,6 +81,21 @@ void uploads_remove_unfinished(struct tsp_server *s)
     arena_fini(&a);
 }
 
+const char *upload_set_aside(const struct tsp_server *s, struct arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    if (!s->upload_dir || strlen(s->upload_dir) != n || strncmp(path, s->upload_dir, n) != 0 || is_known(s, path))
+        return NULL;
+    char *aside = arena_printf(a, "%s/.incoming-XXXXXX", s->upload_dir);
+    return mkdtemp(aside) && !rename(path, aside) ? aside : NULL; /* onto the empty directory that is ours */
+}
+
+void upload_remove(const char *aside)
+{
+    remove_tree(aside);
+}
+
 /* ---- unpacking ---- */
 
 struct unpacking {

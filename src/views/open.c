@@ -248,7 +248,9 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
         .whole = true,
         .user_space = true,
         .tell = grow,
-        .tell_arg = x};
+        .tell_arg = x,
+        .stop = x->request->stop,
+        .stop_arg = x->request->arg};
     int rc = experiment_open(index_arguments(x), x->request->n, &index, &x->x, e);
     if (rc)
         return rc;

@@ -10,11 +10,13 @@ import signal
 import ssl
 import subprocess
 import tarfile
+import time
 import unittest
 import urllib.request
 import uuid
 import zipfile
 
+import long_trace
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server, ServerCase
 from weft_e2e import BIN, main, need, scenario, scratch
 
@@ -530,6 +532,20 @@ class Uploads(ServerCase):
         return self.server.ask("POST", f"/upload?name={name}", data, raw=True,
                                headers={"Content-Type": "application/octet-stream"})
 
+    def test_deleted(self):
+        """Its files go with the trace; those of others stay, and an experiment keeps its own."""
+        places = [os.path.join(self.state, "uploads", name) for name in ("goes", "stays")]
+        traces = [self.good(self.upload(self.tar(self.trace), os.path.basename(p))) for p in places]
+        x = self.good(self.server.post("/experiments", {"name": "of it", "traces": [traces[0]["UUID"]]}))["UUID"]
+        self.server.opened(x)
+        self.refused(self.server.delete(f"/traces/{traces[0]['UUID']}"), 409)
+        self.assertTrue(os.path.isdir(places[0]))
+        self.good(self.server.delete(f"/experiments/{x}"))
+        self.good(self.server.delete(f"/traces/{traces[0]['UUID']}"))
+        self.assertEqual([os.path.isdir(p) for p in places], [False, True])
+        self.good(self.server.delete(f"/traces/{traces[1]['UUID']}"))
+        self.assertEqual(os.listdir(os.path.join(self.state, "uploads")), [])
+
     def tar(self, *members, mode="w:gz"):
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode=mode) as t:
@@ -664,6 +680,43 @@ class Access(ServerCase):
                 self.refused(s.ask(method, path, body, headers=evil), 403)
             self.assertEqual(before, [s.get(path).json for path in ("/traces", "/experiments",
                                                                    f"/experiments/{x}/bookmarks")])
+
+    def test_least_used_closes(self):
+        root, names = scenario("three-tier"), ("client", "web", "db")
+        with Server("--trace-root", root, "--max-open", "2") as s:
+            def states():
+                return [{x["name"]: x["indexingStatus"] for x in s.get("/experiments").json}[n] for n in names]
+            x = {}
+            for n in names:
+                trace = self.good(s.post("/traces", {"uri": n}))["UUID"]
+                x[n] = self.good(s.post("/experiments", {"name": n, "traces": [trace]}))["UUID"]
+                s.opened(x[n])
+            self.assertEqual(states(), ["CLOSED", "COMPLETED", "COMPLETED"])
+            s.get(f"/experiments/{x['web']}")
+            s.opened(x["client"])
+            self.assertEqual(states(), ["COMPLETED", "COMPLETED", "CLOSED"])
+            s.model(f"/experiments/{x['db']}/outputs/timeGraph/{THREAD_STATUS}/tree")  # opens it again
+            self.assertEqual(states(), ["COMPLETED", "CLOSED", "COMPLETED"])
+
+    def test_deleted_while_indexed(self):
+        """Nobody waits for its stores any more: they are not built to their end."""
+        root, store = scratch(), scratch()
+        events, _, _ = long_trace.write(os.path.join(root, "long"), 60)
+        with Server("--trace-root", root, store=store) as s:
+            trace = self.good(s.post("/traces", {"uri": "long"}))["UUID"]
+            x = self.good(s.post("/experiments", {"name": "long", "traces": [trace]}))["UUID"]
+            path = f"/experiments/{x}"
+            while s.get(path).json["nbEvents"] == 0:
+                pass
+            gone = self.good(s.delete(path))
+            self.assertEqual(gone["indexingStatus"], "RUNNING")
+            self.assertLess(gone["nbEvents"], events)
+            before = -1
+            while before != s.cpu_seconds():
+                before = s.cpu_seconds()
+                time.sleep(0.5)
+            self.assertFalse([n for _, _, names in os.walk(store) for n in names if n.startswith("chunk.")])
+            self.assertEqual(s.stop(), 0)
 
     def test_own_clocks(self):
         """--no-sync leaves the hosts' clocks as recorded; else they differ by the offset that the machines really had.
