@@ -91,7 +91,7 @@ void bookmarks_post(struct call *c)
     if (x) {
         b.name = mem_strdup(name);
         vec_push(&x->bookmarks, b);
-        persist_save(c->s);
+        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     answer(c, x, find(x, b.uuid));
 }
@@ -124,7 +124,7 @@ void bookmarks_put(struct call *c)
         b->name = mem_strdup(name);
         b->start = start;
         b->end = end;
-        persist_save(c->s);
+        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     answer(c, x, b);
 }
@@ -138,7 +138,7 @@ void bookmarks_delete(struct call *c)
         gone = *b;
         memmove(b, b + 1, sizeof *b * (size_t)(x->bookmarks.v + x->bookmarks.n - b - 1));
         x->bookmarks.n--;
-        persist_save(c->s);
+        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     answer(c, x, b ? &gone : NULL);
     tsp_bookmark_fini(&gone);

@@ -37,9 +37,14 @@ void config_types(struct call *c)
     call_json(c, 200, &t);
 }
 
+bool config_type_known(const char *type)
+{
+    return type && !strcmp(type, MARKERS_TYPE);
+}
+
 static bool known_type(struct call *c)
 {
-    bool known = !strcmp(c->arg[0], MARKERS_TYPE);
+    bool known = config_type_known(c->arg[0]);
     if (!known)
         call_error(c, 404, "No such configuration type", NULL);
     return known;
@@ -68,14 +73,6 @@ void configs_list(struct call *c)
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
     call_json(c, 200, &t);
-}
-
-static struct tsp_config *find(struct tsp_server *s, const char *id)
-{
-    for (size_t i = 0; i < s->configs.n; i++)
-        if (!strcasecmp(s->configs.v[i].id, id))
-            return &s->configs.v[i];
-    return NULL;
 }
 
 static const char *wrong_markers(json_t *parameters)
@@ -107,10 +104,7 @@ static bool wanted(struct call *c, struct tsp_config *out)
         call_error(c, 400, wrong, NULL);
         return false;
     }
-    *out = (struct tsp_config){.type = mem_strdup(MARKERS_TYPE),
-        .name = mem_strdup(name),
-        .description = mem_strdup(description ? description : ""),
-        .parameters = json_deep_copy(c->parameters)};
+    *out = tsp_config_new(MARKERS_TYPE, name, description, c->parameters);
     return true;
 }
 
@@ -142,9 +136,8 @@ void configs_post(struct call *c)
         call_error(c, 500, "There are too many configurations", "delete some");
         return;
     }
-    vec_push(&c->s->configs, config);
-    persist_save(c->s);
-    answer(c, &c->s->configs.v[c->s->configs.n - 1]);
+    persist_note(c->s, PERSIST_CONFIG, config.id);
+    answer(c, model_add_config(c->s, config));
 }
 
 void configs_get(struct call *c)
@@ -152,7 +145,7 @@ void configs_get(struct call *c)
     if (!known_type(c))
         return;
     pthread_mutex_lock(&c->s->lock);
-    answer(c, find(c->s, c->arg[1]));
+    answer(c, model_config(c->s, c->arg[1]));
 }
 
 void configs_put(struct call *c)
@@ -161,7 +154,7 @@ void configs_put(struct call *c)
     if (!known_type(c))
         return;
     pthread_mutex_lock(&c->s->lock);
-    bool known = find(c->s, c->arg[1]) != NULL;
+    bool known = model_config(c->s, c->arg[1]) != NULL;
     pthread_mutex_unlock(&c->s->lock);
     if (!known) {
         call_error(c, 404, "No such configuration", NULL);
@@ -170,12 +163,13 @@ void configs_put(struct call *c)
     if (!wanted(c, &config))
         return;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_config *old = find(c->s, c->arg[1]);
+    struct tsp_config *old = model_config(c->s, c->arg[1]);
     if (old) {
         memcpy(config.id, old->id, UUID_TEXT);
+        config.number = old->number;
         tsp_config_fini(old);
         *old = config;
-        persist_save(c->s);
+        persist_note(c->s, PERSIST_CONFIG, old->id);
     } else {
         tsp_config_fini(&config);
     }
@@ -188,12 +182,12 @@ void configs_delete(struct call *c)
     if (!known_type(c))
         return;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_config *config = find(c->s, c->arg[1]);
+    struct tsp_config *config = model_config(c->s, c->arg[1]);
     if (config) {
         gone = *config;
         memmove(config, config + 1, sizeof *config * (size_t)(c->s->configs.v + c->s->configs.n - config - 1));
         c->s->configs.n--;
-        persist_save(c->s);
+        persist_note(c->s, PERSIST_CONFIG, gone.id);
     }
     answer(c, config ? &gone : NULL);
     tsp_config_fini(&gone);
@@ -250,7 +244,7 @@ enum { MAX_CATEGORIES = 100 };
 bool markers_write_category(struct tsp_server *s, const char *set, struct json *j)
 {
     pthread_mutex_lock(&s->lock);
-    const struct tsp_config *c = find(s, set);
+    const struct tsp_config *c = model_config(s, set);
     json_t *list = c ? json_object_get(c->parameters, "markers") : NULL;
     for (size_t i = 0, n = 0; i < json_array_size(list) && n < MAX_CATEGORIES; i++)
         if (is_first(c, list, i)) {
@@ -280,7 +274,7 @@ static void write_markers(const struct tsp_config *c, json_t *list, const char *
 void markers_write(struct tsp_server *s, const char *set, const struct tsp_query *q, struct tsp_answer *answer)
 {
     pthread_mutex_lock(&s->lock);
-    const struct tsp_config *c = find(s, set);
+    const struct tsp_config *c = model_config(s, set);
     json_t *list = c ? json_object_get(c->parameters, "markers") : NULL;
     for (size_t i = 0, n = 0; i < json_array_size(list) && n < MAX_CATEGORIES; i++) {
         const char *category = category_of(c, json_array_get(list, i));

@@ -79,7 +79,7 @@ static int post(
         return 500;
     if (!x) {
         model_add_experiment(s, name, traces, n);
-        persist_save(s);
+        persist_note(s, PERSIST_EXPERIMENT, uuid);
     }
     x = open_wanted(s, uuid);
     if (!x)
@@ -136,8 +136,8 @@ void experiments_delete(struct call *c)
     struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     if (x) {
         model_write_experiment(c->s, &j, x);
+        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
         model_remove_experiment(c->s, x);
-        persist_save(c->s);
     }
     pthread_mutex_unlock(&c->s->lock);
     if (x)

@@ -18,6 +18,21 @@ struct tsp_experiment *model_experiment(struct tsp_server *s, const char *uuid)
     return NULL;
 }
 
+struct tsp_config *model_config(struct tsp_server *s, const char *id)
+{
+    for (size_t i = 0; i < s->configs.n; i++)
+        if (!strcasecmp(s->configs.v[i].id, id))
+            return &s->configs.v[i];
+    return NULL;
+}
+
+struct tsp_config *model_add_config(struct tsp_server *s, struct tsp_config c)
+{
+    c.number = ++s->numbered;
+    vec_push(&s->configs, c);
+    return &s->configs.v[s->configs.n - 1];
+}
+
 struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const char *path, const char *type)
 {
     struct tsp_trace *t = mem_zalloc(sizeof *t);
@@ -25,6 +40,7 @@ struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const 
     text_printf(&key, "%s/%s", path, name);
     uuid_of_name(text_cstr(&key), t->uuid);
     text_fini(&key);
+    t->number = ++s->numbered;
     t->name = mem_strdup(name);
     t->path = mem_strdup(path);
     t->type = mem_strdup(type ? type : "");
@@ -36,6 +52,7 @@ struct tsp_experiment *model_add_experiment(struct tsp_server *s, const char *na
 {
     struct tsp_experiment *x = mem_zalloc(sizeof *x);
     uuid_of_name(name, x->uuid);
+    x->number = ++s->numbered;
     x->name = mem_strdup(name);
     x->ids = ids_new(IDS_BITS);
     for (size_t i = 0; i < n; i++)
@@ -53,8 +70,18 @@ static void free_trace(struct tsp_trace *t)
     free(t);
 }
 
+struct tsp_config tsp_config_new(const char *type, const char *name, const char *description, json_t *parameters)
+{
+    return (struct tsp_config){.type = mem_strdup(type),
+        .name = mem_strdup(name),
+        .description = mem_strdup(description ? description : ""),
+        .parameters = json_deep_copy(parameters),
+        .text = json_dumps(parameters, JSON_COMPACT)};
+}
+
 void tsp_config_fini(struct tsp_config *c)
 {
+    free(c->text);
     free(c->type);
     free(c->name);
     free(c->description);
@@ -81,6 +108,9 @@ static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
         tsp_bookmark_fini(&x->bookmarks.v[i]);
     for (size_t i = 0; i < x->derived.n; i++)
         tsp_derived_fini(&x->derived.v[i]);
+    for (size_t i = 0; i < x->unknown.n; i++)
+        json_decref(x->unknown.v[i]);
+    vec_free(&x->unknown);
     vec_free(&x->traces);
     vec_free(&x->bookmarks);
     vec_free(&x->derived);
@@ -220,11 +250,9 @@ void model_write_config(struct json *j, const struct tsp_config *c)
     json_kv_string(j, "description", c->description);
     json_kv_string(j, "sourceTypeId", c->type);
     json_key(j, "parameters");
-    char *text = json_dumps(c->parameters, JSON_COMPACT);
-    if (text)
-        json_raw(j, text, strlen(text));
+    if (c->text)
+        json_raw(j, c->text, strlen(c->text));
     else
         json_write_null(j);
-    free(text);
     json_end_object(j);
 }

@@ -1,5 +1,8 @@
 /* An experiment's traces, opened in the background by the backend; what requests read is immutable once STAGE_OPEN.
  * When traces have changed they are opened once more, beside what is open, which answers until then. */
+#include <stdlib.h>
+
+#include "base/file.h"
 #include "base/time.h"
 #include "tsp/server.h"
 
@@ -214,6 +217,22 @@ static void tell_problem(struct tsp_server *s, const struct tsp_opening *o, cons
         s->o.not_opened(o->request.name, o->error.text);
 }
 
+/* A path that was allowed may lead elsewhere by now. */
+static int check_paths(const struct tsp_server *s, const struct tsp_open_request *r, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < r->n && !rc; i++) {
+        char *real = file_real_path(r->paths[i]);
+        if (real && !trace_is_allowed(s, real))
+            rc = err_set(e, ERR_NOTFOUND,
+                "%s leads out of the directories that traces may be opened in; "
+                "remove the link, or start the server with another --trace-root",
+                r->paths[i]);
+        free(real);
+    }
+    return rc;
+}
+
 static void *run_opener(void *arg)
 {
     struct opener job = *(struct opener *)arg;
@@ -221,7 +240,8 @@ static void *run_opener(void *arg)
     int64_t begin = time_monotonic_ns();
     free(arg);
     follow_begin(s, job.o);
-    int rc = s->o.backend.open(s->o.backend.arg, &job.o->request, &job.o->data, &job.o->error);
+    int rc = check_paths(s, &job.o->request, &job.o->error);
+    rc = rc ?: s->o.backend.open(s->o.backend.arg, &job.o->request, &job.o->data, &job.o->error);
     if (!rc)
         name_entries(s, job.o);
     pthread_mutex_lock(&s->lock);

@@ -264,13 +264,10 @@ static struct tsp_derived *derive(
     if (found || x->derived.n >= MAX_DERIVED)
         return found;
     struct tsp_derived d = {.id = mem_strdup(full), .provider = p};
-    d.config = (struct tsp_config){.type = mem_strdup(p->derivation->type),
-        .name = mem_strdup(name),
-        .description = mem_strdup(description ? description : ""),
-        .parameters = json_deep_copy(c->parameters)};
+    d.config = tsp_config_new(p->derivation->type, name, description, c->parameters);
     memcpy(d.config.id, id, UUID_TEXT);
     vec_push(&x->derived, d);
-    persist_save(c->s);
+    persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     return &x->derived.v[x->derived.n - 1];
 }
 
@@ -349,7 +346,7 @@ void outputs_delete(struct call *c)
         tsp_derived_fini(d);
         memmove(d, d + 1, sizeof *d * (size_t)(x->derived.v + x->derived.n - d - 1));
         x->derived.n--;
-        persist_save(c->s);
+        persist_note(c->s, PERSIST_EXPERIMENT, x->uuid);
     }
     bool is_open = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);

@@ -99,8 +99,11 @@ void call_json(struct call *c, int status, struct text *t)
     }
     if (status == 503)
         http_header(c->q, "Retry-After", "1");
-    if (status < 400 && strcmp(c->q->method, "GET") && c->s->state_file)
-        warn_unsaved(c);
+    if (c->s->state_dir && strcmp(c->q->method, "GET")) {
+        persist_save(c->s); /* before anybody hears of it */
+        if (status < 400)
+            warn_unsaved(c);
+    }
     http_reply(c->q, status, "application/json", t);
 }
 

@@ -74,7 +74,7 @@ static int take_state(struct tsp_server *s, struct err *e)
             rc = err_set(e, ERR_ARG, "--state %s: another server uses this directory; give each its own", dir);
     }
     if (!rc) {
-        s->state_file = mem_strdup(arena_printf(&a, "%s/state.json", dir));
+        s->state_dir = mem_strdup(dir);
         s->upload_dir = realpath(arena_printf(&a, "%s/uploads", dir), NULL);
         rc = persist_load(s, e);
         if (!rc)
@@ -123,15 +123,27 @@ static int add_given(struct tsp_server *s, struct arena *a, const char *arg, cha
     struct tsp_trace *t = model_trace(s, uuid);
     if (host && !t->host)
         t->host = mem_strdup(host);
-    vec_push(&s->given, mem_strdup(t->path));
     return 0;
+}
+
+/* What was given may be opened, also where it is remembered. */
+static void allow_given(struct tsp_server *s)
+{
+    struct arena a = {0};
+    const char *host;
+    for (const char *const *t = s->o.traces; t && *t; t++) {
+        char *real = file_real_path(split_host(&a, *t, &host));
+        if (real)
+            vec_push(&s->given, real);
+    }
+    arena_fini(&a);
 }
 
 /* The experiment of the TRACEs given; another one of that name gets out of the way by a number. */
 static void add_first_experiment(struct tsp_server *s, struct arena *a, const char *const *uuids, size_t n)
 {
-    const char *path = s->given.v[0], *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1,
-               *name = wanted;
+    const char *path = model_trace(s, uuids[0])->path,
+               *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1, *name = wanted;
     char uuid[UUID_TEXT];
     pthread_mutex_lock(&s->lock);
     for (int i = 1;; i++) {
@@ -140,15 +152,17 @@ static void add_first_experiment(struct tsp_server *s, struct arena *a, const ch
         bool same = x && x->traces.n == n;
         for (size_t k = 0; same && k < n; k++)
             same = !strcmp(x->traces.v[k], uuids[k]);
-        if (!x)
+        if (!x) {
             model_add_experiment(s, name, uuids, n);
+            persist_note(s, PERSIST_EXPERIMENT, uuid);
+        }
         if (!x || same)
             break;
         name = arena_printf(a, "%s(%d)", wanted, i);
     }
     open_wanted(s, uuid);
-    persist_save(s);
     pthread_mutex_unlock(&s->lock);
+    persist_save(s);
 }
 
 static int open_given(struct tsp_server *s, struct err *e)
@@ -196,10 +210,12 @@ static void free_server(struct tsp_server *s)
         close(s->state_lock);
     if (s->follow_wake >= 0)
         close(s->follow_wake);
+    vec_free(&s->changed_things);
+    pthread_mutex_destroy(&s->saving);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
     free(s->root);
-    free(s->state_file);
+    free(s->state_dir);
     free(s->upload_dir);
     free(s);
 }
@@ -222,9 +238,8 @@ static bool await_openers(struct tsp_server *s)
     while (s->openers && wait_until(&s->changed, &s->lock, end))
         ;
     bool done = !s->openers;
-    if (s->unsaved.code)
-        persist_save(s);
     pthread_mutex_unlock(&s->lock);
+    persist_save(s);
     return done;
 }
 
@@ -250,8 +265,10 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
     s->o = *o;
     s->o.max_open = o->max_open ? o->max_open : MAX_OPEN;
     s->state_lock = s->follow_wake = -1;
+    pthread_mutex_init(&s->saving, NULL);
     pthread_mutex_init(&s->lock, NULL);
     wait_init(&s->changed);
+    allow_given(s);
     if (o->trace_root)
         rc = take_root(s, e);
     if (!rc && o->state_dir)

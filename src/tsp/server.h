@@ -13,10 +13,21 @@
 
 /* ---- model ---- */
 
-struct tsp_trace { char uuid[UUID_TEXT]; char *name, *path, *type, *host; /* host: NAME of NAME=PATH, or NULL */ };
+/* number, below: which of its kind it is, in the order in which they were made. */
+struct tsp_trace {
+    char uuid[UUID_TEXT];
+    int64_t number;
+    char *name, *path, *type, *host; /* host: NAME of NAME=PATH, or NULL */
+};
 struct tsp_bookmark { char uuid[UUID_TEXT]; char *name; int64_t start, end; };
 /* A configuration: of the server (marker sets), or of a derived output. */
-struct tsp_config { char id[UUID_TEXT]; char *type, *name, *description; json_t *parameters; };
+struct tsp_config {
+    char id[UUID_TEXT];
+    int64_t number;
+    char *type, *name, *description;
+    json_t *parameters;
+    char *text;                      /* of the parameters */
+};
 struct tsp_derived { char *id; const struct tsp_provider *provider; struct tsp_config config; };
 
 /* Figures of a trace while it is being opened, by those who read it. */
@@ -24,6 +35,10 @@ struct tsp_growing { _Atomic uint64_t events; _Atomic int64_t begin, end; };
 
 /* A derived output that is being computed (or was just now), and until when somebody waits for it (monotonic). */
 struct tsp_waited { char *output; bool done; int64_t until_ns; };
+
+/* What is kept over a restart, each in a file of its own. */
+enum persist_kind { PERSIST_TRACE, PERSIST_EXPERIMENT, PERSIST_CONFIG, PERSIST_KINDS };
+struct persist_item { enum persist_kind kind; char uuid[UUID_TEXT]; };
 
 enum tsp_stage { STAGE_OPENING, STAGE_OPEN, STAGE_FAILED };
 /* One opening of an experiment's traces: a version, which never changes once it is open. `stage` changes once, under
@@ -45,10 +60,12 @@ struct tsp_opening {
 
 struct tsp_experiment {
     char uuid[UUID_TEXT];
+    int64_t number;
     char *name;
-    VEC(char *) traces;              /* their uuids */
+    VEC(char *) traces;              /* their uuids; some may be of no trace that is known */
     VEC(struct tsp_bookmark) bookmarks;
     VEC(struct tsp_derived) derived;
+    VEC(json_t *) unknown;           /* derived outputs of providers that are not known here, as they were kept */
     struct tsp_opening *open;        /* which answers; NULL: closed */
     struct tsp_opening *next;        /* being opened while `open` answers, to take its place; or NULL */
     struct tsp_opening *earlier;     /* which still computes what somebody waits for (held.c); or NULL */
@@ -64,20 +81,24 @@ struct tsp_experiment {
 struct tsp_server {
     struct tsp_options o;
     struct http_server *http;
-    char *root, *state_file, *upload_dir; /* real paths; or NULL */
+    char *root, *upload_dir;         /* real paths; or NULL */
+    char *state_dir;                 /* or NULL */
     int state_lock;                  /* descriptor, or -1 */
     VEC(char *) given;               /* real paths of the TRACE arguments */
     int follow_wake;                 /* eventfd of the follower; -1: traces are not followed */
     pthread_t follower;
+    pthread_mutex_t saving;          /* held while changes are saved; taken before `lock` */
     pthread_mutex_t lock;            /* guards all below */
     pthread_cond_t changed;          /* a stage, or the number of openers */
     unsigned openers;
-    bool stopping, loading;
+    bool stopping;
     uint64_t uses;                   /* how often an experiment was asked for */
     VEC(struct tsp_trace *) traces;
     VEC(struct tsp_experiment *) experiments;
     VEC(struct tsp_config) configs;
-    struct err unsaved;              /* why the newest change is not in the state file; code 0: it is */
+    int64_t numbered;                /* the greatest number that something got */
+    VEC(struct persist_item) changed_things; /* not saved yet */
+    struct err unsaved;              /* why a change is not in its file; code 0: all are, or are about to be */
 };
 
 /* All with the lock held. */
@@ -87,9 +108,13 @@ struct tsp_experiment *model_experiment(struct tsp_server *, const char *uuid);
 struct tsp_trace *model_add_trace(struct tsp_server *, const char *name, const char *path, const char *type);
 struct tsp_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces,
     size_t n);
+struct tsp_config *model_config(struct tsp_server *, const char *id);
+struct tsp_config *model_add_config(struct tsp_server *, struct tsp_config); /* takes over what it holds */
 void model_remove_trace(struct tsp_server *, struct tsp_trace *);
 void model_remove_experiment(struct tsp_server *, struct tsp_experiment *);
 void model_free(struct tsp_server *);
+/* Copies all; description NULL: "". Needs no lock. */
+struct tsp_config tsp_config_new(const char *type, const char *name, const char *description, json_t *parameters);
 void tsp_config_fini(struct tsp_config *);
 void tsp_bookmark_fini(struct tsp_bookmark *);
 void tsp_derived_fini(struct tsp_derived *);
@@ -151,16 +176,20 @@ struct tsp_opening *held_release(struct tsp_experiment *, bool at_once);
 void held_note(struct tsp_server *, struct tsp_opening *, const char *output, bool running);
 void held_fini(struct tsp_opening *);
 
-/* persist.c. With the lock held. What cannot be written is in s->unsaved, and written with the next change or at
- * the end. */
+/* persist.c. With the lock held: it is new, has changed, or is no more. */
+void persist_note(struct tsp_server *, enum persist_kind, const char *uuid);
+/* Saves what was noted before. What cannot be written is in s->unsaved, and written with the next change or at the end.
+ * Without the lock. */
 void persist_save(struct tsp_server *);
-int persist_load(struct tsp_server *, struct err *);
+int persist_load(struct tsp_server *, struct err *); /* before others use the server */
 
 /* traces.c: the trace at `uri`, opened as a client would. status: HTTP's; title, detail: what went wrong; uuid: of the
  * trace, or of the one in conflict (409). trusted: given by who started the server. Takes the lock. */
 struct tsp_trace_result { int status; const char *title, *detail; char uuid[UUID_TEXT]; };
 struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name,
     const char *type, bool trusted);
+/* May it be opened, going by its name? A real path. */
+bool trace_is_allowed(const struct tsp_server *, const char *real);
 void uploads_remove_unfinished(struct tsp_server *);
 /* With the lock held: takes the files of an upload, whose trace is no more, out of the way of others that get its name.
  * Returns what is to be removed then, without the lock; NULL: nothing, they are no upload. */
@@ -195,6 +224,7 @@ call_handler experiments_list, experiments_post, experiments_get, experiments_de
 call_handler bookmarks_list, bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete;
 call_handler config_types, config_type, configs_list, configs_post, configs_get, configs_put, configs_delete;
 call_handler outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete;
+bool config_type_known(const char *type); /* NULL: no */
 call_handler marker_sets, upload_post, analysis_run;
 /* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by
  * category. */

@@ -11,7 +11,7 @@
 /* ---- paths ---- */
 
 
-static bool is_allowed(const struct tsp_server *s, const char *real)
+bool trace_is_allowed(const struct tsp_server *s, const char *real)
 {
     if (file_is_below(real, s->root) || file_is_below(real, s->upload_dir))
         return true;
@@ -86,7 +86,7 @@ static struct tsp_trace_result add(struct tsp_server *s, const char *real, const
         return r;
     }
     memcpy(r.uuid, model_add_trace(s, name, real, type)->uuid, UUID_TEXT);
-    persist_save(s);
+    persist_note(s, PERSIST_TRACE, r.uuid);
     return r;
 }
 
@@ -106,7 +106,7 @@ struct tsp_trace_result trace_open(
     int unreadable = !found && errno == EACCES;
     free(found);
     /* What lies elsewhere is as absent as what does not exist: nobody learns what there is. */
-    if (!real || (!trusted && !is_allowed(s, real)))
+    if (!real || (!trusted && !trace_is_allowed(s, real)))
         return failed(unreadable && trusted ? 406 : 404, arena_printf(a, "No trace at %s", uri),
             s->root ? arena_printf(a, "traces are opened below %s and where the server was told to", s->root)
                     : "only the traces that the server was started with can be opened; start it with --trace-root DIR "
@@ -213,8 +213,8 @@ void traces_delete(struct call *c)
     if (trace && !used) {
         const char *path = arena_strdup(c->q->arena, trace->path);
         model_write_trace(&j, trace, NULL, "CLOSED");
+        persist_note(c->s, PERSIST_TRACE, trace->uuid);
         model_remove_trace(c->s, trace);
-        persist_save(c->s);
         aside = upload_set_aside(c->s, c->q->arena, path);
     }
     pthread_mutex_unlock(&c->s->lock);

@@ -264,6 +264,7 @@ void upload_post(struct call *c)
     struct tsp_trace_result r = trace_open(s, a, path, NULL, "", false);
     if (r.status != 200)
         remove_tree(path);
+    persist_save(s); /* a trace that is remembered needs no mark */
     unlink(mark);
     if (r.status != 200) {
         call_error(c, r.status, r.status == 501 ? "The archive holds no trace" : r.title, r.detail);

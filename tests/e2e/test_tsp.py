@@ -18,7 +18,7 @@ import zipfile
 
 import long_trace
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server, ServerCase
-from weft_e2e import BIN, main, need, scenario, scratch
+from weft_e2e import BIN, load, main, need, scenario, scratch
 
 NOWHERE = "00000000-0000-3000-8000-000000000000"
 
@@ -494,11 +494,103 @@ class Restart(ServerCase):
         return derived
 
     def test_damaged_state_is_told(self):
+        for name in ("state.json", f"experiments/{NOWHERE}.json"):
+            state = scratch()
+            os.makedirs(os.path.join(state, "experiments"))
+            with open(os.path.join(state, name), "w", encoding="ascii") as f:
+                f.write('{"traces": [')
+            with self.assertRaisesRegex(RuntimeError, name):
+                Server("--state", state)
+
+    def kept(self, state, kind):
+        directory = os.path.join(state, kind)
+        return {n: load(directory, n) for n in os.listdir(directory)}
+
+    def test_a_change_writes_what_changed(self):
         state = scratch()
+        with Server("--state", state, scenario("three-tier")) as s:
+            x = s.first()["UUID"]
+            configs = [self.good(s.ask("POST", "/config/types/weft.markers/configs",
+                                       {"name": f"set {k}", "parameters": {"markers": [{"time": k}] * 100}}))
+                       for k in range(4)]
+            files = {os.path.join(d, n): os.stat(os.path.join(d, n)).st_ino
+                     for d, _, names in os.walk(state) for n in names if n.endswith(".json")}
+            self.assertEqual(len(files), 6)  # a trace, an experiment, four sets
+            self.good(s.post(f"/experiments/{x}/bookmarks", {"name": "mark", "start": 1, "end": 2}))
+            self.good(s.delete(f"/config/types/weft.markers/configs/{configs[1]['id']}"))
+            after = {os.path.join(d, n): os.stat(os.path.join(d, n)).st_ino
+                     for d, _, names in os.walk(state) for n in names if n.endswith(".json")}
+            self.assertEqual({p for p in files if after.get(p) != files[p]},
+                             {os.path.join(state, "experiments", f"{x}.json"),
+                              os.path.join(state, "configurations", f"{configs[1]['id']}.json")})
+        with Server("--state", state, scenario("three-tier")) as s:
+            del configs[1]
+            self.assertEqual(self.good(s.get("/config/types/weft.markers/configs")), configs, "in the same order")
+
+    def test_what_is_not_known_survives(self):
+        """Another server's provider, and another type of configuration: changes around them leave them alone."""
+        state = scratch()
+        with Server("--state", state, scenario("three-tier")) as s:
+            x = s.first()["UUID"]
+        path = os.path.join(state, "experiments", f"{x}.json")
+        ours = load(path)
+        other = {"id": "some.provider:x", "provider": "some.provider", "configuration": {"any": [1, "thing"]}}
+        ours["derived"].append(other)
+        strange = {"number": 7, "configuration": {"id": NOWHERE, "sourceTypeId": "some.type", "name": "n",
+                                                  "parameters": {}}}
+        for where, what in ((path, ours), (os.path.join(state, "configurations", f"{NOWHERE}.json"), strange)):
+            with open(where, "w", encoding="ascii") as f:
+                json.dump(what, f)
+        with Server("--state", state, scenario("three-tier")) as s:
+            self.good(s.post(f"/experiments/{x}/bookmarks", {"name": "mark", "start": 1, "end": 2}))
+            self.assertEqual(self.good(s.get("/config/types/weft.markers/configs")), [])
+        self.assertEqual(load(path)["derived"], [other])
+        self.assertEqual(self.kept(state, "configurations"), {f"{NOWHERE}.json": strange})
+
+    def test_state_of_an_older_server(self):
+        """One file with everything becomes a file for each thing."""
+        state, path = scratch(), os.path.realpath(scenario("three-tier"))
+        trace = name_uuid(path + "/old")
+        mark = {"id": NOWHERE, "sourceTypeId": "weft.markers", "name": "set", "description": "",
+                "parameters": {"markers": []}}
         with open(os.path.join(state, "state.json"), "w", encoding="ascii") as f:
-            f.write('{"traces": [')
-        with self.assertRaisesRegex(RuntimeError, "state.json"):
-            Server("--state", state)
+            json.dump({"version": 1, "traces": [{"name": "old", "path": path, "type": ""}],
+                       "experiments": [{"name": "older", "traces": [trace], "derived": [],
+                                        "bookmarks": [{"uuid": NOWHERE, "name": "b", "start": 1, "end": 2}]}],
+                       "configurations": [mark]}, f)
+        for _ in range(2):
+            with Server("--state", state, "--trace-root", path) as s:
+                self.assertEqual([t["UUID"] for t in s.get("/traces").json], [trace])
+                self.assertEqual([x["name"] for x in s.get("/experiments").json], ["older"])
+                self.assertEqual(s.get(f"/experiments/{name_uuid('older')}/bookmarks").json[0]["name"], "b")
+                self.assertEqual(s.get("/config/types/weft.markers/configs").json, [mark])
+            self.assertFalse(os.path.exists(os.path.join(state, "state.json")))
+
+    def test_trace_root_holds_for_what_is_remembered(self):
+        """A trace that another root allowed is as absent as any other, until that root is back."""
+        root, state, source = scratch(), scratch(), scenario("three-tier")
+        for name in ("in", "out"):
+            os.makedirs(os.path.join(root, name))
+            shutil.copytree(os.path.join(source, "web"), os.path.join(root, name, "web"))
+        with Server("--state", state, "--trace-root", root) as s:
+            x = {}
+            for name in ("in", "out"):
+                trace = self.good(s.post("/traces", {"uri": f"{name}/web", "name": name}))["UUID"]
+                x[name] = self.good(s.post("/experiments", {"name": name, "traces": [trace]}))["UUID"]
+        with Server("--state", state, "--trace-root", os.path.join(root, "in")) as s:
+            self.assertEqual([t["name"] for t in s.get("/traces").json], ["in"])
+            self.assertEqual([t["name"] for t in s.get("/experiments").json], ["in"])
+            self.refused(s.get(f"/experiments/{x['out']}"), 404)
+            # A link in the place of a trace leads nowhere.
+            shutil.rmtree(os.path.join(root, "in", "web"))
+            os.symlink(os.path.join(root, "out", "web"), os.path.join(root, "in", "web"))
+            self.assertEqual(s.opened(x["in"])["indexingStatus"], "CLOSED")
+            answer = s.post(f"/experiments/{x['in']}/outputs/timeGraph/{THREAD_STATUS}/tree").json
+            self.assertEqual(answer["status"], "FAILED")
+            self.assertIn("--trace-root", answer["statusMessage"])
+        with Server("--state", state, "--trace-root", root) as s:
+            self.assertEqual([t["name"] for t in s.get("/experiments").json], ["in", "out"])
+            self.assertEqual(s.opened(x["out"])["indexingStatus"], "COMPLETED")
 
     def test_traces_that_went_away(self):
         root, state = scratch(), scratch()

@@ -513,7 +513,7 @@ class Failures(ServerCase):
         with Server("--state", state, trace, store=store) as s:
             uuid = s.first()["UUID"]
             self.good(s.post(f"/experiments/{uuid}/bookmarks", {"name": "kept", "start": 1, "end": 2}))
-        size = os.path.getsize(os.path.join(state, "state.json"))
+        size = os.path.getsize(os.path.join(state, "experiments", f"{uuid}.json"))
         # A limit on the size of files behaves as a disk that is full; Python leaves the signal for it ignored.
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size + 400, resource.RLIM_INFINITY))
         with Server("--state", state, trace, store=store, preexec_fn=limit, restore_signals=False) as s:
@@ -521,7 +521,7 @@ class Failures(ServerCase):
                 answer = s.post(f"/experiments/{uuid}/bookmarks",
                                 {"name": f"mark {k}" + "x" * 100, "start": 1, "end": 2})
                 self.good(answer)
-            self.assertRegex(answer.headers["Warning"], r'^199 weft "not kept over a restart: .*state\.json.*"$')
+            self.assertRegex(answer.headers["Warning"], r'^199 weft "not kept over a restart: .*\.json.*"$')
             self.assertEqual(len(self.marks(s, uuid)), 11)
             refused = s.ask("POST", "/upload?name=x", b"x" * (size + 5000), raw=True)
             self.refused(refused, 507)
@@ -531,7 +531,8 @@ class Failures(ServerCase):
                     answer = s.delete(f"/experiments/{uuid}/bookmarks/{b['uuid']}")
             self.assertIsNone(self.good(answer) and answer.headers["Warning"], "there is room again")
             self.assertEqual(s.stop(), 0, s.errors())
-        self.assertEqual(sorted(os.listdir(state)), ["lock", "state.json", "uploads"], "nothing half written is left")
+        self.assertEqual(sorted(os.listdir(state)), ["configurations", "experiments", "lock", "traces", "uploads"])
+        self.assertEqual(os.listdir(os.path.join(state, "experiments")), [f"{uuid}.json"], "nothing half written")
         self.assertEqual(os.listdir(os.path.join(state, "uploads")), [])
         with Server("--state", state, trace, store=store) as s:
             self.assertEqual(self.marks(s, uuid), {"kept", "mark 0" + "x" * 100})
