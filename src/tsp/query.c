@@ -131,6 +131,18 @@ static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
         : NULL;
 }
 
+/* An absent member stays as it is; false: it is no integer. */
+static bool element_integer(json_t *e, const char *key, int64_t *out)
+{
+    const json_t *v = json_object_get(e, key);
+    return !v || json_is_null(v) || call_integer(v, out);
+}
+
+static bool element_known(const char *type)
+{
+    return !strcmp(type, "state") || !strcmp(type, "annotation") || !strcmp(type, "arrow");
+}
+
 static const char *parse_element(struct tsp_query *q)
 {
     json_t *e = get(q, "requested_element");
@@ -143,11 +155,11 @@ static const char *parse_element(struct tsp_query *q)
     for (char *p = lower; *p; p++)
         *p = (char)tolower((unsigned char)*p);
     q->element = lower;
-    call_integer(json_object_get(e, "time"), &q->element_time);
-    call_integer(json_object_get(e, "duration"), &q->element_duration);
-    call_integer(json_object_get(e, "entryId"), &q->element_entry);
-    call_integer(json_object_get(e, "destinationId"), &q->element_destination);
     int64_t end;
+    if (!element_known(lower) || !element_integer(e, "time", &q->element_time) ||
+        !element_integer(e, "duration", &q->element_duration) || !element_integer(e, "entryId", &q->element_entry) ||
+        !element_integer(e, "destinationId", &q->element_destination))
+        return INVALID("requested_element");
     if (__builtin_add_overflow(q->element_time, q->element_duration, &end))
         q->element_duration = 0;
     q->element_entry = is_id(q->element_entry) ? q->element_entry : -1;

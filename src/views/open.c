@@ -1,6 +1,8 @@
 /* Opening the traces of an experiment: hosts, sources, entry ids, and what is known of each trace. */
 #include "views/open.h"
 
+#include <math.h>
+
 #include "ctf/ctf.h"
 
 enum { BATCH = 512 };
@@ -135,7 +137,22 @@ static const char *env_text(struct views *x, const struct ctf_env *env)
     return env->is_string ? env->string : arena_printf(&x->arena, "%lld", (long long)env->number);
 }
 
-/* The environment of the argument's first trace, and its host. */
+/* How the clock's cycles become ns since the epoch: (cycles + offset) * scale, as other trace servers tell it. */
+static size_t add_clock(struct views *x, const struct ctf_trace *t, const char *(*p)[2])
+{
+    const struct ctf_clock *clocks;
+    if (ctf_trace_clocks(t, &clocks) != 1 || !clocks->freq)
+        return 0;
+    const uint64_t offset = (uint64_t)clocks->offset_s * clocks->freq + clocks->offset;
+    const double scale = 1e9 / (double)clocks->freq;
+    p[0][0] = "clock_offset";
+    p[0][1] = arena_printf(&x->arena, "%llu", (unsigned long long)offset);
+    p[1][0] = "clock_scale";
+    p[1][1] = arena_printf(&x->arena, scale == floor(scale) ? "%.1f" : "%.17g", scale);
+    return 2;
+}
+
+/* The environment of the argument's first trace, its clock, and its host. */
 static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
 {
     for (size_t i = 0; i < x->n_sources && !f->properties; i++) {
@@ -145,12 +162,13 @@ static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
         if (path_of(x, t) != arg)
             continue;
         n = ctf_trace_env(t, &env);
-        const char *(*p)[2] = arena_alloc(&x->arena, sizeof *p * (n + 1));
+        const char *(*p)[2] = arena_alloc(&x->arena, sizeof *p * (n + 3));
         for (size_t k = 0; k < n; k++) {
             p[k][0] = env[k].name;
             p[k][1] = env_text(x, &env[k]);
         }
         int32_t host = x->source_hosts[i];
+        n += add_clock(x, t, p + n);
         p[n][0] = "host ID";
         p[n][1] = host >= 0 ? x->hosts[host].id : "";
         f->properties = (const char *const(*)[2])p;

@@ -146,7 +146,11 @@ class Protocol(ServerCase):
         counts = [len(recorded_times(os.path.join(self.root, host, "kernel"))) for host in ("web", "client")]
         self.assertEqual(opened["nbEvents"], sum(counts))
         self.assertEqual([t["nbEvents"] for t in opened["traces"]], counts)
-        self.assertEqual(opened["traces"][0]["properties"]["hostname"], "web")
+        properties = opened["traces"][0]["properties"]
+        self.assertEqual((properties["hostname"], properties["clock_scale"]), ("web", "1.0"))
+        with open(os.path.join(scenario("three-tier"), "web", "kernel", "metadata"), "rb") as f:
+            offset = re.search(rb"\boffset = (\d+);", f.read())
+        self.assertEqual(properties["clock_offset"], offset.group(1).decode())
         self.assertEqual(opened["start"], min(t["start"] for t in opened["traces"]))
         self.assertEqual(self.good(s.get("/traces/" + web))["indexingStatus"], "CLOSED")
         conflict = self.refused(s.post("/experiments", {"name": "both ends", "traces": [web]}), 409)
@@ -202,6 +206,11 @@ class Protocol(ServerCase):
             (f"timeGraph/{THREAD_STATUS}/states", {"requested_times": ["x"], "requested_items": []}, "requested_times"),
             (f"timeGraph/{THREAD_STATUS}/tooltip", {"requested_times": [1], "requested_items": [1]},
              "requested_element"),
+            *((f"timeGraph/{THREAD_STATUS}/tooltip", {"requested_times": [1], "requested_items": [1],
+                                                      "requested_element": element}, "requested_element")
+              for element in ("state", {}, {"elementType": "thing"}, {"elementType": 1},
+                              {"elementType": "state", "time": "now"},
+                              {"elementType": "arrow", "destinationId": [1]})),
             (f"XY/{HISTOGRAM}/xy", {"requested_items": []}, "requested_timerange"),
             (f"table/{EVENTS}/lines", {"requested_table_count": 1}, "requested_table_index"),
             (f"table/{EVENTS}/lines", {"requested_table_index": 1}, "requested_table_count"),
