@@ -27,7 +27,10 @@ struct http_options {
      * come. */
     unsigned slowest_bytes_per_s;
     unsigned max_handler_s;        /* a handler sees http_gone after so long, but for uploads; 0: 120 */
-    uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */
+    uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 256 MiB */
+    /* That all handlers together hold (their arenas, and answers in the making); whose share grows beyond 1 MiB while
+     * others hold the rest ends with 503; 0: 256 MiB. */
+    uint64_t max_held_bytes;
     const char *upload_path;       /* POST/PUT bodies to it go to a file in upload_dir instead of memory; or NULL */
     const char *upload_dir;
     uint64_t max_upload_bytes;
@@ -47,7 +50,8 @@ struct http_request {
     const char *body_file;         /* uploads: the file, which the handler may rename away; it is removed otherwise */
     const char *content_type;      /* as the client says; "" when it does not */
     bool only_asks;                /* it comes from a page that may not change anything */
-    struct arena *arena;           /* freed after the answer was sent */
+    struct arena *arena;           /* freed when the handler has returned */
+    const struct text *making;     /* the handler's, or NULL: the answer while it is made, which counts as held */
     struct http_connection *connection; /* private */
 };
 
@@ -73,7 +77,8 @@ void http_reply_static(struct http_request *, const char *content_type, const vo
 void http_header(struct http_request *, const char *name, const char *value);
 /* Value of a query parameter, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
-/* The client has hung up, the handler's time is over, memory is short, or the server stops: long work should end. Cheap
+/* The client has hung up, the handler's time is over, memory is short, all handlers together hold too much of it, or
+ * the server stops: long work should end. Cheap
  * enough to ask every millisecond. Only in the handler's thread. */
 bool http_gone(const struct http_request *);
 /* Has http_gone said so to this handler? Then what it did may not be whole. */

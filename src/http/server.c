@@ -24,6 +24,7 @@
 enum {
     SMALLEST_GZIP = 512,
     SMALL_ANSWER = 64 << 10,
+    SMALL_HELD = 1 << 20,
     PATIENCE_BYTES = 256 << 20,
     MAX_HEADERS = 8,
     STACK_BYTES = 2 << 20,
@@ -44,6 +45,7 @@ struct http_server {
     pthread_cond_t free_place;
     unsigned running;
     atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
+    atomic_uint_least64_t held_bytes;    /* by handlers */
 };
 
 /* One request on its connection, from its first header to the end of its answer. */
@@ -52,7 +54,7 @@ struct http_connection {
     struct MHD_Connection *mhd;
     struct peer *peer; /* NULL in a connection whose socket is not known */
     struct http_request request;
-    struct arena arena;
+    struct arena arena, work; /* work: the handler's */
     struct text body;
     int file; /* upload in progress, or -1 */
     uint64_t received;
@@ -63,6 +65,7 @@ struct http_connection {
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
     uint64_t answer_bytes;  /* that the client has to read */
     uint64_t waiting_bytes; /* of its answer, in memory of its own */
+    uint64_t held_bytes;    /* of its handler, as counted last */
     enum MHD_Result result;
     struct {
         const char *name, *value;
@@ -152,6 +155,7 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
 {
     struct http_connection *c = q->connection;
     struct text packed = {.fd = -1};
+    q->making = NULL;
     if (c->lacked || body->error) {
         text_fini(body);
         *body = packed;
@@ -166,8 +170,8 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
     }
     /* Answers wait in memory for slow readers; so much may wait, not more. */
     c->waiting_bytes = body->cap;
-    if (atomic_fetch_add(&c->server->waiting_bytes, body->cap) + body->cap > c->server->o.max_waiting_bytes &&
-        body->n > SMALL_ANSWER) {
+    uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, body->cap);
+    if (others && others + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
         atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
         c->waiting_bytes = 0;
         text_fini(body);
@@ -225,8 +229,21 @@ const char *http_query(const struct http_request *q, const char *name)
     return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
 }
 
+/* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
+static bool may_hold(struct http_connection *c, uint64_t bytes)
+{
+    struct http_server *s = c->server;
+    uint64_t more = bytes - c->held_bytes, all = atomic_fetch_add(&s->held_bytes, more) + more;
+    bool grows = bytes > c->held_bytes;
+    c->held_bytes = bytes;
+    return !grows || bytes <= SMALL_HELD || all <= s->o.max_held_bytes || all == bytes;
+}
+
 static bool is_over(struct http_connection *c)
 {
+    const struct text *making = c->request.making;
+    if (!may_hold(c, c->work.total_bytes + (making ? making->cap : 0)))
+        return c->lacked = true;
     if (c->lacked || mem_short())
         return c->lacked = true;
     if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
@@ -342,7 +359,7 @@ static struct http_connection *begin_request(
         .path = arena_strdup(&c->arena, url),
         .body = "",
         .content_type = type ? arena_strdup(&c->arena, type) : "",
-        .arena = &c->arena,
+        .arena = &c->work,
         .connection = c};
     const char *length = header(c, "Content-Length");
     bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) &&
@@ -450,6 +467,9 @@ static enum MHD_Result answer(struct http_connection *c)
         if (c->file < 0)
             c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
         s->handler(s->arg, q);
+        arena_fini(&c->work);
+        q->making = NULL;
+        may_hold(c, 0);
     } else {
         send_no_memory(c);
     }
@@ -615,7 +635,8 @@ int http_server_start(
     s->o.timeout_s = o->timeout_s ? o->timeout_s : 60;
     s->o.slowest_bytes_per_s = o->slowest_bytes_per_s ? o->slowest_bytes_per_s : 16384;
     s->o.max_handler_s = o->max_handler_s ? o->max_handler_s : 120;
-    s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 1 << 30;
+    s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 256 << 20;
+    s->o.max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 256 << 20;
     s->packers = gzip_packers_new(s->o.max_handlers);
     s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
     pthread_mutex_init(&s->lock, NULL);

@@ -121,6 +121,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     struct tsp_entries entries = entries_of(c->open->entries, p, q);
     struct tsp_answer answer = {.json = JSON_TO(&t), .entries = &entries};
     struct err unkept = {0};
+    c->q->making = &t;
     entries_take_query(&entries, q);
     if (entries.waits) {
         if (q->configuration)

@@ -35,6 +35,14 @@ static void handle(void *arg, struct http_request *q)
             usleep(1000);
         atomic_fetch_add(&gone_seen, http_gone(q));
         text_puts(&t, "over");
+    } else if (!strncmp(q->path, "/hold/", 6)) { /* N bytes, until the client has gone; "/take/N": for a moment */
+        arena_alloc(q->arena, (size_t)atol(q->path + 6));
+        atomic_fetch_add(&in_handler, 1);
+        for (int i = 0; i < 20000 && !http_gone(q); i++)
+            usleep(1000);
+    } else if (!strncmp(q->path, "/take/", 6)) {
+        arena_alloc(q->arena, (size_t)atol(q->path + 6));
+        http_gone(q);
     } else if (!strcmp(q->path, "/who")) {
         text_puts(&t, q->only_asks ? "only asks" : "may change");
     } else if (!strcmp(q->path, "/silent")) {
@@ -339,6 +347,28 @@ static void test_tricklers(void **state)
     http_server_stop(s);
 }
 
+/* What handlers hold together is bounded; one alone, and small ones, get what they need. */
+static void test_held_by_all(void **state)
+{
+    struct http_server *s = start((struct http_options){.max_held_bytes = 10 << 20});
+    const char *holds = "GET /hold/12000000 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+               *large = "GET /take/8000000 HTTP/1.1\r\n" END, *huge = "GET /take/20000000 HTTP/1.1\r\n" END;
+    int before = atomic_load(&in_handler);
+    assert_answer(s, huge, "HTTP/1.1 200");
+    int fd = dial(s);
+    send(fd, holds, strlen(holds), MSG_NOSIGNAL);
+    while (atomic_load(&in_handler) < before + 1)
+        usleep(1000);
+    usleep(50000);
+    assert_answer(s, large, "HTTP/1.1 503", "Retry-After: 1");
+    assert_answer(s, "GET /take/900000 HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    close(fd);
+    for (int i = 0; i < 100 && !is_answered(s, large, "HTTP/1.1 200"); i++)
+        usleep(100000);
+    assert_answer(s, large, "HTTP/1.1 200");
+    http_server_stop(s);
+}
+
 /* Somebody who watches the server must not take one that is busy for a dead one. */
 static void test_health_while_all_wait(void **state)
 {
@@ -431,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
         cmocka_unit_test(test_tricklers),
+        cmocka_unit_test(test_held_by_all),
         cmocka_unit_test(test_health_while_all_wait),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_handler_time),
