@@ -11,17 +11,17 @@
 #include "clock/clock.h"
 #include "cluster/clocks.h"
 #include "cluster/gather.h"
+#include "cluster/seat.h"
 
 enum {
-    QUIET_MS = 200,     /* after a change of cards, for others that come at the same time, */
-    LATEST_MS = 1000,   /* but no longer after the first of those that do not end */
-    SEATED_MS = 2000,   /* between two sayings that the seat is taken */
+    QUIET_MS = 200,   /* after a change of cards, for others that come at the same time, */
+    LATEST_MS = 1000, /* but no longer after the first of those that do not end */
+    SEATED_MS = SEAT_AGAIN_NS / 1000000,
     AGAIN_MS = 2000,    /* before hosts that did not answer are asked again; each time that none does, twice that, */
     SELDOM_MS = 30000,  /* but no more than this */
     STANDING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
     TAKEN_MS = 60000    /* where it was told that somebody sits there */
 };
-#define SEAT_TTL INT64_C(15000000000)
 #define SEAT "keeper"
 
 struct keeper {
@@ -29,7 +29,8 @@ struct keeper {
     char *cluster, *node;
     void (*tell)(void *arg, const char *what);
     void *tell_arg;
-    struct bus_table *seat, *nodes, *clocks;
+    struct seat seat;
+    struct bus_table *nodes, *clocks;
     struct bus_watch *watch_seat, *watch_nodes; /* of the nodes: while it keeps */
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
@@ -40,7 +41,6 @@ struct keeper {
     bool has_gathered;         /* all that could be had, once */
     /* The thread's. */
     bool seated;
-    uint64_t revision;
     int64_t look_ns;            /* when to look whether the seat is free, whatever was told */
     size_t lacking;             /* hosts that could not be asked */
     int64_t pause_ms, again_ns; /* before they are asked again; when */
@@ -106,7 +106,6 @@ static void stand_up(struct keeper *k)
         bus_watch_stop(k->watch_nodes);
     k->watch_nodes = NULL;
     k->seated = false;
-    k->revision = 0;
     k->lacking = 0;
     k->again_ns = INT64_MAX;
     pthread_mutex_lock(&k->lock);
@@ -131,7 +130,7 @@ static void sit(struct keeper *k)
 {
     struct err e = {0};
     k->look_ns = time_monotonic_ns() + TAKEN_MS * INT64_C(1000000);
-    int rc = bus_table_put_if(k->seat, SEAT, k->node, strlen(k->node), k->revision, &k->revision, &e);
+    int rc = seat_take(&k->seat, k->node, &e);
     if (rc == ERR_STALE)
         stand_up(k);
     if (rc || k->seated)
@@ -303,54 +302,42 @@ int keeper_answer(struct keeper *k, const void *bytes, size_t n, struct text *ou
 
 /* ---- who it is ---- */
 
-static int open_table(struct bus *bus, const char *cluster, const char *kind, struct bus_table **out, struct err *e)
-{
-    char name[CLUSTER_SUBJECT];
-    bool seat = !strcmp(kind, SEAT);
-    struct bus_table_options o = {.ttl_ns = seat ? SEAT_TTL : 0, .memory = seat};
-    int rc = cluster_table_name(cluster, kind, name, e);
-    return rc ? rc : bus_table_open(bus, name, &o, out, e);
-}
-
 int keeper_find(struct bus *bus, const char *cluster, char **node, struct err *e)
 {
-    struct bus_table *seat;
-    void *name;
-    size_t n;
-    int rc = open_table(bus, cluster, SEAT, &seat, e);
-    if (rc)
-        return rc;
-    rc = bus_table_get(seat, SEAT, &name, &n, NULL, e);
+    struct seat seat;
+    int rc = seat_open(bus, cluster, SEAT, &seat, e);
+    if (!rc)
+        rc = seat_ask(&seat, node, e);
     if (rc == ERR_NOTFOUND)
         err_set(e, rc, "no node keeps the clocks of cluster %s just now", cluster);
-    if (!rc) {
-        *node = mem_alloc(n + 1);
-        memcpy(*node, name, n);
-        (*node)[n] = 0;
-        free(name);
-    }
-    bus_table_close(seat);
+    seat_close(&seat);
     return rc;
 }
 
 /* ---- beginning and end ---- */
 
+static int open_table(struct keeper *k, const char *kind, struct bus_table **out, struct err *e)
+{
+    char name[CLUSTER_SUBJECT];
+    int rc = cluster_table_name(k->cluster, kind, name, e);
+    return rc ? rc : bus_table_open(k->bus, name, NULL, out, e);
+}
+
 static int open_tables(struct keeper *k, struct err *e)
 {
-    int rc = open_table(k->bus, k->cluster, SEAT, &k->seat, e);
+    int rc = seat_open(k->bus, k->cluster, SEAT, &k->seat, e);
     if (!rc)
-        rc = open_table(k->bus, k->cluster, "nodes", &k->nodes, e);
+        rc = open_table(k, "nodes", &k->nodes, e);
     if (!rc)
-        rc = open_table(k->bus, k->cluster, "clocks", &k->clocks, e);
-    return rc ? rc : bus_table_watch(k->seat, on_seat, k, &k->watch_seat, e);
+        rc = open_table(k, "clocks", &k->clocks, e);
+    return rc ? rc : bus_table_watch(k->seat.table, on_seat, k, &k->watch_seat, e);
 }
 
 static void free_all(struct keeper *k)
 {
     if (k->watch_seat)
         bus_watch_stop(k->watch_seat);
-    if (k->seat)
-        bus_table_close(k->seat);
+    seat_close(&k->seat);
     if (k->nodes)
         bus_table_close(k->nodes);
     if (k->clocks)
@@ -399,7 +386,7 @@ void keeper_stop(struct keeper *k)
     bool seated = k->seated;
     stand_up(k);
     if (seated && bus_connected(k->bus))
-        bus_table_remove(k->seat, SEAT, NULL);
+        seat_leave(&k->seat);
 }
 
 void keeper_fini(struct keeper *k)
