@@ -1,6 +1,5 @@
 #include "cli/spread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +8,9 @@
 #include "base/order.h"
 #include "base/progress.h"
 #include "base/time.h"
+#include "cli/stop.h"
 
 #define PATIENCE_NS (20 * NS_PER_S)
-
 
 struct names {
     char **v;
@@ -147,28 +146,14 @@ struct spreading {
     struct cli_spread *s;
     struct cli_table *table;
     struct progress *progress;
-    sigset_t stop;
     bool interrupted;
     size_t n, ended, failed, partly;
 };
 
-/* Before the bus has threads, which shall never get them; while work goes on they are looked for, and end nothing by
- * themselves. */
-static void hold_signals(sigset_t *stop, bool hold)
-{
-    sigemptyset(stop);
-    sigaddset(stop, SIGINT);
-    sigaddset(stop, SIGTERM);
-    pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, stop, NULL);
-}
-
 static bool is_interrupted(void *arg)
 {
     struct spreading *s = arg;
-    static const struct timespec now = {0, 0};
-    if (!s->interrupted)
-        s->interrupted = sigtimedwait(&s->stop, NULL, &now) > 0;
-    return s->interrupted;
+    return cli_stop_asked(&s->interrupted);
 }
 
 static void add_result(void *arg, const struct cluster_work *w)
@@ -234,9 +219,9 @@ static int index_places(struct cli_spread *o, struct bus *bus, const char *root,
     struct names work = {0};
     struct err e = {0};
     bool partial = false;
-    hold_signals(&s.stop, false);
+    cli_stop_hold(false);
     int rc = find_work(bases->v, bases->n, root, &work, &partial, &e);
-    hold_signals(&s.stop, true);
+    cli_stop_hold(true);
     make_relative(&work, root, &partial);
     if (!rc && !work.n)
         rc = err_set(&e, ERR_NOTFOUND, "nothing of it lies below %s", root);
@@ -264,7 +249,6 @@ int cli_spread_index(struct cli_spread *o, char **paths, size_t n)
     struct names bases = {0};
     struct bus *bus = NULL;
     struct err e = {0};
-    sigset_t stop;
     char *root = o->share ? file_real_path(o->share) : NULL;
     int rc = 0;
     if (!o->share)
@@ -274,7 +258,7 @@ int cli_spread_index(struct cli_spread *o, char **paths, size_t n)
     else
         rc = real_paths(paths, n, root, &bases, &e);
     if (!rc) {
-        hold_signals(&stop, true);
+        cli_stop_hold(true);
         rc = cli_cluster_connect(&o->cluster, "weft index", false, &bus, &e);
     }
     int code = rc ? cli_fail(&e) : o->forget ? forget_places(o, bus, root, &bases) : index_places(o, bus, root, &bases);
