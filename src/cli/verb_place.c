@@ -7,15 +7,16 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cli/cluster.h"
+#include "cli/place.h"
 
 #define LOAD_NS (2 * NS_PER_S) /* for nodes to say how busy they are */
-enum { BALANCE_PERCENT = 25, MOST_TALK = 20 };
+enum { BALANCE_PERCENT = 25, GAIN_PERCENT = 1, AUTO_GAIN_PERCENT = 5, MOST_TALK = 20 };
 
 struct place_choice {
     struct cli_list moves; /* HOST=NODE */
-    int64_t balance;
+    int64_t balance, gain;
     bool apply;
+    struct place_auto by_itself;
     int format;
     const char *table;
 };
@@ -317,7 +318,9 @@ static int show(const struct place_choice *c, struct cli_cluster *cluster)
     struct place_lines lines = {0};
     int rc = cli_cluster_ask(cluster, NULL, &a, &e), code;
     int64_t patience = a.deadline_ns - time_monotonic_ns();
-    struct cluster_place_options o = {(unsigned)c->balance, time_monotonic_ns() + LOAD_NS};
+    struct cluster_place_options o = {.balance_percent = (unsigned)c->balance,
+        .gain_percent = (unsigned)c->gain,
+        .deadline_ns = time_monotonic_ns() + LOAD_NS};
     if (!rc && a.deadline_ns < o.deadline_ns)
         o.deadline_ns = a.deadline_ns;
     if (!rc)
@@ -346,9 +349,26 @@ static int check_table(const char *s, struct err *e)
     return known ? 0 : err_set(e, ERR_ARG, "--table %s: give nodes, hosts, talk or moves", s);
 }
 
+static int check(struct place_choice *c, const struct cli_cluster *cluster, const char *format_name, struct err *e)
+{
+    const struct place_auto *a = &c->by_itself;
+    int rc = cli_format_parse(format_name, &c->format, e);
+    if (!rc)
+        rc = check_table(c->table, e);
+    if (!rc)
+        rc = place_auto_check(a, e);
+    if (!rc && a->is && (c->apply || c->moves.n || c->table || format_name))
+        rc = err_set(e, ERR_ARG, "--auto decides by itself, and says so in lines: without --apply, --move and tables");
+    if (!rc && !cluster->url)
+        rc = err_set(e, ERR_ARG, "it is about the nodes of a cluster: give --cluster URL");
+    if (c->gain < 0)
+        c->gain = a->is ? AUTO_GAIN_PERCENT : GAIN_PERCENT;
+    return rc;
+}
+
 static int run(int argc, char **argv)
 {
-    struct place_choice c = {.balance = BALANCE_PERCENT};
+    struct place_choice c = {.balance = BALANCE_PERCENT, .gain = -1};
     struct cli_cluster cluster = {0};
     const char *format_name = NULL;
     const struct cli_option options[] = {
@@ -356,6 +376,10 @@ static int run(int argc, char **argv)
         {"move", 0, CLI_LIST, "HOST=NODE", "move the trace of HOST to NODE; may be given several times", &c.moves},
         {"balance", 0, CLI_INT, "PERCENT", "no node is to have so much more than the mean of bytes (default: 25)",
             &c.balance, 0, 10000},
+        {"gain", 0, CLI_INT, "PERCENT",
+            "a move saves so much of all packets, or of the bytes of a node, at least (default: 1; with --auto 5)",
+            &c.gain, 0, 100},
+        PLACE_AUTO(&c.by_itself),
         {"table", 0, CLI_STRING, "TABLE", "nodes, hosts, talk or moves alone (default: all; of CSV: moves)", &c.table},
         CLI_CLUSTER_ASKED(&cluster),
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
@@ -366,14 +390,12 @@ static int run(int argc, char **argv)
     int code = cli_parse(&verb_place, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    int rc = cli_format_parse(format_name, &c.format, &e);
-    if (!rc)
-        rc = check_table(c.table, &e);
-    if (!rc && !cluster.url)
-        rc = err_set(&e, ERR_ARG, "it is about the nodes of a cluster: give --cluster URL");
+    int rc = check(&c, &cluster, format_name, &e);
     if (!rc)
         rc = cli_cluster_check(&cluster, (size_t)n, &e);
-    code = rc ? cli_fail(&e) : show(&c, &cluster);
+    code = rc            ? cli_fail(&e)
+        : c.by_itself.is ? place_auto_run(&c.by_itself, &cluster, c.balance, c.gain)
+                         : show(&c, &cluster);
     free(c.moves.v);
     return code;
 }

@@ -56,7 +56,8 @@ static bool find_best(const struct search *s, struct advice_move *best)
         for (size_t to = 0; to < w->n_nodes; to++) {
             m.to = (int32_t)to;
             m.saves = (int64_t)*weight(s, m.host, m.to) - (int64_t)*weight(s, m.host, from);
-            bool useful = m.relieves || (m.saves > 0 && (uint64_t)m.saves >= w->least_gain);
+            bool useful = (m.relieves && m.relieves >= w->least_relief) ||
+                (m.saves > 0 && (uint64_t)m.saves >= w->least_gain);
             if (useful && may_go(s, i, to) && is_better(w, &m, best, found)) {
                 *best = m;
                 found = true;

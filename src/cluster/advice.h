@@ -14,7 +14,8 @@ struct advice_world {
     const struct advice_host *hosts; size_t n_hosts;
     const struct advice_talk *talk; size_t n_talk; /* each pair of hosts once */
     uint64_t limit_bytes;    /* of a node */
-    uint64_t least_gain;     /* of weight, for a move that relieves no node; at least 1 */
+    uint64_t least_gain;     /* of weight, for a move that does not relieve a node; at least 1; */
+    uint64_t least_relief;   /* of bytes beyond the limit */
 };
 struct advice_move { int32_t host, to; uint64_t relieves; int64_t saves; };
 /* Local search: of all moves of one host that is the next which relieves nodes beyond the limit most, then that which

@@ -138,6 +138,7 @@ struct cluster_load {
     unsigned cpus, load_percent;     /* load average of the last minute: 100 is one CPU busy */
     uint64_t questions;              /* answered since it was started */
     bool receives, gives;            /* takes traces of others; lets others copy what it was given */
+    bool taking;                     /* one is on its way to it now */
     uint64_t room_bytes;             /* that may still come */
 };
 struct cluster_place_node {
@@ -145,6 +146,7 @@ struct cluster_place_node {
     size_t hosts, copies;            /* that it is asked about; of hosts that other nodes are asked about */
     uint64_t bytes, store_bytes;     /* of traces and stores of `hosts` */
     uint64_t planned_bytes;          /* of traces, after all moves that are advised */
+    uint64_t version;                /* another one when it has others, or was started again */
     struct cluster_load load;
 };
 struct cluster_place_host { int32_t node; uint64_t bytes, store_bytes, events; }; /* node: that is asked about it */
@@ -162,6 +164,8 @@ struct cluster_placement {
 };
 struct cluster_place_options {
     unsigned balance_percent;        /* a node may have so much more than the mean */
+    unsigned gain_percent;           /* a move saves so much of all packets, or relieves by so much of the limit */
+    int64_t settle_ns;               /* what came to its node less than so long ago stays there */
     int64_t deadline_ns;
 };
 /* Asks all nodes how busy they are; what is where, and who talks with whom, the cards tell. Nodes that do not answer
@@ -195,6 +199,24 @@ struct cluster_move_options {
  * ERR_STALE: the trace has grown meanwhile. */
 int cluster_move(struct cluster *, size_t host, const char *node, const struct cluster_move_options *, bool *aside,
     struct err *e);
+
+/* Moves traces as advised, one at a time, while the nodes of a move are idle (cluster/policy.h), until it is stopped.
+ * Of several that do so in a cluster one decides; the others wait for its seat. Brokers and nodes may come and go. */
+struct cluster_auto_options {
+    const char *cluster;             /* NULL: CLUSTER_DEFAULT */
+    const char *who;                 /* decides: for the others to tell */
+    struct cluster_place_options place; /* its deadline is not used */
+    unsigned load_percent;           /* a node with more load than that of its CPUs is not idle, */
+    unsigned questions;              /* nor one that answers more questions a second */
+    int64_t idle_ns, every_ns;       /* for so long nodes must have been idle; between two looks */
+    int64_t patience_ns;             /* as cluster_move_options */
+    bool once;                       /* ends after a move, or when none was possible after idle_ns */
+    void (*say)(void *arg, const char *line); /* what is decided and why, and what became of it; the same once */
+    bool (*stop)(void *arg);         /* asked several times a second */
+    void *arg;
+};
+/* Ends when it is stopped, or with `once`: then the error of what failed. */
+int cluster_auto(struct bus *, const struct cluster_auto_options *, struct err *e);
 
 /* ---- traces on storage that several nodes see ---- */
 

@@ -43,6 +43,7 @@ static int answer_load(struct mover *m, struct text *out)
         .questions = atomic_load(&m->questions),
         .receives = m->taker != NULL,
         .gives = m->o.give,
+        .taking = m->taker && taker_takes(m->taker),
         .room_bytes = m->arrivals ? arrivals_room(m->arrivals) : 0};
     move_load_write(&l, out);
     return 0;

@@ -203,7 +203,7 @@ void move_load_write(const struct cluster_load *l, struct text *out)
     wire_put_u(out, l->cpus);
     wire_put_u(out, l->load_percent);
     wire_put_u(out, l->questions);
-    text_putc(out, (char)(l->receives | l->gives << 1));
+    text_putc(out, (char)(l->receives | l->gives << 1 | l->taking << 2));
     wire_put_u(out, l->room_bytes);
 }
 
@@ -217,6 +217,7 @@ int move_load_read(const void *bytes, size_t n, struct cluster_load *out, struct
     wire_bytes(&w, &flags, 1);
     out->receives = flags & 1;
     out->gives = flags >> 1 & 1;
+    out->taking = flags >> 2 & 1;
     out->room_bytes = wire_u(&w);
     out->answered = true;
     return sense(&w, e);

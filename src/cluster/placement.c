@@ -15,8 +15,7 @@
 #define ANSWER_NS (5 * NS_PER_S)
 enum {
     LOOK_US = 100000,
-    SLOW_OPENING = 20, /* indexing shows no progress, and has so many times the patience */
-    LEAST_GAIN = 100   /* a move that saves less than this part of all talk is not worth it */
+    SLOW_OPENING = 20 /* indexing shows no progress, and has so many times the patience */
 };
 
 /* ---- who talks with whom ---- */
@@ -127,8 +126,11 @@ static void count_hosts(const struct roster *r, struct cluster_placement *p)
     p->nodes = mem_zalloc((p->n_nodes + 1) * sizeof *p->nodes);
     p->n_hosts = r->n_hosts;
     p->hosts = mem_zalloc((p->n_hosts + 1) * sizeof *p->hosts);
-    for (size_t i = 0; i < p->n_nodes; i++)
+    for (size_t i = 0; i < p->n_nodes; i++) {
         p->nodes[i].name = r->cards[i].node;
+        p->nodes[i].version = map_mix(
+            map_hash(r->cards[i].instance, strlen(r->cards[i].instance)) + r->cards[i].serial);
+    }
     for (size_t i = 0; i < p->n_hosts; i++) {
         const struct roster_host *h = &r->hosts[i];
         struct cluster_place_node *n = &p->nodes[h->cards[0]];
@@ -175,7 +177,19 @@ static uint64_t limit_of(const struct cluster_placement *p, unsigned percent)
     return nodes ? (uint64_t)((double)bytes / (double)nodes * (100 + percent) / 100) : 0;
 }
 
-static void advise(const struct roster *r, struct cluster_placement *p, struct arena *a)
+static uint64_t percent_of(uint64_t all, unsigned percent)
+{
+    return (uint64_t)((double)all * percent / 100);
+}
+
+/* Its node lets it go, and it has been there for a while. */
+static bool may_leave(const struct cluster_load *from, const struct card_host *h, int64_t settle_ns)
+{
+    return from->answered && (from->gives || h->since) && (!h->since || time_now_ns() - h->since >= settle_ns);
+}
+
+static void advise(
+    const struct roster *r, const struct cluster_place_options *o, struct cluster_placement *p, struct arena *a)
 {
     struct advice_node *nodes = arena_new(a, struct advice_node, p->n_nodes + 1);
     struct advice_host *hosts = arena_new(a, struct advice_host, p->n_hosts + 1);
@@ -186,8 +200,7 @@ static void advise(const struct roster *r, struct cluster_placement *p, struct a
     for (size_t i = 0; i < p->n_nodes; i++)
         nodes[i] = (struct advice_node){p->nodes[i].load.room_bytes / 3 * 2, p->nodes[i].load.receives};
     for (size_t i = 0; i < p->n_hosts; i++) {
-        const struct cluster_load *from = &p->nodes[p->hosts[i].node].load;
-        bool movable = from->answered && (from->gives || r->hosts[i].card->since);
+        bool movable = may_leave(&p->nodes[p->hosts[i].node].load, r->hosts[i].card, o->settle_ns);
         hosts[i] = (struct advice_host){p->hosts[i].node, p->hosts[i].bytes, movable};
         node_of[i] = p->hosts[i].node;
     }
@@ -195,8 +208,9 @@ static void advise(const struct roster *r, struct cluster_placement *p, struct a
         talk[i] = (struct advice_talk){p->talk[i].a, p->talk[i].b, p->talk[i].packets};
         all += p->talk[i].packets;
     }
-    struct advice_world w = {nodes, p->n_nodes, hosts, p->n_hosts, talk, p->n_talk, p->limit_bytes,
-        all / LEAST_GAIN > 0 ? all / LEAST_GAIN : 1};
+    uint64_t gain = percent_of(all, o->gain_percent);
+    struct advice_world w = {nodes, p->n_nodes, hosts, p->n_hosts, talk, p->n_talk, p->limit_bytes, gain ? gain : 1,
+        percent_of(p->limit_bytes, o->gain_percent)};
     p->n_moves = advice_find(&w, moves);
     p->moves = mem_zalloc((p->n_moves + 1) * sizeof *p->moves);
     p->between = advice_between(&w, node_of);
@@ -219,7 +233,7 @@ void cluster_place(struct cluster *c, const struct cluster_place_options *o, str
     find_talk(&c->roster, p);
     ask_load(c, p, o->deadline_ns);
     p->limit_bytes = limit_of(p, o->balance_percent);
-    advise(&c->roster, p, &a);
+    advise(&c->roster, o, p, &a);
     arena_fini(&a);
 }
 
@@ -262,6 +276,15 @@ static int ask(const struct moving *m, const char *node, enum cluster_question k
     return rc;
 }
 
+/* False: who asked for the move does not wait for it any more. */
+static bool goes_on(const struct moving *m, const struct cluster_move_progress *now, const char *node)
+{
+    if (!m->o->progress || m->o->progress(m->o->arg, now))
+        return true;
+    err_set(m->e, ERR_CANCELLED, "it is not waited for any more; node %s goes on", node);
+    return false;
+}
+
 /* Until the node has it. */
 static int take(struct moving *m, const char *node)
 {
@@ -278,10 +301,10 @@ static int take(struct moving *m, const char *node)
         bus_reply_free(&r);
         if (!rc && now.state == CLUSTER_MOVE_FAILED)
             rc = err_set(m->e, ERR_IO, "node %s: %s", node, now.text);
-        bool go_on = rc || !m->o->progress || m->o->progress(m->o->arg, &now);
+        bool go_on = goes_on(m, rc ? &last : &now, node);
         arena_fini(&a);
         if (!go_on)
-            return err_set(m->e, ERR_CANCELLED, "it is not waited for any more; node %s goes on", node);
+            return ERR_CANCELLED;
         if ((rc && !later) || now.state == CLUSTER_MOVE_DONE)
             return rc;
         m->question.begin = rc || now.state == CLUSTER_MOVE_UNKNOWN; /* it was started again */
@@ -306,6 +329,8 @@ static int leave(const struct moving *m, const char *node, bool *aside)
         bus_reply_free(&r);
         if (!rc || !may_come_back(rc) || time_monotonic_ns() - begin > m->o->patience_ns)
             return rc;
+        if (!goes_on(m, &(struct cluster_move_progress){.state = CLUSTER_MOVE_DONE, .text = ""}, m->question.node))
+            return ERR_CANCELLED;
     }
 }
 
@@ -332,7 +357,23 @@ static int await_card(const struct moving *m, const char *node, const struct car
             return 0;
         if (time_monotonic_ns() - begin > m->o->patience_ns)
             return rc ? rc : err_set(m->e, ERR_TIMEOUT, "node %s has the trace, but does not say so yet", node);
+        if (!goes_on(m, &(struct cluster_move_progress){.state = CLUSTER_MOVE_OPENING, .text = ""}, node))
+            return ERR_CANCELLED;
     }
+}
+
+bool placement_unfinished(const struct cluster *c, size_t *host)
+{
+    const struct roster *r = &c->roster;
+    for (*host = 0; *host < r->n_hosts; ++*host) {
+        const struct roster_host *h = &r->hosts[*host];
+        for (size_t i = 1; i < h->n_nodes && h->card->since; i++) {
+            const struct card_host *copy = same_of(&r->cards[h->cards[i]], h->card);
+            if (copy && copy->since)
+                return true;
+        }
+    }
+    return false;
 }
 
 int cluster_move(

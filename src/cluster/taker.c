@@ -436,6 +436,16 @@ int taker_take(struct taker *t, const struct move_question *q, struct text *out,
     return rc;
 }
 
+bool taker_takes(struct taker *t)
+{
+    bool takes = false;
+    pthread_mutex_lock(&t->lock);
+    for (const struct job *j = t->jobs; j && !takes; j = j->next)
+        takes = !has_ended(j);
+    pthread_mutex_unlock(&t->lock);
+    return takes;
+}
+
 struct taker *taker_new(const struct taker_options *o)
 {
     struct taker *t = mem_zalloc(sizeof *t);

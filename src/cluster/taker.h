@@ -19,5 +19,7 @@ struct taker *taker_new(const struct taker_options *);
 void taker_free(struct taker *); /* NULL-safe. What is on its way stays, to be gone on with */
 /* Begins, if it is asked to, and says how far it is. ERR_BUSY: too many are waiting. */
 int taker_take(struct taker *, const struct move_question *, struct text *out, struct err *e);
+/* Is a trace on its way, or waiting to come? */
+bool taker_takes(struct taker *);
 
 #endif

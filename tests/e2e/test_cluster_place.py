@@ -63,7 +63,7 @@ class Placed(Case):
             self.assertTrue(filecmp.cmp(path, other[0], shallow=False), name)
 
 
-class Moves(Placed):
+class ThreeTier(Placed):
     def setUp(self):
         self.hosts = hosts_of(example("three-tier"))
         self.thread = "client:204"
@@ -78,6 +78,8 @@ class Moves(Placed):
         self.assertEqual(run.code, 0, run.message)
         return json.loads(run.out)
 
+
+class Moves(ThreeTier):
     def test_tables(self):
         c = self.start(self.hosts, [])
         said = self.place(c)
@@ -191,6 +193,73 @@ class Moves(Placed):
         run = weft("place", "--cluster", c.broker.url, "--move", "web=client", "--timeout", "1s")
         self.assertEqual(run.code, 1)
         self.assertTrue("being recorded" in run.message or "may have grown" in run.message, run.message)
+
+
+class ByItself(ThreeTier):
+    """`weft place --auto`. This machine is busy with tests, and what idle nodes are is tested elsewhere."""
+
+    def auto(self, c, *options):
+        log = os.path.join(scratch(), "said")
+        with open(log, "wb") as out:
+            process = subprocess.Popen(
+                [BIN, "place", "--cluster", c.broker.url, "--auto", "--balance", "1000", "--idle-load", "100000",
+                 "--idle", "300ms", "--every", "200ms", *options], stdout=out, stderr=out)
+        self.addCleanup(process.kill)
+
+        def says():
+            with open(log, encoding="utf-8") as f:
+                return f.read()
+        return process, says
+
+    def test_it_follows_the_advice_whoever_ends(self):
+        c = self.start(self.hosts, list(self.hosts))
+        want, plan = self.local(), self.place(c, "--balance", "1000", "--gain", "5")
+        self.assertGreater(len(plan["moves"]), 1)
+        first, first_says = self.auto(c)
+        wait_for("one decides", lambda: " goes from node " in first_says())
+        first.kill()
+        second, second_says = self.auto(c)
+        wait_for("the other waits for its seat", lambda: f"process {first.pid} of" in second_says())
+        c.broker.restart()  # which forgets who sits there
+        after = wait_for("all is moved", lambda: next(
+            (p for p in [self.place_quietly(c)] if p and not p["moves"] and p["between"] < plan["between"]), None))
+        self.assertEqual(after["between"], plan["between_after"])
+        wait_for("there is nothing to do", lambda: second_says().splitlines()[-1].startswith("every trace is well"))
+        second.terminate()
+        self.assertEqual(second.wait(timeout=20 * SLOWDOWN), 0)
+        moves = sum(says().count(" goes from node ") for says in (first_says, second_says))
+        self.assertLessEqual(moves, len(plan["moves"]) + 1, "nothing goes to and fro")
+        wait_for("clocks are found", c.has_clocks)
+        self.assertEqual(bare(self.answer(c)), bare(want))
+        once, once_says = self.auto(c, "--once")
+        self.assertEqual(once.wait(timeout=20 * SLOWDOWN), 0)
+        self.assertIn("every trace is well where it is", once_says())
+
+    def place_quietly(self, c):
+        run = weft("place", "--cluster", c.broker.url, "--format", "json", "--balance", "1000", "--gain", "5")
+        return json.loads(run.out) if run.code == 0 else None
+
+    def test_a_move_that_was_not_brought_to_its_end(self):
+        """Whoever moved it was killed before the older copy was put aside: it is now, without advice."""
+        c = self.start(self.hosts, ["client", "db"])
+        self.place(c, "--move", "web=client")
+        self.place(c, "--move", "web=db")
+        left = next(n for n in os.listdir(self.directory["client"]) if n.startswith(".left-"))
+        c.nodes["client"].kill()
+        os.rename(os.path.join(self.directory["client"], left),
+                  os.path.join(self.directory["client"], arrived(self.directory["db"])[0][0]))
+        c.nodes["client"].start()
+        wait_for("both say that they have it", lambda: len(c.cards()) == 3 and c.cards()["client"].hosts == 2)
+        process, says = self.auto(c, "--once")
+        self.assertEqual(process.wait(timeout=20 * SLOWDOWN), 0, says())
+        self.assertIn("web came to two nodes by moves", says())
+        self.assertEqual(arrived(self.directory["client"]), ([], []))
+        self.assertEqual(self.node_of(c, "web"), "db")
+
+    def test_wrong_use(self):
+        for options in (("--once",), ("--idle", "1s"), ("--auto", "--apply"), ("--auto", "--format", "json"),
+                        ("--auto", "--idle", "soon"), ("--auto", "--gain", "101")):
+            self.assertEqual(weft("place", "--cluster", "nats://127.0.0.1:1", *options).code, 2, options)
 
 
 class Killed(Placed):

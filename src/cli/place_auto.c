@@ -1,0 +1,78 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "cli/place.h"
+#include "cli/stop.h"
+
+#define IDLE_NS (60 * NS_PER_S)
+#define EVERY_NS (10 * NS_PER_S)
+#define SETTLE_NS (3600 * NS_PER_S)
+#define PATIENCE_NS (30 * NS_PER_S)
+
+int place_auto_check(const struct place_auto *a, struct err *e)
+{
+    bool given = a->once || a->idle || a->every || a->settle || a->load || a->questions;
+    return given && !a->is
+        ? err_set(e, ERR_ARG, "--once, --idle, --idle-load, --idle-questions, --settle and --every are for --auto")
+        : 0;
+}
+
+/* A line for people, at once, whoever reads them. */
+static void say(void *arg, const char *line)
+{
+    (void)arg;
+    puts(line);
+    fflush(stdout);
+}
+
+static int parse_times(
+    const struct place_auto *a, const struct cli_cluster *c, struct cluster_auto_options *o, struct err *e)
+{
+    int rc = cli_duration_parse("--idle", a->idle, &o->idle_ns, e);
+    if (!rc)
+        rc = cli_duration_parse("--every", a->every, &o->every_ns, e);
+    if (!rc)
+        rc = cli_duration_parse("--settle", a->settle, &o->place.settle_ns, e);
+    return rc ? rc : cli_duration_parse("--timeout", c->timeout, &o->patience_ns, e);
+}
+
+/* Whoever waits for the seat tells people which process it is. */
+static void name_self(char *out, size_t n)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(out, n, "process %ld of %s", (long)getpid(), host);
+}
+
+int place_auto_run(const struct place_auto *a, struct cli_cluster *c, int64_t balance_percent, int64_t gain_percent)
+{
+    char who[300];
+    bool asked = false;
+    struct bus *bus = NULL;
+    struct err e = {0};
+    struct cluster_auto_options o = {.cluster = c->name,
+        .who = who,
+        .place = {.balance_percent = (unsigned)balance_percent,
+            .gain_percent = (unsigned)gain_percent,
+            .settle_ns = SETTLE_NS},
+        .load_percent = (unsigned)(a->load ? a->load : PLACE_LOAD),
+        .questions = (unsigned)(a->questions ? a->questions : PLACE_QUESTIONS),
+        .idle_ns = IDLE_NS,
+        .every_ns = EVERY_NS,
+        .patience_ns = PATIENCE_NS,
+        .once = a->once,
+        .say = say,
+        .stop = cli_stop_asked,
+        .arg = &asked};
+    name_self(who, sizeof who);
+    int rc = parse_times(a, c, &o, &e);
+    cli_stop_hold(true);
+    if (!rc)
+        rc = cli_cluster_connect(c, "weft place", !a->once, &bus, &e);
+    if (!rc)
+        rc = cluster_auto(bus, &o, &e);
+    if (bus)
+        bus_close(bus);
+    return rc ? cli_fail(&e) : CLI_OK;
+}
