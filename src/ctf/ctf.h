@@ -123,6 +123,11 @@ bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
 /* ERR_LOST when one of its files was cut off, or could not be read, since it was opened: what was read of it then
  * cannot be believed. Two loads per file. */
 int ctf_trace_intact(const struct ctf_trace *, struct err *e);
+/* The part of a file, of its directory by number, that has the packets of [begin, end] (ns, both inclusive), and one
+ * more on each side: these parts of all files, with the metadata of their directories, are a trace of that time.
+ * Sorted; free(). O(packets) */
+struct ctf_cut { size_t dir; const char *name; uint64_t offset, bytes, file_bytes; };
+size_t ctf_trace_cut(const struct ctf_trace *, int64_t begin, int64_t end, struct ctf_cut **out);
 /* A number that changes whenever the files that make the trace change (names, sizes, times, metadata). */
 uint64_t ctf_trace_fingerprint(const struct ctf_trace *);
 /* A number that changes whenever what is read of [begin, end) changes (ns; INT64_MIN/MAX: no limit): its packets, as

@@ -1,0 +1,78 @@
+/* Which bytes of a trace's files are read of a range of time: what is copied of a trace when only that is wanted. */
+#include <stdlib.h>
+
+#include "base/order.h"
+#include "ctf/trace.h"
+
+/* What is kept of a file; first > last: nothing. */
+struct kept {
+    uint64_t first, last; /* places of packets */
+};
+
+static bool is_within(const struct ctf_packet *p, int64_t begin, int64_t end)
+{
+    return !(p->flags & CTF_PACKET_TIMED) || (p->begin <= end && p->end >= begin);
+}
+
+static void keep(struct kept *k, const struct ctf_packet *p)
+{
+    k->first = p->offset < k->first ? p->offset : k->first;
+    k->last = p->offset > k->last ? p->offset : k->last;
+}
+
+/* The neighbours, too: what a packet lost is known by the one before, and tracers are known that write events behind
+ * the end of their packet. */
+static void keep_of_stream(const struct ctf_stream *s, int64_t begin, int64_t end, struct kept *kept)
+{
+    for (size_t i = 0; i < s->packets.n; i++) {
+        const struct ctf_packet *p = &s->packets.v[i];
+        if (!is_within(p, begin, end))
+            continue;
+        keep(&kept[p->file], p);
+        if (i)
+            keep(&kept[p[-1].file], p - 1);
+        if (i + 1 < s->packets.n)
+            keep(&kept[p[1].file], p + 1);
+    }
+}
+
+/* By file: where the first packet behind those that are kept lies; the file's end. */
+static void find_ends(const struct ctf_trace *t, const struct kept *kept, uint64_t *ends)
+{
+    for (size_t i = 0; i < t->files.n; i++)
+        ends[i] = t->files.v[i].size;
+    for (size_t i = 0; i < t->streams.n; i++)
+        for (size_t k = 0; k < t->streams.v[i].packets.n; k++) {
+            const struct ctf_packet *p = &t->streams.v[i].packets.v[k];
+            if (p->offset > kept[p->file].last && p->offset < ends[p->file])
+                ends[p->file] = p->offset;
+        }
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+    const struct ctf_cut *a = pa, *b = pb;
+    return order_of(a->dir, b->dir) ?: strcmp(a->name, b->name);
+}
+
+size_t ctf_trace_cut(const struct ctf_trace *t, int64_t begin, int64_t end, struct ctf_cut **out)
+{
+    struct kept *kept = mem_alloc((t->files.n + 1) * sizeof *kept);
+    uint64_t *ends = mem_alloc((t->files.n + 1) * sizeof *ends);
+    size_t n = 0;
+    *out = mem_alloc((t->files.n + 1) * sizeof **out);
+    for (size_t i = 0; i < t->files.n; i++)
+        kept[i] = (struct kept){UINT64_MAX, 0};
+    for (size_t i = 0; i < t->streams.n; i++)
+        keep_of_stream(&t->streams.v[i], begin, end, kept);
+    find_ends(t, kept, ends);
+    for (size_t i = 0; i < t->files.n; i++)
+        if (kept[i].first <= kept[i].last)
+            (*out)[n++] = (struct ctf_cut){
+                t->files.v[i].piece, t->files.v[i].name, kept[i].first, ends[i] - kept[i].first, t->files.v[i].size};
+    if (n)
+        qsort(*out, n, sizeof **out, by_place);
+    free(kept);
+    free(ends);
+    return n;
+}
