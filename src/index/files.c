@@ -58,6 +58,12 @@ uint64_t index_rules(bool is_kernel)
     return map_mix(sum + is_kernel);
 }
 
+uint64_t index_rules_of(const struct index_files *f)
+{
+    bool all = f->from == INT64_MIN && f->until == INT64_MAX;
+    return index_rules(f->is_kernel) + (all ? 0 : map_mix((uint64_t)f->from) + (uint64_t)f->until);
+}
+
 uint64_t index_key(const struct ctf_trace *t, bool is_kernel)
 {
     return map_mix(ctf_trace_fingerprint(t) + index_rules(is_kernel));
@@ -65,8 +71,13 @@ uint64_t index_key(const struct ctf_trace *t, bool is_kernel)
 
 struct index_files index_files_in(struct arena *a, const char *dir, const struct index_trace *t)
 {
-    return (struct index_files){
-        .trace = t->trace, .is_kernel = t->is_kernel, .dir = arena_strdup(a, dir), .lock = -1, .names = a};
+    return (struct index_files){.trace = t->trace,
+        .is_kernel = t->is_kernel,
+        .from = t->from,
+        .until = t->until,
+        .dir = arena_strdup(a, dir),
+        .lock = -1,
+        .names = a};
 }
 
 /* ---- where ---- */

@@ -32,6 +32,10 @@ struct index_options {
      * and greatest time so far (host's clock). */
     void (*tell)(void *arg, const struct ctf_trace *, uint64_t events, int64_t begin, int64_t end);
     void *tell_arg;
+    /* Or NULL. Of the trace only what was recorded within [*begin, *end] counts (host's clock), which are INT64_MIN and
+     * INT64_MAX before: as if the tracer had been started then, and stopped. */
+    void (*within)(void *arg, const struct ctf_trace *, int64_t *begin, int64_t *end);
+    void *within_arg;
     bool (*stop)(void *arg); /* or NULL. Asked while traces are read; true: ERR_CANCELLED */
     void *stop_arg;
 };
@@ -46,6 +50,7 @@ struct index_host {
     bool is_kernel;
     bool built;              /* the stores were built now, not found */
     int64_t begin, end;      /* ns, host's clock */
+    int64_t until;           /* as of its trace */
     int64_t sealed_from, sealed_until; /* what was recorded between them stays as it is; the same: nothing */
     uint64_t events, lost_events; /* events: known when indexed */
     const struct graph *graph;        /* NULL unless stores were asked for and it is a kernel trace */
@@ -61,6 +66,7 @@ struct index_trace {
     int32_t host;            /* the machine it was recorded on */
     uint64_t key;            /* which of the traces of its host it is, likewise; that of the host: its kernel trace */
     bool is_kernel, built;
+    int64_t from, until;     /* what was recorded within counts (index_options.within) */
     const struct index_types *types; /* how many events of each class; NULL without stores */
     /* Of user-space traces only, when their stores were asked for and could be had: */
     const char *store_dir;

@@ -54,6 +54,8 @@ int index_live_new(struct ctf_trace *trace, const char *directory, const struct 
 {
     struct index_live *l = mem_zalloc(sizeof *l);
     l->files = (struct index_files){.trace = trace,
+        .from = INT64_MIN,
+        .until = INT64_MAX,
         .is_kernel = kernel_is_kernel_trace(trace),
         .dir = directory ? arena_strdup(&l->lasting, directory) : NULL,
         .lock = -1,

@@ -36,8 +36,7 @@ int index_history_write(const struct index_files *f, struct index_history *h, st
     }
     take_growth(f, h);
     size_t n = ctf_trace_file_states(f->trace, &states);
-    struct store_writer *s = store_create(
-        index_path(f, INDEX_MANIFEST, 0), "manifest", VERSION, index_rules(f->is_kernel), 3);
+    struct store_writer *s = store_create(index_path(f, INDEX_MANIFEST, 0), "manifest", VERSION, index_rules_of(f), 3);
     store_add(s, "head", head, sizeof head, 1);
     store_add(s, "chunks", h->chunks.v, sizeof *h->chunks.v, h->chunks.n);
     store_add(s, "files", states, sizeof *states, n);
@@ -64,7 +63,7 @@ static const char *defect(const struct index_chunk *v, size_t n)
 int index_history_read(const struct index_files *f, struct index_history *h, struct err *e)
 {
     const char *path = index_path(f, INDEX_MANIFEST, 0);
-    uint64_t key = index_rules(f->is_kernel);
+    uint64_t key = index_rules_of(f);
     struct store *s;
     size_t n, n_heads, n_states;
     *h = (struct index_history){0};

@@ -8,6 +8,7 @@
 
 struct opening {
     struct experiment *x;
+    const struct index_options *options; /* or NULL */
     const char *const *args;
     struct ctf_root *places; /* one per argument */
     size_t n_places;
@@ -180,12 +181,24 @@ static const char *name_of_machine(struct experiment *x, const char *wanted, con
     return name;
 }
 
+static void find_limits(const struct opening *o, const struct ctf_trace *t, int64_t *from, int64_t *until)
+{
+    *from = INT64_MIN;
+    *until = INT64_MAX;
+    if (o->options && o->options->within)
+        o->options->within(o->options->within_arg, t, from, until);
+}
+
 static void add_host(const struct opening *o, size_t group, bool is_kernel)
 {
     struct experiment *x = o->x;
     struct ctf_trace *t = o->traces[group];
     struct index_host h = {.name = name_of_machine(x, o->names[group], t), .trace = t, .is_kernel = is_kernel};
+    int64_t from;
+    find_limits(o, t, &from, &h.until);
     ctf_trace_span(t, &h.begin, &h.end);
+    h.begin = from > h.begin ? from : h.begin;
+    h.end = h.until < h.end ? h.until : h.end;
     for (size_t i = 0; i < ctf_trace_streams(t); i++) {
         struct ctf_stream_info s;
         ctf_trace_stream(t, i, &s);
@@ -194,15 +207,18 @@ static void add_host(const struct opening *o, size_t group, bool is_kernel)
     vec_push(&x->hosts, h);
 }
 
-static void add_trace(struct experiment *x, struct ctf_trace *t, int32_t host)
+static void add_trace(const struct opening *o, struct ctf_trace *t, int32_t host)
 {
+    struct experiment *x = o->x;
+    struct index_trace is = {.trace = t, .host = host, .is_kernel = kernel_is_kernel_trace(t)};
     const struct ctf_problem *p;
     size_t n = ctf_trace_problems(t, &p);
     for (size_t i = 0; i < n; i++)
         experiment_note(
             x, p[i].harmless ? INDEX_NOTE_ODD : INDEX_NOTE_INPUT, x->hosts.v[host].name, p[i].text, p[i].count);
     vec_push(&x->sources, ((struct ctf_source){.trace = t}));
-    vec_push(&x->traces, ((struct index_trace){.trace = t, .host = host, .is_kernel = kernel_is_kernel_trace(t)}));
+    find_limits(o, t, &is.from, &is.until);
+    vec_push(&x->traces, is);
 }
 
 /* The host of that name, as wanted: of the same boot, and from the same argument, if there is one; none of which it is
@@ -245,7 +261,7 @@ static void make_hosts(struct opening *o)
         }
     for (size_t i = 0; i < o->n; i++)
         if (o->traces[i])
-            add_trace(x, o->traces[i], host_of[i]);
+            add_trace(o, o->traces[i], host_of[i]);
     name_clocks(x);
     experiment_set_keys(x);
     free(group_of);
@@ -293,7 +309,8 @@ static void open_groups(struct opening *o, const struct index_options *options)
 int experiment_open_traces(
     struct experiment *x, const char *const *args, size_t n, const struct index_options *options, struct err *e)
 {
-    struct opening o = {.x = x, .args = args, .places = places_of(&x->arena, args, n), .n_places = n};
+    struct opening o = {
+        .x = x, .options = options, .args = args, .places = places_of(&x->arena, args, n), .n_places = n};
     for (size_t i = 0; i < n; i++)
         if (!strncmp(o.places[i].path, "net://", 6))
             return err_set(e, ERR_UNSUPPORTED,

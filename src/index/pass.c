@@ -236,7 +236,7 @@ static int feed_batch(struct reading *r, struct ctf_event *ev, size_t n, struct 
 {
     const struct index_range *range = r->range;
     int rc = 0;
-    if (range->begin > INT64_MIN && ev[0].ts <= range->begin)
+    if (range->begin > r->pass->files->from && ev[0].ts <= range->begin)
         n = index_drop_earlier(ev, n, range->begin);
     for (size_t i = 0; i < n && !rc;) {
         size_t k = up_to_cut(r, ev + i, n - i);
@@ -290,6 +290,7 @@ int index_pass_run(struct index_pass *p, const struct index_range *range, struct
     struct ctf_source source = {.trace = (struct ctf_trace *)t};
     struct reading r = {.pass = p, .range = range, .cut = range->cut, .greatest = INT64_MIN};
     struct ctf_window window = {range->begin, range->end == INT64_MAX ? INT64_MAX : range->end - 1};
+    window.end = p->files->until < window.end ? p->files->until : window.end;
     int rc = ctf_merge_new(&source, 1, window, -1, &r.merge, e);
     if (rc)
         return rc;

@@ -22,6 +22,7 @@ enum index_part { INDEX_GRAPH, INDEX_FLOWS, INDEX_STATES, INDEX_STACKS, INDEX_PA
 struct index_files {
     const struct ctf_trace *trace;
     bool is_kernel;
+    int64_t from, until;           /* as of the trace */
     const char *dir;
     int lock;                      /* of who builds them; -1: nobody does */
     struct arena *names;
@@ -41,7 +42,9 @@ const char *index_part_kind(bool is_kernel, enum index_part);
 const char *index_path(const struct index_files *, enum index_file, uint32_t chunk);
 /* A hash of the rules that all stores of such a trace follow. */
 uint64_t index_rules(bool is_kernel);
-/* The same, and of the trace's files: of what all its stores together are made. */
+/* The same, and of the time that counts of this trace. */
+uint64_t index_rules_of(const struct index_files *);
+/* As index_rules, and of the trace's files: of what all its stores together are made. */
 uint64_t index_key(const struct ctf_trace *, bool is_kernel);
 /* Waits until nobody else builds in the directory, and removes what a killed build left. Returns a descriptor to close,
  * or a negative error: no locks are to be had there, or who holds the lock has shown no sign of life for that long;

@@ -18,7 +18,7 @@ static struct clock_source source_of(const struct index_host *h, int64_t until)
 {
     struct clock_source s = {.host = hash_of_host(h), .until = until};
     if (until == INT64_MAX)
-        s.hash = map_mix(index_key(h->trace, true) + (uint64_t)h->sealed_from);
+        s.hash = map_mix(index_key(h->trace, true) + (uint64_t)h->sealed_from + (uint64_t)(INT64_MAX - h->until));
     else if (until > INT64_MIN)
         s.hash = map_mix(ctf_trace_range_fingerprint(h->trace, h->sealed_from, until) + index_rules(true) +
             map_mix((uint64_t)h->sealed_from));

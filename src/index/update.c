@@ -132,7 +132,7 @@ static int update(struct update *u, struct err *e)
     const struct index_files *f = u->pass.files;
     const struct index_history *old = u->old;
     struct index_history *h = u->pass.history;
-    int64_t sealed = sealed_until(f, old), begin = old->chunks.n ? old->chunks.v[0].begin : INT64_MIN;
+    int64_t sealed = sealed_until(f, old), begin = old->chunks.n ? old->chunks.v[0].begin : f->from;
     int rc = 0;
     size_t i = 0;
     for (; i < old->chunks.n && !rc; i++) {

@@ -120,7 +120,7 @@ static void verify_dir(struct verifying *v, const char *dir, const struct index_
 {
     struct index_files files = index_files_in(&v->names, dir, t);
     struct index_history history;
-    uint64_t rules = index_rules(t->is_kernel);
+    uint64_t rules = index_rules_of(&files);
     struct dirent **entries;
     int n = access(dir, F_OK) ? -1 : scandir(dir, &entries, is_of_a_set, alphasort);
     if (n < 0) {
