@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "cli/critpath.h"
 #include "cluster/cluster.h"
 
@@ -27,6 +28,7 @@ static int open_cluster(struct cluster_query *a, struct err *e)
     int rc = cli_cluster_ask(&a->q->cluster, &a->q->clocks, &a->asked, e);
     if (rc)
         return rc;
+    cluster_use_snips(a->asked.cluster, a->q->snips, a->asked.deadline_ns);
     a->hosts = mem_zalloc((a->asked.n + 1) * sizeof *a->hosts);
     for (size_t i = 0; i < a->asked.n; i++)
         a->hosts[i] = (struct critpath_host){
@@ -166,6 +168,35 @@ static bool note_missing(const struct path *p)
     return duration > 0;
 }
 
+static bool is_on_path(const struct path *p, int32_t host)
+{
+    bool is = p->start.host == host;
+    for (size_t i = 0; i < p->n_segments && !is; i++)
+        is = p->segments[i].row.host == host;
+    return is;
+}
+
+/* Were snips asked? Says which. True: what the thread did beyond one was asked for, too. */
+static bool note_snips(const struct cluster_query *a, const struct path *p, const struct path_options *o)
+{
+    bool cut = false;
+    for (size_t i = 0; i < a->asked.n; i++) {
+        const struct cluster_host *h = &a->asked.hosts[i];
+        struct text begin = {.fd = -1}, end = {.fd = -1};
+        if (!h->whole || !is_on_path(p, (int32_t)i))
+            continue;
+        time_write_utc(&begin, h->snip_begin, true);
+        time_write_utc(&end, h->snip_end, false);
+        cli_note("%s: node %s, which has all of its trace, %s; node %s has what was recorded from %s to %s",
+            h->clock_name, h->whole, a->q->snips ? "was not asked" : "does not answer", h->nodes[0], text_cstr(&begin),
+            text_cstr(&end));
+        text_fini(&begin);
+        text_fini(&end);
+        cut |= p->start.host == (int32_t)i && (p->begin > o->begin || p->end < o->end);
+    }
+    return cut;
+}
+
 static int parse_interval(
     const struct cluster_query *a, const struct critpath_question *q, struct path_options *o, struct err *e)
 {
@@ -176,7 +207,8 @@ static int parse_interval(
 }
 
 /* -1: found; else the exit code. */
-static int find(struct cluster_query *a, const struct critpath_question *q, struct cluster_path **out)
+static int find(struct cluster_query *a, const struct critpath_question *q, struct path_options *asked,
+    struct cluster_path **out)
 {
     struct cluster_path_options o = {
         .method = q->method && !strcmp(q->method, "broadcast") ? CLUSTER_BROADCAST : CLUSTER_INDEX,
@@ -189,6 +221,7 @@ static int find(struct cluster_query *a, const struct critpath_question *q, stru
     struct err e = {0};
     if (parse_interval(a, q, &o.path, &e))
         return cli_fail(&e);
+    *asked = o.path;
     int code = choose_thread(a, q->thread, &o.path, &life);
     if (code >= 0)
         return code;
@@ -202,13 +235,15 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
 {
     struct arena arena = {0};
     struct critpath_question second;
+    struct path_options asked;
     struct err e = {0};
-    int code = critpath_second(a->q, &arena, &second, &e) ? cli_fail(&e) : find(a, &second, &a->second);
+    int code = critpath_second(a->q, &arena, &second, &e) ? cli_fail(&e) : find(a, &second, &asked, &a->second);
     arena_fini(&arena);
     if (code >= 0)
         return code;
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->second), cluster_path_source(a->second));
     missing |= note_missing(shown.path);
+    missing |= note_snips(a, shown.path, &asked);
     struct text out = TEXT_TO(1);
     critpath_write_compared(first, &shown, a->q, &out);
     return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
@@ -217,8 +252,9 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
 static int answer(struct cluster_query *a)
 {
     const struct critpath_question *q = a->q;
+    struct path_options asked;
     struct err e = {0};
-    int code = find(a, q, &a->path);
+    int code = find(a, q, &asked, &a->path);
     if (code >= 0)
         return code;
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->path), cluster_path_source(a->path));
@@ -226,6 +262,7 @@ static int answer(struct cluster_query *a)
         return cli_fail(&e);
     critpath_note_clocks(&shown);
     bool missing = note_missing(shown.path);
+    missing |= note_snips(a, shown.path, &asked);
     if (q->compare)
         return compare(a, &shown, missing);
     struct text out = TEXT_TO(1);

@@ -1,8 +1,10 @@
-/* Private to cli: `weft place --auto`. */
+/* Private to cli: the parts of `weft place`. */
 #ifndef WEFT_CLI_PLACE_H
 #define WEFT_CLI_PLACE_H
 
 #include "cli/cluster.h"
+
+/* ---- place_auto.c ---- */
 
 /* Zero-initialise; the rows of a table of options: PLACE_AUTO. */
 struct place_auto {
@@ -31,5 +33,41 @@ enum { PLACE_LOAD = 50, PLACE_QUESTIONS = 1 };
 int place_auto_check(const struct place_auto *, struct err *e);
 /* Runs until it is stopped; the exit code. */
 int place_auto_run(const struct place_auto *, struct cli_cluster *, int64_t balance_percent, int64_t gain_percent);
+
+/* ---- place_moves.c ---- */
+
+struct place_choice {
+    struct cli_list moves;   /* HOST=NODE */
+    const char *begin, *end; /* of what is moved as a snip; NULL: all */
+    struct cli_clocks clocks;
+    int64_t balance, gain;
+    bool apply;
+    struct place_auto by_itself;
+    int format;
+    const char *table;
+};
+
+/* A move, and what became of it. */
+struct place_line {
+    struct cluster_place_move is;
+    const char *from, *to;
+    bool snip;
+    int64_t begin, end; /* then, by the host's clock */
+    bool done, aside;
+    struct err failed;
+};
+struct place_lines {
+    struct place_line *v;
+    size_t n, cap;
+};
+
+static inline bool place_is_snip(const struct place_choice *c) { return c->begin || c->end; }
+/* Those that were asked for; without any, those that are advised. ERR_ARG. */
+int place_find_moves(const struct place_choice *, const struct cluster_placement *, const struct cli_asked *,
+    struct place_lines *, struct err *e);
+/* One after the other; what fails does not keep others from being tried. Returns how many failed. */
+size_t place_apply(struct cli_asked *, struct place_lines *, int64_t patience_ns);
+/* What became of it, in words. */
+const char *place_result(const struct place_line *);
 
 #endif

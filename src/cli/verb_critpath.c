@@ -82,8 +82,9 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
     if (!rc && q->compare && (q->aggregate || q->segments || q->refine))
         rc = err_set(
             e, ERR_ARG, "--compare shows two paths by their parts: leave --aggregate, --segments, --refine out");
-    if (!rc && !asks_cluster(q) && q->refine)
-        rc = err_set(e, ERR_ARG, "--refine is for the nodes of a cluster: give --cluster URL");
+    if (!rc && !asks_cluster(q) && (q->refine || q->snips))
+        rc = err_set(
+            e, ERR_ARG, "%s is for the nodes of a cluster: give --cluster URL", q->refine ? "--refine" : "--snips");
     if (!rc)
         rc = cli_cluster_check(&q->cluster, (size_t)n, e);
     if (!rc && !q->thread)
@@ -227,6 +228,8 @@ static int run(int argc, char **argv)
             "(asks all of them, for comparison)",
             &q.method},
         {"refine", 0, CLI_FLAG, NULL, "show what is known after each round of questions, too", &q.refine},
+        {"snips", 0, CLI_FLAG, NULL, "with --cluster: ask snips of traces, also where the trace can be asked",
+            &q.snips},
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},

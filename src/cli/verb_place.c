@@ -12,32 +12,6 @@
 #define LOAD_NS (2 * NS_PER_S) /* for nodes to say how busy they are */
 enum { BALANCE_PERCENT = 25, GAIN_PERCENT = 1, AUTO_GAIN_PERCENT = 5, MOST_TALK = 20 };
 
-struct place_choice {
-    struct cli_list moves; /* HOST=NODE */
-    int64_t balance, gain;
-    bool apply;
-    struct place_auto by_itself;
-    int format;
-    const char *table;
-};
-
-/* A move, and what became of it. */
-struct place_line {
-    struct cluster_place_move is;
-    const char *from, *to;
-    bool done, aside;
-    struct err failed;
-};
-struct place_lines {
-    struct place_line *v;
-    size_t n, cap;
-};
-
-static const char *result_of(const struct place_line *l)
-{
-    return l->failed.code ? l->failed.text : !l->done ? "" : l->aside ? "moved" : "moved; the old copy is kept";
-}
-
 /* ---- tables ---- */
 
 static void size_cell(struct cli_table *t, int format, uint64_t bytes)
@@ -94,15 +68,20 @@ static void write_nodes(const struct cluster_placement *p, int format, struct te
 static void write_hosts(const struct cluster_placement *p, const struct cli_asked *a, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"node", false, false}, {"bytes", true, true},
-        {"stores", true, true}, {"events", true, true}, {"life", true, true}};
-    struct cli_table *t = cli_table_new(columns, 6);
+        {"stores", true, true}, {"events", true, true}, {"life", true, true}, {"snips", false, false}};
+    struct cli_table *t = cli_table_new(columns, 7);
     for (size_t i = 0; i < p->n_hosts; i++) {
+        struct text snips = {.fd = -1};
+        for (size_t k = 0; k < p->hosts[i].n_snips; k++)
+            text_printf(&snips, "%s%s", k ? ", " : "", p->hosts[i].snips[k]);
         cli_table_cell(t, "%s", a->hosts[i].clock_name);
         cli_table_cell(t, "%s", p->nodes[p->hosts[i].node].name);
         size_cell(t, format, p->hosts[i].bytes);
         size_cell(t, format, p->hosts[i].store_bytes);
         cli_table_number(t, (int64_t)p->hosts[i].events);
         cli_table_duration(t, format, a->hosts[i].end - a->hosts[i].begin);
+        cli_table_text(t, &snips);
+        text_fini(&snips);
     }
     cli_table_write(t, format, out);
     cli_table_free(t);
@@ -140,7 +119,7 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
         size_cell(t, format, l->is.bytes);
         cli_table_number(t, l->is.saves);
         size_cell(t, format, l->is.relieves);
-        cli_table_cell(t, "%s", result_of(l));
+        cli_table_cell(t, "%s", place_result(l));
     }
     cli_table_write(t, format, out);
     cli_table_free(t);
@@ -221,85 +200,6 @@ static void write_answer(const struct place_choice *c, const struct cluster_plac
         write_moves(lines, a, c->format, out);
 }
 
-/* ---- moves ---- */
-
-static int find_host(const struct cli_asked *a, const char *name, size_t n, int32_t *out, struct err *e)
-{
-    *out = -1;
-    for (size_t i = 0; i < a->n; i++)
-        if (strlen(a->hosts[i].clock_name) == n && !strncmp(a->hosts[i].clock_name, name, n))
-            *out = (int32_t)i;
-    return *out < 0 ? err_set(e, ERR_ARG, "--move %s: no node has such a host; see `weft place --table hosts`", name)
-                    : 0;
-}
-
-static int32_t node_named(const struct cluster_placement *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_nodes; i++)
-        if (!strcmp(p->nodes[i].name, name))
-            return (int32_t)i;
-    return -1;
-}
-
-/* "HOST=NODE"; neither has a '=' as a rule: the last one counts. */
-static int add_move(const struct cluster_placement *p, const struct cli_asked *a, const char *s,
-    struct place_lines *lines, struct err *e)
-{
-    const char *eq = strrchr(s, '=');
-    struct place_line l = {0};
-    if (!eq || eq == s || !eq[1])
-        return err_set(e, ERR_ARG, "--move %s: give HOST=NODE", s);
-    int rc = find_host(a, s, (size_t)(eq - s), &l.is.host, e);
-    if (rc)
-        return rc;
-    l.is.to = node_named(p, eq + 1);
-    if (l.is.to < 0)
-        return err_set(e, ERR_ARG, "--move %s: the cluster has no node %s", s, eq + 1);
-    l.is.from = p->hosts[l.is.host].node;
-    l.is.bytes = p->hosts[l.is.host].bytes;
-    for (size_t i = 0; i < p->n_talk; i++) {
-        const struct cluster_place_talk *t = &p->talk[i];
-        int32_t other = t->a == l.is.host ? t->b : t->b == l.is.host ? t->a : -1;
-        if (other >= 0)
-            l.is.saves += (int64_t)t->packets *
-                ((p->hosts[other].node == l.is.to) - (p->hosts[other].node == l.is.from));
-    }
-    vec_push(lines, l);
-    return 0;
-}
-
-static int find_moves(const struct place_choice *c, const struct cluster_placement *p, const struct cli_asked *a,
-    struct place_lines *lines, struct err *e)
-{
-    int rc = 0;
-    for (size_t i = 0; i < c->moves.n && !rc; i++)
-        rc = add_move(p, a, c->moves.v[i], lines, e);
-    for (size_t i = 0; i < p->n_moves && !c->moves.n; i++)
-        vec_push(lines, ((struct place_line){.is = p->moves[i]}));
-    for (size_t i = 0; i < lines->n; i++) {
-        lines->v[i].from = p->nodes[lines->v[i].is.from].name;
-        lines->v[i].to = p->nodes[lines->v[i].is.to].name;
-    }
-    return rc;
-}
-
-/* One after the other; what fails does not keep others from being tried. Returns how many failed. */
-static size_t apply(struct cli_asked *a, struct place_lines *lines, int64_t patience_ns)
-{
-    struct cluster_move_options o = {.patience_ns = patience_ns};
-    size_t failed = 0;
-    for (size_t i = 0; i < lines->n; i++) {
-        struct place_line *l = &lines->v[i];
-        const char *host = a->hosts[l->is.host].clock_name;
-        cli_note("%s: from node %s to node %s", host, l->from, l->to);
-        l->done = !cluster_move(a->cluster, (size_t)l->is.host, l->to, &o, &l->aside, &l->failed);
-        failed += !l->done;
-        if (!l->done)
-            cli_note("%s was not moved: %s; nothing is lost, and the same command goes on", host, l->failed.text);
-    }
-    return failed;
-}
-
 /* ---- the verb ---- */
 
 static size_t silent_nodes(const struct cluster_placement *p)
@@ -310,13 +210,13 @@ static size_t silent_nodes(const struct cluster_placement *p)
     return n;
 }
 
-static int show(const struct place_choice *c, struct cli_cluster *cluster)
+static int show(struct place_choice *c, struct cli_cluster *cluster)
 {
     struct err e = {0};
     struct cli_asked a;
     struct cluster_placement *p = NULL;
     struct place_lines lines = {0};
-    int rc = cli_cluster_ask(cluster, NULL, &a, &e), code;
+    int rc = cli_cluster_ask(cluster, place_is_snip(c) ? &c->clocks : NULL, &a, &e), code;
     int64_t patience = a.deadline_ns - time_monotonic_ns();
     struct cluster_place_options o = {.balance_percent = (unsigned)c->balance,
         .gain_percent = (unsigned)c->gain,
@@ -326,12 +226,12 @@ static int show(const struct place_choice *c, struct cli_cluster *cluster)
     if (!rc)
         cluster_place(a.cluster, &o, &p);
     if (!rc)
-        rc = find_moves(c, p, &a, &lines, &e);
+        rc = place_find_moves(c, p, &a, &lines, &e);
     if (rc) {
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
-        size_t failed = c->apply || c->moves.n ? apply(&a, &lines, patience) : 0, silent = silent_nodes(p);
+        size_t failed = c->apply || c->moves.n ? place_apply(&a, &lines, patience) : 0, silent = silent_nodes(p);
         write_answer(c, p, &lines, &a, &out);
         if (silent)
             cli_note("%zu nodes do not answer: their traces are left where they are", silent);
@@ -359,6 +259,10 @@ static int check(struct place_choice *c, const struct cli_cluster *cluster, cons
         rc = place_auto_check(a, e);
     if (!rc && a->is && (c->apply || c->moves.n || c->table || format_name))
         rc = err_set(e, ERR_ARG, "--auto decides by itself, and says so in lines: without --apply, --move and tables");
+    if (!rc && place_is_snip(c) && !c->moves.n)
+        rc = err_set(e, ERR_ARG, "--begin and --end say what of a trace is to be moved: give --move HOST=NODE, too");
+    if (!rc)
+        rc = cli_clocks_parse(&c->clocks, e);
     if (!rc && !cluster->url)
         rc = err_set(e, ERR_ARG, "it is about the nodes of a cluster: give --cluster URL");
     if (c->gain < 0)
@@ -374,6 +278,8 @@ static int run(int argc, char **argv)
     const struct cli_option options[] = {
         {"apply", 0, CLI_FLAG, NULL, "move the traces as advised", &c.apply},
         {"move", 0, CLI_LIST, "HOST=NODE", "move the trace of HOST to NODE; may be given several times", &c.moves},
+        {"begin", 'b', CLI_STRING, "TIME", "with --move: only what was recorded from then on, as a snip", &c.begin},
+        {"end", 'e', CLI_STRING, "TIME", "with --move: only what was recorded up to then", &c.end},
         {"balance", 0, CLI_INT, "PERCENT", "no node is to have so much more than the mean of bytes (default: 25)",
             &c.balance, 0, 10000},
         {"gain", 0, CLI_INT, "PERCENT",
@@ -397,6 +303,7 @@ static int run(int argc, char **argv)
         : c.by_itself.is ? place_auto_run(&c.by_itself, &cluster, c.balance, c.gain)
                          : show(&c, &cluster);
     free(c.moves.v);
+    cli_clocks_fini(&c.clocks);
     return code;
 }
 

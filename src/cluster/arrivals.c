@@ -12,22 +12,26 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
 
 #define NOTE ".moved" /* in an arrived directory: who it is, and when it came */
 #define LEFT ".left-"
-enum { MOST_NOTE = 4096, MOST_NAME = 64, MOST_OPEN = 16 };
+enum { MOST_NOTE = 4096, MOST_NAME = 64, MOST_OPEN = 16, MOST_STRING = 1024 };
 
 struct arrivals {
     char *dir;
     uint64_t limit;
 };
 
+/* is: what was asked for, by the hash that the trace had where it came from. Of a snip, which may have been one there
+ * already: what it has. */
 struct note {
-    uint64_t key, hash;
-    int64_t since;
-    char name[1024];
+    struct move_trace is;
+    bool snip;
+    int64_t since, begin, end;
+    char name[MOST_STRING], from[MOST_STRING];
 };
 
 /* ---- trees ---- */
@@ -57,20 +61,39 @@ static int add_bytes(const char *file, const struct stat *st, int flag)
 
 /* ---- what is there ---- */
 
+/* Up to the end of the line. Returns what follows it. */
+static const char *take_line(const char *text, char out[MOST_STRING])
+{
+    size_t n = strcspn(text, "\n");
+    snprintf(out, MOST_STRING, "%.*s", (int)n, text);
+    return text + n + (text[n] == '\n');
+}
+
+static bool parse_note(const char *text, struct note *out)
+{
+    int at = 0;
+    *out = (struct note){.is = {.begin = INT64_MIN, .end = INT64_MAX}};
+    bool all = sscanf(text, "weft-moved 1 %" SCNx64 " %" SCNx64 " %" SCNd64 " %n", &out->is.key, &out->is.hash,
+                   &out->since, &at) == 3 &&
+        at > 0;
+    out->snip = !all &&
+        sscanf(text,
+            "weft-snip 1 %" SCNx64 " %" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %n",
+            &out->is.key, &out->is.hash, &out->since, &out->is.begin, &out->is.end, &out->begin, &out->end, &at) == 7 &&
+        at > 0 && out->begin <= out->end;
+    if (all || out->snip)
+        take_line(take_line(text + at, out->name), out->from);
+    return (all || out->snip) && *out->name && out->since > 0;
+}
+
 static bool read_note(const struct arrivals *v, const char *entry, struct note *out)
 {
     char *path = mem_printf("%s/%s/" NOTE, v->dir, entry), *text = NULL;
     size_t n;
-    int at = 0;
-    bool ok = !file_read(path, MOST_NOTE, &text, &n, NULL) &&
-        sscanf(text, "weft-moved 1 %" SCNx64 " %" SCNx64 " %" SCNd64 " %n", &out->key, &out->hash, &out->since, &at) ==
-            3 &&
-        at > 0;
-    if (ok)
-        snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(text + at, "\n"), text + at);
+    bool ok = !file_read(path, MOST_NOTE, &text, &n, NULL) && parse_note(text, out);
     free(text);
     free(path);
-    return ok && *out->name && out->since > 0;
+    return ok;
 }
 
 /* Entries that are whole, sorted. free() each and the array. */
@@ -112,33 +135,57 @@ static bool find(const struct arrivals *v, uint64_t key, struct note *note, char
     int n = entries(v, &list);
     bool found = false;
     for (int i = 0; i < n && !found; i++) {
-        found = read_note(v, list[i]->d_name, note) && note->key == key;
+        found = read_note(v, list[i]->d_name, note) && note->is.key == key;
         snprintf(entry, NAME_MAX + 1, "%s", list[i]->d_name);
     }
     free_entries(list, n);
     return found;
 }
 
-bool arrivals_has(const struct arrivals *v, uint64_t key, uint64_t hash)
+bool arrivals_has(const struct arrivals *v, struct move_trace t)
 {
     struct note note;
     char entry[NAME_MAX + 1];
-    return find(v, key, &note, entry) && note.hash == hash;
+    return find(v, t.key, &note, entry) && move_is_same(note.is, t);
+}
+
+bool arrivals_has_all(const struct arrivals *v, uint64_t key)
+{
+    struct note note;
+    char entry[NAME_MAX + 1];
+    return find(v, key, &note, entry) && !note.snip;
+}
+
+/* The note of what arrived at that path. */
+static bool note_at(const struct arrivals *v, const char *path, struct note *out)
+{
+    char *real = v ? file_real_path(path) : NULL;
+    size_t n = v ? strlen(v->dir) : 0;
+    bool there = false;
+    if (real && !strncmp(real, v->dir, n) && real[n] == '/') {
+        char *entry = real + n + 1;
+        entry[strcspn(entry, "/")] = 0;
+        there = read_note(v, entry, out);
+    }
+    free(real);
+    return there;
 }
 
 int64_t arrivals_since(const struct arrivals *v, const char *path)
 {
-    char *real = v ? file_real_path(path) : NULL;
-    size_t n = v ? strlen(v->dir) : 0;
-    int64_t since = 0;
     struct note note;
-    if (real && !strncmp(real, v->dir, n) && real[n] == '/') {
-        char *entry = real + n + 1;
-        entry[strcspn(entry, "/")] = 0;
-        since = read_note(v, entry, &note) ? note.since : 0;
-    }
-    free(real);
-    return since;
+    return note_at(v, path, &note) ? note.since : 0;
+}
+
+bool arrivals_snip(const struct arrivals *v, const struct ctf_trace *t, struct arena *a, struct card_snip *out)
+{
+    struct note note;
+    bool snip = v;
+    for (size_t i = 0; i < ctf_trace_directories(t) && snip; i++)
+        snip = note_at(v, ctf_trace_directory(t, i), &note) && note.snip;
+    if (snip)
+        *out = (struct card_snip){true, note.is.hash, note.begin, note.end, arena_strdup(a, note.from)};
+    return snip;
 }
 
 uint64_t arrivals_room(const struct arrivals *v)
@@ -155,9 +202,11 @@ uint64_t arrivals_room(const struct arrivals *v)
 
 /* ---- coming and going ---- */
 
-const char *arrivals_path(const struct arrivals *v, struct arena *a, uint64_t key, uint64_t hash)
+const char *arrivals_path(const struct arrivals *v, struct arena *a, struct move_trace t)
 {
-    return arena_printf(a, "%s/.arriving-%016" PRIx64 "-%016" PRIx64, v->dir, key, hash);
+    if (!move_is_snip(t))
+        return arena_printf(a, "%s/.arriving-%016" PRIx64 "-%016" PRIx64, v->dir, t.key, t.hash);
+    return arena_printf(a, "%s/.snipping-%016" PRIx64 "-%016" PRIx64, v->dir, t.key, map_hash(&t, sizeof t));
 }
 
 /* Nobody opens it any more. Its files stay: only a person knows that nobody needs them. */
@@ -183,30 +232,48 @@ static void plain_name(const char *name, char out[MOST_NAME])
     out[n] = 0;
 }
 
-static int write_note(const char *dir, uint64_t key, uint64_t hash, const char *name, struct err *e)
+static int write_note(const char *dir, const struct note *n, struct err *e)
 {
-    char *path = mem_printf("%s/" NOTE, dir);
-    char *text = mem_printf(
-        "weft-moved 1 %016" PRIx64 " %016" PRIx64 " %" PRId64 " %s\n", key, hash, time_now_ns(), name);
+    char *path = mem_printf("%s/" NOTE, dir), *text;
+    if (n->snip)
+        text = mem_printf("weft-snip 1 %016" PRIx64 " %016" PRIx64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+                          " %" PRId64 " %s\n%s\n",
+            n->is.key, n->is.hash, n->since, n->is.begin, n->is.end, n->begin, n->end, n->name, n->from);
+    else
+        text = mem_printf(
+            "weft-moved 1 %016" PRIx64 " %016" PRIx64 " %" PRId64 " %s\n", n->is.key, n->is.hash, n->since, n->name);
     int rc = file_write(path, text, strlen(text), e);
     free(text);
     free(path);
     return rc;
 }
 
-int arrivals_finish(const struct arrivals *v, uint64_t key, uint64_t hash, const char *name, struct err *e)
+static struct note note_of(struct move_trace t, const struct move_files *f, const char *from)
+{
+    struct note n = {.is = t,
+        .snip = f->begin > INT64_MIN || f->end < INT64_MAX,
+        .since = time_now_ns(),
+        .begin = f->begin,
+        .end = f->end};
+    snprintf(n.name, sizeof n.name, "%s", f->name);
+    snprintf(n.from, sizeof n.from, "%s", *f->from ? f->from : from);
+    return n;
+}
+
+int arrivals_finish(
+    const struct arrivals *v, struct move_trace t, const struct move_files *f, const char *from_node, struct err *e)
 {
     struct arena a = {0};
     char plain[MOST_NAME], entry[NAME_MAX + 1];
-    struct note old;
-    const char *from = arrivals_path(v, &a, key, hash);
-    int rc = write_note(from, key, hash, name, e);
+    struct note old, note = note_of(t, f, from_node);
+    const char *from = arrivals_path(v, &a, t);
+    int rc = write_note(from, &note, e);
     if (!rc)
         rc = file_sync_dir(from, e);
-    if (!rc && find(v, key, &old, entry) && !put_aside(v, entry))
+    if (!rc && find(v, t.key, &old, entry) && !put_aside(v, entry))
         rc = err_sys(e, "%s/%s", v->dir, entry);
-    plain_name(name, plain);
-    const char *to = arena_printf(&a, "%s/%s-%016" PRIx64, v->dir, plain, key);
+    plain_name(f->name, plain);
+    const char *to = arena_printf(&a, "%s/%s-%016" PRIx64, v->dir, plain, t.key);
     if (!rc && rename(from, to))
         rc = err_sys(e, "%s", to);
     if (!rc)
@@ -215,11 +282,11 @@ int arrivals_finish(const struct arrivals *v, uint64_t key, uint64_t hash, const
     return rc;
 }
 
-void arrivals_drop_others(const struct arrivals *v, uint64_t key, uint64_t hash)
+void arrivals_drop_others(const struct arrivals *v, struct move_trace t)
 {
     struct dirent **list = NULL;
     struct arena a = {0};
-    const char *keep = file_name(arrivals_path(v, &a, key, hash));
+    const char *keep = file_name(arrivals_path(v, &a, t));
     size_t n_key = strlen(keep) - 16; /* without the hash */
     int n = scandir(v->dir, &list, NULL, NULL);
     for (int i = 0; i < n; i++)
@@ -229,18 +296,18 @@ void arrivals_drop_others(const struct arrivals *v, uint64_t key, uint64_t hash)
     arena_fini(&a);
 }
 
-void arrivals_drop(const struct arrivals *v, uint64_t key, uint64_t hash)
+void arrivals_drop(const struct arrivals *v, struct move_trace t)
 {
     struct arena a = {0};
-    drop_tree(arrivals_path(v, &a, key, hash));
+    drop_tree(arrivals_path(v, &a, t));
     arena_fini(&a);
 }
 
-bool arrivals_put_aside(const struct arrivals *v, uint64_t key, uint64_t hash)
+bool arrivals_put_aside(const struct arrivals *v, struct move_trace t)
 {
     struct note note;
     char entry[NAME_MAX + 1];
-    return find(v, key, &note, entry) && note.hash == hash && put_aside(v, entry);
+    return find(v, t.key, &note, entry) && (move_is_same(note.is, t) || note.snip) && put_aside(v, entry);
 }
 
 /* ---- beginning and end ---- */

@@ -1,6 +1,6 @@
-/* Private to the room: the directory of a node where traces arrive from other nodes. DIR/NAME-KEY is one that is whole;
- * DIR/.arriving-KEY-HASH is on its way, DIR/.left-NAME-KEY-TIME has moved on: what begins with a dot is nothing to
- * whoever looks for traces. */
+/* Private to the room: the directory of a node where traces arrive from other nodes. DIR/NAME-KEY is one that is all
+ * there, or a snip; DIR/.arriving-KEY-HASH is on its way (a snip: DIR/.snipping-KEY-…), DIR/.left-NAME-KEY-TIME has
+ * moved on: what begins with a dot is nothing to whoever looks for traces. There is one of each host. */
 #ifndef WEFT_CLUSTER_ARRIVALS_H
 #define WEFT_CLUSTER_ARRIVALS_H
 
@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "cluster/moves.h"
 
 struct arrivals;
 /* Makes the directory, for nobody but the node's user, if need be. limit: bytes that all below it may take; 0: none. */
@@ -21,20 +22,27 @@ struct arrivals_args { const char **v; size_t n, cap; };
 void arrivals_args(const struct arrivals *, struct arena *, struct arrivals_args *out);
 /* When the trace at that path came (ns since the epoch); 0: it did not. NULL-safe. */
 int64_t arrivals_since(const struct arrivals *, const char *path);
-/* Is the host there, made of these files? */
-bool arrivals_has(const struct arrivals *, uint64_t key, uint64_t hash);
+/* Did the trace, with all its directories, come as a snip? NULL-safe; strings live in the arena. */
+bool arrivals_snip(const struct arrivals *, const struct ctf_trace *, struct arena *, struct card_snip *out);
+/* Is it there? */
+bool arrivals_has(const struct arrivals *, struct move_trace);
+/* Is the host there, as a trace that is no snip? */
+bool arrivals_has_all(const struct arrivals *, uint64_t key);
 /* Bytes that may still come: what the limit and the disk leave. */
 uint64_t arrivals_room(const struct arrivals *);
 
 /* Where it is put together. Lives in the arena. */
-const char *arrivals_path(const struct arrivals *, struct arena *, uint64_t key, uint64_t hash);
-/* All files are there and on disk: it becomes visible in one step, instead of an older one of that host. */
-int arrivals_finish(const struct arrivals *, uint64_t key, uint64_t hash, const char *name, struct err *e);
-/* What was on its way of that host when it was another one (it has grown) is given up. */
-void arrivals_drop_others(const struct arrivals *, uint64_t key, uint64_t hash);
+const char *arrivals_path(const struct arrivals *, struct arena *, struct move_trace);
+/* All files are there and on disk: it becomes visible in one step, instead of an older one of that host. from: the node
+ * that it came from. */
+int arrivals_finish(const struct arrivals *, struct move_trace, const struct move_files *, const char *from,
+    struct err *e);
+/* What was on its way of that host when it was another one (it has grown), or of its snips another one, is given up. */
+void arrivals_drop_others(const struct arrivals *, struct move_trace);
 /* What is on its way is given up. */
-void arrivals_drop(const struct arrivals *, uint64_t key, uint64_t hash);
-/* The host has moved on: nobody opens it any more, its files stay. False: it did not come here. */
-bool arrivals_put_aside(const struct arrivals *, uint64_t key, uint64_t hash);
+void arrivals_drop(const struct arrivals *, struct move_trace);
+/* The host has moved on: nobody opens it any more, its files stay. False: it did not come here. A snip has, whatever it
+ * was called where it came from. */
+bool arrivals_put_aside(const struct arrivals *, struct move_trace);
 
 #endif

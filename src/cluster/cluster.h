@@ -63,6 +63,10 @@ struct cluster_host {
     int64_t begin, end;              /* ns, its own clock */
     bool has_graph;                  /* a path can go there */
     const char *const *nodes; size_t n_nodes; /* that hold it */
+    /* Only what was recorded within [snip_begin, snip_end] can be asked for (its own clock): a snip is all that is left
+     * of the trace, or that answers; `whole`: the node that had, or has, more. NULL: everything can. */
+    const char *whole;
+    int64_t snip_begin, snip_end;
 };
 /* By name. */
 size_t cluster_hosts(const struct cluster *, const struct cluster_host **out);
@@ -73,6 +77,11 @@ size_t cluster_hosts(const struct cluster *, const struct cluster_host **out);
 int cluster_sync(struct cluster *, const struct clock_options *, int64_t deadline_ns, bool *stale, struct err *e);
 const struct clock_net *cluster_clocks(const struct cluster *);
 const struct clock_map *cluster_clock_map(const struct cluster *, size_t host);
+
+/* Where no node that has all of a host's trace answers, but one has a snip of it, paths are asked for there from now
+ * on. What lies outside of a snip is missing in them, by the name of the node that has it. Waits some seconds at most,
+ * and only where there are snips. always: also where a node with all of the trace answers. */
+void cluster_use_snips(struct cluster *, bool always, int64_t deadline_ns);
 
 /* ERR_ARG: a reference was asked for to which the host's clock is not related (clock_net_relates). */
 int cluster_relates(const struct cluster *, size_t host, struct err *e);
@@ -149,7 +158,11 @@ struct cluster_place_node {
     uint64_t version;                /* another one when it has others, or was started again */
     struct cluster_load load;
 };
-struct cluster_place_host { int32_t node; uint64_t bytes, store_bytes, events; }; /* node: that is asked about it */
+struct cluster_place_host {
+    int32_t node;                    /* that is asked about it */
+    uint64_t bytes, store_bytes, events;
+    const char *const *snips; size_t n_snips; /* nodes that have a snip of it, besides */
+};
 /* Two hosts that talk, a < b: what each sent to the other's addresses. */
 struct cluster_place_talk { int32_t a, b; uint64_t packets, bytes; };
 /* saves: packets that go between nodes less, in all; relieves: bytes that nodes are beyond the limit less. */
@@ -188,6 +201,8 @@ struct cluster_move_progress {
     const char *text;                /* why it failed */
 };
 struct cluster_move_options {
+    bool snip;                       /* only what was recorded within [begin, end] (its own clock) is copied, */
+    int64_t begin, end;              /* as a snip: what there is stays as it is */
     int64_t patience_ns;             /* how long there may be no progress */
     /* Or NULL. Called now and then. False: it is not waited for any more, ERR_CANCELLED; the node goes on. */
     bool (*progress)(void *arg, const struct cluster_move_progress *);

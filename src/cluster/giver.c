@@ -16,12 +16,18 @@
 
 #define QUIET_NS INT64_C(2000000000) /* what was written to so shortly ago is being recorded */
 
+/* The part of a file that is given away: of a snip not all. */
+struct part {
+    uint64_t offset, file_bytes;
+};
+
 /* What was listed last: pieces of one trace are asked for one after the other. */
 struct listed {
     atomic_uint refs;
     struct arena arena;
     struct move_trace trace;
     struct move_files files;
+    const struct part *parts; /* by file */
     const char *root;
     int64_t newest_ns;
 };
@@ -68,14 +74,17 @@ struct found {
         size_t n, cap;
     } dirs;
     struct {
-        struct move_file *v;
+        struct found_file {
+            struct move_file is;
+            struct part part;
+        } * v;
         size_t n, cap;
     } files;
 };
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct move_file *)a)->path, ((const struct move_file *)b)->path);
+    return strcmp(((const struct found_file *)a)->is.path, ((const struct found_file *)b)->is.path);
 }
 
 /* The directories of all traces of the host, kernel and user space, without links. */
@@ -116,45 +125,115 @@ static const char *root_of(struct found *f)
     return root;
 }
 
+/* A regular file; ERR_UNSUPPORTED: a link. Of anything else nothing is added. */
+static int add_file(struct found *f, const char *path, const struct ctf_cut *cut, mode_t *mode, struct err *e)
+{
+    struct stat st;
+    *mode = 0;
+    if (lstat(path, &st))
+        return 0;
+    *mode = st.st_mode;
+    if (S_ISLNK(st.st_mode)) /* it may lead to anything on this machine */
+        return err_set(e, ERR_UNSUPPORTED, "%s is a link: only files that lie in the trace are given away", path);
+    if (!S_ISREG(st.st_mode))
+        return 0;
+    int64_t modified = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+    uint64_t size = (uint64_t)st.st_size;
+    if (cut && cut->file_bytes != size)
+        return err_set(e, ERR_STALE, "%s has changed since it was opened", path);
+    f->listed->newest_ns = modified > f->listed->newest_ns ? modified : f->listed->newest_ns;
+    vec_push(&f->files,
+        ((struct found_file){
+            {path + strlen(f->listed->root) + 1, cut ? cut->bytes : size, modified}, {cut ? cut->offset : 0, size}}));
+    return f->files.n > MOVE_MOST_FILES ? err_set(e, ERR_LIMIT, "the trace has more than %d files", MOVE_MOST_FILES)
+                                        : 0;
+}
+
 /* Files of a directory of a trace, and of its `index`. */
 static int add_files(struct found *f, const char *dir, bool index, struct err *e)
 {
-    struct arena *a = &f->listed->arena;
-    size_t root = strlen(f->listed->root) + 1;
     DIR *d = opendir(dir);
     int rc = d ? 0 : err_sys(e, "%s", dir);
     for (struct dirent *entry; !rc && (entry = readdir(d));) {
-        const char *path = arena_printf(a, "%s/%s", dir, entry->d_name);
-        struct stat st;
-        if (entry->d_name[0] == '.' || lstat(path, &st))
+        const char *path = arena_printf(&f->listed->arena, "%s/%s", dir, entry->d_name);
+        mode_t mode;
+        if (entry->d_name[0] == '.')
             continue;
-        if (S_ISLNK(st.st_mode)) /* it may lead to anything on this machine */
-            rc = err_set(e, ERR_UNSUPPORTED, "%s is a link: only files that lie in the trace are given away", path);
-        if (S_ISDIR(st.st_mode) && index && !strcmp(entry->d_name, "index"))
+        rc = add_file(f, path, NULL, &mode, e);
+        if (!rc && S_ISDIR(mode) && index && !strcmp(entry->d_name, "index"))
             rc = add_files(f, path, false, e);
-        if (!S_ISREG(st.st_mode))
-            continue;
-        int64_t modified = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-        f->listed->newest_ns = modified > f->listed->newest_ns ? modified : f->listed->newest_ns;
-        vec_push(&f->files, ((struct move_file){path + root, (uint64_t)st.st_size, modified}));
-        if (f->files.n > MOVE_MOST_FILES)
-            rc = err_set(e, ERR_LIMIT, "the trace has more than %d files", MOVE_MOST_FILES);
     }
     if (d)
         closedir(d);
     return rc;
 }
 
+/* The packets of a trace that are wanted, and the metadata of their directories; what tracers note of packets (`index`)
+ * would be of others. dirs: real paths of its directories. */
+static int add_cut(struct found *f, const struct ctf_trace *t, const char *const *dirs, struct err *e)
+{
+    struct arena *a = &f->listed->arena;
+    const struct move_files *files = &f->listed->files;
+    struct ctf_cut *cut;
+    size_t n = ctf_trace_cut(t, files->begin, files->end, &cut), last = SIZE_MAX;
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        mode_t mode;
+        if (cut[i].dir != last)
+            rc = add_file(f, arena_printf(a, "%s/metadata", dirs[cut[i].dir]), NULL, &mode, e);
+        if (!rc)
+            rc = add_file(f, arena_printf(a, "%s/%s", dirs[cut[i].dir], cut[i].name), &cut[i], &mode, e);
+        last = cut[i].dir;
+    }
+    free(cut);
+    return rc;
+}
+
+/* As find_dirs has found the directories: those of one trace after those of the one before. */
+static int add_cuts(struct found *f, const struct holding *h, size_t host, struct err *e)
+{
+    const struct index_trace *traces;
+    size_t n = experiment_traces(holding_experiment(h), &traces), dir = 0;
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        if (traces[i].host == (int32_t)host) {
+            rc = add_cut(f, traces[i].trace, f->dirs.v + dir, e);
+            dir += ctf_trace_directories(traces[i].trace);
+        }
+    return rc || f->files.n ? rc : err_set(e, ERR_NOTFOUND, "nothing of the trace was recorded then");
+}
+
 static void keep_once(struct found *f)
 {
     struct move_files *out = &f->listed->files;
     struct move_file *v = arena_new(&f->listed->arena, struct move_file, f->files.n + 1);
+    struct part *parts = arena_new(&f->listed->arena, struct part, f->files.n + 1);
     if (f->files.n)
         qsort(f->files.v, f->files.n, sizeof *f->files.v, by_path);
     for (size_t i = 0; i < f->files.n; i++)
-        if (!out->n || strcmp(v[out->n - 1].path, f->files.v[i].path) != 0)
-            v[out->n++] = f->files.v[i];
+        if (!out->n || strcmp(v[out->n - 1].path, f->files.v[i].is.path) != 0) {
+            parts[out->n] = f->files.v[i].part;
+            v[out->n++] = f->files.v[i].is;
+        }
     out->v = v;
+    f->listed->parts = parts;
+}
+
+static void name_trace(struct listed *l, const char *name)
+{
+    const char *number = strrchr(name, '#');
+    bool numbered = number && number > name && number[1] && !number[1 + strspn(number + 1, "0123456789")];
+    l->files.name = arena_strndup(&l->arena, name, numbered ? (size_t)(number - name) : strlen(name));
+}
+
+/* What is asked for, of what is here. ERR_NOTFOUND: nothing. */
+static int find_limits(struct listed *l, const struct card_host *h, struct err *e)
+{
+    int64_t begin = l->trace.begin, end = l->trace.end;
+    l->files.begin = h->snip.is && h->snip.begin > begin ? h->snip.begin : begin;
+    l->files.end = h->snip.is && h->snip.end < end ? h->snip.end : end;
+    l->files.from = h->snip.is ? arena_strdup(&l->arena, h->snip.from) : "";
+    return l->files.begin > l->files.end ? err_set(e, ERR_NOTFOUND, "nothing of that time is here") : 0;
 }
 
 static int list(const struct giver *g, const struct holding *h, struct move_trace t, struct listed **out, struct err *e)
@@ -169,12 +248,14 @@ static int list(const struct giver *g, const struct holding *h, struct move_trac
     struct found f = {.listed = l};
     l->refs = 1;
     l->trace = t;
-    const char *name = cards[host].name, *number = strrchr(name, '#');
-    bool numbered = number && number > name && number[1] && !number[1 + strspn(number + 1, "0123456789")];
-    l->files.name = arena_strndup(&l->arena, name, numbered ? (size_t)(number - name) : strlen(name));
-    int rc = find_dirs(g, &f, h, host, e);
+    name_trace(l, cards[host].name);
+    int rc = find_limits(l, &cards[host], e);
+    if (!rc)
+        rc = find_dirs(g, &f, h, host, e);
     l->root = rc ? "" : root_of(&f);
-    for (size_t i = 0; i < f.dirs.n && !rc; i++)
+    if (!rc && move_is_snip(t))
+        rc = add_cuts(&f, h, host, e);
+    for (size_t i = 0; i < f.dirs.n && !rc && !move_is_snip(t); i++)
         rc = add_files(&f, f.dirs.v[i], true, e);
     keep_once(&f);
     vec_free(&f.dirs);
@@ -191,7 +272,7 @@ static int listed(
 {
     *out = NULL;
     pthread_mutex_lock(&g->lock);
-    if (g->last && !anew && g->last->trace.key == t.key && g->last->trace.hash == t.hash) {
+    if (g->last && !anew && move_is_same(g->last->trace, t)) {
         *out = g->last;
         atomic_fetch_add(&g->last->refs, 1);
     }
@@ -229,7 +310,7 @@ static int answer_files(
 }
 
 /* ERR_STALE: it is not as it was listed. */
-static int open_file(const struct listed *l, const struct move_piece *p, int *fd, struct err *e)
+static int open_file(const struct listed *l, const struct move_piece *p, int *fd, uint64_t *offset, struct err *e)
 {
     struct stat st;
     if (p->file >= l->files.n)
@@ -237,22 +318,23 @@ static int open_file(const struct listed *l, const struct move_piece *p, int *fd
     if (l->files.v[p->file].bytes != p->bytes || l->files.v[p->file].modified_ns != p->modified_ns)
         return err_set(e, ERR_STALE, "the files of the trace are not those that were listed");
     char *path = mem_printf("%s/%s", l->root, l->files.v[p->file].path);
+    *offset = l->parts[p->file].offset;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     int rc = *fd < 0 || fstat(*fd, &st) ? err_sys(e, "%s", path) : 0;
     if (!rc &&
-        ((uint64_t)st.st_size != p->bytes ||
+        ((uint64_t)st.st_size != l->parts[p->file].file_bytes ||
             (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec != p->modified_ns))
         rc = err_set(e, ERR_STALE, "%s has changed since it was listed", path);
     free(path);
     return rc;
 }
 
-static int read_piece(int fd, const struct move_piece *p, struct text *out, struct err *e)
+static int read_piece(int fd, uint64_t offset, const struct move_piece *p, struct text *out, struct err *e)
 {
     uint64_t sum[2] = {0};
     char *bytes = text_room(out, MOVE_SUM + p->length);
     for (size_t have = 0; have < p->length;) {
-        ssize_t got = pread(fd, bytes + MOVE_SUM + have, p->length - have, (off_t)(p->offset + have));
+        ssize_t got = pread(fd, bytes + MOVE_SUM + have, p->length - have, (off_t)(offset + p->offset + have));
         if (got <= 0)
             return err_set(e, ERR_LOST, "a file of the trace became shorter, or cannot be read");
         have += (size_t)got;
@@ -268,17 +350,17 @@ static int answer_piece(
 {
     struct move_piece p;
     struct listed *l = NULL;
-    uint64_t whole[2];
+    uint64_t whole[2], offset = 0;
     int fd = -1, rc = move_piece_read(bytes, n, &p, e);
     if (!rc)
         rc = listed(g, h, p.trace, false, &l, e);
     if (!rc)
-        rc = open_file(l, &p, &fd, e);
+        rc = open_file(l, &p, &fd, &offset, e);
     if (!rc && sum) {
-        rc = move_sum_file(fd, p.bytes, whole, e);
+        rc = move_sum_file(fd, offset, p.bytes, whole, e);
         text_put(out, (const char *)whole, sizeof whole);
     } else if (!rc) {
-        rc = read_piece(fd, &p, out, e);
+        rc = read_piece(fd, offset, &p, out, e);
     }
     if (fd >= 0)
         close(fd);

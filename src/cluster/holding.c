@@ -75,6 +75,7 @@ struct holding *holding_new(struct experiment *x, const struct arrivals *arrival
     for (size_t i = 0; i < h->n; i++) {
         h->cards[i] = card_of(&h->hosts[i]);
         h->cards[i].since = arrivals_since(arrivals, ctf_trace_path(h->hosts[i].trace));
+        arrivals_snip(arrivals, h->hosts[i].trace, &h->arena, &h->cards[i].snip);
         metrics_find(x, i, &h->arena, &h->cards[i]);
     }
     pthread_mutex_init(&h->lock, NULL);

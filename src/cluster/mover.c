@@ -27,9 +27,22 @@ static bool has(const struct holding *h, struct move_trace t)
     const struct card_host *hosts;
     size_t n = h ? holding_hosts(h, &hosts) : 0;
     for (size_t i = 0; i < n; i++)
-        if (hosts[i].key == t.key && hosts[i].hash == t.hash)
+        if (move_is_of(t, &hosts[i]))
             return true;
     return false;
+}
+
+/* A snip is of no use where all of the trace is. */
+static int check_snip(const struct mover *m, const struct holding *h, struct move_trace t, struct err *e)
+{
+    const struct card_host *hosts;
+    size_t n = h ? holding_hosts(h, &hosts) : 0;
+    if (!h && m->o.given)
+        return err_set(e, ERR_BUSY, "it has not opened its traces yet");
+    for (size_t i = 0; i < n; i++)
+        if (hosts[i].key == t.key && !hosts[i].snip.is)
+            return err_set(e, ERR_ARG, "it has all of that trace");
+    return 0;
 }
 
 /* ---- load ---- */
@@ -63,7 +76,7 @@ static int answer_take(
         rc = err_set(e, ERR_ARG, "it takes no traces: start it with `weft serve --receive DIR`");
     else if (!rc && !strcmp(q.node, m->o.node))
         rc = err_set(e, ERR_ARG, "a node cannot take a trace from itself");
-    else if (!rc)
+    else if (!rc && !(rc = move_is_snip(q.trace) ? check_snip(m, h, q.trace, e) : 0))
         rc = taker_take(m->taker, &q, out, e);
     arena_fini(&a);
     return rc;
@@ -76,7 +89,7 @@ static const char *instance_with(const struct roster *r, const char *node, struc
 {
     for (size_t i = 0; i < r->n_cards; i++)
         for (size_t k = 0; !strcmp(r->cards[i].node, node) && k < r->cards[i].n_hosts; k++)
-            if (r->cards[i].hosts[k].key == t.key && r->cards[i].hosts[k].hash == t.hash)
+            if (move_is_of(t, &r->cards[i].hosts[k]))
                 return r->cards[i].instance;
     return NULL;
 }
@@ -121,7 +134,7 @@ static int answer_leave(
     if (!rc)
         rc = confirm(m, &q, e);
     if (!rc) {
-        bool aside = m->arrivals && arrivals_put_aside(m->arrivals, q.trace.key, q.trace.hash);
+        bool aside = m->arrivals && arrivals_put_aside(m->arrivals, q.trace);
         text_putc(out, aside);
         if (aside)
             m->o.changed(m->o.arg);

@@ -14,7 +14,7 @@ struct mover_options {
     struct bus_table *nodes;         /* of the cards */
     const char *receive;             /* cluster_node_options */
     uint64_t receive_limit;
-    bool give;
+    bool give, given;                /* given: it has traces that did not come from other nodes */
     void (*changed)(void *arg);      /* the traces to be opened are others now; called by any thread */
     void *arg;
 };

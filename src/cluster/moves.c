@@ -21,6 +21,13 @@ static const char *take_string(struct wire_in *w, struct arena *a)
     return arena_strndup(a, s, strnlen(s, n));
 }
 
+bool move_is_of(struct move_trace t, const struct card_host *h)
+{
+    const struct card_snip *s = &h->snip;
+    bool snip = s->is && s->of == t.hash && s->begin == t.begin && s->end == t.end;
+    return h->key == t.key && (move_is_snip(t) ? snip : h->hash == t.hash);
+}
+
 static void put_trace(struct text *out, struct move_trace t)
 {
     wire_put_bytes(out, &t, sizeof t);
@@ -30,6 +37,7 @@ static struct move_trace take_trace(struct wire_in *w)
 {
     struct move_trace t;
     wire_bytes(w, &t, sizeof t);
+    w->damaged |= t.begin > t.end;
     return t;
 }
 
@@ -113,6 +121,9 @@ void move_files_write(const struct move_files *f, struct text *out)
         wire_put_u(out, f->v[i].bytes);
         wire_put_i(out, f->v[i].modified_ns);
     }
+    wire_put_i(out, f->begin);
+    wire_put_i(out, f->end);
+    wire_put_string(out, f->from);
 }
 
 static bool is_safe_name(const char *name)
@@ -143,7 +154,10 @@ int move_files_read(struct arena *a, const void *bytes, size_t n, struct move_fi
     }
     out->v = v;
     out->n = count;
-    w.damaged |= !is_safe_name(out->name);
+    out->begin = wire_i(&w);
+    out->end = wire_i(&w);
+    out->from = take_string(&w, a);
+    w.damaged |= !is_safe_name(out->name) || out->begin > out->end;
     return sense(&w, e);
 }
 
@@ -176,7 +190,7 @@ void move_sum(uint64_t sum[2], const void *piece, size_t n)
     map_hash_pieces((struct map_piece[]){{before, sizeof before}, {piece, n}}, 2, sum);
 }
 
-int move_sum_file(int fd, uint64_t bytes, uint64_t sum[2], struct err *e)
+int move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], struct err *e)
 {
     uint8_t *piece = mem_alloc(MOVE_PIECE);
     int rc = 0;
@@ -184,7 +198,7 @@ int move_sum_file(int fd, uint64_t bytes, uint64_t sum[2], struct err *e)
     for (uint64_t at = 0; at < bytes && !rc;) {
         size_t want = bytes - at < MOVE_PIECE ? (size_t)(bytes - at) : MOVE_PIECE, have = 0;
         while (have < want && !rc) {
-            ssize_t got = pread(fd, piece + have, want - have, (off_t)(at + have));
+            ssize_t got = pread(fd, piece + have, want - have, (off_t)(offset + at + have));
             rc = got > 0 ? 0 : err_set(e, ERR_LOST, "the file became shorter, or cannot be read");
             have += rc ? 0 : (size_t)got;
         }

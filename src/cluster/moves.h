@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "cluster/cluster.h"
+#include "cluster/protocol.h"
 
 enum {
     MOVE_PIECE = 4 << 20,      /* bytes that are asked for at once */
@@ -14,8 +14,17 @@ enum {
     MOVE_SUM = 16
 };
 
-/* Which trace, as the card says it: of that host, made of these files. Every question about a move begins with it. */
-struct move_trace { uint64_t key, hash; };
+/* Which trace, as the card says it: of that host, made of these files; and what of it: all that was recorded within
+ * [begin, end] by the host's clock. All of it: MOVE_ALL. Every question about a move begins with it. */
+struct move_trace { uint64_t key, hash; int64_t begin, end; };
+#define MOVE_ALL INT64_MIN, INT64_MAX
+static inline bool move_is_snip(struct move_trace t) { return t.begin != INT64_MIN || t.end != INT64_MAX; }
+static inline bool move_is_same(struct move_trace a, struct move_trace b)
+{
+    return a.key == b.key && a.hash == b.hash && a.begin == b.begin && a.end == b.end;
+}
+/* Does the card speak of it? */
+bool move_is_of(struct move_trace, const struct card_host *);
 
 /* TAKE and LEAVE: the other node; TAKE also: begin, if it is not under way. */
 struct move_question { struct move_trace trace; const char *node; bool begin; };
@@ -27,7 +36,14 @@ int move_progress_read(struct arena *, const void *bytes, size_t n, struct clust
 
 /* FILES: the trace alone. Answer: relative paths, sorted, none of which leads out of a directory. */
 struct move_file { const char *path; uint64_t bytes; int64_t modified_ns; };
-struct move_files { const char *name; const struct move_file *v; size_t n; uint64_t bytes; /* of all */ };
+/* begin, end: as of move_trace; of a trace that is a snip itself what they have in common, and from: the node that it
+ * was cut at, else "". */
+struct move_files {
+    const char *name; const struct move_file *v; size_t n;
+    uint64_t bytes; /* of all */
+    int64_t begin, end;
+    const char *from;
+};
 void move_trace_write(struct move_trace, struct text *out);
 int move_trace_read(const void *bytes, size_t n, struct move_trace *out, struct err *e);
 void move_files_write(const struct move_files *, struct text *out);
@@ -41,8 +57,8 @@ int move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct 
 
 /* The sum of a file goes on from that of what is before; zeros at first. */
 void move_sum(uint64_t sum[2], const void *piece, size_t n);
-/* Of a whole file, in pieces of MOVE_PIECE. */
-int move_sum_file(int fd, uint64_t bytes, uint64_t sum[2], struct err *e);
+/* Of so many bytes of a file, in pieces of MOVE_PIECE. */
+int move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], struct err *e);
 
 /* Answer to LOAD. */
 void move_load_write(const struct cluster_load *, struct text *out);

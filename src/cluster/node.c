@@ -210,7 +210,7 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
         rc = bus_table_open(n->bus, table, NULL, &n->routes, e);
     if (!rc)
         rc = mover_new(&(struct mover_options){n->bus, n->cluster, n->name, n->table, o->receive, o->receive_limit,
-                           o->give, opener_on_moved, n},
+                           o->give, n->n_given > 0, opener_on_moved, n},
             &n->mover, e);
     if (!rc)
         rc = claim_name(n, subject, e);

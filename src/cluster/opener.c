@@ -116,11 +116,29 @@ static void hold(struct cluster_node *n, struct experiment *x)
     holding_unref(before);
 }
 
+/* Of a snip, what lies before and behind was recorded by some CPUs only. */
+static void within_snip(void *arg, const struct ctf_trace *t, int64_t *begin, int64_t *end)
+{
+    struct arena a = {0};
+    struct card_snip snip;
+    if (arrivals_snip(arg, t, &a, &snip)) {
+        *begin = snip.begin;
+        *end = snip.end;
+    }
+    arena_fini(&a);
+}
+
 /* A node of shared traces only, or of such as have come from other nodes, may have none. */
 static int open_traces(struct cluster_node *n, struct err *e)
 {
     struct experiment *x = NULL;
-    struct index_options o = {.store = n->store, .stores = true, .join = true, .stop = stopped, .stop_arg = n};
+    struct index_options o = {.store = n->store,
+        .stores = true,
+        .join = true,
+        .within = within_snip,
+        .within_arg = (void *)mover_arrivals(n->mover),
+        .stop = stopped,
+        .stop_arg = n};
     int rc = n->traces.n ? experiment_open((const char *const *)n->traces.v, n->traces.n, &o, &x, e) : 0;
     if (!rc)
         hold(n, x);

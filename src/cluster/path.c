@@ -48,6 +48,15 @@ static size_t node_for(const struct cluster_path *p, int32_t host)
     return SIZE_MAX;
 }
 
+/* A snip has the state of a row before an instant within it, and what was sent then. */
+static bool is_outside_of_snip(const struct cluster_path *p, const struct path_window *w)
+{
+    const struct path_far_host *h = &p->cluster->far[w->host];
+    if (!h->away || w->kind == PATH_WINDOW_LIFE)
+        return false;
+    return w->t <= path_far_begin(h) || (w->kind == PATH_WINDOW_ROW && w->t > path_far_end(h));
+}
+
 static void note_asked(struct cluster_path *p, size_t node)
 {
     if (!p->asked[node])
@@ -59,7 +68,7 @@ static void give_up(struct cluster_path *p, const struct path_window *w, size_t 
 {
     for (size_t i = 0; i < n; i++) {
         const struct roster_host *h = &p->cluster->roster.hosts[w[i].host];
-        path_known_give_up(p->known, &w[i], h->nodes[0]);
+        path_known_give_up(p->known, &w[i], h->used ? h->whole : h->nodes[0]);
         p->life_unknown |= w[i].kind == PATH_WINDOW_LIFE;
     }
 }
@@ -110,7 +119,7 @@ static void ask(struct round *r, const struct path_window *windows, size_t n)
     } *of = mem_zalloc((n_nodes + 1) * sizeof *of);
     for (size_t i = 0; i < n; i++) {
         size_t node = node_for(p, windows[i].host);
-        if (node == SIZE_MAX) {
+        if (node == SIZE_MAX || is_outside_of_snip(p, &windows[i])) {
             give_up(p, &windows[i], 1);
             continue;
         }

@@ -134,12 +134,12 @@ static void count_hosts(const struct roster *r, struct cluster_placement *p)
     for (size_t i = 0; i < p->n_hosts; i++) {
         const struct roster_host *h = &r->hosts[i];
         struct cluster_place_node *n = &p->nodes[h->cards[0]];
-        p->hosts[i] = (struct cluster_place_host){
-            (int32_t)h->cards[0], h->card->bytes, h->card->store_bytes, h->card->events};
+        p->hosts[i] = (struct cluster_place_host){(int32_t)h->cards[0], h->card->bytes, h->card->store_bytes,
+            h->card->events, (const char *const *)h->nodes + h->n_nodes, h->n_snips};
         n->hosts++;
         n->bytes += h->card->bytes;
         n->store_bytes += h->card->store_bytes;
-        for (size_t k = 1; k < h->n_nodes; k++)
+        for (size_t k = 1; k < h->n_nodes + h->n_snips; k++)
             p->nodes[h->cards[k]].copies++;
     }
 }
@@ -334,24 +334,24 @@ static int leave(const struct moving *m, const char *node, bool *aside)
     }
 }
 
-/* What its card says of the host; NULL: it does not have the same. */
-static const struct card_host *same_of(const struct card *c, const struct card_host *h)
+/* What its card says of the trace; NULL: it does not have the same. */
+static const struct card_host *same_of(const struct card *c, struct move_trace t)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
-        if (c->hosts[i].key == h->key && c->hosts[i].hash == h->hash)
+        if (move_is_of(t, &c->hosts[i]))
             return &c->hosts[i];
     return NULL;
 }
 
 /* Until all know that the node has it. */
-static int await_card(const struct moving *m, const char *node, const struct card_host *h)
+static int await_card(const struct moving *m, const char *node)
 {
     for (int64_t begin = time_monotonic_ns();; usleep(LOOK_US)) {
         struct roster r;
         bool said = false;
         int rc = roster_read(m->cluster->nodes, &r, m->e);
         for (size_t i = 0; i < r.n_cards && !rc; i++)
-            said |= !strcmp(r.cards[i].node, node) && same_of(&r.cards[i], h);
+            said |= !strcmp(r.cards[i].node, node) && same_of(&r.cards[i], m->question.trace);
         roster_fini(&r);
         if (said)
             return 0;
@@ -367,8 +367,9 @@ bool placement_unfinished(const struct cluster *c, size_t *host)
     const struct roster *r = &c->roster;
     for (*host = 0; *host < r->n_hosts; ++*host) {
         const struct roster_host *h = &r->hosts[*host];
-        for (size_t i = 1; i < h->n_nodes && h->card->since; i++) {
-            const struct card_host *copy = same_of(&r->cards[h->cards[i]], h->card);
+        for (size_t i = 1; i < h->n_nodes && h->card->since && !h->card->snip.is; i++) {
+            struct move_trace t = {h->card->key, h->card->hash, MOVE_ALL};
+            const struct card_host *copy = same_of(&r->cards[h->cards[i]], t);
             if (copy && copy->since)
                 return true;
         }
@@ -376,22 +377,35 @@ bool placement_unfinished(const struct cluster *c, size_t *host)
     return false;
 }
 
+/* Nodes that have the same by a move put it aside; others keep theirs anyway. */
+static int leave_all(struct moving *m, const struct roster_host *h, const char *node, bool *aside)
+{
+    const struct roster *r = &m->cluster->roster;
+    int rc = 0;
+    m->question.node = node;
+    for (size_t i = 0; i < h->n_nodes && !rc; i++) {
+        const struct card_host *copy = same_of(&r->cards[h->cards[i]], m->question.trace);
+        if (strcmp(h->nodes[i], node) != 0 && copy && copy->since)
+            rc = leave(m, h->nodes[i], aside);
+    }
+    return rc;
+}
+
 int cluster_move(
     struct cluster *c, size_t host, const char *node, const struct cluster_move_options *o, bool *aside, struct err *e)
 {
-    const struct roster *r = &c->roster;
-    const struct roster_host *h = &r->hosts[host];
-    struct moving m = {c, o, {{h->card->key, h->card->hash}, h->nodes[0], true}, e};
+    const struct roster_host *h = &c->roster.hosts[host];
+    struct moving m = {c, o, {{h->card->key, h->card->hash, MOVE_ALL}, h->nodes[0], true}, e};
     bool there = !strcmp(h->nodes[0], node);
-    int rc = there ? 0 : take(&m, node);
     *aside = false;
-    m.question.node = node;
-    if (!rc)
-        rc = await_card(&m, node, h->card);
-    for (size_t i = 0; i < h->n_nodes && !rc; i++) {
-        const struct card_host *copy = same_of(&r->cards[h->cards[i]], h->card);
-        if (strcmp(h->nodes[i], node) != 0 && copy && copy->since) /* others keep theirs anyway */
-            rc = leave(&m, h->nodes[i], aside);
+    if (o->snip && there)
+        return err_set(e, ERR_ARG, "node %s has all of that trace", node);
+    if (o->snip) {
+        m.question.trace.begin = o->begin;
+        m.question.trace.end = o->end;
     }
-    return rc;
+    int rc = there ? 0 : take(&m, node);
+    if (!rc)
+        rc = await_card(&m, node);
+    return rc || o->snip ? rc : leave_all(&m, h, node, aside);
 }

@@ -145,6 +145,24 @@ static void take_metrics(struct wire_in *w, struct arena *a, struct card_host *h
     h->talk = talk;
 }
 
+static void put_snip(struct text *out, const struct card_snip *s)
+{
+    put_u64(out, s->of);
+    wire_put_i(out, s->begin);
+    wire_put_i(out, s->end);
+    wire_put_string(out, s->from);
+}
+
+static void take_snip(struct wire_in *w, struct arena *a, struct card_snip *s)
+{
+    s->is = true;
+    s->of = take_u64(w);
+    s->begin = wire_i(w);
+    s->end = wire_i(w);
+    s->from = take_string(w, a);
+    w->damaged |= s->begin > s->end;
+}
+
 void card_write(const struct card *c, struct text *out)
 {
     text_putc(out, CARD_VERSION);
@@ -161,11 +179,13 @@ void card_write(const struct card *c, struct text *out)
         wire_put_i(out, h->begin);
         wire_put_i(out, h->end);
         wire_put_i(out, h->sealed_until);
-        text_putc(out, (char)(h->has_graph | h->has_packets << 1));
+        text_putc(out, (char)(h->has_graph | h->has_packets << 1 | h->snip.is << 2));
         put_clock(out, &h->clock);
         put_addresses(out, h->own, h->n_own);
         put_addresses(out, h->peers, h->n_peers);
         put_metrics(out, h);
+        if (h->snip.is)
+            put_snip(out, &h->snip);
     }
 }
 
@@ -186,6 +206,8 @@ static void take_host(struct wire_in *w, struct arena *a, struct card_host *h)
     h->n_own = take_addresses(w, a, &h->own);
     h->n_peers = take_addresses(w, a, &h->peers);
     take_metrics(w, a, h);
+    if (flags >> 2 & 1)
+        take_snip(w, a, &h->snip);
     w->damaged |= !*h->name || !*h->clock_name;
 }
 

@@ -27,6 +27,13 @@ size_t cluster_address_bytes(uint8_t family);
 
 /* ---- cards: what a node says of itself, in the table of nodes ---- */
 
+/* A snip of a trace: only what was recorded within [begin, end], by the host's clock. */
+struct card_snip {
+    bool is;
+    uint64_t of;             /* the hash that the trace had, of which it was cut */
+    int64_t begin, end;
+    const char *from;        /* the node that had it */
+};
 struct card_host {
     uint64_t key;            /* who it is: the same wherever it is opened; copies of a trace have it in common */
     uint64_t hash;           /* of what its stores are made of */
@@ -40,6 +47,7 @@ struct card_host {
     int64_t since;           /* when it came from another node (ns since the epoch); 0: it did not */
     /* By peer, what was sent there; bytes of long flows are estimated (metrics.c). */
     const struct card_talk { uint64_t packets, bytes; } *talk;
+    struct card_snip snip;
 };
 struct card {
     const char *node, *instance;

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/time.h"
 #include "bus/bus.h"
 
 /* A host of a card. */
@@ -20,13 +21,21 @@ static int by_node(const void *pa, const void *pb)
     return strcmp(a->node, b->node) ?: strcmp(a->instance, b->instance);
 }
 
+/* Snips last, that of most time first. */
+static int by_extent(const struct card_snip *a, const struct card_snip *b)
+{
+    if (!a->is || !b->is)
+        return order_of(a->is, b->is);
+    return order_of(time_between(b->begin, b->end), time_between(a->begin, a->end));
+}
+
 /* Copies of a host beside each other, the newest first; of equal ones that which was moved last: it is asked first. */
 static int by_key(const void *pa, const void *pb)
 {
     const struct entry *a = pa, *b = pb;
-    return order_of(a->host->key, b->host->key) ?: order_of(b->host->end, a->host->end)
-        ?: order_of(b->host->has_graph, a->host->has_graph) ?: order_of(b->host->since, a->host->since)
-        ?: strcmp(a->card->node, b->card->node);
+    return order_of(a->host->key, b->host->key) ?: by_extent(&a->host->snip, &b->host->snip)
+        ?: order_of(b->host->end, a->host->end) ?: order_of(b->host->has_graph, a->host->has_graph)
+        ?: order_of(b->host->since, a->host->since) ?: strcmp(a->card->node, b->card->node);
 }
 
 static int by_name(const void *pa, const void *pb)
@@ -36,17 +45,39 @@ static int by_name(const void *pa, const void *pb)
         ?: order_of(a->card->key, b->card->key);
 }
 
+/* Of the snips behind the nodes the first, and those that are made of the same files, are the nodes now. */
+static void use_snips(struct roster_host *h)
+{
+    size_t first = h->n_nodes, n = 1;
+    while (n < h->n_snips && h->copies[first + n]->hash == h->copies[first]->hash)
+        n++;
+    h->used = &h->copies[first]->snip;
+    h->nodes += first;
+    h->cards += first;
+    h->copies += first;
+    h->n_nodes = n;
+    h->n_snips -= n;
+}
+
 static void add_host(struct roster *r, const struct entry *copies, size_t n)
 {
     struct roster_host *h = &r->hosts[r->n_hosts++];
     *h = (struct roster_host){.card = copies[0].host,
         .nodes = arena_new(&r->arena, const char *, n + 1),
-        .cards = arena_new(&r->arena, size_t, n + 1)};
+        .cards = arena_new(&r->arena, size_t, n + 1),
+        .copies = arena_new(&r->arena, const struct card_host *, n + 1)};
     cluster_id(h->card->key, h->id);
     for (size_t i = 0; i < n; i++) {
-        h->cards[h->n_nodes] = (size_t)(copies[i].card - r->cards);
-        h->nodes[h->n_nodes++] = copies[i].card->node;
+        h->cards[i] = (size_t)(copies[i].card - r->cards);
+        h->nodes[i] = copies[i].card->node;
+        h->copies[i] = copies[i].host;
+        h->n_nodes += !copies[i].host->snip.is;
     }
+    h->n_snips = n - h->n_nodes;
+    if (h->n_nodes)
+        return;
+    h->whole = h->card->snip.from;
+    use_snips(h);
 }
 
 /* A card may claim a host twice, which then is listed once. */
@@ -121,6 +152,17 @@ void roster_make(struct roster *r, struct card *cards, size_t n)
     list_held(r);
     name_hosts(r);
     vec_free(&all);
+}
+
+bool roster_use_snip(struct roster *r, size_t host)
+{
+    struct roster_host *h = &r->hosts[host];
+    if (h->used || !h->n_snips)
+        return false;
+    h->whole = h->nodes[0];
+    use_snips(h);
+    list_held(r);
+    return true;
 }
 
 /* ---- from the table ---- */

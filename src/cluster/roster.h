@@ -11,7 +11,13 @@ struct roster_host {
     const struct card_host *card; /* the newest, where several nodes have copies */
     const char *name, *clock_name; /* unique in the cluster; boots of a machine share the name */
     const char **nodes; size_t n_nodes; /* that hold the newest; then the others */
-    size_t *cards;                /* theirs */
+    size_t *cards;                /* theirs, */
+    const struct card_host **copies; /* and what they say of the host */
+    /* Snips stand behind these, n_snips of them, those of most time first; where nobody has all of the
+     * trace, the first and its copies are the nodes. */
+    size_t n_snips;
+    const struct card_snip *used; /* what is asked about is a snip, this one; NULL: it is not */
+    const char *whole;            /* then: the node that has more, here or not */
     char id[CLUSTER_ID];
 };
 struct roster {
@@ -24,6 +30,9 @@ struct roster {
 int roster_read(struct bus_table *, struct roster *out, struct err *e);
 /* Of cards that live in its arena. */
 void roster_make(struct roster *, struct card *cards, size_t n);
+/* From now on the first snip of the host is what is asked about, and its copies, instead of its nodes: none of them
+ * answers. The card stays as it is. False: there is none. */
+bool roster_use_snip(struct roster *, size_t host);
 void roster_fini(struct roster *);
 
 #endif

@@ -29,7 +29,8 @@ static size_t next_for(const struct inquiry *c, size_t host)
 {
     const struct roster_host *h = &c->is->roster->hosts[host];
     bool wanted = !c->is->wanted || c->is->wanted[host];
-    return wanted && c->by[host] == SIZE_MAX && c->failed[host] < h->n_nodes ? h->cards[c->failed[host]] : SIZE_MAX;
+    size_t most = h->n_nodes + (c->is->snips ? h->n_snips : 0);
+    return wanted && c->by[host] == SIZE_MAX && c->failed[host] < most ? h->cards[c->failed[host]] : SIZE_MAX;
 }
 
 /* Hosts by the card that is asked for them: one array, cut into pieces. */

@@ -12,6 +12,7 @@ struct survey {
     const char *cluster;
     const struct roster *roster;
     const bool *wanted;      /* by host of the roster; NULL: all */
+    bool snips;              /* where no node answers, those that have snips are asked */
     int64_t deadline_ns;     /* monotonic */
     int64_t patience_ns;     /* with one node; 0: half of what is left, so that there is time to go on without it */
     /* Writes the question about these hosts. */

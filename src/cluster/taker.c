@@ -93,6 +93,8 @@ static int ask_files(
         rc = move_files_read(a, r->data, r->n, files, e);
     if (!rc && !files->n)
         rc = err_set(e, ERR_FORMAT, "node %s: a trace without files", j->from);
+    if (!rc && (files->begin < j->trace.begin || files->end > j->trace.end))
+        rc = err_set(e, ERR_FORMAT, "node %s: another part of a trace than was asked for", j->from);
     text_fini(&q);
     return rc;
 }
@@ -202,7 +204,7 @@ static int check_file(struct fetch *f, size_t file, int fd, bool *same, struct e
     struct bus_reply r = {0};
     struct move_piece p = piece_of(f, file);
     const struct timespec modified = {(time_t)(p.modified_ns / NS_PER_S), (long)(p.modified_ns % NS_PER_S)};
-    int rc = move_sum_file(fd, p.bytes, own, e);
+    int rc = move_sum_file(fd, 0, p.bytes, own, e);
     if (!rc)
         rc = ask_piece(f->taker, f->job, CLUSTER_SUM, &p, &r, e);
     *same = !rc && !memcmp(r.data, own, MOVE_SUM);
@@ -285,7 +287,7 @@ static int keep_list(const struct fetch *f, const struct bus_reply *list, struct
     const struct arrivals *v = f->taker->o.arrivals;
     bool same = !file_read(path, MOST_LIST, &before, &n, NULL) && n == list->n && !memcmp(before, list->data, n);
     if (!same)
-        arrivals_drop(v, f->job->trace.key, f->job->trace.hash);
+        arrivals_drop(v, f->job->trace);
     int rc = same ? 0 : file_make_dirs(f->dir, e);
     if (!rc && !same)
         rc = file_write(path, list->data, list->n, e);
@@ -319,11 +321,15 @@ static int fetch(struct taker *t, struct job *j, struct err *e)
     struct bus_reply list = {0};
     struct move_files files;
     const struct arrivals *v = t->o.arrivals;
-    struct fetch f = {t, j, arrivals_path(v, &a, j->trace.key, j->trace.hash), &files, 0};
-    arrivals_drop_others(v, j->trace.key, j->trace.hash);
-    if (arrivals_has(v, j->trace.key, j->trace.hash))
+    struct fetch f = {t, j, arrivals_path(v, &a, j->trace), &files, 0};
+    arrivals_drop_others(v, j->trace);
+    if (arrivals_has(v, j->trace))
         return arena_fini(&a), 0;
-    int rc = ask_files(t, j, &a, &files, &list, e);
+    int rc = move_is_snip(j->trace) && arrivals_has_all(v, j->trace.key)
+        ? err_set(e, ERR_ARG, "it has all of that trace")
+        : 0;
+    if (!rc)
+        rc = ask_files(t, j, &a, &files, &list, e);
     if (!rc)
         rc = keep_list(&f, &list, e);
     if (!rc)
@@ -333,9 +339,9 @@ static int fetch(struct taker *t, struct job *j, struct err *e)
     if (!rc)
         rc = sync_dirs(&f, e);
     if (!rc)
-        rc = arrivals_finish(v, j->trace.key, j->trace.hash, files.name, e);
+        rc = arrivals_finish(v, j->trace, &files, j->from, e);
     if (rc == ERR_LIMIT)
-        arrivals_drop(v, j->trace.key, j->trace.hash);
+        arrivals_drop(v, j->trace);
     bus_reply_free(&list);
     arena_fini(&a);
     return rc;
@@ -400,7 +406,7 @@ static struct job *job_of(struct taker *t, const struct move_question *q)
 {
     size_t n = 0;
     for (struct job *j = t->jobs; j; j = j->next, n++)
-        if (j->trace.key == q->trace.key && j->trace.hash == q->trace.hash)
+        if (move_is_same(j->trace, q->trace))
             return j;
     if (n >= MOST_JOBS)
         forget_ended(t);

@@ -10,6 +10,7 @@
 #include "bus/bus.h"
 #include "cluster/clocks.h"
 
+#define WHOLE_NS (5 * NS_PER_S)                      /* for a node to say that it is there */
 enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* the first time; at most. All cards are read each time */
 
 static void forget(struct cluster *c)
@@ -25,6 +26,18 @@ static void forget(struct cluster *c)
     clock_net_free(c->clocks);
     c->clocks = NULL;
     roster_fini(&c->roster);
+}
+
+/* What is asked about a host, and of whom. */
+static void show_nodes(struct cluster *c, size_t i)
+{
+    const struct roster_host *h = &c->roster.hosts[i];
+    struct cluster_host *shown = &c->hosts[i];
+    shown->nodes = (const char *const *)h->nodes;
+    shown->n_nodes = h->n_nodes;
+    c->far[i].away = shown->whole = h->used ? h->whole : NULL;
+    c->far[i].begin = shown->snip_begin = h->used ? h->used->begin : INT64_MIN;
+    c->far[i].end = shown->snip_end = h->used ? h->used->end : INT64_MAX;
 }
 
 static int look(struct cluster *c, struct err *e)
@@ -46,9 +59,7 @@ static int look(struct cluster *c, struct err *e)
             .key = h->card->key,
             .begin = h->card->begin,
             .end = h->card->end,
-            .has_graph = h->card->has_graph,
-            .nodes = (const char *const *)h->nodes,
-            .n_nodes = h->n_nodes};
+            .has_graph = h->card->has_graph};
         c->far[i] = (struct path_far_host){.name = h->name,
             .id = h->id,
             .has_packets = h->card->has_packets,
@@ -56,6 +67,7 @@ static int look(struct cluster *c, struct err *e)
             .peers = h->card->peers,
             .n_own = h->card->n_own,
             .n_peers = h->card->n_peers};
+        show_nodes(c, i);
     }
     return 0;
 }
@@ -174,4 +186,38 @@ const struct clock_map *cluster_clock_map(const struct cluster *c, size_t host)
 int cluster_relates(const struct cluster *c, size_t host, struct err *e)
 {
     return c->clocks && c->clock_of[host] ? clock_net_relates(c->clocks, c->clock_of[host] - 1, e) : 0;
+}
+
+/* ---- snips ---- */
+
+/* Asks all that have a trace of which there are snips whether they are there. By host: somebody is. */
+static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
+{
+    struct bus_calls *calls = bus_calls_new(c->bus);
+    struct text q = {.fd = -1};
+    struct bus_reply reply;
+    char subject[CLUSTER_SUBJECT];
+    question_begin(&q, CLUSTER_HELLO);
+    for (size_t i = 0; i < c->roster.n_hosts; i++)
+        for (size_t k = 0; k < c->roster.hosts[i].n_nodes && c->roster.hosts[i].n_snips; k++)
+            if (!cluster_subject_of(c->name, c->roster.hosts[i].nodes[k], subject, NULL))
+                bus_call(calls, subject, q.v, q.n, deadline_ns, i);
+    while (bus_calls_next(calls, &reply)) {
+        there[reply.tag] |= !reply.code;
+        bus_reply_free(&reply);
+    }
+    bus_calls_free(calls);
+    text_fini(&q);
+}
+
+void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
+{
+    int64_t patience_ns = time_monotonic_ns() + WHOLE_NS;
+    bool *there = mem_zalloc((c->roster.n_hosts + 1) * sizeof *there);
+    if (!always)
+        ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
+    for (size_t i = 0; i < c->roster.n_hosts; i++)
+        if (!there[i] && roster_use_snip(&c->roster, i))
+            show_nodes(c, i);
+    free(there);
 }

@@ -21,7 +21,8 @@ struct cluster {
 };
 
 /* placement.c: a host that came to two nodes by moves, and is the same on both: the last move was not brought to its
- * end (the older copy put aside), which cluster_move to the node that is asked does. False: there is none. */
+ * end (the older copy put aside), which cluster_move to the node that is asked does. False: there is none. Of snips
+ * several may be wanted. */
 bool placement_unfinished(const struct cluster *, size_t *host);
 
 #endif

@@ -7,6 +7,18 @@
 #include "base/search.h"
 #include "base/text.h"
 
+int64_t path_far_begin(const struct path_far_host *h)
+{
+    struct path_local_host host = {.map = h->map};
+    return path_to_reference(&host, h->begin);
+}
+
+int64_t path_far_end(const struct path_far_host *h)
+{
+    struct path_local_host host = {.map = h->map};
+    return path_to_reference(&host, h->end);
+}
+
 /* ---- rows ---- */
 
 static uint64_t row_hash(int32_t host, uint64_t id)
@@ -263,8 +275,14 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
     return all;
 }
 
+/* It may have been sent at a time that nobody can be asked about. */
+static const char *away_from(struct path_known *k, const struct known_message *m, int32_t host)
+{
+    return arena_printf(&k->arena, "%s (%s)", k->hosts[host].away, m->labels->address);
+}
+
 /* Nobody sent it: because the peer was not traced, is away, or because what it recorded has a hole there. */
-static void not_sent(const struct path_known *k, struct known_message *m, struct path_cause *out)
+static void not_sent(struct path_known *k, struct known_message *m, struct path_cause *out)
 {
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels->address};
     for (size_t i = 0; i < m->candidates.sure; i++) {
@@ -272,9 +290,10 @@ static void not_sent(const struct path_known *k, struct known_message *m, struct
         const struct known_answer *a = known_answer_of(m, host);
         if (a && !a->away && !k->hosts[host].n_own && !a->is.may_send)
             continue; /* it tells of no addresses, and was asked only for that */
-        if (a && a->away) {
+        const char *away = a && a->away ? a->away : a && k->hosts[host].away ? away_from(k, m, host) : NULL;
+        if (away) {
             out->reason = PATH_OFFLINE_NODE;
-            out->label = a->away;
+            out->label = away;
             return;
         }
         if (!comparable(k, m->message.host, host))
@@ -319,6 +338,12 @@ static uint32_t known_cause_of(const struct path_known *k, uint32_t row, const s
     return origin ? k->intervals.v[iv->id].origin : k->intervals.v[iv->id].cause;
 }
 
+/* Is it what a row did at the border of the time that can be asked about? The rest may tell what led to it. */
+static bool is_at_border(const struct path_far_host *h, const struct path_interval *iv, bool origin)
+{
+    return h->away && (origin || iv->begin <= path_far_begin(h) || iv->end >= path_far_end(h));
+}
+
 static void cause(
     void *arg, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin, struct path_cause *out)
 {
@@ -341,6 +366,11 @@ static void cause(
         } else if ((out->label = who_is_away(k, &w))) {
             out->reason = PATH_OFFLINE_NODE;
         }
+    }
+    const struct path_far_host *h = &k->hosts[row.host];
+    if (out->kind == PATH_CAUSE_NONE && out->reason == PATH_NO_WAKER && is_at_border(h, iv, origin)) {
+        out->reason = PATH_OFFLINE_NODE;
+        out->label = h->away;
     }
 }
 

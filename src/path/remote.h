@@ -82,7 +82,13 @@ struct path_far_host {
     const struct clock_map *map;
     bool has_packets;
     const struct flow_address *own, *peers; size_t n_own, n_peers; /* flow_addresses, flow_peers */
+    /* NULL, or only what it recorded within [begin, end] (its clock) can be asked for; the rest is with this node. */
+    const char *away;
+    int64_t begin, end;
 };
+/* That time on the reference clock. */
+int64_t path_far_begin(const struct path_far_host *);
+int64_t path_far_end(const struct path_far_host *);
 struct path_known;
 struct path_known_options {
     bool assuming, no_early_return; /* as of struct path_request */

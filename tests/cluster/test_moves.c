@@ -21,7 +21,8 @@
 enum { FILE_BYTES = 3 * MOVE_PIECE / 2 };
 static char top[] = "/tmp/weft-moves-XXXXXX";
 static struct bus *hub;
-static const struct move_trace trace = {0x1234, 0x5678};
+static const struct move_trace trace = {0x1234, 0x5678, MOVE_ALL};
+static const struct move_trace snip = {0x1234, 0x5678, 1000, 2000};
 
 static int drop(const char *file, const struct stat *st, int flag, struct FTW *at)
 {
@@ -64,7 +65,8 @@ enum lie {
 struct giving {
     enum lie lie;
     const char *path;
-    unsigned pieces; /* that were asked for */
+    unsigned pieces;    /* that were asked for */
+    int64_t begin, end; /* of the time that it says to give; the same: all */
 };
 
 static uint8_t byte_at(uint64_t file, uint64_t at)
@@ -75,7 +77,8 @@ static uint8_t byte_at(uint64_t file, uint64_t at)
 static void put_files(const struct giving *g, struct text *out)
 {
     struct move_file v[] = {{g->path, 5, 1000000007}, {"kernel/stream", FILE_BYTES, NS_PER_S * 1000 + 7}};
-    struct move_files f = {.name = "web", .v = v, .n = g->lie == NO_FILES ? 0 : 2};
+    struct move_files f = {
+        .name = "web", .v = v, .n = g->lie == NO_FILES ? 0 : 2, .begin = g->begin, .end = g->end, .from = ""};
     if (g->lie == TOO_LARGE)
         v[1].bytes = UINT64_C(1) << 50;
     if (g->lie == UNSORTED)
@@ -86,6 +89,10 @@ static void put_files(const struct giving *g, struct text *out)
         wire_put_string(out, "web");
         wire_put_u(out, UINT64_C(1) << 60);
     } else {
+        if (f.begin == f.end) {
+            f.begin = INT64_MIN;
+            f.end = INT64_MAX;
+        }
         move_files_write(&f, out);
     }
 }
@@ -145,11 +152,11 @@ static size_t entries(const char *dir, bool hidden)
 }
 
 /* How it ends. */
-static int take(const struct arrivals *v, char why[256])
+static int take_part(const struct arrivals *v, struct move_trace what, char why[256])
 {
     struct taker_options o = {hub, "weft", v, ignore, NULL};
     struct taker *t = taker_new(&o);
-    struct move_question q = {trace, "giver", true};
+    struct move_question q = {what, "giver", true};
     int state;
     do {
         struct arena a = {0};
@@ -166,6 +173,11 @@ static int take(const struct arrivals *v, char why[256])
     } while (state != CLUSTER_MOVE_FAILED && state != CLUSTER_MOVE_OPENING);
     taker_free(t);
     return state;
+}
+
+static int take(const struct arrivals *v, char why[256])
+{
+    return take_part(v, trace, why);
 }
 
 static struct arrivals *open_at(const char *name, uint64_t limit, char dir[4096])
@@ -214,13 +226,13 @@ static void a_trace_arrives_whole(void **state)
     assert_int_equal(file_stamp(path, &stamp, NULL), 0);
     assert_int_equal(stamp.modified_ns, NS_PER_S * 1000 + 7);
     assert_true(arrivals_since(v, path) > 0);
-    assert_true(arrivals_has(v, trace.key, trace.hash));
+    assert_true(arrivals_has(v, trace));
     unsigned before = g.pieces;
     assert_int_equal(take(v, why), CLUSTER_MOVE_OPENING);
     assert_int_equal(g.pieces, before); /* it is there */
-    assert_false(arrivals_put_aside(v, trace.key, trace.hash + 1));
-    assert_true(arrivals_put_aside(v, trace.key, trace.hash));
-    assert_false(arrivals_put_aside(v, trace.key, trace.hash));
+    assert_false(arrivals_put_aside(v, (struct move_trace){trace.key, trace.hash + 1, MOVE_ALL}));
+    assert_true(arrivals_put_aside(v, trace));
+    assert_false(arrivals_put_aside(v, trace));
     vec_free(&args);
     args = (struct arrivals_args){0};
     arrivals_args(v, &a, &args);
@@ -302,12 +314,73 @@ static void no_more_than_the_limit(void **state)
     arrivals_close(v);
 }
 
+static void a_snip_and_all_of_it(void **state)
+{
+    char dir[4096], why[256];
+    struct arrivals *v = open_at("snip", 0, dir);
+    struct giving g = {HONEST, "kernel/metadata", 0, 1000, 2000};
+    struct bus_service *s = serve(&g);
+    struct move_trace wider = snip;
+    (void)state;
+    assert_int_equal(take_part(v, snip, why), CLUSTER_MOVE_OPENING);
+    assert_true(arrivals_has(v, snip));
+    assert_false(arrivals_has(v, trace));
+    assert_false(arrivals_has_all(v, trace.key));
+    wider.end = g.end = 3000;
+    assert_int_equal(take_part(v, wider, why), CLUSTER_MOVE_OPENING);
+    assert_true(arrivals_has(v, wider));
+    assert_int_equal(entries(dir, false), 1); /* one of each host */
+    assert_int_equal(entries(dir, true), 1);  /* the other is put aside */
+    g.begin = g.end = 0;
+    assert_int_equal(take(v, why), CLUSTER_MOVE_OPENING); /* all of it takes the place of the snip, */
+    assert_true(arrivals_has_all(v, trace.key));
+    g.begin = 1000;
+    g.end = 2000;
+    assert_int_equal(take_part(v, snip, why), CLUSTER_MOVE_FAILED); /* never the other way */
+    assert_non_null(strstr(why, "has all of that trace"));
+    assert_true(arrivals_has(v, trace));
+    bus_stop(s);
+    arrivals_close(v);
+}
+
+/* What was begun of all of a trace is not lost when a snip of it is asked for. */
+static void a_snip_leaves_what_is_on_its_way(void **state)
+{
+    char dir[4096], why[256];
+    struct arrivals *v = open_at("both", 0, dir);
+    struct giving g = {BAD_WHOLE, "kernel/metadata", 0};
+    struct bus_service *s = serve(&g);
+    (void)state;
+    assert_int_equal(take(v, why), CLUSTER_MOVE_FAILED);
+    g = (struct giving){HONEST, "kernel/metadata", 0, 1000, 2000};
+    assert_int_equal(take_part(v, snip, why), CLUSTER_MOVE_OPENING);
+    g = (struct giving){HONEST, "kernel/metadata", 0};
+    assert_int_equal(take(v, why), CLUSTER_MOVE_OPENING);
+    assert_int_equal(g.pieces, 0);
+    bus_stop(s);
+    arrivals_close(v);
+}
+
+static void more_than_was_asked_for_is_refused(void **state)
+{
+    char dir[4096], why[256];
+    struct arrivals *v = open_at("more", 0, dir);
+    struct giving g = {HONEST, "kernel/metadata", 0, 1000, 2001};
+    struct bus_service *s = serve(&g);
+    (void)state;
+    assert_int_equal(take_part(v, snip, why), CLUSTER_MOVE_FAILED);
+    assert_non_null(strstr(why, "another part of a trace"));
+    assert_int_equal(entries(dir, false) + entries(dir, true), 0);
+    bus_stop(s);
+    arrivals_close(v);
+}
+
 /* Every message cut off anywhere, and with any byte another one. */
 static void damaged_messages(void **state)
 {
     struct text t = {.fd = -1};
     struct move_file v[] = {{"kernel/metadata", 5, 7}, {"kernel/stream", 1000, -7}};
-    move_files_write(&(struct move_files){.name = "web", .v = v, .n = 2}, &t);
+    move_files_write(&(struct move_files){.name = "web", .v = v, .n = 2, .begin = -7, .end = 7, .from = "a"}, &t);
     (void)state;
     for (size_t n = 0; n <= t.n; n++) {
         struct arena a = {0};
@@ -337,6 +410,9 @@ int main(void)
         cmocka_unit_test(lies_are_refused),
         cmocka_unit_test(a_file_in_the_way_of_a_directory_is_refused),
         cmocka_unit_test(no_more_than_the_limit),
+        cmocka_unit_test(a_snip_and_all_of_it),
+        cmocka_unit_test(a_snip_leaves_what_is_on_its_way),
+        cmocka_unit_test(more_than_was_asked_for_is_refused),
         cmocka_unit_test(damaged_messages),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -242,6 +242,71 @@ static void little_said(void **state)
     arena_fini(&a);
 }
 
+/* ---- snips ---- */
+
+static struct card_host snip_of(const struct card_host *h, int64_t begin, int64_t end)
+{
+    struct card_host s = *h;
+    s.hash = (uint64_t)(h->hash + (uint64_t)begin * 100 + (uint64_t)end);
+    s.end = h->end + 100; /* whatever it says */
+    s.since = 1;
+    s.snip = (struct card_snip){true, h->hash, begin, end, "had-all"};
+    return s;
+}
+
+static void expect_nodes(const struct roster_host *h, const char *const *nodes, size_t n)
+{
+    assert_int_equal(h->n_nodes, n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(h->nodes[i], nodes[i]);
+}
+
+/* Nobody is asked about a snip as long as a card speaks of all of the trace, and nobody says that it is away. */
+static void snips_are_the_last_resort(void **state)
+{
+    struct made m = make("snips");
+    const struct card_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20), longer = snip_of(&all, 10, 40);
+    (void)state;
+    put(&m, "short", &shorter, 1);
+    put(&m, "long-2", &longer, 1);
+    put(&m, "long-1", &longer, 1);
+    put(&m, "all-2", &all, 1);
+    put(&m, "all-1", (const struct card_host[]){all, longer}, 2); /* of one that claims both the trace counts */
+    struct roster r = read_all(&m);
+    assert_int_equal(r.n_hosts, 1);
+    expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
+    assert_int_equal(r.hosts[0].card->hash, all.hash);
+    assert_null(r.hosts[0].used);
+    expect_held(&r);
+    assert_true(roster_use_snip(&r, 0));
+    expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
+    assert_int_equal(r.hosts[0].used->end, 40);
+    assert_string_equal(r.hosts[0].whole, "all-1");
+    assert_int_equal(r.hosts[0].card->hash, all.hash); /* clocks were found of it */
+    expect_held(&r);
+    assert_false(roster_use_snip(&r, 0));
+    roster_fini(&r);
+    bus_table_close(m.table);
+}
+
+static void snips_are_all_that_is_left(void **state)
+{
+    struct made m = make("snips-left");
+    const struct card_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20), longer = snip_of(&all, 10, 40);
+    (void)state;
+    put(&m, "short", &shorter, 1);
+    put(&m, "long", &longer, 1);
+    struct roster r = read_all(&m);
+    expect_nodes(&r.hosts[0], (const char *const[]){"long"}, 1);
+    assert_int_equal(r.hosts[0].card->hash, longer.hash);
+    assert_int_equal(r.hosts[0].used->end, 40);
+    assert_string_equal(r.hosts[0].whole, "had-all");
+    assert_string_equal(r.hosts[0].name, "web");
+    expect_held(&r);
+    roster_fini(&r);
+    bus_table_close(m.table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +314,8 @@ int main(void)
         cmocka_unit_test(names_follow_the_rule),
         cmocka_unit_test(the_last_card_of_a_node_counts),
         cmocka_unit_test(work_grows_with_the_cards),
+        cmocka_unit_test(snips_are_the_last_resort),
+        cmocka_unit_test(snips_are_all_that_is_left),
     };
     return cmocka_run_group_tests(tests, open_hub, close_hub);
 }

@@ -3,6 +3,7 @@ killed."""
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -10,7 +11,7 @@ import time
 from cluster_of import Cluster, wait_for
 from test_cluster import bare, example, hosts_of
 from test_cuts import tool
-from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scratch, weft
+from weft_e2e import BIN, SLOWDOWN, Case, main, need, new_dice, scenario, scratch, weft
 
 DICE = new_dice(43)
 
@@ -25,7 +26,8 @@ def files_of(directory):
 def arrived(directory):
     """Names of what has come there, and of what is on its way; not of what has moved on."""
     names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
-    return [n for n in names if not n.startswith(".")], [n for n in names if n.startswith(".arriving-")]
+    return ([n for n in names if not n.startswith(".")],
+            [n for n in names if n.startswith((".arriving-", ".snipping-"))])
 
 
 class Placed(Case):
@@ -195,6 +197,125 @@ class Moves(ThreeTier):
         self.assertTrue("being recorded" in run.message or "may have grown" in run.message, run.message)
 
 
+def seconds(ns):
+    return f"{ns // 10**9}.{ns % 10**9:09}"
+
+
+def babeltrace2(trace, begin, end, *options):
+    """What it says of what was recorded then: as text, if nothing else is asked for."""
+    return subprocess.run(["babeltrace2", "convert", trace, "--begin", seconds(begin), "--end", seconds(end),
+                           *(options or ["--clock-seconds", "--no-delta"])], check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout.decode()
+
+
+class Snips(ThreeTier):
+    def cut(self, c, move, begin, end, **how):
+        return self.place(c, "--move", move, "--begin", begin, "--end", end, **how)
+
+    def limits(self, directory):
+        """By the clock of the host."""
+        with open(os.path.join(directory, arrived(directory)[0][0], ".moved"), encoding="utf-8") as f:
+            words = f.read().split()
+        self.assertEqual(words[0], "weft-snip")
+        return int(words[7]), int(words[8])
+
+    def test_the_whole_is_asked_as_long_as_it_answers(self):
+        c = self.start(self.hosts, ["client", "db"])
+        want = self.local()
+        begin, end = want["query"]["begin"], want["query"]["end"]
+        middle = (begin + (end - begin) * 2 // 5, begin + (end - begin) * 3 // 5)
+        narrower = [begin + (end - begin) * n // 20 for n in (9, 11)]
+        said = self.cut(c, "web=client", *middle)
+        self.assertEqual([m["result"] for m in said["moves"]], ["the snip is there"])
+        hosts = {h["host"]: h for h in self.place(c)["hosts"]}
+        self.assertEqual((hosts["web"]["node"], hosts["web"]["snips"]), ("web", "client"))
+        whole = self.answer(c)
+        self.assertEqual(bare(whole), bare(want))
+        self.assertIn("web", whole["cost"]["nodes"])
+        part = json.loads(c.ask(self.thread, "--begin", narrower[0], "--end", narrower[1]).out)
+        self.assertEqual(part["unexplained"], [])
+        self.assertIn("web", {s["host"] for s in part["segments"]})
+        run = c.ask(self.thread, "--begin", narrower[0], "--end", narrower[1], "--snips")
+        self.assertEqual((run.code, bare(json.loads(run.out))), (0, bare(part)), "all of it lies within the snip")
+        self.assertNotIn("web", json.loads(run.out)["cost"]["nodes"])
+        self.assertLess(json.loads(run.out)["cost"]["rounds"], part["cost"]["rounds"])
+
+        c.nodes["web"].kill()
+        run = c.ask(self.thread, "--begin", narrower[0], "--end", narrower[1])
+        self.assertEqual(run.code, 0, run.message)
+        self.assertIn("node client has what was recorded from", run.message)
+        self.assertEqual(bare(json.loads(run.out)), bare(part), "all of it lies within the snip")
+        self.assertNotIn("web", json.loads(run.out)["cost"]["nodes"])
+        run = c.ask(self.thread)
+        self.assertEqual(run.code, 3)
+        for u in json.loads(run.out)["unexplained"]:
+            self.assertEqual((u["reason"], u["peer"].split(" ")[0]), ("offline-node", "web"))
+        for verb in ("threads", "flows"):  # which would count less than there was
+            run = weft(verb, "--cluster", c.broker.url, "--timeout", f"{2 * SLOWDOWN}s", "--format", "json")
+            self.assertEqual(run.code, 3, run.message)
+
+        c.nodes["web"].start()
+        wait_for("it is back", lambda: bare(json.loads(c.ask(self.thread).out or b"{}") or want) == bare(want))
+        # All of the trace takes the place of the snip, and no snip that of all.
+        self.place(c, "--move", "web=client")
+        self.same_files(self.hosts["web"], os.path.join(self.directory["client"],
+                                                        arrived(self.directory["client"])[0][0]))
+        run = weft("place", "--cluster", c.broker.url, "--move", "web=client", "--begin", middle[0])
+        self.assertIn("has all of that trace", run.message)
+        self.assertEqual(run.code, 1)
+        self.assertEqual(bare(self.answer(c)), bare(want))
+
+    def test_it_answers_as_a_tracer_that_ran_only_then(self):
+        """The node that had the trace has left: what the snip tells, babeltrace2's own cut of the trace tells."""
+        need("babeltrace2")
+        c = self.start(self.hosts, ["client", "db"])
+        query = self.local()["query"]
+        length = query["end"] - query["begin"]
+        self.cut(c, "web=client", query["begin"] + length * 2 // 5, query["begin"] + length * 3 // 5)
+        ours, cut = self.limits(self.directory["client"]), os.path.join(scratch(), "web")
+        babeltrace2(self.hosts["web"], *ours, "--output-format=ctf", "-w", cut)
+        self.assertEqual(c.nodes.pop("web").leave(), 0)
+        self.place(c, "--move", "web=db")  # a snip moves on as any trace does
+        self.assertEqual(arrived(self.directory["client"]), ([], []))
+        self.assertEqual(self.limits(self.directory["db"]), ours)
+        wait_for("clocks are found", c.has_clocks)
+        run = c.ask(self.thread)
+        self.assertEqual(run.code, 3)
+        got = json.loads(run.out)
+        want = json.loads(weft("critpath", self.hosts["client"], self.hosts["db"], f"web={cut}", "--store", scratch(),
+                               "--thread", self.thread, "--format", "json").out)
+        self.assertIn("web", {s["host"] for s in got["segments"]})
+        for key in ("query", "segments", "links", "totals"):
+            self.assertEqual(got[key], want[key], key)
+        self.assertEqual([u["end"] for u in got["unexplained"]], [u["end"] for u in want["unexplained"]])
+        self.assertEqual({(u["reason"], u["peer"].split(" ")[0]) for u in got["unexplained"]},
+                         {("offline-node", "web")})
+
+    def test_packets_are_what_is_cut(self):
+        """What babeltrace2 reads of that time is in the snip, and little besides; losses, too."""
+        need("babeltrace2")
+        solo = os.path.join(scenario("lost-events"), "solo")
+        c = self.start({"solo": solo}, ["taker"])
+        host = self.place(c)["hosts"][0]["host"]
+        lines = babeltrace2(solo, 0, 2**62).splitlines()
+        first, last = (int(line[1:line.index("]")].replace(".", "")) for line in (lines[0], lines[-1]))
+        for begin, end in ((4, 5), (0, 1), (9, 10)):
+            interval = [first + (last - first) * n // 10 for n in (begin, end)]
+            self.cut(c, f"{host}=taker", *interval)
+            came = os.path.join(self.directory["taker"], arrived(self.directory["taker"])[0][0])
+            told = [re.sub('"[^"]*"', '""', babeltrace2(d, *interval)) for d in (came, solo)]
+            self.assertEqual(*told)  # but strings: in place of an empty one it shows that of an earlier event
+            sizes = [sum(os.path.getsize(p) for n, p in files_of(d).items() if "/ch_" in "/" + n) for d in (solo, came)]
+            self.assertLess(sizes[1], sizes[0] * 0.4)
+        run = weft("place", "--cluster", c.broker.url, "--move", f"{host}=taker", "--begin", last + 10**9)
+        self.assertIn("recorded nothing then", run.message)
+        self.assertEqual(run.code, 2)
+
+    def test_wrong_use(self):
+        for options in (("--begin", "+1s"), ("--end", "+1s", "--apply"), ("--auto", "--begin", "+1s")):
+            self.assertEqual(weft("place", "--cluster", "nats://127.0.0.1:1", *options).code, 2, options)
+
+
 class ByItself(ThreeTier):
     """`weft place --auto`. This machine is busy with tests, and what idle nodes are is tested elsewhere."""
 
@@ -265,9 +386,9 @@ class ByItself(ThreeTier):
 class Killed(Placed):
     """kill -9 of either side, and of the broker, at any time: the same command, given again, ends well."""
 
-    def begin(self, c, move):
+    def begin(self, c, move, *options):
         return subprocess.Popen([BIN, "place", "--cluster", c.broker.url, "--move", move, "--timeout",
-                                 f"{20 * SLOWDOWN}s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                 f"{20 * SLOWDOWN}s", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def strike(self, c, victim):
         if victim == "broker":
@@ -317,6 +438,37 @@ class Killed(Placed):
             self.assertEqual(arrived(self.directory[holder]), ([], []), "it is with one node")
             self.assertEqual(len(arrived(self.directory[other])[0]), 1)
         self.assertGreater(half, 0, "somebody was killed half way")
+
+    def test_a_snip_is_whole_or_not_there(self):
+        """Whoever is killed while it is copied: what appears are bytes of the recording, one after the other."""
+        big = os.path.join(scratch(), "big")
+        subprocess.run([tool("WEFT_MAKE_TRACE", "bench", "make_trace"), big, "300000"], check=True,
+                       stdout=subprocess.DEVNULL)
+        for path in files_of(big).values():
+            os.utime(path, (1, 1))
+        c = self.start({"origin": big}, ["taker"])
+        host = self.place(c)["hosts"][0]
+        for i, victim in enumerate(("taker", DICE.choice(("origin", "broker")))):
+            interval = [f"+{host['life'] * n // 10}ns" for n in (1 + i, 6 + i)]
+            move = self.begin(c, f"{host['host']}=taker", "--begin", interval[0], "--end", interval[1])
+            wait_for("something comes", lambda: arrived(self.directory["taker"])[1] or move.poll() is not None)
+            time.sleep(DICE.uniform(0, 0.1) * SLOWDOWN)
+            self.strike(c, victim)
+            if DICE.random() < 0.5:
+                move.kill()
+                move.wait()
+            self.revive(c)
+            move.wait(timeout=120 * SLOWDOWN)
+            self.place(c, "--move", f"{host['host']}=taker", "--begin", interval[0], "--end", interval[1])
+            self.assertEqual([len(v) for v in arrived(self.directory["taker"])], [1, 0])
+            came = files_of(os.path.join(self.directory["taker"], arrived(self.directory["taker"])[0][0]))
+            whole = files_of(big)
+            self.assertEqual(set(came), {os.path.join(os.path.basename(big), n) for n in whole if "index/" not in n})
+            for name, path in came.items():
+                with open(path, "rb") as f, open(whole[os.path.relpath(name, os.path.basename(big))], "rb") as g:
+                    part, all_of_it = f.read(), g.read()
+                self.assertIn(part, all_of_it, name)
+            self.assertLess(*(sum(map(os.path.getsize, v)) for v in (came.values(), whole.values())))
 
     def test_what_an_interrupted_copy_left_is_checked(self):
         """A file that was on its way is damaged: it is fetched once more."""
