@@ -315,6 +315,15 @@ static int check_room(const struct fetch *f, struct err *e)
         (unsigned long long)((need - have) >> 20) + 1, (unsigned long long)(room >> 20));
 }
 
+/* Nothing takes the place of all of a trace but all of it. */
+static int check_use(const struct fetch *f, struct err *e)
+{
+    bool snip = f->files->begin > INT64_MIN || f->files->end < INT64_MAX;
+    return snip && arrivals_has_all(f->taker->o.arrivals, f->job->trace.key)
+        ? err_set(e, ERR_ARG, "it has all of that trace")
+        : 0;
+}
+
 static int fetch(struct taker *t, struct job *j, struct err *e)
 {
     struct arena a = {0};
@@ -325,11 +334,9 @@ static int fetch(struct taker *t, struct job *j, struct err *e)
     arrivals_drop_others(v, j->trace);
     if (arrivals_has(v, j->trace))
         return arena_fini(&a), 0;
-    int rc = move_is_snip(j->trace) && arrivals_has_all(v, j->trace.key)
-        ? err_set(e, ERR_ARG, "it has all of that trace")
-        : 0;
+    int rc = ask_files(t, j, &a, &files, &list, e);
     if (!rc)
-        rc = ask_files(t, j, &a, &files, &list, e);
+        rc = check_use(&f, e);
     if (!rc)
         rc = keep_list(&f, &list, e);
     if (!rc)
