@@ -95,9 +95,11 @@ static void stop(struct world *w)
     bus_close(w->bus);
 }
 
-/* Gathers, with so much added to the hash of the last node's host as if its trace had grown; `newer`: a node that
- * nobody reaches has more of that host. Returns how many hosts could not be had as they are. */
-static int gather_beside(struct world *w, uint64_t grown, bool newer)
+/* Gathers, with so much added to the hash of the last node's host as if its trace had grown; `beside`: a node that
+ * nobody reaches has more of that host, and it has an older copy, or a snip. Returns how many hosts could not be had as
+ * they are. */
+enum beside { NOBODY, OLDER, SNIP };
+static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
 {
     static const char *const names[HOSTS] = {"client", "db", "web"};
     struct roster r = {0};
@@ -116,14 +118,16 @@ static int gather_beside(struct world *w, uint64_t grown, bool newer)
         atomic_store(&w->nodes[i].flows, 0);
         atomic_store(&w->nodes[i].extracts, 0);
     }
-    if (newer) {
+    if (beside) {
         struct card_host *more = arena_new(&r.arena, struct card_host, 1);
         *more = cards[HOSTS - 1].hosts[0];
         more->hash++;
         more->end++;
+        if (beside == SNIP)
+            ((struct card_host *)cards[HOSTS - 1].hosts)->snip = (struct card_snip){true, more->hash, 0, 1, "away"};
         cards[HOSTS] = (struct card){.node = "away", .instance = "i", .hosts = more, .n_hosts = 1};
     }
-    roster_make(&r, cards, HOSTS + newer);
+    roster_make(&r, cards, HOSTS + (beside != NOBODY));
     assert_int_equal(r.n_hosts, HOSTS);
     if (gather_clocks(w->gathered, w->bus, "gather", &r, &o, used, &net, &e))
         fail_msg("%s", e.text);
@@ -138,7 +142,7 @@ static int gather_beside(struct world *w, uint64_t grown, bool newer)
 
 static int gather(struct world *w, uint64_t grown)
 {
-    return gather_beside(w, grown, false);
+    return gather_beside(w, grown, NOBODY);
 }
 
 static void expect(const struct world *w, const char *what)
@@ -187,8 +191,20 @@ static void an_older_copy_is_not_the_newest(void **state)
     struct world w = {0};
     (void)state;
     start(&w);
-    assert_int_equal(gather_beside(&w, 0, true), 1);
-    assert_int_equal(gather_beside(&w, 0, false), 0);
+    assert_int_equal(gather_beside(&w, 0, OLDER), 1);
+    assert_int_equal(gather_beside(&w, 0, NOBODY), 0);
+    stop(&w);
+}
+
+/* Clocks are found of what a snip has, where nobody has more, and of more once somebody has. */
+static void a_snip_is_asked_where_nobody_answers(void **state)
+{
+    struct world w = {0};
+    (void)state;
+    start(&w);
+    assert_int_equal(gather_beside(&w, 0, SNIP), 1);
+    expect(&w, "1,1 1,1 1,1 ");
+    assert_int_equal(gather_beside(&w, 0, NOBODY), 0);
     stop(&w);
 }
 
@@ -198,6 +214,7 @@ int main(void)
         cmocka_unit_test(only_what_changed_is_asked),
         cmocka_unit_test(who_does_not_answer_is_asked_again),
         cmocka_unit_test(an_older_copy_is_not_the_newest),
+        cmocka_unit_test(a_snip_is_asked_where_nobody_answers),
     };
     return cmocka_run_group_tests(tests, make_traces, drop_traces);
 }
