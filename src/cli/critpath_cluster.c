@@ -207,8 +207,8 @@ static int parse_interval(
 }
 
 /* -1: found; else the exit code. */
-static int find(struct cluster_query *a, const struct critpath_question *q, struct path_options *asked,
-    struct cluster_path **out)
+static int find(
+    struct cluster_query *a, const struct critpath_question *q, struct path_options *asked, struct cluster_path **out)
 {
     struct cluster_path_options o = {
         .method = q->method && !strcmp(q->method, "broadcast") ? CLUSTER_BROADCAST : CLUSTER_INDEX,
