@@ -24,6 +24,8 @@ struct flow_key {
     uint16_t sport, dport;
     uint8_t saddr[16], daddr[16];
 };
+/* The other direction. */
+struct flow_key flow_key_reverse(const struct flow_key *);
 
 enum flow_origin {                 /* who made a send */
     FLOW_BY_THREAD,                /* `row` in a system call, or owner of the socket (timers, TCP small queues) */
@@ -31,6 +33,7 @@ enum flow_origin {                 /* who made a send */
     FLOW_BY_UNKNOWN,
     FLOW_PASSING                   /* nobody here: a bridge, a router or a hypervisor, through which the packet came */
 };
+enum { FLOW_TCP = 6, FLOW_FIN = 1, FLOW_SYN = 2, FLOW_RST = 4, FLOW_ACK = 16 }; /* a protocol; its flags */
 struct flow_packet {
     int64_t ts;                    /* ns, host's clock */
     /* TCP: unwrapped number after the last byte (SYN and FIN count 1); a connection on the same addresses and ports as

@@ -162,7 +162,6 @@ size_t flow_chunk_asks(const struct flow_chunk *, int32_t row, size_t *first);
 uint64_t flow_key_hash(const struct flow_key *);
 
 #define FLOW_TURN (UINT64_C(1) << 32)
-enum { FLOW_TCP = 6, FLOW_FIN = 1, FLOW_SYN = 2, FLOW_RST = 4, FLOW_ACK = 16 };
 /* A datagram is under way for no longer: far beyond what queues hold. */
 #define FLOW_DATAGRAM_LIFE_NS (INT64_C(10) * 1000000000)
 
@@ -206,7 +205,6 @@ void flow_unpack(
     const struct flow_store *, size_t chunk, uint32_t turns, const struct flow_disk_packet *, struct flow_packet *out);
 /* The same, looking up its turns. */
 void flow_unpack_of(const struct flow_store *, size_t chunk, const struct flow_disk_packet *, struct flow_packet *out);
-struct flow_key flow_key_reverse(const struct flow_key *);
 static inline int32_t flow_host_row(const struct flow_chunk *c, int32_t row)
 {
     return !c->host_rows || row < 0 ? row : (size_t)row < c->n_host_rows ? c->host_rows[row] : -1;

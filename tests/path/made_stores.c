@@ -129,12 +129,16 @@ bool flow_by_number(const struct flow_store *s, uint64_t number, struct flow_pac
         }
     return false;
 }
+struct flow_key flow_key_reverse(const struct flow_key *k)
+{
+    struct flow_key back = {.family = k->family, .protocol = k->protocol, .sport = k->dport, .dport = k->sport};
+    memcpy(back.saddr, k->daddr, sizeof back.saddr);
+    memcpy(back.daddr, k->saddr, sizeof back.daddr);
+    return back;
+}
 uint32_t flow_connection(const struct flow_store *s, size_t flow)
 {
-    struct flow_key k = s->flows.v[flow].key,
-                    back = {.family = k.family, .protocol = k.protocol, .sport = k.dport, .dport = k.sport};
-    memcpy(back.saddr, k.daddr, sizeof back.saddr);
-    memcpy(back.daddr, k.saddr, sizeof back.daddr);
+    struct flow_key back = flow_key_reverse(&s->flows.v[flow].key);
     int64_t other = flow_lookup(s, &back);
     return other >= 0 && other < (int64_t)flow ? (uint32_t)other : (uint32_t)flow;
 }

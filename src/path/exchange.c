@@ -1,0 +1,174 @@
+#include "path/exchange.h"
+
+/* Packets of a flow in order of time, one ahead. */
+struct ahead {
+    const struct flow_store *store;
+    size_t flow, i, n;
+    bool sends, has;
+    struct flow_packet packet;
+};
+
+static void fetch(struct ahead *a)
+{
+    a->has = a->i < a->n;
+    if (a->has && a->sends)
+        flow_send(a->store, a->flow, a->i++, &a->packet);
+    else if (a->has)
+        flow_receive(a->store, a->flow, a->i++, &a->packet);
+}
+
+static struct ahead look_ahead(const struct flow_store *s, uint32_t flow, bool sends)
+{
+    struct ahead a = {.store = s, .flow = flow, .sends = sends};
+    a.n = sends ? flow_sends(s, flow) : flow_receives(s, flow);
+    fetch(&a);
+    return a;
+}
+
+/* What is known of one way: the number after its last byte, FIN apart. */
+struct way {
+    bool known, ended;
+    uint64_t high;
+};
+
+enum phase { QUIET, ASKED, REPLIED };
+struct scan {
+    bool tcp;
+    enum phase phase;
+    struct way in, out;
+    struct exchange now; /* unless QUIET */
+    int32_t user;        /* who used the connection last */
+    struct exchanges *found;
+};
+
+/* ---- bytes ---- */
+
+static uint64_t data_end(const struct flow_packet *p)
+{
+    return p->seq_end - !!(p->flags & FLOW_FIN);
+}
+
+/* Another connection on the same addresses and ports: its numbers lie at least 2^32 above, further than any window. */
+static bool begins_anew(const struct way *w, const struct flow_packet *p)
+{
+    return p->flags & FLOW_SYN || (w->known && p->bytes && data_end(p) - p->bytes > w->high + (UINT64_C(1) << 31));
+}
+
+/* How many bytes it brings on that had not been there; bytes that overtook others count with those. */
+static uint64_t bring_on(const struct scan *s, struct way *w, const struct flow_packet *p)
+{
+    if (!s->tcp)
+        return p->bytes;
+    uint64_t end = data_end(p), fresh = 0;
+    if (!w->known)
+        w->high = p->flags & FLOW_SYN ? end : end - p->bytes;
+    w->known = true;
+    w->ended |= p->flags & FLOW_FIN;
+    if (p->bytes && end > w->high) {
+        fresh = end - w->high;
+        w->high = end;
+    }
+    return fresh;
+}
+
+/* By how many bytes the sender of `p` acknowledges more (> 0) or less than was seen of the other way. */
+static int32_t beyond(const struct scan *s, const struct way *other, const struct flow_packet *p)
+{
+    if (!s->tcp || !other->known || !(p->flags & FLOW_ACK))
+        return 0;
+    int32_t d = (int32_t)(p->ack - (uint32_t)other->high);
+    return d > 0 && other->ended ? d - 1 : d;
+}
+
+/* ---- exchanges ---- */
+
+static void finish(struct scan *s)
+{
+    if (s->phase == REPLIED)
+        vec_push(s->found, s->now);
+    s->phase = QUIET;
+}
+
+static void start_anew(struct scan *s)
+{
+    finish(s);
+    s->in = s->out = (struct way){0};
+    s->user = -1;
+}
+
+static void ask(struct scan *s, const struct flow_packet *p)
+{
+    s->now = (struct exchange){.begin = p->ts, .end = p->ts, .first_in = p->number, .row = -1};
+    s->phase = ASKED;
+}
+
+/* A packet came from the client. */
+static void come(struct scan *s, const struct flow_packet *p)
+{
+    if (s->tcp && begins_anew(&s->in, p))
+        start_anew(s);
+    uint64_t fresh = bring_on(s, &s->in, p);
+    if (!fresh)
+        return;
+    int32_t had = beyond(s, &s->out, p);
+    if (s->phase == REPLIED && had < 0) {
+        s->now.overlapped = true; /* it did not wait for this reply: the exchange goes on */
+        s->phase = ASKED;
+    } else if (s->phase == REPLIED) {
+        finish(s);
+    } else if (s->phase == ASKED && had > 0) {
+        s->found->cut++;
+        s->phase = QUIET;
+    }
+    if (had > 0)
+        s->out.high += (uint32_t)had;
+    if (s->phase == QUIET)
+        ask(s, p);
+    s->now.bytes_in += fresh;
+    s->user = p->row >= 0 ? p->row : s->user;
+}
+
+/* A packet went to the client. */
+static void go(struct scan *s, const struct flow_packet *p)
+{
+    if (s->tcp && begins_anew(&s->out, p))
+        start_anew(s);
+    uint64_t fresh = bring_on(s, &s->out, p);
+    if (!fresh)
+        return;
+    int32_t unseen = beyond(s, &s->in, p);
+    if (unseen > 0)
+        s->in.high += (uint32_t)unseen;
+    if (s->phase == REPLIED && unseen > 0) { /* what it replies to now was not recorded */
+        s->found->cut++;
+        finish(s);
+    }
+    if (s->phase == QUIET)
+        return;
+    s->now.bytes_in += unseen > 0 ? (uint32_t)unseen : 0;
+    bool by_thread = p->origin == FLOW_BY_THREAD && p->row >= 0;
+    s->phase = REPLIED;
+    s->user = by_thread ? p->row : s->user;
+    s->now.row = s->user;
+    s->now.end = p->ts;
+    s->now.last_out = p->number;
+    s->now.bytes_out += fresh;
+    s->now.by_interrupt = p->origin == FLOW_BY_RECEIVE;
+}
+
+void exchanges_find(const struct flow_store *store, uint32_t in, uint32_t out, struct exchanges *found)
+{
+    struct flow_key key;
+    flow_key(store, in, &key);
+    struct scan s = {.tcp = key.protocol == FLOW_TCP, .user = -1, .found = found};
+    struct ahead came = look_ahead(store, in, false), went = look_ahead(store, out, true);
+    while (came.has || went.has) {
+        bool next_came = came.has && (!went.has || came.packet.ts <= went.packet.ts);
+        if (next_came)
+            come(&s, &came.packet);
+        else if (went.packet.origin != FLOW_PASSING)
+            go(&s, &went.packet);
+        fetch(next_came ? &came : &went);
+    }
+    finish(&s);
+}

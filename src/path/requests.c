@@ -1,0 +1,235 @@
+#include "path/requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/order.h"
+#include "base/search.h"
+#include "path/exchange.h"
+#include "path/senders.h"
+#include "path/servers.h"
+
+enum {
+    MOST_REPLY_PACKETS = 1 << 16, /* that a client is looked through for the end of a reply */
+    MOST_STEPS = 1 << 20          /* of a path: some tenths of a second */
+};
+
+struct requests {
+    const struct path_local *local;
+    const struct path_local_host *hosts;
+    size_t n_hosts;
+    VEC(struct served_request) list;
+    struct requests_lacking lacking;
+};
+
+/* What is looked through. */
+struct hunt {
+    struct requests *found;
+    const struct requests_question *question;
+    const struct servers *servers;
+    size_t host;
+    struct exchanges exchanges; /* of a connection */
+};
+
+/* ---- one host ---- */
+
+static void keep(struct hunt *h, const struct exchange *x, const struct flow_key *key)
+{
+    struct requests *r = h->found;
+    const struct path_local_host *host = &r->hosts[h->host];
+    int64_t begin = path_to_reference(host, x->begin), end = path_to_reference(host, x->end);
+    if (end < h->question->begin || begin > h->question->end)
+        return;
+    if (x->row < 0) {
+        r->lacking.nobodys++;
+        return;
+    }
+    r->lacking.overlapped += x->overlapped;
+    vec_push(&r->list,
+        ((struct served_request){.thread = {(int32_t)h->host, x->row},
+            .begin = begin,
+            .end = end > begin ? end : begin,
+            .bytes_in = x->bytes_in,
+            .bytes_out = x->bytes_out,
+            .key = *key,
+            .first_in = x->first_in,
+            .last_out = x->last_out,
+            .by_interrupt = x->by_interrupt}));
+}
+
+/* The host received on the flow, and its sockets sent on the one back: is it what a client sent to a server here? */
+static void look_at_way(struct hunt *h, size_t in)
+{
+    const struct flow_store *s = h->found->hosts[h->host].flows;
+    struct flow_key key, back;
+    flow_key(s, in, &key);
+    back = flow_key_reverse(&key);
+    int64_t out = key.family && flow_receives(s, in) ? flow_lookup(s, &back) : -1;
+    if (out < 0 || !flow_may_send(s, &back))
+        return;
+    enum server_end end = servers_end(h->servers, h->host, &key);
+    h->found->lacking.unsided += end == SERVER_UNKNOWN;
+    if (end != SERVER_DESTINATION)
+        return;
+    h->exchanges.n = 0;
+    exchanges_find(s, (uint32_t)in, (uint32_t)out, &h->exchanges);
+    for (size_t i = 0; i < h->exchanges.n; i++)
+        keep(h, &h->exchanges.v[i], &key);
+}
+
+static void look_at_host(struct hunt *h)
+{
+    const struct path_local_host *host = &h->found->hosts[h->host];
+    if (!host->flows || !host->graph || (h->question->host && strcmp(h->question->host, host->name) != 0))
+        return;
+    if (host->map && host->map->island) {
+        h->found->lacking.unrelated++;
+        return;
+    }
+    for (size_t f = 0, n = flow_count(host->flows); f < n; f++)
+        look_at_way(h, f);
+}
+
+/* ---- the list ---- */
+
+static int slowest_first(const void *pa, const void *pb)
+{
+    const struct served_request *a = pa, *b = pb;
+    return order_of(b->end - b->begin, a->end - a->begin)
+        ?: order_of(a->begin, b->begin)
+        ?: order_of(a->thread.host, b->thread.host) ?: order_of(a->first_in, b->first_in);
+}
+
+struct requests *requests_find(const struct path_local *local, const struct requests_question *q)
+{
+    struct requests *r = mem_zalloc(sizeof *r);
+    r->local = local;
+    r->hosts = path_local_hosts(local, &r->n_hosts);
+    const struct flow_store **stores = mem_zalloc((r->n_hosts + 1) * sizeof *stores);
+    for (size_t i = 0; i < r->n_hosts; i++)
+        stores[i] = r->hosts[i].flows;
+    struct servers *servers = servers_new(stores, r->n_hosts);
+    struct hunt h = {.found = r, .question = q, .servers = servers};
+    for (h.host = 0; h.host < r->n_hosts; h.host++)
+        look_at_host(&h);
+    r->lacking.cut = h.exchanges.cut;
+    if (r->list.n)
+        qsort(r->list.v, r->list.n, sizeof *r->list.v, slowest_first);
+    vec_free(&h.exchanges);
+    servers_free(servers);
+    free(stores);
+    return r;
+}
+
+void requests_free(struct requests *r)
+{
+    if (!r)
+        return;
+    vec_free(&r->list);
+    free(r);
+}
+
+size_t requests_count(const struct requests *r)
+{
+    return r->list.n;
+}
+
+const struct served_request *requests_get(const struct requests *r, size_t i)
+{
+    return &r->list.v[i];
+}
+
+void requests_lacking(const struct requests *r, struct requests_lacking *out)
+{
+    *out = r->lacking;
+}
+
+/* ---- who asked ---- */
+
+/* Does the client's packet hold the last byte that the server sent? */
+static bool ends_reply(const struct requests *r, const struct served_request *q, size_t client,
+    const struct flow_packet *received, const struct flow_packet *last)
+{
+    struct sender from;
+    struct sender_peer peer;
+    if (q->key.protocol != FLOW_TCP)
+        return senders_find(path_local_senders(r->local), (int32_t)client, received, &from, &peer) &&
+            from.host == q->thread.host && from.send.number == q->last_out;
+    /* Numbers are the same on both sides but for multiples of 2^32. */
+    uint32_t end = (uint32_t)(received->seq_end - !!(received->flags & FLOW_FIN)),
+             last_end = (uint32_t)(last->seq_end - !!(last->flags & FLOW_FIN));
+    return end - last_end < received->bytes;
+}
+
+/* When the reply was there, which `sent` asked for. */
+static int64_t reply_came(const struct requests *r, const struct served_request *q, const struct sender *asked)
+{
+    const struct path_local_host *client = &r->hosts[asked->host], *server = &r->hosts[q->thread.host];
+    struct flow_key key;
+    struct flow_packet p, last;
+    flow_key(client->flows, asked->send.flow, &key);
+    key = flow_key_reverse(&key);
+    int64_t flow = flow_lookup(client->flows, &key);
+    if (flow < 0 || !flow_by_number(server->flows, q->last_out, &last, NULL))
+        return INT64_MIN;
+    size_t n = flow_receives(client->flows, (size_t)flow);
+    size_t i = search_first(k, 0, n, (flow_receive(client->flows, (size_t)flow, k, &p), p.ts >= asked->send.ts));
+    for (size_t past = n - i < MOST_REPLY_PACKETS ? n : i + MOST_REPLY_PACKETS; i < past; i++) {
+        flow_receive(client->flows, (size_t)flow, i, &p);
+        if (ends_reply(r, q, (size_t)asked->host, &p, &last))
+            return path_to_reference(client, p.ts);
+    }
+    return INT64_MIN;
+}
+
+/* Is the source an address of the host itself? */
+static bool is_own(const struct flow_store *s, const struct flow_key *key)
+{
+    const struct flow_address *own;
+    if (flow_is_anonymous(key))
+        return true;
+    for (size_t i = 0, n = flow_addresses(s, &own); i < n; i++)
+        if (own[i].family == key->family && !memcmp(own[i].addr, key->saddr, sizeof key->saddr))
+            return true;
+    return false;
+}
+
+void requests_client(const struct requests *r, size_t i, struct request_client *out)
+{
+    const struct served_request *q = requests_get(r, i);
+    const struct path_local_host *server = &r->hosts[q->thread.host];
+    struct flow_packet first;
+    struct sender asked;
+    struct sender_peer peer;
+    *out = (struct request_client){.local = is_own(server->flows, &q->key), .thread = {-1, -1}};
+    flow_format_endpoint(&q->key, true, out->address, sizeof out->address);
+    if (!flow_by_number(server->flows, q->first_in, &first, NULL) ||
+        !senders_find(path_local_senders(r->local), q->thread.host, &first, &asked, &peer) ||
+        !path_comparable(server, &r->hosts[asked.host]))
+        return;
+    out->recorded = true;
+    out->local = asked.host == q->thread.host;
+    out->thread = (struct path_row){asked.host, asked.send.origin == FLOW_BY_THREAD ? asked.send.row : -1};
+    out->begin = asked.sent;
+    out->end = reply_came(r, q, &asked);
+}
+
+/* ---- their paths ---- */
+
+int requests_path(const struct requests *r, size_t i, struct path **out, struct err *e)
+{
+    const struct served_request *q = requests_get(r, i);
+    struct path_row row = q->thread;
+    if (q->by_interrupt)
+        row.row = PATH_ROW_UNKNOWN_CPU;
+    struct path_query *query = path_query_new(path_local_source(r->local), row,
+        &(struct path_options){
+            .begin = q->begin, .end = q->end, .reached = PATH_REACHED_BY_MESSAGE, .receiver = q->thread});
+    int rc = path_query_run(query, MOST_STEPS, e);
+    if (rc == PATH_MORE)
+        rc = err_set(e, ERR_LIMIT, "the path has too many pieces");
+    *out = rc < 0 ? NULL : path_query_answer(query);
+    path_query_free(query);
+    return rc < 0 ? rc : 0;
+}
