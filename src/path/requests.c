@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "path/exchange.h"
+#include "path/request_parts.h"
 #include "path/senders.h"
 #include "path/servers.h"
 
@@ -232,4 +233,9 @@ int requests_path(const struct requests *r, size_t i, struct path **out, struct 
     *out = rc < 0 ? NULL : path_query_answer(query);
     path_query_free(query);
     return rc < 0 ? rc : 0;
+}
+
+const struct path_local *requests_local(const struct requests *r)
+{
+    return r->local;
 }

@@ -49,4 +49,41 @@ void requests_client(const struct requests *, size_t i, struct request_client *o
 /* The critical path of the server's thread over [begin, end]. ERR_LIMIT: it is too long to be followed. */
 int requests_path(const struct requests *, size_t i, struct path **out, struct err *e);
 
+/* ---- groups of like ones ---- */
+
+/* Time in one state of the threads of one name on one host. Numbers in a name that tell threads of a pool apart are
+ * "#": "worker-#". */
+struct request_part { int32_t host; uint8_t state; const char *comm; };
+struct request_growth { struct request_part part; int64_t typical, slow; };
+/* Figures are of the requests that were looked at, each counted for those that it stands for. */
+struct request_group {
+    uint64_t count;
+    int64_t p50, p90, p99, max;
+    /* What takes a twentieth of the time or more in half of them, the most time first. States are folded: to be held up
+     * counts as running. */
+    const struct request_part *shape; size_t n_shape;
+    /* Parts that took longer in the slow ones (from the 90th percentile on, their mean) than in the faster half (its
+     * median), the largest growth first. */
+    const struct request_growth *grew; size_t n_grew;
+};
+struct request_groups;
+enum { REQUESTS_SLOWEST = 100, REQUESTS_SAMPLE = 900 };
+/* Groups of all requests, by the paths of the REQUESTS_SLOWEST slowest and of REQUESTS_SAMPLE of the others, evenly by
+ * rank. Borrows the list. O(their paths) */
+struct request_groups *request_groups_new(const struct requests *);
+void request_groups_free(struct request_groups *);
+size_t request_groups_count(const struct request_groups *);
+/* The largest group is number 0. */
+const struct request_group *request_groups_get(const struct request_groups *, size_t i);
+/* How many requests were looked at. */
+size_t request_groups_looked(const struct request_groups *);
+
+/* What the path of a request tells, whether it was looked at or not. O(its path). Any number of threads may ask. */
+struct request_told {
+    int64_t group;                 /* -1: like none of them, or the path cannot be followed */
+    int32_t *machines; size_t n_machines; /* hosts, in the order in which the path comes to them */
+};
+/* machines: for free(). */
+void request_groups_tell(struct request_groups *, size_t request, struct request_told *told);
+
 #endif

@@ -1,0 +1,366 @@
+/* Groups of like requests: which were looked at, who is like whom, figures, and what differs in the slow ones. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "path/request_parts.h"
+
+/* What differs is told of parts that make up this share, 1 / n, of all that grew. */
+enum { GREW = 20 };
+
+/* A request that was looked at. */
+struct looked {
+    size_t request;
+    uint64_t weight; /* stands for so many */
+    int64_t begin;
+    struct request_profile profile;
+    size_t group;
+};
+
+struct request_groups {
+    const struct requests *requests;
+    const struct path_source *source;
+    struct arena arena;
+    pthread_mutex_t lock; /* of `parts`, which grow when somebody asks for one request */
+    struct request_parts parts;
+    VEC(struct looked) looked;           /* those of a group next to each other, the fastest first */
+    VEC(struct request_profile) leaders; /* who founded a group, in order of founding */
+    size_t *number;                      /* of that group */
+    VEC(struct request_group) groups;
+};
+
+/* ---- which are looked at ---- */
+
+static void look(struct request_groups *g, size_t request, uint64_t weight)
+{
+    const struct served_request *r = requests_get(g->requests, request);
+    struct looked l = {.request = request, .weight = weight, .begin = r->begin};
+    struct path *path;
+    struct err e = {0};
+    if (requests_path(g->requests, request, &path, &e))
+        return;
+    request_profile_of(&g->parts, g->source, path, r->thread, &g->arena, &l.profile);
+    path_free(path);
+    vec_push(&g->looked, l);
+}
+
+static void look_at_sample(struct request_groups *g)
+{
+    size_t n = requests_count(g->requests), slowest = n < REQUESTS_SLOWEST ? n : REQUESTS_SLOWEST;
+    size_t rest = n - slowest, sample = rest < REQUESTS_SAMPLE ? rest : REQUESTS_SAMPLE;
+    for (size_t i = 0; i < slowest; i++)
+        look(g, i, 1);
+    for (size_t i = 0; i < sample; i++) {
+        size_t first = i * rest / sample, past = (i + 1) * rest / sample;
+        look(g, slowest + first + (past - first) / 2, past - first);
+    }
+}
+
+/* ---- who is like whom ---- */
+
+static int by_begin(const void *pa, const void *pb)
+{
+    const struct looked *a = pa, *b = pb;
+    return order_of(a->begin, b->begin) ?: order_of(a->request, b->request);
+}
+
+/* The first group whose founder it is like; how many groups there are: none. */
+static size_t group_like(const struct request_groups *g, const struct request_profile *p)
+{
+    size_t i = 0;
+    while (i < g->leaders.n && !request_profiles_alike(&g->parts, &g->leaders.v[i], p))
+        i++;
+    return i;
+}
+
+static void find_groups(struct request_groups *g)
+{
+    if (g->looked.n)
+        qsort(g->looked.v, g->looked.n, sizeof *g->looked.v, by_begin);
+    for (size_t i = 0; i < g->looked.n; i++) {
+        struct looked *l = &g->looked.v[i];
+        l->group = group_like(g, &l->profile);
+        if (l->group == g->leaders.n)
+            vec_push(&g->leaders, l->profile);
+    }
+}
+
+/* ---- figures ---- */
+
+/* Those of one group. */
+struct members {
+    const struct looked *v;
+    size_t n;
+    uint64_t weight;
+};
+
+static int by_group(const void *pa, const void *pb)
+{
+    const struct looked *a = pa, *b = pb;
+    return order_of(a->group, b->group) ?: order_of(a->profile.duration, b->profile.duration) ?: by_begin(a, b);
+}
+
+/* The first that, with those before it, makes up p % of them. */
+static size_t rank_of(const struct members *m, uint64_t p)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        sum += m->v[i].weight;
+        if (sum * 100 >= m->weight * p)
+            return i;
+    }
+    return m->n - 1;
+}
+
+static int64_t duration_of(const struct looked *l, uint32_t part)
+{
+    size_t low = 0, n = l->profile.n_shares;
+    while (low < n && l->profile.shares[low].part < part)
+        low++;
+    return low < n && l->profile.shares[low].part == part ? l->profile.shares[low].duration : 0;
+}
+
+struct weighted {
+    int64_t value;
+    uint64_t weight;
+};
+static int by_value(const void *pa, const void *pb)
+{
+    const struct weighted *a = pa, *b = pb;
+    return order_of(a->value, b->value);
+}
+
+/* The least duration of a part that half of the first n are not above. */
+static int64_t median_of(const struct members *m, size_t n, uint32_t part, struct weighted *v)
+{
+    uint64_t all = 0, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = (struct weighted){duration_of(&m->v[i], part), m->v[i].weight};
+        all += v[i].weight;
+    }
+    qsort(v, n, sizeof *v, by_value);
+    size_t i = 0;
+    while (i + 1 < n && (sum += v[i].weight) * 2 < all)
+        i++;
+    return v[i].value;
+}
+
+/* Of those from `first` on. */
+static int64_t mean_of(const struct members *m, size_t first, uint32_t part)
+{
+    double sum = 0, weight = 0;
+    for (size_t i = first; i < m->n; i++) {
+        sum += (double)duration_of(&m->v[i], part) * (double)m->v[i].weight;
+        weight += (double)m->v[i].weight;
+    }
+    return (int64_t)(sum / weight + 0.5);
+}
+
+static int most_growth_first(const void *pa, const void *pb)
+{
+    const struct request_growth *a = pa, *b = pb;
+    return order_of(b->slow - b->typical, a->slow - a->typical)
+        ?: order_of(a->part.host, b->part.host)
+        ?: strcmp(a->part.comm, b->part.comm) ?: order_of(a->part.state, b->part.state);
+}
+
+/* What differs in those beyond the 90th percentile from the faster half. */
+static void find_growth(struct request_groups *g, const struct members *m, struct request_group *out)
+{
+    size_t half = rank_of(m, 50) + 1, slow = rank_of(m, 90);
+    int64_t all = 0;
+    if (m->v[slow].profile.duration <= m->v[half - 1].profile.duration)
+        return;
+    VEC(struct request_growth) grew = {0};
+    uint8_t *seen = mem_zalloc(g->parts.v.n + 1);
+    struct weighted *room = mem_alloc(half * sizeof *room);
+    for (size_t i = slow; i < m->n; i++)
+        for (size_t k = 0; k < m->v[i].profile.n_shares; k++) {
+            uint32_t part = m->v[i].profile.shares[k].part;
+            if (seen[part]++)
+                continue;
+            struct request_growth r = {g->parts.v.v[part], median_of(m, half, part, room), mean_of(m, slow, part)};
+            if (r.slow <= r.typical)
+                continue;
+            all += r.slow - r.typical;
+            vec_push(&grew, r);
+        }
+    if (grew.n)
+        qsort(grew.v, grew.n, sizeof *grew.v, most_growth_first);
+    while (grew.n && grew.v[grew.n - 1].slow - grew.v[grew.n - 1].typical < all / GREW)
+        grew.n--;
+    struct request_growth *kept = arena_new(&g->arena, struct request_growth, grew.n + 1);
+    if (grew.n)
+        memcpy(kept, grew.v, grew.n * sizeof *kept);
+    out->grew = kept;
+    out->n_grew = grew.n;
+    vec_free(&grew);
+    free(room);
+    free(seen);
+}
+
+/* Time and requests of a part of the shape. */
+struct shaping {
+    uint32_t part;
+    uint64_t weight;
+    double time;
+};
+static int most_time_first(const void *pa, const void *pb)
+{
+    const struct shaping *a = pa, *b = pb;
+    return order_of(b->time, a->time) ?: order_of(a->part, b->part);
+}
+
+/* What belongs to the shape of half of them. */
+static void find_shape(struct request_groups *g, const struct members *m, struct request_group *out)
+{
+    struct shaping *v = mem_zalloc((g->parts.v.n + 1) * sizeof *v);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->v[i].profile.n_shape; k++) {
+            const struct request_share *s = &m->v[i].profile.shape[k];
+            v[s->part].part = s->part;
+            v[s->part].weight += m->v[i].weight;
+            v[s->part].time += (double)s->duration * (double)m->v[i].weight;
+        }
+    for (size_t i = 0; i < g->parts.v.n; i++)
+        if (v[i].weight * 2 >= m->weight && v[i].weight)
+            v[n++] = v[i];
+    qsort(v, n, sizeof *v, most_time_first);
+    struct request_part *shape = arena_new(&g->arena, struct request_part, n + 1);
+    for (size_t i = 0; i < n; i++)
+        shape[i] = g->parts.v.v[v[i].part];
+    out->shape = shape;
+    out->n_shape = n;
+    free(v);
+}
+
+static void describe(struct request_groups *g, const struct members *m, struct request_group *out)
+{
+    *out = (struct request_group){.count = m->weight,
+        .p50 = m->v[rank_of(m, 50)].profile.duration,
+        .p90 = m->v[rank_of(m, 90)].profile.duration,
+        .p99 = m->v[rank_of(m, 99)].profile.duration,
+        .max = m->v[m->n - 1].profile.duration};
+    find_shape(g, m, out);
+    find_growth(g, m, out);
+}
+
+/* ---- the groups ---- */
+
+struct order {
+    size_t founded;
+    uint64_t count;
+};
+static int largest_first(const void *pa, const void *pb)
+{
+    const struct order *a = pa, *b = pb;
+    return order_of(b->count, a->count) ?: order_of(a->founded, b->founded);
+}
+
+/* Numbers the groups by their size; `number` tells by their founding. */
+static void order_groups(struct request_groups *g)
+{
+    size_t n = g->leaders.n;
+    struct order *order = mem_zalloc((n + 1) * sizeof *order);
+    for (size_t i = 0; i < n; i++)
+        order[i].founded = i;
+    for (size_t i = 0; i < g->looked.n; i++)
+        order[g->looked.v[i].group].count += g->looked.v[i].weight;
+    qsort(order, n, sizeof *order, largest_first);
+    g->number = mem_zalloc((n + 1) * sizeof *g->number);
+    for (size_t i = 0; i < n; i++)
+        g->number[order[i].founded] = i;
+    for (size_t i = 0; i < g->looked.n; i++)
+        g->looked.v[i].group = g->number[g->looked.v[i].group];
+    free(order);
+}
+
+struct request_groups *request_groups_new(const struct requests *requests)
+{
+    struct request_groups *g = mem_zalloc(sizeof *g);
+    g->requests = requests;
+    g->source = path_local_source(requests_local(requests));
+    pthread_mutex_init(&g->lock, NULL);
+    look_at_sample(g);
+    find_groups(g);
+    order_groups(g);
+    if (g->looked.n)
+        qsort(g->looked.v, g->looked.n, sizeof *g->looked.v, by_group);
+    for (size_t i = 0, past; i < g->looked.n; i = past) {
+        struct members m = {.v = &g->looked.v[i]};
+        struct request_group group;
+        for (past = i; past < g->looked.n && g->looked.v[past].group == m.v->group; past++)
+            m.weight += g->looked.v[past].weight;
+        m.n = past - i;
+        describe(g, &m, &group);
+        vec_push(&g->groups, group);
+    }
+    return g;
+}
+
+void request_groups_free(struct request_groups *g)
+{
+    if (!g)
+        return;
+    vec_free(&g->looked);
+    vec_free(&g->leaders);
+    vec_free(&g->groups);
+    free(g->number);
+    request_parts_fini(&g->parts);
+    pthread_mutex_destroy(&g->lock);
+    arena_fini(&g->arena);
+    free(g);
+}
+
+size_t request_groups_count(const struct request_groups *g)
+{
+    return g->groups.n;
+}
+
+const struct request_group *request_groups_get(const struct request_groups *g, size_t i)
+{
+    return &g->groups.v[i];
+}
+
+size_t request_groups_looked(const struct request_groups *g)
+{
+    return g->looked.n;
+}
+
+/* ---- one request ---- */
+
+static void visit(struct request_told *told, int32_t host)
+{
+    for (size_t i = 0; i < told->n_machines; i++)
+        if (told->machines[i] == host)
+            return;
+    told->machines[told->n_machines++] = host;
+}
+
+void request_groups_tell(struct request_groups *g, size_t request, struct request_told *told)
+{
+    const struct served_request *r = requests_get(g->requests, request);
+    struct request_profile profile;
+    struct arena arena = {0};
+    struct path *path;
+    struct err e = {0};
+    size_t n_hosts;
+    path_local_hosts(requests_local(g->requests), &n_hosts);
+    *told = (struct request_told){.group = -1, .machines = mem_zalloc((n_hosts + 1) * sizeof *told->machines)};
+    if (requests_path(g->requests, request, &path, &e)) {
+        visit(told, r->thread.host);
+        return;
+    }
+    for (size_t i = 0; i < path->n_segments; i++)
+        if (path->segments[i].row.host >= 0)
+            visit(told, path->segments[i].row.host);
+    pthread_mutex_lock(&g->lock);
+    request_profile_of(&g->parts, g->source, path, r->thread, &arena, &profile);
+    size_t like = group_like(g, &profile);
+    pthread_mutex_unlock(&g->lock);
+    told->group = like < g->leaders.n ? (int64_t)g->number[like] : -1;
+    arena_fini(&arena);
+    path_free(path);
+}

@@ -1,0 +1,145 @@
+#include "path/request_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "graph/graph.h"
+
+/* Of a path's time, 1 / n: what belongs to a shape, and what a like one must have, too. Between the two a part may be
+ * there or not, so that noise does not decide; nor does how long messages were under way. */
+enum { SHAPE = 20, CORE = 5 };
+
+/* ---- numbers of parts ---- */
+
+/* "kworker/u4:3" is "kworker/u4:#": digits count threads where no letter stands before them. */
+static uint32_t name_of(struct request_parts *p, const char *comm)
+{
+    char folded[64];
+    size_t n = 0;
+    bool word = true; /* digits now are part of a word */
+    for (const char *s = comm; *s && n < sizeof folded;) {
+        size_t digits = strspn(s, "0123456789");
+        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (unsigned char)*s >= 0x80;
+        if (digits && !word && n) {
+            folded[n++] = '#';
+            s += digits;
+        } else {
+            word = letter || digits;
+            folded[n++] = *s++;
+        }
+    }
+    return strings_intern(&p->names, folded, n);
+}
+
+static uint32_t number_of(struct request_parts *p, int32_t host, uint32_t name, uint8_t state)
+{
+    struct {
+        int32_t host;
+        uint32_t name, state;
+    } key = {host, name, state};
+    bool fresh;
+    uint64_t *at = map_put(&p->by_key, map_hash(&key, sizeof key), &fresh);
+    if (!fresh)
+        return (uint32_t)*at;
+    *at = p->v.n;
+    vec_push(&p->v, ((struct request_part){host, state, strings_get(&p->names, name)}));
+    return (uint32_t)p->v.n - 1;
+}
+
+/* Whether a thread ran, or was kept from it, is an accident of the machine. */
+static uint8_t fold(uint8_t state)
+{
+    return graph_is_awake(state) || state == GRAPH_IPI ? GRAPH_RUNNING : state;
+}
+
+static uint32_t part_of(struct request_parts *p, int32_t host, const char *comm, uint8_t state)
+{
+    uint32_t name = name_of(p, comm), folded = number_of(p, host, name, fold(state)),
+             part = number_of(p, host, name, state);
+    while (p->folded.n < p->v.n)
+        vec_push(&p->folded, folded); /* the folded part, if it is new, folds to itself */
+    return part;
+}
+
+void request_parts_fini(struct request_parts *p)
+{
+    strings_fini(&p->names);
+    vec_free(&p->v);
+    vec_free(&p->folded);
+    map_fini(&p->by_key);
+}
+
+/* ---- profiles ---- */
+
+static int by_part(const void *pa, const void *pb)
+{
+    const struct request_share *a = pa, *b = pb;
+    return order_of(a->part, b->part);
+}
+
+/* Sorts, and adds up those of one part; returns how many are left. */
+static size_t gather(struct request_share *v, size_t n)
+{
+    size_t kept = 0;
+    if (n)
+        qsort(v, n, sizeof *v, by_part);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && v[kept - 1].part == v[i].part)
+            v[kept - 1].duration += v[i].duration;
+        else
+            v[kept++] = v[i];
+    }
+    return kept;
+}
+
+static bool is_share(int64_t duration, int64_t all, int64_t of)
+{
+    return duration > 0 && duration >= all / of;
+}
+
+void request_profile_of(struct request_parts *parts, const struct path_source *source, const struct path *p,
+    struct path_row server, struct arena *a, struct request_profile *out)
+{
+    int32_t tid;
+    const char *comm;
+    source->row_name(source->arg, server, p->end, p->end, &tid, &comm);
+    *out = (struct request_profile){.duration = p->end - p->begin,
+        .shares = arena_new(a, struct request_share, p->n_totals + 1),
+        .shape = arena_new(a, struct request_share, p->n_totals + 1),
+        .server = part_of(parts, server.host, comm, GRAPH_RUNNING)};
+    for (size_t i = 0; i < p->n_totals; i++) {
+        const struct path_total *t = &p->totals[i];
+        source->row_name(source->arg, t->row, p->end, p->end, &tid, &comm);
+        uint32_t part = part_of(parts, t->row.host, comm, t->state);
+        out->shares[out->n_shares++] = (struct request_share){part, t->duration};
+        out->shape[out->n_shape++] = (struct request_share){parts->folded.v[part], t->duration};
+    }
+    out->n_shares = gather(out->shares, out->n_shares);
+    size_t n = gather(out->shape, out->n_shape);
+    out->n_shape = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_share(out->shape[i].duration, out->duration, SHAPE))
+            out->shape[out->n_shape++] = out->shape[i];
+}
+
+static bool has_core_of(
+    const struct request_parts *parts, const struct request_profile *a, const struct request_profile *b)
+{
+    for (size_t i = 0, k = 0; i < b->n_shape; i++) {
+        bool network = parts->v.v[b->shape[i].part].state == GRAPH_NETWORK;
+        if (network || !is_share(b->shape[i].duration, b->duration, CORE))
+            continue;
+        while (k < a->n_shape && a->shape[k].part < b->shape[i].part)
+            k++;
+        if (k == a->n_shape || a->shape[k].part != b->shape[i].part)
+            return false;
+    }
+    return true;
+}
+
+bool request_profiles_alike(
+    const struct request_parts *parts, const struct request_profile *a, const struct request_profile *b)
+{
+    return a->server == b->server && has_core_of(parts, a, b) && has_core_of(parts, b, a);
+}
