@@ -25,10 +25,11 @@ static struct ahead look_ahead(const struct flow_store *s, uint32_t flow, bool s
     return a;
 }
 
-/* What is known of one way: the number after its last byte, FIN apart. */
+/* What is known of one way: the number after its last byte, FIN apart. While it is `opening` the recording began in the
+ * midst of this message, with number `low`: what was overtaken lies before. */
 struct way {
-    bool known, ended;
-    uint64_t high;
+    bool known, ended, opening;
+    uint64_t low, high;
 };
 
 enum phase { QUIET, ASKED, REPLIED };
@@ -54,19 +55,25 @@ static bool begins_anew(const struct way *w, const struct flow_packet *p)
     return p->flags & FLOW_SYN || (w->known && p->bytes && data_end(p) - p->bytes > w->high + (UINT64_C(1) << 31));
 }
 
-/* How many bytes it brings on that had not been there; bytes that overtook others count with those. */
+/* How many bytes it brings that had not been there; those that overtook others count with them. */
 static uint64_t bring_on(const struct scan *s, struct way *w, const struct flow_packet *p)
 {
     if (!s->tcp)
         return p->bytes;
-    uint64_t end = data_end(p), fresh = 0;
-    if (!w->known)
-        w->high = p->flags & FLOW_SYN ? end : end - p->bytes;
+    uint64_t end = data_end(p), begin = end - p->bytes, fresh = 0;
+    if (!w->known) {
+        w->opening = p->bytes && !(p->flags & FLOW_SYN);
+        w->low = w->high = p->flags & FLOW_SYN ? end : begin;
+    }
     w->known = true;
     w->ended |= p->flags & FLOW_FIN;
     if (p->bytes && end > w->high) {
         fresh = end - w->high;
         w->high = end;
+    }
+    if (w->opening && begin < w->low) {
+        fresh += w->low - begin;
+        w->low = begin;
     }
     return fresh;
 }
@@ -96,9 +103,10 @@ static void start_anew(struct scan *s)
     s->user = -1;
 }
 
-static void ask(struct scan *s, const struct flow_packet *p)
+static void ask(struct scan *s, const struct flow_packet *p, uint64_t first_byte)
 {
-    s->now = (struct exchange){.begin = p->ts, .end = p->ts, .first_in = p->number, .row = -1};
+    s->now = (struct exchange){
+        .begin = p->ts, .end = p->ts, .first_in = p->number, .first_byte = first_byte, .row = -1};
     s->phase = ASKED;
 }
 
@@ -123,7 +131,10 @@ static void come(struct scan *s, const struct flow_packet *p)
     if (had > 0)
         s->out.high += (uint32_t)had;
     if (s->phase == QUIET)
-        ask(s, p);
+        ask(s, p, s->in.high - fresh);
+    if (s->in.opening)
+        s->now.first_byte = s->in.low;
+    s->out.opening = false;
     s->now.bytes_in += fresh;
     s->user = p->row >= 0 ? p->row : s->user;
 }
@@ -136,6 +147,7 @@ static void go(struct scan *s, const struct flow_packet *p)
     uint64_t fresh = bring_on(s, &s->out, p);
     if (!fresh)
         return;
+    s->in.opening = false;
     int32_t unseen = beyond(s, &s->in, p);
     if (unseen > 0)
         s->in.high += (uint32_t)unseen;

@@ -56,6 +56,7 @@ static void keep(struct hunt *h, const struct exchange *x, const struct flow_key
             .key = *key,
             .first_in = x->first_in,
             .last_out = x->last_out,
+            .first_byte = x->first_byte,
             .by_interrupt = x->by_interrupt}));
 }
 
@@ -196,6 +197,19 @@ static bool is_own(const struct flow_store *s, const struct flow_key *key)
     return false;
 }
 
+/* The packet that came first, or would have: with the first byte, and that alone. */
+static bool first_packet(const struct path_local_host *server, const struct served_request *q, struct flow_packet *out)
+{
+    if (!flow_by_number(server->flows, q->first_in, out, NULL))
+        return false;
+    if (q->key.protocol == FLOW_TCP) {
+        out->seq_end = q->first_byte + 1;
+        out->bytes = 1;
+        out->flags &= (uint16_t)~FLOW_FIN;
+    }
+    return true;
+}
+
 void requests_client(const struct requests *r, size_t i, struct request_client *out)
 {
     const struct served_request *q = requests_get(r, i);
@@ -205,7 +219,7 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
     struct sender_peer peer;
     *out = (struct request_client){.local = is_own(server->flows, &q->key), .thread = {-1, -1}};
     flow_format_endpoint(&q->key, true, out->address, sizeof out->address);
-    if (!flow_by_number(server->flows, q->first_in, &first, NULL) ||
+    if (!first_packet(server, q, &first) ||
         !senders_find(path_local_senders(r->local), q->thread.host, &first, &asked, &peer) ||
         !path_comparable(server, &r->hosts[asked.host]))
         return;

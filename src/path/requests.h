@@ -27,6 +27,7 @@ struct served_request {
     uint64_t bytes_in, bytes_out;
     struct flow_key key;           /* from the client to the server */
     uint64_t first_in, last_out;   /* packets of the host */
+    uint64_t first_byte;           /* TCP: its number; another one may have come first */
     bool by_interrupt;             /* the last byte was sent by work in an interrupt */
 };
 /* O(packets of connections that the hosts served + n log n) for n requests; traces are not read. */

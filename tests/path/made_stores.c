@@ -256,7 +256,7 @@ struct flow_window flow_window_any(void)
 
 size_t explained;
 
-/* Of sends of one number the last in the window, ambiguous when there are several. */
+/* Of sends with that byte the last in the window, ambiguous when there are several. */
 enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *m,
     const struct flow_window *w, struct flow_packet *send)
 {
@@ -269,7 +269,8 @@ enum flow_answer flow_find_send(const struct flow_store *sender, const struct fl
                 f = (int64_t)k;
     for (size_t i = 0; f >= 0 && i < sender->flows.v[f].sends.n; i++) {
         const struct flow_packet *p = &sender->flows.v[f].sends.v[i];
-        if (p->seq_end == m->seq_end && p->origin != FLOW_PASSING && p->ts >= w->begin && p->ts <= w->end) {
+        if ((uint32_t)p->seq_end - m->seq_end < p->bytes && p->origin != FLOW_PASSING && p->ts >= w->begin &&
+            p->ts <= w->end) {
             *send = *p;
             answer = answer == FLOW_NOT_SENT ? FLOW_SENT : FLOW_AMBIGUOUS;
         }
