@@ -41,17 +41,6 @@ int cli_cluster_check(struct cli_cluster *c, size_t n, struct err *e)
     return c->url ? 0 : cli_need_traces(n, e);
 }
 
-int cli_duration_parse(const char *option, const char *s, int64_t *ns, struct err *e)
-{
-    char with_sign[64] = "+";
-    if (!s)
-        return 0;
-    strncat(with_sign, s, sizeof with_sign - 2);
-    if (strspn(s, "0123456789.") == 0 || time_parse(with_sign, 0, ns, e) || *ns <= 0)
-        return err_set(e, ERR_ARG, "%s %s: give a time such as 500ms or 30s", option, s);
-    return 0;
-}
-
 static int relate_clocks(const struct cli_clocks *clocks, int64_t timeout_ns, struct cli_asked *a, struct err *e)
 {
     bool stale = false, apart = cli_clocks_apart(clocks);
@@ -66,7 +55,7 @@ int cli_cluster_ask(struct cli_cluster *c, const struct cli_clocks *clocks, stru
 {
     int64_t timeout = TIMEOUT_NS;
     *a = (struct cli_asked){0};
-    int rc = cli_duration_parse("--timeout", c->timeout, &timeout, e);
+    int rc = cli_parse_duration("timeout", c->timeout, &timeout, e);
     if (!rc)
         rc = cli_cluster_connect(c, "weft", false, &a->bus, e);
     if (!rc)

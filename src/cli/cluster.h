@@ -40,9 +40,6 @@ void cli_cluster_give_way(struct cli_cluster *, size_t n);
 /* The verb is about TRACEs or about a cluster, not both. n: how many TRACEs are given. */
 int cli_cluster_check(struct cli_cluster *, size_t n, struct err *e);
 
-/* "500ms", "30s", "2m": more than 0. NULL: *ns stays as it is. */
-int cli_duration_parse(const char *option, const char *s, int64_t *ns, struct err *e);
-
 /* A cluster that is open to be asked, its hosts and their clocks. */
 struct cli_asked {
     struct bus *bus;

@@ -15,6 +15,7 @@ const struct cli_verb *const cli_verbs[] = {
     &verb_threads,
     &verb_sync,
     &verb_critpath,
+    &verb_requests,
     &verb_serve,
     &verb_place,
     &verb_verify,

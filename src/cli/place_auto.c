@@ -29,12 +29,12 @@ static void say(void *arg, const char *line)
 static int parse_times(
     const struct place_auto *a, const struct cli_cluster *c, struct cluster_auto_options *o, struct err *e)
 {
-    int rc = cli_duration_parse("--idle", a->idle, &o->idle_ns, e);
+    int rc = cli_parse_duration("idle", a->idle, &o->idle_ns, e);
     if (!rc)
-        rc = cli_duration_parse("--every", a->every, &o->every_ns, e);
+        rc = cli_parse_duration("every", a->every, &o->every_ns, e);
     if (!rc)
-        rc = cli_duration_parse("--settle", a->settle, &o->place.settle_ns, e);
-    return rc ? rc : cli_duration_parse("--timeout", c->timeout, &o->patience_ns, e);
+        rc = cli_parse_duration("settle", a->settle, &o->place.settle_ns, e);
+    return rc ? rc : cli_parse_duration("timeout", c->timeout, &o->patience_ns, e);
 }
 
 /* Whoever waits for the seat tells people which process it is. */

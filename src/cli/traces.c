@@ -93,6 +93,17 @@ static void note_window(const char *option, const char *s, bool beyond, const st
     text_fini(&t);
 }
 
+int cli_parse_duration(const char *option, const char *s, int64_t *ns, struct err *e)
+{
+    char with_sign[64] = "+";
+    if (!s)
+        return 0;
+    strncat(with_sign, s, sizeof with_sign - 2);
+    if (strspn(s, "0123456789.") == 0 || time_parse(with_sign, 0, ns, e) || *ns <= 0)
+        return err_set(e, ERR_ARG, "--%s %s: give a time such as 500ms or 30s", option, s);
+    return 0;
+}
+
 int cli_parse_window(
     const char *from, const char *to, const struct cli_span *span, int64_t *begin, int64_t *end, struct err *e)
 {
@@ -191,4 +202,11 @@ int cli_sync(struct experiment *x, const struct cli_clocks *c, const struct cloc
     if (n > MAX_NOTES)
         cli_note("%zu more contradictions", n - MAX_NOTES);
     return rc;
+}
+
+int cli_relate(struct experiment *x, const struct cli_clocks *c, const struct clock_net **net, struct err *e)
+{
+    *net = NULL;
+    int rc = cli_clocks_apart(c) ? 0 : cli_sync(x, c, net, e);
+    return rc || !*net || !c->reference ? rc : clock_net_relates(*net, SIZE_MAX, e);
 }

@@ -27,6 +27,9 @@ struct cli_span { int64_t first, last; };
 int cli_parse_window(const char *from, const char *to, const struct cli_span *, int64_t *begin, int64_t *end,
     struct err *);
 
+/* The value of an option that takes a duration: "500ms", "30s", "2m"; more than nothing. NULL: *ns stays as it is. */
+int cli_parse_duration(const char *option, const char *s, int64_t *ns, struct err *);
+
 /* The names of the hosts that there are, and the span of all; borrowed. */
 struct cli_hosts { const char **v; size_t n, cap; struct cli_span span; };
 #define CLI_HOSTS_NONE {.span = {INT64_MAX, INT64_MIN}}
@@ -63,5 +66,8 @@ void cli_clocks_fini(struct cli_clocks *);
 bool cli_clocks_apart(const struct cli_clocks *);
 /* experiment_sync; what messages contradict of --trust becomes notes. */
 int cli_sync(struct experiment *, const struct cli_clocks *, const struct clock_net **, struct err *);
+/* The same; *net is NULL where every host keeps its own clock. ERR_ARG: nothing relates the reference that was named to
+ * any other host. */
+int cli_relate(struct experiment *, const struct cli_clocks *, const struct clock_net **net, struct err *);
 
 #endif

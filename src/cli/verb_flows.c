@@ -136,11 +136,9 @@ static void find_in_traces(const struct index_host *hosts, const struct flows_ch
 static int relate_traces(struct experiment *x, struct flows_choice *q, struct flows_found *f, struct err *e)
 {
     const struct index_host *hosts;
-    const struct clock_net *net = NULL;
+    const struct clock_net *net;
     size_t n = experiment_hosts(x, &hosts);
-    int rc = cli_clocks_apart(&q->clocks) ? 0 : cli_sync(x, &q->clocks, &net, e);
-    if (!rc && net && q->clocks.reference)
-        rc = clock_net_relates(net, SIZE_MAX, e);
+    int rc = cli_relate(x, &q->clocks, &net, e);
     f->hosts = mem_zalloc((n + 1) * sizeof *f->hosts);
     for (size_t i = 0; i < n && !rc; i++)
         add_host(f, hosts[i].name, net ? clock_net_map(net, i) : NULL, hosts[i].begin, hosts[i].end);

@@ -1,0 +1,164 @@
+/* weft requests: the requests of server threads, the slowest first, and groups of like ones. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/search.h"
+#include "cli/cli.h"
+#include "cli/requests.h"
+#include "cli/traces.h"
+
+enum { SHOWN = 20, TOLD = 1000 }; /* lines unless --limit says so: for people, for programs */
+
+struct requests_choice {
+    struct requests_question is;
+    const char *begin_text, *end_text, *slower_text;
+    int64_t slower_ns, limit;
+    int format;
+    struct cli_clocks clocks;
+};
+
+/* What stands open meanwhile. */
+struct work {
+    struct path_local_host *hosts;
+    struct path_local *local;
+    struct cli_hosts names;
+};
+
+static int open_hosts(struct work *w, struct experiment *x, struct requests_choice *q, struct err *e)
+{
+    const struct index_host *hosts;
+    const struct clock_net *net;
+    size_t n = experiment_hosts(x, &hosts);
+    int rc = cli_relate(x, &q->clocks, &net, e);
+    if (rc)
+        return rc;
+    w->hosts = mem_zalloc((n + 1) * sizeof *w->hosts);
+    for (size_t i = 0; i < n; i++) {
+        const struct clock_map *map = net ? clock_net_map(net, i) : NULL;
+        w->hosts[i] = (struct path_local_host){hosts[i].name, hosts[i].graph, hosts[i].flows, map};
+        cli_hosts_add(&w->names, hosts[i].name, map ? clock_to_reference(map, hosts[i].begin) : hosts[i].begin,
+            map ? clock_to_reference(map, hosts[i].end) : hosts[i].end);
+    }
+    w->local = path_local_new(w->hosts, n);
+    rc = q->is.host ? cli_hosts_check(&w->names, q->is.host, e) : 0;
+    return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &w->names.span, &q->is.begin, &q->is.end, e);
+}
+
+/* ---- notes ---- */
+
+static void note_lacking(const struct requests *found)
+{
+    struct requests_lacking l;
+    requests_lacking(found, &l);
+    if (l.unrelated)
+        cli_note("requests of %zu host%s are not told: nothing relates %s to the reference; `weft sync` tells more, "
+                 "--reference names another one",
+            l.unrelated, l.unrelated > 1 ? "s" : "", l.unrelated > 1 ? "their clocks" : "its clock");
+    if (l.unsided)
+        cli_note("%llu connection%s left out: which end is the server is not known, because nobody was recorded "
+                 "connecting there",
+            (unsigned long long)l.unsided, l.unsided > 1 ? "s are" : " is");
+    if (l.cut)
+        cli_note("%llu request%s not told: where they began, or their reply, was not recorded",
+            (unsigned long long)l.cut, l.cut > 1 ? "s are" : " is");
+    if (l.nobodys)
+        cli_note("%llu exchange%s not told: no thread of the host is known to have had to do with them",
+            (unsigned long long)l.nobodys, l.nobodys > 1 ? "s are" : " is");
+    if (l.overlapped)
+        cli_note("%llu request%s may be several: the client sent on before it had the reply (pipelining, streams)",
+            (unsigned long long)l.overlapped, l.overlapped > 1 ? "s" : "");
+}
+
+static void note_shown(const struct requests_shown *s, size_t meant, size_t all)
+{
+    size_t looked = request_groups_looked(s->groups);
+    if (!all)
+        cli_note("no requests; record net_dev_queue, net_if_receive_skb and sched events of the server's host, so "
+                 "that its messages and its threads are known");
+    if (meant > s->n)
+        cli_note("%zu more requests; --limit %zu shows all", meant - s->n, meant);
+    if (looked < all)
+        cli_note("groups are told by the paths of %zu of %zu requests: of the slowest %d, and of the others evenly",
+            looked, all, REQUESTS_SLOWEST);
+}
+
+/* ---- answering ---- */
+
+static void answer(const struct work *w, const struct requests_choice *q, struct text *out)
+{
+    struct requests *found = requests_find(w->local, &q->is);
+    struct request_groups *groups = request_groups_new(found);
+    size_t all = requests_count(found),
+           limit = q->limit >= 0 ? (size_t)q->limit
+        : q->format == CLI_TABLE ? SHOWN
+                                 : TOLD;
+    size_t meant = search_first(i, 0, all, requests_get(found, i)->end - requests_get(found, i)->begin < q->slower_ns);
+    struct requests_shown shown = {.found = found,
+        .groups = groups,
+        .local = w->local,
+        .n = meant < limit ? meant : limit,
+        .first = w->names.span.first};
+    requests_write(&shown, q->format, out);
+    note_lacking(found);
+    note_shown(&shown, meant, all);
+    request_groups_free(groups);
+    requests_free(found);
+}
+
+static int show(struct requests_choice *q, const char *store, char **args, size_t n)
+{
+    struct err e = {0};
+    struct experiment *x;
+    struct index_options o = {.store = store, .stores = true};
+    struct work w = {.names = CLI_HOSTS_NONE};
+    int code;
+    if (cli_open_traces(args, n, &o, &x, &e))
+        return cli_fail(&e);
+    if (open_hosts(&w, x, q, &e)) {
+        code = cli_fail(&e);
+    } else {
+        struct text out = TEXT_TO(1);
+        answer(&w, q, &out);
+        code = cli_finish_traces(x, &out, NULL);
+    }
+    path_local_free(w.local);
+    free(w.hosts);
+    cli_hosts_fini(&w.names);
+    experiment_close(x);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct requests_choice q = {.limit = -1, .is = {.begin = INT64_MIN, .end = INT64_MAX}};
+    const char *store = NULL, *format_name = NULL;
+    const struct cli_option options[] = {
+        {"host", 0, CLI_STRING, "HOST", "what this host served only", &q.is.host},
+        {"slower", 0, CLI_STRING, "TIME", "list only what took so long or longer (50ms); groups are of all",
+            &q.slower_text},
+        {"limit", 'n', CLI_INT, "N", "list at most N requests (default: 20 in a table, else 1000)", &q.limit},
+        {"begin", 'b', CLI_STRING, "TIME", "requests from here (ns, +1.5s, ISO 8601; reference clock)", &q.begin_text},
+        {"end", 'e', CLI_STRING, "TIME", "requests to here", &q.end_text},
+        CLI_CLOCKS(&q.clocks),
+        {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &store},
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
+        {0},
+    };
+    int n;
+    struct err e = {0};
+    int code = cli_parse(&verb_requests, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    if (cli_format_parse(format_name, &q.format, &e) || cli_parse_duration("slower", q.slower_text, &q.slower_ns, &e) ||
+        cli_clocks_parse(&q.clocks, &e) || cli_need_traces((size_t)n, &e))
+        code = cli_fail(&e);
+    else
+        code = show(&q, store, argv + 1, (size_t)n);
+    cli_clocks_fini(&q.clocks);
+    return code;
+}
+
+const struct cli_verb verb_requests = {"requests", "TRACE…",
+    "requests of server threads, the slowest first, and what differs in slow ones",
+    "weft requests --slower 50ms examples/three-tier", run};
