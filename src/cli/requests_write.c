@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "graph/graph.h"
 
+enum { GROUPS_SHOWN = 12, PARTS_SHOWN = 3, GREW_SHOWN = 2 }; /* to people */
+
 /* What is told of a request, whatever the format. */
 struct line {
     const struct served_request *is;
@@ -100,6 +102,8 @@ static void json_group(struct json *j, const struct requests_shown *s, size_t i)
     const struct request_group *g = request_groups_get(s->groups, i);
     json_object(j);
     json_kv_u64(j, "id", i + 1);
+    json_kv_string(j, "host", host_of(s, g->server.host));
+    json_kv_string(j, "comm", g->server.comm);
     json_kv_u64(j, "count", g->count);
     json_kv_i64(j, "p50", g->p50);
     json_kv_i64(j, "p90", g->p90);
@@ -253,57 +257,53 @@ static void put_part(struct text *t, const struct requests_shown *s, const struc
 static void shape_cell(struct cli_table *t, const struct requests_shown *s, const struct request_group *g)
 {
     struct text shape = {.fd = -1};
-    for (size_t i = 0; i < g->n_shape; i++) {
+    for (size_t i = 0; i < g->n_shape && i < PARTS_SHOWN; i++) {
         text_puts(&shape, i ? " · " : "");
         put_part(&shape, s, &g->shape[i]);
     }
+    if (g->n_shape > PARTS_SHOWN)
+        text_puts(&shape, " · …");
     cli_table_text(t, &shape);
     text_fini(&shape);
 }
 
+/* By how much the parts that grew most did. */
+static void growth_cell(struct cli_table *t, const struct requests_shown *s, const struct request_group *g)
+{
+    struct text grew = {.fd = -1};
+    for (size_t i = 0; i < g->n_grew && i < GREW_SHOWN; i++) {
+        text_puts(&grew, i ? " · +" : "+");
+        text_duration(&grew, g->grew[i].slow - g->grew[i].typical);
+        text_putc(&grew, ' ');
+        put_part(&grew, s, &g->grew[i].part);
+    }
+    cli_table_text(t, &grew);
+    text_fini(&grew);
+}
+
 static void write_groups(const struct requests_shown *s, struct text *out)
 {
-    static const struct cli_column columns[] = {{"group", true, true}, {"count", true, true}, {"p50", true, true},
-        {"p90", true, true}, {"p99", true, true}, {"max", true, true}, {"path", false, false}};
+    static const struct cli_column columns[] = {{"group", true, true}, {"server", false, false}, {"count", true, true},
+        {"p50", true, true}, {"p90", true, true}, {"p99", true, true}, {"max", true, true}, {"path", false, false},
+        {"grew in the slow ones", false, false}};
     struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < request_groups_count(s->groups); i++) {
+    size_t n = request_groups_count(s->groups), shown = n < GROUPS_SHOWN ? n : GROUPS_SHOWN;
+    for (size_t i = 0; i < shown; i++) {
         const struct request_group *g = request_groups_get(s->groups, i);
         cli_table_number(t, (int64_t)i + 1);
+        cli_table_cell(t, "%s %s", host_of(s, g->server.host), g->server.comm);
         cli_table_number(t, (int64_t)g->count);
         cli_table_duration(t, CLI_TABLE, g->p50);
         cli_table_duration(t, CLI_TABLE, g->p90);
         cli_table_duration(t, CLI_TABLE, g->p99);
         cli_table_duration(t, CLI_TABLE, g->max);
         shape_cell(t, s, g);
+        growth_cell(t, s, g);
     }
     cli_table_write(t, CLI_TABLE, out);
     cli_table_free(t);
-}
-
-/* Of each group in which something did. */
-static void write_growth(const struct requests_shown *s, struct text *out)
-{
-    static const struct cli_column columns[] = {{"group", true, true}, {"what grew in the slow ones", false, false},
-        {"typical", true, true}, {"slow", true, true}};
-    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
-    struct text part = {.fd = -1};
-    size_t lines = 0;
-    for (size_t i = 0; i < request_groups_count(s->groups); i++) {
-        const struct request_group *g = request_groups_get(s->groups, i);
-        for (size_t k = 0; k < g->n_grew; k++, lines++) {
-            cli_table_number(t, (int64_t)i + 1);
-            put_part(&part, s, &g->grew[k].part);
-            cli_table_text(t, &part);
-            cli_table_duration(t, CLI_TABLE, g->grew[k].typical);
-            cli_table_duration(t, CLI_TABLE, g->grew[k].slow);
-        }
-    }
-    if (lines) {
-        text_putc(out, '\n');
-        cli_table_write(t, CLI_TABLE, out);
-    }
-    text_fini(&part);
-    cli_table_free(t);
+    if (shown < n)
+        cli_note("%zu more groups; --format json shows all", n - shown);
 }
 
 static void write_table(const struct requests_shown *s, struct text *out)
@@ -313,7 +313,6 @@ static void write_table(const struct requests_shown *s, struct text *out)
         return;
     text_putc(out, '\n');
     write_groups(s, out);
-    write_growth(s, out);
     const struct served_request *slowest = requests_get(s->found, 0);
     int32_t tid;
     const char *comm;

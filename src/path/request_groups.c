@@ -238,7 +238,8 @@ static void find_shape(struct request_groups *g, const struct members *m, struct
 
 static void describe(struct request_groups *g, const struct members *m, struct request_group *out)
 {
-    *out = (struct request_group){.count = m->weight,
+    *out = (struct request_group){.server = g->parts.v.v[m->v->profile.server],
+        .count = m->weight,
         .p50 = m->v[rank_of(m, 50)].profile.duration,
         .p90 = m->v[rank_of(m, 90)].profile.duration,
         .p99 = m->v[rank_of(m, 99)].profile.duration,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/search.h"
@@ -31,6 +32,7 @@ struct hunt {
     const struct servers *servers;
     size_t host;
     struct exchanges exchanges; /* of a connection */
+    struct map unsided;         /* connections of unknown servers, by hash: both ends may see one */
 };
 
 /* ---- one host ---- */
@@ -71,7 +73,8 @@ static void look_at_way(struct hunt *h, size_t in)
     if (out < 0 || !flow_may_send(s, &back))
         return;
     enum server_end end = servers_end(h->servers, h->host, &key);
-    h->found->lacking.unsided += end == SERVER_UNKNOWN;
+    if (end == SERVER_UNKNOWN)
+        map_put(&h->unsided, map_hash(memcmp(&key, &back, sizeof key) < 0 ? &key : &back, sizeof key), NULL);
     if (end != SERVER_DESTINATION)
         return;
     h->exchanges.n = 0;
@@ -116,9 +119,11 @@ struct requests *requests_find(const struct path_local *local, const struct requ
     for (h.host = 0; h.host < r->n_hosts; h.host++)
         look_at_host(&h);
     r->lacking.cut = h.exchanges.cut;
+    r->lacking.unsided = h.unsided.n;
     if (r->list.n)
         qsort(r->list.v, r->list.n, sizeof *r->list.v, slowest_first);
     vec_free(&h.exchanges);
+    map_fini(&h.unsided);
     servers_free(servers);
     free(stores);
     return r;

@@ -58,6 +58,7 @@ struct request_part { int32_t host; uint8_t state; const char *comm; };
 struct request_growth { struct request_part part; int64_t typical, slow; };
 /* Figures are of the requests that were looked at, each counted for those that it stands for. */
 struct request_group {
+    struct request_part server;    /* who served them; its state says nothing */
     uint64_t count;
     int64_t p50, p90, p99, max;
     /* What takes a twentieth of the time or more in half of them, the most time first. States are folded: to be held up

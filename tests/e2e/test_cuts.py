@@ -78,6 +78,7 @@ class Compared:
         yield "threads", "--all"
         yield ("sync",)
         yield ("threads",)
+        yield ("requests",)
         for _ in range(min(len(self.threads), max(1, MOST_THREADS // CUTTINGS))):
             if not self.paths:
                 self.paths = self.dice.sample(self.threads, len(self.threads))

@@ -371,6 +371,7 @@ class Made(Requests):
         groups.sort(key=lambda g: -len(g["members"]))
         self.assertEqual([g["count"] for g in answer["groups"]], [len(g["members"]) for g in groups])
         for told, g in zip(answer["groups"], groups):
+            self.assertEqual((told["host"], told["comm"]), g["by"])
             self.check_group(told, sorted(g["members"], key=lambda m: m[:2]))
 
     def check_group(self, told, members):

@@ -381,7 +381,8 @@ static void passed_on(void **state)
 
 /* ---- which end is the server ---- */
 
-/* Both ends are of the server's host: what it asks of `other` is no request that it serves. */
+/* Where nobody was recorded connecting, by ports; both hosts see a connection whose server is not known, which counts
+ * once. */
 static void sides(void **state)
 {
     (void)state;
@@ -395,6 +396,8 @@ static void sides(void **state)
         connect(&w, ports[i].client, ports[i].server);
         come(&w, 100, 7);
         go(&w, 300, 20);
+        make_send(&w.flows[CLIENT], make_flow(&w.flows[CLIENT], 1, ports[i].client, 2, ports[i].server), 90, 7, 0);
+        make_receive(&w.flows[CLIENT], make_flow(&w.flows[CLIENT], 2, ports[i].server, 1, ports[i].client), 310, 20, 0);
         find(&w);
         if ((int)requests_count(w.found) != ports[i].requests)
             fail_msg("from port %d to %d: %zu requests", ports[i].client, ports[i].server, requests_count(w.found));
