@@ -78,9 +78,11 @@ static void note_shown(const struct requests_shown *s, size_t meant, size_t all)
                  "that its messages and its threads are known");
     if (meant > s->n)
         cli_note("%zu more requests; --limit %zu shows all", meant - s->n, meant);
-    if (looked < all)
+    if (all > REQUESTS_SLOWEST + REQUESTS_SAMPLE)
         cli_note("groups are told by the paths of %zu of %zu requests: of the slowest %d, and of the others evenly",
             looked, all, REQUESTS_SLOWEST);
+    else if (looked < all)
+        cli_note("%zu requests are in no group: their paths have too many pieces to be followed", all - looked);
 }
 
 /* ---- answering ---- */

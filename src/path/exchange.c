@@ -63,7 +63,7 @@ static uint64_t bring_on(const struct scan *s, struct way *w, const struct flow_
     uint64_t end = data_end(p), begin = end - p->bytes, fresh = 0;
     if (!w->known) {
         w->opening = p->bytes && !(p->flags & FLOW_SYN);
-        w->low = w->high = p->flags & FLOW_SYN ? end : begin;
+        w->low = w->high = begin;
     }
     w->known = true;
     w->ended |= p->flags & FLOW_FIN;

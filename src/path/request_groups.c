@@ -6,8 +6,10 @@
 #include "base/order.h"
 #include "path/request_parts.h"
 
-/* What differs is told of parts that make up this share, 1 / n, of all that grew. */
-enum { GREW = 20 };
+enum {
+    GREW = 20,           /* what differs is told of parts that make up this share, 1 / n, of all that grew */
+    ALL_SLICES = 1 << 11 /* of work for all paths that take more than one */
+};
 
 /* A request that was looked at. */
 struct looked {
@@ -24,6 +26,7 @@ struct request_groups {
     struct arena arena;
     pthread_mutex_t lock; /* of `parts`, which grow when somebody asks for one request */
     struct request_parts parts;
+    unsigned slices;                     /* of work, that are left */
     VEC(struct looked) looked;           /* those of a group next to each other, the fastest first */
     VEC(struct request_profile) leaders; /* who founded a group, in order of founding */
     size_t *number;                      /* of that group */
@@ -36,9 +39,12 @@ static void look(struct request_groups *g, size_t request, uint64_t weight)
 {
     const struct served_request *r = requests_get(g->requests, request);
     struct looked l = {.request = request, .weight = weight, .begin = r->begin};
+    unsigned mine = g->slices < REQUESTS_SLICES ? g->slices : REQUESTS_SLICES, left = mine;
     struct path *path;
     struct err e = {0};
-    if (requests_path(g->requests, request, &path, &e))
+    int rc = requests_walk(g->requests, request, &left, &path, &e);
+    g->slices -= mine - left;
+    if (rc)
         return;
     request_profile_of(&g->parts, g->source, path, r->thread, &g->arena, &l.profile);
     path_free(path);
@@ -173,13 +179,14 @@ static void find_growth(struct request_groups *g, const struct members *m, struc
     if (m->v[slow].profile.duration <= m->v[half - 1].profile.duration)
         return;
     VEC(struct request_growth) grew = {0};
-    uint8_t *seen = mem_zalloc(g->parts.v.n + 1);
+    bool *seen = mem_zalloc((g->parts.v.n + 1) * sizeof *seen);
     struct weighted *room = mem_alloc(half * sizeof *room);
     for (size_t i = slow; i < m->n; i++)
         for (size_t k = 0; k < m->v[i].profile.n_shares; k++) {
             uint32_t part = m->v[i].profile.shares[k].part;
-            if (seen[part]++)
+            if (seen[part])
                 continue;
+            seen[part] = true;
             struct request_growth r = {g->parts.v.v[part], median_of(m, half, part, room), mean_of(m, slow, part)};
             if (r.slow <= r.typical)
                 continue;
@@ -282,6 +289,7 @@ struct request_groups *request_groups_new(const struct requests *requests)
 {
     struct request_groups *g = mem_zalloc(sizeof *g);
     g->requests = requests;
+    g->slices = ALL_SLICES;
     g->source = path_local_source(requests_local(requests));
     pthread_mutex_init(&g->lock, NULL);
     look_at_sample(g);

@@ -8,6 +8,9 @@
 #include "path/requests.h"
 
 const struct path_local *requests_local(const struct requests *);
+/* requests_path within one slice of work and *slices more, which grow less by those that it takes. */
+int requests_walk(const struct requests *, size_t i, unsigned *slices, struct path **out, struct err *e);
+enum { REQUESTS_SLICES = 1 << 8 }; /* for one path: a second */
 
 /* Parts by number. */
 struct request_parts {

@@ -14,7 +14,7 @@
 
 enum {
     MOST_REPLY_PACKETS = 1 << 16, /* that a client is looked through for the end of a reply */
-    MOST_STEPS = 1 << 20          /* of a path: some tenths of a second */
+    SLICE = 1 << 12               /* steps of a path: some ms */
 };
 
 struct requests {
@@ -37,7 +37,7 @@ struct hunt {
 
 /* ---- one host ---- */
 
-static void keep(struct hunt *h, const struct exchange *x, const struct flow_key *key)
+static void keep(struct hunt *h, const struct exchange *x, uint32_t flow)
 {
     struct requests *r = h->found;
     const struct path_local_host *host = &r->hosts[h->host];
@@ -55,10 +55,10 @@ static void keep(struct hunt *h, const struct exchange *x, const struct flow_key
             .end = end > begin ? end : begin,
             .bytes_in = x->bytes_in,
             .bytes_out = x->bytes_out,
-            .key = *key,
             .first_in = x->first_in,
             .last_out = x->last_out,
             .first_byte = x->first_byte,
+            .flow = flow,
             .by_interrupt = x->by_interrupt}));
 }
 
@@ -80,7 +80,7 @@ static void look_at_way(struct hunt *h, size_t in)
     h->exchanges.n = 0;
     exchanges_find(s, (uint32_t)in, (uint32_t)out, &h->exchanges);
     for (size_t i = 0; i < h->exchanges.n; i++)
-        keep(h, &h->exchanges.v[i], &key);
+        keep(h, &h->exchanges.v[i], (uint32_t)in);
 }
 
 static void look_at_host(struct hunt *h)
@@ -158,9 +158,11 @@ void requests_lacking(const struct requests *r, struct requests_lacking *out)
 static bool ends_reply(const struct requests *r, const struct served_request *q, size_t client,
     const struct flow_packet *received, const struct flow_packet *last)
 {
+    struct flow_key key;
     struct sender from;
     struct sender_peer peer;
-    if (q->key.protocol != FLOW_TCP)
+    flow_key(r->hosts[client].flows, received->flow, &key);
+    if (key.protocol != FLOW_TCP)
         return senders_find(path_local_senders(r->local), (int32_t)client, received, &from, &peer) &&
             from.host == q->thread.host && from.send.number == q->last_out;
     /* Numbers are the same on both sides but for multiples of 2^32. */
@@ -169,7 +171,7 @@ static bool ends_reply(const struct requests *r, const struct served_request *q,
     return end - last_end < received->bytes;
 }
 
-/* When the reply was there, which `sent` asked for. */
+/* When the reply was there. */
 static int64_t reply_came(const struct requests *r, const struct served_request *q, const struct sender *asked)
 {
     const struct path_local_host *client = &r->hosts[asked->host], *server = &r->hosts[q->thread.host];
@@ -203,11 +205,12 @@ static bool is_own(const struct flow_store *s, const struct flow_key *key)
 }
 
 /* The packet that came first, or would have: with the first byte, and that alone. */
-static bool first_packet(const struct path_local_host *server, const struct served_request *q, struct flow_packet *out)
+static bool first_packet(const struct flow_store *server, const struct served_request *q, const struct flow_key *key,
+    struct flow_packet *out)
 {
-    if (!flow_by_number(server->flows, q->first_in, out, NULL))
+    if (!flow_by_number(server, q->first_in, out, NULL))
         return false;
-    if (q->key.protocol == FLOW_TCP) {
+    if (key->protocol == FLOW_TCP) {
         out->seq_end = q->first_byte + 1;
         out->bytes = 1;
         out->flags &= (uint16_t)~FLOW_FIN;
@@ -219,12 +222,14 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
 {
     const struct served_request *q = requests_get(r, i);
     const struct path_local_host *server = &r->hosts[q->thread.host];
+    struct flow_key key;
     struct flow_packet first;
     struct sender asked;
     struct sender_peer peer;
-    *out = (struct request_client){.local = is_own(server->flows, &q->key), .thread = {-1, -1}};
-    flow_format_endpoint(&q->key, true, out->address, sizeof out->address);
-    if (!first_packet(server, q, &first) ||
+    flow_key(server->flows, q->flow, &key);
+    *out = (struct request_client){.local = is_own(server->flows, &key), .thread = {-1, -1}};
+    flow_format_endpoint(&key, true, out->address, sizeof out->address);
+    if (!first_packet(server->flows, q, &key, &first) ||
         !senders_find(path_local_senders(r->local), q->thread.host, &first, &asked, &peer) ||
         !path_comparable(server, &r->hosts[asked.host]))
         return;
@@ -237,7 +242,7 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
 
 /* ---- their paths ---- */
 
-int requests_path(const struct requests *r, size_t i, struct path **out, struct err *e)
+int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct path **out, struct err *e)
 {
     const struct served_request *q = requests_get(r, i);
     struct path_row row = q->thread;
@@ -246,12 +251,20 @@ int requests_path(const struct requests *r, size_t i, struct path **out, struct 
     struct path_query *query = path_query_new(path_local_source(r->local), row,
         &(struct path_options){
             .begin = q->begin, .end = q->end, .reached = PATH_REACHED_BY_MESSAGE, .receiver = q->thread});
-    int rc = path_query_run(query, MOST_STEPS, e);
+    int rc = path_query_run(query, SLICE, e);
+    for (; rc == PATH_MORE && *slices; --*slices)
+        rc = path_query_run(query, SLICE, e);
     if (rc == PATH_MORE)
-        rc = err_set(e, ERR_LIMIT, "the path has too many pieces");
+        rc = err_set(e, ERR_LIMIT, "the path has too many pieces: choose a shorter interval");
     *out = rc < 0 ? NULL : path_query_answer(query);
     path_query_free(query);
     return rc < 0 ? rc : 0;
+}
+
+int requests_path(const struct requests *r, size_t i, struct path **out, struct err *e)
+{
+    unsigned slices = REQUESTS_SLICES;
+    return requests_walk(r, i, &slices, out, e);
 }
 
 const struct path_local *requests_local(const struct requests *r)

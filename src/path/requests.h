@@ -25,9 +25,9 @@ struct served_request {
     struct path_row thread;        /* who sent the reply; of several, the last */
     int64_t begin, end;            /* first byte in, last byte out */
     uint64_t bytes_in, bytes_out;
-    struct flow_key key;           /* from the client to the server */
     uint64_t first_in, last_out;   /* packets of the host */
     uint64_t first_byte;           /* TCP: its number; another one may have come first */
+    uint32_t flow;                 /* of the host: from the client to the server */
     bool by_interrupt;             /* the last byte was sent by work in an interrupt */
 };
 /* O(packets of connections that the hosts served + n log n) for n requests; traces are not read. */
@@ -85,7 +85,7 @@ struct request_told {
     int64_t group;                 /* -1: like none of them, or the path cannot be followed */
     int32_t *machines; size_t n_machines; /* hosts, in the order in which the path comes to them */
 };
-/* machines: for free(). */
+/* machines: for free(). There is one at least. */
 void request_groups_tell(struct request_groups *, size_t request, struct request_told *told);
 
 #endif
