@@ -82,7 +82,8 @@ static void note_shown(const struct requests_shown *s, size_t meant, size_t all)
         cli_note("groups are told by the paths of %zu of %zu requests: of the slowest %d, and of the others evenly",
             looked, all, REQUESTS_SLOWEST);
     else if (looked < all)
-        cli_note("%zu requests are in no group: their paths have too many pieces to be followed", all - looked);
+        cli_note("%zu request%s in no group: a path with so many pieces is not followed", all - looked,
+            all - looked > 1 ? "s are" : " is");
 }
 
 /* ---- answering ---- */

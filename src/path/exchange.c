@@ -25,11 +25,13 @@ static struct ahead look_ahead(const struct flow_store *s, uint32_t flow, bool s
     return a;
 }
 
-/* What is known of one way: the number after its last byte, FIN apart. While it is `opening` the recording began in the
- * midst of this message, with number `low`: what was overtaken lies before. */
+/* What is known of one way: the number after its last byte, FIN apart, and as acknowledgements tell it, which may be
+ * known before (`told`). While it is `opening` the recording began in the midst of this message, with number `low`:
+ * what was overtaken lies before. */
 struct way {
-    bool known, ended, opening;
+    bool known, told, ended, opening;
     uint64_t low, high;
+    uint32_t edge;
 };
 
 enum phase { QUIET, ASKED, REPLIED };
@@ -71,20 +73,37 @@ static uint64_t bring_on(const struct scan *s, struct way *w, const struct flow_
         fresh = end - w->high;
         w->high = end;
     }
-    if (w->opening && begin < w->low) {
+    if (p->bytes && w->opening && begin < w->low) {
         fresh += w->low - begin;
         w->low = begin;
     }
+    w->told = true;
+    w->edge = (uint32_t)w->high;
     return fresh;
 }
 
-/* By how many bytes the sender of `p` acknowledges more (> 0) or less than was seen of the other way. */
-static int32_t beyond(const struct scan *s, const struct way *other, const struct flow_packet *p)
+/* By how many bytes the sender of `p` acknowledges less (< 0) or more of the other way than was seen or told of it. */
+static int32_t acknowledge(const struct scan *s, struct way *other, const struct flow_packet *p)
 {
-    if (!s->tcp || !other->known || !(p->flags & FLOW_ACK))
+    if (!s->tcp || !(p->flags & FLOW_ACK))
         return 0;
-    int32_t d = (int32_t)(p->ack - (uint32_t)other->high);
-    return d > 0 && other->ended ? d - 1 : d;
+    int32_t d = other->told ? (int32_t)(p->ack - other->edge) : 0;
+    if (d > 0 && other->ended)
+        d--;
+    if (d > 0) {
+        other->high += (uint32_t)d;
+        other->edge += (uint32_t)d;
+    }
+    if (!other->told)
+        other->edge = p->ack;
+    other->told = true;
+    return d;
+}
+
+/* Were bytes before it not seen? */
+static bool leaves_gap(const struct scan *s, const struct way *w, const struct flow_packet *p)
+{
+    return s->tcp && w->told && (int32_t)((uint32_t)(data_end(p) - p->bytes) - w->edge) > 0;
 }
 
 /* ---- exchanges ---- */
@@ -118,7 +137,7 @@ static void come(struct scan *s, const struct flow_packet *p)
     uint64_t fresh = bring_on(s, &s->in, p);
     if (!fresh)
         return;
-    int32_t had = beyond(s, &s->out, p);
+    int32_t had = acknowledge(s, &s->out, p);
     if (s->phase == REPLIED && had < 0) {
         s->now.overlapped = true; /* it did not wait for this reply: the exchange goes on */
         s->phase = ASKED;
@@ -128,8 +147,8 @@ static void come(struct scan *s, const struct flow_packet *p)
         s->found->cut++;
         s->phase = QUIET;
     }
-    if (had > 0)
-        s->out.high += (uint32_t)had;
+    if (had > 0 && fresh > p->bytes)
+        fresh = p->bytes; /* what is missing before it may have been replied to */
     if (s->phase == QUIET)
         ask(s, p, s->in.high - fresh);
     if (s->in.opening)
@@ -144,15 +163,14 @@ static void go(struct scan *s, const struct flow_packet *p)
 {
     if (s->tcp && begins_anew(&s->out, p))
         start_anew(s);
+    bool gap = leaves_gap(s, &s->out, p);
     uint64_t fresh = bring_on(s, &s->out, p);
     if (!fresh)
         return;
     s->in.opening = false;
-    int32_t unseen = beyond(s, &s->in, p);
-    if (unseen > 0)
-        s->in.high += (uint32_t)unseen;
-    if (s->phase == REPLIED && unseen > 0) { /* what it replies to now was not recorded */
-        s->found->cut++;
+    int32_t unseen = acknowledge(s, &s->in, p);
+    if (unseen > 0 && (s->phase == REPLIED || gap)) { /* what it replies to now was not recorded; with a gap: perhaps */
+        s->found->cut += s->phase != QUIET;
         finish(s);
     }
     if (s->phase == QUIET)

@@ -412,6 +412,25 @@ class Made(Requests):
     def test_forwarders(self):
         self.check(*self.world(5, forwarders=1))
 
+    def test_lost_events(self):
+        """Where events were lost requests may be missing, or shorter; none is of two, or of another thread."""
+        dice = new_dice(6)
+        for i in range(3):
+            world, _, lines = self.world(10 + i)
+            folder, n = scratch(), 0
+            for host in world.hosts:
+                events = [len(c) for c in host.recording.cpus]
+                lost = [(cpu, dice.randrange(k), dice.randint(1, 40)) for cpu, k in enumerate(events) if k > 100
+                        for _ in range(6)]
+                host.recording.write(os.path.join(folder, host.name, "boot0"), lost)
+            known = [k for k in self.known(lines) if k]
+            for r in self.requests(folder, "--store", folder + ".stores", "--no-sync")["requests"]:
+                around = [k for k in known if (k[2], k[3].tid) == (r["host"], r["tid"])
+                          and START_NS + k[0] <= r["begin"] and r["end"] <= START_NS + k[1]]
+                self.assertEqual(len(around), 1, r)
+                n += 1
+            self.assertGreater(n, len(known) // 3)
+
 
 if __name__ == "__main__":
     main()
