@@ -40,7 +40,7 @@ struct scan {
     enum phase phase;
     struct way in, out;
     struct exchange now; /* unless QUIET */
-    int32_t user;        /* who used the connection last */
+    int32_t user;        /* who had to do with the exchange last */
     struct exchanges *found;
 };
 
@@ -119,13 +119,13 @@ static void start_anew(struct scan *s)
 {
     finish(s);
     s->in = s->out = (struct way){0};
-    s->user = -1;
 }
 
 static void ask(struct scan *s, const struct flow_packet *p, uint64_t first_byte)
 {
     s->now = (struct exchange){
         .begin = p->ts, .end = p->ts, .first_in = p->number, .first_byte = first_byte, .row = -1};
+    s->user = -1;
     s->phase = ASKED;
 }
 
@@ -190,7 +190,7 @@ void exchanges_find(const struct flow_store *store, uint32_t in, uint32_t out, s
 {
     struct flow_key key;
     flow_key(store, in, &key);
-    struct scan s = {.tcp = key.protocol == FLOW_TCP, .user = -1, .found = found};
+    struct scan s = {.tcp = key.protocol == FLOW_TCP, .found = found};
     struct ahead came = look_ahead(store, in, false), went = look_ahead(store, out, true);
     while (came.has || went.has) {
         bool next_came = came.has && (!went.has || came.packet.ts <= went.packet.ts);

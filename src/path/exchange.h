@@ -11,7 +11,7 @@ struct exchange {
     uint64_t bytes_in, bytes_out;  /* payload; what came or went again counts once */
     uint64_t first_in, last_out;   /* packets, by their numbers on the host */
     uint64_t first_byte;           /* TCP: its number; another packet may have come first */
-    int32_t row;                   /* who sent the reply, or used the connection then; -1: nobody is known */
+    int32_t row;                   /* who sent the reply, or else for whom the request came; -1: nobody is known */
     bool by_interrupt;             /* the last byte left by work in an interrupt, after a receive (FLOW_BY_RECEIVE) */
     bool overlapped;               /* the client sent more before it had what was replied so far */
 };

@@ -184,7 +184,8 @@ class Line:
     """A connection whose client asks one thing after the other; when which byte went and came."""
 
     def __init__(self, ours, theirs, asked):
-        self.ours, self.theirs, self.asked, self.replier = ours, theirs, asked, None
+        self.ours, self.theirs, self.asked = ours, theirs, asked
+        self.who = {ours: [], theirs: []}  # sent each message
         self.starts = {ours: ours.seq, theirs: theirs.seq}
         self.sent, self.came = {ours: [], theirs: []}, {ours: [], theirs: []}  # by sender: (time, first, past)
 
@@ -202,6 +203,10 @@ class Served(World):
             sender = line.ours if line.ours.address == (p.source, p.sport) else line.theirs
             first = (p.seq - line.starts[sender]) if p.protocol == TCP else p.order
             getattr(line, what)[sender].append((self.now, first, first + p.bytes))
+
+    def do_send(self, thread, end, n):
+        self.lines[(*end.address, *end.peer.address)].who[end].append(thread)
+        return super().do_send(thread, end, n)
 
     def put_on_wire(self, host, cpu, devices, p):
         if p.protocol == UDP:
@@ -258,6 +263,18 @@ def worker(line, ready, done):
         yield "post", done
 
 
+def forker(line, done):
+    """Each request has a thread of its own, which is born after it came."""
+    def child(a):
+        yield from work(a)
+        yield "send", line.theirs, a.m
+        yield "post", done
+    for a in line.asked:
+        yield "receive", line.theirs, a.n
+        yield "fork", "child", child(a)
+        yield "wait", done
+
+
 def of_bytes(list_of, first, past):
     """The first packet that held any of the bytes, and the first that held the last one."""
     return (next(t for t, a, b in list_of if a < past and b > first),
@@ -280,13 +297,15 @@ class Made(Requests):
             lines.append(line)
             for a, b in ((ours, theirs), (theirs, ours)):
                 world.lines[(*a.address, *b.address)] = line
-            if i % 2:
+            if i == 4:
+                world.spawn(theirs.host, "forker", forker(line, Semaphore()))
+            elif i % 2:
                 ready, done = Semaphore(), Semaphore()
                 world.spawn(theirs.host, "reader", reader(line, ready, done))
-                line.replier = world.spawn(theirs.host, f"worker-{i}", worker(line, ready, done))
+                world.spawn(theirs.host, f"worker-{i}", worker(line, ready, done))
             else:
-                line.replier = world.spawn(theirs.host, "server", server(line))
-            line.client = world.spawn(ours.host, "client", client(dice, line))
+                world.spawn(theirs.host, "server", server(line))
+            world.spawn(ours.host, "client", client(dice, line))
         world.run(world.now + 60 * MS)
         folder = scratch()
         for host in world.hosts:
@@ -304,7 +323,7 @@ class Made(Requests):
         """Each request that was replied to: (begin, end, host, thread, its client's thread, begin, end, bytes)."""
         for line in lines:
             first_in = first_out = 0
-            for a in line.asked:
+            for i, a in enumerate(line.asked):
                 past_in, past_out = first_in + a.n, first_out + a.m
                 if not any(b >= past_out for _, _, b in line.sent[line.theirs]):
                     # A reply that was begun when the world ended is told as far as it went.
@@ -316,8 +335,8 @@ class Made(Requests):
                 asked, _ = of_bytes(line.sent[line.ours], first_in, past_in)
                 _, end = of_bytes(line.sent[line.theirs], first_out, past_out)
                 had = [t for t, first, past in line.came[line.theirs] if first < past_out <= past]
-                yield (begin, end, line.theirs.host.name, line.replier, line.client, asked, min(had, default=None),
-                       [a.n, a.m])
+                yield (begin, end, line.theirs.host.name, line.who[line.theirs][i], line.who[line.ours][i], asked,
+                       min(had, default=None), [a.n, a.m])
                 first_in, first_out = past_in, past_out
 
     def check(self, world, folder, lines):
@@ -425,7 +444,9 @@ class Made(Requests):
                 host.recording.write(os.path.join(folder, host.name, "boot0"), lost)
             known = [k for k in self.known(lines) if k]
             for r in self.requests(folder, "--store", folder + ".stores", "--no-sync")["requests"]:
-                around = [k for k in known if (k[2], k[3].tid) == (r["host"], r["tid"])
+                # Which of the forker's children ran when its switch was lost nobody knows.
+                around = [k for k in known if (k[2], k[3].name) == (r["host"], r["comm"])
+                          and (r["tid"] == k[3].tid or r["comm"] == "child")
                           and START_NS + k[0] <= r["begin"] and r["end"] <= START_NS + k[1]]
                 self.assertEqual(len(around), 1, r)
                 n += 1

@@ -11,7 +11,7 @@ from tsp_server import THREAD_STATUS, Server
 from weft_e2e import BIN, Case, main, scratch, weft
 
 ANSWERED, NOTHING, WRONG, PARTLY = 0, 1, 2, 3
-VERBS = ("info", "events", "index", "threads", "sync", "critpath", "verify")
+VERBS = ("info", "events", "index", "threads", "sync", "critpath", "requests", "verify")
 HEAD_BYTES = 76  # of a packet: magic number, UUID, stream, packet context
 BROKEN = "/* CTF 1.8 */ trace { major = 1;"
 
