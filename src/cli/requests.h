@@ -11,6 +11,7 @@ struct requests_shown {
     const struct path_local *local;
     size_t n;                    /* so many of the slowest */
     int64_t first;               /* from when tables for people count */
+    const char *reference;       /* whose clock was asked for, or NULL */
 };
 void requests_write(const struct requests_shown *, int format, struct text *out);
 

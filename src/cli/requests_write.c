@@ -141,7 +141,6 @@ static void write_json(const struct requests_shown *s, struct text *out)
         line_init(&l, s, i);
         json_request(&j, s, &l);
         line_fini(&l);
-        text_drain(out, 1 << 16, NULL);
     }
     json_end_array(&j);
     json_key(&j, "groups");
@@ -227,7 +226,7 @@ static void write_slowest(const struct requests_shown *s, struct text *out)
         struct line l;
         line_init(&l, s, i);
         struct text when = {.fd = -1};
-        text_putc(&when, '+');
+        text_puts(&when, l.is->begin < s->first ? "" : "+");
         text_duration(&when, l.is->begin - s->first);
         cli_table_text(t, &when);
         cli_table_duration(t, CLI_TABLE, l.is->end - l.is->begin);
@@ -317,8 +316,9 @@ static void write_table(const struct requests_shown *s, struct text *out)
     int32_t tid;
     const char *comm;
     name_at(s, slowest->thread, slowest->end, &tid, &comm);
-    text_printf(out, "Try: weft critpath TRACE… --thread %s:%" PRId32 " --begin %" PRId64 " --end %" PRId64 "\n",
-        host_of(s, slowest->thread.host), tid, slowest->begin, slowest->end);
+    text_printf(out, "Try: weft critpath TRACE… --thread %s:%" PRId32 " --begin %" PRId64 " --end %" PRId64 "%s%s\n",
+        host_of(s, slowest->thread.host), tid, slowest->begin, slowest->end, s->reference ? " --reference " : "",
+        s->reference ? s->reference : "");
 }
 
 void requests_write(const struct requests_shown *s, int format, struct text *out)

@@ -56,24 +56,25 @@ static void note_lacking(const struct requests *found)
                  "--reference names another one",
             l.unrelated, l.unrelated > 1 ? "s" : "", l.unrelated > 1 ? "their clocks" : "its clock");
     if (l.unsided)
-        cli_note("%llu connection%s left out: which end is the server is not known, because nobody was recorded "
-                 "connecting there",
-            (unsigned long long)l.unsided, l.unsided > 1 ? "s are" : " is");
+        cli_note("left out: %llu connection%s of which neither a SYN nor the ports tell who is the server",
+            (unsigned long long)l.unsided, l.unsided > 1 ? "s" : "");
     if (l.cut)
-        cli_note("%llu request%s not told: where they began, or their reply, was not recorded",
-            (unsigned long long)l.cut, l.cut > 1 ? "s are" : " is");
+        cli_note("left out: %llu request%s of which the beginning or the reply was not recorded",
+            (unsigned long long)l.cut, l.cut > 1 ? "s" : "");
     if (l.nobodys)
-        cli_note("%llu exchange%s not told: no thread of the host is known to have had to do with them",
-            (unsigned long long)l.nobodys, l.nobodys > 1 ? "s are" : " is");
+        cli_note("left out: %llu request%s of which no thread is known", (unsigned long long)l.nobodys,
+            l.nobodys > 1 ? "s" : "");
     if (l.overlapped)
         cli_note("%llu request%s may be several: the client sent on before it had the reply (pipelining, streams)",
             (unsigned long long)l.overlapped, l.overlapped > 1 ? "s" : "");
 }
 
-static void note_shown(const struct requests_shown *s, size_t meant, size_t all)
+static void note_shown(const struct requests_choice *q, const struct requests_shown *s, size_t meant, size_t all)
 {
     size_t looked = request_groups_looked(s->groups);
-    if (!all)
+    if (!all && (q->is.host || q->begin_text || q->end_text))
+        cli_note("no requests there; `weft requests` without --host, --begin and --end looks everywhere");
+    else if (!all)
         cli_note("no requests; record net_dev_queue, net_if_receive_skb and sched events of the server's host, so "
                  "that its messages and its threads are known");
     if (meant > s->n)
@@ -88,23 +89,26 @@ static void note_shown(const struct requests_shown *s, size_t meant, size_t all)
 
 /* ---- answering ---- */
 
+static size_t limit_of(const struct requests_choice *q)
+{
+    return q->limit >= 0 ? (size_t)q->limit : q->format == CLI_TABLE ? SHOWN : TOLD;
+}
+
 static void answer(const struct work *w, const struct requests_choice *q, struct text *out)
 {
     struct requests *found = requests_find(w->local, &q->is);
     struct request_groups *groups = request_groups_new(found);
-    size_t all = requests_count(found),
-           limit = q->limit >= 0 ? (size_t)q->limit
-        : q->format == CLI_TABLE ? SHOWN
-                                 : TOLD;
+    size_t all = requests_count(found), limit = limit_of(q);
     size_t meant = search_first(i, 0, all, requests_get(found, i)->end - requests_get(found, i)->begin < q->slower_ns);
     struct requests_shown shown = {.found = found,
         .groups = groups,
         .local = w->local,
         .n = meant < limit ? meant : limit,
-        .first = w->names.span.first};
+        .first = w->names.span.first,
+        .reference = q->clocks.reference};
     requests_write(&shown, q->format, out);
     note_lacking(found);
-    note_shown(&shown, meant, all);
+    note_shown(q, &shown, meant, all);
     request_groups_free(groups);
     requests_free(found);
 }

@@ -109,7 +109,7 @@ class Logged(Requests):
         self.assertEqual(len(late), sum(r["end"] >= middle for r in everything["requests"]))
 
     def test_forms(self):
-        asked = ("requests", self.trace, "--store", self.store, "-q")
+        asked = ("requests", self.trace, "--store", self.store, "-q", "--reference", "db")
         told = self.json(*asked)["requests"]
         rows = list(csv.DictReader(io.StringIO(self.ok(*asked, "--format", "csv").text)))
         self.assertEqual(len(rows), len(told))
@@ -126,6 +126,10 @@ class Logged(Requests):
         path = self.json("critpath", self.trace, "--store", self.store, *words)
         self.assertEqual([path["query"][k] for k in ("host", "tid", "begin", "end")],
                          [told[0][k] for k in ("host", "tid", "begin", "end")])
+
+    def test_none_there(self):
+        run = self.ok("requests", self.trace, "--store", self.store, "--host", "client")
+        self.assertIn("no requests there", run.message)
 
     def test_wrong_use(self):
         for wrong in (("--slower", "fast"), ("--slower", "-1s"), ("--host", "nobody"), ("--limit", "many"),
