@@ -226,10 +226,11 @@ static void write_slowest(const struct requests_shown *s, struct text *out)
         struct line l;
         line_init(&l, s, i);
         struct text when = {.fd = -1};
-        text_puts(&when, l.is->begin < s->first ? "" : "+");
-        text_duration(&when, l.is->begin - s->first);
+        int64_t since = (int64_t)((uint64_t)l.is->begin - (uint64_t)s->first);
+        text_puts(&when, since < 0 ? "" : "+");
+        text_duration(&when, since);
         cli_table_text(t, &when);
-        cli_table_duration(t, CLI_TABLE, l.is->end - l.is->begin);
+        cli_table_duration(t, CLI_TABLE, request_duration(l.is));
         thread_cell(t, s, l.is->thread.host, l.tid, l.comm);
         if (l.client.recorded)
             thread_cell(t, s, l.client.thread.host, l.client_tid, l.client_comm);

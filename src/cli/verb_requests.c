@@ -99,7 +99,7 @@ static void answer(const struct work *w, const struct requests_choice *q, struct
     struct requests *found = requests_find(w->local, &q->is);
     struct request_groups *groups = request_groups_new(found);
     size_t all = requests_count(found), limit = limit_of(q);
-    size_t meant = search_first(i, 0, all, requests_get(found, i)->end - requests_get(found, i)->begin < q->slower_ns);
+    size_t meant = search_first(i, 0, all, request_duration(requests_get(found, i)) < q->slower_ns);
     struct requests_shown shown = {.found = found,
         .groups = groups,
         .local = w->local,

@@ -160,7 +160,8 @@ static int64_t mean_of(const struct members *m, size_t first, uint32_t part)
         sum += (double)duration_of(&m->v[i], part) * (double)m->v[i].weight;
         weight += (double)m->v[i].weight;
     }
-    return (int64_t)(sum / weight + 0.5);
+    double mean = sum / weight + 0.5;
+    return mean < 0x1p63 ? (int64_t)mean : INT64_MAX;
 }
 
 static int most_growth_first(const void *pa, const void *pb)
@@ -175,7 +176,7 @@ static int most_growth_first(const void *pa, const void *pb)
 static void find_growth(struct request_groups *g, const struct members *m, struct request_group *out)
 {
     size_t half = rank_of(m, 50) + 1, slow = rank_of(m, 90);
-    int64_t all = 0;
+    uint64_t all = 0;
     if (m->v[slow].profile.duration <= m->v[half - 1].profile.duration)
         return;
     VEC(struct request_growth) grew = {0};
@@ -190,12 +191,12 @@ static void find_growth(struct request_groups *g, const struct members *m, struc
             struct request_growth r = {g->parts.v.v[part], median_of(m, half, part, room), mean_of(m, slow, part)};
             if (r.slow <= r.typical)
                 continue;
-            all += r.slow - r.typical;
+            all += (uint64_t)(r.slow - r.typical);
             vec_push(&grew, r);
         }
     if (grew.n)
         qsort(grew.v, grew.n, sizeof *grew.v, most_growth_first);
-    while (grew.n && grew.v[grew.n - 1].slow - grew.v[grew.n - 1].typical < all / GREW)
+    while (grew.n && (uint64_t)(grew.v[grew.n - 1].slow - grew.v[grew.n - 1].typical) < all / GREW)
         grew.n--;
     struct request_growth *kept = arena_new(&g->arena, struct request_growth, grew.n + 1);
     if (grew.n)

@@ -104,7 +104,7 @@ void request_profile_of(struct request_parts *parts, const struct path_source *s
     int32_t tid;
     const char *comm;
     source->row_name(source->arg, server, p->end, p->end, &tid, &comm);
-    *out = (struct request_profile){.duration = p->end - p->begin,
+    *out = (struct request_profile){.duration = time_between(p->begin, p->end),
         .shares = arena_new(a, struct request_share, p->n_totals + 1),
         .shape = arena_new(a, struct request_share, p->n_totals + 1),
         .server = part_of(parts, server.host, comm, GRAPH_RUNNING)};

@@ -101,7 +101,7 @@ static void look_at_host(struct hunt *h)
 static int slowest_first(const void *pa, const void *pb)
 {
     const struct served_request *a = pa, *b = pb;
-    return order_of(b->end - b->begin, a->end - a->begin)
+    return order_of(request_duration(b), request_duration(a))
         ?: order_of(a->begin, b->begin)
         ?: order_of(a->thread.host, b->thread.host) ?: order_of(a->first_in, b->first_in);
 }

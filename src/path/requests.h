@@ -4,6 +4,7 @@
 #ifndef WEFT_PATH_REQUESTS_H
 #define WEFT_PATH_REQUESTS_H
 
+#include "base/time.h"
 #include "flow/flow.h"
 #include "path/path.h"
 
@@ -30,6 +31,8 @@ struct served_request {
     uint32_t flow;                 /* of the host: from the client to the server */
     bool by_interrupt;             /* the last byte was sent by work in an interrupt */
 };
+/* What it took, in ns. */
+static inline int64_t request_duration(const struct served_request *r) { return time_between(r->begin, r->end); }
 /* O(packets of connections that the hosts served + n log n) for n requests; traces are not read. */
 struct requests *requests_find(const struct path_local *, const struct requests_question *);
 void requests_free(struct requests *);
