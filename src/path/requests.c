@@ -13,8 +13,10 @@
 #include "path/servers.h"
 
 enum {
-    MOST_REPLY_PACKETS = 1 << 16, /* that a client is looked through for the end of a reply */
-    SLICE = 1 << 12               /* steps of a path: some ms */
+    /* Packets of a client that are looked through for the end of a reply. Datagrams are asked for one by one. */
+    MOST_PACKETS = 1 << 16,
+    MOST_DATAGRAMS = 1 << 10,
+    SLICE = 1 << 12 /* steps of a path: some ms */
 };
 
 struct requests {
@@ -184,7 +186,8 @@ static int64_t reply_came(const struct requests *r, const struct served_request 
         return INT64_MIN;
     size_t n = flow_receives(client->flows, (size_t)flow);
     size_t i = search_first(k, 0, n, (flow_receive(client->flows, (size_t)flow, k, &p), p.ts >= asked->send.ts));
-    for (size_t past = n - i < MOST_REPLY_PACKETS ? n : i + MOST_REPLY_PACKETS; i < past; i++) {
+    size_t most = key.protocol == FLOW_TCP ? MOST_PACKETS : MOST_DATAGRAMS;
+    for (size_t past = n - i < most ? n : i + most; i < past; i++) {
         flow_receive(client->flows, (size_t)flow, i, &p);
         if (ends_reply(r, q, (size_t)asked->host, &p, &last))
             return path_to_reference(client, p.ts);
