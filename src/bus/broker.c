@@ -453,6 +453,7 @@ const struct wire_kind broker_kind = {
     .table_get = broker_table_get,
     .table_remove = broker_table_remove,
     .table_all = broker_table_all,
+    .table_version = broker_table_version,
     .table_watch = broker_table_watch,
     .watch_stop = broker_watch_stop,
     .queue_open = broker_queue_open,

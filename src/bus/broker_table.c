@@ -383,3 +383,37 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
     natsInbox_Destroy(inbox);
     return rc;
 }
+
+/* ---- has it changed? ---- */
+
+struct version {
+    struct broker_table *table;
+    uint64_t is;
+};
+
+/* A stream that is made again begins to count anew. */
+static natsStatus version_step(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct version *v = arg;
+    jsStreamInfo *i = NULL;
+    natsStatus s = js_GetStreamInfo(&i, v->table->broker->js, v->table->stream, o, code);
+    if (s == NATS_OK)
+        v->is = map_mix((uint64_t)i->Created) + i->State.LastSeq;
+    jsStreamInfo_Destroy(i);
+    return s;
+}
+
+int broker_table_version(struct bus_table *base, uint64_t *version, struct err *e)
+{
+    struct broker_table *t = (struct broker_table *)base;
+    struct version v = {t, 0};
+    struct broker_attempt a = {.step = version_step, .arg = &v, .what = t->what};
+    int64_t deadline = broker_deadline(t->broker);
+    int rc = broker_try(t->broker, &a, deadline, e);
+    if (rc && a.code == JSStreamNotFoundErr) {
+        rc = broker_table_make(t, deadline, e);
+        rc = rc ? rc : broker_try(t->broker, &a, deadline, e);
+    }
+    *version = v.is;
+    return rc;
+}

@@ -277,6 +277,11 @@ int bus_table_all(struct bus_table *t, bus_entry_handler *handler, void *arg, st
     return t->bus->kind->table_all(t, handler, arg, e);
 }
 
+int bus_table_version(struct bus_table *t, uint64_t *version, struct err *e)
+{
+    return t->bus->kind->table_version(t, version, e);
+}
+
 int bus_table_watch(struct bus_table *t, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
 {
     *out = NULL;

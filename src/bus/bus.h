@@ -136,6 +136,9 @@ typedef void bus_entry_handler(void *arg, const struct bus_entry *);
 /* All entries now, in the caller's thread; no marker. What changes meanwhile may be told twice, the later one as it is
  * then, or REMOVED. */
 int bus_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *e);
+/* A number that is another one after each change of the table, entries whose time is over aside: who read it all, and
+ * finds the number that it was before, need not read it again. */
+int bus_table_version(struct bus_table *, uint64_t *version, struct err *e);
 /* All entries, ALL, then each change; of several changes of one key at once perhaps only the last. Succeeds also while
  * the broker is away. Stop it before the table is closed. */
 struct bus_watch;

@@ -305,6 +305,7 @@ const struct wire_kind local_kind = {
     .table_get = local_table_get,
     .table_remove = local_table_remove,
     .table_all = local_table_all,
+    .table_version = local_table_version,
     .table_watch = local_table_watch,
     .watch_stop = local_watch_stop,
     .queue_open = local_queue_open,

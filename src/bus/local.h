@@ -38,6 +38,7 @@ int local_table_put(struct bus_table *, const char *key, const void *data, size_
 int local_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
 int local_table_remove(struct bus_table *, const char *key, struct err *);
 int local_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
+int local_table_version(struct bus_table *, uint64_t *version, struct err *);
 int local_table_watch(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **,
     struct err *);
 void local_watch_stop(struct bus_watch *);

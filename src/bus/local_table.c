@@ -281,6 +281,19 @@ int local_table_all(struct bus_table *base, bus_entry_handler *handler, void *ar
     return 0;
 }
 
+int local_table_version(struct bus_table *base, uint64_t *version, struct err *e)
+{
+    struct local_table *t = ((struct handle *)base)->table;
+    struct hub *h = local_hub(base->bus);
+    int rc = local_check(base->bus, e);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&h->lock);
+    *version = t->revision;
+    pthread_mutex_unlock(&h->lock);
+    return 0;
+}
+
 /* ---- watching ---- */
 
 static int64_t watch_turn(void *arg)

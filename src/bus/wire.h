@@ -44,6 +44,7 @@ struct wire_kind {
     int (*table_get)(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
     int (*table_remove)(struct bus_table *, const char *key, struct err *);
     int (*table_all)(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
+    int (*table_version)(struct bus_table *, uint64_t *version, struct err *);
     int (*table_watch)(struct bus_table *, const char *key /* NULL: all */, bus_entry_handler *, void *arg,
         struct bus_watch **, struct err *);
     void (*watch_stop)(struct bus_watch *);

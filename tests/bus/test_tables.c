@@ -216,6 +216,32 @@ static void test_all(void **state)
     bus_close(a);
 }
 
+/* The version is another one after each change that somebody made, and after no other. */
+static void test_version(void **state)
+{
+    world_need();
+    struct bus *a = world_open(), *b = world_open();
+    struct bus_table *t = open_table(a, "version", 0, false), *u = open_table(b, "version", 0, false);
+    struct told told = TOLD;
+    struct err e;
+    uint64_t before, now;
+    assert_int_equal(bus_table_version(u, &before, &e), 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(i < 3 ? bus_table_put(t, "a", "1", 1, NULL, &e) : bus_table_remove(t, "a", &e), 0);
+        assert_int_equal(bus_table_version(u, &now, &e), 0);
+        assert_true(now != before);
+        before = now;
+        bus_table_all(u, tell, &told, &e);
+        assert_int_equal(bus_table_put_if(t, "a", "2", 1, UINT64_MAX / 2, NULL, &e), ERR_STALE);
+        assert_int_equal(bus_table_version(t, &now, &e), 0);
+        assert_true(now == before);
+    }
+    bus_table_close(t);
+    bus_table_close(u);
+    bus_close(a);
+    bus_close(b);
+}
+
 static void test_watch(void **state)
 {
     world_need();
@@ -417,9 +443,11 @@ static void restart(bool keep_stores)
     struct bus_watch *w;
     struct err e = {0};
     void *data;
+    uint64_t before, now;
     assert_int_equal(bus_table_put(t, "a", "1", 1, NULL, &e), 0);
     assert_int_equal(bus_table_watch(u, tell, &told, &w, &e), 0);
     eventually(has(&told, "+a=1 ALL"));
+    assert_int_equal(bus_table_version(t, &before, &e), 0);
     world_kill_server();
     eventually(!bus_connected(a) && !bus_connected(b));
     struct bus *hasty;
@@ -437,6 +465,8 @@ static void restart(bool keep_stores)
         last += 5;
     assert_string_equal(last, keep_stores ? "ANEW +a=1 ALL " : "ANEW ALL ");
     eventually(bus_connected(a));
+    assert_int_equal(bus_table_version(t, &now, &e), 0);
+    assert_int_equal(now == before, keep_stores);
     if (bus_table_put(t, "b", "2", 1, NULL, &e))
         fail_msg("%s", e.text);
     eventually(has(&told, "+b=2"));
@@ -547,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_races),
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_all_of_a_restless_table),
+        cmocka_unit_test(test_version),
         cmocka_unit_test(test_watch),
         cmocka_unit_test(test_watch_key),
         cmocka_unit_test(test_many_entries),
