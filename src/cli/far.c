@@ -72,7 +72,7 @@ static int find(
     const struct cli_far *far = arg;
     const struct cluster_host *hosts;
     struct handle *h = mem_zalloc(sizeof *h);
-    int rc = cluster_open(far->bus, far->cluster, &h->cluster, e);
+    int rc = cluster_recall(far->memory, &h->cluster, e);
     if (!rc)
         rc = ask(h, q, stop, e);
     if (rc) {

@@ -2,11 +2,12 @@
 #ifndef WEFT_CLI_FAR_H
 #define WEFT_CLI_FAR_H
 
-#include "bus/bus.h"
 #include "views/views.h"
 
-/* `bus` may be set later, but before the first question; the struct is views_far.arg. */
-struct cli_far { struct bus *bus; const char *cluster; };
+struct cluster_memory;
+
+/* `memory` may be set later, but before the first question; the struct is views_far.arg. */
+struct cli_far { struct cluster_memory *memory; };
 struct views_far cli_far_of(struct cli_far *);
 
 #endif

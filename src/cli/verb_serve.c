@@ -79,7 +79,8 @@ struct membership {
     uint64_t receive_bytes;
     bool give;
     struct cluster_node *is;
-    struct cli_far far; /* the bus, by which paths of the server go on, too */
+    struct bus *bus;
+    struct cli_far far; /* by which paths of the server go on to the other nodes */
 };
 
 static int join_cluster(struct membership *m, const struct tsp_options *o, const char *store, struct err *e)
@@ -94,20 +95,21 @@ static int join_cluster(struct membership *m, const struct tsp_options *o, const
         .share = m->share,
         .tell = note_of_node,
         .tell_arg = (void *)m->node};
-    return cluster_node_start(m->far.bus, &n, &m->is, e);
+    return cluster_node_start(m->bus, &n, &m->is, e);
 }
 
 static int connect_cluster(struct membership *m, struct err *e)
 {
-    m->far.cluster = m->cluster.name;
-    return m->node ? cli_cluster_connect(&m->cluster, m->node, false, &m->far.bus, e) : 0;
+    int rc = m->node ? cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e) : 0;
+    return m->bus && !rc ? cluster_memory_open(m->bus, m->cluster.name, 0, &m->far.memory, e) : rc;
 }
 
 /* Once nothing else uses the bus. */
 static void close_cluster(struct membership *m)
 {
-    if (m->far.bus)
-        bus_close(m->far.bus);
+    cluster_memory_close(m->far.memory);
+    if (m->bus)
+        bus_close(m->bus);
 }
 
 static int check_membership(struct membership *m, const struct tsp_options *o, struct err *e)

@@ -56,6 +56,16 @@ struct cluster;
 int cluster_open(struct bus *, const char *name, struct cluster **out, struct err *e);
 void cluster_close(struct cluster *);
 
+/* What one who asks again and again keeps between questions: cards, clocks, and what nodes told of paths; each as long
+ * as it is true of the traces as they are now, so answers are those of one who asks for the first time. What is known
+ * is not asked for, and does not count in the cost. That nobody answered is never kept. Any number of threads. */
+struct cluster_memory;
+/* most_bytes: of what nodes told; the least used is forgotten; 0: 64 MiB. The bus is borrowed. */
+int cluster_memory_open(struct bus *, const char *name, size_t most_bytes, struct cluster_memory **out, struct err *e);
+void cluster_memory_close(struct cluster_memory *); /* after all that came of it */
+/* As cluster_open. */
+int cluster_recall(struct cluster_memory *, struct cluster **out, struct err *e);
+
 struct cluster_host {
     const char *name;                /* "solo", of another machine of that name "solo#2" */
     const char *clock_name;
@@ -80,7 +90,8 @@ const struct clock_map *cluster_clock_map(const struct cluster *, size_t host);
 
 /* Where no node that has all of a host's trace answers, but one has a snip of it, paths are asked for there from now
  * on. What lies outside of a snip is missing in them, by the name of the node that has it. Waits some seconds at most,
- * and only where there are snips. always: also where a node with all of the trace answers. */
+ * and only where there are snips. always: also where a node with all of the trace answers. Not of a cluster that is
+ * recalled. */
 void cluster_use_snips(struct cluster *, bool always, int64_t deadline_ns);
 
 /* ERR_ARG: a reference was asked for to which the host's clock is not related (clock_net_relates). */

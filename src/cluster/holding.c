@@ -222,6 +222,17 @@ static int32_t row_with_id(void *arg, int32_t host, uint64_t id)
 
 /* ---- answers ---- */
 
+/* Of the hosts of a request. */
+static uint64_t state_of(const struct joined *j)
+{
+    uint64_t *hashes = mem_zalloc((j->request.n_hosts + 1) * sizeof *hashes);
+    for (size_t i = 0; i < j->request.n_hosts; i++)
+        hashes[i] = j->hosts[i] < 0 ? 0 : j->holding->cards[j->hosts[i]].hash;
+    uint64_t state = cluster_state(hashes, j->request.n_hosts);
+    free(hashes);
+    return state;
+}
+
 static int answer_path(
     struct holding *h, const void *bytes, size_t n, int64_t deadline_ns, struct text *out, struct err *e)
 {
@@ -231,6 +242,8 @@ static int answer_path(
     int rc = path_request_read(&a, bytes, n, &r, e);
     if (!rc)
         rc = joined_for(h, &r, &j, e);
+    if (!rc)
+        path_answer_begin(out, state_of(j));
     if (!rc)
         rc = path_fragment_write(
             j->local, &(struct path_row_ids){j, id_of_row, row_with_id}, &r, MOST_STEPS, deadline_ns, out, e);

@@ -56,15 +56,15 @@ static int by_host(const void *pa, const void *pb)
 int cluster_find_lives(struct cluster *c, const char *thread, int64_t begin, int64_t end, int64_t deadline_ns,
     struct cluster_lives *found, struct err *e)
 {
-    size_t n = c->roster.n_hosts;
+    size_t n = c->roster->n_hosts;
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted), named = false;
     int rc;
     for (size_t i = 0; i < n; i++)
-        named |= wanted[i] = names_host(&c->roster.hosts[i], thread);
+        named |= wanted[i] = names_host(&c->roster->hosts[i], thread);
     struct search s = {c, thread, begin, end, found};
     survey_run(&(struct survey){.bus = c->bus,
                    .cluster = c->name,
-                   .roster = &c->roster,
+                   .roster = c->roster,
                    .wanted = named ? wanted : NULL,
                    .deadline_ns = deadline_ns,
                    .write = write_question,

@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/recall.h"
 #include "cluster/routes.h"
 #include "cluster/survey.h"
 #include "cluster/view.h"
@@ -23,7 +25,8 @@ struct cluster_path {
     struct cluster *cluster;
     struct cluster_path_options options;
     struct path_known *known;
-    struct routes_book *routes; /* NULL: not needed yet */
+    struct kept *routes;         /* struct routes_book; NULL: not needed yet */
+    struct recall_scope *scopes; /* by node: how it is asked; held NULL: it was not yet */
     struct path_row start;
     struct path_query *query;
     struct path *answer;
@@ -41,7 +44,7 @@ struct cluster_path {
 /* The node for the host: the first that did not fail; SIZE_MAX: all did. */
 static size_t node_for(const struct cluster_path *p, int32_t host)
 {
-    const struct roster_host *h = &p->cluster->roster.hosts[host];
+    const struct roster_host *h = &p->cluster->roster->hosts[host];
     for (size_t i = 0; i < h->n_nodes; i++)
         if (!p->failures[h->cards[i]])
             return h->cards[i];
@@ -60,14 +63,14 @@ static bool is_outside_of_snip(const struct cluster_path *p, const struct path_w
 static void note_asked(struct cluster_path *p, size_t node)
 {
     if (!p->asked[node])
-        p->names[p->n_names++] = p->cluster->roster.cards[node].node;
+        p->names[p->n_names++] = p->cluster->roster->cards[node].node;
     p->asked[node] = true;
 }
 
 static void give_up(struct cluster_path *p, const struct path_window *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct roster_host *h = &p->cluster->roster.hosts[w[i].host];
+        const struct roster_host *h = &p->cluster->roster->hosts[w[i].host];
         path_known_give_up(p->known, &w[i], h->used ? h->whole : h->nodes[0]);
         p->life_unknown |= w[i].kind == PATH_WINDOW_LIFE;
     }
@@ -84,22 +87,39 @@ struct round {
 /* With all hosts that the node has, so that it knows at once where one of them sent to another. */
 static struct path_ask ask_of(const struct cluster_path *p, const struct ask *a)
 {
-    const struct roster_card *held = &p->cluster->roster.held[a->node];
+    const struct roster_card *held = &p->cluster->roster->held[a->node];
     return (struct path_ask){.hosts = held->hosts, .n_hosts = held->n, .windows = a->windows, .n_windows = a->n};
 }
 
-/* Takes the windows. */
+static struct recall *recall_of(const struct cluster_path *p)
+{
+    return p->cluster->memory ? p->cluster->memory->recall : NULL;
+}
+
+static const struct recall_scope *scope_of(struct cluster_path *p, size_t node)
+{
+    if (!p->scopes[node].held && recall_of(p))
+        p->scopes[node] = recall_scope_of(p->cluster->roster, node, p->known);
+    return &p->scopes[node];
+}
+
+/* Takes the windows. Those that were answered for a question before are not asked again. */
 static void send_to(struct round *r, size_t node, struct path_window *windows, size_t n)
 {
     struct cluster_path *p = r->path;
+    n = recall_answer(recall_of(p), scope_of(p, node), p->known, windows, n);
     struct ask a = {.node = node, .windows = windows, .n = n};
     struct path_ask ask = ask_of(p, &a);
     struct text t = {.fd = -1};
     char subject[CLUSTER_SUBJECT];
+    if (!n) {
+        free(windows);
+        return;
+    }
     question_begin(&t, CLUSTER_PATH);
     path_known_request(p->known, &ask, &t);
     vec_push(&r->asks, a);
-    if (!cluster_subject_of(p->cluster->name, p->cluster->roster.cards[node].node, subject, NULL)) {
+    if (!cluster_subject_of(p->cluster->name, p->cluster->roster->cards[node].node, subject, NULL)) {
         bus_call(r->calls, subject, t.v, t.n, survey_patience(p->options.deadline_ns), r->asks.n - 1);
         note_asked(p, node);
         p->cost.messages++;
@@ -113,7 +133,7 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
 static void ask(struct round *r, const struct path_window *windows, size_t n)
 {
     struct cluster_path *p = r->path;
-    size_t n_nodes = p->cluster->roster.n_cards;
+    size_t n_nodes = p->cluster->roster->n_cards;
     struct list {
         VEC(struct path_window) v;
     } *of = mem_zalloc((n_nodes + 1) * sizeof *of);
@@ -141,11 +161,15 @@ static void take(struct round *r, struct bus_reply *reply)
     struct cluster_path *p = r->path;
     struct ask a = r->asks.v[reply->tag];
     struct path_ask ask_was = ask_of(p, &a);
+    struct path_answer told;
     p->cost.bytes += reply->sent_bytes + reply->received_bytes;
     p->cost.messages += !reply->code;
-    if (reply->code || path_known_add(p->known, &ask_was, reply->data, reply->n, NULL)) {
+    if (reply->code || path_answer_read(reply->data, reply->n, &told, NULL) ||
+        path_known_add(p->known, &ask_was, told.fragment, told.n, NULL)) {
         p->failures[a.node]++;
         ask(r, a.windows, a.n);
+    } else {
+        recall_keep(recall_of(p), scope_of(p, a.node), a.windows, a.n, told.state, told.fragment, told.n);
     }
 }
 
@@ -179,16 +203,37 @@ static bool run_round(struct cluster_path *p)
 
 /* ---- the path ---- */
 
+static void drop_routes(void *book)
+{
+    routes_book_free(book);
+}
+
+/* By numbers of this roster's hosts. */
+static struct kept *read_routes(const struct cluster *c)
+{
+    struct cluster_memory *m = c->memory;
+    uint64_t version = 0;
+    if (m && bus_table_version(m->routes, &version, NULL))
+        m = NULL;
+    version = map_mix(version) + c->cards->version;
+    struct kept *k = memory_find(m, KEPT_ROUTES, version);
+    bool read = false;
+    if (!k)
+        k = kept_new(routes_book_read(c->bus, c->name, c->roster, &read), drop_routes, version);
+    if (read)
+        memory_keep(m, KEPT_ROUTES, k);
+    return k;
+}
+
 /* Read when a message first comes from an address that nobody owns. */
 static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m)
 {
     struct cluster_path *p = arg;
-    struct cluster *c = p->cluster;
     if (!p->routes && time_monotonic_ns() + ROUTES_NS >= p->options.deadline_ns)
         return true;
     if (!p->routes)
-        p->routes = routes_book_read(c->bus, c->name, &c->roster);
-    return routes_book_lead(p->routes, (size_t)host, m);
+        p->routes = read_routes(p->cluster);
+    return routes_book_lead(p->routes->is, (size_t)host, m);
 }
 
 static void finish(struct cluster_path *p)
@@ -215,7 +260,7 @@ static int find(struct cluster_path *p, struct err *e)
     for (;;) {
         int rc = path_query_run(p->query, UINT64_MAX, e);
         if (rc == ERR_NOTFOUND && p->life_unknown)
-            return err_set(e, ERR_TIMEOUT, "node %s: no answer", p->cluster->roster.hosts[p->start.host].nodes[0]);
+            return err_set(e, ERR_TIMEOUT, "node %s: no answer", p->cluster->roster->hosts[p->start.host].nodes[0]);
         if (rc < 0)
             return rc;
         if (rc == PATH_DONE)
@@ -240,15 +285,16 @@ int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struc
     p->cluster = c;
     p->options = *o;
     p->began = time_monotonic_ns();
-    p->asked = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->asked);
-    p->failures = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->failures);
-    p->names = mem_zalloc((c->roster.n_cards + 1) * sizeof *p->names);
+    p->asked = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->asked);
+    p->failures = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->failures);
+    p->names = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->names);
+    p->scopes = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->scopes);
     struct path_known_options known = {.assuming = o->assuming,
         .no_early_return = o->path.no_early_return,
         .everybody = o->method == CLUSTER_BROADCAST,
         .may_have_sent = may_have_sent,
         .arg = p};
-    p->known = path_known_new(c->far, c->roster.n_hosts, &known);
+    p->known = path_known_new(c->far, c->roster->n_hosts, &known);
     p->start = path_known_row(p->known, host, row);
     path_known_ask_open(p->known, p->start, o->path.end);
     p->query = path_query_new(path_known_source(p->known), p->start, &o->path);
@@ -281,7 +327,8 @@ void cluster_path_free(struct cluster_path *p)
     path_free(p->answer);
     path_query_free(p->query);
     path_known_free(p->known);
-    routes_book_free(p->routes);
+    kept_unref(p->routes);
+    free(p->scopes);
     free(p->asked);
     free(p->failures);
     free(p->names);

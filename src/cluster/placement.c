@@ -229,11 +229,11 @@ void cluster_place(struct cluster *c, const struct cluster_place_options *o, str
 {
     struct cluster_placement *p = *out = mem_zalloc(sizeof *p);
     struct arena a = {0};
-    count_hosts(&c->roster, p);
-    find_talk(&c->roster, p);
+    count_hosts(c->roster, p);
+    find_talk(c->roster, p);
     ask_load(c, p, o->deadline_ns);
     p->limit_bytes = limit_of(p, o->balance_percent);
-    advise(&c->roster, o, p, &a);
+    advise(c->roster, o, p, &a);
     arena_fini(&a);
 }
 
@@ -364,7 +364,7 @@ static int await_card(const struct moving *m, const char *node)
 
 bool placement_unfinished(const struct cluster *c, size_t *host)
 {
-    const struct roster *r = &c->roster;
+    const struct roster *r = c->roster;
     for (*host = 0; *host < r->n_hosts; ++*host) {
         const struct roster_host *h = &r->hosts[*host];
         for (size_t i = 1; i < h->n_nodes && h->card->since && !h->card->snip.is; i++) {
@@ -380,7 +380,7 @@ bool placement_unfinished(const struct cluster *c, size_t *host)
 /* Nodes that have the same by a move put it aside; others keep theirs anyway. */
 static int leave_all(struct moving *m, const struct roster_host *h, const char *node, bool *aside)
 {
-    const struct roster *r = &m->cluster->roster;
+    const struct roster *r = m->cluster->roster;
     int rc = 0;
     m->question.node = node;
     for (size_t i = 0; i < h->n_nodes && !rc; i++) {
@@ -394,7 +394,7 @@ static int leave_all(struct moving *m, const struct roster_host *h, const char *
 int cluster_move(
     struct cluster *c, size_t host, const char *node, const struct cluster_move_options *o, bool *aside, struct err *e)
 {
-    const struct roster_host *h = &c->roster.hosts[host];
+    const struct roster_host *h = &c->roster->hosts[host];
     struct moving m = {c, o, {{h->card->key, h->card->hash, MOVE_ALL}, h->nodes[0], true}, e};
     bool there = !strcmp(h->nodes[0], node);
     *aside = false;

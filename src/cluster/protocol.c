@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/wire.h"
@@ -250,6 +251,25 @@ int question_kind(const void *bytes, size_t n, enum cluster_question *kind, stru
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];
     return 0;
+}
+
+uint64_t cluster_state(const uint64_t *hashes, size_t n)
+{
+    return map_hash(hashes, n * sizeof *hashes);
+}
+
+void path_answer_begin(struct text *out, uint64_t state)
+{
+    put_u64(out, state);
+}
+
+int path_answer_read(const void *bytes, size_t n, struct path_answer *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    out->state = take_u64(&w);
+    out->fragment = w.at;
+    out->n = (size_t)(w.end - w.at);
+    return w.damaged ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
 }
 
 void lives_question_write(const struct lives_question *q, struct text *out)

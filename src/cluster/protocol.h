@@ -11,7 +11,7 @@
 #include "path/remote.h"
 #include "path/talk.h"
 
-enum { CLUSTER_VERSION = 1, CARD_VERSION = 2 };
+enum { CLUSTER_VERSION = 2, CARD_VERSION = 2 };
 
 /* ---- names on the bus ---- */
 
@@ -62,7 +62,7 @@ int card_read(struct arena *, const void *bytes, size_t n, struct card *out, str
 
 enum cluster_question {
     CLUSTER_HELLO,           /* → instance */
-    CLUSTER_PATH,            /* path_request → fragment */
+    CLUSTER_PATH,            /* path_request → state, fragment */
     CLUSTER_LIVES,           /* whose path: struct lives_question → lives */
     CLUSTER_FLOWS,           /* hosts → hashes of their flows */
     CLUSTER_EXTRACT,         /* flows of a host → their packets */
@@ -84,6 +84,13 @@ enum { QUESTION_BYTES = 2 };
 
 /* Is each key there once? Who asks of a host again and again would have the answer grow so. */
 bool protocol_all_differ(struct arena *, const uint64_t *keys, size_t n);
+
+/* PATH. Answer: a number for what the node has of the request's hosts, and a fragment (path/remote.h). hashes: of
+ * struct card_host, in the order of the request; 0: it does not have that one. */
+uint64_t cluster_state(const uint64_t *hashes, size_t n);
+struct path_answer { uint64_t state; const void *fragment; size_t n; };
+void path_answer_begin(struct text *, uint64_t state); /* the fragment follows */
+int path_answer_read(const void *bytes, size_t n, struct path_answer *out, struct err *e); /* borrowed */
 
 /* FLOWS: of these hosts. Answer: in their order what flow_needed wants to know of them; a host that is not here has
  * none. */

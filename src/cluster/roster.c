@@ -85,12 +85,15 @@ static void list_held(struct roster *r)
 {
     r->held = arena_new(&r->arena, struct roster_card, r->n_cards + 1);
     for (size_t i = 0; i < r->n_cards; i++)
-        r->held[i] = (struct roster_card){.hosts = arena_new(&r->arena, int32_t, r->cards[i].n_hosts + 1)};
+        r->held[i] = (struct roster_card){.hosts = arena_new(&r->arena, int32_t, r->cards[i].n_hosts + 1),
+            .hashes = arena_new(&r->arena, uint64_t, r->cards[i].n_hosts + 1)};
     for (size_t i = 0; i < r->n_hosts; i++)
         for (size_t k = 0; k < r->hosts[i].n_nodes; k++) {
             struct roster_card *c = &r->held[r->hosts[i].cards[k]];
-            if (!c->n || c->hosts[c->n - 1] != (int32_t)i)
-                c->hosts[c->n++] = (int32_t)i;
+            if (c->n && c->hosts[c->n - 1] == (int32_t)i)
+                continue;
+            c->hashes[c->n] = r->hosts[i].copies[k]->hash;
+            c->hosts[c->n++] = (int32_t)i;
         }
 }
 

@@ -23,7 +23,9 @@ struct roster_host {
 struct roster {
     struct arena arena;
     const struct card *cards; size_t n_cards;    /* by name of the node */
-    struct roster_card { int32_t *hosts; size_t n; } *held; /* by card: hosts that its node has */
+    struct roster_card {      /* by card: hosts that its node has, and hashes of what it has of them */
+        int32_t *hosts; uint64_t *hashes; size_t n;
+    } *held;
     struct roster_host *hosts; size_t n_hosts;   /* by name, then begin */
     size_t unreadable;            /* cards that make no sense here */
 };

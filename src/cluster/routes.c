@@ -66,8 +66,8 @@ void routes_say(struct routes_said *said, struct bus_table *table, const struct 
 
 struct routes_book {
     struct arena arena;
-    const struct roster *roster;
-    struct map by_id; /* hash of a host's id -> its number + 1 */
+    const struct roster *roster; /* while it is read */
+    struct map by_id;            /* hash of a host's id -> its number + 1 */
     struct routes *hosts;
 };
 
@@ -96,7 +96,7 @@ static void on_entry(void *arg, const struct bus_entry *e)
         b->hosts[*at - 1] = r;
 }
 
-struct routes_book *routes_book_read(struct bus *bus, const char *cluster, const struct roster *roster)
+struct routes_book *routes_book_read(struct bus *bus, const char *cluster, const struct roster *roster, bool *read)
 {
     struct routes_book *b = mem_zalloc(sizeof *b);
     struct bus_table *table = NULL;
@@ -105,8 +105,8 @@ struct routes_book *routes_book_read(struct bus *bus, const char *cluster, const
     b->hosts = mem_zalloc((roster->n_hosts + 1) * sizeof *b->hosts);
     for (size_t i = 0; i < roster->n_hosts; i++)
         *map_put(&b->by_id, map_hash(roster->hosts[i].id, strlen(roster->hosts[i].id)), NULL) = i + 1;
-    if (!cluster_table_name(cluster, "routes", name, NULL) && !bus_table_open(bus, name, NULL, &table, NULL))
-        bus_table_all(table, on_entry, b, NULL);
+    *read = !cluster_table_name(cluster, "routes", name, NULL) && !bus_table_open(bus, name, NULL, &table, NULL) &&
+        !bus_table_all(table, on_entry, b, NULL);
     if (table)
         bus_table_close(table);
     return b;

@@ -26,8 +26,9 @@ void routes_say(struct routes_said *, struct bus_table *, const struct holding *
 
 /* What was said of the hosts of a roster. */
 struct routes_book;
-/* Of hosts of which nothing is known, or what they were before they grew, the book knows nothing. Never fails. */
-struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct roster *);
+/* Of hosts of which nothing is known, or what they were before they grew, the book knows nothing. Never fails, but not
+ * all may be *read. */
+struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct roster *, bool *read);
 void routes_book_free(struct routes_book *);
 /* Can the host have sent it under other addresses? True where the book does not know. */
 bool routes_book_lead(const struct routes_book *, size_t host, const struct flow_message_key *);

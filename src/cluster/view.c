@@ -1,5 +1,7 @@
 #include "cluster/view.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #define WHOLE_NS (5 * NS_PER_S)                      /* for a node to say that it is there */
 enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* the first time; at most. All cards are read each time */
 
+static const struct roster nobody;
+
 static void forget(struct cluster *c)
 {
     free(c->hosts);
@@ -23,15 +27,48 @@ static void forget(struct cluster *c)
     c->clock_of = NULL;
     c->alone = NULL;
     c->far = NULL;
-    clock_net_free(c->clocks);
+    kept_unref(c->found);
+    c->found = NULL;
     c->clocks = NULL;
-    roster_fini(&c->roster);
+    kept_unref(c->cards);
+    c->cards = NULL;
+    c->roster = &nobody;
+}
+
+static void drop_roster(void *is)
+{
+    roster_fini(is);
+    free(is);
+}
+
+/* The version of a table that something is kept under. It is asked for before the table is read: what changes in
+ * between is another version. */
+static int version_of(const struct cluster *c, struct bus_table *table, uint64_t *version, struct err *e)
+{
+    *version = 0;
+    return c->memory ? bus_table_version(table, version, e) : 0;
+}
+
+static int read_cards(struct cluster *c, struct err *e)
+{
+    uint64_t version;
+    int rc = version_of(c, c->nodes, &version, e);
+    if (!rc && !(c->cards = memory_find(c->memory, KEPT_CARDS, version))) {
+        struct roster *r = mem_zalloc(sizeof *r);
+        rc = roster_read(c->nodes, r, e);
+        c->cards = kept_new(r, drop_roster, version);
+        if (!rc)
+            memory_keep(c->memory, KEPT_CARDS, c->cards);
+    }
+    if (!rc)
+        c->roster = c->cards->is;
+    return rc;
 }
 
 /* What is asked about a host, and of whom. */
 static void show_nodes(struct cluster *c, size_t i)
 {
-    const struct roster_host *h = &c->roster.hosts[i];
+    const struct roster_host *h = &c->roster->hosts[i];
     struct cluster_host *shown = &c->hosts[i];
     shown->nodes = (const char *const *)h->nodes;
     shown->n_nodes = h->n_nodes;
@@ -43,10 +80,10 @@ static void show_nodes(struct cluster *c, size_t i)
 static int look(struct cluster *c, struct err *e)
 {
     forget(c);
-    int rc = roster_read(c->nodes, &c->roster, e);
+    int rc = read_cards(c, e);
     if (rc)
         return rc;
-    const struct roster *r = &c->roster;
+    const struct roster *r = c->roster;
     c->hosts = mem_zalloc((r->n_hosts + 1) * sizeof *c->hosts);
     c->far = mem_zalloc((r->n_hosts + 1) * sizeof *c->far);
     c->clock_of = mem_zalloc((r->n_hosts + 1) * sizeof *c->clock_of);
@@ -72,21 +109,42 @@ static int look(struct cluster *c, struct err *e)
     return 0;
 }
 
+static int open_tables(struct cluster *c, struct err *e)
+{
+    char table[CLUSTER_SUBJECT];
+    int rc = cluster_table_name(c->name, "nodes", table, e);
+    if (!rc)
+        rc = bus_table_open(c->bus, table, NULL, &c->nodes, e);
+    if (!rc)
+        rc = cluster_table_name(c->name, "clocks", table, e);
+    return rc ? rc : bus_table_open(c->bus, table, NULL, &c->clocks_table, e);
+}
+
 int cluster_open(struct bus *bus, const char *name, struct cluster **out, struct err *e)
 {
     struct cluster *c = mem_zalloc(sizeof *c);
-    char table[CLUSTER_SUBJECT];
     c->bus = bus;
     c->name = mem_strdup(name ? name : CLUSTER_DEFAULT);
-    int rc = cluster_table_name(c->name, "nodes", table, e);
-    if (!rc)
-        rc = bus_table_open(bus, table, NULL, &c->nodes, e);
-    if (!rc)
-        rc = cluster_table_name(c->name, "clocks", table, e);
-    if (!rc)
-        rc = bus_table_open(bus, table, NULL, &c->clocks_table, e);
+    c->roster = &nobody;
+    int rc = open_tables(c, e);
     if (!rc)
         rc = look(c, e);
+    if (rc)
+        cluster_close(c);
+    *out = rc ? NULL : c;
+    return rc;
+}
+
+int cluster_recall(struct cluster_memory *m, struct cluster **out, struct err *e)
+{
+    struct cluster *c = mem_zalloc(sizeof *c);
+    c->bus = m->bus;
+    c->name = mem_strdup(m->cluster);
+    c->memory = m;
+    c->nodes = m->nodes;
+    c->clocks_table = m->clocks;
+    c->roster = &nobody;
+    int rc = look(c, e);
     if (rc)
         cluster_close(c);
     *out = rc ? NULL : c;
@@ -98,9 +156,9 @@ void cluster_close(struct cluster *c)
     if (!c)
         return;
     forget(c);
-    if (c->nodes)
+    if (c->nodes && !c->memory)
         bus_table_close(c->nodes);
-    if (c->clocks_table)
+    if (c->clocks_table && !c->memory)
         bus_table_close(c->clocks_table);
     arena_fini(&c->names);
     free(c->name);
@@ -110,32 +168,49 @@ void cluster_close(struct cluster *c)
 size_t cluster_hosts(const struct cluster *c, const struct cluster_host **out)
 {
     *out = c->hosts;
-    return c->roster.n_hosts;
+    return c->roster->n_hosts;
 }
 
 /* ---- clocks ---- */
 
-static void use_clocks(struct cluster *c, const struct clocks_head *h)
+/* The head of the clocks that are shared. */
+struct head {
+    struct arena arena;
+    struct clocks_head is;
+};
+
+static void drop_head(void *is)
 {
-    struct map clock_of = {0};
-    for (size_t k = h->n_hosts; k-- > 0;)
-        *map_put(&clock_of, h->hosts[k].key, NULL) = k + 1;
-    for (size_t i = 0; i < c->roster.n_hosts; i++) {
-        const uint64_t *at = map_find(&clock_of, c->roster.hosts[i].card->key);
-        c->clock_of[i] = at ? (size_t)*at : 0;
-    }
-    map_fini(&clock_of);
+    struct head *h = is;
+    arena_fini(&h->arena);
+    free(h);
+}
+
+static int read_head(const struct cluster *c, struct kept **out, struct err *e)
+{
+    uint64_t version;
+    int rc = version_of(c, c->clocks_table, &version, e);
+    *out = rc ? NULL : memory_find(c->memory, KEPT_CLOCKS_HEAD, version);
+    if (rc || *out)
+        return rc;
+    struct head *h = mem_zalloc(sizeof *h);
+    rc = clocks_head_read(c->clocks_table, &h->arena, &h->is, e);
+    *out = kept_new(h, drop_head, version);
+    if (!rc)
+        memory_keep(c->memory, KEPT_CLOCKS_HEAD, *out);
+    return rc;
 }
 
 /* Looks again until the shared clocks are those of the hosts that are there, whose traces may grow all the time. */
-static int find_head(
-    struct cluster *c, struct arena *a, int64_t deadline_ns, struct clocks_head *h, bool *stale, struct err *e)
+static int find_head(struct cluster *c, int64_t deadline_ns, struct kept **out, bool *stale, struct err *e)
 {
     for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
-        int rc = clocks_head_read(c->clocks_table, a, h, e);
-        *stale = rc || !clocks_are_of(h, &c->roster);
+        int rc = read_head(c, out, e);
+        *stale = rc || !clocks_are_of(&((struct head *)(*out)->is)->is, c->roster);
         if (!*stale || (rc && rc != ERR_NOTFOUND) || time_monotonic_ns() >= deadline_ns)
             return rc;
+        kept_unref(*out);
+        *out = NULL;
         usleep(pause);
         rc = look(c, e);
         if (rc)
@@ -143,31 +218,85 @@ static int find_head(
     }
 }
 
+static void drop_clocks(void *is)
+{
+    clock_net_free(is);
+}
+
+/* Of these clocks, as these options make maps of them. */
+static uint64_t maps_version(const struct clocks_head *h, const struct clock_options *o)
+{
+    struct text t = {.fd = -1};
+    text_printf(&t, "%d %d %s", o->some_trusted, o->reference != NULL, o->reference ? o->reference : "");
+    for (size_t i = 0; i < o->n_trust; i++) {
+        text_putc(&t, '\0');
+        text_printf(&t, "%" PRId64 " %s", o->trust[i].error_ns, o->trust[i].hosts);
+    }
+    uint64_t words = map_hash(t.v, t.n);
+    text_fini(&t);
+    return map_mix(map_mix(h->serial) ^ h->digest) ^ words;
+}
+
+static int load_clocks(struct cluster *c, const struct clocks_head *h, const struct clock_options *o, struct err *e)
+{
+    struct clock_net *net;
+    uint64_t version = maps_version(h, o);
+    kept_unref(c->found);
+    c->found = memory_find(c->memory, KEPT_CLOCKS, version);
+    if (!c->found) {
+        int rc = clocks_load(c->clocks_table, h, o, &net, e);
+        if (rc)
+            return rc;
+        c->found = kept_new(net, drop_clocks, version);
+        memory_keep(c->memory, KEPT_CLOCKS, c->found);
+    }
+    c->clocks = c->found->is;
+    return 0;
+}
+
+static void use_clocks(struct cluster *c, const struct clocks_head *h)
+{
+    struct map clock_of = {0};
+    for (size_t k = h->n_hosts; k-- > 0;)
+        *map_put(&clock_of, h->hosts[k].key, NULL) = k + 1;
+    for (size_t i = 0; i < c->roster->n_hosts; i++) {
+        const uint64_t *at = map_find(&clock_of, c->roster->hosts[i].card->key);
+        c->clock_of[i] = at ? (size_t)*at : 0;
+    }
+    map_fini(&clock_of);
+    for (size_t i = 0; i < c->roster->n_hosts; i++)
+        c->far[i].map = cluster_clock_map(c, i);
+}
+
+static int sync_once(struct cluster *c, const struct clock_options *o, int64_t deadline_ns, bool *stale, struct err *e)
+{
+    struct kept *kept = NULL;
+    int rc = find_head(c, deadline_ns, &kept, stale, e);
+    const struct head *h = kept ? kept->is : NULL;
+    if (rc == ERR_NOTFOUND)
+        err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
+    if ((!rc || rc == ERR_NOTFOUND) && !c->roster->n_hosts)
+        rc = err_set(e, ERR_NOTFOUND, "no node of cluster %s has a trace: `weft serve --node` starts one", c->name);
+    if (!rc)
+        rc = load_clocks(c, &h->is, o, e);
+    if (!rc)
+        use_clocks(c, &h->is);
+    kept_unref(kept);
+    return rc;
+}
+
 int cluster_sync(struct cluster *c, const struct clock_options *o, int64_t deadline_ns, bool *stale, struct err *e)
 {
-    struct arena a = {0};
-    struct clocks_head h;
+    int rc;
     *stale = false;
     c->apart = !o;
     if (c->apart)
         return 0;
     if (o->drift_prior_ppm != clock_defaults().drift_prior_ppm)
         return err_set(e, ERR_ARG, "the clocks of a cluster are found for the usual prior of drift: leave it as it is");
-    int rc;
-    do { /* newer ones may be shared between reading the head and the rest */
-        rc = find_head(c, &a, deadline_ns, &h, stale, e);
-        if (rc == ERR_NOTFOUND)
-            err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
-        if ((!rc || rc == ERR_NOTFOUND) && !c->roster.n_hosts)
-            rc = err_set(e, ERR_NOTFOUND, "no node of cluster %s has a trace: `weft serve --node` starts one", c->name);
-        if (!rc)
-            rc = clocks_load(c->clocks_table, &h, o, &c->clocks, e);
-    } while (rc == ERR_STALE && time_monotonic_ns() < deadline_ns);
-    if (!rc)
-        use_clocks(c, &h);
-    arena_fini(&a);
-    for (size_t i = 0; i < c->roster.n_hosts && !rc; i++)
-        c->far[i].map = cluster_clock_map(c, i);
+    do /* newer ones may be shared between reading the head and the rest */
+        rc = sync_once(c, o, deadline_ns, stale, e);
+    while (rc == ERR_STALE && time_monotonic_ns() < deadline_ns);
     return rc;
 }
 
@@ -198,9 +327,9 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
     struct bus_reply reply;
     char subject[CLUSTER_SUBJECT];
     question_begin(&q, CLUSTER_HELLO);
-    for (size_t i = 0; i < c->roster.n_hosts; i++)
-        for (size_t k = 0; k < c->roster.hosts[i].n_nodes && c->roster.hosts[i].n_snips; k++)
-            if (!cluster_subject_of(c->name, c->roster.hosts[i].nodes[k], subject, NULL))
+    for (size_t i = 0; i < c->roster->n_hosts; i++)
+        for (size_t k = 0; k < c->roster->hosts[i].n_nodes && c->roster->hosts[i].n_snips; k++)
+            if (!cluster_subject_of(c->name, c->roster->hosts[i].nodes[k], subject, NULL))
                 bus_call(calls, subject, q.v, q.n, deadline_ns, i);
     while (bus_calls_next(calls, &reply)) {
         there[reply.tag] |= !reply.code;
@@ -212,11 +341,12 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
 
 void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
 {
+    assert(!c->memory); /* its cards are others', too */
     int64_t patience_ns = time_monotonic_ns() + WHOLE_NS;
-    bool *there = mem_zalloc((c->roster.n_hosts + 1) * sizeof *there);
+    bool *there = mem_zalloc((c->roster->n_hosts + 1) * sizeof *there);
     if (!always)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
-    for (size_t i = 0; i < c->roster.n_hosts; i++)
+    for (size_t i = 0; i < c->roster->n_hosts; i++)
         if (!there[i] && roster_use_snip(&c->roster, i))
             show_nodes(c, i);
     free(there);

@@ -4,15 +4,18 @@
 
 #include "clock/clock.h"
 #include "cluster/cluster.h"
+#include "cluster/memory.h"
 #include "cluster/roster.h"
 
 struct cluster {
     struct bus *bus;
     char *name;
-    struct bus_table *nodes, *clocks_table;
-    struct roster roster;
+    struct cluster_memory *memory; /* or NULL: all is read anew */
+    struct bus_table *nodes, *clocks_table; /* the memory's if there is one */
+    struct kept *cards, *found;    /* what `roster` and `clocks` are borrowed from */
+    const struct roster *roster;
     struct cluster_host *hosts;
-    struct clock_net *clocks;
+    const struct clock_net *clocks;
     size_t *clock_of;        /* by host: its number in the net + 1, 0: none */
     struct clock_map *alone; /* by host: the map that relates it to no other */
     bool apart;              /* every host keeps its own clock */

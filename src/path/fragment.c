@@ -440,6 +440,17 @@ static const struct clock_map *unpack_map(struct wire_in *u, struct arena *a)
     return m;
 }
 
+/* What a window is of. */
+static void pack_subject(struct text *out, const struct path_window *w)
+{
+    text_putc(out, (char)(w->kind | w->open << 4));
+    wire_put_u(out, (uint64_t)w->host);
+    if (w->kind == PATH_WINDOW_MESSAGE)
+        path_message_pack(out, &w->message);
+    else
+        wire_put_u(out, w->row << 1 | w->row >> 63);
+}
+
 void path_request_write(const struct path_request *r, struct text *out)
 {
     text_putc(out, REQUEST_VERSION);
@@ -453,18 +464,22 @@ void path_request_write(const struct path_request *r, struct text *out)
     wire_put_u(out, r->n_windows);
     for (size_t i = 0; i < r->n_windows; i++) {
         const struct path_window *w = &r->windows[i];
-        text_putc(out, (char)(w->kind | w->open << 4));
-        wire_put_u(out, (uint64_t)w->host);
-        if (w->kind == PATH_WINDOW_MESSAGE) {
-            path_message_pack(out, &w->message);
-            wire_put_i(out, w->t);
-            wire_put_i(out, w->bound);
-            continue;
-        }
-        wire_put_u(out, w->row << 1 | w->row >> 63);
+        pack_subject(out, w);
         wire_put_i(out, w->t);
         wire_put_i(out, w->bound);
     }
+}
+
+void path_window_hash(const struct path_window *w, const void *around, size_t n, uint64_t out[2])
+{
+    struct path_window subject = *w;
+    struct text t = {.fd = -1};
+    subject.message.host = 0;
+    pack_subject(&t, &subject);
+    if (w->kind == PATH_WINDOW_ROW)
+        wire_put_i(&t, w->t);
+    map_hash_pieces((struct map_piece[]){{around, n}, {t.v, t.n}}, 2, out);
+    text_fini(&t);
 }
 
 static void unpack_window(struct wire_in *u, size_t n_hosts, struct path_window *w)

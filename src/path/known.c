@@ -95,10 +95,10 @@ static bool want(struct path_known *k, const struct path_window *w)
 {
     if (k->counting) {
         const uint64_t *was = map_find(&k->asked, known_window_hash(w));
-        return !was || *was != ANSWERED;
+        return !was || *was < ANSWERED;
     }
     uint64_t *state = map_put(&k->asked, known_window_hash(w), NULL);
-    if (*state == ANSWERED)
+    if (*state >= ANSWERED)
         return false;
     if (*state == NOT_ASKED)
         vec_push(&k->wanted, *w);
@@ -471,9 +471,12 @@ size_t path_known_unused(struct path_known *k, struct path_row row, const struct
     if (!path_walk(&k->source, row, options, &p, NULL))
         path_free(p);
     k->counting = false;
-    *asked = k->asked.n;
-    for (size_t i = 0; i < k->asked.cap; i++)
-        unused += k->asked.used[i] && !map_find(&k->used, k->asked.keys[i]);
+    *asked = 0;
+    for (size_t i = 0; i < k->asked.cap; i++) {
+        bool counts = k->asked.used[i] && k->asked.values[i] != RECALLED;
+        *asked += counts;
+        unused += counts && !map_find(&k->used, k->asked.keys[i]);
+    }
     return unused;
 }
 

@@ -8,8 +8,8 @@
 #include "path/fragment.h"
 #include "path/senders.h"
 
-/* What is known of a question that was wanted: it is asked once. */
-enum asked { NOT_ASKED, ASKED, ANSWERED };
+/* What is known of a question that was wanted: it is asked once. RECALLED: answered, for a question before. */
+enum asked { NOT_ASKED, ASKED, ANSWERED, RECALLED };
 
 struct known_interval {
     struct path_interval is; /* id: its number */

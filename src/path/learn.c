@@ -204,12 +204,15 @@ static void take_all_intervals(struct taking *t)
     }
 }
 
-static void answered(struct path_known *k, const struct path_window *w)
+static void answered(struct path_known *k, const struct path_window *w, enum asked how)
 {
-    *map_put(&k->asked, known_window_hash(w), NULL) = ANSWERED;
+    uint64_t *state = map_put(&k->asked, known_window_hash(w), NULL);
+    if (*state < ANSWERED)
+        *state = how;
 }
 
-int path_known_add(struct path_known *k, const struct path_ask *ask, const void *bytes, size_t n, struct err *e)
+static int learn(
+    struct path_known *k, const struct path_ask *ask, const void *bytes, size_t n, enum asked how, struct err *e)
 {
     struct fragment f;
     int rc = fragment_unpack(&f, bytes, n, ask->n_hosts, ask->n_windows, e);
@@ -228,7 +231,7 @@ int path_known_add(struct path_known *k, const struct path_ask *ask, const void 
     for (size_t i = 0; i < ask->n_windows; i++) {
         const struct path_window *w = &ask->windows[i];
         const struct fragment_answer *a = &f.results.v[i];
-        answered(k, w);
+        answered(k, w, how);
         if (w->kind == PATH_WINDOW_MESSAGE && a->host >= 0 && ask->hosts[a->host] == w->host)
             add_answer(&t, message_of(k, &w->message), a);
     }
@@ -239,9 +242,19 @@ int path_known_add(struct path_known *k, const struct path_ask *ask, const void 
     return 0;
 }
 
+int path_known_add(struct path_known *k, const struct path_ask *ask, const void *bytes, size_t n, struct err *e)
+{
+    return learn(k, ask, bytes, n, ANSWERED, e);
+}
+
+int path_known_recall(struct path_known *k, const struct path_ask *ask, const void *bytes, size_t n, struct err *e)
+{
+    return learn(k, ask, bytes, n, RECALLED, e);
+}
+
 void path_known_give_up(struct path_known *k, const struct path_window *w, const char *who)
 {
-    answered(k, w);
+    answered(k, w, ANSWERED);
     who = own_string(k, who);
     *map_put(&k->away, known_window_hash(w), NULL) = (uint64_t)(uintptr_t)who;
     if (w->kind != PATH_WINDOW_MESSAGE)

@@ -58,6 +58,10 @@ struct path_request {
     bool no_early_return;
 };
 void path_request_write(const struct path_request *, struct text *out);
+/* What tells a window, with what is around it, from all others whose answers may be other ones. How far back a walk is
+ * to go does not count, nor, of a life or a message, from when on it goes at the latest: what the first answer then
+ * lacks is asked for as a row. Nor does the number of the host that a message came to. */
+void path_window_hash(const struct path_window *, const void *around, size_t n, uint64_t out[2]);
 /* What it points to lives in the arena. ERR_FORMAT. */
 int path_request_read(struct arena *, const void *bytes, size_t n, struct path_request *out, struct err *e);
 
@@ -123,6 +127,8 @@ struct path_ask {
 void path_known_request(const struct path_known *, const struct path_ask *, struct text *out);
 /* What the answer tells. ERR_FORMAT: nothing of it is taken. */
 int path_known_add(struct path_known *, const struct path_ask *, const void *bytes, size_t n, struct err *e);
+/* The same of an answer to a question before: its windows were not asked for now. */
+int path_known_recall(struct path_known *, const struct path_ask *, const void *bytes, size_t n, struct err *e);
 /* Nobody answers that: the walk goes on without it. `who`: the node, for people. */
 void path_known_give_up(struct path_known *, const struct path_window *, const char *who);
 

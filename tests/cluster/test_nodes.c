@@ -1,6 +1,7 @@
 /* Nodes of a cluster in one process: what they give is what all traces in one place give. */
 #include <ftw.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +9,14 @@
 
 #include "../base/test.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "bus/bus.h"
 #include "clock/clock.h"
 #include "cluster/cluster.h"
+#include "graph/graph.h"
 #include "index/index.h"
 #include "path/path.h"
 #include "show/show.h"
@@ -92,18 +95,26 @@ static int64_t in_seconds(int s)
     return time_monotonic_ns() + s * NS_PER_S;
 }
 
-static struct cluster *ask(const char *cluster, size_t n_hosts)
+static struct cluster *relate(struct cluster *c, size_t n_hosts)
 {
-    struct cluster *c;
     struct err e = {0};
     bool stale = false;
     const struct cluster_host *hosts;
     struct clock_options o = clock_defaults();
-    if (cluster_open(hub, cluster, &c, &e) || cluster_sync(c, &o, in_seconds(60), &stale, &e))
+    if (cluster_sync(c, &o, in_seconds(60), &stale, &e))
         fail_msg("%s", e.text);
     assert_false(stale);
     assert_int_equal(cluster_hosts(c, &hosts), n_hosts);
     return c;
+}
+
+static struct cluster *ask(const char *cluster, size_t n_hosts)
+{
+    struct cluster *c;
+    struct err e = {0};
+    if (cluster_open(hub, cluster, &c, &e))
+        fail_msg("%s", e.text);
+    return relate(c, n_hosts);
 }
 
 /* ---- all in one place ---- */
@@ -160,8 +171,10 @@ static struct cluster_path *find(struct cluster *c, const char *thread, enum clu
     struct cluster_lives found = {0};
     struct err e = {0};
     struct cluster_path *p;
-    struct cluster_path_options o = {
-        .path = {.begin = INT64_MIN, .end = INT64_MAX}, .method = method, .deadline_ns = in_seconds(timeout_s)};
+    struct cluster_path_options o = {.path = {.begin = INT64_MIN, .end = INT64_MAX},
+        .method = method,
+        .count_windows = true,
+        .deadline_ns = in_seconds(timeout_s)};
     if (cluster_find_lives(c, thread, INT64_MIN, INT64_MAX, o.deadline_ns, &found, &e))
         fail_msg("%s: %s", thread, e.text);
     assert_int_equal(found.n, 1);
@@ -191,6 +204,9 @@ static void expect_same(struct place *here, struct cluster *c, const char *threa
     vec_free(&found);
 }
 
+static const char *const threads[] = {"client:204", "web:196", "db:204", "client:1"};
+enum { THREADS = sizeof threads / sizeof *threads };
+
 static void expect_all_same(const char *cluster)
 {
     struct place here = open_place();
@@ -200,8 +216,7 @@ static void expect_all_same(const char *cluster)
         assert_int_equal(a->n, b->n);
         assert_memory_equal(a->pieces, b->pieces, a->n * sizeof *a->pieces);
     }
-    const char *const threads[] = {"client:204", "web:196", "db:204", "client:1"};
-    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+    for (size_t i = 0; i < THREADS; i++) {
         expect_same(&here, c, threads[i], CLUSTER_INDEX);
         expect_same(&here, c, threads[i], CLUSTER_BROADCAST);
     }
@@ -273,6 +288,216 @@ static void left(void **state)
     cluster_close(c);
 }
 
+/* ---- one who remembers ---- */
+
+static uint64_t roll(uint64_t *dice, uint64_t sides)
+{
+    *dice = map_mix(*dice);
+    return *dice % sides;
+}
+
+static struct cluster_memory *remember(const char *cluster, size_t most_bytes)
+{
+    struct cluster_memory *m;
+    struct err e = {0};
+    if (cluster_memory_open(hub, cluster, most_bytes, &m, &e))
+        fail_msg("%s", e.text);
+    return m;
+}
+
+static struct cluster *recall(struct cluster_memory *m, size_t n_hosts)
+{
+    struct cluster *c;
+    struct err e = {0};
+    if (cluster_recall(m, &c, &e))
+        fail_msg("%s", e.text);
+    return relate(c, n_hosts);
+}
+
+/* Messages that it took to ask for all these threads. */
+static uint64_t messages_of_all(struct cluster_memory *m)
+{
+    uint64_t messages = 0;
+    for (size_t i = 0; i < THREADS; i++) {
+        struct cluster *c = recall(m, HOSTS);
+        struct cluster_path *p = find(c, threads[i], CLUSTER_INDEX, 60);
+        const struct path_cost *cost = &cluster_path_answer(p)->cost;
+        if (!cost->messages)
+            assert_true(!cost->n_nodes && !cost->bytes && !cost->rounds && !cost->windows && !cost->windows_unused);
+        messages += cost->messages;
+        cluster_path_free(p);
+        cluster_close(c);
+    }
+    return messages;
+}
+
+static void expect_all_same_from(struct cluster_memory *m)
+{
+    struct place here = open_place();
+    struct cluster *c = recall(m, HOSTS);
+    for (size_t i = 0; i < THREADS; i++)
+        expect_same(&here, c, threads[i], CLUSTER_INDEX);
+    cluster_close(c);
+    close_place(&here);
+}
+
+/* What was asked once is not asked again, as long as the traces are what they were; not even of a node that was away in
+ * between. Who has little room asks again. */
+static void remembers(void **state)
+{
+    (void)state;
+    struct node nodes[HOSTS];
+    start_one_each(nodes, "remembers");
+    struct cluster_memory *m = remember("remembers", 0), *small = remember("remembers", 10000),
+                          *none = remember("remembers", 1);
+    uint64_t first = messages_of_all(m), of_small = messages_of_all(small);
+    assert_true(first > 0);
+    assert_int_equal(messages_of_all(m), 0);
+    assert_true(messages_of_all(small) > 0);
+    assert_int_equal(messages_of_all(none), messages_of_all(none));
+    assert_true(of_small <= messages_of_all(none));
+    expect_all_same_from(m);
+    expect_all_same_from(small);
+    expect_all_same_from(none);
+    cluster_node_stop(nodes[2].is);
+    start(&nodes[2], "remembers", "node of web", (const char *const[]){"web", NULL});
+    assert_int_equal(messages_of_all(m), 0);
+    expect_all_same_from(m);
+    cluster_memory_close(m);
+    cluster_memory_close(small);
+    cluster_memory_close(none);
+    for (size_t i = 0; i < HOSTS; i++)
+        cluster_node_stop(nodes[i].is);
+}
+
+/* Any thread within any interval, in either way to walk, asked of one who knows pieces of it. */
+static uint64_t expect_same_part(struct place *here, struct cluster_memory *m, uint64_t *dice)
+{
+    struct err e = {0};
+    struct path *p;
+    struct cluster_path *far = NULL;
+    int64_t begin, end;
+    int32_t host = (int32_t)roll(dice, HOSTS);
+    struct path_row row = {host, (int32_t)roll(dice, graph_rows(here->parts[host].graph))};
+    bool assuming = roll(dice, 3) == 0;
+    const struct path_source *s = assuming ? path_local_source_assuming(here->local) : path_local_source(here->local);
+    if (s->life(s->arg, row, &begin, &end) != PATH_REPLY_FOUND || end <= begin)
+        return 0;
+    struct cluster_path_options o = {.assuming = assuming, .count_windows = true, .deadline_ns = in_seconds(60)};
+    o.path.begin = begin + (int64_t)roll(dice, (uint64_t)(end - begin));
+    o.path.end = o.path.begin + 1 + (int64_t)roll(dice, (uint64_t)(end - o.path.begin));
+    o.path.no_early_return = roll(dice, 4) == 0;
+    struct cluster *c = recall(m, HOSTS);
+    if (path_walk(s, row, &o.path, &p, &e) ||
+        cluster_path_find(c, host, index_row_id(&here->hosts[host], row.row), &o, &far, &e))
+        fail_msg("row %d of %s: %s", row.row, names[host], e.text);
+    char *a = shown(p, s), *b = shown(cluster_path_answer(far), cluster_path_source(far));
+    assert_string_equal(a, b);
+    uint64_t messages = cluster_path_answer(far)->cost.messages;
+    free(a);
+    free(b);
+    path_free(p);
+    cluster_path_free(far);
+    cluster_close(c);
+    return messages;
+}
+
+static void remembers_parts(void **state)
+{
+    (void)state;
+    enum { QUESTIONS = 300 };
+    struct node nodes[HOSTS];
+    start_one_each(nodes, "parts");
+    struct place here = open_place();
+    for (size_t most_bytes = 0; most_bytes <= 30000; most_bytes += 30000) {
+        struct cluster_memory *m = remember("parts", most_bytes);
+        uint64_t dice = test_seed(11), first = 0, again = 0;
+        for (size_t i = 0; i < QUESTIONS; i++)
+            first += expect_same_part(&here, m, &dice);
+        dice = test_seed(11);
+        for (size_t i = 0; i < QUESTIONS; i++)
+            again += expect_same_part(&here, m, &dice);
+        print_message("%d parts of paths: %" PRIu64 " messages, again: %" PRIu64 "\n", QUESTIONS, first, again);
+        assert_true(first > 0);
+        assert_int_equal(again > 0, most_bytes > 0);
+        cluster_memory_close(m);
+    }
+    close_place(&here);
+    for (size_t i = 0; i < HOSTS; i++)
+        cluster_node_stop(nodes[i].is);
+}
+
+/* That somebody was away is not remembered. */
+static void forgets_gaps(void **state)
+{
+    (void)state;
+    struct node nodes[HOSTS];
+    start_one_each(nodes, "gaps");
+    struct cluster_memory *m = remember("gaps", 0);
+    struct cluster *c = recall(m, HOSTS);
+    cluster_node_stop(nodes[2].is);
+    struct cluster_path *p = find(c, "client:204", CLUSTER_INDEX, 60);
+    assert_true(cluster_path_answer(p)->n_gaps > 0);
+    cluster_path_free(p);
+    start(&nodes[2], "gaps", "node of web", (const char *const[]){"web", NULL});
+    p = find(c, "client:204", CLUSTER_INDEX, 60);
+    assert_int_equal(cluster_path_answer(p)->n_gaps, 0);
+    cluster_path_free(p);
+    cluster_close(c);
+    expect_all_same_from(m);
+    cluster_memory_close(m);
+    for (size_t i = 0; i < HOSTS; i++)
+        cluster_node_stop(nodes[i].is);
+}
+
+struct asker {
+    struct cluster_memory *memory;
+    char *said[THREADS];
+};
+
+static void *ask_for_all(void *arg)
+{
+    struct asker *a = arg;
+    for (size_t i = 0; i < THREADS; i++) {
+        struct cluster *c = recall(a->memory, HOSTS);
+        struct cluster_path *p = find(c, threads[i], CLUSTER_INDEX, 60);
+        a->said[i] = shown(cluster_path_answer(p), cluster_path_source(p));
+        cluster_path_free(p);
+        cluster_close(c);
+    }
+    return NULL;
+}
+
+/* Several who ask share what one of them was told; with little room they take it from each other. */
+static void remembers_for_all(void **state)
+{
+    (void)state;
+    enum { ASKERS = 4 };
+    struct node nodes[HOSTS];
+    start_one_each(nodes, "shared memory");
+    for (size_t most_bytes = 0; most_bytes <= 10000; most_bytes += 10000) {
+        struct cluster_memory *m = remember("shared memory", most_bytes);
+        struct asker askers[ASKERS];
+        pthread_t running[ASKERS];
+        for (size_t k = 0; k < ASKERS; k++) {
+            askers[k].memory = m;
+            assert_int_equal(pthread_create(&running[k], NULL, ask_for_all, &askers[k]), 0);
+        }
+        for (size_t k = 0; k < ASKERS; k++)
+            pthread_join(running[k], NULL);
+        for (size_t k = 0; k < ASKERS; k++)
+            for (size_t i = 0; i < THREADS; i++)
+                assert_string_equal(askers[k].said[i], askers[0].said[i]);
+        for (size_t k = 0; k < ASKERS; k++)
+            for (size_t i = 0; i < THREADS; i++)
+                free(askers[k].said[i]);
+        expect_all_same_from(m);
+        cluster_memory_close(m);
+    }
+    for (size_t i = 0; i < HOSTS; i++)
+        cluster_node_stop(nodes[i].is);
+}
+
 static void namesake(void **state)
 {
     (void)state;
@@ -292,6 +517,10 @@ int main(void)
         cmocka_unit_test(one_each),
         cmocka_unit_test(copies),
         cmocka_unit_test(left),
+        cmocka_unit_test(remembers),
+        cmocka_unit_test(remembers_parts),
+        cmocka_unit_test(forgets_gaps),
+        cmocka_unit_test(remembers_for_all),
         cmocka_unit_test(namesake),
     };
     return cmocka_run_group_tests(tests, make_traces, drop_traces);

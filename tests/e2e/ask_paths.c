@@ -1,6 +1,7 @@
 /* Answers many questions for critical paths in one process, which a start of the program for each would take long for:
  *   ask_paths local REFERENCE STORE TRACE…        all traces are here
  *   ask_paths cluster REFERENCE URL TIMEOUT_MS    the nodes of a cluster are asked, as they are then
+ *   ask_paths memory REFERENCE URL TIMEOUT_MS     so, too, by one who remembers what they said before
  * Reads lines "HOST:TID BEGIN END" (ns of the clock of REFERENCE), and writes for each a line: the path as
  * critpath --format json, or {"error": "why there is none"}. */
 #include <inttypes.h>
@@ -31,6 +32,7 @@ struct asker {
     struct path_local_host *parts;
     struct path_local *local;
     struct bus *bus; /* cluster */
+    struct cluster_memory *memory;
     int64_t patience_ns;
 };
 
@@ -116,7 +118,8 @@ static void ask_cluster(struct asker *a, const struct question *q, struct text *
 {
     struct cluster *c = NULL;
     struct err e = {0};
-    if (cluster_open(a->bus, CLUSTER_DEFAULT, &c, &e) || find_in_cluster(c, a, q, out, &e))
+    int rc = a->memory ? cluster_recall(a->memory, &c, &e) : cluster_open(a->bus, CLUSTER_DEFAULT, &c, &e);
+    if (rc || find_in_cluster(c, a, q, out, &e))
         write_error(e.text, out);
     cluster_close(c);
 }
@@ -153,6 +156,8 @@ int main(int argc, char **argv)
     } else {
         a.patience_ns = atoll(argv[4]) * 1000000;
         rc = bus_open(&(struct bus_options){.url = argv[3]}, &a.bus, &e);
+        if (!rc && !strcmp(argv[1], "memory"))
+            rc = cluster_memory_open(a.bus, CLUSTER_DEFAULT, 0, &a.memory, &e);
     }
     if (rc)
         fprintf(stderr, "ask_paths: %s\n", e.text);
@@ -161,6 +166,7 @@ int main(int argc, char **argv)
     free(a.parts);
     if (a.experiment)
         experiment_close(a.experiment);
+    cluster_memory_close(a.memory);
     if (a.bus)
         bus_close(a.bus);
     return rc;

@@ -151,9 +151,11 @@ static void pervert_fragment(struct liar *l, const struct bus_question *asked, s
     struct arena a = {0};
     struct path_request r;
     struct fragment f = {0};
+    struct path_answer told;
     struct err e = {0};
     if (path_request_read(&a, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &r, &e) ||
-        fragment_unpack(&f, t->v, t->n, r.n_hosts, r.n_windows, &e))
+        path_answer_read(t->v, t->n, &told, &e) ||
+        fragment_unpack(&f, told.fragment, told.n, r.n_hosts, r.n_windows, &e))
         fail("a true answer", &e);
     if (is(l, "loops"))
         make_loops(l, &f);
@@ -163,6 +165,7 @@ static void pervert_fragment(struct liar *l, const struct bus_question *asked, s
         make_endless(l, &r, &f);
     }
     t->n = 0;
+    path_answer_begin(t, told.state);
     fragment_pack(&f, t);
     fragment_fini(&f);
     arena_fini(&a);

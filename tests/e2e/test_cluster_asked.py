@@ -39,6 +39,24 @@ def answers(how, reference, *args, questions):
         assert (asker.returncode, n) == (0, len(questions)), said.read()
 
 
+class Asker:
+    """Asks one question after the other, and remembers what nodes said (ask_paths memory)."""
+
+    def __init__(self, reference, url, timeout_ms=30000 * SLOWDOWN):
+        self.process = subprocess.Popen([askers(), "memory", reference, url, str(timeout_ms)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *question):
+        self.process.stdin.write("%s %d %d\n" % question)
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait()
+
+
 def away(answer):
     return [u for u in answer["unexplained"] if u["reason"] == "offline-node"]
 
@@ -115,7 +133,8 @@ class WhileKilled(EachRecording, Compared):
             restarts, whole = Restarts(cluster), 0
             restarts.start()
             try:
-                far = answers("cluster", reference, cluster.broker.url, TIMEOUT_MS, questions=questions)
+                how = DICE.choice(("cluster", "memory"))
+                far = answers(how, reference, cluster.broker.url, TIMEOUT_MS, questions=questions)
                 for question, f, n in zip(questions, far, near):
                     with self.subTest(recording=name, question=question):
                         whole += self.compare(f, n, question[0], set(hosts))
@@ -123,7 +142,8 @@ class WhileKilled(EachRecording, Compared):
                 restarts.end()
             self.assertEqual(restarts.wrong, [])
             self.assertGreater(restarts.kills, 0)
-            print(f"{name}: {whole} of {QUESTIONS} were whole, {restarts.kills} times was a node killed", flush=True)
+            print(f"{name}, {how}: {whole} of {QUESTIONS} were whole, {restarts.kills} times was a node killed",
+                  flush=True)
             cluster.settle()
             far = list(answers("cluster", reference, cluster.broker.url, TIMEOUT_MS, questions=questions[:20]))
             for f, n in zip(far, near):

@@ -8,6 +8,7 @@ import threading
 import test_cluster_patterns as patterns
 from cluster_of import Cluster, wait_for
 from test_cluster import MOST_QUESTIONS, Compared, bare, hosts_of
+from test_cluster_asked import EXPLAINED, Asker
 from test_cuts import tool
 from weft_e2e import main, new_dice, scenario, scratch
 
@@ -30,6 +31,18 @@ class Growing(Compared):
             return
         self.assertEqual(bare(json.loads(far.out)), bare(json.loads(near.out)))
 
+    def same_again(self, asker, traces, store, thread):
+        """What one says who has asked since before the archives came; and it knows then."""
+        near = self.local(traces, store, thread, "--reference", "client")
+        if near.code:
+            return
+        near = json.loads(near.out)
+        question = (thread, near["query"]["begin"], near["query"]["end"])
+        far, again = asker.ask(*question), asker.ask(*question)
+        for answer in far, again:
+            self.assertEqual({k: answer.get(k) for k in EXPLAINED}, {k: near[k] for k in EXPLAINED}, answer)
+        self.assertEqual([again["cost"][k] for k in ("nodes", "messages", "bytes", "rounds")], [[], 0, 0, 0])
+
     def test_archives_that_arrive(self):
         recording, top = scenario("three-tier"), scratch()
         coming, nodes = [], {}
@@ -43,6 +56,9 @@ class Growing(Compared):
         coming.sort()
         stop, wrong, asked = threading.Event(), [], []
         with Cluster(nodes) as cluster:
+            memory = Asker("client", cluster.broker.url)
+            self.addCleanup(memory.stop)
+
             def ask_all_the_while():
                 while not stop.is_set():
                     run = cluster.ask("client:204")
@@ -62,6 +78,7 @@ class Growing(Compared):
                     for thread in ("client:204", "web:196"):
                         with self.subTest(archive=number, host=host, thread=thread):
                             self.same(cluster, [top], thread, store=fresh)
+                            self.same_again(memory, [top], fresh, thread)
             finally:
                 stop.set()
                 asker.join()

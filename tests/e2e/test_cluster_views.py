@@ -77,20 +77,29 @@ class Views(Case):
         for name in set(first) & set(again):
             self.assertEqual(first[name], again[name], name)
 
+    def machines(self, server, outputs, **parameters):
+        tree = server.model(f"{outputs}/timeGraph/{PATH}/tree", dict(parameters, thread=THREAD))["entries"]
+        return {e["labels"][0] for e in tree if e["parentId"] == -1}
+
     def test_away(self):
-        """A node that is gone is named where its piece is missing; the rest is there. Back again, all is."""
-        self.cluster.nodes["web"].kill()
+        """A node that is gone is named where its piece is missing; the rest is there. Back again, all is. Who was told
+        before still knows."""
         end = self.truth["query"]["end"]
-        tree = self.ask("tree", thread=THREAD, end=end - 1)["entries"]
-        self.assertEqual({e["labels"][0] for e in tree if e["parentId"] == -1}, {"client"})
-        notes = self.server.model(f"{self.outputs}/{PATH}/annotations",
-                                  {"thread": THREAD, "end": end - 1, "requested_timerange": {
-                                      "start": self.truth["query"]["begin"], "end": end}})["annotations"]
+        self.assertEqual(self.machines(self.server, self.outputs), set(HOSTS))
+        self.cluster.nodes["web"].kill()
+        self.assertEqual(self.machines(self.server, self.outputs, end=end - 1), set(HOSTS))
+        other = Server(os.path.join(self.traces, "client"), "--cluster", self.broker.url, "--node", "other")
+        self.addCleanup(other.stop)
+        outputs = f"/experiments/{other.first()['UUID']}/outputs"
+        wait_for("the node says what it has", lambda: self.cluster.cards()["other"].hosts)
+        self.assertEqual(self.machines(other, outputs, end=end - 1), {"client"})
+        notes = other.model(f"{outputs}/{PATH}/annotations",
+                            {"thread": THREAD, "end": end - 1, "requested_timerange": {
+                                "start": self.truth["query"]["begin"], "end": end}})["annotations"]
         self.assertIn("offline-node: web (10.77.0.12:8080)", json.dumps(notes))
         self.cluster.nodes["web"].start()
         self.cluster.settle()
-        tree = self.ask("tree", thread=THREAD, end=end - 2)["entries"]
-        self.assertEqual({e["labels"][0] for e in tree if e["parentId"] == -1}, set(HOSTS))
+        self.assertEqual(self.machines(other, outputs, end=end - 2), set(HOSTS))
 
 
 class NoBroker(Case):

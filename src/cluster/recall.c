@@ -1,0 +1,298 @@
+#include "cluster/recall.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/order.h"
+
+enum { MOST_BYTES = 64 << 20 };
+
+/* A window of a question. Hosts are places in the list of the node's hosts: who asks may number them anew. */
+struct told_window {
+    struct told *of;
+    struct told_window *next; /* of the same words, told before: another walk went less far, or from later on */
+    uint64_t words[2];        /* all that makes it that one */
+    uint64_t receiver;        /* of its message: key of the host */
+    struct path_window is;
+};
+
+struct told {
+    atomic_uint refs;
+    uint64_t serial;
+    struct told *newer, *older;
+    struct told_window *windows;
+    size_t n;
+    void *bytes;
+    size_t size;
+};
+
+struct recall {
+    pthread_mutex_t lock; /* of all below */
+    size_t bytes, most_bytes;
+    uint64_t serial;
+    struct map by_words; /* first half -> struct told_window * */
+    struct told *newest, *oldest;
+};
+
+struct recall *recall_new(size_t most_bytes)
+{
+    struct recall *r = mem_zalloc(sizeof *r);
+    r->most_bytes = most_bytes ? most_bytes : MOST_BYTES;
+    pthread_mutex_init(&r->lock, NULL);
+    return r;
+}
+
+static void told_unref(struct told *t)
+{
+    if (!t || atomic_fetch_sub(&t->refs, 1) > 1)
+        return;
+    free(t->windows);
+    free(t->bytes);
+    free(t);
+}
+
+void recall_free(struct recall *r)
+{
+    if (!r)
+        return;
+    for (struct told *t = r->newest, *older; t; t = older) {
+        older = t->older;
+        told_unref(t);
+    }
+    map_fini(&r->by_words);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+/* ---- with the lock held: the least used goes ---- */
+
+static size_t bytes_of(const struct told *t)
+{
+    return sizeof *t + t->n * (sizeof *t->windows + sizeof(uint64_t[2])) + t->size;
+}
+
+static void unlink_told(struct recall *r, struct told *t)
+{
+    *(t->newer ? &t->newer->older : &r->newest) = t->older;
+    *(t->older ? &t->older->newer : &r->oldest) = t->newer;
+    t->newer = t->older = NULL;
+}
+
+static void link_newest(struct recall *r, struct told *t)
+{
+    t->older = r->newest;
+    *(t->older ? &t->older->newer : &r->oldest) = t;
+    r->newest = t;
+}
+
+static struct told_window *first_with(const struct recall *r, const uint64_t words[2])
+{
+    const uint64_t *at = map_find(&r->by_words, words[0]);
+    return at ? (struct told_window *)(uintptr_t)*at : NULL;
+}
+
+static void list_first(struct recall *r, struct told_window *w)
+{
+    *map_put(&r->by_words, w->words[0], NULL) = (uint64_t)(uintptr_t)w;
+}
+
+static void unlist(struct recall *r, struct told_window *w)
+{
+    struct told_window *before = first_with(r, w->words);
+    if (before == w && w->next) {
+        list_first(r, w->next);
+    } else if (before == w) {
+        map_remove(&r->by_words, w->words[0]);
+    } else {
+        while (before->next != w)
+            before = before->next;
+        before->next = w->next;
+    }
+}
+
+static void forget(struct recall *r, struct told *t)
+{
+    unlink_told(r, t);
+    r->bytes -= bytes_of(t);
+    for (size_t i = 0; i < t->n; i++)
+        unlist(r, &t->windows[i]);
+    told_unref(t);
+}
+
+/* Is all that is wanted of the walk in the answer? What goes less far would take a round more. */
+static bool goes_as_far(const struct path_window *answered, const struct path_window *wanted)
+{
+    return answered->bound <= wanted->bound && (wanted->kind == PATH_WINDOW_ROW || answered->t >= wanted->t);
+}
+
+/* Held by the caller, as the last used. */
+static const struct told_window *find(struct recall *r, const struct told_window *wanted)
+{
+    const struct told_window *w = first_with(r, wanted->words);
+    while (w && (w->words[1] != wanted->words[1] || !goes_as_far(&w->is, &wanted->is)))
+        w = w->next;
+    if (!w)
+        return NULL;
+    unlink_told(r, w->of);
+    link_newest(r, w->of);
+    atomic_fetch_add(&w->of->refs, 1);
+    return w;
+}
+
+/* ---- words ---- */
+
+struct recall_scope recall_scope_of(const struct roster *roster, size_t card, const struct path_known *k)
+{
+    const struct roster_card *held = &roster->held[card];
+    struct path_ask nothing = {.hosts = held->hosts, .n_hosts = held->n};
+    struct text t = {.fd = -1};
+    path_known_request(k, &nothing, &t);
+    uint64_t words = map_hash(t.v, t.n);
+    text_fini(&t);
+    return (struct recall_scope){roster, held, words};
+}
+
+static int32_t place_of(const struct recall_scope *s, int32_t host)
+{
+    size_t i = 0;
+    while (i < s->held->n && s->held->hosts[i] != host)
+        i++;
+    return i < s->held->n ? (int32_t)i : -1;
+}
+
+static struct told_window told_window_of(
+    const struct recall_scope *s, uint64_t state, const struct path_window *w, struct told *of)
+{
+    struct told_window t = {.of = of, .is = *w};
+    t.is.host = place_of(s, w->host);
+    if (w->kind == PATH_WINDOW_MESSAGE) {
+        t.is.message.host = place_of(s, w->message.host);
+        t.receiver = s->roster->hosts[w->message.host].card->key;
+    }
+    const uint64_t around[] = {s->words, state, t.receiver};
+    path_window_hash(&t.is, around, sizeof around, t.words);
+    return t;
+}
+
+/* ---- answering ---- */
+
+/* Which host has that key; -1: none. */
+static int32_t host_with_key(const struct roster *r, uint64_t key)
+{
+    size_t i = 0;
+    while (i < r->n_hosts && r->hosts[i].card->key != key)
+        i++;
+    return i < r->n_hosts ? (int32_t)i : -1;
+}
+
+/* As who asks numbers hosts now. False: of a message whose receiver is no more. */
+static bool number_hosts(const struct recall_scope *s, const struct told_window *t, struct path_window *out)
+{
+    *out = t->is;
+    out->host = s->held->hosts[t->is.host];
+    if (t->is.kind == PATH_WINDOW_MESSAGE)
+        out->message.host = t->is.message.host >= 0 ? s->held->hosts[t->is.message.host]
+                                                    : host_with_key(s->roster, t->receiver);
+    return out->message.host >= 0;
+}
+
+/* A window that is known, and the answer that says so. */
+struct hit {
+    const struct told_window *told;
+    struct path_window wanted;
+};
+
+static int by_answer(const void *pa, const void *pb)
+{
+    const struct hit *a = pa, *b = pb;
+    return order_of(a->told->of->serial, b->told->of->serial);
+}
+
+/* All that one answer tells, and the windows that are wanted now in their places. */
+static int add(const struct recall_scope *s, struct path_known *k, const struct hit *hits, size_t n)
+{
+    const struct told *t = hits->told->of;
+    struct path_window *windows = mem_alloc((t->n + 1) * sizeof *windows);
+    struct path_ask ask = {.hosts = s->held->hosts, .n_hosts = s->held->n, .windows = windows, .n_windows = t->n};
+    int rc = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (!number_hosts(s, &t->windows[i], &windows[i]))
+            rc = ERR_STALE;
+    for (size_t i = 0; i < n; i++)
+        windows[hits[i].told - t->windows] = hits[i].wanted;
+    if (!rc)
+        rc = path_known_recall(k, &ask, t->bytes, t->size, NULL);
+    free(windows);
+    return rc;
+}
+
+size_t recall_answer(
+    struct recall *r, const struct recall_scope *s, struct path_known *k, struct path_window *windows, size_t n)
+{
+    VEC(struct hit) hits = {0};
+    size_t open = 0;
+    if (!r)
+        return n;
+    uint64_t state = cluster_state(s->held->hashes, s->held->n);
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < n; i++) {
+        struct told_window w = told_window_of(s, state, &windows[i], NULL);
+        const struct told_window *told = find(r, &w);
+        if (told)
+            vec_push(&hits, ((struct hit){told, windows[i]}));
+        else
+            windows[open++] = windows[i];
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (hits.n)
+        qsort(hits.v, hits.n, sizeof *hits.v, by_answer);
+    for (size_t i = 0, end; i < hits.n; i = end) {
+        for (end = i; end < hits.n && hits.v[end].told->of == hits.v[i].told->of;)
+            end++;
+        bool known = !add(s, k, hits.v + i, end - i);
+        for (size_t j = i; j < end; j++) {
+            if (!known)
+                windows[open++] = hits.v[j].wanted;
+            told_unref(hits.v[j].told->of);
+        }
+    }
+    vec_free(&hits);
+    return open;
+}
+
+/* ---- keeping ---- */
+
+void recall_keep(struct recall *r, const struct recall_scope *s, const struct path_window *windows, size_t n,
+    uint64_t state, const void *fragment, size_t size)
+{
+    if (!r)
+        return;
+    struct told *t = mem_zalloc(sizeof *t);
+    t->refs = 1;
+    t->windows = mem_alloc((n + 1) * sizeof *t->windows);
+    t->n = n;
+    t->bytes = mem_alloc(size + 1);
+    t->size = size;
+    memcpy(t->bytes, fragment, size);
+    for (size_t i = 0; i < n; i++)
+        t->windows[i] = told_window_of(s, state, &windows[i], t);
+    if (bytes_of(t) > r->most_bytes) {
+        told_unref(t);
+        return;
+    }
+    pthread_mutex_lock(&r->lock);
+    while (r->bytes + bytes_of(t) > r->most_bytes)
+        forget(r, r->oldest);
+    t->serial = ++r->serial;
+    link_newest(r, t);
+    r->bytes += bytes_of(t);
+    for (size_t i = 0; i < n; i++) {
+        t->windows[i].next = first_with(r, t->windows[i].words);
+        list_first(r, &t->windows[i]);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
