@@ -1,4 +1,5 @@
 /* weft critpath --cluster: the path is asked for, node by node. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct cluster_query {
     struct cli_asked asked;
     struct critpath_host *hosts;
     struct cluster_path *path, *second; /* second: of --compare */
-    size_t rounds;                      /* shown */
+    uint64_t rounds;                    /* shown: after so many */
 };
 
 static void close_all(struct cluster_query *a)
@@ -115,15 +116,20 @@ static struct critpath_shown shown_of(
         .method = a->q->method ? a->q->method : "index"};
 }
 
-static void show_refined(void *arg, const struct path *p, const struct path_source *source)
+static void show_refined(void *arg, const struct cluster_path *path, uint64_t rounds)
 {
     struct cluster_query *a = arg;
-    struct critpath_shown shown = shown_of(a, p, source);
+    if (rounds == a->rounds)
+        return;
+    a->rounds = rounds;
+    struct path *p = cluster_path_so_far(path);
+    struct critpath_shown shown = shown_of(a, p, cluster_path_source(path));
     struct text out = TEXT_TO(1);
     if (a->q->format == CLI_TABLE)
-        text_printf(&out, "After round %zu:\n", ++a->rounds);
+        text_printf(&out, "After round %" PRIu64 ":\n", rounds);
     critpath_write(&shown, a->q, &out);
     cli_finish(&out, CLI_OK);
+    path_free(p);
 }
 
 static bool is_missing(const struct path_gap *g)

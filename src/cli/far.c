@@ -14,7 +14,10 @@
 struct handle {
     struct cluster *cluster;
     struct cluster_path *path;
+    const struct cluster_path *seen; /* that one, or while it is being found */
     struct views_far_host *hosts;
+    size_t n_hosts;
+    const struct views_far_progress *progress; /* during find */
 };
 
 static void drop(struct handle *h)
@@ -47,31 +50,68 @@ static int relate(struct cluster *c, const struct views_far_question *q, struct 
     return cluster_sync(c, &o, time_monotonic_ns() + CLOCKS_NS, &stale, e);
 }
 
+static void on_refined(void *arg, const struct cluster_path *path, uint64_t rounds)
+{
+    struct handle *h = arg;
+    h->seen = path;
+    h->progress->known(h->progress->arg, h, rounds);
+}
+
+static void on_moves_on(void *arg)
+{
+    const struct handle *h = arg;
+    h->progress->moves_on(h->progress->arg);
+}
+
+static void list_hosts(struct handle *h)
+{
+    const struct cluster_host *hosts;
+    h->n_hosts = cluster_hosts(h->cluster, &hosts);
+    h->hosts = mem_zalloc((h->n_hosts + 1) * sizeof *h->hosts);
+    for (size_t i = 0; i < h->n_hosts; i++)
+        h->hosts[i] = (struct views_far_host){hosts[i].name, hosts[i].key};
+}
+
 static int ask(struct handle *h, const struct views_far_question *q, const atomic_bool *stop, struct err *e)
 {
     struct cluster_path_options o = {.path = {.begin = q->begin, .end = q->end},
         .assuming = q->assume_polling,
         .deadline_ns = time_monotonic_ns() + PATIENCE_NS,
-        .stop = stop};
+        .stop = stop,
+        .refined = on_refined,
+        .moves_on = on_moves_on,
+        .arg = h};
     int rc = relate(h->cluster, q, e);
     size_t host = rc ? SIZE_MAX : host_with(h->cluster, q->host);
     if (!rc && host == SIZE_MAX)
         rc = err_set(e, ERR_NOTFOUND, "the cluster does not know this machine any more");
+    if (!rc)
+        list_hosts(h);
     return rc ? rc : cluster_path_find(h->cluster, (int32_t)host, q->row, &o, &h->path, e);
 }
 
 static uint64_t row_id(const struct views_far_path *p, struct path_row row)
 {
     const struct handle *h = p->handle;
-    return cluster_path_row_id(h->path, row);
+    return cluster_path_row_id(h->seen, row);
 }
 
-static int find(
-    void *arg, const struct views_far_question *q, const atomic_bool *stop, struct views_far_path *out, struct err *e)
+static struct views_far_path shown_of(struct handle *h, const struct path *path)
+{
+    return (struct views_far_path){.path = path,
+        .source = cluster_path_source(h->seen),
+        .hosts = h->hosts,
+        .n_hosts = h->n_hosts,
+        .row_id = row_id,
+        .handle = h};
+}
+
+static int find(void *arg, const struct views_far_question *q, const struct views_far_progress *progress,
+    const atomic_bool *stop, struct views_far_path *out, struct err *e)
 {
     const struct cli_far *far = arg;
-    const struct cluster_host *hosts;
     struct handle *h = mem_zalloc(sizeof *h);
+    h->progress = progress;
     int rc = cluster_recall(far->memory, &h->cluster, e);
     if (!rc)
         rc = ask(h, q, stop, e);
@@ -79,17 +119,16 @@ static int find(
         drop(h);
         return rc;
     }
-    size_t n = cluster_hosts(h->cluster, &hosts);
-    h->hosts = mem_zalloc((n + 1) * sizeof *h->hosts);
-    for (size_t i = 0; i < n; i++)
-        h->hosts[i] = (struct views_far_host){hosts[i].name, hosts[i].key};
-    *out = (struct views_far_path){.path = cluster_path_answer(h->path),
-        .source = cluster_path_source(h->path),
-        .hosts = h->hosts,
-        .n_hosts = n,
-        .row_id = row_id,
-        .handle = h};
+    h->seen = h->path;
+    *out = shown_of(h, cluster_path_answer(h->path));
     return 0;
+}
+
+static void look(void *arg, void *finding, struct views_far_path *out)
+{
+    struct handle *h = finding;
+    (void)arg;
+    *out = shown_of(h, cluster_path_so_far(h->seen));
 }
 
 static void release(void *arg, struct views_far_path *p)
@@ -100,5 +139,5 @@ static void release(void *arg, struct views_far_path *p)
 
 struct views_far cli_far_of(struct cli_far *far)
 {
-    return (struct views_far){far, find, release};
+    return (struct views_far){far, find, look, release};
 }

@@ -131,6 +131,7 @@ size_t cluster_find_delays(struct cluster *, const struct cluster_flows_question
     int64_t deadline_ns, struct talk_delays *out, struct err *e);
 
 enum cluster_method { CLUSTER_INDEX, CLUSTER_BROADCAST };
+struct cluster_path;
 struct cluster_path_options {
     struct path_options path;
     enum cluster_method method;
@@ -138,15 +139,19 @@ struct cluster_path_options {
     bool count_windows;              /* for the answer's cost.windows and windows_unused: walks once more at the end */
     int64_t deadline_ns;             /* monotonic; what is not known by then is said to be missing */
     const atomic_bool *stop;         /* or NULL. Once it is set, nothing more is asked */
-    /* After each round, or NULL: what is known so far. Only during the call. */
-    void (*refined)(void *arg, const struct path *, const struct path_source *);
+    /* While answers are waited for: what is known after so many rounds can be seen (cluster_path_so_far) until
+     * `moves_on` is called, which comes after each; several times for a round where several answers are waited for.
+     * Both may be NULL. */
+    void (*refined)(void *arg, const struct cluster_path *, uint64_t rounds);
+    void (*moves_on)(void *arg);
     void *arg;
 };
-struct cluster_path;
 /* ERR_NOTFOUND and others as path_walk. */
 int cluster_path_find(struct cluster *, int32_t host, uint64_t row, const struct cluster_path_options *,
     struct cluster_path **out, struct err *e);
 const struct path *cluster_path_answer(const struct cluster_path *);
+/* What is known of one that is being found; whoever calls frees it. Between `refined` and `moves_on`, by any thread. */
+struct path *cluster_path_so_far(const struct cluster_path *);
 const struct path_source *cluster_path_source(const struct cluster_path *);
 uint64_t cluster_path_row_id(const struct cluster_path *, struct path_row); /* of a thread; else 0 */
 void cluster_path_free(struct cluster_path *);

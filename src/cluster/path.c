@@ -35,7 +35,7 @@ struct cluster_path {
     bool life_unknown;  /* nobody says when the row lived */
     const char **names; /* of those asked */
     size_t n_names;
-    struct path_cost cost;
+    struct path_cost cost, cost_before; /* now; of the rounds before the one that is under way */
     int64_t began;
 };
 
@@ -65,6 +65,15 @@ static void note_asked(struct cluster_path *p, size_t node)
     if (!p->asked[node])
         p->names[p->n_names++] = p->cluster->roster->cards[node].node;
     p->asked[node] = true;
+}
+
+static struct path_cost cost_of(const struct cluster_path *p)
+{
+    struct path_cost c = p->cost;
+    c.nodes = p->names;
+    c.n_nodes = p->n_names;
+    c.seconds = (double)(time_monotonic_ns() - p->began) / (double)NS_PER_S;
+    return c;
 }
 
 static void give_up(struct cluster_path *p, const struct path_window *w, size_t n)
@@ -173,6 +182,20 @@ static void take(struct round *r, struct bus_reply *reply)
     }
 }
 
+/* Waits for the next answer. Meanwhile somebody may see what was known before the round. */
+static bool await_answer(const struct round *r, struct bus_reply *reply)
+{
+    const struct cluster_path *p = r->path;
+    const struct cluster_path_options *o = &p->options;
+    bool seen = o->refined && p->cost_before.rounds;
+    if (seen)
+        o->refined(o->arg, p, p->cost_before.rounds);
+    bool came = bus_calls_next(r->calls, reply);
+    if (seen && o->moves_on)
+        o->moves_on(o->arg);
+    return came;
+}
+
 /* False: there is nothing to wait for. */
 static bool run_round(struct cluster_path *p)
 {
@@ -183,13 +206,14 @@ static bool run_round(struct cluster_path *p)
     struct path_window *windows = mem_alloc((n + 1) * sizeof *windows);
     if (n)
         memcpy(windows, wanted, n * sizeof *windows);
+    p->cost_before = cost_of(p);
     bool stop = p->options.stop && atomic_load_explicit(p->options.stop, memory_order_relaxed);
     if (stop || time_monotonic_ns() >= p->options.deadline_ns || p->cost.rounds >= MOST_ROUNDS)
         give_up(p, windows, n);
     else if (n)
         ask(&r, windows, n);
     p->cost.rounds += r.asks.n > 0;
-    while (bus_calls_next(r.calls, &reply)) {
+    while (r.asks.n && await_answer(&r, &reply)) {
         take(&r, &reply);
         bus_reply_free(&reply);
     }
@@ -238,13 +262,15 @@ static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key
 
 static void finish(struct cluster_path *p)
 {
-    path_free(p->answer);
     p->answer = path_query_answer(p->query);
-    double seconds = (double)(time_monotonic_ns() - p->began) / (double)NS_PER_S;
-    p->cost.nodes = p->names;
-    p->cost.n_nodes = p->n_names;
-    p->cost.seconds = seconds;
-    p->answer->cost = p->cost;
+    p->answer->cost = p->cost = cost_of(p);
+}
+
+struct path *cluster_path_so_far(const struct cluster_path *p)
+{
+    struct path *so_far = path_query_answer(p->query);
+    so_far->cost = p->cost_before;
+    return so_far;
 }
 
 static void count_windows(struct cluster_path *p)
@@ -265,10 +291,6 @@ static int find(struct cluster_path *p, struct err *e)
             return rc;
         if (rc == PATH_DONE)
             break;
-        if (p->options.refined && p->cost.rounds) {
-            finish(p);
-            p->options.refined(p->options.arg, p->answer, path_known_source(p->known));
-        }
         if (!run_round(p))
             return err_set(e, ERR_FORMAT, "the walk waits for nothing");
     }

@@ -347,7 +347,7 @@ void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
     if (!always)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
     for (size_t i = 0; i < c->roster->n_hosts; i++)
-        if (!there[i] && roster_use_snip(&c->roster, i))
+        if (!there[i] && roster_use_snip(c->cards->is, i))
             show_nodes(c, i);
     free(there);
 }

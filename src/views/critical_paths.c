@@ -1,5 +1,5 @@
 /* Critical paths in the background. A few threads take questions in the order they came; each answers twice: with the
- * local path, then the whole. */
+ * local path, then the whole. What is known in between is arranged by the threads of requests, when they ask. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,10 @@ enum stage { STAGE_WAITING, STAGE_WORKING, STAGE_DONE, STAGE_FAILED_PATH };
 struct critical_entry {
     char *key;
     struct critical_question question;
-    struct critical_view *local, *whole;
+    struct critical_view *local, *so_far, *whole;
+    void *finding;                /* while it may be looked at how far the whole is; */
+    bool is_looked;               /* somebody does */
+    uint64_t known, so_far_known; /* serial of that, and of what so_far shows */
     struct err error;
     bool alone; /* the other machines could not be asked: `error` says why */
     int stage;
@@ -50,6 +53,13 @@ int64_t critical_far_entry(struct critical_paths *p, uint64_t key)
     return entry;
 }
 
+/* With the lock held. */
+static void drop_view(const struct critical_paths *p, struct critical_view *v)
+{
+    if (v && --v->refs == 0)
+        critical_view_free(p->x, v);
+}
+
 /* ---- workers ---- */
 
 static void set_view(struct critical_paths *p, struct critical_entry *e, struct critical_view **place,
@@ -58,6 +68,10 @@ static void set_view(struct critical_paths *p, struct critical_entry *e, struct 
     pthread_mutex_lock(&p->lock);
     *place = view;
     e->stage = view ? stage : STAGE_FAILED_PATH;
+    if (e->stage != STAGE_WORKING) {
+        drop_view(p, e->so_far);
+        e->so_far = NULL;
+    }
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
 }
@@ -65,6 +79,50 @@ static void set_view(struct critical_paths *p, struct critical_entry *e, struct 
 static struct critical_view *walk(struct critical_paths *p, struct critical_entry *e, int32_t only)
 {
     return critical_walk(p->x, p->hosts, p->n_hosts, &e->question, only, &p->stopping, &e->error);
+}
+
+/* What the thread that asks other machines, and those that look how far it is, are about. */
+struct progress {
+    struct critical_paths *paths;
+    struct critical_entry *entry;
+};
+
+static void on_known(void *arg, void *finding, uint64_t serial)
+{
+    const struct progress *g = arg;
+    pthread_mutex_lock(&g->paths->lock);
+    g->entry->finding = finding;
+    g->entry->known = serial;
+    pthread_mutex_unlock(&g->paths->lock);
+}
+
+static void on_moves_on(void *arg)
+{
+    const struct progress *g = arg;
+    pthread_mutex_lock(&g->paths->lock);
+    g->entry->finding = NULL;
+    while (g->entry->is_looked)
+        pthread_cond_wait(&g->paths->changed, &g->paths->lock);
+    pthread_mutex_unlock(&g->paths->lock);
+}
+
+/* With the lock held, which it gives up meanwhile: arranges what is known now, unless that was done. */
+static void look(struct critical_paths *p, struct critical_entry *e)
+{
+    struct views_far_path known;
+    void *finding = e->finding;
+    if (!finding || e->known == e->so_far_known || e->is_looked)
+        return;
+    e->so_far_known = e->known;
+    e->is_looked = true;
+    pthread_mutex_unlock(&p->lock);
+    p->x->far->look(p->x->far->arg, finding, &known);
+    struct critical_view *v = critical_view_so_far(p, p->x, &known);
+    pthread_mutex_lock(&p->lock);
+    drop_view(p, e->so_far);
+    e->so_far = v;
+    e->is_looked = false;
+    pthread_cond_broadcast(&p->changed);
 }
 
 /* On all machines of the cluster; where these cannot be asked at all, on those that are here. */
@@ -81,7 +139,9 @@ static struct critical_view *ask_far(struct critical_paths *p, struct critical_e
         .end = q->end,
         .assume_polling = q->assume_polling};
     struct views_far_path path;
-    if (!x->far->find(x->far->arg, &far, &p->stopping, &path, &e->error))
+    struct progress progress = {p, e};
+    struct views_far_progress told = {&progress, on_known, on_moves_on};
+    if (!x->far->find(x->far->arg, &far, &told, &p->stopping, &path, &e->error))
         return critical_view_of_far(p, x, &path);
     e->alone = true;
     return walk(p, e, CRITICAL_ALL_HOSTS);
@@ -147,15 +207,20 @@ static void start_worker(struct critical_paths *p, struct critical_entry *e)
 
 static void free_entry(const struct critical_paths *p, struct critical_entry *e)
 {
-    critical_view_free(p->x, e->local);
-    critical_view_free(p->x, e->whole);
+    drop_view(p, e->local);
+    drop_view(p, e->so_far);
+    drop_view(p, e->whole);
     free(e->key);
     free(e);
 }
 
 static size_t segments_of(const struct critical_entry *e)
 {
-    return (e->local ? e->local->path->n_segments : 0) + (e->whole ? e->whole->path->n_segments : 0);
+    const struct critical_view *views[] = {e->local, e->so_far, e->whole};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        n += views[i] ? views[i]->path->n_segments : 0;
+    return n;
 }
 
 static bool is_finished(const struct critical_entry *e)
@@ -254,9 +319,13 @@ static struct critical_answer answer_of(struct critical_entry *e)
         a.message = e->alone ? e->error.text : NULL;
     } else {
         a.status = TSP_RUNNING;
-        a.view = e->local;
-        a.message = e->local ? "The path on the thread's own machine; asking the others" : "Computing the path";
+        a.view = e->so_far ? e->so_far : e->local;
+        a.message = e->so_far ? "The path as far as other machines have told by now"
+            : e->local        ? "The path on the thread's own machine; asking the others"
+                              : "Computing the path";
     }
+    if (a.view)
+        a.view->refs++;
     return a;
 }
 
@@ -284,6 +353,7 @@ struct critical_answer critical_paths_get(struct critical_paths *p, json_t *para
     wait_for(p, e, http);
     if (e->stage == STAGE_FAILED_PATH && e->error.code == ERR_NOMEM)
         http_lack_memory(http);
+    look(p, e);
     struct critical_answer a = answer_of(e);
     pthread_mutex_unlock(&p->lock);
     return a;
@@ -295,6 +365,7 @@ void critical_paths_release(struct critical_paths *p, struct critical_answer *a)
         return;
     pthread_mutex_lock(&p->lock);
     a->kept->refs--;
+    drop_view(p, a->view);
     pthread_mutex_unlock(&p->lock);
     a->kept = NULL;
 }

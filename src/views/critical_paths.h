@@ -1,5 +1,6 @@
 /* Private to views: critical paths of an experiment, computed in the background, kept while they are asked for. First
- * comes the local path (only the thread's own host is looked at), then the whole. */
+ * comes the local path (only the thread's own host is looked at), then the whole; while other machines are asked for
+ * it, who asks here sees what they have told by then. */
 #ifndef WEFT_VIEWS_CRITICAL_PATHS_H
 #define WEFT_VIEWS_CRITICAL_PATHS_H
 
@@ -27,13 +28,15 @@ struct critical_row {
     size_t first, n;                 /* its segments: by_row[first … first + n), in time order */
     size_t seen;                     /* order of appearance */
 };
-/* A path, arranged for queries. Immutable. */
+/* A path, arranged for queries. Immutable, but for who holds it, which the lock of the paths guards. */
 struct critical_view {
+    unsigned refs;
     const struct path *path;
     const struct path_source *source;
     struct critical_host *hosts;     /* by number in the path */
     size_t n_hosts;
     struct views_far_path far;       /* whose the path is, if it was asked for elsewhere */
+    struct critical_names *names;    /* whose the source is, if it is being asked for */
     struct critical_row *rows; size_t n_rows; /* hosts in order of appearance, in each its rows in order of
                                                * appearance */
     uint32_t *by_row;                /* numbers of segments */
@@ -48,14 +51,15 @@ const struct path_gap *critical_gap(const struct critical_view *, int64_t begin,
 /* The entry of a row of the path; -1: it is in no picture. */
 int64_t critical_entry(const struct critical_view *, struct path_row);
 
+struct critical_names;
 struct critical_paths;
 void *critical_paths_new(struct views *);
 void critical_paths_forget(struct critical_paths *); /* all that are computed and not in use */
 void critical_paths_free(struct critical_paths *); /* ends what is being computed */
 
 struct critical_answer {
-    const struct critical_view *view; /* NULL: nothing yet, or failed */
-    int status;                      /* TSP_RUNNING: the local path, or nothing; TSP_COMPLETED; TSP_FAILED */
+    struct critical_view *view;      /* NULL: nothing yet, or failed */
+    int status;                      /* TSP_RUNNING: what is known, or nothing; TSP_COMPLETED; TSP_FAILED */
     const char *message;             /* lives as long as the answer */
     struct critical_entry *kept;
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "views/critical_names.h"
 #include "views/critical_view.h"
 
 enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders that are not known */
@@ -138,6 +139,7 @@ static struct critical_view *make(struct build *b)
 {
     add_segments(b);
     sort_rows(b);
+    b->view->refs = 1;
     b->view->rows = b->rows.v;
     b->view->n_rows = b->rows.n;
     return b->view;
@@ -156,17 +158,34 @@ struct critical_view *critical_view_new(
     return make(&(struct build){.x = x, .view = v});
 }
 
-struct critical_view *critical_view_of_far(struct critical_paths *p, const struct views *x, struct views_far_path *far)
+static struct critical_view *view_of(
+    struct critical_paths *p, const struct views *x, const struct views_far_path *far, const struct path_source *source)
 {
     struct critical_view *v = mem_zalloc(sizeof *v);
     v->path = far->path;
-    v->source = far->source;
+    v->source = source;
     v->far = *far;
     v->hosts = mem_alloc((far->n_hosts + 1) * sizeof *v->hosts);
     v->n_hosts = far->n_hosts;
-    for (size_t i = 0; i < far->n_hosts; i++)
-        v->hosts[i] = host_of_far(p, x, &far->hosts[i]);
+    for (size_t i = 0; i < far->n_hosts; i++) {
+        struct views_far_host h = {source->host_name(source->arg, (int32_t)i), far->hosts[i].key};
+        v->hosts[i] = host_of_far(p, x, &h);
+    }
     return make(&(struct build){.x = x, .paths = p, .view = v});
+}
+
+struct critical_view *critical_view_of_far(struct critical_paths *p, const struct views *x, struct views_far_path *far)
+{
+    return view_of(p, x, far, far->source);
+}
+
+struct critical_view *critical_view_so_far(struct critical_paths *p, const struct views *x, struct views_far_path *far)
+{
+    struct critical_names *names = critical_names_new(far);
+    struct critical_view *v = view_of(p, x, far, critical_names_source(names));
+    v->names = names;
+    v->far = (struct views_far_path){0};
+    return v;
 }
 
 void critical_view_free(const struct views *x, struct critical_view *v)
@@ -177,6 +196,7 @@ void critical_view_free(const struct views *x, struct critical_view *v)
         x->far->release(x->far->arg, &v->far);
     else
         path_free((struct path *)(uintptr_t)v->path);
+    critical_names_free(v->names);
     free(v->hosts);
     free(v->rows);
     free(v->by_row);

@@ -11,6 +11,8 @@ struct critical_view *critical_view_new(const struct views *, const size_t *host
     const struct path_source *, struct path *);
 /* The same of a path that was asked for elsewhere. */
 struct critical_view *critical_view_of_far(struct critical_paths *, const struct views *, struct views_far_path *);
+/* Of one that is being found, as it is known now. The path is taken over; all else that is lent is copied. */
+struct critical_view *critical_view_so_far(struct critical_paths *, const struct views *, struct views_far_path *);
 void critical_view_free(const struct views *, struct critical_view *);
 /* A number for an entry that is not of this experiment, the same for the same key. */
 int64_t critical_far_entry(struct critical_paths *, uint64_t key);

@@ -23,12 +23,22 @@ struct views_far_path {
 };
 /* Of a host that is open here: keys of it and of the one whose clock times are told by, id of the thread. */
 struct views_far_question { uint64_t host, reference, row; int64_t begin, end; bool assume_polling; };
+/* Told by the thread that calls find. */
+struct views_far_progress {
+    void *arg;
+    /* There is something to look at, which stays as it is until it moves on. serial: another one when there is more. */
+    void (*known)(void *arg, void *finding, uint64_t serial);
+    void (*moves_on)(void *arg);
+};
 /* Handed in by who knows a cluster. Any number of threads. */
 struct views_far {
     void *arg;
     /* May take long; ends soon after *stop is set. What is not known by then, or by a deadline, are gaps. */
-    int (*find)(void *arg, const struct views_far_question *, const atomic_bool *stop, struct views_far_path *out,
-        struct err *e);
+    int (*find)(void *arg, const struct views_far_question *, const struct views_far_progress *,
+        const atomic_bool *stop, struct views_far_path *out, struct err *e);
+    /* What is known while it is being found, between `known` and `moves_on`: the path is the caller's to free, all else
+     * is lent until then. */
+    void (*look)(void *arg, void *finding, struct views_far_path *out);
     void (*release)(void *arg, struct views_far_path *);
 };
 

@@ -18,6 +18,10 @@ def key(state):
     return state.get("style", {}).get("parentKey")
 
 
+def machines_of(tree):
+    return {e["labels"][0] for e in tree["entries"] if e["parentId"] == -1}
+
+
 class Views(Case):
     @classmethod
     def setUpClass(cls):
@@ -30,6 +34,8 @@ class Views(Case):
         cls.server = Server(os.path.join(cls.traces, "client"), "--cluster", cls.broker.url, "--node", "client")
         cls.addClassCleanup(cls.server.stop)
         cls.addClassCleanup(cls.cluster.stop)
+        wait_for("the node says what it has", lambda: [c.hosts for c in cls.cluster.cards().values()] == 3 * [1]
+                 and cls.cluster.has_clocks())
 
     def setUp(self):
         self.x = self.server.first()
@@ -39,7 +45,6 @@ class Views(Case):
         return self.server.model(f"{self.outputs}/timeGraph/{PATH}/{what}", parameters)
 
     def test_all_machines(self):
-        wait_for("the node says what it has", lambda: len(self.cluster.cards()) == 3 and self.cluster.has_clocks())
         tree = self.ask("tree", thread=THREAD)["entries"]
         names = {e["id"]: e["labels"][0] for e in tree}
         hosts = {e["id"]: e["labels"][1] for e in tree}
@@ -78,8 +83,44 @@ class Views(Case):
             self.assertEqual(first[name], again[name], name)
 
     def machines(self, server, outputs, **parameters):
-        tree = server.model(f"{outputs}/timeGraph/{PATH}/tree", dict(parameters, thread=THREAD))["entries"]
-        return {e["labels"][0] for e in tree if e["parentId"] == -1}
+        return machines_of(server.model(f"{outputs}/timeGraph/{PATH}/tree", dict(parameters, thread=THREAD)))
+
+    def newcomer(self, name):
+        """Another server with the client's traces, which knows nothing yet, and its outputs."""
+        server = Server(os.path.join(self.traces, "client"), "--cluster", self.broker.url, "--node", name)
+        self.addCleanup(server.stop)
+        outputs = f"/experiments/{server.first()['UUID']}/outputs"
+        wait_for("the node says what it has", lambda: name in self.cluster.cards() and self.cluster.cards()[name].hosts)
+        return server, outputs
+
+    def test_fills_in(self):
+        """While one machine lets it wait, what the others have told is there."""
+        server, outputs = self.newcomer("curious")
+        asked = f"{outputs}/timeGraph/{PATH}"
+        self.cluster.nodes["db"].freeze()
+        self.addCleanup(self.cluster.nodes["db"].thaw)
+
+        def with_web():
+            answer = server.post(f"{asked}/tree", {"thread": THREAD}).json
+            self.assertEqual(answer["status"], "RUNNING", answer["statusMessage"])
+            return answer if "web" in machines_of(answer["model"]) else None
+        answer = wait_for("the piece of web", with_web)
+        self.assertIn("as far as other machines have told", answer["statusMessage"])
+        self.assertEqual(machines_of(answer["model"]), {"client", "web"})
+        told = [s for s in self.truth["segments"] if s["host"] == "web"]
+        rows = {e["id"]: e["labels"] for e in answer["model"]["entries"] if e["labels"][1] == "web"}
+        span = {"start": told[0]["begin"], "end": told[-1]["end"], "nbTimes": 10000}
+        shown = server.post(f"{asked}/states", {"thread": THREAD, "requested_items": list(rows),
+                                                "requested_timerange": span}).json["model"]["rows"]
+        shown = [(x["start"], x["end"], key(x)) for row in shown for x in row["states"] if key(x)]
+        told = [(s["begin"], s["end"], s["state"].upper().replace("-", "_")) for s in told]
+        self.assertGreater(len(set(shown) & set(told)), 0)
+        self.assertIn("PENDING", {state for _, _, state in shown})
+        for begin, end, state in shown:  # at which instant exactly the path leaves the row may not be known yet
+            if state != "PENDING":
+                self.assertTrue(any(b < end and begin < e and state == s for b, e, s in told), (begin, end, state))
+        self.cluster.nodes["db"].thaw()
+        self.assertEqual(self.machines(server, outputs), set(HOSTS))
 
     def test_away(self):
         """A node that is gone is named where its piece is missing; the rest is there. Back again, all is. Who was told
@@ -88,16 +129,15 @@ class Views(Case):
         self.assertEqual(self.machines(self.server, self.outputs), set(HOSTS))
         self.cluster.nodes["web"].kill()
         self.assertEqual(self.machines(self.server, self.outputs, end=end - 1), set(HOSTS))
-        other = Server(os.path.join(self.traces, "client"), "--cluster", self.broker.url, "--node", "other")
-        self.addCleanup(other.stop)
-        outputs = f"/experiments/{other.first()['UUID']}/outputs"
-        wait_for("the node says what it has", lambda: self.cluster.cards()["other"].hosts)
+        other, outputs = self.newcomer("other")
         self.assertEqual(self.machines(other, outputs, end=end - 1), {"client"})
         notes = other.model(f"{outputs}/{PATH}/annotations",
                             {"thread": THREAD, "end": end - 1, "requested_timerange": {
                                 "start": self.truth["query"]["begin"], "end": end}})["annotations"]
         self.assertIn("offline-node: web (10.77.0.12:8080)", json.dumps(notes))
+        before = self.cluster.cards()["web"].instance
         self.cluster.nodes["web"].start()
+        wait_for("web is back", lambda: self.cluster.cards()["web"].instance != before)
         self.cluster.settle()
         self.assertEqual(self.machines(other, outputs, end=end - 2), set(HOSTS))
 
@@ -117,7 +157,7 @@ class NoBroker(Case):
             server.post(path, {"thread": THREAD}).json))
         self.assertEqual(answer["status"], "COMPLETED")
         self.assertIn("not connected to the broker", answer["statusMessage"])
-        self.assertEqual({e["labels"][0] for e in answer["model"]["entries"] if e["parentId"] == -1}, {"client"})
+        self.assertEqual(machines_of(answer["model"]), {"client"})
 
 
 if __name__ == "__main__":
