@@ -228,7 +228,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     case 9: threads_read(&a, data, n, HOSTS, &lines, NULL); break;
     case 10:
         if (!routes_read(&a, data, n, &routes))
-            flow_routes_lead(routes.v, routes.n, &key);
+            flow_routes_lead(routes.v, routes.n, &key), flow_sent_hashes_have(routes.sent, routes.n_sent, &key.flow);
         break;
     case 11: answer_talk(data, n); break;
     case 12: join_talk(data, n); break;

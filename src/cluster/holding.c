@@ -125,6 +125,12 @@ size_t holding_routes(const struct holding *h, size_t host, size_t most, struct 
     return h->hosts[host].flows ? flow_routes(h->hosts[host].flows, most, out) : 0;
 }
 
+size_t holding_sent_hashes(const struct holding *h, size_t host, size_t most, uint32_t **out)
+{
+    *out = NULL;
+    return h->hosts[host].flows ? flow_sent_hashes(h->hosts[host].flows, most, out) : 0;
+}
+
 const struct experiment *holding_experiment(const struct holding *h)
 {
     return h->experiment;

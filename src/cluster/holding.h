@@ -16,8 +16,9 @@ struct holding *holding_ref(struct holding *);
 void holding_unref(struct holding *);
 /* What is said of it; borrowed from the holding. */
 size_t holding_hosts(const struct holding *, const struct card_host **out);
-/* Of one of them: as flow_routes; none without packets. */
+/* Of one of them: as flow_routes and flow_sent_hashes; none without packets. */
 size_t holding_routes(const struct holding *, size_t host, size_t most, struct flow_route **out);
+size_t holding_sent_hashes(const struct holding *, size_t host, size_t most, uint32_t **out);
 /* ERR_LOST: files were cut off meanwhile; what was answered must not be sent. */
 int holding_intact(const struct holding *, struct err *e);
 

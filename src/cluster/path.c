@@ -249,15 +249,16 @@ static struct kept *read_routes(const struct cluster *c)
     return k;
 }
 
-/* Read when a message first comes from an address that nobody owns. */
-static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m)
+/* Read when a message first comes from an address that nobody owns, or several do. */
+static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m, bool owner)
 {
     struct cluster_path *p = arg;
     if (!p->routes && time_monotonic_ns() + ROUTES_NS >= p->options.deadline_ns)
         return true;
     if (!p->routes)
         p->routes = read_routes(p->cluster);
-    return routes_book_lead(p->routes->is, (size_t)host, m);
+    return owner ? routes_book_may_send(p->routes->is, (size_t)host, m)
+                 : routes_book_lead(p->routes->is, (size_t)host, m);
 }
 
 static void finish(struct cluster_path *p)

@@ -8,7 +8,7 @@
 #include "base/wire.h"
 #include "bus/bus.h"
 
-enum { ROUTES_VERSION = 1, MOST_ROUTES = 4096, ROUTE_BYTES = sizeof(struct flow_route) };
+enum { ROUTES_VERSION = 2, MOST_ROUTES = 4096, ROUTE_BYTES = sizeof(struct flow_route) };
 
 /* ---- who has hosts ---- */
 
@@ -32,14 +32,19 @@ void routes_said_free(struct routes_said *s)
 static void write_routes(const struct holding *h, size_t host, uint64_t hash, struct text *out)
 {
     struct flow_route *routes = NULL;
-    size_t n = holding_routes(h, host, MOST_ROUTES, &routes);
-    bool all = n <= MOST_ROUTES;
+    uint32_t *sent = NULL;
+    size_t n = holding_routes(h, host, MOST_ROUTES, &routes), n_sent = holding_sent_hashes(h, host, MOST_ROUTES, &sent);
+    bool all = n <= MOST_ROUTES, all_sent = n_sent <= MOST_ROUTES;
     text_putc(out, ROUTES_VERSION);
     wire_put_bytes(out, &hash, sizeof hash);
     wire_put_u(out, all);
     wire_put_u(out, all ? n : 0);
     wire_put_bytes(out, routes, all ? n * ROUTE_BYTES : 0);
+    wire_put_u(out, all_sent);
+    wire_put_u(out, all_sent ? n_sent : 0);
+    wire_put_bytes(out, sent, all_sent ? n_sent * sizeof *sent : 0);
     free(routes);
+    free(sent);
 }
 
 void routes_say(struct routes_said *said, struct bus_table *table, const struct holding *h, bool anew)
@@ -83,6 +88,11 @@ int routes_read(struct arena *a, const void *bytes, size_t n, struct routes *out
     struct flow_route *v = arena_new(a, struct flow_route, out->n + 1);
     wire_bytes(&w, v, out->n * ROUTE_BYTES);
     out->v = v;
+    out->all_sent = wire_u(&w) == 1;
+    out->n_sent = wire_count(&w, sizeof *out->sent);
+    uint32_t *sent = arena_new(a, uint32_t, out->n_sent + 1);
+    wire_bytes(&w, sent, out->n_sent * sizeof *sent);
+    out->sent = sent;
     return w.damaged || w.at != w.end || version != ROUTES_VERSION ? ERR_FORMAT : 0;
 }
 
@@ -126,4 +136,10 @@ bool routes_book_lead(const struct routes_book *b, size_t host, const struct flo
 {
     const struct routes *r = &b->hosts[host];
     return !r->all || flow_routes_lead(r->v, r->n, m);
+}
+
+bool routes_book_may_send(const struct routes_book *b, size_t host, const struct flow_message_key *m)
+{
+    const struct routes *r = &b->hosts[host];
+    return !r->all_sent || flow_sent_hashes_have(r->sent, r->n_sent, &m->flow) || routes_book_lead(b, host, m);
 }

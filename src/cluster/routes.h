@@ -1,5 +1,6 @@
-/* Private to the room: what each host can have sent under other addresses (flow_routes), in a table by host: written by
- * the nodes that have it, and read only by who meets a message from an address that nobody owns. */
+/* Private to the room: what each host can have sent: on which flows (flow_sent_hashes), and under other addresses
+ * (flow_routes), in a table by host: written by the nodes that have it, and read only by who meets a message from an
+ * address that nobody owns, or several do. */
 #ifndef WEFT_CLUSTER_ROUTES_H
 #define WEFT_CLUSTER_ROUTES_H
 
@@ -10,8 +11,9 @@ struct bus; struct bus_table;
 
 struct routes {
     uint64_t hash;           /* of the host, as it was */
-    bool all;                /* they are all here; false: it is not known which there are */
+    bool all, all_sent;      /* they are all here; false: it is not known which there are */
     const struct flow_route *v; size_t n;
+    const uint32_t *sent; size_t n_sent;
 };
 /* What it points to lives in the arena. ERR_FORMAT. */
 int routes_read(struct arena *, const void *bytes, size_t n, struct routes *out);
@@ -30,7 +32,9 @@ struct routes_book;
  * all may be *read. */
 struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct roster *, bool *read);
 void routes_book_free(struct routes_book *);
-/* Can the host have sent it under other addresses? True where the book does not know. */
+/* Can the host have sent it under other addresses? On just its flow, or under others? True where the book does not
+ * know. */
 bool routes_book_lead(const struct routes_book *, size_t host, const struct flow_message_key *);
+bool routes_book_may_send(const struct routes_book *, size_t host, const struct flow_message_key *);
 
 #endif

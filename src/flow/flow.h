@@ -224,6 +224,11 @@ struct flow_route { uint32_t seq, seq_bytes, ack, ack_bytes; }; /* so many numbe
 size_t flow_routes(const struct flow_store *, size_t most, struct flow_route **out);
 /* False: flow_find_send would not find it by its numbers, in no window. O(n) */
 bool flow_routes_lead(const struct flow_route *, size_t n, const struct flow_message_key *);
+/* The flows on which its sockets sent, as hashes, in order; some may have one in common. How many, `most` and *out: as
+ * of flow_routes. O(flows) */
+size_t flow_sent_hashes(const struct flow_store *, size_t most, uint32_t **out);
+/* False: not flow_may_send. O(log n) */
+bool flow_sent_hashes_have(const uint32_t *, size_t n, const struct flow_key *);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
 

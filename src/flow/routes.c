@@ -1,9 +1,12 @@
-/* Which messages a host can have sent under other addresses, told in few bytes: of each TCP flow the numbers of its
- * bytes and of its acknowledgements. Addresses and ports are translated on the way, these numbers are not. */
+/* Which messages a host can have sent, told in few bytes: on which flows, and under other addresses: of each TCP flow
+ * the numbers of its bytes and of its acknowledgements. Addresses and ports are translated on the way, these numbers
+ * are not. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/order.h"
+#include "base/search.h"
 #include "flow/store.h"
 
 enum {
@@ -138,4 +141,36 @@ bool flow_routes_lead(const struct flow_route *routes, size_t n, const struct fl
             (!(m->flags & FLOW_ACK) || lies_in(m->ack, routes[i].ack, routes[i].ack_bytes)))
             return true;
     return false;
+}
+
+static uint32_t hash_of(const struct flow_key *key)
+{
+    return (uint32_t)map_hash(key, sizeof *key);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return order_of(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+size_t flow_sent_hashes(const struct flow_store *s, size_t most, uint32_t **out)
+{
+    VEC(uint32_t) hashes = {0};
+    struct flow_key key;
+    for (size_t f = 0, n = flow_count(s); f < n && hashes.n <= most; f++) {
+        flow_key(s, f, &key);
+        if (flow_may_send(s, &key))
+            vec_push(&hashes, hash_of(&key));
+    }
+    if (hashes.n)
+        qsort(hashes.v, hashes.n, sizeof *hashes.v, by_number);
+    *out = hashes.v;
+    return hashes.n;
+}
+
+bool flow_sent_hashes_have(const uint32_t *hashes, size_t n, const struct flow_key *key)
+{
+    uint32_t hash = hash_of(key);
+    size_t at = search_first(i, 0, n, hashes[i] >= hash);
+    return at < n && hashes[at] == hash;
 }

@@ -245,18 +245,19 @@ static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t
     return all;
 }
 
-/* Asks candidates [from, to). False: some did not answer yet. */
-static bool ask_candidates(struct path_known *k, struct known_message *m, size_t from, size_t to, int64_t end,
-    int64_t bound, const struct known_answer **best)
+/* Asks candidates [from, to); `some`: only those that may have sent it by what is told of all. False: some did not
+ * answer yet. */
+static bool ask_candidates(struct path_known *k, struct known_message *m, size_t from, size_t to, bool some,
+    int64_t end, int64_t bound, const struct known_answer **best)
 {
     bool all = true;
+    some = some && k->options.may_have_sent && !k->options.everybody;
     for (size_t i = from; i < to; i++) {
         int32_t host = m->candidates.hosts.v[i];
         struct path_window w = window_of(m, host, end, bound);
         const struct known_answer *a = known_answer_of(m, host);
-        bool unlikely = i >= m->candidates.sure && k->options.may_have_sent && !k->options.everybody;
         if (is_boot_of_same(k, host, m->message.host) ||
-            (unlikely && !k->options.may_have_sent(k->options.arg, host, &m->message.key)))
+            (some && !k->options.may_have_sent(k->options.arg, host, &m->message.key, i < m->candidates.sure)))
             continue;
         use(k, &w);
         if (!a) {
@@ -303,6 +304,29 @@ static void not_sent(struct path_known *k, struct known_message *m, struct path_
     }
 }
 
+static bool is_of_several_machines(const struct path_known *k, const struct known_message *m)
+{
+    const struct candidates *c = &m->candidates;
+    size_t i = 1;
+    while (i < c->sure && is_boot_of_same(k, c->hosts.v[0], c->hosts.v[i]))
+        i++;
+    return i < c->sure;
+}
+
+/* Where several machines have had the address, those are asked that can have sent it: if one of them did, the others
+ * did not. If none did, what the others recorded may say why. */
+static bool ask_owners(
+    struct path_known *k, struct known_message *m, int64_t end, int64_t bound, const struct known_answer **best)
+{
+    size_t sure = m->candidates.sure;
+    if (is_of_several_machines(k, m)) {
+        bool all = ask_candidates(k, m, 0, sure, true, end, bound, best);
+        if (!all || *best)
+            return all;
+    }
+    return ask_candidates(k, m, 0, sure, false, end, bound, best);
+}
+
 static void cause_of_message(
     struct path_known *k, struct known_message *m, int64_t end, int64_t bound, struct path_cause *out)
 {
@@ -311,9 +335,9 @@ static void cause_of_message(
         candidates_find(k->book, m->message.host, &m->message.key.flow, may_send, k, &m->candidates);
     m->has_candidates = true;
     bool all = !k->options.everybody || ask_everybody(k, m, end, bound);
-    all = all && ask_candidates(k, m, 0, m->candidates.sure, end, bound, &best);
+    all = all && ask_owners(k, m, end, bound, &best);
     if (all && !best)
-        all = ask_candidates(k, m, m->candidates.sure, m->candidates.hosts.n, end, bound, &best);
+        all = ask_candidates(k, m, m->candidates.sure, m->candidates.hosts.n, true, end, bound, &best);
     if (!all)
         *out = (struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING};
     else if (!best)

@@ -97,8 +97,9 @@ struct path_known;
 struct path_known_options {
     bool assuming, no_early_return; /* as of struct path_request */
     bool everybody;          /* all hosts are asked who sent a message, not only those that can have */
-    /* Or NULL. False: certainly the host did not send it under other addresses, and need not be asked. */
-    bool (*may_have_sent)(void *arg, int32_t host, const struct flow_message_key *);
+    /* Or NULL. False: certainly the host did not send it under other addresses, and need not be asked; of one of
+     * several machines that own the address (owner): nor on just that flow. */
+    bool (*may_have_sent)(void *arg, int32_t host, const struct flow_message_key *, bool owner);
     void *arg;
 };
 /* The hosts are borrowed. Not thread-safe. */

@@ -1,5 +1,6 @@
 """`weft critpath --cluster`: nodes that have a host each, several, or copies of one, say together what one program with
 all their traces says; only who has a piece of the path is asked."""
+import itertools
 import json
 import os
 import tarfile
@@ -9,7 +10,7 @@ import test_cluster_patterns as patterns
 import test_worlds
 from cluster_of import Cluster, Node, wait_for
 from weft_e2e import ROOT, SLOWDOWN, Case, Map, Truth, load, main, new_dice, scenario, scratch, weft
-from world import TCP, World
+from world import TCP, UDP, World
 from world_path import Oracle
 from world_trace import START_NS
 
@@ -415,6 +416,61 @@ class Made(Compared, test_worlds.Worlds):
                     answer = self.same(cluster, [folder], f"{thread.host.name}:{thread.tid}", "--begin",
                                        START_NS + begin, "--end", START_NS + end, "--no-sync", "-q")
                     self.assertEqual(self.rows(answer), oracle.path(thread, begin, end))
+
+    def ask_of_namesakes(self, world, questions):
+        """questions: (thread, begin, end, names of those who have a part in it, each a node): nobody else is asked."""
+        folder, oracle = self.write(world), Oracle()
+        with Cluster({name: [path] for name, path in hosts_of(folder).items()}) as cluster:
+            for thread, begin, end, parts in questions:
+                answer = self.same(cluster, [folder], str(thread), "--begin", START_NS + begin, "--end",
+                                   START_NS + end, "--no-sync", "-q")
+                self.assertEqual(self.rows(answer), oracle.path(thread, begin, end))
+                self.assertEqual(set(answer["cost"]["nodes"]), parts, thread)
+
+    @staticmethod
+    def connect(world, number, client, server, protocol=TCP):
+        """Numbers of bytes that no other connection has: a router might have made one's out of the other's."""
+        ours, theirs = world.connect(client, server, protocol)
+        ours.seq = theirs.next = number << 26
+        theirs.seq = ours.next = (number << 26) + (1 << 25)
+        return ours, theirs
+
+    @staticmethod
+    def between(thread, first, last):
+        """What is known of the thread from its interval number `first` to number `last`."""
+        return thread.intervals[first].begin, thread.intervals[last].begin
+
+    def test_an_address_of_two_machines(self):
+        """Two private networks use the same address: who sent the bytes is asked, and not its namesake."""
+        world = World(new_dice(12), 4)
+        one, asker, other, other_asker = world.hosts
+        one.address = other.address = (192, 168, 0, 7)
+        pairs = itertools.product(((one, asker), (other, other_asker)), (TCP, UDP))
+        for number, ((server, client), protocol) in enumerate(pairs, 1):
+            ours, theirs = self.connect(world, number, client, server, protocol)
+            world.spawn(server, "server", test_worlds.server(world.dice, theirs, []))
+            world.spawn(client, "client", test_worlds.client(world.dice, [ours]))
+        world.run(world.now + test_worlds.LENGTH_NS)
+        self.ask_of_namesakes(world, [(thread, *self.between(thread, 1, -1), {server.name, client.name})
+                                      for server, client in ((one, asker), (other, other_asker))
+                                      for thread in client.threads])
+
+    def test_an_address_that_changes_hands(self):
+        """First one machine has it, then another: each is asked of its own time."""
+        world = World(new_dice(13), 3)
+        first, asker, second = world.hosts
+        first.address = second.address = (192, 168, 0, 7)
+        before, after = [self.connect(world, i, asker, server) for i, server in ((1, first), (2, second))]
+        for _, theirs in before, after:
+            world.spawn(theirs.host, "server", test_worlds.server(world.dice, theirs, []))
+        thread = world.spawn(asker, "client", itertools.chain(
+            itertools.islice(test_worlds.client(world.dice, before[:1]), 60), [("sleep", 5000000)],
+            test_worlds.client(world.dice, after[:1])))
+        world.run(world.now + 4 * test_worlds.LENGTH_NS)
+        handed = max(range(len(thread.intervals)), key=lambda i: (thread.intervals[i].cause == ("end", "timer"),
+                     (thread.intervals[i].end or 0) - thread.intervals[i].begin))
+        self.ask_of_namesakes(world, [(thread, *self.between(thread, 1, handed), {first.name, asker.name}),
+                                      (thread, *self.between(thread, handed + 1, -1), {second.name, asker.name})])
 
     def test_twenty_machines(self):
         """Each with a server that asks the next one's, and a client."""

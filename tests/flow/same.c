@@ -21,6 +21,11 @@ void routes_must_lead(const struct flow_store *sender, const struct flow_message
     size_t n = flow_routes(sender, SIZE_MAX - 1, &routes);
     if (!flow_may_send(sender, &k->flow) && !flow_routes_lead(routes, n, k))
         fail_msg("no route leads to number %08x that acknowledges %08x, which was sent", k->seq_end, k->ack);
+    uint32_t *sent;
+    size_t n_sent = flow_sent_hashes(sender, SIZE_MAX - 1, &sent);
+    if (flow_may_send(sender, &k->flow) && !flow_sent_hashes_have(sent, n_sent, &k->flow))
+        fail_msg("a flow is not told of on which number %08x was sent", k->seq_end);
+    free(sent);
     free(routes);
 }
 

@@ -35,14 +35,17 @@ struct world {
     struct routes {
         struct flow_route *v;
         size_t n;
+        uint32_t *sent;
+        size_t n_sent;
     } * routes; /* by host */
     uint64_t dice;
 };
 
-static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m)
+static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key *m, bool owner)
 {
     const struct world *w = arg;
-    return flow_routes_lead(w->routes[host].v, w->routes[host].n, m);
+    const struct routes *r = &w->routes[host];
+    return (owner && flow_sent_hashes_have(r->sent, r->n_sent, &m->flow)) || flow_routes_lead(r->v, r->n, m);
 }
 
 static int drop(const char *file, const struct stat *st, int flag, struct FTW *at)
@@ -101,6 +104,7 @@ static struct world open_world(const char *name, bool in_data)
             w.far[i].n_own = flow_addresses(h->flows, &w.far[i].own);
             w.far[i].n_peers = flow_peers(h->flows, &w.far[i].peers);
             w.routes[i].n = flow_routes(h->flows, SIZE_MAX - 1, &w.routes[i].v);
+            w.routes[i].n_sent = flow_sent_hashes(h->flows, SIZE_MAX - 1, &w.routes[i].sent);
         }
     }
     w.local = path_local_new(w.parts, w.n);
@@ -110,8 +114,10 @@ static struct world open_world(const char *name, bool in_data)
 static void close_world(struct world *w)
 {
     path_local_free(w->local);
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; i < w->n; i++) {
         free(w->routes[i].v);
+        free(w->routes[i].sent);
+    }
     free(w->routes);
     free(w->parts);
     free(w->far);
