@@ -1,11 +1,13 @@
 """A broker that is far away: a TCP proxy in a thread of the test, which hands on what comes so much later, both ways,
-in order. It counts questions to nodes that go through it, and how many of them had to wait for an answer before."""
+in order. It counts questions to nodes that go through it, and how many of them had to wait for an answer before; and
+what the broker is asked about tables."""
 import asyncio
 import re
 import threading
 
 QUESTION = re.compile(rb"MSG weft\.[^ ]+\.ask\.([^ ]+) \d+ ([^ ]+) ")
 ANSWER = re.compile(rb"PUB (_INBOX\.weft-[^ ]+) ")
+OF_TABLES = re.compile(rb"PUB \$JS\.API\.([A-Z.]+)\.KV_([a-z_]+)")
 
 
 class Delay:
@@ -21,8 +23,8 @@ class Delay:
         self.url = f"nats://127.0.0.1:{self.port}"
 
     def forget(self):
-        """Begins to count: questions by node; trips: questions that were put when none was open."""
-        self.open, self.questions, self.trips = set(), {}, 0
+        """Begins to count: questions by node; trips: questions that were put when none was open; (what, table)."""
+        self.open, self.questions, self.trips, self.of_tables = set(), {}, 0, []
 
     def run(self, started):
         asyncio.set_event_loop(self.loop)
@@ -69,6 +71,7 @@ class Delay:
 
     def answered(self, data):
         self.open.difference_update(ANSWER.findall(data))
+        self.of_tables += [(what.decode(), table.decode()) for what, table in OF_TABLES.findall(data)]
 
     def stop(self):
         self.loop.call_soon_threadsafe(self.loop.stop)

@@ -7,6 +7,7 @@ import test_cluster_patterns as patterns
 from cluster_of import Broker, Cluster
 from delaying import Delay, depth_of
 from test_cluster import Compared, hosts_of
+from test_cluster_asked import Asker
 from weft_e2e import SLOWDOWN, main, new_dice, scenario
 
 DELAY_S = 0.02
@@ -64,6 +65,33 @@ class FarBroker(Compared):
     def test_supersteps(self):
         for answer in self.made("mpi", 4, "mix=random"):
             self.assertGreater(answer["cost"]["rounds"], 1)
+
+
+class Remembers(Compared):
+    def test_tables_are_read_when_they_have_changed(self):
+        """The second question reads no card and no clock; one after a node came reads cards."""
+        traces = hosts_of(scenario("three-tier"))
+        with Cluster({h: [path] for h, path in traces.items()}) as cluster:
+            delay = Delay(cluster.broker.port, 0)
+            self.addCleanup(delay.stop)
+            asker = Asker("client", delay.url)
+            self.addCleanup(asker.stop)
+            thread = json.loads(cluster.ask("client:204", "--reference", "client").out)["query"]
+            question = ("client:204", thread["begin"], thread["end"])
+            looks = [("STREAM.INFO", "weft_weft_clocks"), ("STREAM.INFO", "weft_weft_nodes")]
+            first = asker.ask(*question)
+            self.assertIn(("CONSUMER.CREATE", "weft_weft_nodes"), delay.of_tables)
+            self.assertGreater(first["cost"]["messages"], 0)
+            for _ in range(2):
+                delay.forget()
+                again = asker.ask(*question)
+                self.assertEqual(again["segments"], first["segments"])
+                self.assertEqual(sorted(delay.of_tables), looks)
+            delay.forget()
+            cluster.add("another", traces["db"])
+            cluster.settle()
+            self.assertEqual(asker.ask(*question)["segments"], first["segments"])
+            self.assertIn(("CONSUMER.CREATE", "weft_weft_nodes"), delay.of_tables)
 
 
 if __name__ == "__main__":
