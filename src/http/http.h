@@ -78,8 +78,7 @@ void http_header(struct http_request *, const char *name, const char *value);
 /* Value of a query parameter, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
 /* The client has hung up, the handler's time is over, memory is short, all handlers together hold too much of it, or
- * the server stops: long work should end. Cheap
- * enough to ask every millisecond. Only in the handler's thread. */
+ * the server stops: long work should end. Cheap enough to ask every millisecond. Only in the handler's thread. */
 bool http_gone(const struct http_request *);
 /* Has http_gone said so to this handler? Then what it did may not be whole. */
 bool http_was_gone(const struct http_request *);

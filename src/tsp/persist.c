@@ -242,8 +242,11 @@ static const char *read_trace(struct tsp_server *s, json_t *o)
     const char *name = call_string(o, "name"), *path = call_string(o, "path"), *host = call_string(o, "host");
     if (!name || !path || !trace_is_allowed(s, path))
         return NULL;
+    for (size_t i = 0; i < s->traces.n; i++)
+        if (!strcmp(s->traces.v[i]->path, path) && !strcmp(s->traces.v[i]->name, name))
+            return NULL;
     struct tsp_trace *t = model_add_trace(s, name, path, call_string(o, "type"));
-    if (t && host)
+    if (host)
         t->host = mem_strdup(host);
     return t->uuid;
 }
