@@ -99,8 +99,8 @@ void call_json(struct call *c, int status, struct text *t)
     }
     if (status == 503)
         http_header(c->q, "Retry-After", "1");
-    if (c->s->state_dir && strcmp(c->q->method, "GET")) {
-        persist_save(c->s); /* before anybody hears of it */
+    if (c->s->state_dir && c->changes) {
+        persist_save(c->s); /* before anybody hears of it; who only asks does not wait for the disk */
         if (status < 400)
             warn_unsaved(c);
     }
@@ -208,6 +208,7 @@ static void run(struct call *c, const struct route *r)
 {
     bool of_experiment = !strncmp(r->pattern, "experiments/*/", 14);
     c->operation = r->operation;
+    c->changes = r->flags & CHANGES;
     if (c->q->only_asks && r->flags & CHANGES)
         call_error(c, 403, "Pages of other sites may ask, but not change anything",
             "start the server with --cors and this page's origin, which then may");

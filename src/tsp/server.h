@@ -207,6 +207,7 @@ struct call {
     json_t *configuration;           /* copy of a derived output's; owned */
     struct tsp_opening *open;        /* referenced while the call runs, or NULL */
     bool reads;                      /* the answer is made of what is open */
+    bool changes;                    /* it may change what is kept */
     enum tsp_operation operation;    /* of the route */
 };
 void call_error(struct call *, int status, const char *title, const char *detail);
