@@ -116,9 +116,13 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
         cli_table_cell(t, "%s", a->hosts[l->is.host].clock_name);
         cli_table_cell(t, "%s", l->from);
         cli_table_cell(t, "%s", l->to);
-        size_cell(t, format, l->is.bytes);
-        cli_table_number(t, l->is.saves);
-        size_cell(t, format, l->is.relieves);
+        for (int k = 0; k < 3 && l->snip; k++) /* it is a copy, of who knows how many packets */
+            cli_table_cell(t, "%s", "");
+        if (!l->snip) {
+            size_cell(t, format, l->is.bytes);
+            cli_table_number(t, l->is.saves);
+            size_cell(t, format, l->is.relieves);
+        }
         cli_table_cell(t, "%s", place_result(l));
     }
     cli_table_write(t, format, out);

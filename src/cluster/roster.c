@@ -157,15 +157,16 @@ void roster_make(struct roster *r, struct card *cards, size_t n)
     vec_free(&all);
 }
 
-bool roster_use_snip(struct roster *r, size_t host)
+void roster_use_snips(struct roster *r, const bool *there)
 {
-    struct roster_host *h = &r->hosts[host];
-    if (h->used || !h->n_snips)
-        return false;
-    h->whole = h->nodes[0];
-    use_snips(h);
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        struct roster_host *h = &r->hosts[i];
+        if (there[i] || h->used || !h->n_snips)
+            continue;
+        h->whole = h->nodes[0];
+        use_snips(h);
+    }
     list_held(r);
-    return true;
 }
 
 /* ---- from the table ---- */

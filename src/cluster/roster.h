@@ -32,9 +32,9 @@ struct roster {
 int roster_read(struct bus_table *, struct roster *out, struct err *e);
 /* Of cards that live in its arena. */
 void roster_make(struct roster *, struct card *cards, size_t n);
-/* From now on the first snip of the host is what is asked about, and its copies, instead of its nodes: none of them
- * answers. The card stays as it is. False: there is none. */
-bool roster_use_snip(struct roster *, size_t host);
+/* From now on the first snip of a host is what is asked about, and its copies, instead of its nodes; but of those hosts
+ * (by number) of which somebody with all of the trace is there. Cards stay as they are. */
+void roster_use_snips(struct roster *, const bool *there);
 void roster_fini(struct roster *);
 
 #endif

@@ -346,8 +346,8 @@ void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
     bool *there = mem_zalloc((c->roster->n_hosts + 1) * sizeof *there);
     if (!always)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
+    roster_use_snips(c->cards->is, there);
     for (size_t i = 0; i < c->roster->n_hosts; i++)
-        if (!there[i] && roster_use_snip(c->cards->is, i))
-            show_nodes(c, i);
+        show_nodes(c, i);
     free(there);
 }

@@ -278,13 +278,16 @@ static void snips_are_the_last_resort(void **state)
     assert_int_equal(r.hosts[0].card->hash, all.hash);
     assert_null(r.hosts[0].used);
     expect_held(&r);
-    assert_true(roster_use_snip(&r, 0));
+    roster_use_snips(&r, &(bool){true}); /* somebody is there */
+    expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
+    roster_use_snips(&r, &(bool){false});
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
     assert_int_equal(r.hosts[0].used->end, 40);
     assert_string_equal(r.hosts[0].whole, "all-1");
     assert_int_equal(r.hosts[0].card->hash, all.hash); /* clocks were found of it */
     expect_held(&r);
-    assert_false(roster_use_snip(&r, 0));
+    roster_use_snips(&r, &(bool){false}); /* there is no other */
+    expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
     roster_fini(&r);
     bus_table_close(m.table);
 }
