@@ -5,7 +5,7 @@
 #include "ctf/trace.h"
 
 /* What is kept of a file; first > last: nothing. */
-struct kept {
+struct kept_bytes {
     uint64_t first, last; /* places of packets */
 };
 
@@ -14,7 +14,7 @@ static bool is_within(const struct ctf_packet *p, int64_t begin, int64_t end)
     return !(p->flags & CTF_PACKET_TIMED) || (p->begin <= end && p->end >= begin);
 }
 
-static void keep(struct kept *k, const struct ctf_packet *p)
+static void keep(struct kept_bytes *k, const struct ctf_packet *p)
 {
     k->first = p->offset < k->first ? p->offset : k->first;
     k->last = p->offset > k->last ? p->offset : k->last;
@@ -22,7 +22,7 @@ static void keep(struct kept *k, const struct ctf_packet *p)
 
 /* The neighbours, too: what a packet lost is known by the one before, and tracers are known that write events behind
  * the end of their packet. */
-static void keep_of_stream(const struct ctf_stream *s, int64_t begin, int64_t end, struct kept *kept)
+static void keep_of_stream(const struct ctf_stream *s, int64_t begin, int64_t end, struct kept_bytes *kept)
 {
     for (size_t i = 0; i < s->packets.n; i++) {
         const struct ctf_packet *p = &s->packets.v[i];
@@ -37,7 +37,7 @@ static void keep_of_stream(const struct ctf_stream *s, int64_t begin, int64_t en
 }
 
 /* By file: where the first packet behind those that are kept lies; the file's end. */
-static void find_ends(const struct ctf_trace *t, const struct kept *kept, uint64_t *ends)
+static void find_ends(const struct ctf_trace *t, const struct kept_bytes *kept, uint64_t *ends)
 {
     for (size_t i = 0; i < t->files.n; i++)
         ends[i] = t->files.v[i].size;
@@ -57,12 +57,12 @@ static int by_place(const void *pa, const void *pb)
 
 size_t ctf_trace_cut(const struct ctf_trace *t, int64_t begin, int64_t end, struct ctf_cut **out)
 {
-    struct kept *kept = mem_alloc((t->files.n + 1) * sizeof *kept);
+    struct kept_bytes *kept = mem_alloc((t->files.n + 1) * sizeof *kept);
     uint64_t *ends = mem_alloc((t->files.n + 1) * sizeof *ends);
     size_t n = 0;
     *out = mem_alloc((t->files.n + 1) * sizeof **out);
     for (size_t i = 0; i < t->files.n; i++)
-        kept[i] = (struct kept){UINT64_MAX, 0};
+        kept[i] = (struct kept_bytes){UINT64_MAX, 0};
     for (size_t i = 0; i < t->streams.n; i++)
         keep_of_stream(&t->streams.v[i], begin, end, kept);
     find_ends(t, kept, ends);
