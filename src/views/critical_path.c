@@ -97,18 +97,20 @@ static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
     return arena_printf(a, "%.2f %%", p->end > p->begin ? 100 * (double)ns / (double)(p->end - p->begin) : 0.0);
 }
 
-/* Entries carry exact sums in ns: "sum", and one by state. */
+/* Entries carry exact sums in ns: "sum", and one by state; the first of all the answer in words: "sentence". */
 static void write_entry(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
-    const struct path *p, struct tsp_entry e, const struct critical_host *host, const char *name, int64_t sum,
+    const struct critical_view *v, struct tsp_entry e, const struct critical_host *host, const char *name, int64_t sum,
     const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
-    struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{.key = "sum", .number = sum}};
-    const char *labels[4] = {name, host->name, arena_duration(a, sum), percentage(a, p, sum)};
+    struct tsp_meta meta[GRAPH_STATE_COUNT + 2] = {{.key = "sum", .number = sum}};
+    const char *labels[4] = {name, host->name, arena_duration(a, sum), percentage(a, v->path, sum)};
     e.n_meta = 1;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (totals[s])
             meta[e.n_meta++] = (struct tsp_meta){.key = graph_state_name(s), .number = totals[s]};
+    if (e.parent < 0 && host == v->rows[0].host)
+        meta[e.n_meta++] = (struct tsp_meta){.key = "sentence", .text = v->sentence};
     e.meta = meta;
     e.labels = labels;
     e.n_labels = 4;
@@ -130,7 +132,7 @@ static void write_host(struct tsp_answer *answer, const struct views *x, const s
             totals[s] += v->rows[i].totals[s];
     }
     struct tsp_entry e = {.id = host->entry, .parent = -1, .key = host->key};
-    write_entry(answer, x, q, v->path, e, host, host->name, sum, totals);
+    write_entry(answer, x, q, v, e, host, host->name, sum, totals);
 }
 
 static void write_tree(
@@ -146,7 +148,7 @@ static void write_tree(
             write_host(answer, x, q, v, i);
         const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid)
                                        : "[interrupt context]";
-        write_entry(answer, x, q, v->path,
+        write_entry(answer, x, q, v,
             (struct tsp_entry){.id = r->entry,
                 .parent = r->host->entry,
                 .key = r->key,

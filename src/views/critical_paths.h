@@ -37,6 +37,7 @@ struct critical_view {
     size_t n_hosts;
     struct views_far_path far;       /* whose the path is, if it was asked for elsewhere */
     struct critical_names *names;    /* whose the source is, if it is being asked for */
+    char *sentence;                  /* the answer in words (show/show.h); empty for a path without length */
     struct critical_row *rows; size_t n_rows; /* hosts in order of appearance, in each its rows in order of
                                                * appearance */
     uint32_t *by_row;                /* numbers of segments */

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/text.h"
+#include "show/show.h"
 #include "views/critical_names.h"
 #include "views/critical_view.h"
 
@@ -135,6 +137,15 @@ static void sort_rows(struct build *b)
     }
 }
 
+static char *sentence_of(const struct critical_view *v)
+{
+    struct text t = {.fd = -1};
+    show_sentence(v->path, v->source, &t);
+    char *sentence = mem_strdup(text_cstr(&t));
+    text_fini(&t);
+    return sentence;
+}
+
 static struct critical_view *make(struct build *b)
 {
     add_segments(b);
@@ -142,6 +153,7 @@ static struct critical_view *make(struct build *b)
     b->view->refs = 1;
     b->view->rows = b->rows.v;
     b->view->n_rows = b->rows.n;
+    b->view->sentence = sentence_of(b->view);
     return b->view;
 }
 
@@ -200,6 +212,7 @@ void critical_view_free(const struct views *x, struct critical_view *v)
     free(v->hosts);
     free(v->rows);
     free(v->by_row);
+    free(v->sentence);
     map_fini(&v->by_entry);
     map_fini(&v->by_row_of_path);
     free(v);

@@ -33,6 +33,8 @@ def check_tree(server, output, truth):
     length = truth["query"]["end"] - truth["query"]["begin"]
     assert sum(e["metadata"]["sum"][0] for e in entries if e["parentId"] == -1) == length
     assert entries[0]["start"] == server.begin
+    told = [e["metadata"]["sentence"] for e in entries if "sentence" in e["metadata"]]
+    assert told == [entries[0]["metadata"]["sentence"]] == [[truth["sentence"]]], (told, truth["sentence"])
     return workers
 
 

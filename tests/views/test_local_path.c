@@ -130,6 +130,8 @@ static void local_first(void **state)
         waits += g->end - g->begin > 5000000; /* the answers take tens of ms, the handshake less */
     }
     assert_int_equal(waits, 10);
+    assert_non_null(strstr(local->sentence, "still being asked for: web"));
+    assert_null(strstr(whole->sentence, "still being asked for"));
     /* What is not pending is final. */
     assert_true(sum_of(local, &q, GRAPH_NETWORK) >= pending);
     assert_int_equal(sum_of(local, &q, GRAPH_TIMER), sum_of(whole, &q, GRAPH_TIMER));

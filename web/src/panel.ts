@@ -114,6 +114,10 @@ export abstract class Panel {
     if (!folded) this.resize();
     this.host.resized();
   }
+  /** Words that stay between its bar and its content, also while that is folded. */
+  above(words: HTMLElement): void { this.main.before(words); }
+  /** They take more or less place than before. */
+  relayout(): void { this.host.resized(); }
   close(): void { this.host.closed(this); this.dispose(); }
   dispose(): void {
     this.stopping.abort();

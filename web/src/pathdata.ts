@@ -21,6 +21,9 @@ export function pathName(label: string): string {
     : `${name} ${tid}`).replace(/^\[(.*)\]$/, '$1');
 }
 
+/** The answer in words: the server gives it along with the first row. */
+export function sentenceOf(tree: Tree): string { return String(tree.entries[0]?.metadata.sentence?.[0] ?? ''); }
+
 export class PathReader {
   private readonly found = new Map<string, Segment>();
   private readonly byId: Map<number, Entry>;

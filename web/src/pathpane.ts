@@ -3,7 +3,8 @@
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
 import { failureWords } from './panel';
-import { PathReader, type Segment } from './pathdata';
+import { PathReader, sentenceOf, type Segment } from './pathdata';
+import { Sentence } from './sentence';
 import { glowKey, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
 import { isAbort, sleep, type Entry, type Output, type Time } from './tsp';
@@ -47,6 +48,7 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
 
 export class PathPane {
   readonly root = h('div', { class: 'path-pane' });
+  private readonly sentence = new Sentence();
   segments: Segment[] = [];
   /** The server has told all it will. */
   done = false;
@@ -61,6 +63,7 @@ export class PathPane {
   constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec,
     private readonly placed = false) {
     this.undo = session.timeModeChanged.on(() => this.render());
+    view.above(this.sentence.root);
     this.words('The local part comes first; other machines are asked…');
     void this.load();
   }
@@ -85,6 +88,7 @@ export class PathPane {
             { segments, running, message } = await reader.read(this.spec.begin, this.spec.end,
               tree.status !== 'RUNNING');
           this.segments = segments;
+          this.say(sentenceOf(tree.model), tree.status === 'RUNNING' ? 'so far' : '');
           this.sum(new Map(reader.workers.map(e => [e.id, e.metadata])));
           this.light();
           this.render(tree.status === 'RUNNING' || running ? tree.statusMessage || message || 'asking other machines…'
@@ -108,6 +112,10 @@ export class PathPane {
       this.root.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ',
         button('Try again', 'Ask the server again', () => void this.load())));
     }
+  }
+
+  private say(sentence: string, more: string): void {
+    if (this.sentence.say(sentence, more)) this.view.relayout();
   }
 
   /** Totals by thread and state. Where the server tells exact sums they count: states shorter than the sampling may be

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { BEGIN, HOSTS, path as pathOf, World } from './world.mjs';
+import { BEGIN, HOSTS, LOCAL_SENTENCE, path as pathOf, SENTENCE, World } from './world.mjs';
 
 const dist = join(dirname(fileURLToPath(import.meta.url)), '../../../web/dist');
 const write = v => typeof v === 'bigint' ? v.toString() : Array.isArray(v) ? `[${v.map(write).join()}]`
@@ -102,7 +102,8 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
         d.polls++;
         return done({ headers: [{ name: 'Name', tooltip: '' }],
           entries: hosts.flatMap(([host, tid, name], k) => [{ id: base + k, parentId: -1, labels: [host], start: BEGIN,
-            end: world.end, hasData: false, hostId: host },
+            end: world.end, hasData: false, hostId: host,
+            metadata: k ? {} : { sentence: [full ? SENTENCE : LOCAL_SENTENCE] } },
           { id: workerId(k), parentId: base + k, labels: [`[${name},${tid}]`], start: BEGIN, end: world.end,
             hasData: true, hostId: host, metadata: { hostId: [host], TID: [tid] } }]) }, message, status);
       }

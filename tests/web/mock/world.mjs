@@ -77,6 +77,11 @@ export class World {
   }
 }
 
+/** What a server says of the path below, before and when all of it is there. */
+export const LOCAL_SENTENCE = '88.49 ms: 95 % still being asked for: web · 5 % client computed (204 tier, 4.394 ms)';
+export const SENTENCE = '88.49 ms: 56 % db, of which 1002 postgres computed 40.00 ms · 31 % web, of which 1001 nginx '
+  + 'computed 14.50 ms · 8 % rest';
+
 /** The critical path of a thread on `client`: local work, the request to web, web to db, and back. [host, tid, name,
  * begin, end, key, label] */
 export function path(begin) {

@@ -80,6 +80,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
   await complete(page);
   await settled(page);
   same(await segments(page), told);
+  assert.equal(await page.locator(`${PATH} .sentence p`).innerText(), told.sentence);
 
   // Arrows: where the clock and the rows put them, in the network's colour; gone when they are switched off.
   const panel = page.locator(PATH), rows = await rowsOf(panel), box = await panel.locator('.area').boundingBox(),
