@@ -9,14 +9,11 @@
 
 #include "base/search.h"
 #include "views/critical_paths.h"
+#include "views/critical_tips.h"
 #include "views/list.h"
 #include "views/looks.h"
 #include "views/sampling.h"
 #include "views/spans.h"
-#include "views/tips.h"
-
-#define UNEXPLAINED "Unexplained"
-#define ASSUMED "ran until the message came, and is taken to have waited for it"
 
 static const struct view_look looks[GRAPH_STATE_COUNT] = {
     [GRAPH_UNKNOWN] = {"UNKNOWN", LOOK_UNKNOWN, 0.5},
@@ -92,11 +89,6 @@ static void with_path(struct views *x, const struct tsp_query *q, struct tsp_ans
 
 /* ---- tree ---- */
 
-static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
-{
-    return arena_printf(a, "%.2f %%", p->end > p->begin ? 100 * (double)ns / (double)(p->end - p->begin) : 0.0);
-}
-
 /* Entries carry exact sums in ns: "sum", and one by state; the first of all the answer in words: "sentence". */
 static void write_entry(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
     const struct critical_view *v, struct tsp_entry e, const struct critical_host *host, const char *name, int64_t sum,
@@ -104,7 +96,7 @@ static void write_entry(struct tsp_answer *answer, const struct views *x, const 
 {
     struct arena *a = q->http->arena;
     struct tsp_meta meta[GRAPH_STATE_COUNT + 2] = {{.key = "sum", .number = sum}};
-    const char *labels[4] = {name, host->name, arena_duration(a, sum), percentage(a, v->path, sum)};
+    const char *labels[4] = {name, host->name, arena_duration(a, sum), critical_share(a, v->path, sum)};
     e.n_meta = 1;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (totals[s])
@@ -167,24 +159,6 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 
 /* ---- states ---- */
 
-static const char *peer_name(const struct critical_view *v, struct path_row row, int64_t t, struct arena *a)
-{
-    int32_t tid;
-    const char *name;
-    if (row.host < 0)
-        return NULL;
-    v->source->row_name(v->source->arg, row, t, t, &tid, &name);
-    const char *host = v->source->host_name(v->source->arg, row.host);
-    return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
-}
-
-static const char *segment_thread(const struct critical_view *v, const struct path_segment *s, int32_t *tid)
-{
-    const char *name;
-    v->source->row_name(v->source->arg, s->row, s->begin, s->end, tid, &name);
-    return name;
-}
-
 struct rows_writer {
     struct views *x;
     const struct tsp_query *q;
@@ -217,8 +191,10 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
         view_add_property(&shown, "state", graph_state_name(s->state));
         view_add_property(&shown, "assumed", s->assumed ? "true" : "false");
         view_add_property(&shown, "host", w->row->host->name);
+        const struct path_source *source = w->view->source;
         int32_t tid;
-        const char *name = segment_thread(w->view, s, &tid);
+        const char *name;
+        source->row_name(source->arg, s->row, s->begin, s->end, &tid, &name);
         view_add_property(&shown, "process", name);
         view_add_number(&shown, "thread", tid);
         view_add_number(&shown, "tid", tid);
@@ -300,91 +276,12 @@ static void arrows(const struct view *self, struct views *x, const struct tsp_qu
     with_path(x, q, answer, write_arrows);
 }
 
-/* ---- tooltip ---- */
-
-static void kv_if(struct tsp_answer *answer, const char *key, const char *value)
-{
-    if (value)
-        tsp_write_tip(answer, key, value);
-}
-
-static void write_segment_tooltip(
-    struct tsp_answer *answer, const struct tsp_query *q, const struct critical_view *v, const struct path_segment *s)
-{
-    struct arena *a = q->http->arena;
-    tsp_write_tip(answer, "State", graph_state_name(s->state));
-    kv_if(answer, "Detail", s->detail);
-    kv_if(answer, "Sender", peer_name(v, s->sender, s->begin, a));
-    kv_if(answer, "Assumed", s->assumed ? ASSUMED : NULL);
-    if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
-        view_write_number(answer, "CPU", s->cpu);
-    const struct path_gap *gap = critical_gap(v, s->begin, s->end);
-    if (gap) {
-        tsp_write_tip(answer, UNEXPLAINED, path_reason_name(gap->reason));
-        kv_if(answer, "Peer", gap->peer);
-    }
-    view_write_span(answer, s->begin, s->end);
-    tsp_write_tip(answer, "Share of the path", percentage(a, v->path, s->end - s->begin));
-}
-
-static void write_arrow_tooltip(struct tsp_answer *answer, const struct tsp_query *q, const struct critical_view *v,
-    const struct critical_row *from, const struct critical_row *to)
-{
-    const struct path *p = v->path;
-    for (size_t i = 0; i < p->n_links; i++) {
-        const struct path_link *l = &p->links[i];
-        if (l->from_ts != q->element_time || l->to_ts != q->element_time + q->element_duration ||
-            l->from.host != from->row.host || l->from.row != from->row.row || l->to.host != to->row.host ||
-            l->to.row != to->row.row)
-            continue;
-        tsp_write_tip(answer, "Kind", path_link_name(l->kind));
-        kv_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
-        break;
-    }
-    kv_if(answer, "From", peer_name(v, from->row, q->element_time, q->http->arena));
-    kv_if(answer, "To", peer_name(v, to->row, q->element_time + q->element_duration, q->http->arena));
-    view_write_span(answer, q->element_time, q->element_time + q->element_duration);
-}
-
-static void write_tooltip(
-    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
-{
-    int64_t entry, t;
-    const struct critical_row *r = view_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL, *to = NULL;
-    tsp_begin_tooltip(answer);
-    if (r) {
-        if (view_tooltip_of_arrow(q))
-            to = critical_row_of(v, q->element_destination);
-        tsp_write_tip(answer, "Host", r->host->name);
-        if (to) {
-            write_arrow_tooltip(answer, q, v, r, to);
-        } else {
-            struct rows_writer w = {.view = v};
-            struct view_spans spans = spans_of(&w, r);
-            size_t at = view_find_span(&spans, t);
-            const struct path_segment *s = at != SIZE_MAX ? critical_segment(v, r, at) : NULL;
-            bool within = s && t < s->end;
-            int32_t tid = r->tid;
-            const char *name = within ? segment_thread(v, s, &tid) : r->name;
-            if (tid >= 0) {
-                tsp_write_tip(answer, "Process", name);
-                view_write_number(answer, "TID", tid);
-            }
-            if (within)
-                write_segment_tooltip(answer, q, v, s);
-        }
-        if (r->host->here)
-            view_write_clock_error(answer, r->host->here, t);
-    }
-    tsp_end_tooltip(answer);
-}
+/* ---- tooltips, styles, annotations ---- */
 
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    with_path(x, q, answer, write_tooltip);
+    with_path(x, q, answer, critical_write_tooltip);
 }
-
-/* ---- styles, annotations ---- */
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
@@ -402,7 +299,7 @@ static void annotation_categories(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     if (parameters_of(q))
-        json_write_string(&answer->json, UNEXPLAINED);
+        json_write_string(&answer->json, CRITICAL_UNEXPLAINED);
 }
 
 /* The row that the path was on at t. */
@@ -418,7 +315,7 @@ static void write_gaps(
     struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
 {
     const struct path *p = v->path;
-    json_key(&answer->json, UNEXPLAINED);
+    json_key(&answer->json, CRITICAL_UNEXPLAINED);
     json_begin_array(&answer->json);
     for (size_t i = 0; i < p->n_gaps && view_goes_on(q, answer); i++) {
         const struct path_gap *g = &p->gaps[i];
@@ -434,7 +331,7 @@ static void write_gaps(
 
 static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    if (tsp_wants_category(q, UNEXPLAINED))
+    if (tsp_wants_category(q, CRITICAL_UNEXPLAINED))
         with_path(x, q, answer, write_gaps);
 }
 

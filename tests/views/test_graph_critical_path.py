@@ -90,6 +90,41 @@ def check_rest(server, output, truth, workers):
     tip = server.tooltip(output, entry, some["begin"])
     assert tip["Host"] == some["host"] and tip["State"] == some["state"], (tip, some)
     check_assumed(server, output, truth, workers)
+    return check_why(server, output, truth, workers)
+
+
+def check_why(server, output, truth, workers):
+    """Each segment's tooltip: its number, what is before and after, and what links it to others."""
+    of_entry = {who: e for e, who in workers.items()}
+    segments = truth["segments"]
+    words = {"network": "a message from %s:%d ", "wakeup": "woken by %s:%d ", "fork": "forked by %s:%d "}
+    who = ["%s interrupt" % s["host"] if s["tid"] < 0 else "%s:%d %s" % (s["host"], s["tid"], s["comm"])
+           for s in segments]
+    heads, seen = ["%s %s " % (w, s["state"]) for w, s in zip(who, segments)], set()
+    for i in range(0, len(segments), max(1, len(segments) // 60)):
+        s = segments[i]
+        here = s["host"], s["tid"]
+        if s["tid"] < 0:
+            continue
+        tip = server.tooltip(output, of_entry[here], s["begin"])
+        assert tip["Segment"] == "%d of %d" % (i + 1, len(segments)), (i, tip)
+        assert tip.get("Before", "").startswith(heads[i - 1] if i else ""), (tip, heads[i - 1])
+        assert ("Before" in tip) == (i > 0) and ("After" in tip) == (i + 1 < len(segments)), tip
+        assert i + 1 == len(segments) or tip["After"].startswith(heads[i + 1]), (tip, heads[i + 1])
+        mine = [link for link in truth["links"] if (link["to"]["host"], link["to"]["tid"]) == here
+                and link["from"]["tid"] >= 0]
+        sent = [link for link in mine if (link["from"]["time"], link["to"]["time"]) == (s["begin"], s["end"])]
+        came = [link for link in mine if link["to"]["time"] == s["begin"]]
+        if sent and s["state"] == "network":
+            seen.add("sent")
+            assert any("sent by %s:%d " % (link["from"]["host"], link["from"]["tid"]) in tip["Began"]
+                       for link in sent), (tip, sent)
+            assert tip["Ended"].endswith("the message came"), tip
+        elif came and not sent:
+            seen.update(link["kind"] for link in came)
+            assert any(words[link["kind"]] % (link["from"]["host"], link["from"]["tid"]) in tip["Began"]
+                       for link in came), (tip, came)
+    return seen
 
 
 def check_assumed(server, output, truth, workers):
@@ -105,6 +140,9 @@ def check_assumed(server, output, truth, workers):
         assert [link for link in truth["links"] if link.get("assumed")]
 
 
+signals = set()  # the kinds that a tooltip told of
+
+
 def check_path(server, path, thread, begin=None, end=None, polling=None):
     truth = told(path, server.store, thread, begin, end, polling)
     asked = {"thread": thread}
@@ -118,7 +156,7 @@ def check_path(server, path, thread, begin=None, end=None, polling=None):
     workers = check_tree(server, derived["id"], truth)
     if len(set(workers.values())) == len(workers): # lives that share a number are told apart by rows only
         check_states(server, derived["id"], truth, workers)
-        check_rest(server, derived["id"], truth, workers)
+        signals.update(check_rest(server, derived["id"], truth, workers))
     # the same without a derived output
     plain = server.tree(PATHS, **asked)
     assert plain == server.tree(derived["id"])
@@ -206,6 +244,7 @@ def main():
         assert any(s.get("assumed") for s in truth["segments"])
         assert not any(s.get("assumed") for s in plain["segments"])
     check_stop(lost)
+    assert {"network", "sent", "wakeup"} <= signals, signals
 
 
 run(main)

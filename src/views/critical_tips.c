@@ -1,0 +1,263 @@
+/* What is known of a segment or an arrow of a critical path: what it was, why it began and ended there, and what came
+ * before and after. */
+#include "views/critical_tips.h"
+
+#include <string.h>
+
+#include "base/search.h"
+#include "views/tips.h"
+
+#define ASSUMED "ran until the message came, and is taken to have waited for it"
+
+const char *critical_share(struct arena *a, const struct path *p, int64_t ns)
+{
+    return arena_printf(a, "%.2f %%", p->end > p->begin ? 100 * (double)ns / (double)(p->end - p->begin) : 0.0);
+}
+
+static void tip_if(struct tsp_answer *answer, const char *key, const char *value)
+{
+    if (value)
+        tsp_write_tip(answer, key, value);
+}
+
+/* "web:196 tier", as called for most of [begin, end]; NULL: not known. */
+static const char *name_of(
+    const struct critical_view *v, struct path_row row, int64_t begin, int64_t end, struct arena *a)
+{
+    int32_t tid;
+    const char *name;
+    if (row.host < 0)
+        return NULL;
+    v->source->row_name(v->source->arg, row, begin, end, &tid, &name);
+    const char *host = v->source->host_name(v->source->arg, row.host);
+    return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
+}
+
+static bool is_row(struct path_row a, struct path_row b)
+{
+    return a.host == b.host && a.row == b.row;
+}
+
+/* ---- why a segment began and ended ---- */
+
+struct tip {
+    const struct critical_view *view;
+    const struct path_segment *segment;
+    size_t number;
+    struct arena *arena;
+};
+
+/* Of the signals that the segment has to do with: the one that was under way all the while, the one that came when it
+ * began, the one that came when it ended, the one that left then. */
+struct signals {
+    const struct path_link *under_way, *came, *ended, *left;
+};
+
+static struct signals signals_of(const struct path *p, const struct path_segment *s)
+{
+    struct signals found = {0};
+    for (size_t i = 0; i < p->n_links; i++) {
+        const struct path_link *l = &p->links[i];
+        bool to = is_row(l->to, s->row);
+        if (to && l->from_ts == s->begin && l->to_ts == s->end)
+            found.under_way = l;
+        else if (to && l->to_ts == s->begin)
+            found.came = l;
+        else if (to && l->to_ts == s->end)
+            found.ended = l;
+        if (is_row(l->from, s->row) && l->from_ts == s->end)
+            found.left = l;
+    }
+    return found;
+}
+
+/* "+56.50 ms" from where the question begins. */
+static const char *since(const struct tip *t, int64_t ts)
+{
+    int64_t ns = ts - t->view->path->begin;
+    return arena_printf(t->arena, "%s%s", ns < 0 ? "" : "+", arena_duration(t->arena, ns));
+}
+
+static const char *sender_of(const struct tip *t, const struct path_link *l)
+{
+    return name_of(t->view, l->from, l->from_ts, l->from_ts, t->arena) ?: "somebody not known";
+}
+
+static const char *signal_words(const struct tip *t, const struct path_link *l)
+{
+    const char *from = sender_of(t, l);
+    switch (l->kind) {
+    case PATH_LINK_NETWORK:
+        return arena_printf(t->arena, "a message from %s came, sent at %s", from, since(t, l->from_ts));
+    case PATH_LINK_FORK: return arena_printf(t->arena, "forked by %s", from);
+    case PATH_LINK_WAKEUP: return arena_printf(t->arena, "woken by %s", from);
+    default: return arena_printf(t->arena, "a signal from %s came", from);
+    }
+}
+
+static const char *began(const struct tip *t, const struct signals *by)
+{
+    if (by->under_way && by->under_way->kind == PATH_LINK_NETWORK)
+        return arena_printf(t->arena, "sent by %s", sender_of(t, by->under_way));
+    if (by->under_way || by->came)
+        return signal_words(t, by->under_way ?: by->came);
+    return t->number ? NULL : "here the question begins";
+}
+
+static const char *left_words(const struct tip *t, const struct path_link *l)
+{
+    const char *to = name_of(t->view, l->to, l->to_ts, l->to_ts, t->arena);
+    switch (l->kind) {
+    case PATH_LINK_NETWORK: return arena_printf(t->arena, "it sent a message to %s", to);
+    case PATH_LINK_FORK: return arena_printf(t->arena, "it forked %s", to);
+    default: return arena_printf(t->arena, "it woke %s", to);
+    }
+}
+
+/* What ends a state that no other thread ended. */
+static const char *over(int state)
+{
+    switch (state) {
+    case GRAPH_PREEMPTED: return "it got the CPU";
+    case GRAPH_INTERRUPTED: return "the interrupt was over";
+    case GRAPH_TIMER: return "its time was over";
+    case GRAPH_NETWORK: return "the message came";
+    case GRAPH_BLOCK_DEVICE: return "the disk was done";
+    default: return NULL;
+    }
+}
+
+/* What the same thread did next. */
+static const char *turned(int state)
+{
+    switch (state) {
+    case GRAPH_PREEMPTED: return "it lost the CPU";
+    case GRAPH_INTERRUPTED: return "it was interrupted";
+    case GRAPH_TIMER: return "it went to sleep";
+    case GRAPH_BLOCK_DEVICE: return "it began to wait for the disk";
+    case GRAPH_BLOCKED:
+    case GRAPH_NETWORK: return "it began to wait";
+    default: return NULL;
+    }
+}
+
+static const char *ended(const struct tip *t, const struct signals *by)
+{
+    const struct path *p = t->view->path;
+    const struct path_segment *s = t->segment, *next = t->number + 1 < p->n_segments ? s + 1 : NULL;
+    const struct path_gap *gap = critical_gap(t->view, s->begin, s->end);
+    if (gap)
+        return gap->reason == PATH_PENDING ? "by what is still asked for" : "by what is not known";
+    if (by->under_way)
+        return by->under_way->kind == PATH_LINK_NETWORK ? "the message came" : "the signal took effect";
+    if (by->left)
+        return left_words(t, by->left);
+    if (by->ended)
+        return signal_words(t, by->ended);
+    if (!next)
+        return "here the question ends";
+    return over(s->state) ?: is_row(next->row, s->row) ? turned(next->state) : NULL;
+}
+
+static const char *at_with(const struct tip *t, int64_t ts, const char *words)
+{
+    return words ? arena_printf(t->arena, "%s, %s", since(t, ts), words) : since(t, ts);
+}
+
+/* "web:196 tier running 19.45 ms" */
+static const char *summary(const struct tip *t, const struct path_segment *s)
+{
+    return arena_printf(t->arena, "%s %s %s", name_of(t->view, s->row, s->begin, s->end, t->arena),
+        graph_state_name(s->state), arena_duration(t->arena, s->end - s->begin));
+}
+
+static void write_why(struct tsp_answer *answer, const struct tip *t)
+{
+    const struct path *p = t->view->path;
+    const struct path_segment *s = t->segment;
+    struct signals by = signals_of(p, s);
+    tsp_write_tip(answer, "Segment", arena_printf(t->arena, "%zu of %zu", t->number + 1, p->n_segments));
+    tsp_write_tip(answer, "Began", at_with(t, s->begin, began(t, &by)));
+    tsp_write_tip(answer, "Ended", at_with(t, s->end, ended(t, &by)));
+    tip_if(answer, "Before", t->number ? summary(t, s - 1) : NULL);
+    tip_if(answer, "After", t->number + 1 < p->n_segments ? summary(t, s + 1) : NULL);
+}
+
+/* ---- tooltips ---- */
+
+static void write_segment(struct tsp_answer *answer, const struct tip *t)
+{
+    const struct critical_view *v = t->view;
+    const struct path_segment *s = t->segment;
+    tsp_write_tip(answer, "State", graph_state_name(s->state));
+    tip_if(answer, "Detail", s->detail);
+    tip_if(answer, "Sender", name_of(v, s->sender, s->begin, s->begin, t->arena));
+    tip_if(answer, "Assumed", s->assumed ? ASSUMED : NULL);
+    if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
+        view_write_number(answer, "CPU", s->cpu);
+    const struct path_gap *gap = critical_gap(v, s->begin, s->end);
+    if (gap) {
+        tsp_write_tip(answer, CRITICAL_UNEXPLAINED, path_reason_name(gap->reason));
+        tip_if(answer, "Peer", gap->peer);
+    }
+    write_why(answer, t);
+    view_write_span(answer, s->begin, s->end);
+    tsp_write_tip(answer, "Share of the path", critical_share(t->arena, v->path, s->end - s->begin));
+}
+
+static void write_row(struct tsp_answer *answer, const struct critical_view *v, const struct critical_row *r,
+    int64_t time, struct arena *a)
+{
+    size_t k = search_first(i, 0, r->n, critical_segment(v, r, i)->end > time);
+    const struct path_segment *s = k < r->n ? critical_segment(v, r, k) : NULL;
+    int32_t tid = r->tid;
+    if (s && s->begin > time)
+        s = NULL;
+    const char *name = r->name;
+    if (s)
+        v->source->row_name(v->source->arg, s->row, s->begin, s->end, &tid, &name);
+    if (tid >= 0) {
+        tsp_write_tip(answer, "Process", name);
+        view_write_number(answer, "TID", tid);
+    }
+    if (s)
+        write_segment(answer, &(struct tip){v, s, (size_t)(s - v->path->segments), a});
+}
+
+static void write_arrow(struct tsp_answer *answer, const struct tsp_query *q, const struct critical_view *v,
+    const struct critical_row *from, const struct critical_row *to)
+{
+    const struct path *p = v->path;
+    for (size_t i = 0; i < p->n_links; i++) {
+        const struct path_link *l = &p->links[i];
+        if (l->from_ts != q->element_time || l->to_ts != q->element_time + q->element_duration ||
+            !is_row(l->from, from->row) || !is_row(l->to, to->row))
+            continue;
+        tsp_write_tip(answer, "Kind", path_link_name(l->kind));
+        tip_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
+        break;
+    }
+    tip_if(answer, "From", name_of(v, from->row, q->element_time, q->element_time, q->http->arena));
+    int64_t end = q->element_time + q->element_duration;
+    tip_if(answer, "To", name_of(v, to->row, end, end, q->http->arena));
+    view_write_span(answer, q->element_time, end);
+}
+
+void critical_write_tooltip(
+    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
+{
+    int64_t entry, t;
+    const struct critical_row *r = view_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL;
+    tsp_begin_tooltip(answer);
+    if (r) {
+        const struct critical_row *to = view_tooltip_of_arrow(q) ? critical_row_of(v, q->element_destination) : NULL;
+        tsp_write_tip(answer, "Host", r->host->name);
+        if (to)
+            write_arrow(answer, q, v, r, to);
+        else
+            write_row(answer, v, r, t, q->http->arena);
+        if (r->host->here)
+            view_write_clock_error(answer, r->host->here, t);
+    }
+    tsp_end_tooltip(answer);
+}
