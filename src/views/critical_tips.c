@@ -95,15 +95,6 @@ static const char *signal_words(const struct tip *t, const struct path_link *l)
     }
 }
 
-static const char *began(const struct tip *t, const struct signals *by)
-{
-    if (by->under_way && by->under_way->kind == PATH_LINK_NETWORK)
-        return arena_printf(t->arena, "sent by %s", sender_of(t, by->under_way));
-    if (by->under_way || by->came)
-        return signal_words(t, by->under_way ?: by->came);
-    return t->number ? NULL : "here the question begins";
-}
-
 static const char *left_words(const struct tip *t, const struct path_link *l)
 {
     const char *to = name_of(t->view, l->to, l->to_ts, l->to_ts, t->arena);
@@ -141,6 +132,18 @@ static const char *turned(int state)
     }
 }
 
+static const char *began(const struct tip *t, const struct signals *by)
+{
+    const struct path_segment *s = t->segment, *last = t->number ? s - 1 : NULL;
+    if (by->under_way && by->under_way->kind == PATH_LINK_NETWORK)
+        return arena_printf(t->arena, "sent by %s", sender_of(t, by->under_way));
+    if (by->under_way || by->came)
+        return signal_words(t, by->under_way ?: by->came);
+    if (!last)
+        return "here the question begins";
+    return is_row(last->row, s->row) ? turned(s->state) ?: over(last->state) : NULL;
+}
+
 static const char *ended(const struct tip *t, const struct signals *by)
 {
     const struct path *p = t->view->path;
@@ -156,7 +159,7 @@ static const char *ended(const struct tip *t, const struct signals *by)
         return signal_words(t, by->ended);
     if (!next)
         return "here the question ends";
-    return over(s->state) ?: is_row(next->row, s->row) ? turned(next->state) : NULL;
+    return over(s->state) ?: (is_row(next->row, s->row) ? turned(next->state) : NULL);
 }
 
 static const char *at_with(const struct tip *t, int64_t ts, const char *words)

@@ -1,8 +1,8 @@
-// A critical path as an answer: the sentence above it.
+// A critical path as an answer: the sentence above it, its picture with words, the way along it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { LOCAL_SENTENCE, SENTENCE } from './mock/world.mjs';
-import { open, settled, start } from './browser.mjs';
+import { BEGIN, LOCAL_SENTENCE, path as pathOf, SENTENCE } from './mock/world.mjs';
+import { drawn, open, settled, start, view } from './browser.mjs';
 
 let world;
 before(async () => { world = await start({ threads: 600, pathPolls: 8 }); });
@@ -41,6 +41,122 @@ test('the sentence: above the picture, what is known so far, then all of it; sel
 
   await page.locator(`${PATH} .panel-bar button`).first().click();
   assert.ok(await words.isVisible() && await page.locator(`${PATH} .panel-main`).isHidden());
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+/** What is written in the rows of the path: text, row, and from where to where, in px. */
+const written = page => page.evaluate(() => {
+  const { view: v } = weft.path, { ctx } = v.surface, out = [], { fillText } = ctx;
+  ctx.fillText = (text, x, y) => {
+    if (y > 20) out.push({ text, row: Math.floor((y - 20) / 18), x, to: x + ctx.measureText(text).width });
+    fillText.call(ctx, text, x, y);
+  };
+  v.draw();
+  delete ctx.fillText;
+  return out;
+});
+const { states, arrows } = pathOf(2e9);
+
+test('the picture: state, cause and duration in each segment with room for them, whole or not at all; no row without '
+  + 'time; the same number of segments everywhere', async () => {
+  const { page, trouble } = await ask({ width: 1440, height: 900 });
+  await complete(page);
+  await page.mouse.move(2, 2);
+  const cause = s => `${s.key.toLowerCase().replace('_', ' ')} ${s.label}`.trim(), time = s =>
+    `${((s.end - s.begin) / 1e6).toFixed(s.end - s.begin >= 1e7 ? 2 : 3)} ms`;
+  for (const span of [93e6, 30e6, 400e6]) {
+    await page.evaluate(ns => {
+      const a = weft.session.axis;
+      a.show(a.min + 1999000000n, a.min + 1999000000n + BigInt(ns));
+    }, span);
+    await settled(page);
+    const words = await written(page), width = await page.evaluate(() => weft.session.axis.width);
+    const px = t => (t - 1.999e9) / span * width, had = [];
+    for (const s of states.filter(x => x.key !== 'UNTRACED_PEER')) {
+      const a = px(s.begin), b = Math.min(width, px(s.end)),
+        row = ['client', 'web', 'db'].indexOf(s.host) * 2 + 1,
+        within = words.filter(w => w.row === row && w.x >= a && w.x < b);
+      assert.ok(within.length <= 1 && within.every(w => w.to <= b), `words within ${cause(s)}`);
+      assert.ok(!within.length || b - a >= 44, `${cause(s)} has ${b - a} px`);
+      assert.ok(within.every(w => [`${cause(s)} ${time(s)}`, `${s.label} ${time(s)}`.trim(),
+        `${s.key.toLowerCase().replace('_', ' ')} ${time(s)}`, time(s)].includes(w.text)), `${within[0]?.text}`);
+      if (b - a > 260) assert.equal(within[0]?.text, `${cause(s)} ${time(s)}`);
+      had.push(...within);
+    }
+    assert.ok(span > 90e6 || had.length >= 2);
+    assert.equal(words.filter(w => / [mµn]?s$/.test(w.text)).length, had.length, 'no time beside its segment');
+  }
+  const names = await page.locator(`${PATH} .tree-row:not([hidden])`).allInnerTexts();
+  assert.deepEqual(names.map(n => n.replace(/[▾\s]+/g, ' ').trim()), ['client', 'tier 204', 'web', 'nginx 1001', 'db',
+    'postgres 1002']);
+  const n = states.length + arrows.length;
+  assert.match(await page.locator('.path-title').innerText(), new RegExp(`, ${n} segments`));
+  assert.match(await page.locator('.walk p').innerText(), new RegExp(`^${n} segments`));
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('along the path: [ and ] and buttons from machine to machine; the view follows only where it must, the selection '
+  + 'stays; Details lead to what was before and comes after', async () => {
+  const { page, trouble } = await ask();
+  await complete(page);
+  const line = page.locator('.walk p'), before = await view(page), picture = async () => {
+    const { begin, end } = await view(page);
+    return [begin, end];
+  };
+  assert.deepEqual([before.anchor, before.cursor], [BEGIN + 2000000000n, BEGIN + 2088494000n].map(String));
+  assert.ok(BigInt(before.begin) < BEGIN + 2000000000n && before.span < 110e6, 'the path is zoomed to');
+  await page.evaluate(() => weft.session.axis.cursor = null);
+  await page.keyboard.press(']');
+  await line.filter({ hasText: /^1\/15 {2}client 204 tier running 900\.0 µs — \+0 ms, made up$/ }).waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Previous segment of the path ( [ )' }).isDisabled());
+  await page.evaluate(t => { weft.session.axis.cursor = BigInt(t); }, before.cursor);
+  await page.keyboard.press(']');
+  await page.keyboard.press(']');
+  await line.filter({ hasText: /^3\/15 {2}web 1001 nginx running 7\.500 ms — \+1\.5 ms, made up$/ }).waitFor();
+  assert.deepEqual([before.begin, before.end], await picture(), 'all is in view: nothing moves');
+  await page.getByRole('button', { name: 'Next segment of the path ( ] )' }).click();
+  await line.filter({ hasText: /^4\/15 {2}web 1001 nginx timer 10\.00 ms/ }).waitFor();
+
+  await page.getByRole('tab', { name: 'Details' }).click();
+  const details = page.locator('.details');
+  await details.getByRole('button', { name: 'Before: what was before' }).press('Enter');
+  await line.filter({ hasText: /^3\/15 / }).waitFor();
+  await details.getByRole('button', { name: 'After: what comes after' }).click();
+  await line.filter({ hasText: /^4\/15 / }).waitFor();
+  assert.match((await details.innerText()).replace(/\s+/g, ' '), /State timer.*What nanosleep.*Began \+9 ms, made up/);
+
+  // Outside of what is in view, and too short for it.
+  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2000000000n, a.min + 2025000000n); });
+  for (const key of [']', ']', ']', ']']) await page.keyboard.press(key);
+  await line.filter({ hasText: /^8\/15 {2}db 1002 postgres running 35\.00 ms/ }).waitFor();
+  const wide = await view(page);
+  assert.ok(BigInt(wide.begin) <= BEGIN + 2025000000n && BigInt(wide.end) >= BEGIN + 2060000000n, 'it is in view');
+  await page.keyboard.press('Home');
+  const whole = await picture();
+  await page.keyboard.press('[');
+  await line.filter({ hasText: /^7\/15 / }).waitFor();
+  const near = await view(page);
+  assert.ok(near.span <= 11e6 && BigInt(near.begin) <= BEGIN + 2024000000n && BigInt(near.end) >= BEGIN + 2025000000n);
+  await page.keyboard.press(']');
+  await line.filter({ hasText: /^8\/15 / }).waitFor();
+  assert.deepEqual(await picture(), whole, 'and back where it can be seen as it was');
+
+  // A click on a segment goes there as well; so does stepping through those of a sum.
+  await page.evaluate(([a, b]) => weft.session.axis.show(BigInt(a), BigInt(b)), [before.begin, before.end]);
+  await settled(page);
+  const row = await page.locator(`${PATH} .tree-row:not([hidden])`).filter({ hasText: 'postgres' }).boundingBox(),
+    at = await page.evaluate(t => weft.session.axis.px(BigInt(t)), String(BEGIN + 2065000000n)),
+    area = await page.locator(`${PATH} .area`).boundingBox();
+  await page.mouse.click(area.x + at, row.y + row.height / 2);
+  await line.filter({ hasText: /^9\/15 {2}db 1002 postgres block device 10\.00 ms/ }).waitFor();
+  await drawn(page);
+  const frame = await page.evaluate(() => weft.path.view.part.frame);
+  assert.deepEqual([frame.begin, frame.end], [2060e6, 2070e6]);
+  for (let i = 0; i < 20; i++) await page.keyboard.press(']');
+  await line.filter({ hasText: /^15\/15 {2}client 204 tier running 3\.494 ms/ }).waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Next segment of the path ( ] )' }).isDisabled());
   assert.deepEqual(trouble, []);
   await page.close();
 });

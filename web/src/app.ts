@@ -98,7 +98,7 @@ export class App implements PanelHost {
       graph: () => this.graph(), step: d => this.step(d, false), search: () => {
         this.top.search.focus();
         this.top.search.select();
-      }, goTo: () => this.top.goto.focus(),
+      }, along: d => this.path?.pane.walk.step(d), goTo: () => this.top.goto.focus(),
       bookmark: () => {
         this.drawer.select('bookmarks');
         void this.bookmarks.add();

@@ -105,7 +105,7 @@ export function detailPane(session: Session, page: HTMLElement): void {
   words();
   session.detail.on(d => {
     if (!d) { words(); return; }
-    page.replaceChildren(h('div', { class: 'details' }, h('h3', {}, d.title), table(d.lines),
+    page.replaceChildren(h('div', { class: 'details' }, h('h3', {}, d.title), table(d.lines, d.go),
       d.begin !== undefined && d.end !== undefined ? button('Select', 'Select this interval', () => {
         session.axis.select(d.begin!, d.end!);
         session.axis.reveal(d.begin!, d.end!);

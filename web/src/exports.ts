@@ -3,7 +3,7 @@ import { axisTicks, FONT, SMALL } from './canvas';
 import { download } from './dom';
 import { GraphView } from './graphview';
 import { arrowLines } from './graphdraw';
-import { firstAfter } from './paint';
+import { firstAfter, placed } from './paint';
 import { HEAD, treeWidthNow, type Panel } from './panel';
 import type { Session } from './session';
 import type { TreeModel } from './tree';
@@ -64,9 +64,8 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
       const measure = v.surface.ctx;
       measure.font = FONT;
       for (const l of labels) {
-        const w = measure.measureText(l.text).width;
-        if (w + 6 <= l.room) text(l.x + 4, l.y + 4, l.text, l.ink);
-        else if (w + 8 <= l.beside) text(l.x + l.room + 4, l.y + 4, l.text, theme.text);
+        const at = placed(l, s => measure.measureText(s).width);
+        if (at) text(at.x, l.y + 4, at.text, at.within ? l.ink : theme.text);
       }
       if (v.part.arrows)
         for (const a of arrowLines(own, v.part, axis.width, top, first, last))

@@ -5,10 +5,12 @@ import type { FlatArrow, FlatMark, GraphData } from './graphdata';
 import { RowPainter } from './paint';
 import { glowKey, tidOf, type Interval, type Session } from './session';
 import type { Looks } from './style';
-import type { TreeModel } from './tree';
+import type { Node, TreeModel } from './tree';
 
 export interface GraphPart { model: TreeModel; data: GraphData; looks: Looks; painter: RowPainter;
-  picked: number | null; arrows: boolean; path: boolean }
+  picked: number | null; arrows: boolean; path: boolean;
+  /** A state that has a frame around it. */
+  frame: Interval & { entry: number } | null }
 
 export const BUSY = 3000; // arrows from which heads and colours are left out
 
@@ -34,7 +36,7 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
       ctx.globalAlpha = 1;
     }
     // lets the selection through
-    if (node.depth === 0 && node.children.length) {
+    if (g.path ? bandOf(g.model, node) % 2 === 0 : node.depth === 0 && node.children.length) {
       ctx.globalAlpha = 0.045;
       ctx.fillStyle = theme.text;
       ctx.fillRect(0, y, width, rh);
@@ -60,7 +62,28 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
   }
   paintMarks(ctx, session, g, width, height, top, first, last);
   if (g.arrows) paintArrows(ctx, session, g, width, top, first, last);
+  paintFrame(ctx, session, g, top);
   ctx.restore();
+}
+
+function paintFrame(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, top: number): void {
+  const { axis, theme } = session, rh = session.rowHeight, row = g.frame ? g.model.rowOf.get(g.frame.entry) : undefined;
+  if (!g.frame || row === undefined) return;
+  const a = (g.frame.begin - axis.offset) / axis.nsPerPx, b = (g.frame.end - axis.offset) / axis.nsPerPx,
+    w = Math.max(5, b - a + 2);
+  // On any colour: the text's line within the ground's.
+  for (const [css, width] of [[theme.back, 4], [theme.text, 2]] as const) {
+    ctx.strokeStyle = css;
+    ctx.lineWidth = width;
+    ctx.strokeRect((a + b - w) / 2, HEAD + row * rh - top + 1, w, rh - 2);
+  }
+}
+
+/** Which machine of the picture the row belongs to. */
+function bandOf(model: TreeModel, node: Node): number {
+  let root = node;
+  while (root.parent) root = root.parent;
+  return model.roots.indexOf(root);
 }
 
 function paintGlow(ctx: CanvasRenderingContext2D, session: Session, list: Interval[], y: number, rh: number,

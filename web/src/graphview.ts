@@ -17,7 +17,7 @@ import { formatDuration, formatExact } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
-import { poll, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
+import { poll, type Entry, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
 
 export interface Hit { node: Node; row: RowStates; index: number }
 
@@ -67,7 +67,8 @@ export class GraphView extends Panel {
         : undefined,
     });
     this.part = { model: this.model, data: this.data, looks: this.looks,
-      painter: new RowPainter(this.looks, path ? () => session.theme.text : null), picked: null, arrows: true, path };
+      painter: new RowPainter(this.looks, path ? { words: this.words, spill: () => session.theme.text } : null),
+      picked: null, arrows: true, path, frame: null };
     this.area.append(this.under.canvas, this.surface.canvas, this.lines.canvas);
     this.stage = h('div', { class: 'stage' }, this.tree.root, treeSplitter(host), this.area);
     this.tall = h('div', { class: 'tall' }, this.stage);
@@ -160,7 +161,7 @@ export class GraphView extends Panel {
   /** `partial`: what is seen first of a tree that is still arriving. */
   private take(tree: Tree, partial: boolean): void {
     this.say('');
-    this.model.set(tree, partial);
+    this.model.set(this.path ? visited(tree) : tree, partial);
     if (this.loaded) { this.data.ask(); return; }
     this.firstTree();
     void this.data.fetch(); // at once: there is nothing on screen yet
@@ -173,6 +174,12 @@ export class GraphView extends Panel {
     this.filter();
     this.followPick();
   }
+  /** Of a path's state, most first: what it was, by what cause, how long. */
+  private readonly words = (row: RowStates, i: number): string[] => {
+    const { name } = this.looks.all[row.style[i]], what = row.label[i],
+      time = formatDuration(row.end[i] - row.start[i]);
+    return [...(what ? [`${name} ${what} ${time}`, `${what} ${time}`] : []), `${name} ${time}`, time];
+  };
   private told(status: string, message: string): void {
     if (status === 'RUNNING') this.working(true, message || 'still computing…', shareOf(message));
     else {
@@ -226,7 +233,8 @@ export class GraphView extends Panel {
   override want(): Want {
     const rh = this.session.rowHeight, all = HEAD + this.model.nodes.size * rh + 10;
     if (this.path) {
-      const most = Math.max(HEAD + 3 * rh, Math.min(all, innerHeight * 0.42));
+      // A row shown has another one below it.
+      const most = Math.max(HEAD + 3 * rh, Math.min(all + rh - 8, innerHeight * 0.42));
       return { weight: 40, least: most, most };
     }
     const main = /^thread/i.test(this.output.name);
@@ -327,6 +335,12 @@ export class GraphView extends Panel {
     if (row * rh < top) this.scroller.scrollTop = row * rh;
     else if ((row + 2) * rh > top + view) this.scroller.scrollTop = (row + 2) * rh - view;
   }
+  showEntry(id: number): void {
+    const row = this.model.rowOf.get(id);
+    this.tree.picked = id;
+    if (row !== undefined) this.showRow(row);
+    this.redraw();
+  }
   /** Another view picked a thread: the same one is picked here. */
   private followPick(): void {
     const p = this.session.picked;
@@ -338,10 +352,7 @@ export class GraphView extends Panel {
     if (now && is(now)) return;
     for (const node of itself ? [itself] : this.model.nodes.values()) {
       if (!is(node)) continue;
-      this.tree.picked = node.entry.id;
-      const row = this.model.rowOf.get(node.entry.id);
-      if (row !== undefined) this.showRow(row);
-      this.redraw();
+      this.showEntry(node.entry.id);
       return;
     }
   }
@@ -374,7 +385,10 @@ export class GraphView extends Panel {
     const index = stateAt(row, now);
     return index < 0 ? null : { node, row, index };
   }
+  /** Of a path: what is told of the state that an entry has at a time; false: it is told as in other views. */
+  walker: ((entry: number, t: number) => boolean) | null = null;
   async details(hit: Hit, at: Time): Promise<void> {
+    if (this.walker?.(hit.node.entry.id, hit.row.start[hit.index])) return;
     const { session } = this, lines = this.lineup(hit);
     const begin = session.axis.abs(hit.row.start[hit.index]), end = session.axis.abs(hit.row.end[hit.index]);
     const detail: Detail = { title: this.title(hit.node), lines, begin, end };
@@ -559,12 +573,10 @@ export class GraphView extends Panel {
   private goTo(hit: Hit): void {
     this.last = hit;
     const { axis } = this.session, begin = axis.abs(hit.row.start[hit.index]);
-    this.tree.picked = hit.node.entry.id;
     axis.select(begin);
     axis.reveal(begin, axis.abs(hit.row.end[hit.index]));
-    this.showRow(this.model.rowOf.get(hit.node.entry.id) ?? 0);
+    this.showEntry(hit.node.entry.id);
     void this.details(hit, begin);
-    this.redraw();
   }
   /** Next row that the search found. */
   stepRow(direction: 1 | -1): boolean {
@@ -576,6 +588,12 @@ export class GraphView extends Panel {
     return false;
   }
   focus(): void { this.tree.root.focus({ preventScroll: true }); }
+}
+
+/** Rows of a path without time on it, which only signals pass through, and machines of which nothing is left. */
+function visited(tree: Tree): Tree {
+  const has = (e: Entry): boolean => e.metadata.sum === undefined || Number(e.metadata.sum[0]) > 0;
+  return { ...tree, entries: tree.entries.filter(has) };
 }
 
 /** The server's lines after ours, without saying the same twice. */

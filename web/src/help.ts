@@ -8,6 +8,7 @@ const KEYS: [string, string][] = [
   ['f', 'fit the selection'], ['Home', 'whole trace'], ['Backspace', 'zoom back'],
   ['Enter', 'details of what is under the cursor'], ['/', 'search'],
   ['n p', 'next / previous of what was found, chosen, or is under the cursor'],
+  ['[ ]', 'previous / next segment of the critical path'],
   ['g', 'go to a time'], ['b', 'bookmark the selection'], ['+ −', 'unfold / fold everything below'],
   ['space', 'fold, tick'], ['Menu, Shift+F10', 'critical path and more for the row'], ['e', 'events drawer'],
   ['Escape', 'clear the selection'], ['?', 'this sheet'],

@@ -8,13 +8,17 @@ export interface KeyTargets {
   /** The graph that has the focus, else the first. */
   graph(): GraphView | null;
   step(direction: 1 | -1): void;
+  /** To the next or previous segment of the critical path. */
+  along(direction: 1 | -1): void;
   search(): void; goTo(): void; bookmark(): void; events(): void; details(): void;
 }
 
 export function bindKeys(session: Session, to: KeyTargets): void {
   addEventListener('keydown', e => {
     const target = e.target as HTMLElement;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
+    // Where brackets need a third key that is told as ctrl+alt.
+    const bracket = e.key === '[' || e.key === ']';
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || (!bracket && (e.ctrlKey || e.altKey)) || e.metaKey) return;
     if (!session.experiment || document.querySelector('.picker')) return;
     const graph = to.graph(), axis = graph?.root.contains(document.activeElement) ? graph.axis : session.axis;
     const at = (): number => {
@@ -46,6 +50,8 @@ export function bindKeys(session: Session, to: KeyTargets): void {
       case '/': to.search(); break;
       case 'n': to.step(1); break;
       case 'p': to.step(-1); break;
+      case '[': to.along(-1); break;
+      case ']': to.along(1); break;
       case 'g': to.goTo(); break;
       case 'b': to.bookmark(); break;
       case 'e': to.events(); break;

@@ -64,8 +64,20 @@ class Batch {
   }
 }
 
-/** `beside`: px free to the right of the state, where the text goes when it does not fit inside; 0 for none. */
-export interface PaintedLabel { text: string; x: number; y: number; ink: string; room: number; beside: number }
+/** `texts`: the first that fits is written. `beside`: px free to the right of the state, where the first goes when none
+ * fits inside; 0 for none. */
+export interface PaintedLabel { texts: string[]; x: number; y: number; ink: string; room: number; beside: number }
+/** Where the label is written, or null. */
+export function placed(l: PaintedLabel, width: (text: string) => number): { text: string; x: number; within: boolean }
+  | null {
+  const text = l.texts.find(t => width(t) + 6 <= l.room);
+  if (text !== undefined) return { text, x: l.x + 4, within: true };
+  return width(l.texts[0]) + 8 <= l.beside ? { text: l.texts[0], x: l.x + l.room + 4, within: false } : null;
+}
+/** How states are labelled otherwise than by their label: `words`, the longest first, in states of WORDY px or more;
+ * `spill`: colour of words beside hatched states, that say why nothing is known. */
+export interface Wording { words: (states: RowStates, i: number) => string[]; spill: () => string }
+const WORDY = 44;
 
 /** Receives what is drawn: the canvas, or an exported picture. */
 export interface Sink { rect(x: number, y: number, w: number, h: number, look: Look, alpha: number): void }
@@ -90,8 +102,7 @@ export class RowPainter {
   private widths = new Map<string, number>();
   private scale = 1; private width = 0; private font = ''; private fontOf = '';
 
-  /** `spill`: colour of labels that may stand beside their state. */
-  constructor(private readonly looks: Looks, private readonly spill: (() => string) | null = null) {}
+  constructor(private readonly looks: Looks, private readonly wording: Wording | null = null) {}
 
   /** A frame: `width` in CSS px, `rows` at most. */
   begin(width: number, rows: number, scale: number, font: string): void {
@@ -150,11 +161,8 @@ export class RowPainter {
           (alpha < 1 ? this.batch(this.dims, states.style[i]) : this.batch(this.batches, states.style[i]))
             .add(l / scale, yy, (r - l - next) / scale, hh);
           if (tags & (TAG_HIGHLIGHT | TAG_BORDER)) this.outlines.push(l / scale, yy, (r - l) / scale, hh);
-          const text = states.label[i];
-          if (text && alpha === 1 && hh >= 9 && (this.spill || r - l > 18 * scale)) {
-            this.labels.push({ text, x: l / scale, y: yy + hh / 2, ink: look.ink, room: (r - l) / scale,
-              beside: this.spill ? (this.freeUntil(states, i, v0, px) - r) / scale : 0 });
-          }
+          if (alpha === 1 && hh >= 9) this.label(states, i, look, l / scale, yy + hh / 2, (r - l) / scale,
+            () => (this.freeUntil(states, i, v0, px) - r) / scale);
         }
         if (l > x0) { this.cover(l - 1, l - x0, look, alpha); touched = true; }
         if (r < x1 && r < W) { this.cover(r, x1 - r, look, alpha); touched = true; }
@@ -172,6 +180,14 @@ export class RowPainter {
     }
   }
 
+  private label(states: RowStates, i: number, look: Look, x: number, y: number, room: number,
+    beside: () => number): void {
+    const { wording } = this, text = states.label[i], spills = wording && look.pattern && text;
+    if (!wording && text && room > 18) this.labels.push({ texts: [text], x, y, ink: look.ink, room, beside: 0 });
+    else if (wording && (room >= WORDY || spills))
+      this.labels.push({ texts: room >= WORDY ? wording.words(states, i) : [text!], x, y, ink: look.ink, room,
+        beside: spills ? beside() : 0 });
+  }
   /** Where the next state after i that is not blank begins, in device px. */
   private freeUntil(states: RowStates, i: number, v0: number, px: number): number {
     for (let k = i + 1; k < states.n; k++)
@@ -270,15 +286,11 @@ export class RowPainter {
     ctx.font = this.font;
     ctx.textBaseline = 'middle';
     ctx.textAlign = 'left';
-    for (const t of this.labels) {
-      const w = this.textWidth(ctx, t.text);
-      if (w + 6 <= t.room) {
-        ctx.fillStyle = t.ink;
-        ctx.fillText(t.text, t.x + 4, t.y + 0.5);
-      } else if (this.spill && w + 8 <= t.beside) {
-        ctx.fillStyle = this.spill();
-        ctx.fillText(t.text, t.x + t.room + 4, t.y + 0.5);
-      }
+    for (const l of this.labels) {
+      const at = placed(l, text => this.textWidth(ctx, text));
+      if (!at) continue;
+      ctx.fillStyle = at.within ? l.ink : this.wording!.spill();
+      ctx.fillText(at.text, at.x, l.y + 0.5);
     }
     if (this.outlines.length) {
       ctx.strokeStyle = '#ffffff';

@@ -58,7 +58,7 @@ export function openPairsForm(session: Session, template: Output, events: Output
     } catch (e) { if (!isAbort(e)) say(failureWords(e)); }
     go.disabled = false;
   };
-  const form = h('form', { class: 'pairs', role: 'dialog', 'aria-label': 'New in-and-out analysis',
+  const form = h('form', { class: 'pairs-form', role: 'dialog', 'aria-label': 'New in-and-out analysis',
     onsubmit: (e: Event) => {
     e.preventDefault();
     void submit();

@@ -116,6 +116,8 @@ export abstract class Panel {
   }
   /** Words that stay between its bar and its content, also while that is folded. */
   above(words: HTMLElement): void { this.main.before(words); }
+  /** And below its content. */
+  below(words: HTMLElement): void { this.main.after(words); }
   /** They take more or less place than before. */
   relayout(): void { this.host.resized(); }
   close(): void { this.host.closed(this); this.dispose(); }

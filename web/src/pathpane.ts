@@ -4,6 +4,7 @@ import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
 import { failureWords } from './panel';
 import { PathReader, sentenceOf, type Segment } from './pathdata';
+import { PathWalk } from './pathwalk';
 import { Sentence } from './sentence';
 import { glowKey, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
@@ -11,6 +12,8 @@ import { isAbort, sleep, type Entry, type Output, type Time } from './tsp';
 
 interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string;
   labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
+
+const SMALL = 0.4;     // of the view's width: a path that has less of it is zoomed to
 
 export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
 
@@ -49,6 +52,7 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
 export class PathPane {
   readonly root = h('div', { class: 'path-pane' });
   private readonly sentence = new Sentence();
+  readonly walk: PathWalk;
   segments: Segment[] = [];
   /** The server has told all it will. */
   done = false;
@@ -63,12 +67,15 @@ export class PathPane {
   constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec,
     private readonly placed = false) {
     this.undo = session.timeModeChanged.on(() => this.render());
+    this.walk = new PathWalk(session, view);
     view.above(this.sentence.root);
+    view.below(this.walk.root);
     this.words('The local part comes first; other machines are asked…');
     void this.load();
   }
   dispose(): void {
     this.stopping.abort();
+    this.walk.dispose();
     this.undo();
     this.root.remove();
     this.session.glow.clear();
@@ -91,14 +98,15 @@ export class PathPane {
           this.say(sentenceOf(tree.model), tree.status === 'RUNNING' ? 'so far' : '');
           this.sum(new Map(reader.workers.map(e => [e.id, e.metadata])));
           this.light();
+          this.walk.set(segments);
           this.render(tree.status === 'RUNNING' || running ? tree.statusMessage || message || 'asking other machines…'
             : partial(tree.statusMessage));
           if (first && segments.length) {
             first = false;
-            if (this.spec.begin === undefined && !this.placed) {
-              const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04;
+            const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04,
+              small = (b - a) / axis.nsPerPx < axis.width * SMALL;
+            if (!this.placed && (this.spec.begin === undefined || small))
               axis.show(axis.abs(a - pad), axis.abs(b + pad));
-            }
           }
           view.data.forget();
         } else if (tree.status !== 'RUNNING')
@@ -222,15 +230,8 @@ export class PathPane {
       axis.show(axis.abs(mid - half), axis.abs(mid + half));
     }
     axis.reveal(axis.abs(s.begin), axis.abs(s.end));
-    this.view.tree.picked = s.entry;
-    if (s.tid !== null) this.session.pick({ host: s.host, tid: s.tid, name: s.name, id: s.entry });
-    const row = this.view.model.rowOf.get(s.entry);
-    if (row !== undefined) this.view.showRow(row);
-    this.view.redraw();
+    this.walk.go(this.segments.indexOf(s));
     this.render();
-    this.session.detail.emit({ title: `${s.host} ${s.name}`, begin: axis.abs(s.begin), end: axis.abs(s.end),
-      lines: [['State', s.kind], ...(s.label ? [['What', s.label] as [string, string]] : []),
-        ['Begin', this.session.time(axis.abs(s.begin))], ['Duration', formatDuration(s.end - s.begin)]] });
     announce(`${s.kind} ${formatDuration(s.end - s.begin)}, ${this.at + 1} of ${list.length}`);
     return true;
   }

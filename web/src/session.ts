@@ -11,7 +11,9 @@ import { parseSearch, type Search } from './query';
  *  numbers are used again. */
 export interface Picked { host: string; tid: number; name: string; id?: number }
 /** A state or arrow whose details are wanted. */
-export interface Detail { title: string; lines: [string, string][]; begin?: Time; end?: Time }
+export interface Detail { title: string; lines: [string, string][]; begin?: Time; end?: Time;
+  /** What the texts of some lines lead to. */
+  go?: Record<string, () => void> }
 /** What n and p step through; answers whether there was one. */
 export interface Stepper { label: string; step(direction: 1 | -1): Promise<boolean> }
 export interface Interval { begin: number; end: number }

@@ -1,5 +1,5 @@
 // The tooltip by the mouse.
-import { h } from './dom';
+import { button, h } from './dom';
 
 let box: HTMLElement | null = null;
 
@@ -19,8 +19,8 @@ function mark(colour: string): HTMLElement {
   swatch.style.background = colour;
   return swatch;
 }
-export function table(lines: [string, string, string?][]): HTMLElement {
+export function table(lines: [string, string, string?][], go: Record<string, () => void> = {}): HTMLElement {
   return h('table', { class: 'pairs' }, h('tbody', {}, ...lines.map(([k, v, colour]) =>
     h('tr', {}, h('th', { scope: 'row' }, colour ? mark(colour) : '', k),
-      h('td', { class: colour ? 'number' : '' }, v)))));
+      h('td', { class: colour ? 'number' : '' }, go[k] ? button(v, `${k}: ${v}`, go[k], { class: 'link' }) : v)))));
 }

@@ -105,7 +105,10 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
             end: world.end, hasData: false, hostId: host,
             metadata: k ? {} : { sentence: [full ? SENTENCE : LOCAL_SENTENCE] } },
           { id: workerId(k), parentId: base + k, labels: [`[${name},${tid}]`], start: BEGIN, end: world.end,
-            hasData: true, hostId: host, metadata: { hostId: [host], TID: [tid] } }]) }, message, status);
+            hasData: true, hostId: host, metadata: { hostId: [host], TID: [tid] } },
+          // Only a signal went through it.
+          { id: base + 20 + k, parentId: base + k, labels: [`[kworker,31]`], start: BEGIN, end: world.end,
+            hasData: true, hostId: host, metadata: { hostId: [host], TID: [31], sum: [0] } }]) }, message, status);
       }
       if (what === 'states')
         return done({ rows: hosts.map(([host, tid], k) => ({ entryId: workerId(k),
@@ -117,7 +120,9 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
       if (what === 'arrows')
         return done(full ? found.arrows.map(a => ({ start: abs(a.begin), end: abs(a.end), sourceId: workerId(a.from),
           targetId: workerId(a.to), style: { parentKey: 'NETWORK' } })) : []);
-      return done({});
+      const since = (rel(p.requested_element.time) - d.begin) / 1e6;
+      return done({ State: 'again', Segment: '7 of 9', Began: `+${since} ms, made up`, Before: 'what was before',
+        After: 'what comes after', 'Share of the path': '5 %' });
     }
     if (id === FLAME) {
       // Amounts of time from 0: twice as much in the whole trace as in a selection.

@@ -36,9 +36,9 @@ test('time between timers’ begin and end: form, refusal, chart, figures, link,
   await page.keyboard.type('hrtimer=(0x[0-9a-f]+');
   await press(page, 'Tab');
   await page.keyboard.type('hrtimer=(0x[0-9a-f]+)');
-  await page.waitForFunction(() => document.querySelector('.pairs select').value === 'TID');
-  await page.locator('.pairs select').selectOption('');
-  await page.locator('.pairs [name="contextOutRegex"]').press('Enter');
+  await page.waitForFunction(() => document.querySelector('.pairs-form select').value === 'TID');
+  await page.locator('.pairs-form select').selectOption('');
+  await page.locator('.pairs-form [name="contextOutRegex"]').press('Enter');
   assert.match(await form.getByRole('alert').innerText(),
     /^Invalid query parameters: specifiers\[0\]\.contextInRegex .*\(400\)$/);
   assert.deepEqual(await page.evaluate(() => [document.activeElement.name,

@@ -110,6 +110,22 @@ test('of a request: right click on the thread found by name; segments, arrows be
   assert.ok((await inkAt(page, places)).filter(violet).length === 0, 'without arrows there is nothing');
   await panel.getByRole('button', { name: 'Arrows' }).click();
 
+  // No row that the path is not on; along it from segment to segment, whoever has them; what was asked stays selected.
+  const on_path = new Set(told.segments.map(s => `${s.host} ${s.tid}`)), n = told.segments.length;
+  assert.deepEqual(new Set(rows.filter(r => r.data).map(r => `${r.host} ${r.tid ?? -1}`)), on_path);
+  assert.ok((await page.locator('.path-title').innerText()).includes(`${n} segments`));
+  for (const [i, s] of told.segments.entries()) {
+    await page.keyboard.press(i ? ']' : '[');
+    if (!i) for (let k = 1; k < n; k++) await page.keyboard.press('['); // the first one leads to the last
+    const message = told.links.find(l => l.kind === 'network' && l.to.host === s.host && l.to.tid === s.tid
+      && l.to.time === s.begin);
+    await page.locator('.walk p').filter({ hasText: new RegExp(`^${i + 1}/${n} {2}${s.host} ${s.tid} ${s.comm} `
+      + `${s.state.replace('-', ' ')} .* — \\+.*${message
+        ? `a message from ${message.from.host}:${message.from.tid} .* came, sent at \\+` : ''}`) }).waitFor();
+  }
+  const still = await view(page);
+  assert.deepEqual([still.anchor, still.cursor], [String(begin), String(end)]);
+
   // Totals, as durations that people read.
   const text = ns => {
     const [k, unit] = ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
