@@ -41,6 +41,7 @@ static bool is_row(struct path_row a, struct path_row b)
 /* ---- why a segment began and ended ---- */
 
 struct tip {
+    const struct views *views;
     const struct critical_view *view;
     const struct path_segment *segment;
     size_t number;
@@ -83,12 +84,30 @@ static const char *sender_of(const struct tip *t, const struct path_link *l)
     return name_of(t->view, l->from, l->from_ts, l->from_ts, t->arena) ?: "somebody not known";
 }
 
+/* How far apart the clocks of two rows' machines may be, as "±0.38 ms"; NULL where there is nothing to say. */
+static const char *apart(
+    const struct critical_view *v, struct path_row a, struct path_row b, int64_t ts, struct arena *arena)
+{
+    const struct view_host *from = a.host < 0 ? NULL : v->hosts[a.host].here, *to = v->hosts[b.host].here;
+    if (a.host == b.host || !from || !to)
+        return NULL;
+    int64_t ns = view_clock_error_ns(from, ts) + view_clock_error_ns(to, ts);
+    return ns ? arena_printf(arena, "±%s", arena_duration(arena, ns)) : NULL;
+}
+
+static const char *message_words(const struct tip *t, const struct path_link *l)
+{
+    const char *error = apart(t->view, l->from, l->to, l->from_ts, t->arena);
+    const char *words = arena_printf(
+        t->arena, "a message from %s came, sent at %s", sender_of(t, l), since(t, l->from_ts));
+    return error ? arena_printf(t->arena, "%s (%s)", words, error) : words;
+}
+
 static const char *signal_words(const struct tip *t, const struct path_link *l)
 {
     const char *from = sender_of(t, l);
     switch (l->kind) {
-    case PATH_LINK_NETWORK:
-        return arena_printf(t->arena, "a message from %s came, sent at %s", from, since(t, l->from_ts));
+    case PATH_LINK_NETWORK: return message_words(t, l);
     case PATH_LINK_FORK: return arena_printf(t->arena, "forked by %s", from);
     case PATH_LINK_WAKEUP: return arena_printf(t->arena, "woken by %s", from);
     default: return arena_printf(t->arena, "a signal from %s came", from);
@@ -141,7 +160,7 @@ static const char *began(const struct tip *t, const struct signals *by)
         return signal_words(t, by->under_way ?: by->came);
     if (!last)
         return "here the question begins";
-    return is_row(last->row, s->row) ? turned(s->state) ?: over(last->state) : NULL;
+    return is_row(last->row, s->row) ? over(last->state) ?: turned(s->state) : NULL;
 }
 
 static const char *ended(const struct tip *t, const struct signals *by)
@@ -186,6 +205,52 @@ static void write_why(struct tsp_answer *answer, const struct tip *t)
     tip_if(answer, "After", t->number + 1 < p->n_segments ? summary(t, s + 1) : NULL);
 }
 
+/* ---- the message of a segment on the network ---- */
+
+enum { MOST_LOOKED_AT = 64 };
+
+static bool is_of(const struct flow_store *flows, const struct flow_packet *p, const char *addresses)
+{
+    char source[64], destination[64];
+    struct flow_key key;
+    flow_key(flows, p->flow, &key);
+    flow_format_endpoint(&key, true, source, sizeof source);
+    flow_format_endpoint(&key, false, destination, sizeof destination);
+    size_t n = strlen(source), arrow = strlen(" → ");
+    return !strncmp(addresses, source, n) && !strncmp(addresses + n, " → ", arrow) &&
+        !strncmp(addresses + n + arrow, destination, strlen(destination));
+}
+
+/* The packet that ended the wait: the last with these addresses that came for the thread meanwhile. */
+static bool find_packet(const struct view_host *h, int32_t row, const struct path_segment *s, struct flow_packet *p)
+{
+    const struct flow_store *flows = h->index->flows;
+    int64_t begin = view_to_host(h, s->begin - view_clock_error_ns(h, s->begin)), end = view_to_host(h, s->end);
+    size_t receives, n = flows ? flow_messages(flows, row, &receives) : 0;
+    bool is_send;
+    size_t after = search_first(i, 0, n, (flow_message(flows, row, i, p, &is_send), p->ts > end));
+    for (size_t i = after; i-- > 0 && after - i <= MOST_LOOKED_AT;) {
+        flow_message(flows, row, i, p, &is_send);
+        if (p->ts < begin)
+            return false;
+        if (!is_send && is_of(flows, p, s->detail))
+            return true;
+    }
+    return false;
+}
+
+static void write_bytes(struct tsp_answer *answer, const struct tip *t)
+{
+    const struct path_segment *s = t->segment;
+    size_t host;
+    int32_t row;
+    struct flow_packet p;
+    if (s->state == GRAPH_NETWORK && s->detail &&
+        view_thread_of(t->views, critical_entry(t->view, s->row), &host, &row) &&
+        find_packet(&t->views->hosts[host], row, s, &p))
+        tsp_write_tip(answer, "Bytes", arena_printf(t->arena, "%u in the packet that ended the wait", p.bytes));
+}
+
 /* ---- tooltips ---- */
 
 static void write_segment(struct tsp_answer *answer, const struct tip *t)
@@ -195,6 +260,7 @@ static void write_segment(struct tsp_answer *answer, const struct tip *t)
     tsp_write_tip(answer, "State", graph_state_name(s->state));
     tip_if(answer, "Detail", s->detail);
     tip_if(answer, "Sender", name_of(v, s->sender, s->begin, s->begin, t->arena));
+    write_bytes(answer, t);
     tip_if(answer, "Assumed", s->assumed ? ASSUMED : NULL);
     if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
         view_write_number(answer, "CPU", s->cpu);
@@ -208,8 +274,8 @@ static void write_segment(struct tsp_answer *answer, const struct tip *t)
     tsp_write_tip(answer, "Share of the path", critical_share(t->arena, v->path, s->end - s->begin));
 }
 
-static void write_row(struct tsp_answer *answer, const struct critical_view *v, const struct critical_row *r,
-    int64_t time, struct arena *a)
+static void write_row(struct tsp_answer *answer, const struct views *x, const struct critical_view *v,
+    const struct critical_row *r, int64_t time, struct arena *a)
 {
     size_t k = search_first(i, 0, r->n, critical_segment(v, r, i)->end > time);
     const struct path_segment *s = k < r->n ? critical_segment(v, r, k) : NULL;
@@ -224,11 +290,31 @@ static void write_row(struct tsp_answer *answer, const struct critical_view *v, 
         view_write_number(answer, "TID", tid);
     }
     if (s)
-        write_segment(answer, &(struct tip){v, s, (size_t)(s - v->path->segments), a});
+        write_segment(answer, &(struct tip){x, v, s, (size_t)(s - v->path->segments), a});
 }
 
-static void write_arrow(struct tsp_answer *answer, const struct tsp_query *q, const struct critical_view *v,
-    const struct critical_row *from, const struct critical_row *to)
+/* The segment that the link's message was under way in, or NULL. */
+static const struct path_segment *segment_of(const struct path *p, const struct path_link *l)
+{
+    size_t at = search_first(i, 0, p->n_segments, p->segments[i].end >= l->to_ts);
+    const struct path_segment *s = at < p->n_segments ? &p->segments[at] : NULL;
+    return s && l->kind == PATH_LINK_NETWORK && s->state == GRAPH_NETWORK && is_row(s->row, l->to) ? s : NULL;
+}
+
+static void write_link(struct tsp_answer *answer, const struct views *x, const struct critical_view *v,
+    const struct path_link *l, struct arena *a)
+{
+    const struct path_segment *s = segment_of(v->path, l);
+    tsp_write_tip(answer, "Kind", path_link_name(l->kind));
+    tip_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
+    if (s) {
+        tip_if(answer, "Detail", s->detail);
+        write_bytes(answer, &(struct tip){x, v, s, (size_t)(s - v->path->segments), a});
+    }
+}
+
+static void write_arrow(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
+    const struct critical_view *v, const struct critical_row *from, const struct critical_row *to)
 {
     const struct path *p = v->path;
     for (size_t i = 0; i < p->n_links; i++) {
@@ -236,14 +322,14 @@ static void write_arrow(struct tsp_answer *answer, const struct tsp_query *q, co
         if (l->from_ts != q->element_time || l->to_ts != q->element_time + q->element_duration ||
             !is_row(l->from, from->row) || !is_row(l->to, to->row))
             continue;
-        tsp_write_tip(answer, "Kind", path_link_name(l->kind));
-        tip_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
+        write_link(answer, x, v, l, q->http->arena);
         break;
     }
     tip_if(answer, "From", name_of(v, from->row, q->element_time, q->element_time, q->http->arena));
     int64_t end = q->element_time + q->element_duration;
     tip_if(answer, "To", name_of(v, to->row, end, end, q->http->arena));
     view_write_span(answer, q->element_time, end);
+    tip_if(answer, "Clock error", apart(v, from->row, to->row, q->element_time, q->http->arena));
 }
 
 void critical_write_tooltip(
@@ -256,10 +342,10 @@ void critical_write_tooltip(
         const struct critical_row *to = view_tooltip_of_arrow(q) ? critical_row_of(v, q->element_destination) : NULL;
         tsp_write_tip(answer, "Host", r->host->name);
         if (to)
-            write_arrow(answer, q, v, r, to);
+            write_arrow(answer, x, q, v, r, to);
         else
-            write_row(answer, v, r, t, q->http->arena);
-        if (r->host->here)
+            write_row(answer, x, v, r, t, q->http->arena);
+        if (!to && r->host->here)
             view_write_clock_error(answer, r->host->here, t);
     }
     tsp_end_tooltip(answer);

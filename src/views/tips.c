@@ -64,13 +64,18 @@ void view_write_thread(
     view_write_number(answer, tid, thread.tid);
 }
 
+int64_t view_clock_error_ns(const struct view_host *h, int64_t t)
+{
+    return !h->map || h->map->predecessor < 0 ? 0 : clock_error_at(h->map, view_to_host(h, t));
+}
+
 void view_write_clock_error(struct tsp_answer *answer, const struct view_host *h, int64_t t)
 {
     if (!h->map || h->map->predecessor < 0)
         return;
     struct text text = {.fd = -1};
     text_puts(&text, "±");
-    text_duration(&text, clock_error_at(h->map, view_to_host(h, t)));
+    text_duration(&text, view_clock_error_ns(h, t));
     tsp_write_tip(answer, "Clock error", text_cstr(&text));
     text_fini(&text);
 }

@@ -17,7 +17,9 @@ void view_write_interval(struct tsp_answer *, const struct view_host *, const st
 /* A row of the host's graph: under `name` what the thread is called at t (host's clock), under `tid` its number. */
 void view_write_thread(struct tsp_answer *, const struct view_host *, int32_t row, int64_t t, const char *name,
     const char *tid);
-/* The error of the host's clock at t (reference clock), where it has one. */
+/* The error of the host's clock at t (reference clock) ; 0 of the reference, and of a host alone. */
+int64_t view_clock_error_ns(const struct view_host *, int64_t t);
+/* The same as a line, where the host has one. */
 void view_write_clock_error(struct tsp_answer *, const struct view_host *, int64_t t);
 
 #endif

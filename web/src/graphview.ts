@@ -11,13 +11,13 @@ import type { Want } from './layout';
 import { HEAD, Panel, PATIENCE, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Picked, type Session } from './session';
-import { nameOf, pathName } from './pathdata';
+import { nameOf, pathName, visited } from './pathdata';
 import { Looks } from './style';
 import { formatDuration, formatExact } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
-import { poll, type Entry, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
+import { poll, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
 
 export interface Hit { node: Node; row: RowStates; index: number }
 
@@ -408,13 +408,15 @@ export class GraphView extends Panel {
       ['Begin', this.session.time(begin)], ['End', this.session.time(end)],
       ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]];
   }
-  private async serverTip(hit: Hit, at: Time, signal: AbortSignal): Promise<[string, string][]> {
-    const { session } = this, { row, index } = hit, { axis } = session;
+  private serverTip(hit: Hit, at: Time, signal: AbortSignal): Promise<[string, string][]> {
+    const { row, index } = hit, { axis } = this.session, { id } = hit.node.entry, begin = axis.abs(row.start[index]);
+    return this.askTip(at, id, { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin,
+      entryId: id }, signal);
+  }
+  private async askTip(at: Time, id: number, element: object, signal: AbortSignal): Promise<[string, string][]> {
+    const { session } = this;
     try {
-      const begin = axis.abs(row.start[index]);
-      const a = await session.client.tooltip(session.uuid, this.output.id, at, hit.node.entry.id,
-        { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin, entryId: hit.node.entry.id },
-        signal, this.extra());
+      const a = await session.client.tooltip(session.uuid, this.output.id, at, id, element, signal, this.extra());
       return Object.entries(a.model ?? {}).map(([k, v]) => [k, String(v)]);
     } catch { return []; }
   }
@@ -459,10 +461,16 @@ export class GraphView extends Panel {
       return n ? `${this.path ? pathName(n.entry.labels[0] ?? '') : n.entry.labels.slice(0, 2).join(' ')}`
         + `${this.model.roots.length > 1 ? ` on ${this.hostOf(n)}` : ''}` : '';
     };
-    const begin = axis.abs(arrow.start), end = axis.abs(arrow.end);
-    showTip(this.looks.all[arrow.style].name, [['From', name(arrow.source)], ['To', name(arrow.target)],
-      ['Begin', session.time(begin)], ['End', session.time(end)],
-      ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]], css, x, y);
+    const begin = axis.abs(arrow.start), end = axis.abs(arrow.end), title = this.looks.all[arrow.style].name,
+      lines: [string, string][] = [['From', name(arrow.source)], ['To', name(arrow.target)],
+        ['Begin', session.time(begin)], ['End', session.time(end)],
+        ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]];
+    showTip(title, lines, css, x, y);
+    const stop = this.tipStop = new AbortController();
+    void this.askTip(begin, arrow.source, { elementType: 'arrow', time: begin, duration: end - begin,
+      entryId: arrow.source, destinationId: arrow.target }, stop.signal).then(more => {
+      if (!stop.signal.aborted && more.length) showTip(title, merge(lines, more), css, x, y);
+    });
   }
 
   // ---- menus --------------------------------------------------------------------------------------------------------
@@ -588,12 +596,6 @@ export class GraphView extends Panel {
     return false;
   }
   focus(): void { this.tree.root.focus({ preventScroll: true }); }
-}
-
-/** Rows of a path without time on it, which only signals pass through, and machines of which nothing is left. */
-function visited(tree: Tree): Tree {
-  const has = (e: Entry): boolean => e.metadata.sum === undefined || Number(e.metadata.sum[0]) > 0;
-  return { ...tree, entries: tree.entries.filter(has) };
 }
 
 /** The server's lines after ours, without saying the same twice. */

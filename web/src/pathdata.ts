@@ -24,6 +24,12 @@ export function pathName(label: string): string {
 /** The answer in words: the server gives it along with the first row. */
 export function sentenceOf(tree: Tree): string { return String(tree.entries[0]?.metadata.sentence?.[0] ?? ''); }
 
+/** A path's tree without the rows that only signals pass through: no time was spent there. */
+export function visited(tree: Tree): Tree {
+  const has = (e: Entry): boolean => e.metadata.sum === undefined || Number(e.metadata.sum[0]) > 0;
+  return { ...tree, entries: tree.entries.filter(has) };
+}
+
 export class PathReader {
   private readonly found = new Map<string, Segment>();
   private readonly byId: Map<number, Entry>;

@@ -103,7 +103,9 @@ test('of a request: right click on the thread found by name; segments, arrows be
     .sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))[0];
   await page.mouse.move((x(longest.l.from.time) + x(longest.l.to.time)) / 2, (longest.a + longest.b) / 2);
   await page.locator('.tip')
-    .filter({ hasText: new RegExp(`From.*on ${longest.l.from.host}.*To.*on ${longest.l.to.host}`) }).waitFor();
+    .filter({ hasText: new RegExp(`From.*on ${longest.l.from.host}.*To.*on ${longest.l.to.host}`) })
+    .filter({ hasText: /Detail\s*[\d.]+:\d+ → [\d.]+:\d+\s*Bytes\s*\d+ in the packet/ })
+    .filter({ hasText: /Clock error\s*±/ }).waitFor();
   await page.mouse.move(2, 2);
   await panel.getByRole('button', { name: 'Arrows' }).click();
   await drawn(page);
@@ -123,6 +125,16 @@ test('of a request: right click on the thread found by name; segments, arrows be
       + `${s.state.replace('-', ' ')} .* — \\+.*${message
         ? `a message from ${message.from.host}:${message.from.tid} .* came, sent at \\+` : ''}`) }).waitFor();
   }
+  // Details of the request's own message: what the client wrote, and how well the clocks are known.
+  const { spec } = truth(traces, 'ground-truth.json').log.client.find(x => x.id === 10),
+    sent = told.segments.findIndex(s => s.state === 'network');
+  for (let k = told.segments.length - 1; k > sent; k--) await page.keyboard.press('[');
+  await page.getByRole('tab', { name: 'Details' }).click();
+  const details = page.locator('.details').filter({ hasText: /Bytes/ });
+  assert.match((await details.innerText()).replace(/\s+/g, ' '), new RegExp(`Bytes ${spec.length + 1} in the packet`));
+  await page.keyboard.press(']');
+  await page.locator('.walk p').filter({ hasText: /sent at \+[\d.]+ µs \(±[\d.]+ µs\)$/ }).waitFor();
+  await page.getByRole('tab', { name: 'Path' }).click();
   const still = await view(page);
   assert.deepEqual([still.anchor, still.cursor], [String(begin), String(end)]);
 
