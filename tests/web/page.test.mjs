@@ -321,6 +321,12 @@ test('pictures and tables of what is seen', async () => {
 
 test('keyboard only: focus is seen, menu of a row, path', async () => {
   const { page } = await open(world);
+  // What is focused says what it is, and of edges where they are; lists of tabs hold nothing else.
+  assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('[role="separator"]:not([aria-valuenow]), '
+    + '[role="tablist"] > :not([role="tab"]), [role="row"][aria-checked]')].map(e => e.className)), []);
+  assert.equal(await page.getByRole('main').count(), 1);
+  assert.equal(await page.getByRole('button', { name: 'three-tier' }).getAttribute('aria-label'),
+    'three-tier ▾: Open another experiment');
   for (let i = 0; i < 30 && !(await page.evaluate(() => document.activeElement?.classList.contains('tree'))); i++)
     await page.keyboard.press('Tab');
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);

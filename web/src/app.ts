@@ -29,7 +29,7 @@ const FIRST = [/ThreadStatusDataProvider/, /ResourcesStatusDataProvider/, /cpuus
 export class App implements PanelHost {
   readonly session: Session;
   panels: Panel[] = [];
-  private readonly stack = h('div', { class: 'stack', tabIndex: -1 });
+  private readonly stack = h('main', { class: 'stack', tabIndex: -1 });
   private readonly notice = h('div', { class: 'notice', role: 'alert', hidden: true });
   private readonly frame = h('div', { class: 'frame' });
   private readonly top: TopBar;
@@ -66,7 +66,8 @@ export class App implements PanelHost {
     detailPane(session, this.drawer.page('details'));
     this.overview.lostTotal.on(n => this.top.showLost(n));
     this.noPath();
-    this.frame.append(this.top.root, this.notice, this.overview.root, this.stack, this.drawer.root);
+    this.frame.append(this.top.root, this.notice,
+      h('nav', { class: 'strip', 'aria-label': 'Whole trace' }, this.overview.root), this.stack, this.drawer.root);
     document.body.append(this.frame);
     document.documentElement.style.setProperty('--bar', `${this.bar}px`);
     session.compact = kept('compact') === '1';

@@ -1,6 +1,6 @@
 // The bottom drawer: events, path summary, details, bookmarks, legend.
 import { button, drag, h, setText } from './dom';
-import { failureWords } from './panel';
+import { failureWords, stands } from './panel';
 import type { GraphView } from './graphview';
 import type { Session } from './session';
 import { absTime, formatDuration, formatExact } from './time';
@@ -12,7 +12,9 @@ export type TabName = 'events' | 'path' | 'details' | 'bookmarks' | 'legend';
 export class Drawer {
   readonly root: HTMLElement;
   private readonly tabs = new Map<TabName, { tab: HTMLButtonElement; page: HTMLElement }>();
-  private readonly bar = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Drawer' });
+  private readonly list = h('div', { class: 'tab-list', role: 'tablist', 'aria-label': 'Drawer' });
+  private readonly bar = h('div', { class: 'tabs' }, this.list);
+  private readonly grip: HTMLElement;
   private readonly tools = h('span', { class: 'tab-tools' });
   readonly delta = h('span', { class: 'delta', role: 'status' });
   height = 240;
@@ -20,7 +22,7 @@ export class Drawer {
   now: TabName = 'events';
 
   constructor(private readonly resized: () => void) {
-    const grip = h('div', { class: 'grip-y top', role: 'separator', 'aria-orientation': 'horizontal',
+    const grip = this.grip = h('div', { class: 'grip-y top', role: 'separator', 'aria-orientation': 'horizontal',
       'aria-label': 'Height of the drawer', tabIndex: 0 });
     grip.addEventListener('pointerdown', e => {
       e.preventDefault();
@@ -43,11 +45,11 @@ export class Drawer {
         if (this.now === name) this.toggle(!this.open); else this.select(name);
       }, { role: 'tab', 'aria-controls': page.id, id: `tab-${name}` });
       this.tabs.set(name, { tab, page });
-      this.bar.append(tab);
+      this.list.append(tab);
       this.root.append(page);
     }
     this.bar.append(this.delta, this.tools);
-    this.bar.addEventListener('keydown', e => {
+    this.list.addEventListener('keydown', e => {
       if (e.key !== 'ArrowRight' && e.key !== 'ArrowLeft') return;
       e.preventDefault(); e.stopPropagation();
       const all = [...this.tabs.keys()], i = all.indexOf(this.now),
@@ -86,6 +88,7 @@ export class Drawer {
   setHeight(px: number): void {
     this.height = Math.round(Math.max(80, Math.min(px, innerHeight * 0.7)));
     document.documentElement.style.setProperty('--drawer', `${this.height}px`);
+    stands(this.grip, this.height);
     this.resized();
   }
   /** Both cursors and what lies between them. */

@@ -12,6 +12,13 @@ export const treeWidthNow = (): number => treeWidth;
 export function setTreeWidth(w: number): void {
   treeWidth = Math.round(Math.max(140, Math.min(w, innerWidth * 0.6)));
   document.documentElement.style.setProperty('--tree', `${treeWidth}px`);
+  for (const s of document.querySelectorAll('.splitter')) stands(s, treeWidth);
+}
+
+/** Where an edge that can be moved is, for who does not see it. */
+export function stands(separator: Element, px: number): void {
+  separator.setAttribute('aria-valuemax', String(Math.max(2000, px)));
+  separator.setAttribute('aria-valuenow', String(px));
 }
 
 export interface PanelHost {
@@ -30,6 +37,7 @@ export function treeSplitter(host: PanelHost): HTMLElement {
     setTreeWidth(width);
     host.columnsMoved();
   };
+  stands(splitter, treeWidth);
   splitter.addEventListener('pointerdown', e => {
     e.preventDefault();
     const before = treeWidth;
@@ -51,6 +59,7 @@ export abstract class Panel {
   private readonly overlay = h('div', { class: 'panel-overlay', hidden: true });
   private readonly progress = h('div', { class: 'panel-progress', hidden: true, role: 'progressbar' });
   private readonly twisty: HTMLButtonElement;
+  private readonly grip: HTMLElement;
   private stopping = new AbortController();
   protected undo: (() => void)[] = [];
   height = 0;
@@ -63,7 +72,7 @@ export abstract class Panel {
     this.fixed = height !== undefined;
     this.twisty = button('▾', 'Fold this view', () => this.fold(!this.folded),
       { class: 'plain', 'aria-expanded': 'true' });
-    const grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal',
+    const grip = this.grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal',
       'aria-label': `Height of ${output.name}`, tabIndex: 0, title: 'Drag: height · double click: share the height' });
     grip.addEventListener('pointerdown', e => {
       e.preventDefault();
@@ -101,6 +110,7 @@ export abstract class Panel {
     if (height === this.height) return;
     this.height = height;
     this.main.style.height = `${height}px`;
+    stands(this.grip, height);
     this.resize();
   }
   /** What it makes of its part of the height. */

@@ -63,7 +63,7 @@ export class TopBar {
       { label: 'Copy a link to this view', run: () => actions.copyLink() },
       { label: 'Keys and mouse', hint: '?', run: () => actions.help() },
     ]));
-    this.root = h('header', { class: 'top' }, this.name, this.busy, h('span', { class: 'zoom' },
+    this.root = h('header', { class: 'top' }, h('h1', {}, this.name), this.busy, h('span', { class: 'zoom' },
       button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)),
       button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
       button('⤢', 'Whole trace (Home)', () => axis.whole())),
@@ -125,7 +125,7 @@ export class TopBar {
   }
   private times(): void {
     const { session } = this, { axis } = session, digits = axis.nsPerPx > 1e6 ? 3 : axis.nsPerPx > 1e3 ? 6 : 9;
-    setText(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
+    label(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
     if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
     if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? '' : session.time(axis.cursor);
     setText(this.span, `${formatSpan(axis.begin, axis.end, session.timeMode, axis.min, digits)}  ·  `
@@ -135,7 +135,7 @@ export class TopBar {
   }
   opened(): void {
     const x = this.session.experiment;
-    setText(this.name, `${x ? x.name : 'weft'} ▾`);
+    label(this.name, `${x ? x.name : 'weft'} ▾`);
     document.title = x ? `${x.name} – weft` : 'weft';
     this.notes.hidden = this.clock.hidden = this.away.hidden = true;
     this.times();
@@ -218,6 +218,12 @@ export class TopBar {
       'Largest error of the clocks against one another: green below 0.1 ms, amber below 1 ms, red beyond or unknown. '
         + 'Click for the machines.';
   }
+}
+
+/** A button's text, which its name begins with. */
+function label(b: HTMLButtonElement, text: string): void {
+  setText(b, text);
+  b.setAttribute('aria-label', `${text}: ${b.title}`);
 }
 
 /** A machine of the clock report, its figures as people read them. */

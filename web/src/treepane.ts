@@ -206,7 +206,7 @@ export class TreePane {
         if (!cell || cell.className !== 'tree-name') {
           const fresh = h('div', { class: 'tree-name', role: 'gridcell' },
             h('span', { class: 'twisty', 'aria-hidden': true }),
-            this.options.checkbox && h('span', { class: 'check', 'aria-hidden': true }),
+            this.options.checkbox && h('span', { class: 'check', role: 'checkbox', 'aria-label': 'shown' }),
             this.options.swatch && h('span', { class: 'swatch' }), h('span', { class: 'tree-text' }));
           if (cell) cell.replaceWith(fresh); else row.append(fresh);
           cell = fresh;
@@ -221,7 +221,7 @@ export class TreePane {
           const box = cell.querySelector('.check')!, on = this.options.isChecked?.(node) ?? false;
           toggle(box, 'on', on);
           toggle(box, 'none', !entry.hasData && !folds);
-          row.setAttribute('aria-checked', String(on));
+          box.setAttribute('aria-checked', String(on));
         }
         if (this.options.swatch)
           (cell.querySelector('.swatch') as HTMLElement).style.background = this.options.swatch(node) ?? 'transparent';
