@@ -160,3 +160,33 @@ test('along the path: [ and ] and buttons from machine to machine; the view foll
   assert.deepEqual(trouble, []);
   await page.close();
 });
+
+test('only its threads: the other views show these and what they are below, until the path is closed', async () => {
+  const { page, trouble } = await ask();
+  await complete(page);
+  const matching = () => page.evaluate(() => weft.panels.find(p => p.output.name === 'Thread Status').model.rows
+    .filter(n => n.match && n.entry.hasData).map(n => `${n.entry.hostId} ${n.entry.metadata.TID[0]}`).sort());
+  const all = await matching(),
+    only = page.getByRole('button', { name: 'only its threads' });
+  assert.equal(all.length, 600);
+  await page.evaluate(() => { // somebody is typing meanwhile
+    const search = document.getElementById('search');
+    search.value = 'tid:1';
+    search.dispatchEvent(new Event('input'));
+  });
+  await only.press('Enter');
+  await settled(page);
+  assert.deepEqual([await page.locator('#search').inputValue(), await matching()], ['tid:1', []]);
+  await page.locator('#search').fill('');
+  await settled(page);
+  assert.deepEqual(await matching(), ['client 204', 'db 1002', 'web 1001']);
+  assert.equal(await only.getAttribute('aria-pressed'), 'true');
+  assert.match(await page.locator(`${THREADS} .panel-status`).innerText(), /^3 found/);
+  assert.equal(await page.locator('.panel[data-output*="ResourcesStatus"] .tree-row:not([hidden])')
+    .filter({ hasText: 'CPU' }).count() > 1, true, 'CPUs are no threads');
+  await page.getByRole('button', { name: /^Close Critical path/ }).click();
+  await settled(page);
+  assert.deepEqual(await matching(), all);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});

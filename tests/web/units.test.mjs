@@ -211,10 +211,10 @@ test('tree: fold, filter with ancestors, sort, rings are broken', async () => {
   assert.equal(m.rows.length, 6);
   m.sort(1);
   assert.deepEqual(m.rows.map(n => n.entry.id).filter(i => i < 5), [1, 3, 4, 2]);
-  m.filter(x => x.labels[0] === 'c');
+  m.filter({ test: x => x.labels[0] === 'c', ofThreads: false });
   assert.deepEqual(m.rows.map(n => n.entry.id), [1, 3, 4]);
   assert.equal(m.found, 1);
-  m.filter(null);
+  m.filter({ test: null, ofThreads: false });
   m.fold(m.nodes.get(3), true);
   assert.equal(m.seenRow(4), m.rowOf.get(3));
   assert.ok(compareLabels('9 ms', '10 ms') < 0 && compareLabels('900 µs', '1 ms') < 0);

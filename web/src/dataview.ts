@@ -43,7 +43,7 @@ export class DataTreeView extends Panel {
     this.whole.classList.add('small');
     this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)),
+      session.rowsChanged.on(() => this.model.filter(session.rows)),
       session.axis.selected.on(() => {
         if (this.ofSelection) void this.load();
       }), session.timeModeChanged.on(this.redraw));

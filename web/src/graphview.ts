@@ -95,7 +95,7 @@ export class GraphView extends Panel {
       }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
       session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw),
       session.glowChanged.on(this.redraw),
-      session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()),
+      session.relayout.on(() => this.resize()), session.rowsChanged.on(() => this.filter()),
       session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
       this.model.changed.on(() => { this.resize(); this.host.resized(); }));
     void this.load();
@@ -192,7 +192,7 @@ export class GraphView extends Panel {
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
     if (this.session.search.states.length && n && !this.path) return this.matchWords();
-    return this.session.search.rows && found ? `${found} found` : n ? `${n} rows` : '';
+    return this.session.rows.test && found ? `${found} found` : n ? `${n} rows` : '';
   }
   /** What a search of states found here. */
   private matchWords(): string {
@@ -213,11 +213,13 @@ export class GraphView extends Panel {
 
   private filter(): void {
     const { search } = this.session;
-    this.model.filter(this.path ? null : search.rows, search.ofThreads);
+    const { test, ofThreads } = this.session.rows;
+    this.model.filter({ test: this.path ? null : test, ofThreads });
     if (this.model.nodes.size) this.status(this.rowsWords());
     this.data.forget();
-    if (this.loaded && search.rows && !this.model.rows.length)
-      this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
+    if (this.loaded && test && !this.model.rows.length)
+      this.say('empty', `No row of ${this.output.name} ${search.rows ? `matches “${search.text.trim()}”`
+        : 'is a thread of the path'}.`);
     else if (this.loaded) this.say('');
   }
   offerRemoval(remove: () => void): void {

@@ -78,6 +78,7 @@ export class PathPane {
     this.walk.dispose();
     this.undo();
     this.root.remove();
+    if (this.session.onlyPath) this.session.setOnlyPath(false);
     this.session.glow.clear();
     this.session.glowChanged.emit();
     if (this.session.stepper?.label === 'path') this.session.stepper = null;
@@ -156,6 +157,7 @@ export class PathPane {
     }
     this.session.glow = glow;
     this.session.glowChanged.emit();
+    if (this.session.onlyPath) this.session.setOnlyPath(true); // they may be others now
   }
 
   private status = '';

@@ -14,8 +14,12 @@ export class PathWalk {
   private readonly line = h('p', { role: 'status' });
   private readonly back = button('[ previous', 'Previous segment of the path ( [ )', () => this.step(-1));
   private readonly on = button('next ]', 'Next segment of the path ( ] )', () => this.step(1));
+  private readonly only = button('only its threads', 'only its threads: in the other views those of the path', () => {
+    this.session.setOnlyPath(!this.session.onlyPath);
+    this.only.setAttribute('aria-pressed', String(this.session.onlyPath));
+  }, { 'aria-pressed': 'false' });
   readonly root = h('div', { class: 'walk', role: 'group', 'aria-label': 'Along the path', hidden: true }, this.back,
-    this.line, this.on);
+    this.line, this.only, this.on);
   private segments: Segment[] = [];
   private at = -1;
   private asking = new AbortController();

@@ -6,6 +6,7 @@ import { readTheme, type Theme } from './style';
 import { formatTime, type TimeMode } from './time';
 import type { Entry, Experiment, Output, Time, TspClient } from './tsp';
 import { parseSearch, type Search } from './query';
+import type { RowTest } from './tree';
 
 /** A thread as views know it. id: of its entry, the same in all views that have one for each thread, and for ever;
  *  numbers are used again. */
@@ -35,9 +36,13 @@ export class Session {
   readonly markersChanged = new Emitter();
   /** Intervals of the critical path by "host\u0001tid". */
   glow = new Map<string, Interval[]>();
+  /** Of threads, views show those of the path alone. */
+  onlyPath = false;
   readonly themeChanged = new Emitter();
   readonly timeModeChanged = new Emitter();
   readonly searchChanged = new Emitter();
+  /** Which rows are wanted, or which of their states: by a search or by the path. */
+  readonly rowsChanged = new Emitter();
   readonly pickedChanged = new Emitter();
   readonly glowChanged = new Emitter();
   readonly detail = new Emitter<Detail | null>();
@@ -61,6 +66,24 @@ export class Session {
     this.search = parseSearch(text);
     this.exclude = exclude;
     this.searchChanged.emit();
+    this.rowsChanged.emit();
+  }
+  setOnlyPath(on: boolean): void {
+    this.onlyPath = on;
+    this.rowsChanged.emit();
+  }
+  /** Which rows views show: those that are searched, and of the path where that is wanted. Null: all. */
+  get rows(): { test: RowTest | null; ofThreads: boolean } {
+    const { rows, ofThreads } = this.search;
+    if (!this.onlyPath || !this.glow.size) return { test: rows, ofThreads };
+    const hosts = new Map<string, string[]>(); // by thread number
+    for (const key of this.glow.keys()) {
+      const [host, tid] = key.split('\u0001');
+      hosts.set(tid, [...hosts.get(tid) ?? [], host]);
+    }
+    const isOnPath: RowTest = (e, path) => !!hosts.get(String(e.metadata.TID?.[0] ?? e.labels[1] ?? ''))
+      ?.some(host => !host || (e.hostId ? e.hostId === host : path.split(' ').includes(host)));
+    return { ofThreads: true, test: (e, path) => isOnPath(e, path) && (!rows || rows(e, path)) };
   }
   pick(p: Picked | null): void {
     if (p?.host === this.picked?.host && p?.tid === this.picked?.tid

@@ -74,11 +74,11 @@ export class TreeModel {
   }
 
   /** `ofThreads`: the test asks for thread ids; a tree without them is left as it is. */
-  filter(test: RowTest | null, ofThreads = false): void {
+  filter({ test, ofThreads }: { test: RowTest | null; ofThreads: boolean }): void {
     if (ofThreads && !this.headers.some(x => x.name === 'TID')
       && ![...this.nodes.values()].some(n => n.entry.metadata.TID))
-      test = null;
-    this.setTest(test);
+      this.setTest(null);
+    else this.setTest(test);
   }
   private setTest(test: RowTest | null): void { this.test = test; this.update(); }
   sort(column: number): void {

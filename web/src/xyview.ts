@@ -71,7 +71,7 @@ export class XyView extends Panel {
         this.shape = '';
         this.redraw();
       }), session.timeModeChanged.on(this.redraw), session.relayout.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)),
+      session.rowsChanged.on(() => this.model.filter(session.rows)),
       this.model.changed.on(() => this.resize()));
     void this.load();
   }
