@@ -7,7 +7,7 @@ QUIET ?=
 all: $(BUILD)/build.ninja
 	ninja $(QUIET) -C $(BUILD)
 program: $(BUILD)/build.ninja
-	ninja $(QUIET) -C $(BUILD) weft
+	ninja $(QUIET) -C $(BUILD) weft weft-span
 $(BUILD)/build.ninja:
 	meson setup $(BUILD) $(MESON)
 test: all

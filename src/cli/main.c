@@ -18,6 +18,7 @@ const struct cli_verb *const cli_verbs[] = {
     &verb_requests,
     &verb_serve,
     &verb_place,
+    &verb_span,
     &verb_verify,
     &verb_config,
     &verb_completion,

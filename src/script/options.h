@@ -1,0 +1,26 @@
+/* Arguments of the commands, by the table in script.h. */
+#ifndef WEFT_SCRIPT_OPTIONS_H
+#define WEFT_SCRIPT_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "script/script.h"
+
+enum { SCRIPT_RUN = 1, SCRIPT_START = 2, SCRIPT_END = 4, SCRIPT_EVENT = 8, SCRIPT_EMIT = 16, SCRIPT_CONTEXT = 32,
+    SCRIPT_FLUSH = 64 };
+struct script_arguments {
+    const char *name, *service, *kind, *status, *message, *start, *end, *format;
+    VEC(const char *) attributes;
+    bool quiet, help;
+    int n;                      /* what is no option: argv[0 .. n - 1] */
+    char **argv;
+};
+
+/* Takes what stands behind the command's name. Of `run`, the first argument that is no option begins the command to be
+ * run; elsewhere options may stand anywhere. ERR_ARG: wrong use. */
+int script_read_arguments(unsigned command, int argc, char **argv, struct script_arguments *, struct err *);
+void script_write_help(struct text *);
+
+#endif
