@@ -265,6 +265,38 @@ void script_announce(const struct script_settings *s, struct script_span *span)
     text_fini(&body);
 }
 
+/* Is the process in the group, and more than what is left of one that has ended? */
+static bool lives_in(const char *pid, long group)
+{
+    char path[64], line[512];
+    if (*pid < '0' || *pid > '9' || snprintf(path, sizeof path, "/proc/%s/stat", pid) >= (int)sizeof path)
+        return false;
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(line, 1, sizeof line - 1, f) : 0;
+    if (f)
+        fclose(f);
+    line[n] = '\0';
+    const char *behind = strrchr(line, ')'); /* of the name, which may hold anything */
+    char state;
+    long parent, of;
+    return behind && sscanf(behind, ") %c %ld %ld", &state, &parent, &of) == 3 && of == group && state != 'Z' &&
+        state != 'X';
+}
+
+/* Where nobody collects them, in many containers, dead processes stay in their group. */
+static bool group_lives(long group)
+{
+    if (kill((pid_t)-group, 0) && errno == ESRCH)
+        return false;
+    DIR *dir = opendir("/proc");
+    bool lives = !dir;
+    for (struct dirent *d; dir && !lives && (d = readdir(dir)) != NULL;)
+        lives = lives_in(d->d_name, group);
+    if (dir)
+        closedir(dir);
+    return lives;
+}
+
 /* Numbers of processes mean nothing in another container or on another machine: whoever is there will see. */
 static bool is_lost(const struct script_settings *s, const struct owner *o, const struct stat *st)
 {
@@ -273,7 +305,16 @@ static bool is_lost(const struct script_settings *s, const struct owner *o, cons
         return true;
     if (strcmp(o->boot, boot_of(s)) != 0 || o->namespace != pid_namespace() || o->group <= 1)
         return false;
-    return kill((pid_t)-o->group, 0) && errno == ESRCH;
+    return !group_lives(o->group);
+}
+
+static int64_t last_known_ns(const struct script_span *span)
+{
+    int64_t last_ns = span->start_ns;
+    for (size_t i = 0; i < span->events.n; i++)
+        if (span->events.v[i].time_ns > last_ns)
+            last_ns = span->events.v[i].time_ns;
+    return last_ns;
 }
 
 static bool give_up(struct script_settings *s, const char *path)
@@ -289,8 +330,7 @@ static bool give_up(struct script_settings *s, const char *path)
         return false;
     }
     struct text line = {.fd = -1};
-    int64_t last_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec; /* of what is known of it */
-    span.end_ns = last_ns > span.start_ns ? last_ns : span.start_ns;
+    span.end_ns = last_known_ns(&span);
     span.status = SCRIPT_ERROR;
     span.message = "the script ended without ending this span; it lasted at least so long";
     script_set_text(&span.attributes, "weft.state", "lost");

@@ -1,0 +1,469 @@
+"""weft-span: commands are run untouched, spans arrive, wait, or are said to be lost. The judge is a stand-in collector
+that knows JSON and HTTP from Python alone; times are those of this process's clock."""
+import glob
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from span_collector import NOBODY, SPAN, Collector, attributes, environment, span, spool_of, spooled
+from weft_e2e import BIN, SANITIZER, SLOWDOWN, Case, main, need, new_dice, scratch
+
+ERROR = 2  # of OTLP's status
+MANY = int(os.environ.get("WEFT_SPAN_WRAPPERS", 200))
+
+
+class Span(Case):
+    def setUp(self):
+        need(SPAN)
+
+    def run_ok(self, *args, env, code=0, **more):
+        run = span(*args, env=env, **more)
+        self.assertEqual(run.returncode, code, run)
+        return run
+
+
+class Wrapped(Span):
+    """What the command and its caller see."""
+
+    def test_exit_status(self):
+        env = environment(NOBODY)
+        for code in (0, 1, 2, 3, 77, 125, 255):
+            self.run_ok("run", "--", "sh", "-c", f"exit {code}", env=env, code=code)
+        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+            self.run_ok("run", "sh", "-c", f"kill -{int(number)} $$", env=env, code=128 + number)
+        self.run_ok("run", "no-such-command-here", env=env, code=127)
+        self.run_ok("run", "/", env=env, code=126)
+        self.run_ok("run", "--quiet", "--", "sh", "-c", "exit 9", env=environment(), code=9)
+
+    def test_streams_are_untouched(self):
+        data = new_dice(1).randbytes(3_000_000)
+        with Collector() as c:
+            for env in (environment(c.url), environment()):
+                run = self.run_ok("run", "--quiet", "--", "sh", "-c", "tee /dev/stderr", env=env, stdin=data)
+                self.assertTrue(run.stdout == data and run.stderr == data)
+
+    def test_environment_of_signals(self):
+        """Masks and ignored signals, as without weft-span."""
+        show = ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+
+        def prepare():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+
+        plain = subprocess.run(show, stdout=subprocess.PIPE, preexec_fn=prepare, check=True)
+        run = self.run_ok("run", "--", *show, env=environment(NOBODY), preexec_fn=prepare)
+        self.assertEqual(run.stdout, plain.stdout)
+
+    def test_readers_see_the_end_at_once(self):
+        with Collector(lambda body: "hang") as c:
+            env = environment(c.url, OTEL_EXPORTER_OTLP_TIMEOUT="3000")
+            wrapper = subprocess.Popen([SPAN, "run", "echo", "out"], env=env, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL)
+            self.assertEqual(wrapper.stdout.read(), b"out\n")
+            self.assertIsNone(wrapper.poll(), "the wrapper still waits for the collector")
+            wrapper.stdout.close()
+            self.assertEqual(wrapper.wait(), 0)
+
+    def test_signals_are_passed_on(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+            with Collector() as c:
+                wrapper = subprocess.Popen(
+                    [SPAN, "run", "--name", "trapped", "--", "sh", "-c",
+                     f"trap 'echo caught; exit 7' {number.name[3:]}; echo ready; while :; do sleep 0.01; done"],
+                    env=environment(c.url), stdout=subprocess.PIPE)
+                self.assertEqual(wrapper.stdout.readline(), b"ready\n")
+                wrapper.send_signal(number)
+                self.assertEqual(wrapper.stdout.read(), b"caught\n")
+                wrapper.stdout.close()
+                self.assertEqual(wrapper.wait(), 7)
+                self.assertEqual([attributes(s)["process.exit.code"] for s in c.spans()], [7])
+
+    def test_killed_by_a_passed_signal(self):
+        with Collector() as c:
+            wrapper = subprocess.Popen([SPAN, "run", "--", "sh", "-c", "echo ready; exec sleep 60"],
+                                       env=environment(c.url), stdout=subprocess.PIPE)
+            wrapper.stdout.readline()
+            wrapper.terminate()
+            self.assertEqual(wrapper.wait(), 128 + signal.SIGTERM)
+            wrapper.stdout.close()
+            told, = c.spans()
+            self.assertEqual((told["status"]["code"], attributes(told)["process.exit.signal"]), (ERROR, signal.SIGTERM))
+
+    def test_wrong_use(self):
+        env = environment(NOBODY)
+        for args in ((), ("rnu",), ("run",), ("start",), ("end",), ("event",), ("emit", "--name", "x"),
+                     ("end", "a", "b"), ("run", "--nmae", "x", "true"),
+                     ("start", "--name"), ("start", "--name", "x", "--kind", "odd"),
+                     ("start", "--name", "x", "-a", "novalue"), ("context", "--format", "odd"),
+                     ("emit", "--name", "x", "--start", "never"),
+                     ("emit", "--name", "x", "--start", "5", "--end", "4")):
+            run = self.run_ok(*args, env=env, code=2)
+            self.assertEqual(run.stdout, b"")
+            self.assertRegex(run.stderr, rb"weft-span")
+
+    def test_links_only_the_c_library(self):
+        if SANITIZER:
+            self.skipTest("sanitizers are libraries")
+        need("readelf")
+        told = subprocess.run(["readelf", "-d", SPAN], stdout=subprocess.PIPE, check=True, text=True).stdout
+        for library in re.findall(r"NEEDED.*\[(.*)\]", told):
+            self.assertRegex(library, r"^(libc\.so|ld-linux)")
+
+    def test_main_program_hands_over(self):
+        both, alone = os.path.join(scratch(), "weft"), os.path.join(scratch(), "weft")
+        shutil.copy(BIN, both)
+        shutil.copy(BIN, alone)
+        shutil.copy(SPAN, os.path.dirname(both))
+        with Collector() as c:
+            self.run_ok("span", "run", "--name", "a", "sh", "-c", "exit 4", env=environment(c.url), program=both,
+                        code=4)
+            self.assertEqual([s["name"] for s in c.spans()], ["a"])
+        run = self.run_ok("span", "run", "true", env=environment(PATH=os.path.dirname(alone)), program=alone, code=1)
+        self.assertIn(b"weft-span", run.stderr)
+        env = environment(PATH=os.path.dirname(SPAN) + ":/usr/bin:/bin")
+        self.run_ok("span", "run", "sh", "-c", "exit 6", env=env, program=alone, code=6)
+
+
+class Told(Span):
+    """What arrives."""
+
+    def test_times_and_words(self):
+        with Collector() as c:
+            env = environment(c.url, OTEL_SERVICE_NAME="glidein", OTEL_EXPORTER_OTLP_HEADERS="x-token=a%20b, other = c",
+                              OTEL_RESOURCE_ATTRIBUTES="site=T2%2CUK,entry=e1,service.name=not-this")
+            before = time.time_ns()
+            self.run_ok("run", "--name", "stage ü", "-a", "a=b=c", "--kind=server", "--", "sleep", "0.05", env=env)
+            after = time.time_ns()
+            (path, headers, _), = c.requests
+            (resource_told, told), = c.all_spans()
+            self.assertEqual((path, headers["Content-Type"], headers["x-token"], headers["other"]),
+                             ("/v1/traces", "application/json", "a b", "c"))
+            said = attributes(resource_told)
+            self.assertEqual((said["service.name"], said["site"], said["entry"], said["host.name"]),
+                             ("glidein", "T2,UK", "e1", os.uname().nodename))
+            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+                self.assertEqual(said["host.boot_id"], f.read().strip())
+            self.assertEqual((told["name"], told["kind"], attributes(told)["a"]), ("stage ü", 2, "b=c"))
+            start, end = int(told["startTimeUnixNano"]), int(told["endTimeUnixNano"])
+            self.assertTrue(before < start and start + 50_000_000 <= end < after)
+            self.assertRegex(told["traceId"], "^[0-9a-f]{32}$")
+            self.assertNotIn("parentSpanId", told)
+
+    def test_contexts_reach_the_command(self):
+        with Collector() as c:
+            run = self.run_ok("run", "--name", "outer", "--", SPAN, "run", "--name", "inner", "--", "env",
+                              env=environment(c.url, TRACESTATE="of=another"))
+            seen = dict(line.split("=", 1) for line in run.stdout.decode().splitlines())
+            inner, outer = c.spans()
+            trace, own = inner["traceId"], inner["spanId"]
+            self.assertEqual((inner["parentSpanId"], trace), (outer["spanId"], outer["traceId"]))
+            self.assertEqual(seen["TRACEPARENT"], f"00-{trace}-{own}-01")
+            self.assertEqual(seen["TRACE_ID"], f"{trace}:{own}:{outer['spanId']}:01")
+            self.assertEqual(seen["UBER_TRACE_ID"], seen["TRACE_ID"])
+            self.assertEqual(seen["B3"], f"{trace}-{own}-1")
+            self.assertNotIn("TRACESTATE", seen)
+
+    def test_start_event_end(self):
+        with Collector() as c:
+            env = environment(c.url)
+            before = time.time_ns()
+            name = self.run_ok("start", "--name", "main, 100%", "-a", "k=v,%=", env=env).stdout.decode().strip()
+            for i in range(3):
+                self.run_ok("event", name, "--name", f"e {i}", "-a", f"i={i}", env=env)
+            self.run_ok("end", name, "--message", "lost the lease", "-a", "more=1", env=env)
+            after = time.time_ns()
+            told, = c.spans()
+            self.assertEqual(name, f"00-{told['traceId']}-{told['spanId']}-01")
+            self.assertEqual((told["name"], attributes(told)["k"], attributes(told)["more"], told["status"]),
+                             ("main, 100%", "v,%=", "1", {"code": ERROR, "message": "lost the lease"}))
+            self.assertEqual([(e["name"], attributes(e)) for e in told["events"]],
+                             [(f"e {i}", {"i": str(i)}) for i in range(3)])
+            times = [int(told["startTimeUnixNano"]), *(int(e["timeUnixNano"]) for e in told["events"]),
+                     int(told["endTimeUnixNano"])]
+            self.assertEqual(times, sorted(times))
+            self.assertTrue(before < times[0] and times[-1] < after)
+            self.assertIn(b"not open", self.run_ok("end", name, env=env).stderr)
+            self.assertEqual(len(c.spans()), 1)
+
+    def test_events_of_the_command_itself(self):
+        with Collector() as c:
+            self.run_ok("run", "--", SPAN, "event", "--name", "half", env=environment(c.url))
+            told, = c.spans()
+            self.assertEqual([e["name"] for e in told["events"]], ["half"])
+
+    def test_emit(self):
+        with Collector() as c:
+            env = environment(c.url)
+            for start, end, ns in (("1795225268", "1795225269.5", (1795225268, 1.5)),
+                                   ("1795225268000000001", "1795225268000000002", (1795225268.000000001, 1e-9)),
+                                   ("2026-11-21T01:41:08Z", "2026-11-21T01:41:09Z", (1795225268, 1))):
+                self.run_ok("emit", "--name", "e", "--start", start, "--end", end, "--status", "ok", env=env)
+                told = c.spans()[-1]
+                self.assertEqual(int(told["startTimeUnixNano"]) // 10**9, int(ns[0]))
+                self.assertEqual(int(told["endTimeUnixNano"]) - int(told["startTimeUnixNano"]), round(ns[1] * 1e9))
+
+    def test_open_spans_are_told_and_closed(self):
+        with Collector() as c:
+            self.run_ok("run", "--name", "long", "sleep", str(0.6 * SLOWDOWN), env=environment(c.url))
+            first, last = c.spans(open_too=True)
+            self.assertEqual((attributes(first)["weft.state"], attributes(last).get("weft.state")), ("open", None))
+            for same in ("traceId", "spanId", "startTimeUnixNano", "name"):
+                self.assertEqual(first[same], last[same])
+            self.assertLess(int(first["endTimeUnixNano"]), int(last["endTimeUnixNano"]))
+            self.run_ok("run", "sleep", str(0.6 * SLOWDOWN), env=environment(c.url, WEFT_SPAN_OPEN="no"))
+            self.assertEqual(len(c.spans(open_too=True)), 3)
+            env = environment(c.url)
+            self.run_ok("start", "--name", "hours", env=env)
+            deadline = time.monotonic() + 20
+            while len(c.spans(open_too=True)) < 4 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertEqual(attributes(c.spans(open_too=True)[-1])["weft.state"], "open")
+
+    def test_killed_scripts_lose_nothing(self):
+        """The whole process group is killed; the next flush says so."""
+        with Collector() as c:
+            env = environment(c.url)
+            script = subprocess.Popen(
+                ["sh", "-c", f"id=$({SPAN} start --name main); {SPAN} event $id --name e; {SPAN} run --name inner -- "
+                 "sh -c 'echo ready; exec sleep 60'"], env=env, stdout=subprocess.PIPE, start_new_session=True)
+            self.assertEqual(script.stdout.readline(), b"ready\n")
+            self.run_ok("flush", env=env)
+            self.assertEqual(c.spans(), [], "they live")
+            os.killpg(script.pid, signal.SIGKILL)
+            script.wait()
+            script.stdout.close()
+            notes, deadline = b"", time.monotonic() + 20
+            while len(c.spans()) < 2 and time.monotonic() < deadline:  # the others of the group are killed meanwhile
+                notes += self.run_ok("flush", env=env).stderr
+            self.assertIn(b"were never ended", notes)
+            lost = {s["name"]: s for s in c.spans()}
+            self.assertEqual(sorted(lost), ["inner", "main"])
+            for s in lost.values():
+                self.assertEqual((attributes(s)["weft.state"], s["status"]["code"]), ("lost", ERROR))
+            self.assertEqual(lost["main"]["endTimeUnixNano"], lost["main"]["events"][0]["timeUnixNano"])
+
+    def test_nothing_is_recorded(self):
+        with Collector() as c:
+            for more in ({"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"},
+                         {"OTEL_TRACES_SAMPLER": "always_off"},
+                         {"JAEGER_SAMPLER_TYPE": "const", "JAEGER_SAMPLER_PARAM": "0"},
+                         {"TRACEPARENT": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"}):
+                env = environment(c.url, **more)
+                run = self.run_ok("run", "--", "sh", "-c", "echo $TRACEPARENT; exit 3", env=env, code=3)
+                name = self.run_ok("start", "--name", "x", env=env).stdout.decode().strip()
+                self.run_ok("end", name, env=env)
+                if "OTEL_SDK_DISABLED" not in more and "OTEL_TRACES_EXPORTER" not in more:
+                    self.assertRegex(run.stdout, b"-00\n$")
+            self.assertEqual(c.requests, [])
+
+
+class Away(Span):
+    """Collectors that do not answer, and disks that are full."""
+
+    def test_kept_and_sent_later(self):
+        env = environment(NOBODY)
+        run = self.run_ok("run", "--name", "kept", "sh", "-c", "exit 5", env=env, code=5)
+        self.assertIn(b"weft-span flush", run.stderr)
+        kept, = spooled(env)
+        self.assertEqual(self.run_ok("flush", env=env, code=1).stdout, b"")
+        self.assertEqual(spooled(env), [kept])
+        with Collector() as c:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            self.run_ok("flush", env=env)
+            self.assertEqual((c.spans(), spooled(env)), ([kept], []))
+            self.run_ok("flush", env=env)
+            self.assertEqual(len(c.requests), 1)
+
+    def test_hanging_collector_holds_up_once(self):
+        with Collector(lambda body: "hang") as c:
+            env = environment(c.url, OTEL_EXPORTER_OTLP_TIMEOUT="300")
+            begin = time.monotonic()
+            self.run_ok("run", "true", env=env)
+            self.assertLess(time.monotonic() - begin, 0.3 + 1.5 * SLOWDOWN)
+            c.answer = lambda body: self.fail("asked again")
+            self.assertEqual(self.run_ok("run", "true", env=env).stderr, b"")
+            self.assertEqual(len(spooled(env)), 2)
+
+    def test_names_that_nobody_answers_for(self):
+        env = environment("http://no-such-host.invalid:4318", OTEL_EXPORTER_OTLP_TIMEOUT="500")
+        begin = time.monotonic()
+        self.run_ok("run", "true", env=env)
+        self.assertLess(time.monotonic() - begin, 0.5 + 1.5 * SLOWDOWN)
+        self.assertEqual(len(spooled(env)), 1)
+
+    def test_busy_refusing_and_odd_collectors(self):
+        cases = [(lambda body: (503, {"Retry-After": "70"}), 70, 1), (lambda body: "close", 30, 1),
+                 (lambda body: (429, {"Retry-After": "100000"}), 300, 1), (lambda body: (401, {}), 30, 1),
+                 (lambda body: (400, {}), None, 0), (lambda body: (413, {}), None, 0)]
+        for answer, rest_s, n in cases:
+            with Collector(answer) as c:
+                env = environment(c.url, WEFT_SPAN_SPOOL=scratch())
+                now = time.time()
+                self.assertNotEqual(self.run_ok("run", "true", env=env).stderr, b"")
+                self.assertEqual(len(spooled(env)), n)
+                rests = glob.glob(os.path.join(spool_of(env), "rests-*"))
+                self.assertEqual(len(rests), n)
+                if rest_s:
+                    self.assertTrue(rest_s <= os.stat(rests[0]).st_mtime - now < rest_s + 10 * SLOWDOWN)
+
+    def test_endpoints_that_cannot_be_used(self):
+        for endpoint in ("https://127.0.0.1:4318", "ftp://x", "http://", "http://[::1", "http://h:99999",
+                         "http://u:p@h",
+                         "http://a b", "nonsense", "http://" + "h" * 20000):
+            env = environment(endpoint)
+            self.run_ok("run", "sh", "-c", "exit 3", env=env, code=3)
+            self.assertEqual(len(spooled(env)), 1, endpoint[:40])
+
+    def test_full_disk(self):
+        def full():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+        env = environment(NOBODY)
+        run = self.run_ok("run", "--", "sh", "-c", "echo out; exit 5", env=env, code=5, preexec_fn=full)
+        self.assertEqual(run.stdout, b"out\n")
+        self.assertIn(b"a span is lost", run.stderr)
+        name = self.run_ok("start", "--name", "x", env=env, preexec_fn=full).stdout.decode().strip()
+        self.run_ok("event", name, "--name", "e", env=env, preexec_fn=full)
+        self.run_ok("end", name, env=env, preexec_fn=full)
+        self.assertEqual(spooled(env), [])
+        self.run_ok("run", "true", env=env)
+        self.assertEqual(len(spooled(env)), 1, "what was cut off harms nothing")
+
+        def nearly():
+            most = os.path.getsize(os.path.join(spool_of(env), "spans.jsonl")) + 99
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+        self.run_ok("run", "true", env=env, preexec_fn=nearly)
+        self.run_ok("run", "true", env=env)
+        self.assertEqual(len(spooled(env)), 2, "no half lines")
+
+    def test_places_where_nothing_can_be_kept(self):
+        place = scratch()
+        with open(os.path.join(place, "file"), "w", encoding="ascii"):
+            pass
+        for spool in (os.path.join(place, "file"), os.path.join(place, "file", "below"), "/proc/spans", "/dev/null"):
+            env = environment(NOBODY, WEFT_SPAN_SPOOL=spool)
+            self.run_ok("run", "sh", "-c", "exit 8", env=env, code=8)
+            self.assertRegex(self.run_ok("start", "--name", "x", env=env).stdout, b"^00-")
+
+    def test_many_at_once(self):
+        """Of so many wrappers every span is kept, and told once."""
+        env = environment(NOBODY)
+        running = [subprocess.Popen([SPAN, "run", "-q", "--name", f"s{i}", "--", "sh", "-c", f"exit {i % 7}"], env=env)
+                   for i in range(MANY)]
+        self.assertEqual([p.wait() for p in running], [i % 7 for i in range(MANY)])
+        self.assertEqual(len(spooled(env)), MANY)
+        with Collector() as c:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            flushes = [subprocess.Popen([SPAN, "flush", "-q"], env=env) for _ in range(4)]
+            self.assertEqual({p.wait() for p in flushes}, {0})
+            self.assertEqual(sorted(s["name"] for s in c.spans()), sorted(f"s{i}" for i in range(MANY)))
+            self.assertLessEqual(len(c.requests), 1 + MANY // 512)
+        self.assertEqual(spooled(env), [])
+
+    def test_spool_is_bounded(self):
+        env = environment(WEFT_SPAN_SPOOL=scratch(), WEFT_SPAN_SPOOL_BYTES="20000")
+        notes = b"".join(self.run_ok("emit", "--name", f"s{i}", "--start", "1", env=env).stderr for i in range(60))
+        self.assertLessEqual(sum(map(os.path.getsize, glob.glob(spool_of(env) + "/*.jsonl"))), 20000)
+        self.assertIn(b"are lost", notes)
+        names = [s["name"] for s in spooled(env)]
+        self.assertGreater(len(names), 15)
+        self.assertEqual(set(names), {f"s{i}" for i in range(60 - len(names), 60)}, "the newest stay")
+
+    def test_damaged_lines_and_refused_spans(self):
+        env = environment(WEFT_SPAN_SPOOL=scratch())
+        for i in range(5):
+            self.run_ok("emit", "--name", f"s{i}", "--start", "1", env=env)
+        path = os.path.join(spool_of(env), "spans.jsonl")
+        with open(path, "ab") as f:
+            f.write(b'{"resourceSpans":[{"half')
+        self.run_ok("emit", "--name", "poison", "--start", "1", env=env)
+        with Collector(lambda body: (400 if b"poison" in body else 200, {})) as c:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            self.assertIn(b"1 spans were refused, 1 lines", self.run_ok("flush", env=env, code=3).stderr)
+            self.assertEqual([s["name"] for s in c.spans()], [f"s{i}" for i in range(5)])
+        self.assertEqual(spooled(env), [])
+
+    def test_flush_that_is_cut_short_goes_on(self):
+        """The collector goes away after the first of several requests: what it took is not sent again."""
+        env = environment(WEFT_SPAN_SPOOL=scratch())
+        self.run_ok("emit", "--name", "x", "--start", "1", env=env)
+        path = os.path.join(spool_of(env), "spans.jsonl")
+        with open(path, encoding="utf-8") as f:
+            line = f.read()
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(line.replace('"name":"x"', f'"name":"x{i}"') for i in range(700))
+        with Collector() as c:
+            c.answer = lambda body: (503 if c.requests else 200, {})
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            self.run_ok("flush", env=env, code=1)
+            self.assertEqual(len(spooled(env)) + len(c.spans()), 700)
+            c.answer = lambda body: (200, {})
+            self.run_ok("flush", env=env)
+            self.assertEqual([s["name"] for s in c.spans()], [f"x{i}" for i in range(700)])
+
+
+class Hostile(Span):
+    def test_every_variable(self):
+        """Binary, huge and nonsensical values: the command is run, and what is sent is JSON in UTF-8."""
+        dice = new_dice(2)
+        names = ["TRACEPARENT", "TRACESTATE", "TRACE_ID", "UBER_TRACE_ID", "B3", "X_B3_TRACEID", "X_B3_SPANID",
+                 "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_EXPORTER_OTLP_HEADERS",
+                 "OTEL_EXPORTER_OTLP_TIMEOUT", "JAEGER_TAGS", "JAEGER_USER", "JAEGER_SAMPLER_PARAM",
+                 "WEFT_SPAN_SPOOL_BYTES", "OTEL_TRACES_SAMPLER_ARG"]
+        values = [bytes(range(1, 256)), b"a" * 100_000, b"k=" + b"v" * 60_000, b"=,=%,%0,%zz,\xff=\xff", b"-1",
+                  b"\r\nX: y", b",".join(b"k%d=v" % i for i in range(3000))]
+        with Collector() as c:
+            sent = 0
+            for name in names:
+                for value in dice.sample(values, 3):
+                    env = {**{k.encode(): v.encode() for k, v in environment(c.url).items()}, name.encode(): value}
+                    run = self.run_ok("run", "-q", "--", "sh", "-c", "exit 3", env=env, code=3)
+                    self.assertEqual(run.stderr, b"")
+                    sent += 1
+            self.assertEqual(len(c.spans()), sent)
+            for resource_told, told in c.all_spans():
+                self.assertLessEqual(len(resource_told["attributes"]), 128)
+                self.assertEqual(told["name"], "sh")
+
+    def test_arguments(self):
+        with Collector() as c:
+            env = environment(c.url)
+            self.run_ok("run", "--name", b"\xff\x01" + b"n" * 5000, *(b"-ak%d=\xc3" % i for i in range(300)),
+                        "--", "true", env=env)
+            told, = c.spans()
+            self.assertEqual(told["name"], "\ufffd\x01" + "n" * 1022)
+            self.assertEqual(len(told["attributes"]), 128)
+            for name in ("", "x", "00-" + "0" * 32 + "-" + "1" * 16 + "-01", "../../etc/passwd", "\n", "00-" * 40000):
+                self.assertEqual(self.run_ok("end", name, env=env).stdout, b"")
+                self.run_ok("event", name, "--name", "e", env=env)
+
+    def test_files_of_open_spans(self):
+        """Damaged by anything: no crash, and scripts go on."""
+        dice = random.Random(new_dice(3).random())
+        with Collector() as c:
+            env = environment(c.url)
+            name = self.run_ok("start", "--name", "x", "-a", "k=v", env=env).stdout.decode().strip()
+            path, = glob.glob(os.path.join(spool_of(env), "open", "*"))
+            with open(path, "rb") as f:
+                good = f.read()
+            for _ in range(40):
+                bad = bytearray(good[:dice.randrange(len(good))] if dice.random() < 0.5 else good)
+                for _ in range(3):
+                    if bad:
+                        bad[dice.randrange(len(bad))] = dice.randrange(256)
+                with open(path, "wb") as f:
+                    f.write(bad)
+                self.run_ok("event", name, "--name", "e", env=env)
+                self.run_ok("end", name, "-q", env=env)
+
+
+if __name__ == "__main__":
+    main()
