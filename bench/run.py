@@ -200,6 +200,23 @@ class Bench:
                  sync["seconds"], "s", less_is_better=True)
         self.row("another reference of 1000 hosts, from the store", None, 2, again["seconds"], "s", less_is_better=True)
 
+    def spans(self):
+        """What `weft-span run` adds to a command: processor time of it and its processes, and time that passes."""
+        def cost(*args, runs=300):
+            before, begin = os.times(), time.perf_counter()
+            for _ in range(runs):
+                os.waitpid(os.posix_spawnp(args[0], args, env), 0)
+            after, passed = os.times(), time.perf_counter() - begin
+            return [1000 * s / runs for s in (after.children_user + after.children_system - before.children_user
+                                              - before.children_system, passed)]
+
+        env = {"PATH": os.environ["PATH"], "WEFT_SPAN_SPOOL": os.path.join(self.dir, "spans")}
+        plain = cost("true")
+        wrapped = cost(os.path.join(self.build, "weft-span"), "run", "true")
+        for i, what in enumerate(("processor time", "time")):
+            self.row(f"`weft-span run true`, kept in the spool, beyond `true`: {what}", 1.5, 5,
+                     wrapped[i] - plain[i], "ms", plain[i], less_is_better=True, peer="true")
+
     def json(self):
         found = self.program("json")
         for key, what in (("json states", "JSON of a states answer (30 rows of 1000), into memory"),
@@ -315,6 +332,7 @@ class Bench:
             self.live(self.options.made // 30)
         self.clocks(big)
         self.json()
+        self.spans()
         self.open(big)
 
     def table(self):

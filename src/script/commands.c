@@ -154,7 +154,7 @@ static int run(struct script_settings *s, struct script_arguments *a, struct scr
  * wait. */
 static void announce_later(const struct script_settings *s, struct script_span *span)
 {
-    if (!s->announce || !s->endpoint || s->unusable || script_collector_rests(s) || fork() != 0)
+    if (!script_announces(s) || fork() != 0)
         return;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         close(fd);

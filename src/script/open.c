@@ -249,12 +249,15 @@ void script_open_remove(const struct script_settings *s, const struct script_con
 
 /* ---- open, and lost ---- */
 
+bool script_announces(const struct script_settings *s)
+{
+    return !s->off && s->announce && s->endpoint && !s->unusable && !script_collector_rests(s);
+}
+
 void script_announce(const struct script_settings *s, struct script_span *span)
 {
     struct script_reply reply;
     struct text body = {.fd = -1};
-    if (!s->announce || !s->endpoint || s->unusable || script_collector_rests(s))
-        return;
     size_t n = span->attributes.list.n;
     script_add_text(&span->attributes, "weft.state", "open");
     span->end_ns = time_now_ns() > span->start_ns ? time_now_ns() : span->start_ns;

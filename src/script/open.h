@@ -14,6 +14,8 @@ int script_open_add_event(const struct script_settings *, const struct script_co
     struct err *);
 bool script_is_open(const struct script_settings *, const struct script_context *);
 void script_open_remove(const struct script_settings *, const struct script_context *);
+/* Is anybody told of open spans, as things are? */
+bool script_announces(const struct script_settings *);
 /* Tells the collector of a span that is open. Not kept when that does not work. */
 void script_announce(const struct script_settings *, struct script_span *);
 /* Spans of whose script no process is left in its process group go to the spool as lost; so do those that nobody

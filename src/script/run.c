@@ -111,7 +111,7 @@ static void let_go_of_streams(bool keep_stdout)
 /* Told by a process of its own: the command's signals do not wait for a collector. */
 static pid_t announce_apart(const struct script_settings *s, struct script_span *span)
 {
-    if (s->off || !(span->context.flags & SCRIPT_SAMPLED))
+    if (!(span->context.flags & SCRIPT_SAMPLED) || !script_announces(s))
         return -1;
     pid_t helper = fork();
     if (helper == 0) {

@@ -69,6 +69,7 @@ class Wrapped(Span):
             self.assertEqual(wrapper.stdout.read(), b"out\n")
             self.assertIsNone(wrapper.poll(), "the wrapper still waits for the collector")
             wrapper.stdout.close()
+            c.open = False
             self.assertEqual(wrapper.wait(), 0)
 
     def test_signals_are_passed_on(self):
