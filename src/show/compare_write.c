@@ -13,18 +13,8 @@
 
 static void write_difference(struct json *j, const struct show_difference *d)
 {
-    const struct show_part *p = &d->kind.part;
     json_object(j);
-    json_kv_string(j, "host", p->host);
-    json_kv_i64(j, "tid", d->tid);
-    json_kv_string(j, "comm", p->comm);
-    json_kv_string(j, "state", graph_state_name(p->state));
-    json_kv_string(j, "detail", p->reason >= 0 ? p->peer : p->detail);
-    json_kv_string(j, "from", p->from);
-    if (p->reason >= 0)
-        json_kv_string(j, "reason", path_reason_name(p->reason));
-    if (p->assumed)
-        json_kv_bool(j, "assumed", true);
+    show_json_part(&d->kind.part, d->tid, j);
     json_kv_i64(j, "a", d->ns[0]);
     json_kv_i64(j, "b", d->ns[1]);
     json_end_object(j);

@@ -107,6 +107,19 @@ static void write_sentence(const struct path *p, const struct path_source *sourc
     text_fini(&t);
 }
 
+void show_json_part(const struct show_part *p, int32_t tid, struct json *j)
+{
+    json_kv_string(j, "host", p->host);
+    json_kv_i64(j, "tid", tid);
+    json_kv_string(j, "comm", p->comm);
+    json_kv_string(j, "state", graph_state_name(p->state));
+    json_kv_string(j, "detail", p->reason >= 0 ? p->peer : p->detail);
+    json_kv_string(j, "from", p->from);
+    if (p->reason >= 0)
+        json_kv_string(j, "reason", path_reason_name(p->reason));
+    write_assumed(p->assumed, j);
+}
+
 enum { MOST_PARTS = 16, LEAST_PERCENT = 1 };
 
 /* What matters of them: totals have all. */
@@ -120,17 +133,9 @@ static void write_parts(const struct path *p, const struct path_source *source, 
     for (size_t i = 0; i < parts.n && i < MOST_PARTS && parts.v[i].duration >= length / 100 * LEAST_PERCENT; i++) {
         const struct show_part *part = &parts.v[i];
         json_object(j);
-        json_kv_string(j, "host", part->host);
-        json_kv_i64(j, "tid", part->tid);
-        json_kv_string(j, "comm", part->comm);
-        json_kv_string(j, "state", graph_state_name(part->state));
-        json_kv_string(j, "detail", part->reason >= 0 ? part->peer : part->detail);
-        json_kv_string(j, "from", part->from);
+        show_json_part(part, part->tid, j);
         json_kv_i64(j, "duration", part->duration);
         json_kv_double(j, "share", (double)part->duration / (double)length);
-        if (part->reason >= 0)
-            json_kv_string(j, "reason", path_reason_name(part->reason));
-        write_assumed(part->assumed, j);
         json_end_object(j);
     }
     json_end_array(j);

@@ -36,6 +36,9 @@ struct show_kinds show_kinds(const struct show_parts *, struct arena *);
 /* The same for parts of one kind, of whatever path. */
 uint64_t show_kind_key(const struct show_part *);
 uint64_t show_hash(const char *s, uint64_t seed); /* s may be NULL */
+/* Its members, within an object. tid: that of more than the part, or its own. */
+struct json;
+void show_json_part(const struct show_part *, int32_t tid, struct json *);
 /* Messages from one machine to another. */
 bool show_is_network(const struct show_part *);
 
