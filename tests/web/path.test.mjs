@@ -5,7 +5,7 @@ import { BEGIN, LOCAL_SENTENCE, path as pathOf, SENTENCE } from './mock/world.mj
 import { drawn, open, settled, start, view } from './browser.mjs';
 
 let world;
-before(async () => { world = await start({ threads: 600, pathPolls: 8 }); });
+before(async () => { world = await start({ threads: 600, pathPolls: 5 }); });
 after(() => world.stop());
 
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
