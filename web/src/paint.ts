@@ -161,8 +161,7 @@ export class RowPainter {
           (alpha < 1 ? this.batch(this.dims, states.style[i]) : this.batch(this.batches, states.style[i]))
             .add(l / scale, yy, (r - l - next) / scale, hh);
           if (tags & (TAG_HIGHLIGHT | TAG_BORDER)) this.outlines.push(l / scale, yy, (r - l) / scale, hh);
-          if (alpha === 1 && hh >= 9) this.label(states, i, look, l / scale, yy + hh / 2, (r - l) / scale,
-            () => (this.freeUntil(states, i, v0, px) - r) / scale);
+          if (alpha === 1 && hh >= 9) this.label(states, i, look, l, r, yy + hh / 2, v0, px);
         }
         if (l > x0) { this.cover(l - 1, l - x0, look, alpha); touched = true; }
         if (r < x1 && r < W) { this.cover(r, x1 - r, look, alpha); touched = true; }
@@ -180,13 +179,15 @@ export class RowPainter {
     }
   }
 
-  private label(states: RowStates, i: number, look: Look, x: number, y: number, room: number,
-    beside: () => number): void {
-    const { wording } = this, text = states.label[i], spills = wording && look.pattern && text;
+  /** Of a state that is drawn from l to r, in device px. */
+  private label(states: RowStates, i: number, look: Look, l: number, r: number, y: number, v0: number,
+    px: number): void {
+    const { wording, scale } = this, text = states.label[i], x = l / scale, room = (r - l) / scale,
+      spills = wording && look.pattern && text;
     if (!wording && text && room > 18) this.labels.push({ texts: [text], x, y, ink: look.ink, room, beside: 0 });
     else if (wording && (room >= WORDY || spills))
       this.labels.push({ texts: room >= WORDY ? wording.words(states, i) : [text!], x, y, ink: look.ink, room,
-        beside: spills ? beside() : 0 });
+        beside: spills ? (this.freeUntil(states, i, v0, px) - r) / scale : 0 });
   }
   /** Where the next state after i that is not blank begins, in device px. */
   private freeUntil(states: RowStates, i: number, v0: number, px: number): number {
