@@ -30,6 +30,9 @@ fi
 step 'One clock for three machines'
 run build/weft sync "$traces"
 
+step 'Which requests took long, and what differs in those?'
+run build/weft requests "$traces" --limit 5
+
 step 'Where did the 88 ms go?'
 run build/weft critpath "$traces" --thread "$thread" --reference client --begin "$begin" --end "$end" \
     --svg build/path.svg
