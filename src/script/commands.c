@@ -1,7 +1,7 @@
 /* The commands of weft-span. */
 #include "script/commands.h"
 
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -84,11 +84,11 @@ static int take_time(const char *option, const char *given, int64_t *out, struct
     size_t digits = strspn(given, "0123456789");
     if (*given == '+')
         return err_set(e, ERR_ARG, "--%s \"%.100s\": a time of its own is expected, none after another", option, given);
-    if (!given[digits] && digits > 0 && digits <= 11) {
+    if (!given[digits] && digits > 0 && digits <= 11)
         *out = strtoll(given, NULL, 10) * 1000000000;
-        return ERR_OK;
-    }
-    return time_parse(given, 0, out, e) ? err_wrap(e, "--%s", option) : ERR_OK;
+    else if (time_parse(given, 0, out, e))
+        return err_wrap(e, "--%s", option);
+    return *out > 0 ? ERR_OK : err_set(e, ERR_ARG, "--%s \"%.100s\" lies before 1970", option, given);
 }
 
 static int take_attributes(const struct script_arguments *a, struct script_attributes *out, struct err *e)
@@ -157,7 +157,7 @@ static void announce_later(const struct script_settings *s, struct script_span *
     if (!script_announces(s) || fork() != 0)
         return;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        close(fd);
+        script_let_go(fd);
     usleep(SCRIPT_OPEN_AFTER_MS * 1000);
     if (script_is_open(s, &span->context))
         script_announce(s, span);
@@ -270,6 +270,7 @@ static int context(struct script_settings *s, struct script_arguments *a, struct
 static int flush(struct script_settings *s, struct script_arguments *a, struct script_span *span, struct err *e)
 {
     struct script_flushed done;
+    script_spool_tidy(s);
     size_t lost = script_open_collect_lost(s);
     if (lost)
         script_note(s, "%zu spans were never ended: their scripts are gone", lost);
@@ -352,8 +353,21 @@ static int run_command(const struct command *c, int argc, char **argv)
     return code;
 }
 
+/* A caller may have closed them: notes would go into a file of the spool that was opened as number 2. The command that
+ * is run finds them closed. */
+static void occupy_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int script_main(int argc, char **argv)
 {
+    occupy_streams();
     script_quiet_signals();
     if (argc > 0 && !strcmp(file_name(argv[0]), "pfeil"))
         return script_pfeil(argc, argv);

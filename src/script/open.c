@@ -338,14 +338,17 @@ static bool give_up(struct script_settings *s, const char *path)
     span.message = "the script ended without ending this span; it lasted at least so long";
     script_set_text(&span.attributes, "weft.state", "lost");
     script_write_otlp(&span, &s->resource, &line);
-    int rc = script_spool_add(s, line.v, line.n, &e);
-    if (!rc)
-        unlink(path);
-    else
+    char *mine = mem_printf("%s.lost", path);
+    bool taken = rename(path, mine) == 0; /* by one of several that flush at once */
+    bool kept = taken && script_spool_add(s, line.v, line.n, &e) == ERR_OK;
+    if (kept)
+        unlink(mine);
+    else if (taken && rename(mine, path) == 0)
         script_note(s, "a lost span stays open: %s", e.text);
+    free(mine);
     text_fini(&line);
     script_span_fini(&span);
-    return !rc;
+    return kept;
 }
 
 size_t script_open_collect_lost(struct script_settings *s)

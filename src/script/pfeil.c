@@ -130,7 +130,10 @@ static void keep_end(struct pfeil *p)
         {.tv_nsec = UTIME_OMIT}, {.tv_sec = p->span.end_ns / 1000000000, .tv_nsec = p->span.end_ns % 1000000000}};
     if (p->settings.off || script_spool_make(&p->settings, "last", NULL))
         return;
-    int fd = open(end_path(p), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const char *path = end_path(p);
+    if (access(path, F_OK)) /* a script's first call */
+        script_spool_tidy(&p->settings);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return;
     futimens(fd, times);

@@ -95,17 +95,13 @@ static pid_t start_command(char **command)
     return problem ? -1 : child;
 }
 
-/* Who reads from the command's pipes sees their end when the command ends, not when its span is told. */
-static void let_go_of_streams(bool keep_stdout)
+void script_let_go(int fd)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing < 0)
         return;
-    dup2(nothing, STDIN_FILENO);
-    if (!keep_stdout)
-        dup2(nothing, STDOUT_FILENO);
-    if (nothing > STDERR_FILENO)
-        close(nothing);
+    dup3(nothing, fd, O_CLOEXEC);
+    close(nothing);
 }
 
 /* Told by a process of its own: the command's signals do not wait for a collector. */
@@ -115,7 +111,7 @@ static pid_t announce_apart(const struct script_settings *s, struct script_span 
         return -1;
     pid_t helper = fork();
     if (helper == 0) {
-        let_go_of_streams(false);
+        script_let_go(STDOUT_FILENO);
         script_announce(s, span);
         _exit(0);
     }
@@ -215,7 +211,9 @@ int script_run(struct script_settings *s, struct script_span *span, char **comma
         span->message = arena_printf(&s->arena, "%.200s: %s", *command, strerror(errno));
         dprintf(STDERR_FILENO, "weft-span: cannot run %s\n", span->message);
     } else {
-        let_go_of_streams(pfeil);
+        script_let_go(STDIN_FILENO);
+        if (!pfeil)
+            script_let_go(STDOUT_FILENO);
         script_add_number(&span->attributes, "process.pid", child);
         status = attend(s, span, child, &signals);
         code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -6,6 +6,8 @@
 
 /* The signals of this program that a command must not inherit changed. */
 void script_quiet_signals(void);
+/* A standard stream is none of this process's business from now on: whoever reads from it does not wait for its end. */
+void script_let_go(int fd);
 /* The span begins now. */
 void script_begin_clock(struct script_span *);
 /* It ends now: at its start and what the monotonic clock says since, so that setting the clock makes no time. */

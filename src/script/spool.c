@@ -15,7 +15,7 @@
 #include "script/pieces.h"
 #include "script/send.h"
 
-enum { LOCK_WAIT_MS = 1000, REST_S = 30, PIECES = 8, PATH_BYTES = 4096 };
+enum { LOCK_WAIT_MS = 1000, REST_S = 30, DAY_S = 24 * 3600, PIECES = 8, PATH_BYTES = 4096 };
 
 #define FILE_FLAGS (O_CREAT | O_CLOEXEC | O_NOFOLLOW)
 
@@ -223,6 +223,36 @@ int script_spool_add(const struct script_settings *s, const char *line, size_t n
         close(held);
     errno = problem;
     return rc ? err_sys(e, "%s", s->spool) : ERR_OK;
+}
+
+/* ---- tidying ---- */
+
+static bool has_end(const char *s, const char *end)
+{
+    size_t n = strlen(s), n_end = strlen(end);
+    return n > n_end && !strcmp(s + n - n_end, end);
+}
+
+/* Files of a part of the spool that end so ("": all) and were not touched for a day. */
+static void tidy(const struct script_settings *s, const char *below, const char *end)
+{
+    char place[PATH_BYTES];
+    struct stat st;
+    DIR *dir = path_in(s, below, place) ? opendir(place) : NULL;
+    for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
+        if (has_end(d->d_name, end) && fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && st.st_mtim.tv_sec + DAY_S < time_now_ns() / 1000000000)
+            unlinkat(dirfd(dir), d->d_name, 0);
+    if (dir)
+        closedir(dir);
+}
+
+void script_spool_tidy(const struct script_settings *s)
+{
+    tidy(s, ".", ".new");
+    tidy(s, "open", ".new");
+    tidy(s, "open", ".lost");
+    tidy(s, "last", "");
 }
 
 /* ---- collectors that rest: an empty file each, whose time of change says until when ---- */

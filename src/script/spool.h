@@ -10,6 +10,9 @@ int script_spool_add(const struct script_settings *, const char *line, size_t n,
 /* The directory is there then, or its part `below` (NULL: itself). */
 int script_spool_make(const struct script_settings *, const char *below, struct err *);
 
+/* Removes what is of no use any more after a day: files that were not finished, ends that pfeil noted. */
+void script_spool_tidy(const struct script_settings *);
+
 /* A collector that did not answer is left alone for a while, so that a script is held up once and not at each stage. */
 bool script_collector_rests(const struct script_settings *);
 void script_let_collector_rest(const struct script_settings *, int64_t ns);

@@ -61,6 +61,14 @@ class Wrapped(Span):
         run = self.run_ok("run", "--", *show, env=environment(NOBODY), preexec_fn=prepare)
         self.assertEqual(run.stdout, plain.stdout)
 
+    def test_closed_streams(self):
+        """The command finds them closed as well; notes do not go where a file was opened instead."""
+        env = environment(NOBODY)
+        show = "ls /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/0"
+        run = self.run_ok("-c", f"exec 0<&- 1>&- 2>&-; exec {SPAN} run -- {show}", env=env, program="/bin/sh", code=2)
+        self.assertEqual((run.stdout, run.stderr), (b"", b""))
+        self.assertEqual([s["name"] for s in spooled(env)], ["ls"])
+
     def test_readers_see_the_end_at_once(self):
         with Collector(lambda body: "hang") as c:
             env = environment(c.url, OTEL_EXPORTER_OTLP_TIMEOUT="3000")
@@ -170,6 +178,11 @@ class Told(Span):
             self.assertEqual(seen["UBER_TRACE_ID"], seen["TRACE_ID"])
             self.assertEqual(seen["B3"], f"{trace}-{own}-1")
             self.assertNotIn("TRACESTATE", seen)
+            parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+            run = self.run_ok("run", "--", "sh", "-c", "echo $TRACESTATE",
+                              env=environment(c.url, TRACEPARENT=parent, TRACESTATE="a=1,b@c=x y"))
+            self.assertEqual((run.stdout, c.spans()[-1]["traceState"]), (b"a=1,b@c=x y\n", "a=1,b@c=x y"))
+            self.assertEqual((c.spans()[-1]["traceId"], c.spans()[-1]["parentSpanId"]), (parent[3:35], parent[36:52]))
 
     def test_start_event_end(self):
         with Collector() as c:
@@ -368,6 +381,23 @@ class Away(Span):
             self.assertEqual(sorted(s["name"] for s in c.spans()), sorted(f"s{i}" for i in range(MANY)))
             self.assertLessEqual(len(c.requests), 1 + MANY // 512)
         self.assertEqual(spooled(env), [])
+
+    def test_old_leavings_are_removed(self):
+        env = environment(WEFT_SPAN_SPOOL=scratch())
+        name = self.run_ok("start", "--name", "x", env=env).stdout.decode().strip()
+        os.mkdir(os.path.join(spool_of(env), "last"))
+        for old in ("spans-1.jsonl.new", "open/x.new", "open/x.lost", "last/x"):
+            for age_s, path in ((25 * 3600, old), (3600, old.replace("x", "y").replace("1", "2"))):
+                path = os.path.join(spool_of(env), path)
+                with open(path, "w", encoding="ascii"):
+                    pass
+                os.utime(path, (time.time() - age_s,) * 2)
+        self.run_ok("flush", env=env, code=1)
+        left = {os.path.relpath(os.path.join(top, f), spool_of(env)) for top, _, files in os.walk(spool_of(env))
+                for f in files}
+        self.assertLessEqual({"spans-2.jsonl.new", "open/y.new", "open/y.lost", "last/y",
+                              f"open/{name[3:35]}-{name[36:52]}"}, left)
+        self.assertEqual(left & {"spans-1.jsonl.new", "open/x.new", "open/x.lost", "last/x"}, set())
 
     def test_spool_is_bounded(self):
         env = environment(WEFT_SPAN_SPOOL=scratch(), WEFT_SPAN_SPOOL_BYTES="20000")
