@@ -84,8 +84,11 @@ static int take_time(const char *option, const char *given, int64_t *out, struct
     size_t digits = strspn(given, "0123456789");
     if (*given == '+')
         return err_set(e, ERR_ARG, "--%s \"%.100s\": a time of its own is expected, none after another", option, given);
-    if (!given[digits] && digits > 0 && digits <= 11)
-        *out = strtoll(given, NULL, 10) * 1000000000;
+    long long seconds = !given[digits] && digits > 0 && digits <= 10 ? strtoll(given, NULL, 10) : 0;
+    if (seconds > INT64_MAX / 1000000000)
+        return err_set(e, ERR_ARG, "--%s \"%.100s\" lies beyond what 64 bits of ns can say", option, given);
+    if (seconds)
+        *out = seconds * 1000000000;
     else if (time_parse(given, 0, out, e))
         return err_wrap(e, "--%s", option);
     return *out > 0 ? ERR_OK : err_set(e, ERR_ARG, "--%s \"%.100s\" lies before 1970", option, given);
@@ -150,8 +153,7 @@ static int run(struct script_settings *s, struct script_arguments *a, struct scr
     return rc ? rc : script_run(s, span, a->argv, false);
 }
 
-/* A process of its own tells of the open span, unless it has ended by then: A start does not
- * wait. */
+/* A process of its own tells of the open span, unless it has ended by then. */
 static void announce_later(const struct script_settings *s, struct script_span *span)
 {
     if (!script_announces(s) || fork() != 0)
@@ -252,11 +254,10 @@ static int context(struct script_settings *s, struct script_arguments *a, struct
     if (!formats[format])
         return err_set(e, ERR_ARG, "--format \"%.100s\": export, traceparent, uber or b3 is expected", a->format);
     script_new_span(s, false, span);
-    if (a->n ? find_span(s, a, &span->context) : *span->parent_id != '\0') {
-        if (!a->n)
-            strcpy(span->context.span_id, span->parent_id);
-        *span->parent_id = '\0';
-    }
+    if (*span->parent_id)
+        strcpy(span->context.span_id, span->parent_id);
+    if (a->n)
+        find_span(s, a, &span->context);
     script_write_traceparent(&span->context, w3c);
     script_write_uber(&span->context, "", uber);
     script_write_b3(&span->context, b3);

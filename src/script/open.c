@@ -217,7 +217,7 @@ static int read_open(
         read_line(s, line, space + 1, span, o);
     }
     free(data);
-    if (*span->context.trace_id && span->name && span->start_ns > 0)
+    if (*span->context.trace_id && span->name && span->start_ns > 0 && span->start_ns < INT64_MAX / 2)
         return ERR_OK;
     script_span_fini(span);
     return err_set(e, ERR_FORMAT, "%s is no file of an open span", path);

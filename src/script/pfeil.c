@@ -82,8 +82,9 @@ static bool read_start(const char *s, int64_t *ns, bool *whole)
     size_t digits = strspn(s, "0123456789");
     *whole = false;
     if (digits > 0 && (!s[digits] || s[digits] == '.')) {
-        *whole = digits <= 11 && !s[digits];
-        *ns = *whole ? strtoll(s, NULL, 10) * 1000000000 : 0;
+        long long seconds = digits <= 10 && !s[digits] ? strtoll(s, NULL, 10) : 0;
+        *whole = seconds > 0 && seconds < INT64_MAX / 1000000000;
+        *ns = *whole ? seconds * 1000000000 : 0;
         return *whole || time_parse(s, 0, ns, NULL) == 0;
     }
     const char *behind = strptime(s, "%a %b %d %H:%M:%S", &t);

@@ -9,7 +9,7 @@ import subprocess
 
 import small_trace
 from tsp_server import Server
-from weft_e2e import Case, have, load, main, need, scenario, scratch, weft
+from weft_e2e import BIN, Case, have, load, main, need, scenario, scratch, weft
 
 NAMELESS = small_trace.METADATA.replace('hostname = "small"; ', "")
 
@@ -345,6 +345,7 @@ class Help(Case):
         os.mkdir(os.path.join(top, "examples"))
         os.symlink(scenario("three-tier"), os.path.join(top, "examples", "three-tier"))
         overview = self.ok("--help").text
+        path = os.pathsep.join([os.path.dirname(os.environ.get("WEFT_SPAN", BIN)), os.environ["PATH"]])
         verbs = re.findall(r"^  ([a-z]+)  +\S", overview, re.M)
         self.assertGreaterEqual(len(verbs), 8)
         for verb in verbs:
@@ -354,7 +355,7 @@ class Help(Case):
             (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", text)
             if verb != "serve" and "nats://" not in example:  # those need a broker; tests of clusters have one
                 store = ["--store", os.path.join(top, "store")] if "--store" in text else []
-                run = self.ok(*shlex.split(example.split(" > ")[0]), *store, cwd=top)
+                run = self.ok(*shlex.split(example.split(" > ")[0]), *store, cwd=top, env={"PATH": path})
                 self.assertGreater(len(run.text.splitlines()), 3 if verb != "config" else 0, run)
         (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", overview)
         self.assertIn("running", self.ok(*shlex.split(example), "--store", os.path.join(top, "store"), cwd=top).text)

@@ -111,7 +111,8 @@ class Wrapped(Span):
                      ("end", "a", "b"), ("run", "--nmae", "x", "true"),
                      ("start", "--name"), ("start", "--name", "x", "--kind", "odd"),
                      ("start", "--name", "x", "-a", "novalue"), ("context", "--format", "odd"),
-                     ("emit", "--name", "x", "--start", "never"),
+                     ("emit", "--name", "x", "--start", "never"), ("emit", "--name", "x", "--start", "9999999999"),
+                     ("emit", "--name", "x", "--start", "0"), ("emit", "--name", "x", "--start", "+1s"),
                      ("emit", "--name", "x", "--start", "5", "--end", "4")):
             run = self.run_ok(*args, env=env, code=2)
             self.assertEqual(run.stdout, b"")

@@ -113,6 +113,8 @@ class Contexts(Case):
     def test_every_notation(self):
         self.assertEqual(self.context(GOOD)[0], f"export TRACEPARENT={GOOD} UBER_TRACE_ID={TRACE}:{PARENT}:0:01 "
                                                 f"TRACE_ID={TRACE}:{PARENT}:0:01 B3={TRACE}-{PARENT}-1")
+        self.assertEqual(self.context("nonsense", "-f", "traceparent", TRACEPARENT=GOOD),
+                         (GOOD, 'weft-span: note: "nonsense" is no id of a span\n'))
         for given in (GOOD, f"{TRACE}:{PARENT}:0:1", f"{TRACE}-{PARENT}-1"):
             self.assertEqual([self.context(given, "-f", f)[0] for f in ("traceparent", "uber", "b3")],
                              [GOOD, f"{TRACE}:{PARENT}:0:01", f"{TRACE}-{PARENT}-1"])
