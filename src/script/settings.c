@@ -106,8 +106,8 @@ bool script_read_url(struct arena *a, const char *s, const char *default_port, s
         if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
             *why = "it holds characters that no URL has";
     if (!strncasecmp(s, "https://", 8))
-        *why = "https is not spoken here: name a collector on this machine or in this network by http://, such as "
-               "`weft collect`, which can pass spans on over TLS";
+        *why = "https is not spoken here: name a collector on this machine or in this network by http://, which can "
+               "pass spans on over TLS";
     else if (strncasecmp(s, "http://", 7) != 0)
         *why = "http://HOST[:PORT][/PATH] is expected";
     if (*why)
@@ -356,7 +356,8 @@ void script_read_settings(struct script_settings *s, bool pfeil, bool quiet)
     s->off = is_word(variable("OTEL_SDK_DISABLED"), "true") || is_word(variable("OTEL_TRACES_EXPORTER"), "none") ||
         is_word(variable("JAEGER_DISABLED"), "true") || (!s->endpoint && !variable("WEFT_SPAN_SPOOL"));
     if (s->unusable && !s->off)
-        script_note(s, "spans cannot be sent to %.200s, they wait in %.200s: %s", s->endpoint, s->spool, s->unusable);
+        script_note(s, "spans cannot be sent to %.200s, they wait in %.200s: %s",
+            strchr(s->endpoint, '@') ? "the endpoint" : s->endpoint, s->spool, s->unusable); /* no passwords in logs */
 }
 
 void script_settings_fini(struct script_settings *s)

@@ -333,7 +333,9 @@ class Away(Span):
                          "http://u:p@h",
                          "http://a b", "nonsense", "http://" + "h" * 20000):
             env = environment(endpoint)
-            self.run_ok("run", "sh", "-c", "exit 3", env=env, code=3)
+            run = self.run_ok("run", "sh", "-c", "exit 3", env=env, code=3)
+            self.assertIn(b"cannot be sent", run.stderr)
+            self.assertNotIn(b"u:p@", run.stderr, "no passwords in logs")
             self.assertEqual(len(spooled(env)), 1, endpoint[:40])
 
     def test_full_disk(self):
