@@ -42,4 +42,3 @@ const struct cli_verb verb_place = {"place", "", "reports its arguments", NULL, 
 const struct cli_verb verb_verify = {"verify", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_config = {"config", "[VERB]", "reports its arguments", NULL, report};
 const struct cli_verb verb_completion = {"completion", "SHELL", "reports its arguments", NULL, report};
-const struct cli_verb verb_span = {"span", "WHAT", "reports its arguments", NULL, report};

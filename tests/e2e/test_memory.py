@@ -183,7 +183,7 @@ class FailingAllocations(MemoryCase):
         """Stores that are read, and made, while allocations fail: the experiment opens in the end, as ever."""
         server = self.start()
         dice = random.Random(SEED + 1)
-        trace = scenario("three-tier")
+        trace = os.path.realpath(scenario("three-tier"))
         failed = 0
         for n in range(FAILURES // 8):
             self.assertEqual(server.delete(f"/experiments/{self.x['UUID']}").status, 200)
