@@ -30,6 +30,7 @@ struct cli_verb {
     const char *name, *arguments, *summary; /* "events", "TRACE…", "merged events in time order" */
     const char *example;                    /* shown by --help */
     int (*run)(int argc, char **argv);      /* argv[0] is the verb */
+    bool no_settings;        /* it is another program, which reads none of weft's settings */
 };
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
     verb_requests, verb_serve, verb_place, verb_span, verb_verify, verb_config, verb_completion;

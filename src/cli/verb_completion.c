@@ -6,15 +6,17 @@
 #include "cli/cli.h"
 #include "cli/settings.h"
 
-/* Words for the shell, where the value is one of a few: "table, json or csv", "local|index", "assume". */
+/* Options whose value is one of a few words. */
+static const struct {
+    const char *name, *words;
+} choices[] = {{"format", "table json csv"}, {"method", "local index broadcast"}, {"polling", "assume"}};
+enum { N_CHOICES = sizeof choices / sizeof *choices };
+
 static const char *choices_of(const struct cli_option *o)
 {
-    static const struct {
-        const char *name, *words;
-    } known[] = {{"format", "table json csv"}, {"method", "local index broadcast"}, {"polling", "assume"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].name, o->name))
-            return known[i].words;
+    for (size_t i = 0; i < N_CHOICES; i++)
+        if (!strcmp(choices[i].name, o->name))
+            return choices[i].words;
     return NULL;
 }
 
@@ -73,10 +75,11 @@ static void write_bash(struct text *t)
         text_printf(t, " %s", cli_verbs[i]->name);
     text_puts(t,
         "'\n        ;;\n    esac\n"
-        "    case $before in\n"
-        "    --format) COMPREPLY=($(compgen -W 'table json csv' -- \"$word\")); return ;;\n"
-        "    --method) COMPREPLY=($(compgen -W 'local index broadcast' -- \"$word\")); return ;;\n"
-        "    --polling) COMPREPLY=($(compgen -W 'assume' -- \"$word\")); return ;;\n"
+        "    case $before in\n");
+    for (size_t i = 0; i < N_CHOICES; i++)
+        text_printf(
+            t, "    --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", choices[i].name, choices[i].words);
+    text_puts(t,
         "    esac\n"
         "    case $valued in\n"
         "    *\" $before \"*) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"

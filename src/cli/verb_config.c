@@ -56,6 +56,8 @@ static void list_verb(void *arg, const struct cli_verb *verb, const struct cli_o
 {
     struct listing *l = arg;
     l->found.n = 0;
+    if (verb->no_settings)
+        return;
     for (const struct cli_option *o = options; o->name; o++)
         vec_push(&l->known, o->name);
     if (!l->rc)
@@ -73,12 +75,13 @@ static void list_verb(void *arg, const struct cli_verb *verb, const struct cli_o
     }
 }
 
-static bool is_verb(const char *name)
+/* NULL: there is none of that name. */
+static const struct cli_verb *verb_named(const char *name)
 {
-    for (size_t i = 0; cli_verbs[i]; i++)
-        if (!strcmp(cli_verbs[i]->name, name))
-            return true;
-    return false;
+    size_t i = 0;
+    while (cli_verbs[i] && strcmp(cli_verbs[i]->name, name) != 0)
+        i++;
+    return cli_verbs[i];
 }
 
 static int no_such_verb(const char *what, const char *name, struct err *e)
@@ -109,8 +112,13 @@ static int check_names(const struct listing *l, struct err *e)
     size_t n;
     int rc = cli_settings_read(&v, &n, e);
     for (size_t i = 0; i < n && !rc; i++)
-        if (v[i].section && !is_verb(v[i].section))
+        if (v[i].section && !verb_named(v[i].section))
             rc = no_such_verb(v[i].origin, v[i].section, e);
+        else if (v[i].section && verb_named(v[i].section)->no_settings)
+            rc = err_set(e, ERR_ARG,
+                "%s: %s is a program of its own and reads no settings; weft %s --help says what it "
+                "takes",
+                v[i].origin, v[i].section, v[i].section);
         else if (!v[i].section && !is_known(l, v[i].name))
             rc = err_set(e, ERR_ARG, "%s: no verb has an option \"%s\"", v[i].origin, v[i].name);
     return rc;
@@ -165,7 +173,7 @@ static int run(int argc, char **argv)
     int rc = cli_format_parse(format_name, &format, &e);
     if (!rc && n > 1)
         rc = err_set(&e, ERR_ARG, "config: one verb at most");
-    if (!rc && n && !is_verb(argv[1]))
+    if (!rc && n && !verb_named(argv[1]))
         rc = no_such_verb("config", argv[1], &e);
     if (!rc)
         rc = list(n ? argv[1] : NULL, every, format, &e);

@@ -54,4 +54,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_span = {"span", "run|start|event|end|emit|context|flush …",
-    "spans from shell scripts: of a command, or from start to end", "weft span run --name listing -- ls -l /usr", run};
+    "spans from shell scripts: of a command, or from start to end", "weft span run --name listing -- ls -l /usr", run,
+    true};

@@ -29,7 +29,6 @@ struct group {
 };
 
 struct story {
-    const struct path *path;
     int64_t length;
     enum division division;
     struct show_kinds kinds;
@@ -249,7 +248,7 @@ static void tell(struct text *t, const struct story *s)
 
 void show_sentence(const struct path *p, const struct path_source *source, struct text *out)
 {
-    struct story s = {.path = p, .length = p->end - p->begin};
+    struct story s = {.length = p->end - p->begin};
     struct arena arena = {0};
     struct text t = {.fd = -1};
     if (s.length <= 0)

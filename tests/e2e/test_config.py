@@ -91,6 +91,7 @@ class Settings(Case):
         for text, verb, hint in (("[sync]\nreferense = x\n", "sync", 'weft.conf:2: sync has no option "referense"'),
                                  ("\n\nbogus = 1\n", "config", 'weft.conf:3: no verb has an option "bogus"'),
                                  ("[snyc]\nquiet\n", "config", 'weft.conf:2: no verb "snyc"; did you mean sync?'),
+                                 ("[span]\nname = x\n", "config", "weft.conf:2: span is a program of its own"),
                                  ("[sync\n", "sync", "weft.conf:1: a section is a verb in brackets"),
                                  ("--quiet\n", "sync", "weft.conf:1: a setting is the name of an option"),
                                  ("two words = 1\n", "sync", "weft.conf:1: a setting is"),
