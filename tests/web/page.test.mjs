@@ -5,7 +5,7 @@ import { BEGIN } from './mock/world.mjs';
 import { drawn, open, pixels, save, settled, start, view } from './browser.mjs';
 
 let world;
-before(async () => { world = await start({ threads: 600, pathPolls: 8 }); });
+before(async () => { world = await start({ threads: 600 }); });
 after(() => world.stop());
 
 const graph = '.panel[data-output$="ThreadStatusDataProvider"]';
@@ -112,10 +112,12 @@ test('only rows on screen are asked for', async () => {
 
 test('critical path: right click, arrows between machines, progressive, totals, n and p, glow', async () => {
   const { page, trouble } = await open(world);
+  world.mock.paths.pending = true;
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2000000000n, a.min + 2090000000n); });
   await page.locator(graph).locator('.tree-row').filter({ hasText: 'tier' }).first().click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'Critical path: selection' }).click();
   await page.waitForFunction(() => weft.path?.pane.segments.some(s => /asking/.test(s.label)));
+  world.mock.paths.pending = false;
   await page.waitForFunction(() => weft.path?.pane.segments.length >= 14 && weft.path.view.data.arrows.length === 4);
   await settled(page);
   const created = world.mock.log.find(l => l.method === 'POST' && /CriticalPathDataProvider$/.test(l.path)).body;

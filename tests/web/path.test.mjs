@@ -5,7 +5,7 @@ import { BEGIN, LOCAL_SENTENCE, path as pathOf, SENTENCE } from './mock/world.mj
 import { drawn, open, settled, start, view } from './browser.mjs';
 
 let world;
-before(async () => { world = await start({ threads: 600, pathPolls: 5 }); });
+before(async () => { world = await start({ threads: 600 }); });
 after(() => world.stop());
 
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
@@ -23,9 +23,11 @@ const box = (page, what) => page.locator(`${PATH} ${what}`).boundingBox();
 
 test('the sentence: above the picture, what is known so far, then all of it; selected, copied, there when the picture '
   + 'is folded', async () => {
+  world.mock.paths.pending = true;
   const { page, trouble } = await ask(), sentence = page.locator(`${PATH} .sentence`), words = sentence.locator('p');
   await words.filter({ hasText: LOCAL_SENTENCE }).waitFor();
   assert.equal(await sentence.locator('em').innerText(), 'so far');
+  world.mock.paths.pending = false;
   await complete(page);
   assert.equal(await words.innerText(), SENTENCE);
   assert.equal(await sentence.locator('em').innerText(), '');

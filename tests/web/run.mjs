@@ -31,5 +31,7 @@ if (!server) for (const args of [['node_modules/typescript/bin/tsc', '--noEmit']
   if (done.status !== 0) process.exit(1);
 }
 const files = readdirSync(tests).filter(f => f.endsWith('.test.mjs')).map(f => join(tests, f));
-process.exit(spawnSync(process.execPath, ['--test', '--test-concurrency=1', '--test-timeout=600000', ...files],
+// The reporter says at the end what failed: of a long log only that is kept.
+process.exit(spawnSync(process.execPath,
+  ['--test', '--test-reporter=spec', '--test-concurrency=1', '--test-timeout=600000', ...files],
   { stdio: 'inherit' }).status ?? 1);

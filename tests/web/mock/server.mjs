@@ -54,9 +54,11 @@ const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMP
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
 /** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
- * with three fifths of the time and without the last thread; `grow` opens a fifth more. */
-export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls = false, grows = false } = {}) {
+ * with three fifths of the time and without the last thread; `grow` opens a fifth more. Of critical paths the local part
+ * is known at first, and all of it after two questions while `paths.pending` is not set. */
+export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false } = {}) {
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
+  const paths = { pending: false };
   const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined };
   const cut = fifths => { world.length = full / 5 * fifths; world.end = BEGIN + BigInt(world.length); };
   const eventsNow = () => Math.round(EVENTS_N * world.length / full);
@@ -94,7 +96,7 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
   function timeGraph(id, what, p) {
     const d = derived.get(id), range = p.requested_timerange;
     if (d) {
-      const found = pathOf(d.begin), full = d.polls >= pathPolls, hosts = found.workers.slice(0, full ? 3 : 1),
+      const found = pathOf(d.begin), full = d.polls > 2 && !paths.pending, hosts = found.workers.slice(0, full ? 3 : 1),
         base = 900_000_000, message = full ? 'Completed' : 'local path done, asking web…', status = full ? 'COMPLETED'
           : 'RUNNING';
       const workerId = k => base + 10 + k;
@@ -310,7 +312,7 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls 
     });
   });
   return {
-    world, log, release, now, uuid: UUID,
+    world, log, release, now, paths, uuid: UUID,
     grow: () => { cut(world.length / full * 5 + 1); now.version++; },
     listen: (port = 0) => new Promise(ready => server.listen(port, '127.0.0.1',
       () => ready(`http://127.0.0.1:${server.address().port}`))),
