@@ -17,6 +17,7 @@ FORBIDDEN = {
     ".mjs": r"process\.exit\(77\)|\bskip:|\.skip\(|Math\.random\(",
 }
 ALLOWED = {"e2e/test_robust.py": 'skipTest("cannot mount',  # a right, not data
+           "e2e/test_package.py": 'SkipTest("',
            "e2e/test_memory.py": "skipIf(SANITIZER,"}  # they bring an allocator of their own
 
 
@@ -31,6 +32,17 @@ def run(code, required):
 
 class Needs(unittest.TestCase):
     maxDiff = None
+
+    def test_the_package_is_built_with_what_is_installed_for_a_build(self):
+        root = os.path.dirname(TESTS)
+        with open(os.path.join(root, "tools", "install-deps"), encoding="utf-8") as f:
+            installed = set(" ".join(re.findall(r"""^build=['"](?:\$build )?([^'"]*)""", f.read(), re.M)).split())
+        with open(os.path.join(root, "debian", "control"), encoding="utf-8") as f:
+            field = re.search(r"^Build-Depends:((?:.|\n )*)", f.read(), re.M)[1]
+        needed_there = {word.split()[0] for word in field.split(",")}
+        # What every build of a package has, and what only tests and pictures need.
+        self.assertEqual(installed - {"gcc", "libc6-dev", "make", "libcmocka-dev", "xz-utils"},
+                         needed_there - {"debhelper-compat"})
 
     def test_one_way_to_skip(self):
         found, read = [], 0

@@ -54,8 +54,8 @@ const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMP
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
 /** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
- * with three fifths of the time and without the last thread; `grow` opens a fifth more. Of critical paths the local part
- * is known at first, and all of it after two questions while `paths.pending` is not set. */
+ * with three fifths of the time and without the last thread; `grow` opens a fifth more. Of critical paths the local
+ * part is known at first, and all of it after two questions while `paths.pending` is not set. */
 export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false } = {}) {
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };

@@ -1,0 +1,71 @@
+"""The Debian package: built from what the repository holds, installed in a minimal system that has nothing else, and
+the demo run from it."""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+import weft_e2e
+from weft_e2e import Case, absent, main, needs, scratch
+
+ROOT = pathlib.Path(weft_e2e.ROOT)
+SITE = ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Codename: bookworm"]
+
+
+def call(*command, **more):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
+    if done.returncode:
+        said = done.stdout[-3000:] + done.stderr[-3000:]
+        raise AssertionError(f"{' '.join(map(str, command))}: {done.returncode}\n{said}")
+    return done.stdout
+
+
+def minimal_system(where):
+    """A Debian with nothing but what every Debian has."""
+    if os.geteuid():
+        raise unittest.SkipTest("a minimal system is made by root")
+    if subprocess.run(["mknod", where / "null", "c", "1", "3"], capture_output=True, check=False).returncode:
+        raise unittest.SkipTest("no device files can be made here")
+    sites = call(*SITE).split()
+    if not sites:
+        absent("apt knows no mirror of Debian 12")
+    call("debootstrap", "--variant=minbase", "bookworm", where / "root", sites[0])
+    return where / "root"
+
+
+class Package(Case):
+    @needs("dpkg-buildpackage", "dh", "debootstrap", "git")
+    def test_installed_in_a_minimal_system(self):
+        made = pathlib.Path(scratch())
+        tree = made / "weft"
+        tree.mkdir()
+        held = call("git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
+        held = "\n".join(name for name in held.splitlines() if (ROOT / name).exists())
+        packed = subprocess.run(["tar", "-cf", "-", "-C", ROOT, "-T", "-"], input=held.encode(), check=True,
+                                capture_output=True).stdout
+        subprocess.run(["tar", "-xf", "-", "-C", tree], input=packed, check=True)
+        call("dpkg-buildpackage", "--build=binary", "--no-sign", cwd=tree,
+             env={**os.environ, "DEB_BUILD_OPTIONS": "noopt parallel=2"})
+        package, = (p for p in made.glob("weft_*.deb"))
+        version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
+        self.assertEqual(call("dpkg-deb", "-f", package, "Version").strip(), version)
+
+        root = minimal_system(made)
+        (root / "tmp" / package.name).write_bytes(package.read_bytes())
+        inside = lambda *command: call("chroot", root, *command, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        inside("apt-get", "install", "-q", "-y", "--no-install-recommends", "xz-utils", f"/tmp/{package.name}")
+        said = inside("/usr/share/doc/weft/examples/demo.sh")
+        self.assertRegex(said, r"88\.49 ms: .*web computed", "the sentence of the request that took 88 ms")
+        picture = re.search(r"The picture is in (\S+)", said)[1]
+        self.assertIn("<svg", (root / picture[1:]).read_text())
+        self.assertIn(version, inside("weft", "--version"))
+        for held in "bin/weft-span", "share/man/man1/weft-critpath.1.gz", "share/zsh/site-functions/_weft":
+            self.assertTrue((root / "usr" / held).exists(), held)
+        # Nothing runs by itself, and nothing is left behind.
+        self.assertFalse(list((root / "etc/systemd/system").rglob("*weft*")))
+        inside("dpkg", "--purge", "weft")
+        self.assertFalse([p for p in (root / "usr/bin").glob("weft*")])
+
+
+main()
