@@ -62,6 +62,8 @@ struct http_connection {
     bool replied;
     bool lacked;            /* its handler was told to end, because memory is short */
     bool was_gone;          /* its handler was told to end, for whatever reason */
+    int64_t asked_ns;       /* monotonic: all of the question is there; 0: not yet */
+    int64_t begun_ns;       /* monotonic: it has not to wait for others any more; 0: it waits */
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
     uint64_t answer_bytes;  /* that the client has to read */
     uint64_t waiting_bytes; /* of its answer, in memory of its own */
@@ -86,6 +88,18 @@ static void await_client(struct http_connection *c, uint64_t bytes)
         peer_awaits(c->server->peers, c->peer, bytes);
 }
 
+/* How long the question waited for others, and how long the answer took, as browsers and proxies show it. */
+static void add_times(const struct http_connection *c, struct MHD_Response *r)
+{
+    if (!c->asked_ns)
+        return;
+    int64_t now = time_monotonic_ns(), begun = c->begun_ns ? c->begun_ns : now;
+    char value[80];
+    snprintf(value, sizeof value, "wait;dur=%.3f, answer;dur=%.3f", (double)(begun - c->asked_ns) / 1e6,
+        (double)(now - begun) / 1e6);
+    MHD_add_response_header(r, "Server-Timing", value);
+}
+
 /* `r` NULL: there was no memory for it, and the connection ends. */
 static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
 {
@@ -104,6 +118,7 @@ static void send_response(struct http_connection *c, int status, const char *typ
             c->request.only_asks ? "GET, POST, OPTIONS, HEAD" : "GET, POST, PUT, DELETE, OPTIONS, HEAD");
         MHD_add_response_header(r, "Vary", "Origin");
     }
+    add_times(c, r);
     for (size_t i = 0; i < c->n_headers; i++)
         MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
     c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
@@ -441,6 +456,7 @@ static enum MHD_Result answer(struct http_connection *c)
 {
     struct http_server *s = c->server;
     struct http_request *q = &c->request;
+    c->asked_ns = time_monotonic_ns();
     static const struct {
         int status;
         const char *why;
@@ -460,12 +476,13 @@ static enum MHD_Result answer(struct http_connection *c)
     bool waits = !is_public(c);
     if (waits && !take_place(s))
         return refuse(c, 503, "The server stops"), c->result;
+    c->begun_ns = time_monotonic_ns();
     mem_begin();
     if (!waits || recover(s, 1)) {
         q->body_bytes = c->body.n;
         q->body = text_cstr(&c->body);
         if (c->file < 0)
-            c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
+            c->deadline_ns = c->begun_ns + (int64_t)s->o.max_handler_s * 1000000000;
         s->handler(s->arg, q);
         arena_fini(&c->work);
         q->making = NULL;
