@@ -127,7 +127,9 @@ test('along the path: [ and ] and buttons from machine to machine; the view foll
   await line.filter({ hasText: /^3\/15 / }).waitFor();
   await details.getByRole('button', { name: 'After: what comes after' }).click();
   await line.filter({ hasText: /^4\/15 / }).waitFor();
-  assert.match((await details.innerText()).replace(/\s+/g, ' '), /State timer.*What nanosleep.*Began \+9 ms, made up/);
+  // The reason comes when the server has told it.
+  await page.waitForFunction(() => /State timer.*What nanosleep.*Began \+9 ms, made up/
+    .test(document.querySelector('.details').innerText.replace(/\s+/g, ' ')));
 
   // Outside of what is in view, and too short for it.
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2000000000n, a.min + 2025000000n); });

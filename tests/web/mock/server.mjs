@@ -51,6 +51,8 @@ const STYLES = {
 const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMPTED: style('#d98e04'),
   BLOCK_DEVICE: style('#6a4fb3'), NETWORK: style('#b45cc4'),
   UNTRACED_PEER: { values: { 'background-color': '#8a5f66', 'style-name': 'untraced peer' } } };
+// Each answer comes so much later: shows which tests look before they have waited.
+const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
 /** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
@@ -300,11 +302,15 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
           ? read(text) : null;
         log.push({ method: request.method, path: url.pathname, body });
         const value = write(answer(request.method, url, body));
-        response.writeHead(200, { ...headers, 'Content-Type': 'application/json' });
-        if (stalls && url.pathname.endsWith(`${THREADS}/tree`)) {
-          response.write(value.slice(0, value.length / 2));
-          void released.then(() => response.end(value.slice(value.length / 2)));
-        } else response.end(value);
+        const send = () => {
+          response.writeHead(200, { ...headers, 'Content-Type': 'application/json' });
+          if (stalls && url.pathname.endsWith(`${THREADS}/tree`)) {
+            response.write(value.slice(0, value.length / 2));
+            void released.then(() => response.end(value.slice(value.length / 2)));
+          } else response.end(value);
+        };
+        if (LATE_MS) setTimeout(send, LATE_MS);
+        else send();
       } catch (e) {
         response.writeHead(e.status ?? 500, { ...headers, 'Content-Type': 'application/json' })
           .end(write({ title: e.message }));
