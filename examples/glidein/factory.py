@@ -36,7 +36,27 @@ def submit(options, entry, client):
         with open(os.path.join(home, "log"), "wb") as log:
             started.append(subprocess.Popen([os.path.join(HERE, "glidein_startup.sh"), *arguments], cwd=home, env=env,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+        started[-1].home = home
     return started
+
+
+def works(process):
+    """Waits until a glidein works, or is gone."""
+    while process.poll() is None:
+        with open(os.path.join(process.home, "log"), encoding="utf-8") as log:
+            if "jobs begin" in log.read():
+                return
+        time.sleep(0.05)
+
+
+def end_early(options, processes):
+    """Removes and kills those of a batch that are to be, while they work."""
+    for number in options.remove + options.kill:
+        works(processes[number])
+        if number in options.kill:
+            os.killpg(processes[number].pid, signal.SIGKILL)
+        else:
+            processes[number].terminate()
 
 
 def bring_home(options):
@@ -68,14 +88,8 @@ def main():
     started = []
     for batch in options.batch or ["entry_a:frontend"]:
         started.append(submit(options, *batch.split(":")))
-    if options.remove or options.kill:
-        time.sleep(options.work * 2 / 3)
-        for processes in started:
-            for number, process in enumerate(processes):
-                if number in options.kill:
-                    os.killpg(process.pid, signal.SIGKILL)
-                elif number in options.remove:
-                    process.terminate()
+    for processes in started:
+        end_early(options, processes)
     statuses = [[p.wait() for p in processes] for processes in started]
     print(f"glideins ended with {statuses}")
     sys.exit(0 if bring_home(options) else 1)

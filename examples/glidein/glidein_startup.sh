@@ -86,7 +86,8 @@ stage_of_command setup
 
 # The jobs that it was sent for. In the background, so that a signal is passed on at once.
 stage_of_command main
-"${as[@]}" sleep "$work" &
+# shellcheck disable=SC2016
+"${as[@]}" sh -c 'echo "jobs begin"; exec sleep "$0"' "$work" &
 child=$!
 wait "$child"
 status=$?
