@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/near.h"
 #include "base/time.h"
+#include "script/mark.h"
 #include "script/open.h"
 #include "script/options.h"
 #include "script/run.h"
@@ -174,8 +175,12 @@ static int start(struct script_settings *s, struct script_arguments *a, struct s
     int rc = begin(s, a, a->name, span, e);
     if (rc)
         return rc;
+    span->process = getppid();
+    script_mark_begin(s, span, getppid());
     if (!s->off && span->context.flags & SCRIPT_SAMPLED) {
-        if (script_open_keep(s, span, &problem))
+        int lost = script_open_keep(s, span, &problem);
+        script_add_number(&span->attributes, "process.pid", span->process);
+        if (lost)
             script_note(s, "this span will be lost: %s", problem.text);
         else
             announce_later(s, span);
@@ -195,6 +200,7 @@ static int end(struct script_settings *s, struct script_arguments *a, struct scr
         script_note(s, "%.100s is not open here: %s", a->argv[0], problem.text);
         return SCRIPT_EXIT_OK;
     }
+    script_mark_end(s, span);
     int rc = take_attributes(a, &span->attributes, e);
     if (!rc)
         rc = take_status(a->status, a->message, span, e);

@@ -94,6 +94,8 @@ int script_open_keep(const struct script_settings *s, const struct script_span *
     put_escaped(&t, s->service, SCRIPT_VALUE_BYTES);
     text_puts(&t, "\nname ");
     put_escaped(&t, span->name, SCRIPT_NAME_BYTES);
+    if (span->process)
+        text_printf(&t, "\nprocess %ld", span->process);
     if (span->trace_state) {
         text_puts(&t, "\nstate ");
         put_escaped(&t, span->trace_state, SCRIPT_VALUE_BYTES);
@@ -188,6 +190,8 @@ static void read_line(
         script_set_service(s, unescaped(s, value));
     else if (!strcmp(key, "name"))
         span->name = unescaped(s, value);
+    else if (!strcmp(key, "process"))
+        script_add_number(&span->attributes, "process.pid", span->process = strtol(value, NULL, 10));
     else if (!strcmp(key, "state"))
         span->trace_state = unescaped(s, value);
     else if (!strcmp(key, "attributes"))

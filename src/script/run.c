@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/time.h"
+#include "script/mark.h"
 #include "script/open.h"
 #include "script/spool.h"
 
@@ -205,6 +206,7 @@ int script_run(struct script_settings *s, struct script_span *span, char **comma
         script_note(s, "if this process is killed its span is lost: %s", e.text);
     script_export_context(span);
     script_begin_clock(span);
+    script_mark_begin(s, span, getpid()); /* the command is its child */
     pid_t child = start_command(command);
     if (child < 0) {
         code = errno == ENOENT ? 127 : 126;
@@ -218,6 +220,7 @@ int script_run(struct script_settings *s, struct script_span *span, char **comma
         status = attend(s, span, child, &signals);
         code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
+    script_mark_end(s, span);
     tell_end(s, span, code, status, pfeil);
     if (recorded) {
         take_events(s, span);

@@ -36,6 +36,7 @@ struct script_span {
     int64_t start_ns, end_ns;     /* of the wall clock; the end is the start and what the monotonic clock says */
     int64_t monotonic_ns;         /* at the start; 0: unknown */
     const char *state;            /* "open", "lost", or NULL */
+    long process;                 /* of an open span: the script's that began it; 0: not known */
     struct script_attributes attributes;
     VEC(struct script_event) events;
 };

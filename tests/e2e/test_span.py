@@ -28,6 +28,40 @@ class Span(Case):
         return run
 
 
+class Marks(Span):
+    """Begin and end in the kernel's trace, whose file is a plain one here: what is written, when, by whom."""
+
+    def test_begin_and_end(self):
+        marks, spool = os.path.join(scratch(), "marks"), scratch()
+        open(marks, "w", encoding="utf-8").close()
+        env = environment(None, spool, WEFT_SPAN_SPOOL=spool, WEFT_SPAN_MARK=marks)
+        script = ('id=$("$0" start --name "a  stage") && export TRACEPARENT=$id && '
+                  '"$0" run --name inner -- sh -c \'cat "$1"; echo " $PPID"\' x "$WEFT_SPAN_MARK" && '
+                  'echo $$ && "$0" end "$id"')
+        run = subprocess.run(["sh", "-c", script, SPAN], env=env, capture_output=True, text=True, check=True)
+        inside, shell = run.stdout.splitlines()
+        outer, inner = sorted(spooled(env), key=lambda s: s["name"])
+        begun = [f"weft-span begin {outer['traceId']} {outer['spanId']} - {shell} a  stage",
+                 f"weft-span begin {inner['traceId']} {inner['spanId']} {outer['spanId']} {inside.split()[-1]} inner"]
+        self.assertEqual(inside.split(" ")[-1], begun[1].split(" ")[-2], "the command is the child of who is named")
+        self.assertEqual(inside[:inside.rindex(" ")], "".join(begun), "before the command")
+        with open(marks, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "".join(begun + [f"weft-span end {s['traceId']} {s['spanId']}"
+                                                        for s in (inner, outer)]))
+        self.assertEqual(attributes(outer)["process.pid"], int(shell))
+
+    def test_none(self):
+        marks = os.path.join(scratch(), "marks")
+        for more in ({"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_SAMPLER": "always_off"}):
+            open(marks, "w", encoding="utf-8").close()
+            self.run_ok("run", "true", env=environment(NOBODY, WEFT_SPAN_MARK=marks, **more))
+            self.assertEqual(os.path.getsize(marks), 0)
+        run = self.run_ok("run", "true", env=environment(NOBODY, WEFT_SPAN_MARK="/nonexistent/marks"))
+        self.assertIn(b"WEFT_SPAN_MARK", run.stderr)
+        run = self.run_ok("run", "true", env=environment(NOBODY, WEFT_SPAN_MARK="no"))
+        self.assertNotIn(b"mark", run.stderr)
+
+
 class Wrapped(Span):
     """What the command and its caller see."""
 
