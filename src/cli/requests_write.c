@@ -6,8 +6,9 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "graph/graph.h"
+#include "show/show.h"
 
-enum { GROUPS_SHOWN = 12, PARTS_SHOWN = 3, GREW_SHOWN = 2 }; /* to people */
+enum { GROUPS_SHOWN = 12 }; /* to people */
 
 /* What is told of a request, whatever the format. */
 struct line {
@@ -249,36 +250,13 @@ static void write_slowest(const struct requests_shown *s, struct text *out)
 
 /* ---- groups for people ---- */
 
-static void put_part(struct text *t, const struct requests_shown *s, const struct request_part *p)
+static void cell_of(struct cli_table *t, const struct requests_shown *s, const struct request_group *g,
+    void (*show)(const struct request_group *, const struct path_source *, struct text *))
 {
-    text_printf(t, "%s %s %s", host_of(s, p->host), *p->comm ? p->comm : "interrupt", graph_state_name(p->state));
-}
-
-static void shape_cell(struct cli_table *t, const struct requests_shown *s, const struct request_group *g)
-{
-    struct text shape = {.fd = -1};
-    for (size_t i = 0; i < g->n_shape && i < PARTS_SHOWN; i++) {
-        text_puts(&shape, i ? " · " : "");
-        put_part(&shape, s, &g->shape[i]);
-    }
-    if (g->n_shape > PARTS_SHOWN)
-        text_puts(&shape, " · …");
-    cli_table_text(t, &shape);
-    text_fini(&shape);
-}
-
-/* By how much the parts that grew most did. */
-static void growth_cell(struct cli_table *t, const struct requests_shown *s, const struct request_group *g)
-{
-    struct text grew = {.fd = -1};
-    for (size_t i = 0; i < g->n_grew && i < GREW_SHOWN; i++) {
-        text_puts(&grew, i ? " · +" : "+");
-        text_duration(&grew, g->grew[i].slow - g->grew[i].typical);
-        text_putc(&grew, ' ');
-        put_part(&grew, s, &g->grew[i].part);
-    }
-    cli_table_text(t, &grew);
-    text_fini(&grew);
+    struct text words = {.fd = -1};
+    show(g, path_local_source(s->local), &words);
+    cli_table_text(t, &words);
+    text_fini(&words);
 }
 
 static void write_groups(const struct requests_shown *s, struct text *out)
@@ -297,8 +275,8 @@ static void write_groups(const struct requests_shown *s, struct text *out)
         cli_table_duration(t, CLI_TABLE, g->p90);
         cli_table_duration(t, CLI_TABLE, g->p99);
         cli_table_duration(t, CLI_TABLE, g->max);
-        shape_cell(t, s, g);
-        growth_cell(t, s, g);
+        cell_of(t, s, g, show_request_shape);
+        cell_of(t, s, g, show_request_growth);
     }
     cli_table_write(t, CLI_TABLE, out);
     cli_table_free(t);

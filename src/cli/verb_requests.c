@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/requests.h"
 #include "cli/traces.h"
+#include "show/show.h"
 
 enum { SHOWN = 20, TOLD = 1000 }; /* lines unless --limit says so: for people, for programs */
 
@@ -51,22 +52,13 @@ static void note_lacking(const struct requests *found)
 {
     struct requests_lacking l;
     requests_lacking(found, &l);
-    if (l.unrelated)
-        cli_note("requests of %zu host%s are not told: nothing relates %s to the reference; `weft sync` tells more, "
-                 "--reference names another one",
-            l.unrelated, l.unrelated > 1 ? "s" : "", l.unrelated > 1 ? "their clocks" : "its clock");
-    if (l.unsided)
-        cli_note("left out: %llu connection%s of which neither a SYN nor the ports tell who is the server",
-            (unsigned long long)l.unsided, l.unsided > 1 ? "s" : "");
-    if (l.cut)
-        cli_note("left out: %llu request%s of which the beginning or the reply was not recorded",
-            (unsigned long long)l.cut, l.cut > 1 ? "s" : "");
-    if (l.nobodys)
-        cli_note("left out: %llu request%s of which no thread is known", (unsigned long long)l.nobodys,
-            l.nobodys > 1 ? "s" : "");
-    if (l.overlapped)
-        cli_note("%llu request%s may be several: the client sent on before it had the reply (pipelining, streams)",
-            (unsigned long long)l.overlapped, l.overlapped > 1 ? "s" : "");
+    for (int i = 0; i < SHOW_REQUESTS_LACKS; i++) {
+        struct text t = {.fd = -1};
+        if (show_requests_lack(&l, (enum show_requests_lack)i, &t))
+            cli_note("%s%s", text_cstr(&t),
+                i == SHOW_REQUESTS_UNRELATED ? "; `weft sync` tells more, --reference names another one" : "");
+        text_fini(&t);
+    }
 }
 
 static void note_shown(const struct requests_choice *q, const struct requests_shown *s, size_t meant, size_t all)
@@ -79,12 +71,10 @@ static void note_shown(const struct requests_choice *q, const struct requests_sh
                  "that its messages and its threads are known");
     if (meant > s->n)
         cli_note("%zu more requests; --limit %zu shows all", meant - s->n, meant);
-    if (all > REQUESTS_SLOWEST + REQUESTS_SAMPLE)
-        cli_note("groups are told by the paths of %zu of %zu requests: of the slowest %d, and of the others evenly",
-            looked, all, REQUESTS_SLOWEST);
-    else if (looked < all)
-        cli_note("%zu request%s in no group: a path with so many pieces is not followed", all - looked,
-            all - looked > 1 ? "s are" : " is");
+    struct text t = {.fd = -1};
+    if (show_requests_sample(looked, all, &t))
+        cli_note("%s", text_cstr(&t));
+    text_fini(&t);
 }
 
 /* ---- answering ---- */

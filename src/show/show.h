@@ -3,9 +3,10 @@
 #define WEFT_SHOW_SHOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct json; struct path; struct path_source; struct text;
+struct json; struct path; struct path_source; struct request_group; struct requests_lacking; struct text;
 
 /* The answer in words: one line without its end, at most 140 cells, its rules in docs/concepts.md; nothing for a path
  * without length. */
@@ -28,5 +29,17 @@ void show_compare_json(const struct show_answer *a, const struct show_answer *b,
 void show_compare_terminal(const struct show_answer *a, const struct show_answer *b, const struct show_style *,
     struct text *);
 void show_compare_csv(const struct show_answer *a, const struct show_answer *b, struct text *);
+
+/* Groups of like requests: the parts of their paths, and those that took longer in the slow ones; the first of each. */
+void show_request_shape(const struct request_group *, const struct path_source *, struct text *);
+void show_request_growth(const struct request_group *, const struct path_source *, struct text *);
+/* What is not told of requests. False: there is no such thing, and nothing was written. */
+enum show_requests_lack {
+    SHOW_REQUESTS_UNRELATED, SHOW_REQUESTS_UNSIDED, SHOW_REQUESTS_CUT, SHOW_REQUESTS_NOBODYS, SHOW_REQUESTS_OVERLAPPED,
+    SHOW_REQUESTS_LACKS
+};
+bool show_requests_lack(const struct requests_lacking *, enum show_requests_lack, struct text *);
+/* By which of all requests groups are told; false: by all. */
+bool show_requests_sample(size_t looked, size_t all, struct text *);
 
 #endif

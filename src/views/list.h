@@ -45,6 +45,9 @@
     X(clock_error) \
     X(machines) \
     X(critical_path) \
+    X(served_requests) \
+    X(served_groups) \
+    X(served_durations) \
     X(inout) \
     X(event_statistics) \
     X(events) \

@@ -7,6 +7,7 @@ import math
 import os
 import re
 
+from tsp_server import Server
 from weft_e2e import Case, Truth, load, main, new_dice, scenario, scratch, weft
 from world import TCP, UDP, Semaphore, World
 from world_path import Oracle
@@ -37,6 +38,35 @@ class Requests(Case):
             self.assertEqual(grew, sorted(grew, reverse=True))
             self.assertTrue(all(x > 0 for x in grew))
         return answer
+
+
+def plain(r):
+    """A request of the verb as the cells of a line."""
+    seen = r["client"] if isinstance(r["client"], dict) else {}
+    cells = {"Begin": r["begin"], "Duration": r["end"] - r["begin"], "Server": r["host"], "TID": r["tid"],
+             "Thread": r["comm"], "Client": seen.get("host", r["client"]), "Client TID": seen.get("tid"),
+             "Client thread": seen.get("comm"), "Client begin": seen.get("begin"), "Client end": seen.get("end"),
+             "Bytes in": r["bytes"][0], "Bytes out": r["bytes"][1], "Group": r["group"],
+             "Machines": " ".join(r["machines"])}
+    return {k: "" if v is None else str(v) for k, v in cells.items()}
+
+
+class Requested:
+    """The table of requests of an experiment."""
+
+    def __init__(self, server, uuid):
+        self.server, self.base = server, f"/experiments/{uuid}/outputs"
+        self.columns = server.model(f"{self.base}/table/weft.requests/columns")
+
+    def id(self, name):
+        return str(next(c["id"] for c in self.columns if c["name"] == name))
+
+    def lines(self, index, count, more=None):
+        model = self.server.model(f"{self.base}/table/weft.requests/lines",
+                                  {"requested_table_index": index, "requested_table_count": count, **(more or {})})
+        names = {c["id"]: c["name"] for c in self.columns}
+        return [dict(zip((names[i] for i in model["columnIds"]), (c["content"] for c in line["cells"])))
+                for line in model["lines"]]
 
 
 class Logged(Requests):
@@ -126,6 +156,60 @@ class Logged(Requests):
         path = self.json("critpath", self.trace, "--store", self.store, *words)
         self.assertEqual([path["query"][k] for k in ("host", "tid", "begin", "end")],
                          [told[0][k] for k in ("host", "tid", "begin", "end")])
+
+    def test_served(self):
+        """What viewers get is what the verb says, line by line, and what the programs logged."""
+        verb = self.requests(self.trace, "--store", self.store)
+        with Server(self.trace, store=self.store) as server:
+            uuid = server.first()["UUID"]
+            table = Requested(server, uuid)
+            told = table.lines(0, 1000)
+            self.assertEqual(told, [plain(r) for r in verb["requests"]])
+            self.assertEqual(table.lines(3, 2), told[3:5])
+            slow = table.lines(0, 1000, {"table_filter_expressions": {table.id("Server"): "^db$"}})
+            self.assertEqual(slow, [r for r in told if r["Server"] == "db"])
+            self.check_groups(server.model(f"{table.base}/data/weft.requests.groups/tree"), verb)
+            self.check_bars(server, table.base, told)
+        for host, above in (("web", "client"), ("db", "web")):
+            logged = sorted((x for x in self.log[host] if x.get("t_reply")), key=lambda x: x["t_recv"])
+            mine = sorted((r for r in told if r["Server"] == host), key=lambda r: int(r["Begin"]))
+            self.assertEqual(len(mine), len(logged))
+            for r, line in zip(mine, logged):
+                self.assertEqual(r["TID"], str(line["tid"]))
+                self.assertTrue(-1000 <= int(r["Duration"]) - (line["t_reply"] - line["t_recv"]) < 16 * MS, r)
+                self.assertEqual(r["Client"], above)
+        self.assertEqual(sum(r["Client"] == "client" for r in told), 10, "ten requests were made")
+
+    def check_groups(self, tree, verb):
+        names = [h["name"] for h in tree["headers"]]
+        told = [dict(zip(names, e["labels"])) for e in tree["entries"]]
+        self.assertEqual([(int(t["Group"]), t["Server"], int(t["Count"])) for t in told],
+                         [(g["id"], f"{g['host']} {g['comm']}", g["count"]) for g in verb["groups"]])
+        for e, t, g in zip(tree["entries"], told, verb["groups"]):
+            self.assertEqual([e["metadata"][k][0] for k in ("count", "p50", "p90", "p99", "maximum")],
+                             [g[k] for k in ("count", "p50", "p90", "p99", "max")])
+            shape = [f"{p['host']} {p['comm']} {p['state']}" for p in g["shape"]]
+            self.assertEqual(t["Path"].split(" · "), shape[:3] + ["…"] * (len(shape) > 3))
+            grew = t["Grew in the slow ones"]
+            self.assertEqual([x.split(" ", 2)[2] for x in grew.split(" · ")] if grew else [],
+                             [f"{p['host']} {p['comm']} {p['state']}" for p in g["grew"]][:2])
+
+    def check_bars(self, server, base, told):
+        output, x = f"{base}/genericXY/weft.requests.durations", server.first()
+        item = server.model(f"{output}/tree")["entries"][0]["id"]
+
+        def bars(begin, end):
+            asked = {"requested_timerange": {"start": begin, "end": end, "nbSamples": 10}, "requested_items": [item]}
+            [series] = server.model(f"{output}/xy", asked)["series"]
+            return [(r["start"], r["end"], n) for r, n in zip(series["xRanges"], series["yValues"])]
+
+        everything = bars(x["start"], x["end"])
+        for begin, end, n in everything:
+            self.assertAlmostEqual(end / begin, 10 ** 0.125, places=3)
+            self.assertEqual(n, sum(begin <= int(r["Duration"]) < end for r in told))
+        self.assertEqual(sum(n for *_, n in everything), len(told))
+        first = min(told, key=lambda r: int(r["Begin"]))
+        self.assertEqual(sum(n for *_, n in bars(x["start"], int(first["Begin"]))), 1)
 
     def test_none_there(self):
         run = self.ok("requests", self.trace, "--store", self.store, "--host", "client")
