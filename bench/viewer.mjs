@@ -13,9 +13,12 @@ const [url, rounds = '3'] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: program, headless: true,
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
 
+const [{ UUID: experiment }] = await (await fetch(`${url}/tsp/api/experiments`)).json();
+
+/** Of the views: what a link to them shows. */
 async function firstPaint() {
   const page = await (await browser.newContext({ viewport: { width: 1920, height: 1080 } })).newPage();
-  await page.goto(url);
+  await page.goto(`${url}/#x=${experiment}&tab=events`);
   await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3, null,
     { polling: 'raf', timeout: 60000 });
   const ms = await page.evaluate(() => new Promise(done => requestAnimationFrame(() =>

@@ -44,6 +44,7 @@
     X(clock_table) \
     X(clock_error) \
     X(machines) \
+    X(thread_times) \
     X(critical_path) \
     X(served_requests) \
     X(served_groups) \

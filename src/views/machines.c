@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "views/looks.h"
+#include "views/rates.h"
 #include "views/sampling.h"
 #include "views/tips.h"
 
@@ -80,46 +81,104 @@ static uint64_t lost_within(const struct view_host *h, int64_t begin, int64_t en
     return sum;
 }
 
-/* ---- tree ---- */
+/* ns that threads which were woken within [begin, end] waited for a CPU. */
+static int64_t waited_within(const struct view_host *h, int64_t begin, int64_t end, struct arena *a)
+{
+    const struct state_store *s = h->states;
+    size_t n = state_latency_names(s, STATE_LATENCY_SCHED);
+    struct figures *of = arena_new(a, struct figures, n + 1);
+    int64_t sum = 0;
+    state_latency_figures(s, STATE_LATENCY_SCHED, state_latency_find(s, STATE_LATENCY_SCHED, begin),
+        state_latency_find(s, STATE_LATENCY_SCHED, time_after(end)), of);
+    for (size_t i = 0; i < n; i++)
+        sum += of[i].sum;
+    return sum;
+}
 
-static const char *clock_error(const struct view_host *h, int64_t begin, int64_t end, struct arena *a)
+/* Bytes that all interfaces sent and received within [begin, end] of the reference clock. */
+static int64_t moved_within(const struct view_host *h, int64_t begin, int64_t end)
+{
+    static const int kinds[] = {STATE_NET_SENT, STATE_NET_RECEIVED};
+    int64_t sum = 0;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < state_counters(h->states, kinds[k]); i++)
+            sum += rates_growth(h, kinds[k], (int64_t)i, begin, end);
+    return sum;
+}
+
+/* At the worse end of [begin, end]; < 0: it is the reference, or not known. */
+static int64_t clock_error(const struct view_host *h, int64_t begin, int64_t end)
 {
     if (!h->map || h->map->predecessor < 0)
-        return "";
+        return -1;
     int64_t at_begin = clock_error_at(h->map, begin), at_end = clock_error_at(h->map, end);
-    return arena_printf(a, "±%s", arena_duration(a, at_begin > at_end ? at_begin : at_end));
+    return at_begin > at_end ? at_begin : at_end;
+}
+
+/* ---- tree ---- */
+
+/* What is told of a machine, of the query's range. */
+struct machine_sums {
+    double busy;
+    uint64_t lost;
+    int64_t error, waited, moved;
+};
+
+static struct machine_sums sums_of(const struct tsp_query *q, const struct view_host *h, bool *some)
+{
+    struct arena *a = q->http->arena;
+    int64_t begin, end;
+    *some = view_range_on(h, q->begin, q->end, &begin, &end) && begin < end;
+    if (!*some)
+        return (struct machine_sums){.error = -1};
+    return (struct machine_sums){.busy = share_within(h, begin, end, a),
+        .lost = lost_within(h, begin, end),
+        .error = clock_error(h, begin, end),
+        .waited = waited_within(h, begin, end, a),
+        .moved = moved_within(h, q->begin, q->end)};
+}
+
+static void write_machine(
+    struct tsp_answer *answer, const struct views *x, const struct tsp_query *q, const struct view_host *h, int64_t id)
+{
+    struct arena *a = q->http->arena;
+    bool some;
+    const struct machine_sums m = sums_of(q, h, &some);
+    const int64_t cpus = (int64_t)state_rows(h->states, STATE_CPU), events = (int64_t)state_events(h->states);
+    const char *labels[] = {h->index->name, arena_printf(a, "%lld", (long long)cpus), some ? percent(a, m.busy) : "",
+        arena_printf(a, "%lld", (long long)events), arena_printf(a, "%llu", (unsigned long long)m.lost),
+        m.error < 0 ? "" : arena_printf(a, "±%s", arena_duration(a, m.error)), some ? arena_duration(a, m.waited) : "",
+        some ? arena_printf(a, "%lld", (long long)m.moved) : ""};
+    struct tsp_meta meta[7] = {{.key = "cpus", .number = cpus}, {.key = "events", .number = events},
+        {.key = "lost", .number = (int64_t)m.lost}};
+    size_t n = 3;
+    if (some) {
+        meta[n++] = (struct tsp_meta){.key = "busy", .is_real = true, .real = m.busy};
+        meta[n++] = (struct tsp_meta){.key = "waited", .number = m.waited};
+        meta[n++] = (struct tsp_meta){.key = "moved", .number = m.moved};
+    }
+    if (m.error >= 0)
+        meta[n++] = (struct tsp_meta){.key = "clockError", .number = m.error};
+    tsp_write_entry(answer,
+        &(struct tsp_entry){.id = id,
+            .parent = -1,
+            .key = h->index->key,
+            .labels = labels,
+            .n_labels = sizeof labels / sizeof *labels,
+            .time_graph = true,
+            .start = x->data.begin,
+            .end = x->data.end,
+            .has_data = true,
+            .host_id = h->id,
+            .meta = meta,
+            .n_meta = n});
 }
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct arena *a = q->http->arena;
-    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++) {
-        const struct view_host *h = &x->hosts[i];
-        if (!has_data(self, h))
-            continue;
-        int64_t begin, end;
-        bool some = view_range_on(h, q->begin, q->end, &begin, &end) && begin < end;
-        uint64_t lost = some ? lost_within(h, begin, end) : 0;
-        const char *labels[6] = {h->index->name, arena_printf(a, "%zu", state_rows(h->states, STATE_CPU)),
-            some ? percent(a, share_within(h, begin, end, a)) : "",
-            arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
-            arena_printf(a, "%llu", (unsigned long long)lost), some ? clock_error(h, begin, end, a) : ""};
-        const struct tsp_meta meta[] = {{.key = "cpus", .number = (int64_t)state_rows(h->states, STATE_CPU)},
-            {.key = "events", .number = (int64_t)state_events(h->states)}, {.key = "lost", .number = (int64_t)lost}};
-        tsp_write_entry(answer,
-            &(struct tsp_entry){.id = view_id(x, i),
-                .parent = -1,
-                .key = h->index->key,
-                .labels = labels,
-                .n_labels = 6,
-                .time_graph = true,
-                .start = x->data.begin,
-                .end = x->data.end,
-                .has_data = true,
-                .host_id = h->id,
-                .meta = meta,
-                .n_meta = sizeof meta / sizeof *meta});
-    }
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
+        if (has_data(self, &x->hosts[i]))
+            write_machine(answer, x, q, &x->hosts[i], view_id(x, i));
 }
 
 /* ---- states ---- */
@@ -338,7 +397,9 @@ const struct view view_machines = {
     VIEW_HEADERS({"Machine", "Name of the host", "STRING"}, {"CPUs", "Number of CPUs seen", "NUMBER"},
         {"Busy", "Share of all CPU time that was used within the range", "STRING"},
         {"Events", "Events recorded", "NUMBER"}, {"Lost", "Events lost within the range", "NUMBER"},
-        {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}),
+        {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"},
+        {"Waiting", "Time that woken threads waited for a CPU, within the range", "DURATION"},
+        {"Network", "Bytes that its interfaces sent and received within the range", "BINARY_NUMBER"}),
     .tree = tree,
     .states = states,
     .tooltip = tooltip,

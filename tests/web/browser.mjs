@@ -43,10 +43,16 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
   return { page, trouble };
 }
 
+/** From Start, where there is one, to the views, and their first rows drawn. */
+export const views = page => page.waitForFunction(() => {
+  window.weft?.leaveStart?.();
+  return window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3);
+});
+
 /** The same with the experiment open and its first rows drawn. `settles`: false for a page that goes on asking. */
 export async function open(world, { settles = true, ...options } = {}) {
   const { page, trouble } = await visit(world, options);
-  await page.waitForFunction(() => window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3));
+  await views(page);
   if (settles) await settled(page);
   return { page, trouble };
 }

@@ -10,14 +10,16 @@ import { GraphView } from './graphview';
 import { showHelp } from './help';
 import { share } from './layout';
 import { bindKeys } from './keys';
-import { readLink, writeLink, type LinkState } from './link';
+import { readLink, saysWhat, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
 import { Overview } from './overview';
 import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
 import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
 import { openPairsForm, ownerOf, pairsOutput } from './pairsform';
 import { Picker } from './picker';
+import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from './requests';
 import { Session } from './session';
+import { Start } from './start';
 import { keep, kept, TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
 import { VirtualTable } from './vtable';
@@ -39,6 +41,7 @@ export class App implements PanelHost {
   private readonly bookmarks: Bookmarks;
   events: VirtualTable | null = null;
   path: { spec: PathSpec; view: GraphView; pane: PathPane } | null = null;
+  home: Start | null = null;
   private markerSets: { id: string; name: string }[] = [];
   private picker: Picker | null = null;
   private opening = new AbortController();
@@ -54,7 +57,8 @@ export class App implements PanelHost {
     this.follower = new Follower(session, { take: x => this.takeVersion(x),
       reopen: x => this.reopen(x), chosen: () => this.relink() });
     this.top = new TopBar(session, {
-      openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), reveal: o => this.reveal(o),
+      openPicker: () => this.showPicker(true), start: () => this.showStart(), viewsMenu: () => this.viewsMenu(),
+      reveal: o => this.reveal(o),
       save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
       copyLink: () => {
         this.writeLink();
@@ -96,7 +100,8 @@ export class App implements PanelHost {
     client.onReachable = (up, why) => this.reachable(up, why);
     client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
     bindKeys(session, {
-      graph: () => this.graph(), step: d => this.step(d, false), search: () => {
+      graph: () => this.graph(), start: () => this.showStart(),
+      views: () => this.leaveStart(), step: d => this.step(d, false), search: () => {
         this.top.search.focus();
         this.top.search.select();
       }, along: d => this.path?.pane.walk.step(d), goTo: () => this.top.goto.focus(),
@@ -113,7 +118,11 @@ export class App implements PanelHost {
   async start(): Promise<void> {
     const { client } = this.session, link = readLink(location.hash);
     try {
-      if (link && link.experiment === this.session.uuid) { this.restore(link); return; }
+      if (link && link.experiment === this.session.uuid) {
+        if (saysWhat(link)) this.leaveStart();
+        this.restore(link);
+        return;
+      }
       if (link) { await this.open(await client.experiment(link.experiment), link); return; }
       const all = await client.experiments();
       if (all.length === 1) await this.open(all[0]); else this.showPicker(false);
@@ -173,7 +182,8 @@ export class App implements PanelHost {
       wait.remove();
       if (!now.nbEvents) this.say(`${now.name} has no events.`);
       this.layout();
-      this.openFirst(link);
+      if (Start.isOffered(session.outputs)) this.home = this.makeStart();
+      if (this.home && !saysWhat(link)) this.showStart(); else this.openFirst(link);
       session.markerSet = null;
       this.follower.opened();
       if (link) this.restore(link);
@@ -205,6 +215,7 @@ export class App implements PanelHost {
     session.experiment = now;
     axis.grow(now.end, this.follower.on);
     for (const p of this.panels) p.reload();
+    this.home?.reload();
     void this.events?.reload();
     void this.path?.pane.load(false);
     void this.overview.load(true);
@@ -212,6 +223,9 @@ export class App implements PanelHost {
   }
   private closeAll(): void {
     this.follower.closed();
+    this.hideStart();
+    this.home?.dispose();
+    this.home = null;
     for (const p of [...this.panels]) p.dispose();
     this.panels = [];
     this.path?.pane.dispose();
@@ -229,12 +243,13 @@ export class App implements PanelHost {
     const { outputs } = this.session;
     this.front = Promise.resolve();
     if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
-    if (this.panels.length) return;
+    const none = (): boolean => !this.panels.some(p => p !== this.path?.view);
+    if (!none()) return;
     for (const test of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o); }
     for (const type of ['TIME_GRAPH', 'TREE_TIME_XY'])
-      if (!this.panels.length)
+      if (none())
         for (const o of outputs.filter(x => x.type === type && !x.capabilities?.canCreate).slice(0, 2)) this.add(o);
-    if (!this.panels.length)
+    if (none())
       this.stack.append(h('div', { class: 'opening' },
         'This experiment has no view over time. The Views menu lists what there is.'));
   }
@@ -247,6 +262,55 @@ export class App implements PanelHost {
     this.events = new VirtualTable(this.session, output, true);
     page.append(this.events.root);
     this.drawer.tool('events', this.events.bar);
+  }
+
+  // ---- start --------------------------------------------------------------------------------------------------------
+  private makeStart(): Start {
+    const { session } = this, home = new Start(session, {
+      request: (list, r) => void this.openRequest(list, r), machine: host => this.leaveStart(`host:${host}`),
+      thread: t => { this.leaveStart(); session.pick(t); },
+      view: o => { this.leaveStart(); this.reveal(o); }, say: words => this.say(words) });
+    this.stack.after(home.root);
+    return home;
+  }
+  showStart(): void {
+    const { home } = this;
+    if (!home) return;
+    this.frame.classList.add('starting');
+    home.show();
+    this.front = Promise.race([home.filled, sleep(PATIENCE)]).then(() => { /* whatever came of it */ });
+    this.relink();
+  }
+  private hideStart(): void {
+    this.frame.classList.remove('starting');
+    this.home?.hide();
+    this.relink();
+  }
+  /** To the views: those that were open, else the usual ones. `search`: what they show, all where it is empty. */
+  leaveStart(search = ''): void {
+    if (!this.home?.isShown) return;
+    this.hideStart();
+    if (this.session.search.text !== search) this.session.setSearch(search);
+    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null);
+    this.stack.focus({ preventScroll: true });
+  }
+  /** Its critical path, selected and fitted, with the way to the other requests above it. */
+  private async openRequest(list: RequestList, r: ServedRequest): Promise<void> {
+    const { axis } = this.session, spec = pathOfRequest(r);
+    if (!spec) { this.say('No thread of this request is known, so nothing tells where its time went.'); return; }
+    const { begin, end } = spec as { begin: bigint; end: bigint }, pad = (end - begin) / 25n;
+    this.hideStart();
+    if (this.session.search.text) this.session.setSearch('');
+    axis.select(begin, end);
+    axis.show(begin - pad, end + pad);
+    const go = async (index: number): Promise<void> => {
+      try {
+        const next = await list.get(index, this.opening.signal);
+        if (next) await this.openRequest(list, next);
+      } catch (e) { if (!isAbort(e)) this.say(failureWords(e)); }
+    };
+    await this.openPath(spec, false, requestBar(list, r, i => void go(i)));
+    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null);
   }
 
   // ---- views --------------------------------------------------------------------------------------------------------
@@ -394,7 +458,7 @@ export class App implements PanelHost {
       'Right click on a thread (or press Menu on its row) and choose “Critical path”: what it waited for, machine by '
         + 'machine, is summed up here.'));
   }
-  async openPath(spec: PathSpec, placed = false): Promise<void> {
+  async openPath(spec: PathSpec, placed = false, head: HTMLElement | null = null): Promise<void> {
     const { session } = this, page = this.drawer.page('path');
     this.path?.view.close();
     this.drawer.select('path');
@@ -402,14 +466,15 @@ export class App implements PanelHost {
       { class: 'words', role: 'status' }, `Asking for the critical path of ${spec.thread.name} ${spec.thread.tid}…`));
     try {
       if (!pathOutput(session.outputs)) session.outputs = await session.client.outputs(session.uuid);
-      this.showPath((await createPath(session, spec)).derived, spec, placed);
+      this.showPath((await createPath(session, spec)).derived, spec, placed, head);
     } catch (e) {
       page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `,
-        button('Try again', 'Ask the server again', () => void this.openPath(spec, placed))));
+        button('Try again', 'Ask the server again', () => void this.openPath(spec, placed, head))));
     }
   }
 
-  private showPath(output: Output, spec: PathSpec, placed = false): void {
+  /** `head` stands above it. */
+  private showPath(output: Output, spec: PathSpec, placed = false, head: HTMLElement | null = null): void {
     const { session } = this;
     this.path?.view.close();
     const view = new GraphView(session, output, this, undefined, true);
@@ -417,6 +482,7 @@ export class App implements PanelHost {
     this.stack.querySelector('.opening')?.remove();
     this.stack.prepend(view.root);
     this.stack.scrollTop = 0;
+    if (head) view.above(head);
     this.resized();
     const pane = new PathPane(session, view, spec, placed);
     this.drawer.select('path');
@@ -475,7 +541,8 @@ export class App implements PanelHost {
   private writeLink(): void {
     const { session, path } = this, { axis } = session;
     if (!session.experiment) return;
-    this.wroteHash = writeLink({
+    this.wroteHash = writeLink(this.home?.isShown ? { experiment: session.uuid, mode: session.timeMode,
+      follow: this.follower.on || undefined } : {
       experiment: session.uuid, view: axis.begin === axis.min && axis.end === axis.max ? undefined
         : [axis.begin, axis.end],
       selection: axis.anchor !== null && axis.cursor !== null ? [axis.anchor, axis.cursor] : undefined,
@@ -535,6 +602,7 @@ export class App implements PanelHost {
       announce('the server answers again');
       void this.lookAgain(); // with what it finds now
       for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
+      this.home?.reload();
       this.events?.retry();
       return;
     }

@@ -9,7 +9,9 @@ const KEYS: [string, string][] = [
   ['Enter', 'details of what is under the cursor'], ['/', 'search'],
   ['n p', 'next / previous of what was found, chosen, or is under the cursor'],
   ['[ ]', 'previous / next segment of the critical path'],
-  ['g', 'go to a time'], ['b', 'bookmark the selection'], ['+ −', 'unfold / fold everything below'],
+  ['g', 'go to a time'],
+  ['h', 'Start: requests, machines, threads (Escape: to the views)'],
+  ['b', 'bookmark the selection'], ['+ −', 'unfold / fold everything below'],
   ['space', 'fold, tick'], ['Menu, Shift+F10', 'critical path and more for the row'], ['e', 'events drawer'],
   ['Escape', 'clear the selection'], ['?', 'this sheet'],
 ];

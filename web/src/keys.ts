@@ -10,7 +10,7 @@ export interface KeyTargets {
   step(direction: 1 | -1): void;
   /** To the next or previous segment of the critical path. */
   along(direction: 1 | -1): void;
-  search(): void; goTo(): void; bookmark(): void; events(): void; details(): void;
+  start(): void; views(): void; search(): void; goTo(): void; bookmark(): void; events(): void; details(): void;
 }
 
 export function bindKeys(session: Session, to: KeyTargets): void {
@@ -20,6 +20,8 @@ export function bindKeys(session: Session, to: KeyTargets): void {
     const bracket = e.key === '[' || e.key === ']';
     if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || (!bracket && (e.ctrlKey || e.altKey)) || e.metaKey) return;
     if (!session.experiment || document.querySelector('.picker')) return;
+    const starting = !!document.querySelector('.starting'); // nothing else is seen then
+    if (starting && e.key !== '?' && e.key !== 'Escape') return;
     const graph = to.graph(), axis = graph?.root.contains(document.activeElement) ? graph.axis : session.axis;
     const at = (): number => {
       const c = axis.hover ?? axis.cursor;
@@ -47,6 +49,7 @@ export function bindKeys(session: Session, to: KeyTargets): void {
       case 'Home': axis.whole(); break;
       case 'Backspace': axis.back(); break;
       case 'Enter': if (control) return; to.details(); break;
+      case 'h': to.start(); break;
       case '/': to.search(); break;
       case 'n': to.step(1); break;
       case 'p': to.step(-1); break;
@@ -56,7 +59,12 @@ export function bindKeys(session: Session, to: KeyTargets): void {
       case 'b': to.bookmark(); break;
       case 'e': to.events(); break;
       case '?': showHelp(); break;
-      case 'Escape': closePopup(); axis.select(null); session.detail.emit(null); break;
+      case 'Escape':
+        closePopup();
+        if (starting) { to.views(); break; }
+        axis.select(null);
+        session.detail.emit(null);
+        break;
       default: return;
     }
     e.preventDefault();

@@ -36,6 +36,11 @@ export function readLink(hash: string): LinkState | null {
   };
 }
 
+/** Does it name something to be looked at, beside the experiment? */
+export function saysWhat(s: LinkState | null): boolean {
+  return !!s && !!(s.outputs?.length || s.view || s.selection || s.search || s.picked || s.path || s.tab);
+}
+
 export function writeLink(s: LinkState): string {
   const q = new URLSearchParams();
   const who = (t: { host: string; tid: number;

@@ -3,11 +3,13 @@ import { announce, button, h, setText, toggle } from './dom';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
 import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
+import { Start } from './start';
 import { hideTip, showTip } from './tip';
 import { isAbort, type Column, type Line, type Output } from './tsp';
 
 export interface TopActions {
-  openPicker(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void; save(kind: 'svg' | 'png' | 'csv'): void;
+  openPicker(): void; start(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void;
+  save(kind: 'svg' | 'png' | 'csv'): void;
   help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
   /** Stands beside the other signs. */
   following: HTMLElement;
@@ -26,6 +28,7 @@ export class TopBar {
   private readonly span = h('span', { class: 'span', title: 'What is in view' });
   private readonly date = h('span', { class: 'dim date' });
   readonly name: HTMLButtonElement;
+  private readonly start: HTMLButtonElement;
   private readonly mode: HTMLButtonElement;
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
   private readonly notes = h('button', { type: 'button', class: 'badge middling notes', hidden: true });
@@ -40,6 +43,7 @@ export class TopBar {
   constructor(private readonly session: Session, private readonly actions: TopActions) {
     const { axis } = session;
     this.name = button('weft', 'Open another experiment', () => actions.openPicker(), { class: 'experiment' });
+    this.start = button('Start', 'Requests, machines and threads (h)', () => actions.start(), { hidden: true });
     this.mode = button('', 'How times are written', () => menuBelow(this.mode,
       MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
     this.exclude = button('dim', 'What the search does with states that do not match: dim or hide',
@@ -63,7 +67,8 @@ export class TopBar {
       { label: 'Copy a link to this view', run: () => actions.copyLink() },
       { label: 'Keys and mouse', hint: '?', run: () => actions.help() },
     ]));
-    this.root = h('header', { class: 'top' }, h('h1', {}, this.name), this.busy, h('span', { class: 'zoom' },
+    this.root = h('header', { class: 'top' }, h('h1', {}, this.name), this.start, this.busy,
+    h('span', { class: 'zoom' },
       button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)),
       button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
       button('⤢', 'Whole trace (Home)', () => axis.whole())),
@@ -139,6 +144,7 @@ export class TopBar {
     document.title = x ? `${x.name} – weft` : 'weft';
     this.notes.hidden = this.clock.hidden = this.away.hidden = true;
     this.times();
+    this.start.hidden = !Start.isOffered(this.session.outputs);
     if (x) this.grown();
   }
   /** What is told of the experiment may be different now. */

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { browse, open, settled, visit } from '../browser.mjs';
+import { browse, open, settled, views, visit } from '../browser.mjs';
 import { directory, example, lines, serve, truth, userSpace } from './weft.mjs';
 
 let traces, browser;
@@ -23,7 +23,7 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await page.locator('.picker-message.bad').waitFor();
   await page.getByLabel('Path of a trace on the server').fill(join(traces, 'web'));
   await page.getByRole('button', { name: 'Open', exact: true }).click();
-  await page.waitForFunction(() => weft.panels?.[0]?.data?.rows.size > 3);
+  await views(page);
   assert.equal(await page.title(), 'web – weft');
   await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('web'))} events` }).waitFor();
 
@@ -32,12 +32,15 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await page.getByRole('button', { name: 'Open another experiment' }).click();
   await page.getByLabel('Trace to upload: tar or zip').setInputFiles(archive);
   await page.waitForFunction(() => document.title.startsWith('database'));
+  await views(page);
   await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('db'))} events` }).waitFor();
 
   await page.getByRole('button', { name: 'Open another experiment' }).click();
   await page.locator('.picker input[type=checkbox]').first().waitFor();
   for (const box of await page.locator('.picker input[type=checkbox]').all()) await box.check();
   await page.getByRole('button', { name: 'One experiment of the traces that are ticked' }).click();
+  await page.waitForFunction(() => !document.querySelector('.picker') && document.title.includes('+'));
+  await views(page);
   await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('db') + recorded('web'))} events` }).waitFor();
   assert.deepEqual(trouble, []);
   const broken = join(directory(), 'broken.tar');
@@ -157,7 +160,7 @@ test('a server that wants a token: the page asks for it, says when it is wrong, 
   await page.getByText('That is not the token of this server.').waitFor();
   await token.fill('open sesame');
   await token.press('Enter');
-  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3);
+  await views(page);
   await settled(page); // the link, too
   assert.ok(!page.url().includes('sesame'));
   const hash = new URL(page.url()).hash;
