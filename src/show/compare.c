@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "show/sayings.h"
 
 enum {
@@ -140,4 +141,29 @@ void show_compare_sentence(const struct show_differences *all, struct text *out)
     }
     text_put(out, t.v, t.n);
     text_fini(&t);
+}
+
+struct show_changes show_changes(const struct show_answer *a, const struct show_answer *b, struct arena *arena)
+{
+    struct show_differences all = show_compare(a, b, arena);
+    struct show_change *v = arena_new(arena, struct show_change, all.n + 1);
+    struct text sentence = {.fd = -1};
+    for (size_t i = 0; i < all.n; i++) {
+        const struct show_part *p = &all.v[i].kind.part;
+        v[i] = (struct show_change){.key = show_kind_key(p),
+            .host = p->host,
+            .comm = p->comm,
+            .state = graph_state_name(p->state),
+            .detail = show_part_detail(p),
+            .from = p->from,
+            .reason = p->reason >= 0 ? path_reason_name(p->reason) : NULL,
+            .tid = all.v[i].tid,
+            .assumed = p->assumed,
+            .a = all.v[i].ns[0],
+            .b = all.v[i].ns[1]};
+    }
+    show_compare_sentence(&all, &sentence);
+    struct show_changes out = {v, all.n, arena_strdup(arena, text_cstr(&sentence))};
+    text_fini(&sentence);
+    return out;
 }

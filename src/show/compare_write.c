@@ -50,7 +50,7 @@ void show_compare_csv(const struct show_answer *a, const struct show_answer *b, 
     for (size_t i = 0; i < all.n; i++) {
         const struct show_difference *d = &all.v[i];
         const struct show_part *p = &d->kind.part;
-        const char *detail = p->reason >= 0 ? p->peer : p->detail;
+        const char *detail = show_part_detail(p);
         text_csv(t, p->host);
         text_printf(t, ",%d,", d->tid);
         text_csv(t, p->comm ? p->comm : "");
@@ -95,7 +95,7 @@ static void what_of(const struct show_difference *d, struct text *t)
     if (p->comm && p->tid >= 0)
         text_printf(t, " %.16s", p->comm);
     text_printf(t, " %s", graph_state_name(p->state));
-    const char *detail = p->reason >= 0 ? p->peer : p->detail;
+    const char *detail = show_part_detail(p);
     if (detail)
         text_printf(t, " %.40s", detail);
 }

@@ -113,7 +113,7 @@ void show_json_part(const struct show_part *p, int32_t tid, struct json *j)
     json_kv_i64(j, "tid", tid);
     json_kv_string(j, "comm", p->comm);
     json_kv_string(j, "state", graph_state_name(p->state));
-    json_kv_string(j, "detail", p->reason >= 0 ? p->peer : p->detail);
+    json_kv_string(j, "detail", show_part_detail(p));
     json_kv_string(j, "from", p->from);
     if (p->reason >= 0)
         json_kv_string(j, "reason", path_reason_name(p->reason));

@@ -133,6 +133,11 @@ uint64_t show_hash(const char *s, uint64_t seed)
     return map_mix(seed ^ (s ? map_hash(s, strlen(s)) : 1));
 }
 
+const char *show_part_detail(const struct show_part *p)
+{
+    return p->reason >= 0 ? p->peer : p->detail;
+}
+
 bool show_is_network(const struct show_part *p)
 {
     return p->state == GRAPH_NETWORK && p->reason < 0 && (!p->from || strcmp(p->from, p->host) != 0);

@@ -39,6 +39,8 @@ uint64_t show_hash(const char *s, uint64_t seed); /* s may be NULL */
 /* Its members, within an object. tid: that of more than the part, or its own. */
 struct json;
 void show_json_part(const struct show_part *, int32_t tid, struct json *);
+/* What is said of it besides its state: of what is not explained the peer. Or NULL. */
+const char *show_part_detail(const struct show_part *);
 /* Messages from one machine to another. */
 bool show_is_network(const struct show_part *);
 

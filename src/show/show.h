@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct json; struct path; struct path_source; struct request_group; struct requests_lacking; struct text;
+struct arena; struct json; struct path; struct path_source; struct request_group; struct requests_lacking; struct text;
 
 /* The answer in words: one line without its end, at most 140 cells, its rules in docs/concepts.md; nothing for a path
  * without length. */
@@ -29,6 +29,17 @@ void show_compare_json(const struct show_answer *a, const struct show_answer *b,
 void show_compare_terminal(const struct show_answer *a, const struct show_answer *b, const struct show_style *,
     struct text *);
 void show_compare_csv(const struct show_answer *a, const struct show_answer *b, struct text *);
+/* The same for who shows it in another way. What is not known or does not apply: NULL. */
+struct show_change {
+    uint64_t key;            /* the same for the same part of whatever paths */
+    const char *host, *comm, *state, *detail, *from, *reason;
+    int32_t tid;             /* of the one thread that did it in both; else -1 */
+    bool assumed;
+    int64_t a, b;            /* ns */
+};
+struct show_changes { const struct show_change *v; size_t n; const char *sentence; };
+/* Largest change first. In the arena, but for names, which are the sources' and paths'. */
+struct show_changes show_changes(const struct show_answer *a, const struct show_answer *b, struct arena *);
 
 /* Groups of like requests: the parts of their paths, and those that took longer in the slow ones; the first of each. */
 void show_request_shape(const struct request_group *, const struct path_source *, struct text *);

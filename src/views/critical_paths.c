@@ -39,16 +39,16 @@ struct critical_paths {
     VEC(struct critical_entry *) entries;
     unsigned workers;
     uint64_t tick;
-    struct map far; /* key of an entry that is elsewhere -> its number + 1 */
+    struct map keyed; /* key of an entry that is not of this experiment -> its number + 1 */
 };
 
-int64_t critical_far_entry(struct critical_paths *p, uint64_t key)
+int64_t critical_keyed_entry(struct critical_paths *p, uint64_t key)
 {
     pthread_mutex_lock(&p->lock);
-    uint64_t *at = map_put(&p->far, key, NULL);
+    uint64_t *at = map_put(&p->keyed, key, NULL);
     if (!*at)
-        *at = p->far.n;
-    int64_t entry = critical_first_far_entry(p->x) + (int64_t)*at - 1;
+        *at = p->keyed.n;
+    int64_t entry = critical_first_keyed_entry(p->x) + (int64_t)*at - 1;
     pthread_mutex_unlock(&p->lock);
     return entry;
 }
@@ -394,7 +394,7 @@ void critical_paths_free(struct critical_paths *p)
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->entries.n; i++)
         free_entry(p, p->entries.v[i]);
-    map_fini(&p->far);
+    map_fini(&p->keyed);
     vec_free(&p->entries);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);

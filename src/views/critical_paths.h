@@ -57,6 +57,8 @@ struct critical_paths;
 void *critical_paths_new(struct views *);
 void critical_paths_forget(struct critical_paths *); /* all that are computed and not in use */
 void critical_paths_free(struct critical_paths *); /* ends what is being computed */
+/* A number for an entry that is no thread or CPU of this experiment, the same for the same key. */
+int64_t critical_keyed_entry(struct critical_paths *, uint64_t key);
 
 struct critical_answer {
     struct critical_view *view;      /* NULL: nothing yet, or failed */

@@ -19,7 +19,7 @@ static int64_t entry_here(const struct views *x, size_t host, int32_t row)
     return view_id(x, x->n_hosts + host * ROWS_OF_INTERRUPTS + (size_t)(-1 - (int64_t)row) % ROWS_OF_INTERRUPTS);
 }
 
-int64_t critical_first_far_entry(const struct views *x)
+int64_t critical_first_keyed_entry(const struct views *x)
 {
     return view_id(x, x->n_hosts * (ROWS_OF_INTERRUPTS + 1));
 }
@@ -35,7 +35,7 @@ static struct critical_host host_of_far(struct critical_paths *p, const struct v
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].index->key == h->key)
             return host_here(x, i);
-    return (struct critical_host){h->name, h->name, h->key, critical_far_entry(p, h->key), NULL};
+    return (struct critical_host){h->name, h->name, h->key, critical_keyed_entry(p, h->key), NULL};
 }
 
 /* ---- building ---- */
@@ -63,12 +63,12 @@ static void name_row(const struct build *b, struct critical_row *r)
         r->key = view_key("far", (int64_t)id);
         row = here ? index_row_find(here->index, id) : -1;
         if (row < 0) { /* a thread of another machine, or one that came later than what is open here */
-            r->entry = critical_far_entry(b->paths, map_mix(r->host->key) ^ r->key);
+            r->entry = critical_keyed_entry(b->paths, map_mix(r->host->key) ^ r->key);
             return;
         }
     }
     r->entry = here ? entry_here(b->x, (size_t)(here - b->x->hosts), row)
-                    : critical_far_entry(b->paths, map_mix(r->host->key) ^ r->key);
+                    : critical_keyed_entry(b->paths, map_mix(r->host->key) ^ r->key);
 }
 
 static struct critical_row *row_of(struct build *b, struct path_row r)

@@ -14,9 +14,7 @@ struct critical_view *critical_view_of_far(struct critical_paths *, const struct
 /* Of one that is being found, as it is known now. The path is taken over; all else that is lent is copied. */
 struct critical_view *critical_view_so_far(struct critical_paths *, const struct views *, struct views_far_path *);
 void critical_view_free(const struct views *, struct critical_view *);
-/* A number for an entry that is not of this experiment, the same for the same key. */
-int64_t critical_far_entry(struct critical_paths *, uint64_t key);
-int64_t critical_first_far_entry(const struct views *);
+int64_t critical_first_keyed_entry(const struct views *);
 
 /* The path; NULL with an error. only: the one host (of the paths' numbering) that is looked at; what came from others
  * is a gap, pending, that names the host. ASKING_FAR: all hosts that are here; what came from elsewhere is pending.

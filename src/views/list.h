@@ -49,6 +49,7 @@
     X(served_requests) \
     X(served_groups) \
     X(served_durations) \
+    X(critical_compare) \
     X(inout) \
     X(event_statistics) \
     X(events) \

@@ -1,0 +1,95 @@
+"""Critical Path Comparison: the parts and the sentence of `weft critpath --compare`, and sums of the segments of both
+paths; and what is refused."""
+import collections
+import json
+import subprocess
+
+from graph_client import WEFT, Server, recorded, run
+
+COMPARISON = "weft.critical-path-comparison"
+PART = ("host", "comm", "state", "detail", "from", "reason", "assumed")
+
+
+def told(path, store, a, b):
+    args = [WEFT, "critpath", path, "--store", store, "--thread", a["thread"], "--format", "json"]
+    args += ["--begin", str(a["begin"]), "--end", str(a["end"])]
+    args += ["--compare", "%s,%d,%d" % (b["thread"], b["begin"], b["end"])]
+    return json.loads(subprocess.run(args, capture_output=True, text=True, check=True).stdout)
+
+
+def spent(truth, side):
+    """Of one path by machine, thread's last name and state; messages by machine."""
+    sums = collections.Counter()
+    names = {(t["host"], t["tid"]): t["comm"] for t in truth[side]["totals"]}
+    for s in truth[side]["segments"]:
+        name = None if s["state"] == "network" else names[s["host"], s["tid"]]
+        sums[s["host"], name, s["state"]] += s["end"] - s["begin"]
+    return sums
+
+
+def check(server, path, a, b):
+    truth = told(path, server.store, a, b)
+    model = server.model("/data/%s/tree" % COMPARISON, a=a, b=b)
+    entries = model["entries"]
+    assert [x["name"] for x in model["headers"]] == ["Machine", "Thread", "State", "What", "a", "b", "b − a"]
+    got = []
+    for e in entries:
+        meta = {k: v[0] for k, v in e["metadata"].items()}
+        part = {k: meta[k] for k in PART if k in meta}
+        got.append({**part, "tid": meta.get("TID", -1), "a": meta["a"], "b": meta["b"]})
+        assert e["parentId"] == -1 and len(e["labels"]) == 7 and e["labels"][0] == meta["host"], e
+        assert e["labels"][6][0] == ("+" if meta["b"] > meta["a"] else "−" if meta["b"] < meta["a"] else "0"), e
+    expected = [{**{k: str(v).lower() if v is True else v for k, v in p.items() if v is not None}} for p in
+                truth["parts"]]
+    assert got == expected, (got, expected)
+    assert [e["metadata"].get("sentence") for e in entries] == [[truth["sentence"]]] + [None] * (len(entries) - 1)
+    for side in "ab":
+        sums = collections.Counter()
+        for p in got:
+            network = p["state"] == "network"
+            sums[p["host"], None if network else p.get("comm"), p["state"]] += p[side]
+        assert +sums == spent(truth, side), (side, sums, spent(truth, side))
+        assert sum(sums.values()) == truth[side]["query"]["end"] - truth[side]["query"]["begin"]
+    assert len({e["id"] for e in entries}) == len(entries)
+    # as a derived output, and the other way round: the same parts under the same ids
+    status, derived = server.request("POST", server.outputs + "/" + COMPARISON,
+                                     {"name": "x", "sourceTypeId": COMPARISON, "parameters": {"a": b, "b": a}})
+    assert status == 200 and derived["type"] == "DATA_TREE" and derived["capabilities"]["canDelete"], derived
+    swapped = server.model("/data/%s/tree" % derived["id"])["entries"]
+    assert ({e["id"]: (e["metadata"]["b"], e["metadata"]["a"]) for e in swapped}
+            == {e["id"]: (e["metadata"]["a"], e["metadata"]["b"]) for e in entries})
+    print("%s and %s: %d parts as critpath tells: %s" % (a["thread"], b["thread"], len(got), truth["sentence"]))
+    return len(got)
+
+
+def check_refusals(server):
+    good = {"thread": "client:204"}
+    assert server.model("/data/%s/tree" % COMPARISON) is None
+    status, types = server.request("GET", server.outputs + "/" + COMPARISON + "/configTypes")
+    assert status == 200 and types[0]["id"] == COMPARISON and types[0]["schema"]["required"] == ["a", "b"]
+    for wrong, words in (({"a": good}, "parameters: b"), ({"b": good}, "parameters: a"),
+                         ({"a": good, "b": 3}, "parameters: b"), ({"a": [], "b": good}, "parameters: a"),
+                         ({"a": {"thread": "tier"}, "b": good}, "client:204 tier"),
+                         ({"a": good, "b": {"thread": "nobody"}}, "no such thread")):
+        status, answer = server.request("POST", server.outputs + "/" + COMPARISON,
+                                        {"name": "x", "sourceTypeId": COMPARISON, "parameters": wrong})
+        assert status == 400 and words in answer["title"], (wrong, status, answer)
+        status, answer = server.request("POST", "%s/data/%s/tree" % (server.outputs, COMPARISON),
+                                        {"parameters": wrong})
+        assert status == 200 and answer["status"] == "FAILED" and words in answer["statusMessage"], (wrong, answer)
+
+
+def main():
+    (three,) = recorded("three-tier")
+    with Server(three) as server:
+        check_refusals(server)
+        step = (server.end - server.begin) // 20
+        at = [server.begin + step * k for k in range(20)]
+        a = {"thread": "client:204", "begin": at[8], "end": at[11]}
+        parts = check(server, three, a, {"thread": "client:204", "begin": at[11], "end": at[15]})
+        assert parts >= 5, parts
+        check(server, three, a, {"thread": "db:204", "begin": at[8], "end": at[12]})
+        check(server, three, a, a)
+
+
+run(main)
