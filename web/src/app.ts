@@ -1,5 +1,7 @@
 // The page: puts the parts together, opens experiments and views, keeps the link, says when the server is gone.
 import { Axis } from './axis';
+import type { Side } from './compare';
+import { Comparer, type Stage } from './comparer';
 import { DataTreeView, GenericXyView } from './dataview';
 import { announce, button, h, reducedMotion, scrollBarWidth } from './dom';
 import { Bookmarks, detailPane, Drawer, legend, type TabName } from './drawer';
@@ -18,7 +20,7 @@ import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathp
 import { openPairsForm, ownerOf, pairsOutput } from './pairsform';
 import { Picker } from './picker';
 import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from './requests';
-import { Session } from './session';
+import { Session, sessionAlong } from './session';
 import { Start } from './start';
 import { keep, kept, TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
@@ -28,7 +30,7 @@ import { XyView } from './xyview';
 /** Shown at first, where the server has them. */
 const FIRST = [/ThreadStatusDataProvider/, /ResourcesStatusDataProvider/, /cpuusage/i];
 
-export class App implements PanelHost {
+export class App implements Stage {
   readonly session: Session;
   panels: Panel[] = [];
   private readonly stack = h('main', { class: 'stack', tabIndex: -1 });
@@ -42,16 +44,18 @@ export class App implements PanelHost {
   events: VirtualTable | null = null;
   path: { spec: PathSpec; view: GraphView; pane: PathPane } | null = null;
   home: Start | null = null;
+  readonly comparer: Comparer;
   private markerSets: { id: string; name: string }[] = [];
   private picker: Picker | null = null;
   private opening = new AbortController();
   private readonly measure = perFrame(() => this.layout());
-  private readonly relink = settle(() => this.writeLink(), 250, 1000);
+  readonly relink = settle(() => this.writeLink(), 250, 1000);
   private wroteHash = '';
   private readonly bar = scrollBarWidth();
 
   constructor(client: TspClient) {
     const session = this.session = new Session(client);
+    this.comparer = new Comparer(session, this);
     this.drawer = new Drawer(() => { this.resized(); this.relink(); });
     this.overview = new Overview(session);
     this.follower = new Follower(session, { take: x => this.takeVersion(x),
@@ -104,7 +108,8 @@ export class App implements PanelHost {
       views: () => this.leaveStart(), step: d => this.step(d, false), search: () => {
         this.top.search.focus();
         this.top.search.select();
-      }, along: d => this.path?.pane.walk.step(d), goTo: () => this.top.goto.focus(),
+      }, along: d => (this.comparer.now ?? this.path?.pane.walk)?.step(d),
+      compare: () => this.comparer.toggle(), goTo: () => this.top.goto.focus(),
       bookmark: () => {
         this.drawer.select('bookmarks');
         void this.bookmarks.add();
@@ -218,6 +223,7 @@ export class App implements PanelHost {
     this.home?.reload();
     void this.events?.reload();
     void this.path?.pane.load(false);
+    this.comparer.again();
     void this.overview.load(true);
     this.top.grown();
   }
@@ -226,6 +232,7 @@ export class App implements PanelHost {
     this.hideStart();
     this.home?.dispose();
     this.home = null;
+    this.comparer.close();
     for (const p of [...this.panels]) p.dispose();
     this.panels = [];
     this.path?.pane.dispose();
@@ -327,10 +334,8 @@ export class App implements PanelHost {
   }
   /** Its x axis is not the experiment's time: a session apart, with an axis of its own. */
   private gantt(o: Output, height?: number): Panel {
-    const apart = Object.create(this.session) as Session, axis = new Axis();
+    const axis = new Axis(), apart = sessionAlong(this.session, axis);
     axis.width = this.session.axis.width;
-    Object.defineProperty(apart, 'axis', { value: axis });
-    Object.defineProperty(apart, 'timeMode', { value: 'relative' });
     axis.setExtent(0n, 1_000_000_000n);
     const view = new GraphView(apart, o, this, height);
     view.model.changed.on(() => {
@@ -405,11 +410,13 @@ export class App implements PanelHost {
       if (o.parentId === derived.id && (o.type === 'TIME_GRAPH' || o.type === 'DATA_TREE')) this.reveal(o);
   }
   private legend(): void {
-    legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView));
+    legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView
+      && !this.comparer.now?.has(p)));
   }
 
   // PanelHost
   closed(panel: Panel): void {
+    this.comparer.closed(panel);
     this.panels = this.panels.filter(p => p !== panel);
     this.resized();
     if (this.path?.view === panel) {
@@ -460,6 +467,7 @@ export class App implements PanelHost {
   }
   async openPath(spec: PathSpec, placed = false, head: HTMLElement | null = null): Promise<void> {
     const { session } = this, page = this.drawer.page('path');
+    if (this.comparer.takes(spec)) return;
     this.path?.view.close();
     this.drawer.select('path');
     page.replaceChildren(h('p',
@@ -488,6 +496,7 @@ export class App implements PanelHost {
     this.drawer.select('path');
     this.drawer.page('path').replaceChildren(pane.root);
     this.path = { spec, view, pane };
+    this.comparer.offer(view);
     if (output.capabilities?.canDelete) view.offerRemoval(() => void this.forget(output));
     if (!session.outputs.some(o => o.id === output.id)) session.outputs.push(output);
     view.model.changed.on(settle(() => this.legend(), 300, 1000));
@@ -495,6 +504,17 @@ export class App implements PanelHost {
     if (spec.thread.tid >= 0 && !placed) session.pick(spec.thread);
     setTimeout(() => { for (const p of this.panels) if (p instanceof GraphView && !p.path) p.reveal(); }, 400);
     this.relink();
+  }
+  openSide({ output, spec }: Side): void { this.showPath(output, spec); }
+  beside(views: GraphView[]): void {
+    const after = this.path!.view;
+    this.panels.splice(this.panels.indexOf(after) + 1, 0, ...views);
+    after.root.after(...views.map(v => v.root));
+    this.resized();
+  }
+  fill(content: HTMLElement | null): void {
+    const shown = content ?? this.path?.pane.root;
+    if (shown) this.drawer.page('path').replaceChildren(shown);
   }
   /** The server keeps derived outputs for everybody until somebody removes them. */
   private async forget(output: Output): Promise<void> {
@@ -546,10 +566,11 @@ export class App implements PanelHost {
       experiment: session.uuid, view: axis.begin === axis.min && axis.end === axis.max ? undefined
         : [axis.begin, axis.end],
       selection: axis.anchor !== null && axis.cursor !== null ? [axis.anchor, axis.cursor] : undefined,
-      outputs: this.panels.filter(p => p !== path?.view).map(p => p.output.id),
+      outputs: this.panels.filter(p => p !== path?.view && !this.comparer.now?.has(p)).map(p => p.output.id),
       search: session.search.text.trim() || undefined, exclude: session.exclude, mode: session.timeMode,
       picked: session.picked ?? undefined,
-      path: path ? { ...path.spec.thread, begin: path.spec.begin, end: path.spec.end } : undefined,
+      path: path ? flat(path.spec) : undefined,
+      compared: this.comparer.now ? flat(this.comparer.now.b.spec) : undefined,
       tab: this.drawer.now === 'events' ? undefined : this.drawer.now, follow: this.follower.on || undefined,
     });
     history.replaceState(null, '', this.wroteHash);
@@ -566,9 +587,15 @@ export class App implements PanelHost {
     }
     if (s.picked) session.pick(s.picked);
     this.follower.set(!!s.follow);
-    if (s.path) void this.openPath({ thread: s.path, begin: s.path.begin, end: s.path.end }, true);
+    if (s.path) void this.restorePath(s);
     if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab))
       this.drawer.select(s.tab as TabName);
+  }
+
+  private async restorePath({ path, compared }: LinkState): Promise<void> {
+    await this.openPath({ thread: path!, begin: path!.begin, end: path!.end }, true);
+    if (compared && this.path)
+      await this.comparer.ask({ thread: compared, begin: compared.begin, end: compared.end });
   }
 
   // ---- trouble ------------------------------------------------------------------------------------------------------
@@ -620,13 +647,20 @@ export class App implements PanelHost {
     }
     this.watching = false;
   }
-  private say(text: string, retry?: () => void): void {
+  say(text: string, retry?: () => void): void {
     this.notice.replaceChildren(h('span', {}, text), retry ? button('Try again', 'Ask the server now', retry) : '',
       button('×', 'Dismiss', () => this.hush(), { class: 'plain' }));
+    this.notice.classList.remove('told');
     this.notice.hidden = false;
+  }
+  tell(text: string): void {
+    if (text) this.say(text); else this.hush();
+    this.notice.classList.add('told');
   }
   private hush(): void { this.notice.hidden = true; }
 }
+
+const flat = ({ thread, begin, end }: PathSpec): NonNullable<LinkState['path']> => ({ ...thread, begin, end });
 
 /** A table among the views. */
 class TablePanel extends Panel {

@@ -232,11 +232,13 @@ export class GraphView extends Panel {
   }
 
   // ---- geometry -----------------------------------------------------------------------------------------------------
+  /** Of the window's height, what a path takes at most. */
+  room = 0.42;
   override want(): Want {
     const rh = this.session.rowHeight, all = HEAD + this.model.nodes.size * rh + 10;
     if (this.path) {
       // A row shown has another one below it.
-      const most = Math.max(HEAD + 3 * rh, Math.min(all + rh - 8, innerHeight * 0.42));
+      const most = Math.max(HEAD + 3 * rh, Math.min(all + rh - 8, innerHeight * this.room));
       return { weight: 40, least: most, most };
     }
     const main = /^thread/i.test(this.output.name);

@@ -9,6 +9,7 @@ const KEYS: [string, string][] = [
   ['Enter', 'details of what is under the cursor'], ['/', 'search'],
   ['n p', 'next / previous of what was found, chosen, or is under the cursor'],
   ['[ ]', 'previous / next segment of the critical path'],
+  ['c', 'compare the critical path with another one / end that'],
   ['g', 'go to a time'],
   ['h', 'Start: requests, machines, threads (Escape: to the views)'],
   ['b', 'bookmark the selection'], ['+ −', 'unfold / fold everything below'],

@@ -11,6 +11,7 @@ export interface KeyTargets {
   /** To the next or previous segment of the critical path. */
   along(direction: 1 | -1): void;
   start(): void; views(): void; search(): void; goTo(): void; bookmark(): void; events(): void; details(): void;
+  compare(): void;
 }
 
 export function bindKeys(session: Session, to: KeyTargets): void {
@@ -58,6 +59,7 @@ export function bindKeys(session: Session, to: KeyTargets): void {
       case 'g': to.goTo(); break;
       case 'b': to.bookmark(); break;
       case 'e': to.events(); break;
+      case 'c': to.compare(); break;
       case '?': showHelp(); break;
       case 'Escape':
         closePopup();

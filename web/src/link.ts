@@ -1,11 +1,14 @@
 // The address's fragment holds what a view shows, so that a link restores it.
 import type { TimeMode } from './time';
 
+type Who = { host: string; tid: number; name: string };
+type PathLink = Who & { id?: number; begin?: bigint; end?: bigint };
 export interface LinkState {
   experiment: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
   exclude?: boolean; mode?: TimeMode;
-  picked?: { host: string; tid: number; name: string; id?: number }; path?: { host: string; tid: number; name: string;
-    id?: number; begin?: bigint; end?: bigint }; tab?: string; follow?: boolean;
+  picked?: Who & { id?: number };
+  /** The critical path, and the one that it is compared with. */
+  path?: PathLink; compared?: PathLink; tab?: string; follow?: boolean;
 }
 
 function pair(text: string | null): [bigint, bigint] | undefined {
@@ -14,24 +17,34 @@ function pair(text: string | null): [bigint, bigint] | undefined {
 }
 /** Links are typed and cut by people: what is no encoding stands for itself. */
 function decoded(text: string): string { try { return decodeURIComponent(text); } catch { return text; } }
-function thread(text: string | null): { host: string; tid: number; name: string } | undefined {
+function thread(text: string | null): Who | undefined {
   const p = text?.split('/');
   return p && p.length >= 3 && Number.isInteger(Number(p[1]))
     ? { host: decoded(p[0]), tid: Number(p[1]), name: decoded(p[2]) } : undefined;
 }
 
+const who = (t: Who): string => `${encodeURIComponent(t.host)}/${t.tid}/${encodeURIComponent(t.name)}`;
+
+function pathOf(text: string | null): PathLink | undefined {
+  const p = thread(text), [, , , range = '', id] = text?.split('/') ?? [], interval = pair(range);
+  return p && { ...p, ...(Number(id) > 0 ? { id: Number(id) } : {}),
+    ...(interval ? { begin: interval[0], end: interval[1] } : {}) };
+}
+function pathText(p: PathLink): string {
+  const range = p.begin !== undefined ? `${p.begin},${p.end}` : '';
+  return who(p) + (p.id !== undefined ? `/${range}/${p.id}` : range && `/${range}`);
+}
+
 export function readLink(hash: string): LinkState | null {
   const q = new URLSearchParams(hash.replace(/^#/, '')), experiment = q.get('x');
   if (!experiment) return null;
-  const mode = q.get('t'), path = q.get('cp'), p = thread(path), [, , , range, pathId] = path?.split('/') ?? [],
-    r = thread(q.get('r')), id = Number(q.get('r')?.split('/')[3] ?? 0);
+  const mode = q.get('t'), r = thread(q.get('r')), id = Number(q.get('r')?.split('/')[3] ?? 0);
   return {
     experiment, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
     search: q.get('q') ?? undefined, exclude: q.get('hide') === '1',
     mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: r && id > 0
       ? { ...r, id } : r,
-    path: p ? { ...p, ...(Number(pathId) > 0 ? { id: Number(pathId) } : {}),
-      ...(pair(range ?? null) ? { begin: pair(range!)![0], end: pair(range!)![1] } : {}) } : undefined,
+    path: pathOf(q.get('cp')), compared: pathOf(q.get('cmp')),
     tab: q.get('tab') ?? undefined, follow: q.get('f') === '1' || undefined,
   };
 }
@@ -43,8 +56,6 @@ export function saysWhat(s: LinkState | null): boolean {
 
 export function writeLink(s: LinkState): string {
   const q = new URLSearchParams();
-  const who = (t: { host: string; tid: number;
-    name: string }): string => `${encodeURIComponent(t.host)}/${t.tid}/${encodeURIComponent(t.name)}`;
   q.set('x', s.experiment);
   if (s.view) q.set('v', s.view.join());
   if (s.selection) q.set('s', s.selection.join());
@@ -53,10 +64,8 @@ export function writeLink(s: LinkState): string {
   if (s.exclude) q.set('hide', '1');
   if (s.mode) q.set('t', s.mode);
   if (s.picked) q.set('r', who(s.picked) + (s.picked.id === undefined ? '' : `/${s.picked.id}`));
-  if (s.path) {
-    const range = s.path.begin !== undefined ? `${s.path.begin},${s.path.end}` : '';
-    q.set('cp', who(s.path) + (s.path.id !== undefined ? `/${range}/${s.path.id}` : range && `/${range}`));
-  }
+  if (s.path) q.set('cp', pathText(s.path));
+  if (s.compared) q.set('cmp', pathText(s.compared));
   if (s.tab) q.set('tab', s.tab);
   if (s.follow) q.set('f', '1');
   return '#' + q.toString();

@@ -126,8 +126,12 @@ export abstract class Panel {
   }
   /** Words that stay between its bar and its content, also while that is folded. */
   above(words: HTMLElement): void { this.main.before(words); }
+  /** Words in its bar, in place of what it says of itself. */
+  entitle(words: HTMLElement): void { this.statusText.after(words); this.root.classList.add('entitled'); }
   /** And below its content. */
   below(words: HTMLElement): void { this.main.after(words); }
+  /** One more button in its bar. */
+  tool(element: HTMLElement): void { this.tools.prepend(element); }
   /** They take more or less place than before. */
   relayout(): void { this.host.resized(); }
   close(): void { this.host.closed(this); this.dispose(); }

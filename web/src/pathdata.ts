@@ -1,8 +1,8 @@
 // What a critical path is made of, read from its time graph: all segments in time order, however short.
 import { packRow } from './paint';
 import { tidOf, type Session } from './session';
-import type { GraphView } from './graphview';
-import type { Arrow, Entry, Range, Time, Tree } from './tsp';
+import type { Looks } from './style';
+import { sleep, type Arrow, type Entry, type Output, type Range, type Time, type Tree } from './tsp';
 
 export interface Segment { begin: number; end: number; entry: number; host: string; tid: number | null; name: string;
   kind: string; label: string; colour: string; hatched: boolean }
@@ -30,11 +30,35 @@ export function visited(tree: Tree): Tree {
   return { ...tree, entries: tree.entries.filter(has) };
 }
 
+/** A path that is drawn somewhere, or will be. */
+export interface PathSource { output: Output; looks: Looks }
+/** What is known of a path now: nothing may be. `status` as the server tells it. */
+export interface Reading { tree: Tree | null; workers: Entry[]; segments: Segment[]; status: string; message: string;
+  running: boolean }
+
+/** Again and again while the server is RUNNING; the last one is all that it tells. */
+export async function* readings(session: Session, source: PathSource, begin: Time | undefined, end: Time | undefined,
+  signal: AbortSignal): AsyncGenerator<Reading> {
+  for (let wait = 250; ; wait = Math.min(2000, wait * 1.5)) {
+    const { model, status, statusMessage } = await session.client.tree(session.uuid, 'timeGraph', source.output.id,
+      null, signal), known = model?.entries.length ? model : null;
+    const none: Reading = { tree: known, workers: [], segments: [], status, message: statusMessage, running: false };
+    if (known) {
+      const reader = new PathReader(session, source, known, signal),
+        { segments, running, message } = await reader.read(begin, end, status !== 'RUNNING');
+      yield { ...none, workers: reader.workers, segments, message: statusMessage || message,
+        running: status === 'RUNNING' || running };
+    } else yield { ...none, running: status === 'RUNNING' };
+    if (status !== 'RUNNING') return;
+    await sleep(wait, signal);
+  }
+}
+
 export class PathReader {
   private readonly found = new Map<string, Segment>();
   private readonly byId: Map<number, Entry>;
   readonly workers: Entry[];
-  constructor(private readonly session: Session, private readonly view: GraphView, private readonly tree: Tree,
+  constructor(private readonly session: Session, private readonly view: PathSource, private readonly tree: Tree,
     private readonly signal: AbortSignal) {
     this.byId = new Map(tree.entries.map(e => [e.id, e]));
     this.workers = tree.entries.filter(e => e.hasData);

@@ -3,12 +3,12 @@
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
 import { failureWords } from './panel';
-import { PathReader, sentenceOf, type Segment } from './pathdata';
+import { readings, sentenceOf, type Segment } from './pathdata';
 import { PathWalk } from './pathwalk';
 import { Sentence } from './sentence';
 import { glowKey, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
-import { isAbort, sleep, type Entry, type Output, type Time } from './tsp';
+import { isAbort, type Entry, type Output, type Time } from './tsp';
 
 interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string;
   labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
@@ -20,7 +20,8 @@ export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
 /** Whose path a derived output is. */
 export function specOf(output: Output): PathSpec | null {
   const p = output.configuration?.parameters;
-  if (!p || !/critical.?path/i.test(`${output.parentId} ${output.configuration?.sourceTypeId}`)) return null;
+  if (!p || p.thread === undefined
+    || !/critical.?path/i.test(`${output.parentId} ${output.configuration?.sourceTypeId}`)) return null;
   const named = /^(.*):(\d+)$/.exec(String(p.thread ?? '')),
     time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
   return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '',
@@ -30,7 +31,8 @@ export function specOf(output: Output): PathSpec | null {
 
 /** The server's way to make critical paths, or null. */
 export function pathOutput(outputs: Output[]): Output | null {
-  return outputs.find(o => o.capabilities?.canCreate && /critical.?path/i.test(o.id + o.name)) ?? null;
+  return outputs.find(o => o.capabilities?.canCreate && o.type !== 'DATA_TREE' && /critical.?path/i.test(o.id + o.name))
+    ?? null;
 }
 
 export async function createPath(session: Session, spec: PathSpec): Promise<{ parent: Output; derived: Output }> {
@@ -87,35 +89,30 @@ export class PathPane {
 
   /** All segments, again and again while the server is RUNNING. `first`: they are brought into view. */
   async load(first = true): Promise<void> {
-    const { session, view } = this, { axis, client, uuid } = session, { signal } = this.stopping;
+    const { session, view } = this, { axis } = session, { signal } = this.stopping;
     try {
-      for (let wait = 250; ; wait = Math.min(2000, wait * 1.5)) {
-        const tree = await client.tree(uuid, 'timeGraph', view.output.id, null, signal);
-        if (tree.model?.entries.length) {
-          const reader = new PathReader(session, view, tree.model, signal),
-            { segments, running, message } = await reader.read(this.spec.begin, this.spec.end,
-              tree.status !== 'RUNNING');
-          this.segments = segments;
-          this.say(sentenceOf(tree.model), tree.status === 'RUNNING' ? 'so far' : '');
-          this.sum(new Map(reader.workers.map(e => [e.id, e.metadata])));
+      for await (const r of readings(session, view, this.spec.begin, this.spec.end, signal)) {
+        const soFar = r.status === 'RUNNING';
+        if (r.tree) {
+          this.segments = r.segments;
+          this.say(sentenceOf(r.tree), soFar ? 'so far' : '');
+          this.sum(new Map(r.workers.map(e => [e.id, e.metadata])));
           this.light();
-          this.walk.set(segments);
-          this.render(tree.status === 'RUNNING' || running ? tree.statusMessage || message || 'asking other machines…'
-            : partial(tree.statusMessage));
-          if (first && segments.length) {
+          this.walk.set(r.segments);
+          this.render(r.running ? r.message || 'asking other machines…' : partial(r.message));
+          if (first && r.segments.length) {
             first = false;
-            const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04,
+            const a = r.segments[0].begin, b = r.segments[r.segments.length - 1].end, pad = (b - a) * 0.04,
               small = (b - a) / axis.nsPerPx < axis.width * SMALL;
             if (!this.placed && (this.spec.begin === undefined || small))
               axis.show(axis.abs(a - pad), axis.abs(b + pad));
           }
           view.data.forget();
-        } else if (tree.status !== 'RUNNING')
-          this.words(partial(tree.statusMessage) || 'There is no path: the thread does not run in this interval.');
-        if (tree.status === 'FAILED') this.words(tree.statusMessage || 'The path could not be computed.');
-        if (tree.status !== 'RUNNING') { this.done = true; return; }
-        await sleep(wait, signal);
+        } else if (!soFar)
+          this.words(partial(r.message) || 'There is no path: the thread does not run in this interval.');
+        if (r.status === 'FAILED') this.words(r.message || 'The path could not be computed.');
       }
+      this.done = true;
     } catch (e) {
       if (isAbort(e)) return;
       this.root.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ',

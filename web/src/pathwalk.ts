@@ -1,6 +1,7 @@
 // Along a critical path, segment by segment, from machine to machine: the bar below its picture, the frame around the
 // segment that one is at, and what the server knows of it in Details.
 import { announce, button, h, setText } from './dom';
+import { Emitter } from './emitter';
 import type { GraphView } from './graphview';
 import type { Segment } from './pathdata';
 import type { Session } from './session';
@@ -20,6 +21,8 @@ export class PathWalk {
   }, { 'aria-pressed': 'false' });
   readonly root = h('div', { class: 'walk', role: 'group', 'aria-label': 'Along the path', hidden: true }, this.back,
     this.line, this.only, this.on);
+  /** One goes to a segment. */
+  readonly moved = new Emitter<Segment>();
   private segments: Segment[] = [];
   private at = -1;
   private asking = new AbortController();
@@ -27,7 +30,9 @@ export class PathWalk {
   private before: [Time, Time] | null = null;
   private near: [Time, Time] | null = null;
 
-  constructor(private readonly session: Session, private readonly view: GraphView) {
+  /** `alone`: the other views can show its threads alone. */
+  constructor(private readonly session: Session, private readonly view: GraphView, alone = true) {
+    this.only.hidden = !alone;
     view.walker = (entry, t) => {
       const i = this.segments.findIndex(s => s.entry === entry && s.begin <= t && t < s.end);
       if (i >= 0) this.go(i);
@@ -62,6 +67,7 @@ export class PathWalk {
     if (s.tid !== null) session.pick({ host: s.host, tid: s.tid, name: s.name, id: s.entry });
     this.tell('');
     announce(this.line.textContent ?? '');
+    this.moved.emit(s);
     void this.ask(s);
   }
 

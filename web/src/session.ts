@@ -93,6 +93,17 @@ export class Session {
   }
 }
 
+/** The same page, seen along another axis whose times count from its begin. What is chosen in it is chosen for all. */
+export function sessionAlong(session: Session, axis: Axis): Session {
+  const along = Object.create(session) as Session, fix = (key: keyof Session, value: unknown): void => {
+    Object.defineProperty(along, key, { value });
+  };
+  fix('axis', axis);
+  fix('timeMode', 'relative');
+  for (const key of ['pick', 'setSearch', 'setOnlyPath'] as const) fix(key, session[key].bind(session));
+  return along;
+}
+
 export const glowKey = (host: string, tid: number): string => `${host}\u0001${tid}`;
 
 /** Thread id of an entry, or null: metadata first, then the column that says TID. */

@@ -120,12 +120,14 @@ function niceName(key: string): string { return /^[A-Z_]{4,}$/.test(key) ? key.t
 
 /** Colours of the page that canvases need, read from the style sheet so that both themes have one source. */
 export interface Theme { dark: boolean; back: string; raised: string; text: string; dim: string; line: string;
-  faint: string; accent: string; select: string; lost: string; glow: string }
+  faint: string; accent: string; select: string; lost: string; glow: string; longer: string;
+  shorter: string }
 export function readTheme(): Theme {
   const s = getComputedStyle(document.documentElement), v = (n: string): string => s.getPropertyValue(n).trim();
   return {
     dark: document.documentElement.dataset.theme === 'dark', back: v('--back'), raised: v('--raised'),
     text: v('--text'), dim: v('--dim'), line: v('--line'),
     faint: v('--faint'), accent: v('--accent'), select: v('--select'), lost: v('--lost'), glow: v('--glow'),
+    longer: v('--longer'), shorter: v('--shorter'),
   };
 }

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { BEGIN, HOSTS, LOCAL_SENTENCE, path as pathOf, SENTENCE, World } from './world.mjs';
+import { BEGIN, changes, HOSTS, LOCAL_SENTENCE, path as pathOf, SENTENCE, World } from './world.mjs';
 
 const dist = join(dirname(fileURLToPath(import.meta.url)), '../../../web/dist');
 const write = v => typeof v === 'bigint' ? v.toString() : Array.isArray(v) ? `[${v.map(write).join()}]`
@@ -27,7 +27,7 @@ const STATS = `${P}analysis.timing.core.segmentstore.SegmentStoreStatisticsDataP
   DISK = `${P}analysis.os.linux.core.inputoutput.DisksIODataProvider`;
 const SCATTER = `${P}internal.analysis.timing.core.segmentstore.scatter.dataprovider:System Call`,
   DENSITY = `${P}internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider:System Call`;
-const FLAME = 'mock.flamegraph';
+const FLAME = 'mock.flamegraph', COMPARE = 'weft.critical-path-comparison';
 const outputs = [
   { id: THREADS, name: 'Thread Status', description: 'States of threads', type: 'TIME_GRAPH' },
   { id: CPUS, name: 'Resources Status', description: 'States of CPUs', type: 'TIME_GRAPH' },
@@ -41,6 +41,8 @@ const outputs = [
   { id: 'weft.clocks', name: 'Clock Synchronisation', description: '', type: 'TABLE' },
   { id: FLAME, name: 'Flame Graph', description: 'What time was spent in', type: 'GANTT_CHART' },
   { id: CRIT, name: 'Critical Path', description: '', type: 'NONE', capabilities: { canCreate: true } },
+  { id: COMPARE, name: 'Critical Path Comparison', description: '', type: 'DATA_TREE',
+    capabilities: { canCreate: true } },
 ];
 const style = (color, height = 1) => ({ values: { 'background-color': color, height } });
 const STYLES = {
@@ -215,6 +217,18 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       entries: [row(1, -1, 'Total', 3), row(2, 1, 'openat', 4), row(3, 1, 'read', 2),
         ...(p.requested_timerange ? [row(4, -1, 'Selection', 1)] : [])] });
   }
+  /** As long as the paths are not asked for to their ends, half of it is known. */
+  let compared = 0;
+  function compare({ a, b }) {
+    const begin = side => side.begin ? rel(side.begin) : 2e9, all = changes(begin(a), begin(b)),
+      full = ++compared % 2 === 0,
+      said = `${full ? 'made up' : 'half'}: ${all[0][0]} ${all[0][3]} ${all[0][6] - all[0][5]} ms`;
+    const entries = all.slice(0, full ? undefined : 1).map(([host, tid, name, key, label, x, y], id) =>
+      ({ id, parentId: -1, labels: [host, `${name} ${tid}`, key, label, `${x} ms`, `${y} ms`, `${y - x} ms`],
+        metadata: { host: [host], comm: [name], state: [key.toLowerCase().replace('_', '-')], a: [x * 1e6],
+          b: [y * 1e6], ...(id ? {} : { sentence: [said] }) } }));
+    return done({ headers: [], entries }, full ? 'Completed' : 'half of it', full ? 'COMPLETED' : 'RUNNING');
+  }
   const fail = (status, title) => Object.assign(new Error(title), { status });
 
   function answer(method, url, body) {
@@ -273,7 +287,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     if (kind === 'timeGraph') return timeGraph(id, what, p);
     if (kind === 'XY') return xy(id, what, p);
     if (kind === 'table') return table(id, what, p);
-    if (kind === 'data') return data(p);
+    if (kind === 'data') return id === COMPARE ? compare(p) : data(p);
     if (kind === 'genericXY')
       return what === 'tree' ? done({ headers: [], entries: [{ id: 1, parentId: -1, labels: ['read'] }] })
       : done({ title: '', series: [{ seriesId: 1, seriesName: 'read',

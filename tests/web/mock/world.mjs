@@ -82,11 +82,14 @@ export const LOCAL_SENTENCE = '88.49 ms: 95 % still being asked for: web · 5 % 
 export const SENTENCE = '88.49 ms: 56 % db, of which 1002 postgres computed 40.00 ms · 31 % web, of which 1001 nginx '
   + 'computed 14.50 ms · 8 % rest';
 
+/** Paths that begin from here on are slow ones. */
+export const SLOW = 3e9;
 /** The critical path of a thread on `client`: local work, the request to web, web to db, and back. [host, tid, name,
- * begin, end, key, label] */
+ * begin, end, key, label]. In a slow one the disk takes 24 ms more, and web is not preempted for 2 ms. */
 export function path(begin) {
+  const late = t => begin < SLOW ? t : t <= 19 ? t : t <= 60 ? Math.max(19, t - 2) : t + 22;
   const ms = 1e6, s = (host, tid, name, a, b, key, label = '') =>
-    ({ host, tid, name, begin: begin + a * ms, end: begin + b * ms, key, label });
+    ({ host, tid, name, begin: begin + late(a) * ms, end: begin + late(b) * ms, key, label });
   return {
     states: [
       s('client', 204, 'tier', 0, 0.9, 'RUNNING'), s('web', 1001, 'nginx', 1.5, 9, 'RUNNING'),
@@ -96,9 +99,24 @@ export function path(begin) {
       s('db', 1002, 'postgres', 60, 70, 'BLOCK_DEVICE', 'vda'), s('db', 1002, 'postgres', 70, 75, 'RUNNING'),
       s('web', 1001, 'nginx', 76, 80, 'RUNNING'), s('web', 1001, 'nginx', 80, 84, 'UNTRACED_PEER',
         'untraced-peer: 10.0.0.9'), s('client', 204, 'tier', 85, 88.494, 'RUNNING'),
-    ],
+    ].filter(x => x.end > x.begin),
     arrows: [[0, 1, 0.9, 1.5], [1, 2, 24, 25], [2, 1, 75, 76],
-      [1, 0, 84, 85]].map(([a, b, t, u]) => ({ from: a, to: b, begin: begin + t * ms, end: begin + u * ms })),
+      [1, 0, 84, 85]].map(([a, b, t, u]) => ({ from: a, to: b, begin: begin + late(t) * ms,
+        end: begin + late(u) * ms })),
     workers: [['client', 204, 'tier'], ['web', 1001, 'nginx'], ['db', 1002, 'postgres']],
   };
+}
+
+/** What differs between two of them: [host, tid, name, key, label, a, b] in ms, largest difference first. */
+export function changes(a, b) {
+  const parts = new Map();
+  [a, b].forEach((begin, side) => {
+    for (const x of path(begin).states) {
+      const id = `${x.host} ${x.name} ${x.key}`, part = parts.get(id) ?? [x.host, x.tid, x.name, x.key, x.label, 0, 0];
+      part[5 + side] += (x.end - x.begin) / 1e6;
+      parts.set(id, part);
+    }
+  });
+  const size = p => Math.abs(p[6] - p[5]);
+  return [...parts.values()].sort((p, q) => size(q) - size(p));
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, drawn, open, save, settled, view } from '../browser.mjs';
-import { directory, example, serve, truth, weft } from './weft.mjs';
+import { directory, example, request as requestOf, serve, truth, weft } from './weft.mjs';
 
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
 let traces, store, server, world;
@@ -14,20 +14,7 @@ before(async () => {
 });
 after(async () => { await world?.browser.close(); await server?.stop(); });
 
-/** When request `id` left and was answered, by the clock of the page: the recorded times, the client's metadata, then
- * the clock map. */
-function request(id) {
-  const { log } = truth(traces, 'ground-truth.json'), r = log.client.find(x => x.id === id),
-    offset = BigInt(truth(traces, 'true-sync.json').to_host_tsc_ns.client.metadata_clock_offset_ns);
-  const { pieces } = weft('sync', '--store', store, traces).hosts.find(h => h.host === 'client');
-  return [r.t_send, r.t_recv].map(t => {
-    const at = BigInt(t) + offset, p = pieces.find(x => at >= BigInt(x.begin) && at <= BigInt(x.end));
-    // drift · t + offset, in units of 1e-24 ns.
-    const [w, f] = p.drift.split('.'), drift = BigInt(w + f.padEnd(24, '0')), [ow, of = ''] = p.offset_ns.split('.'),
-      sign = ow.startsWith('-') ? -1n : 1n;
-    return (drift * at + sign * BigInt(ow.replace('-', '') + of.padEnd(24, '0'))) / 10n ** 24n;
-  });
-}
+const request = id => requestOf(traces, store, id);
 const rowsOf = panel => panel.evaluate(p => {
   const view = weft.panels.find(x => x.root === p), out = [];
   for (const r of p.querySelectorAll('.tree-row:not([hidden])')) {

@@ -57,6 +57,20 @@ const run = args => {
 };
 /** The answer of a verb that prints one object. */
 export const weft = (...args) => exact(run([...args, '--format', 'json']));
+/** When request `id` of the example left and was answered, by the clock of the page: the recorded times, the client's
+ * metadata, then the clock map. */
+export function request(traces, store, id) {
+  const { log } = truth(traces, 'ground-truth.json'), r = log.client.find(x => x.id === id),
+    offset = BigInt(truth(traces, 'true-sync.json').to_host_tsc_ns.client.metadata_clock_offset_ns);
+  const { pieces } = weft('sync', '--store', store, traces).hosts.find(h => h.host === 'client');
+  return [r.t_send, r.t_recv].map(t => {
+    const at = BigInt(t) + offset, p = pieces.find(x => at >= BigInt(x.begin) && at <= BigInt(x.end));
+    // drift · t + offset, in units of 1e-24 ns.
+    const [w, f] = p.drift.split('.'), drift = BigInt(w + f.padEnd(24, '0')), [ow, of = ''] = p.offset_ns.split('.'),
+      sign = ow.startsWith('-') ? -1n : 1n;
+    return (drift * at + sign * BigInt(ow.replace('-', '') + of.padEnd(24, '0'))) / 10n ** 24n;
+  });
+}
 /** The lines of `weft events`; `events`: by the reference host's clock. */
 export const lines = (traces, ...args) => run(['events', '--format', 'json', ...args, traces]).trim().split('\n')
   .filter(Boolean).map(exact);
