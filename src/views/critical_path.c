@@ -89,20 +89,23 @@ static void with_path(struct views *x, const struct tsp_query *q, struct tsp_ans
 
 /* ---- tree ---- */
 
-/* Entries carry exact sums in ns: "sum", and one by state; the first of all the answer in words: "sentence". */
+/* Entries carry exact sums in ns: "sum", and one by state; the first of all the answer in words, "sentence", and how
+ * many "segments" there are. */
 static void write_entry(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
     const struct critical_view *v, struct tsp_entry e, const struct critical_host *host, const char *name, int64_t sum,
     const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
-    struct tsp_meta meta[GRAPH_STATE_COUNT + 2] = {{.key = "sum", .number = sum}};
+    struct tsp_meta meta[GRAPH_STATE_COUNT + 3] = {{.key = "sum", .number = sum}};
     const char *labels[4] = {name, host->name, arena_duration(a, sum), critical_share(a, v->path, sum)};
     e.n_meta = 1;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (totals[s])
             meta[e.n_meta++] = (struct tsp_meta){.key = graph_state_name(s), .number = totals[s]};
-    if (e.parent < 0 && host == v->rows[0].host)
+    if (e.parent < 0 && host == v->rows[0].host) {
         meta[e.n_meta++] = (struct tsp_meta){.key = "sentence", .text = v->sentence};
+        meta[e.n_meta++] = (struct tsp_meta){.key = "segments", .number = (int64_t)v->path->n_segments};
+    }
     e.meta = meta;
     e.labels = labels;
     e.n_labels = 4;

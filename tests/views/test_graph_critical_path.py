@@ -35,6 +35,8 @@ def check_tree(server, output, truth):
     assert entries[0]["start"] == server.begin
     told = [e["metadata"]["sentence"] for e in entries if "sentence" in e["metadata"]]
     assert told == [entries[0]["metadata"]["sentence"]] == [[truth["sentence"]]], (told, truth["sentence"])
+    told = [e["metadata"]["segments"] for e in entries if "segments" in e["metadata"]]
+    assert told == [[len(truth["segments"])]] and "segments" in entries[0]["metadata"], told
     return workers
 
 

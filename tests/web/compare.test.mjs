@@ -111,8 +111,8 @@ test('part by part: times of both and what is longer in aligned bars; on the sca
   await page.close();
 });
 
-test('along one and the other by [ and ]: the other views follow; a part leads to its longest piece in both', async ()
-  => {
+test('along one and the other by [ and ]: the other views follow; a part leads to its longest piece in both',
+  async () => {
   const { page, trouble } = await both();
   await menu(page, /^tier 204 on client/);
   await compared(page);

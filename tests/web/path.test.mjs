@@ -194,3 +194,45 @@ test('only its threads: the other views show these and what they are below, unti
   assert.deepEqual(trouble, []);
   await page.close();
 });
+
+test('the list beside the sums: every segment in time order; by click, keys, [ and ] one is at the same one everywhere',
+  async () => {
+  const { page, trouble } = await ask({ width: 1280, height: 720 });
+  await complete(page);
+  const list = page.getByRole('listbox', { name: 'Segments of the path in time order' }),
+    at = () => list.getByRole('option', { selected: true }), line = page.locator('.walk p');
+  const n = states.length + arrows.length, text = ns => ns >= 1e7 ? `${(ns / 1e6).toFixed(2)} ms`
+    : ns >= 1e6 ? `${(ns / 1e6).toFixed(3)} ms` : `${(ns / 1e3).toFixed(1)} µs`;
+  await page.evaluate(() => { weft.drawer.setHeight(420); weft.session.axis.cursor = null; });
+  await settled(page);
+  const rows = await list.getByRole('option').evaluateAll(all => all.filter(r => !r.hidden)
+    .map(r => [...r.children].map(c => c.innerText.trim())));
+  assert.deepEqual(rows.map(r => Number(r[0])), Array.from({ length: n }, (_, i) => i + 1));
+  const told = [...states.map(s => [s.begin, s.end, s.host, `${s.name} ${s.tid}`]),
+    ...arrows.map(a => [a.begin, a.end, '–', null])].sort((p, q) => p[0] - q[0]);
+  rows.forEach((r, i) => {
+    const [begin, end, host, who] = told[i];
+    assert.deepEqual([r[2], r[3]], [text(end - begin), host]);
+    if (who) assert.equal(r[4], who);
+    if (begin > 2e9) assert.equal(r[1], `+${text(begin - 2e9)}`);
+  });
+
+  await list.getByRole('option').nth(2).click();
+  await line.filter({ hasText: /^3\/15 / }).waitFor();
+  await list.focus();
+  await page.keyboard.press('ArrowDown');
+  await line.filter({ hasText: /^4\/15 / }).waitFor();
+  await page.keyboard.press(']');
+  await line.filter({ hasText: /^5\/15 / }).waitFor();
+  assert.equal(await at().getAttribute('aria-posinset'), '5');
+  await page.evaluate(() => weft.drawer.setHeight(110));
+  await page.keyboard.press('End');
+  await line.filter({ hasText: /^15\/15 / }).waitFor();
+  await drawn(page);
+  const [box, row] = [await list.boundingBox(), await at().boundingBox()];
+  assert.ok(row.y >= box.y - 1 && row.y + row.height <= box.y + box.height + 1, 'it is in sight');
+  assert.equal(await list.getAttribute('aria-activedescendant'), await at().getAttribute('id'));
+  assert.equal(await page.evaluate(() => weft.path.view.part.frame.begin), 2085e6);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});

@@ -86,8 +86,8 @@ class Waterfall {
     walk.set(this.segments);
     view.entitle(this.sentence.root);
     view.below(walk.root);
-    walk.moved.on(s => {
-      const { axis } = this.session; // the other views see it, too
+    walk.moved.on(() => {
+      const { axis } = this.session, s = walk.segments[walk.at]; // the other views see it, too
       axis.reveal(this.axis.abs(s.begin), this.axis.abs(s.end));
       chosen();
     });

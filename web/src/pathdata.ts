@@ -9,8 +9,9 @@ export interface Segment { begin: number; end: number; entry: number; host: stri
 
 const SAMPLES = 65536;      // most that the protocol gives at once
 const CELLS = 8e6;          // rows · samples of one request
-const HOLES = 48;           // asked for at once
-const ROUNDS = 6;
+const IN_HOLES = 16384;     // more of them, where states were missed
+const ROUNDS = 40;
+const ENOUGH = 400_000;     // segments that a page has room for
 
 /** "[name,tid]", as clients of Trace Compass know it, or the plain name. */
 export function nameOf(label: string): string { return /^\[(.*),\s*-?\d+\]$/.exec(label)?.[1] ?? label; }
@@ -23,6 +24,12 @@ export function pathName(label: string): string {
 
 /** The answer in words: the server gives it along with the first row. */
 export function sentenceOf(tree: Tree): string { return String(tree.entries[0]?.metadata.sentence?.[0] ?? ''); }
+
+/** How many segments there are, where the server says it. */
+export function countOf(tree: Tree): number | null {
+  const n = tree.entries[0]?.metadata.segments?.[0];
+  return n === undefined ? null : Number(n);
+}
 
 /** A path's tree without the rows that only signals pass through: no time was spent there. */
 export function visited(tree: Tree): Tree {
@@ -68,12 +75,12 @@ export class PathReader {
   async read(begin: Time | undefined, end: Time | undefined, whole: boolean): Promise<{ segments: Segment[];
     running: boolean; message: string }> {
     const { axis } = this.session, range = { start: begin ?? axis.min, end: end ?? axis.max };
-    const [states, arrows] = await Promise.all([this.ask(range, SAMPLES),
+    const [states, arrows] = await Promise.all([this.ask(range),
       this.session.client.arrows(this.session.uuid, this.view.output.id, range, this.signal)]);
     if (whole && begin === undefined && this.found.size) {
       // The thread may have lived a small part of the experiment.
       const all = this.sorted();
-      await this.ask({ start: axis.abs(all[0].begin), end: axis.abs(all[all.length - 1].end) }, SAMPLES);
+      await this.ask({ start: axis.abs(all[0].begin), end: axis.abs(all[all.length - 1].end) });
     }
     if (whole) await this.fill();
     this.addArrows(arrows.model ?? []);
@@ -86,11 +93,12 @@ export class PathReader {
     return e?.hostId ?? (e && e.parentId >= 0 ? this.byId.get(e.parentId)?.labels[0] ?? '' : '');
   }
 
-  private async ask(range: Range, samples: number): Promise<{ status: string; statusMessage: string }> {
-    const { session, view, workers } = this, nbTimes = Math.max(2,
-      Math.min(samples, Math.floor(CELLS / Math.max(1, workers.length))));
-    const answer = await session.client.states(session.uuid, view.output.id, { ...range, nbTimes },
-      workers.map(e => e.id), null, this.signal);
+  private most(samples: number): number { return Math.max(2, Math.min(samples, Math.floor(CELLS
+    / Math.max(1, this.workers.length)))); }
+  private async ask(when: Range | Time[]): Promise<{ status: string; statusMessage: string }> {
+    const { session, view, workers } = this;
+    const answer = await session.client.states(session.uuid, view.output.id, Array.isArray(when) ? when
+      : { ...when, nbTimes: this.most(SAMPLES) }, workers.map(e => e.id), null, this.signal);
     for (const row of answer.model ?? []) {
       const packed = packRow(row.states, session.axis.min, view.looks, 0, 0, 0), e = this.byId.get(row.entryId);
       for (let i = 0; e && i < packed.n; i++) {
@@ -104,20 +112,25 @@ export class PathReader {
     }
     return answer;
   }
-  /** A path has no holes: where there are some, states were too short for the samples. */
+  /** A path has no holes: where there are some, states were too short for the samples. Each hole's begin leads to what
+   * is there, and more samples within to what is longer. */
   private async fill(): Promise<void> {
-    const { axis } = this.session, asked = new Set<string>();
-    for (let round = 0; round < ROUNDS; round++) {
-      const holes: [number, number][] = [];
+    const { axis } = this.session, asked = new Set<number>();
+    for (let round = 0; round < ROUNDS && this.found.size < ENOUGH; round++) {
+      const holes: [number, number][] = [], times: Time[] = [];
       let until = NaN;
       for (const s of this.sorted()) {
-        if (s.begin > until && !asked.has(`${until} ${s.begin}`)) holes.push([until, s.begin]);
+        if (s.begin > until && !asked.has(until)) holes.push([until, s.begin]);
         until = Number.isNaN(until) ? s.end : Math.max(until, s.end);
       }
       if (!holes.length) return;
-      for (const [a, b] of holes.slice(0, HOLES)) asked.add(`${a} ${b}`);
-      await Promise.all(holes.slice(0, HOLES).map(([a, b]) =>
-        this.ask({ start: axis.abs(a), end: axis.abs(b - 1) }, Math.min(512, b - a))));
+      const each = Math.max(1, Math.floor(this.most(IN_HOLES) / holes.length));
+      for (const [a, b] of holes.slice(0, this.most(IN_HOLES))) {
+        const n = Math.min(each, b - a);
+        asked.add(a);
+        for (let k = 0; k < n; k++) times.push(axis.abs(a + Math.floor((b - a) * k / n)));
+      }
+      await this.ask(times);
     }
   }
   /** Servers that give the network no state: time between the rows that no row accounts for was spent there. */

@@ -3,8 +3,9 @@
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
 import { failureWords } from './panel';
-import { readings, sentenceOf, type Segment } from './pathdata';
+import { countOf, readings, sentenceOf, type Segment } from './pathdata';
 import { PathWalk } from './pathwalk';
+import { SegmentList } from './seglist';
 import { Sentence } from './sentence';
 import { glowKey, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
@@ -52,10 +53,14 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
 }
 
 export class PathPane {
-  readonly root = h('div', { class: 'path-pane' });
+  private readonly sums = h('div', { class: 'path-sums' });
+  readonly root = h('div', { class: 'path-pane' }, this.sums);
   private readonly sentence = new Sentence();
   readonly walk: PathWalk;
+  private readonly list: SegmentList;
   segments: Segment[] = [];
+  /** Of segments; there may be more than a page has room for. */
+  private count = 0;
   /** The server has told all it will. */
   done = false;
   private totals: Total[] = [];
@@ -70,6 +75,8 @@ export class PathPane {
     private readonly placed = false) {
     this.undo = session.timeModeChanged.on(() => this.render());
     this.walk = new PathWalk(session, view);
+    this.list = new SegmentList(this.walk);
+    this.root.append(this.list.root);
     view.above(this.sentence.root);
     view.below(this.walk.root);
     this.words('The local part comes first; other machines are asked…');
@@ -85,7 +92,7 @@ export class PathPane {
     this.session.glowChanged.emit();
     if (this.session.stepper?.label === 'path') this.session.stepper = null;
   }
-  private words(text: string): void { this.root.replaceChildren(h('p', { class: 'words', role: 'status' }, text)); }
+  private words(text: string): void { this.sums.replaceChildren(h('p', { class: 'words', role: 'status' }, text)); }
 
   /** All segments, again and again while the server is RUNNING. `first`: they are brought into view. */
   async load(first = true): Promise<void> {
@@ -95,10 +102,12 @@ export class PathPane {
         const soFar = r.status === 'RUNNING';
         if (r.tree) {
           this.segments = r.segments;
+          this.count = Math.max(countOf(r.tree) ?? 0, r.segments.length);
           this.say(sentenceOf(r.tree), soFar ? 'so far' : '');
           this.sum(new Map(r.workers.map(e => [e.id, e.metadata])));
           this.light();
           this.walk.set(r.segments);
+          this.list.set(r.segments);
           this.render(r.running ? r.message || 'asking other machines…' : partial(r.message));
           if (first && r.segments.length) {
             first = false;
@@ -115,7 +124,7 @@ export class PathPane {
       this.done = true;
     } catch (e) {
       if (isAbort(e)) return;
-      this.root.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ',
+      this.sums.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ',
         button('Try again', 'Ask the server again', () => void this.load())));
     }
   }
@@ -191,11 +200,12 @@ export class PathPane {
       h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', { class: 'what', title: labels }, labels),
       h('td', { class: 'number' }, String(t.segments.length)));
     }));
-    this.root.replaceChildren(
+    this.sums.replaceChildren(
       h('p', { class: 'path-title' },
         h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${name}`),
         `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} `
-          + `machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
+          + `machine${machines === 1 ? '' : 's'}, ${this.count} segments`
+          + `${this.count > segments.length ? `, ${segments.length} of them here` : ''}`,
         status && h('em', {}, ` · ${status}`),
         this.chosen && ` · ${this.at + 1} of ${this.chosen.segments.length}: n next, p previous`),
       bar,
@@ -204,7 +214,7 @@ export class PathPane {
           'Segments'].map((x, i) => h('th', { scope: 'col', class: i < 2 || i === 3 || i === 7 ? 'number' : '' }, x)))),
           body));
     if (this.totals.length > 40)
-      this.root.append(button(this.spread ? 'Fewer' : `All ${this.totals.length}`, 'Show all totals', () => {
+      this.sums.append(button(this.spread ? 'Fewer' : `All ${this.totals.length}`, 'Show all totals', () => {
       this.spread = !this.spread;
       this.render();
     }));
@@ -215,7 +225,7 @@ export class PathPane {
     this.at = -1;
     this.session.stepper = { label: 'path', step: d => Promise.resolve(this.step(d)) };
     this.step(1);
-    this.root.querySelector<HTMLElement>('tr.picked')?.focus();
+    this.sums.querySelector<HTMLElement>('tr.picked')?.focus();
   }
   private step(direction: 1 | -1): boolean {
     const list = this.chosen?.segments;

@@ -22,9 +22,10 @@ export class PathWalk {
   readonly root = h('div', { class: 'walk', role: 'group', 'aria-label': 'Along the path', hidden: true }, this.back,
     this.line, this.only, this.on);
   /** One goes to a segment. */
-  readonly moved = new Emitter<Segment>();
-  private segments: Segment[] = [];
-  private at = -1;
+  readonly moved = new Emitter();
+  segments: Segment[] = [];
+  /** Where one is; -1: nowhere yet. */
+  at = -1;
   private asking = new AbortController();
   /** What was in view before a short segment was zoomed to, and what is since then. */
   private before: [Time, Time] | null = null;
@@ -67,7 +68,7 @@ export class PathWalk {
     if (s.tid !== null) session.pick({ host: s.host, tid: s.tid, name: s.name, id: s.entry });
     this.tell('');
     announce(this.line.textContent ?? '');
-    this.moved.emit(s);
+    this.moved.emit();
     void this.ask(s);
   }
 

@@ -231,11 +231,12 @@ export class TspClient {
     return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra },
       treeOf, signal, r => readTree(r, early));
   }
-  states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal,
+  /** Of a range, or those that are there at the times, which ascend. */
+  states(x: string, id: string, when: Range | Time[], items: number[], filters: object | null, signal?: AbortSignal,
     extra: object = {}): Promise<Answer<Row[]>> {
     return this.ask(this.at(x, 'timeGraph', id, 'states'),
-      { requested_timerange: range, requested_items: items, ...(filters ? { filter_query_parameters: filters } : {}),
-        ...extra },
+      { ...(Array.isArray(when) ? { requested_times: when } : { requested_timerange: when }), requested_items: items,
+        ...(filters ? { filter_query_parameters: filters } : {}), ...extra },
       m => list(m.rows).map((r: any): Row => ({ entryId: Number(r.entryId), states: list(r.states) })), signal);
   }
   arrows(x: string, id: string, range: Range, signal?: AbortSignal): Promise<Answer<Arrow[]>> {
