@@ -127,7 +127,7 @@ void cli_hosts_add(struct cli_hosts *h, const char *name, int64_t begin, int64_t
     h->span.last = end > h->span.last ? end : h->span.last;
 }
 
-int cli_hosts_check(const struct cli_hosts *h, const char *wanted, struct err *e)
+int cli_hosts_check(const struct cli_hosts *h, const char *option, const char *wanted, struct err *e)
 {
     struct text names = {.fd = -1};
     int rc = ERR_ARG;
@@ -136,7 +136,7 @@ int cli_hosts_check(const struct cli_hosts *h, const char *wanted, struct err *e
         text_printf(&names, "%s%s", names.n ? ", " : "", h->v[i]);
     }
     if (rc)
-        err_set(e, rc, "--host %s: no such host; there are %s", wanted, text_cstr(&names));
+        err_set(e, rc, "%s %s: no such host; there are %s", option, wanted, text_cstr(&names));
     text_fini(&names);
     return rc;
 }

@@ -34,8 +34,8 @@ int cli_parse_duration(const char *option, const char *s, int64_t *ns, struct er
 struct cli_hosts { const char **v; size_t n, cap; struct cli_span span; };
 #define CLI_HOSTS_NONE {.span = {INT64_MAX, INT64_MIN}}
 void cli_hosts_add(struct cli_hosts *, const char *name, int64_t begin, int64_t end);
-/* Is there one of that name? ERR_ARG for --host: no; the message lists them. */
-int cli_hosts_check(const struct cli_hosts *, const char *wanted, struct err *);
+/* Is there one of the name that the option ("--host") has? ERR_ARG: no; the message lists them. */
+int cli_hosts_check(const struct cli_hosts *, const char *option, const char *wanted, struct err *);
 void cli_hosts_fini(struct cli_hosts *);
 
 /* What every verb that relates clocks understands. Zero-initialise; the rows of its table of options: CLI_CLOCKS. */
@@ -49,9 +49,7 @@ struct cli_clocks {
 #define CLI_CLOCKS(c) \
     {"reference", 'r', CLI_STRING, "HOST", \
         "the host whose clock counts (default: the one from which all others are known best)", &(c)->reference}, \
-        CLI_CLOCKS_TRUST(c)
-#define CLI_CLOCKS_TRUST(c) \
-    {"trust", 0, CLI_LIST, "HOST,…[=ERROR]", \
+        {"trust", 0, CLI_LIST, "HOST,…[=ERROR]", \
         "the clocks of these hosts are at most ERROR apart (50us; 0 when left away); may be given several times", \
         &(c)->trust}, \
         {"no-sync", 0, CLI_FLAG, NULL, \

@@ -51,7 +51,7 @@ static void add_host(struct flows_found *f, const char *name, const struct clock
 /* The parts of the question that depend on what hosts there are. */
 static int settle(struct flows_choice *q, const struct flows_found *f, struct err *e)
 {
-    int rc = q->host ? cli_hosts_check(&f->names, q->host, e) : 0;
+    int rc = q->host ? cli_hosts_check(&f->names, "--host", q->host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &f->names.span, &q->begin, &q->end, e);
 }
 

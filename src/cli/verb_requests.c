@@ -42,7 +42,7 @@ static int open_hosts(struct work *w, struct experiment *x, struct requests_choi
             map ? clock_to_reference(map, hosts[i].end) : hosts[i].end);
     }
     w->local = path_local_new(w->hosts, n);
-    rc = q->is.host ? cli_hosts_check(&w->names, q->is.host, e) : 0;
+    rc = q->is.host ? cli_hosts_check(&w->names, "--host", q->is.host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &w->names.span, &q->is.begin, &q->is.end, e);
 }
 

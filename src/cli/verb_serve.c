@@ -135,6 +135,29 @@ static int check_membership(struct membership *m, const struct tsp_options *o, s
     return 0;
 }
 
+/* A name that is given is one of a host of the TRACEs: as of other verbs. A setting is for all that is served. What
+ * cannot be opened is told by the server. */
+static int check_reference(const struct cli_clocks *c, const struct tsp_options *o, const char *store, struct err *e)
+{
+    const struct index_options index = {.store = store};
+    const struct index_host *hosts;
+    struct experiment *x;
+    struct err unopened = {0};
+    size_t n = 0;
+    while (o->traces[n])
+        n++;
+    if (!c->reference || cli_is_setting(&c->reference) || !n || experiment_open(o->traces, n, &index, &x, &unopened))
+        return 0;
+    struct cli_hosts names = CLI_HOSTS_NONE;
+    size_t n_hosts = experiment_hosts(x, &hosts);
+    for (size_t i = 0; i < n_hosts; i++)
+        cli_hosts_add(&names, hosts[i].clock_name, hosts[i].begin, hosts[i].end);
+    int rc = cli_hosts_check(&names, "--reference", c->reference, e);
+    cli_hosts_fini(&names);
+    experiment_close(x);
+    return rc;
+}
+
 /* What somebody who starts it may not expect. */
 static void note_reach(const struct tsp_options *o, const struct membership *m, const char *address)
 {
@@ -192,7 +215,7 @@ static int run(int argc, char **argv)
         {"store", 0, CLI_STRING, "DIR",
             "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
-        CLI_CLOCKS_TRUST(&clocks),
+        CLI_CLOCKS(&clocks),
         {"frozen", 0, CLI_FLAG, NULL,
             "show traces as they were when they were opened (default: what appears in their directories is shown)",
             &frozen},
@@ -238,12 +261,12 @@ static int run(int argc, char **argv)
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     o.traces = (const char *const *)argv + 1;
     if (parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
-        check_membership(&member, &o, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
+        check_membership(&member, &o, &e) || check_reference(&clocks, &o, store, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);
         free(origins.v);
         return cli_fail(&e);
     }
-    clocks.options.some_trusted = true; /* not every experiment has all of them */
+    clocks.options.some_named = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
     struct views_far far = cli_far_of(&member.far);
     struct views_options views = {.store = store, .clocks = &clocks.options, .far = member.node ? &far : NULL};

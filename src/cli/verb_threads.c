@@ -64,7 +64,7 @@ static void collect(const struct experiment *x, const struct thread_question *q,
 /* The parts of the question that depend on what hosts there are. */
 static int settle_choice(struct thread_question *q, const struct cli_hosts *hosts, struct err *e)
 {
-    int rc = q->host ? cli_hosts_check(hosts, q->host, e) : 0;
+    int rc = q->host ? cli_hosts_check(hosts, "--host", q->host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &hosts->span, &q->choice.begin, &q->choice.end, e);
 }
 

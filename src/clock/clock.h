@@ -34,7 +34,9 @@ struct clock_options {
     /* And of these and the pairs the maps. */
     const char *reference;   /* host name, or NULL: least total error */
     const struct clock_trust *trust; size_t n_trust;
-    bool some_trusted;       /* names in `trust` that no host has are no error */
+    /* Names in `trust` that no host has are no error, and a reference that no host is, or that nothing relates to another
+     * host, counts as none. */
+    bool some_named;
     bool no_messages;        /* whoever collects messages need not: maps are made by trust alone */
 };
 struct clock_options clock_defaults(void); /* 300 ppm: two poor crystals; nobody trusted */

@@ -303,12 +303,16 @@ static void plant(struct clock_net *net, struct ways *w, size_t reference)
     }
 }
 
+/* SIZE_MAX: none is named. */
 static int named_reference(const struct clock_net *net, size_t *out, struct err *e)
 {
-    for (*out = 0; *out < net->hosts.n; ++*out)
-        if (!strcmp(net->hosts.v[*out].name, net->options.reference))
-            return 0;
-    return net_no_such_host(net, net->options.reference, e);
+    *out = SIZE_MAX;
+    if (!net->options.reference)
+        return 0;
+    for (size_t h = 0; h < net->hosts.n; h++)
+        if (!strcmp(net->hosts.v[h].name, net->options.reference))
+            *out = h;
+    return *out < SIZE_MAX || net->options.some_named ? 0 : net_no_such_host(net, net->options.reference, e);
 }
 
 struct island_choice {
@@ -317,12 +321,10 @@ struct island_choice {
 
 int tree_build(struct clock_net *net, struct err *e)
 {
-    size_t wanted = SIZE_MAX;
-    if (net->options.reference) {
-        int rc = named_reference(net, &wanted, e);
-        if (rc)
-            return rc;
-    }
+    size_t wanted;
+    int rc = named_reference(net, &wanted, e);
+    if (rc)
+        return rc;
     struct roads r;
     struct ways w;
     VEC(struct island_choice) islands = {0};
@@ -336,7 +338,8 @@ int tree_build(struct clock_net *net, struct err *e)
         best_ways(&w, h);
         for (size_t i = 0; i < w.reached.n; i++)
             seen[w.reached.v[i]] = true;
-        bool named = wanted < r.hosts && w.done[wanted]; /* its island comes first */
+        bool named = wanted < r.hosts && w.done[wanted] && (w.reached.n > 1 || !net->options.some_named);
+        /* The island of the named one comes first. */
         struct island_choice c = {named ? wanted : choose_reference(&w), named ? r.hosts + 1 : w.reached.n};
         vec_push(&islands, c);
         if (c.hosts > islands.v[main_island].hosts)

@@ -85,7 +85,7 @@ static int name_members(const struct clock_net *net, const struct clock_trust *t
     char *names = mem_strdup(t->hosts), *rest = names;
     int rc = 0;
     for (const char *name; !rc && (name = strsep(&rest, ","));)
-        if (*name && !add_hosts(net, name, member) && !net->options.some_trusted)
+        if (*name && !add_hosts(net, name, member) && !net->options.some_named)
             rc = net_no_such_host(net, name, e);
     free(names);
     if (rc)

@@ -227,7 +227,7 @@ static void drop_clocks(void *is)
 static uint64_t maps_version(const struct clocks_head *h, const struct clock_options *o)
 {
     struct text t = {.fd = -1};
-    text_printf(&t, "%d %d %s", o->some_trusted, o->reference != NULL, o->reference ? o->reference : "");
+    text_printf(&t, "%d %d %s", o->some_named, o->reference != NULL, o->reference ? o->reference : "");
     for (size_t i = 0; i < o->n_trust; i++) {
         text_putc(&t, '\0');
         text_printf(&t, "%" PRId64 " %s", o->trust[i].error_ns, o->trust[i].hosts);

@@ -152,7 +152,8 @@ enum index_note_kind {
     INDEX_NOTE_ODD,          /* something of a trace is odd, but it was all read */
     INDEX_NOTE_STORE,        /* a store was damaged, and built again */
     INDEX_NOTE_LOST,         /* lost while recording; known when stores were asked for */
-    INDEX_NOTE_CLOCK         /* a host that is not on the clock of the others; known after experiment_sync */
+    INDEX_NOTE_CLOCK,        /* a host that is not on the clock of the others; known after experiment_sync */
+    INDEX_NOTE_REFERENCE     /* times are by another clock than was asked for: experiment_note_reference */
 };
 struct index_note {
     uint8_t kind;
@@ -164,6 +165,9 @@ struct index_note {
 };
 size_t experiment_notes(const struct experiment *, const struct index_note **out);
 const char *index_note_advice(int kind); /* what to do about it */
+/* A note if times are not by the clock of the host `wanted`, but by that of `used`. After experiment_sync, if there is
+ * one. */
+void experiment_note_reference(struct experiment *, const char *wanted, const char *used);
 /* Is something of what was given damaged or missing, so that answers lack it? What the tracer lost does not count. */
 bool experiment_partial(const struct experiment *);
 /* Events in all stores that are open. */

@@ -20,6 +20,7 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_CLOCK] =
             ("Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
              "with others'"),
+        [INDEX_NOTE_REFERENCE] = "Nothing; or name a host of these traces with --reference",
     };
     return advice[kind];
 }
@@ -154,4 +155,18 @@ void experiment_note_clocks(struct experiment *x, const char *failed)
     }
     if (!failed)
         note_conflicts(x);
+}
+
+void experiment_note_reference(struct experiment *x, const char *wanted, const char *used)
+{
+    char text[2048];
+    bool is_there = false;
+    if (!strcmp(wanted, used))
+        return;
+    for (size_t i = 0; i < x->hosts.n; i++)
+        is_there |= !strcmp(x->hosts.v[i].clock_name, wanted);
+    snprintf(text, sizeof text, "times are by the clock of %s: %s", used,
+        is_there ? "no message relates that of the reference that was named to another host"
+                 : "the reference that was named is not among these hosts");
+    experiment_note(x, INDEX_NOTE_REFERENCE, wanted, text, 1);
 }

@@ -228,6 +228,8 @@ void model_write_experiment(struct tsp_server *s, struct json *j, const struct t
     json_kv_i64(j, "end", all.end);
     json_kv_string(j, "indexingStatus", state);
     json_kv_u64(j, "version", is_open ? x->version : 0);
+    if (is_open && open->data->reference)
+        json_kv_string(j, "reference", open->data->reference);
     if (x->problem.code)
         json_kv_string(j, "problem", x->problem.text);
     json_key(j, "traces");

@@ -118,6 +118,7 @@ struct tsp_lack { const char *host, *why; bool failed; };
  * an entry is among those with the same parent (tsp_entry.key), below what its parent is. */
 struct tsp_data {
     int64_t begin, end;                  /* of all, by the clock that answers are in */
+    const char *reference;               /* whose clock that is; NULL: every host's times are by its own */
     uint64_t events;
     const struct tsp_figures *figures;   /* by path of the request */
     const struct tsp_output *outputs; size_t n_outputs;

@@ -1,4 +1,8 @@
 /* Clock synchronisation: how each machine's clock was found, and how far it may be off over time. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "views/list.h"
 #include "views/view.h"
 
 static bool synchronised(const struct view *self, struct views *x)
@@ -54,6 +58,66 @@ static void table(const struct view *self, struct views *x, const struct tsp_que
     t->cell = cell;
 }
 
+/* ---- the maps ---- */
+
+static const struct tsp_column map_columns[] = {{0, "Host", "Machine", "STRING"},
+    {1, "From (ns)", "By the machine's own clock", "NUMBER"}, {2, "Until (ns)", "By the machine's own clock", "NUMBER"},
+    {3, "Reference from (ns)", "The same instant by the reference clock", "NUMBER"},
+    {4, "Reference until (ns)", "The same instant by the reference clock; in between it is linear", "NUMBER"},
+    {5, "Error from (ns)", "The truth is within this distance", "NUMBER"},
+    {6, "Error until (ns)", "The truth is within this distance", "NUMBER"}};
+
+/* Of each host the number of the first piece; behind them how many there are. */
+static void *count_pieces(struct views *x)
+{
+    size_t *first = mem_zalloc(sizeof *first * (x->n_hosts + 1));
+    for (size_t i = 0; i < x->n_hosts; i++)
+        first[i + 1] = first[i] + map_of(x, i)->n;
+    return first;
+}
+
+static void close_pieces(struct views *x, void *first)
+{
+    free(first);
+}
+
+/* The last host that has pieces and whose first one is not behind `row`. */
+static size_t host_of_piece(const size_t *first, size_t n_hosts, size_t row)
+{
+    size_t low = 0, high = n_hosts;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(first[middle] <= row ? &low : &high) = middle;
+    }
+    return low;
+}
+
+static void map_cell(void *arg, size_t row, size_t column, struct text *out)
+{
+    struct views *x = arg;
+    const size_t *first = view_cache(x, &view_clock_maps, count_pieces);
+    size_t host = host_of_piece(first, x->n_hosts, row);
+    const struct clock_map *m = map_of(x, host);
+    const struct clock_piece *p = &m->pieces[row - first[host]];
+    switch (column) {
+    case 0: text_puts(out, x->hosts[host].index->clock_name); break;
+    case 1: text_i64(out, p->begin); break;
+    case 2: text_i64(out, p->end); break;
+    case 3: text_i64(out, clock_to_reference(m, p->begin)); break;
+    case 4: text_i64(out, clock_to_reference(m, p->end)); break;
+    case 5: text_i64(out, p->error_begin); break;
+    default: text_i64(out, p->error_end);
+    }
+}
+
+static void map_table(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_table *t)
+{
+    const size_t *first = view_cache(x, self, count_pieces);
+    t->rows = first[x->n_hosts];
+    t->arg = x;
+    t->cell = map_cell;
+}
+
 /* ---- the corridor over time ---- */
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -84,6 +148,16 @@ const struct view view_clock_table = {
     .has_data = synchronised,
     VIEW_COLUMNS(columns),
     .table = table,
+};
+const struct view view_clock_maps = {
+    .provider = {.id = "weft.clocks.maps",
+        .name = "Clock Maps",
+        .description = "How the clock of each machine becomes that of the reference, piece by piece",
+        .type = "TABLE"},
+    .has_data = synchronised,
+    VIEW_COLUMNS(map_columns),
+    .table = map_table,
+    .close = close_pieces,
 };
 const struct view view_clock_error = {
     .provider = {.id = "weft.clocks.error",

@@ -42,6 +42,7 @@
     X(user_memory) \
     X(flame_graph) \
     X(clock_table) \
+    X(clock_maps) \
     X(clock_error) \
     X(machines) \
     X(thread_times) \

@@ -52,6 +52,24 @@ static void set_hosts(struct views *x, const struct views_options *o)
     x->data.ids_dir = o->store ? o->store : keeper ? keeper->store_dir : NULL;
 }
 
+/* Whose clock times are by; NULL: every host's are by its own. */
+static const char *reference_of(const struct views *x)
+{
+    for (size_t i = 0; x->clocks && i < x->n_hosts; i++) {
+        const struct clock_map *map = clock_net_map(x->clocks, i);
+        if (!map->island)
+            return x->hosts[map->reference].index->clock_name;
+    }
+    return x->n_hosts == 1 ? x->hosts[0].index->clock_name : NULL;
+}
+
+static void set_reference(struct views *x, const char *wanted)
+{
+    x->data.reference = reference_of(x);
+    if (wanted && x->data.reference)
+        experiment_note_reference(x->x, wanted, x->data.reference);
+}
+
 static void set_sources(struct views *x)
 {
     const struct ctf_source *sources;
@@ -137,6 +155,13 @@ static const char *env_text(struct views *x, const struct ctf_env *env)
     return env->is_string ? env->string : arena_printf(&x->arena, "%lld", (long long)env->number);
 }
 
+static size_t add_property(const char **p, const char *key, const char *value)
+{
+    p[0] = key;
+    p[1] = value;
+    return 1;
+}
+
 /* How the clock's cycles become ns since the epoch: (cycles + offset) * scale, as other trace servers tell it. */
 static size_t add_clock(struct views *x, const struct ctf_trace *t, const char *(*p)[2])
 {
@@ -145,14 +170,12 @@ static size_t add_clock(struct views *x, const struct ctf_trace *t, const char *
         return 0;
     const uint64_t offset = (uint64_t)clocks->offset_s * clocks->freq + clocks->offset;
     const double scale = 1e9 / (double)clocks->freq;
-    p[0][0] = "clock_offset";
-    p[0][1] = arena_printf(&x->arena, "%llu", (unsigned long long)offset);
-    p[1][0] = "clock_scale";
-    p[1][1] = arena_printf(&x->arena, scale == floor(scale) ? "%.1f" : "%.17g", scale);
+    add_property(p[0], "clock_offset", arena_printf(&x->arena, "%llu", (unsigned long long)offset));
+    add_property(p[1], "clock_scale", arena_printf(&x->arena, scale == floor(scale) ? "%.1f" : "%.17g", scale));
     return 2;
 }
 
-/* The environment of the argument's first trace, its clock, and its host. */
+/* The environment of the argument's first trace, its clock, its host, and whose clock the times are by. */
 static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
 {
     for (size_t i = 0; i < x->n_sources && !f->properties; i++) {
@@ -162,17 +185,19 @@ static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
         if (path_of(x, t) != arg)
             continue;
         n = ctf_trace_env(t, &env);
-        const char *(*p)[2] = arena_alloc(&x->arena, sizeof *p * (n + 3));
+        const char *(*p)[2] = arena_alloc(&x->arena, sizeof *p * (n + 4));
         for (size_t k = 0; k < n; k++) {
             p[k][0] = env[k].name;
             p[k][1] = env_text(x, &env[k]);
         }
         int32_t host = x->source_hosts[i];
         n += add_clock(x, t, p + n);
-        p[n][0] = "host ID";
-        p[n][1] = host >= 0 ? x->hosts[host].id : "";
+        if (host >= 0)
+            n += add_property(p[n], "host ID", x->hosts[host].id);
+        if (x->data.reference)
+            n += add_property(p[n], "reference clock", x->data.reference);
         f->properties = (const char *const(*)[2])p;
-        f->n_properties = n + (host >= 0);
+        f->n_properties = n;
     }
 }
 
@@ -283,6 +308,7 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
     }
     x->far = o->far;
     set_hosts(x, o);
+    set_reference(x, clock.reference);
     set_sources(x);
     set_paths(x);
     set_lacks(x);

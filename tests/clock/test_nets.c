@@ -284,6 +284,26 @@ static void test_named_reference(void **state)
     world_fini(&w);
 }
 
+/* Of many experiments not every one has the host that is named, or has it related to the others. */
+static void test_reference_that_may_lack(void **state)
+{
+    static const char *const named[] = {"h2", "h3", "nobody", NULL};
+    for (size_t i = 0; i < 4; i++) {
+        struct world w;
+        struct clock_options o = clock_defaults();
+        o.reference = named[i];
+        o.some_named = true;
+        world_init(&w, 42, 4, 10 * SECOND, 50, &o);
+        world_begin(&w);
+        talk_both(&w, 0, 1, 100, 200000);
+        talk_both(&w, 1, 2, 100, 300000);
+        solve(&w);
+        assert_int_equal(world_check(&w), 3);
+        assert_int_equal(clock_net_map(w.net, 0)->reference, i == 0 ? 2 : 1);
+        world_fini(&w);
+    }
+}
+
 static void test_small_nets(void **state)
 {
     struct clock_net *net = clock_net_new(NULL);
@@ -498,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_same_machine),
         cmocka_unit_test(test_trusted_boots),
         cmocka_unit_test(test_named_reference),
+        cmocka_unit_test(test_reference_that_may_lack),
         cmocka_unit_test(test_small_nets),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_keep),

@@ -185,7 +185,7 @@ static void test_unknown_host(void **state)
     o.n_trust = 1;
     for (int lenient = 0; lenient < 2; lenient++) {
         struct world w;
-        o.some_trusted = lenient;
+        o.some_named = lenient;
         world_init(&w, 1, 2, SECOND, 0, &o);
         world_begin(&w);
         assert_int_equal(clock_net_solve(w.net, &e), lenient ? 0 : ERR_ARG);

@@ -1,0 +1,93 @@
+"""Whose clock a server tells times by: --reference, as of the other verbs, which are the judge."""
+import json
+import os
+import shutil
+from decimal import Decimal
+
+from tsp_server import EVENTS, Server, ServerCase
+from weft_e2e import main, scenario, scratch, weft
+
+MAPS, NOTES = "weft.clocks.maps", "weft.notes"
+
+
+class Reference(ServerCase):
+    def sync(self, *args):
+        return json.loads(weft("sync", "--store", self.store, "--format", "json", *args).text)
+
+    def setUp(self):
+        self.trace, self.store = scenario("three-tier"), scratch()
+
+    def table(self, server, x, output, count=20000):
+        """Lines as dictionaries by column."""
+        base = f"/experiments/{x['UUID']}/outputs/table/{output}"
+        names = {c["id"]: c["name"] for c in server.model(f"{base}/columns")}
+        model = server.model(f"{base}/lines", {"requested_table_index": 0, "requested_table_count": count})
+        return [{names[i]: c["content"] for i, c in zip(model["columnIds"], line["cells"])} for line in model["lines"]]
+
+    def test_times_are_those_of_the_verbs(self):
+        for host in ("client", "db", None):
+            named = ["--reference", host] if host else []
+            told = self.sync(*named, self.trace)
+            with Server(*named, self.trace, store=self.store) as server:
+                x = server.first()
+                self.assertEqual(x["reference"], told["reference"])
+                self.assertEqual(x["traces"][0]["properties"]["reference clock"], told["reference"])
+                lines = self.table(server, x, EVENTS, 5000)
+                events = [json.loads(line) for line in weft("events", "--store", self.store, "--sync", *named, "--format",
+                                                            "json", self.trace).text.splitlines()[:5000]]
+                self.assertEqual([(int(l["Timestamp ns"]), l["Trace"], l["Event type"]) for l in lines],
+                                 [(e["ts"], e["host"], e["name"]) for e in events])
+                self.maps(self.table(server, x, MAPS), told)
+                self.assertNotIn(NOTES, [o["id"] for o in server.get(f"/experiments/{x['UUID']}/outputs").json])
+
+    def maps(self, lines, told):
+        """Each piece begins and ends where `weft sync` says, to the ns."""
+        pieces = [(h["host"], p) for h in told["hosts"] for p in h["pieces"]]
+        self.assertEqual(len(lines), len(pieces))
+        self.assertGreater(len(pieces), 5)
+        for line, (host, p) in zip(lines, pieces):
+            self.assertEqual((line["Host"], int(line["From (ns)"]), int(line["Until (ns)"])),
+                             (host, p["begin"], p["end"]))
+            for t, by in ((p["begin"], "Reference from (ns)"), (p["end"], "Reference until (ns)")):
+                exact = Decimal(p["drift"]) * t + Decimal(p["offset_ns"])
+                self.assertLessEqual(abs(exact - int(line[by])), 2, line)
+
+    def test_a_name_that_no_host_has(self):
+        args = ["serve", "--listen", "127.0.0.1:0", "--store", self.store]
+        done = weft(*args, "--reference", "dp", self.trace)
+        self.assertEqual(done.code, 2)
+        self.assertIn("--reference dp: no such host; there are client, db, web", done.message)
+        with Server(self.trace, store=self.store, WEFT_REFERENCE="dp") as server:  # a setting is for all that is served
+            self.assertEqual(server.first()["reference"], self.sync(self.trace)["reference"])
+
+    def test_experiments_without_that_host(self):
+        """A client's experiment has what it has: the clock known best, and a note."""
+        root = os.path.join(scratch(), "root")
+        shutil.copytree(self.trace, os.path.join(root, "two"), ignore=shutil.ignore_patterns(".weft", "db"))
+        shutil.copytree(os.path.join(self.trace, "web"), os.path.join(root, "one"))
+        with Server("--reference", "db", "--trace-root", root, self.trace, store=self.store) as server:
+            self.assertEqual(server.first()["reference"], "db")
+            for name, best in (("two", self.sync(os.path.join(root, "two"))["reference"]), ("one", "web")):
+                trace = self.good(server.post("/traces", {"uri": os.path.join(root, name), "name": name}))
+                x = self.good(server.post("/experiments", {"name": name, "traces": [trace["UUID"]]}))
+                x = server.opened(x["UUID"])
+                self.assertEqual(x["reference"], best)
+                notes = self.table(server, x, NOTES)
+                self.assertEqual([n["Host"] for n in notes], ["db"])
+                self.assertIn(f"by the clock of {best}", notes[0]["Note"])
+
+    def test_a_host_that_nothing_relates_to_the_others(self):
+        root = os.path.join(scratch(), "root")
+        shutil.copytree(self.trace, root, ignore=shutil.ignore_patterns(".weft"))
+        lonely = os.path.join(scenario("lost-events"))
+        args = [f"lonely={lonely}", root]
+        self.assertEqual(weft("sync", "--store", self.store, "--reference", "lonely", *args).code, 2)  # a server has others
+        with Server("--reference", "lonely", *args, store=self.store) as server:
+            x = server.first()
+            self.assertEqual(x["reference"], self.sync(root)["reference"])
+            self.assertIn("no message relates", "".join(n["Note"] for n in self.table(server, x, NOTES)
+                                                         if n["Host"] == "lonely" and "by the clock" in n["Note"]))
+
+
+if __name__ == "__main__":
+    main()
