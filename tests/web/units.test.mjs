@@ -143,17 +143,19 @@ test('search: rows and states apart', async () => {
 });
 
 test('link: written and read again', async () => {
-  const { readLink, writeLink } = await load('link');
+  const { readLink, retimed, writeLink } = await load('link');
   const s = { experiment: 'u-1', view: [1700000000000000001n, 1700000000000000009n], selection: [1n, 2n],
     outputs: ['a:b c', 'd'], search: 'x & y', exclude: true, mode: 'utc',
     picked: { host: 'h/1', tid: 3, name: 'n m', id: 2 ** 52 - 1 },
     path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n },
-    tab: 'path', follow: true };
+    tab: 'path', follow: true, reference: 'web', clock: 'db 1&' };
   assert.deepEqual(readLink(writeLink(s)), s);
   for (const path of [{}, { id: 7 }, { begin: 5n, end: 6n }, { id: 7, begin: 5n, end: 6n }]) {
     const one = { ...s, path: { host: 'h', tid: 4, name: 'n', ...path } };
     assert.deepEqual(readLink(writeLink(one)), one);
   }
+  assert.deepEqual(retimed(s, t => t + 3n), { ...s, view: [1700000000000000004n, 1700000000000000012n],
+    selection: [4n, 5n], path: { ...s.path, begin: 8n, end: 9n } });
   assert.equal(readLink('#nothing'), null);
   // Cut off in the middle of an encoding: what there is.
   assert.deepEqual(readLink('#x=u-1&r=h/3/50%25').picked, { host: 'h', tid: 3, name: '50%' });
@@ -218,4 +220,61 @@ test('tree: fold, filter with ancestors, sort, rings are broken', async () => {
   m.fold(m.nodes.get(3), true);
   assert.equal(m.seenRow(4), m.rowOf.get(3));
   assert.ok(compareLabels('9 ms', '10 ms') < 0 && compareLabels('900 µs', '1 ms') < 0);
+});
+
+test('times that are typed or pasted, and ranges', async () => {
+  const { parseTime, parseRange, formatSpan, formatTime } = await load('time');
+  const origin = BigInt(Date.UTC(2026, 10, 21, 1, 37, 55)) * 1_000_000n, at = (s, ns = 0) =>
+    BigInt(Date.UTC(2026, 10, 21, 1, 37, s)) * 1_000_000n + BigInt(ns);
+  const one = (text, mode = 'utc') => parseTime(text, mode, origin);
+  assert.equal(one('1795225077.700165960'), 1795225077700165960n);
+  assert.equal(one('[1795225077.700165960]'), 1795225077700165960n);
+  assert.equal(one('1795225077700165960'), 1795225077700165960n);
+  assert.equal(one('2026-11-21T01:37:57.7Z', 'local'), at(57, 700_000_000));
+  assert.equal(one('01:37:57.7Z', 'relative'), at(57, 700_000_000));
+  assert.equal(one('+1.5'), origin + 1_500_000_000n);
+  for (const none of ['', '1.2.3', '12:31 x', '[12]x', '..', 'tomorrow']) assert.equal(one(none), null, none);
+  const two = (text, mode = 'utc') => parseRange(text, mode, origin), ms = 1_000_000n;
+  const wanted = [at(57), at(58, 5_000_000)];
+  for (const text of ['01:37:57..01:37:58.005', '01:37:57 .. 01:37:58.005', '01:37:57 – 01:37:58.005',
+    '01:37:58.005…01:37:57', '01:37:57 - 01:37:58.005', '2026-11-21 01:37:57 to 2026-11-21 01:37:58.005',
+    '01:37:57 +1005ms', '01:37:57+1.005s', '01:37:58.005 -1005 ms', '01:37:58.005 −1005 ms', '+2s..+3.005s',
+    `${at(57)} .. ${at(58, 5_000_000)}`, `${at(57)} +1005ms`])
+    assert.deepEqual(two(text), wanted, text);
+  assert.deepEqual(two('+2s +50ms'), [at(57), at(57) + 50n * ms]);
+  assert.deepEqual(two('01:37:57 ±5ms'), [at(57) - 5n * ms, at(57) + 5n * ms]);
+  for (const none of ['', '..', '01:37:57..', '..01:37:57', '01:37:57 +5', '01:37:57 .. x', '1..2..3', '+50ms'])
+    assert.equal(two(none), null, none);
+  // What the page writes it reads.
+  for (const mode of ['utc', 'relative', 'local']) {
+    assert.deepEqual(two(formatSpan(...wanted, mode, origin, 9), mode), wanted, mode);
+    assert.equal(one(formatTime(wanted[1], mode, origin), mode), wanted[1], mode);
+  }
+});
+
+test('times by another clock: pieces, beyond them, and back', async () => {
+  const { ClockMap } = await load('clock'), d = dice(2), base = 1_795_225_075_000_000_000n;
+  for (let round = 0; round < 50; round++) {
+    const pieces = [];
+    let from = base, ref = base + BigInt(Math.floor(d() * 2e11) - 1e11);
+    for (let i = 0; i < 1 + Math.floor(d() * 5); i++) {
+      const length = BigInt(1 + Math.floor(d() * 2e9)), drift = BigInt(Math.round(1e6 + (d() - 0.5) * 600));
+      const refLength = length * drift / 1_000_000n;
+      pieces.push({ from, until: from + length, refFrom: ref, refUntil: ref + refLength });
+      from += length;
+      ref += refLength;
+    }
+    const map = new ClockMap('h', pieces);
+    for (const p of pieces) {
+      assert.equal(map.meant(p.from), p.refFrom);
+      assert.equal(map.shown(p.refUntil), p.until);
+    }
+    let last = null;
+    for (let i = -3n; i <= 60n; i++) {
+      const t = base + (from - base) * i / 57n, there = map.meant(t), back = map.shown(there) - t;
+      assert.ok(back >= -1n && back <= 1n, String(back));
+      assert.ok(last === null || there >= last);
+      last = there;
+    }
+  }
 });

@@ -1,5 +1,6 @@
 // The page: puts the parts together, opens experiments and views, keeps the link, says when the server is gone.
 import { Axis } from './axis';
+import { clockMap } from './clock';
 import type { Side } from './compare';
 import { Comparer, type Stage } from './comparer';
 import { DataTreeView, GenericXyView } from './dataview';
@@ -12,7 +13,7 @@ import { GraphView } from './graphview';
 import { showHelp } from './help';
 import { share } from './layout';
 import { bindKeys } from './keys';
-import { readLink, saysWhat, writeLink, type LinkState } from './link';
+import { readLink, retimed, saysWhat, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
 import { Overview } from './overview';
 import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
@@ -69,6 +70,7 @@ export class App implements Stage {
         void navigator.clipboard?.writeText(location.href);
         announce('link copied');
       }, searchStep: d => this.step(d, true), following: this.follower.root,
+      timesOf: host => void this.timesOf(host),
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
     detailPane(session, this.drawer.page('details'));
@@ -125,7 +127,7 @@ export class App implements Stage {
     try {
       if (link && link.experiment === this.session.uuid) {
         if (saysWhat(link)) this.leaveStart();
-        this.restore(link);
+        this.restore(await this.byOurClock(link));
         return;
       }
       if (link) { await this.open(await client.experiment(link.experiment), link); return; }
@@ -191,7 +193,7 @@ export class App implements Stage {
       if (this.home && !saysWhat(link)) this.showStart(); else this.openFirst(link);
       session.markerSet = null;
       this.follower.opened();
-      if (link) this.restore(link);
+      if (link) this.restore(await this.byOurClock(link));
       await this.front;
       if (signal.aborted) return;
       this.top.opened();
@@ -210,7 +212,8 @@ export class App implements Stage {
   /** What was recorded since, without anything being shut or moved away. */
   private async takeVersion(now: Experiment): Promise<void> {
     const { session } = this, { axis, client } = session;
-    if (now.start < axis.min) { // all that is shown counts from the begin
+    // All that is shown counts from the begin, and is by one clock.
+    if (now.start < axis.min || now.reference !== session.experiment?.reference) {
       this.writeLink();
       await this.open(now, readLink(location.hash));
       return;
@@ -219,6 +222,7 @@ export class App implements Stage {
     if (session.uuid !== now.UUID) return;
     session.experiment = now;
     axis.grow(now.end, this.follower.on);
+    if (session.clock) void this.timesOf(session.clock.host);
     for (const p of this.panels) p.reload();
     this.home?.reload();
     void this.events?.reload();
@@ -242,6 +246,7 @@ export class App implements Stage {
     this.events = null;
     this.session.picked = null;
     this.session.stepper = null;
+    this.session.clock = null;
     this.session.axis.anchor = this.session.axis.cursor = null;
   }
 
@@ -320,6 +325,24 @@ export class App implements Stage {
     if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null);
   }
 
+  // ---- whose clock -----------------------------------------------------------------------------------------------------
+  /** Shows times by the clock of that machine, or of the experiment. */
+  private async timesOf(host?: string): Promise<void> {
+    const { session } = this, { experiment, client, outputs, uuid } = session;
+    if (!experiment || (!host && !session.clock)) return;
+    try {
+      const clock = host ? await clockMap(client, experiment, outputs, host) : null;
+      if (session.uuid === uuid) session.setClock(clock);
+    } catch (e) { if (!isAbort(e)) this.say(`Times stay as they are: ${failureWords(e)}`); }
+  }
+  /** A link's times may be by another clock than the server tells them by now. */
+  private async byOurClock(link: LinkState): Promise<LinkState> {
+    const { experiment, client, outputs } = this.session;
+    const clock = link.reference && experiment?.reference
+      ? await clockMap(client, experiment, outputs, link.reference) : null;
+    return clock ? retimed(link, t => clock.meant(t)) : link;
+  }
+
   // ---- views --------------------------------------------------------------------------------------------------------
   private make(o: Output, height?: number): Panel | null {
     switch (o.type) {
@@ -336,6 +359,8 @@ export class App implements Stage {
   private gantt(o: Output, height?: number): Panel {
     const axis = new Axis(), apart = sessionAlong(this.session, axis);
     axis.width = this.session.axis.width;
+    Object.defineProperty(apart, 'timeMode', { value: 'relative' });
+    Object.defineProperty(apart, 'clock', { value: null });
     axis.setExtent(0n, 1_000_000_000n);
     const view = new GraphView(apart, o, this, height);
     view.model.changed.on(() => {
@@ -562,8 +587,9 @@ export class App implements Stage {
     const { session, path } = this, { axis } = session;
     if (!session.experiment) return;
     this.wroteHash = writeLink(this.home?.isShown ? { experiment: session.uuid, mode: session.timeMode,
-      follow: this.follower.on || undefined } : {
-      experiment: session.uuid, view: axis.begin === axis.min && axis.end === axis.max ? undefined
+      clock: session.clock?.host, follow: this.follower.on || undefined } : {
+      experiment: session.uuid, reference: session.experiment.reference, clock: session.clock?.host,
+      view: axis.begin === axis.min && axis.end === axis.max ? undefined
         : [axis.begin, axis.end],
       selection: axis.anchor !== null && axis.cursor !== null ? [axis.anchor, axis.cursor] : undefined,
       outputs: this.panels.filter(p => p !== path?.view && !this.comparer.now?.has(p)).map(p => p.output.id),
@@ -579,6 +605,7 @@ export class App implements Stage {
   private restore(s: LinkState): void {
     const { session } = this, { axis } = session;
     if (s.mode && s.mode !== session.timeMode) session.setTimeMode(s.mode);
+    void this.timesOf(s.clock);
     if (s.view) axis.show(s.view[0], s.view[1], false); else axis.whole();
     axis.select(s.selection?.[0] ?? null, s.selection?.[1] ?? null);
     if (s.search !== undefined || session.search.text) {

@@ -40,8 +40,10 @@ export class Surface {
 export interface Tick { x: number; text: string }
 export function axisTicks(session: Session, width: number): Tick[] {
   const { axis } = session;
-  const t = ticks(axis.begin, axis.end, 110 / Math.max(110, width), session.timeMode, axis.min);
-  return t.times.map(time => ({ x: axis.px(time), text: formatTickTime(time, session.timeMode, axis.min, t) }));
+  const t = ticks(session.shown(axis.begin), session.shown(axis.end), 110 / Math.max(110, width), session.timeMode,
+    session.origin);
+  return t.times.map(time => ({ x: axis.px(session.meant(time)),
+    text: formatTickTime(time, session.timeMode, session.origin, t) }));
 }
 
 /** Ruler of `height` px with lines down to `depth`. */

@@ -149,14 +149,14 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
           const look = v.looks.all[row.style[k]], a = axis.abs(row.start[k]), b = axis.abs(row.end[k]);
           if (!look.blank)
             out.push([v.hostOf(v.model.rows[i]), ...v.model.headers.map((_, c) => entry.labels[c] ?? ''), look.name,
-              row.label[k] ?? '', String(a), String(b), String(b - a)].map(cell).join());
+              row.label[k] ?? '', String(session.shown(a)), String(session.shown(b)), String(b - a)].map(cell).join());
         }
       }
     } else {
       out.push(['time_ns', ...v.curves.map(c => c.name + (c.unit ? ` (${c.unit})` : ''))].map(cell).join());
       v.x.forEach((x, i) => {
         if (x >= axis.offset && x <= axis.rel(axis.end))
-          out.push([String(axis.abs(x)), ...v.curves.map(c => String(c.y[i] ?? ''))].join());
+          out.push([String(session.shown(axis.abs(x))), ...v.curves.map(c => String(c.y[i] ?? ''))].join());
       });
     }
   }

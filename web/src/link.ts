@@ -4,7 +4,9 @@ import type { TimeMode } from './time';
 type Who = { host: string; tid: number; name: string };
 type PathLink = Who & { id?: number; begin?: bigint; end?: bigint };
 export interface LinkState {
-  experiment: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
+  experiment: string;
+  /** The machine whose clock the times below are by, as far as known, and the one by whose clock they are shown. */
+  reference?: string; clock?: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
   exclude?: boolean; mode?: TimeMode;
   picked?: Who & { id?: number };
   /** The critical path, and the one that it is compared with. */
@@ -40,7 +42,7 @@ export function readLink(hash: string): LinkState | null {
   if (!experiment) return null;
   const mode = q.get('t'), r = thread(q.get('r')), id = Number(q.get('r')?.split('/')[3] ?? 0);
   return {
-    experiment, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
+    experiment, reference: q.get('ref') ?? undefined, clock: q.get('clock') ?? undefined, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
     search: q.get('q') ?? undefined, exclude: q.get('hide') === '1',
     mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: r && id > 0
       ? { ...r, id } : r,
@@ -54,9 +56,19 @@ export function saysWhat(s: LinkState | null): boolean {
   return !!s && !!(s.outputs?.length || s.view || s.selection || s.search || s.picked || s.path || s.tab);
 }
 
+/** The same link with its times by another clock. */
+export function retimed(s: LinkState, by: (t: bigint) => bigint): LinkState {
+  const both = (r?: [bigint, bigint]): [bigint, bigint] | undefined => r && [by(r[0]), by(r[1])];
+  const path = (p?: PathLink): PathLink | undefined => p && (p.begin !== undefined && p.end !== undefined
+    ? { ...p, begin: by(p.begin), end: by(p.end) } : p);
+  return { ...s, view: both(s.view), selection: both(s.selection), path: path(s.path), compared: path(s.compared) };
+}
+
 export function writeLink(s: LinkState): string {
   const q = new URLSearchParams();
   q.set('x', s.experiment);
+  if (s.reference) q.set('ref', s.reference);
+  if (s.clock) q.set('clock', s.clock);
   if (s.view) q.set('v', s.view.join());
   if (s.selection) q.set('s', s.selection.join());
   if (s.outputs) q.set('o', s.outputs.join('|'));

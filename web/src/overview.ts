@@ -158,12 +158,12 @@ export class Overview {
     }
     ctx.fillStyle = theme.dim;
     ctx.textBaseline = 'alphabetic';
-    const t = ticks(axis.min, axis.max, 110 / width, session.timeMode, axis.min);
+    const t = ticks(session.origin, session.shown(axis.max), 110 / width, session.timeMode, session.origin);
     for (const at of t.times) {
-      const px = Math.round(this.px(at));
+      const px = Math.round(this.px(session.meant(at)));
       if (px > width - 60) continue;
       ctx.fillRect(px, floor, 1, 4);
-      ctx.fillText(formatTickTime(at, session.timeMode, axis.min, t), px + 3, HEIGHT - 2);
+      ctx.fillText(formatTickTime(at, session.timeMode, session.origin, t), px + 3, HEIGHT - 2);
     }
     for (const m of this.marks) {
       ctx.fillStyle = m.colour;

@@ -1,6 +1,7 @@
 // What the views of one page share: the opened experiment, the axis, the theme, time format, the search, the picked
 // thread.
 import { Axis } from './axis';
+import type { ClockMap } from './clock';
 import { Emitter } from './emitter';
 import { readTheme, type Theme } from './style';
 import { formatTime, type TimeMode } from './time';
@@ -25,6 +26,8 @@ export class Session {
   readonly axis = new Axis();
   theme: Theme = readTheme();
   timeMode: TimeMode = 'local';
+  /** Whose clock times are shown and typed by; null: that of the experiment, which all else is by. */
+  clock: ClockMap | null = null;
   compact = false;
   search: Search = parseSearch('');
   /** Non-matching states: dimmed or left out. */
@@ -39,6 +42,7 @@ export class Session {
   /** Of threads, views show those of the path alone. */
   onlyPath = false;
   readonly themeChanged = new Emitter();
+  /** How times are written, or by whose clock. */
   readonly timeModeChanged = new Emitter();
   readonly searchChanged = new Emitter();
   /** Which rows are wanted, or which of their states: by a search or by the path. */
@@ -54,7 +58,12 @@ export class Session {
 
   get uuid(): string { return this.experiment?.UUID ?? ''; }
   get rowHeight(): number { return this.compact ? 12 : 18; }
-  time(t: Time, digits = 9): string { return formatTime(t, this.timeMode, this.axis.min, digits); }
+  time(t: Time, digits = 9): string { return formatTime(this.shown(t), this.timeMode, this.origin, digits); }
+  /** A time of the experiment by the clock that is shown, and back. */
+  shown(t: Time): Time { return this.clock ? this.clock.shown(t) : t; }
+  meant(t: Time): Time { return this.clock ? this.clock.meant(t) : t; }
+  /** The begin of the experiment, by the clock that is shown. */
+  get origin(): Time { return this.shown(this.axis.min); }
 
   setTheme(dark: boolean): void {
     document.documentElement.dataset.theme = dark ? 'dark' : 'light';
@@ -62,6 +71,7 @@ export class Session {
     this.themeChanged.emit();
   }
   setTimeMode(mode: TimeMode): void { this.timeMode = mode; this.timeModeChanged.emit(); }
+  setClock(clock: ClockMap | null): void { this.clock = clock; this.timeModeChanged.emit(); }
   setSearch(text: string, exclude = this.exclude): void {
     this.search = parseSearch(text);
     this.exclude = exclude;

@@ -103,27 +103,42 @@ export function parseDuration(text: string): bigint | null {
   return m[1] && m[1] !== '+' ? -ns : ns;
 }
 
-/** What people type: "12:31:17.519107", with or without a date before it, "+1.5 s" (from the trace's start), ns since
- * 1970. Null when it is none. */
+/** What people type or paste: "12:31:17.519107", with or without a date before it, "+1.5 s" (from the trace's start), ns
+ * since 1970, or seconds with a fraction, as the program prints them. Null when it is none. */
 export function parseTime(text: string, mode: TimeMode, origin: Time): Time | null {
-  const t = text.trim().replace(/[\u2009 _](?=\d)/g, m => m === ' ' ? ' ' : '');
+  const t = text.trim().replace(/^\[(.*)\]$/, '$1').replace(/[\u2009 _](?=\d)/g, m => m === ' ' ? ' ' : '');
   if (/^\d{13,}$/.test(t)) return BigInt(t);
+  const epoch = /^(\d{9,})\.(\d{1,9})$/.exec(t);
+  if (epoch) return BigInt(epoch[1]) * SECOND + BigInt(epoch[2].padEnd(9, '0'));
   const duration = parseDuration(t);
   if (duration !== null) return origin + duration;
   if (/^[+]?\d+(\.\d+)?$/.test(t)) { const s = parseDuration(`${t}s`); return s === null ? null : origin + s; }
-  const m = /^(?:(\d{4})-(\d\d)-(\d\d)[T ]+)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d[\d ]*))?)?$/.exec(t);
+  const m = /^(?:(\d{4})-(\d\d)-(\d\d)[T ]+)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d[\d ]*))?)?(Z)?$/.exec(t);
   if (!m) return null;
   const nano = BigInt((m[7] ?? '').replace(/ /g, '').padEnd(9, '0').slice(0, 9));
-  if (mode === 'relative' && !m[1])
+  if (mode === 'relative' && !m[1] && !m[8])
     return origin + BigInt(Number(m[4]) * 3600 + Number(m[5]) * 60 + Number(m[6] ?? 0)) * SECOND + nano;
   const day = new Date(Number(origin / 1_000_000n));
-  const utc = mode === 'utc';
+  const utc = mode === 'utc' || !!m[8];
   const y = m[1] ? Number(m[1]) : utc ? day.getUTCFullYear() : day.getFullYear();
   const mo = m[2] ? Number(m[2]) - 1 : utc ? day.getUTCMonth() : day.getMonth();
   const d = m[3] ? Number(m[3]) : utc ? day.getUTCDate() : day.getDate();
   const hms: [number, number, number] = [Number(m[4]), Number(m[5]), Number(m[6] ?? 0)];
   const ms = utc ? Date.UTC(y, mo, d, ...hms) : new Date(y, mo, d, ...hms).getTime();
   return BigInt(ms) * 1_000_000n + nano;
+}
+
+/** Two times ("T1..T2", "T1 – T2"), or one with what lies behind, before or around it ("T +50ms", "T -50ms", "T ±50ms").
+ * Null when it is none. */
+export function parseRange(text: string, mode: TimeMode, origin: Time): [Time, Time] | null {
+  const ends = text.split(/\s*(?:\.\.+|…|–|—|→)\s*|\s+(?:-|to)\s+/);
+  if (ends.length === 2) {
+    const [a, b] = ends.map(end => parseTime(end, mode, origin));
+    return a === null || b === null ? null : a < b ? [a, b] : [b, a];
+  }
+  const m = /^(.*\S)\s*([+\-−±])\s*([\d.]+\s*[a-zµ]+)\s*$/.exec(text), t = m ? parseTime(m[1], mode, origin) : null,
+    d = m ? parseDuration(m[3]) : null;
+  return t === null || d === null ? null : [m![2] === '+' ? t : t - d, /[+±]/.test(m![2]) ? t + d : t];
 }
 
 const CALENDAR = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,

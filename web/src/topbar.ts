@@ -1,8 +1,10 @@
 // The bar at the top: experiment, span, search, time format, clock badge, views, export, theme, help.
+import { clockHosts } from './clock';
 import { announce, button, h, setText, toggle } from './dom';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
-import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
+import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseRange, parseTime,
+  type TimeMode } from './time';
 import { Start } from './start';
 import { hideTip, showTip } from './tip';
 import { isAbort, type Column, type Line, type Output } from './tsp';
@@ -10,7 +12,7 @@ import { isAbort, type Column, type Line, type Output } from './tsp';
 export interface TopActions {
   openPicker(): void; start(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void;
   save(kind: 'svg' | 'png' | 'csv'): void;
-  help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
+  help(): void; copyLink(): void; timesOf(host: string): void; searchStep(direction: 1 | -1): void;
   /** Stands beside the other signs. */
   following: HTMLElement;
 }
@@ -23,13 +25,17 @@ export class TopBar {
     title: 'name · tid:204 · host:web · state:openat · duration>10ms', 'aria-label': 'Search rows and states',
     spellcheck: false });
   readonly goto = h('input', { type: 'text', class: 'span-input', placeholder: 'Go to a time  ( g )',
-    'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g',
+    'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s), or a range to zoom to '
+      + '(T1..T2, T +50ms), and Enter. Key: g',
     spellcheck: false });
   private readonly span = h('span', { class: 'span', title: 'What is in view' });
   private readonly date = h('span', { class: 'dim date' });
   readonly name: HTMLButtonElement;
   private readonly start: HTMLButtonElement;
   private readonly mode: HTMLButtonElement;
+  private readonly clockChoice: HTMLButtonElement;
+  /** Machines whose clocks times can be shown by. */
+  private clockNames: string[] = [];
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
   private readonly notes = h('button', { type: 'button', class: 'badge middling notes', hidden: true });
   private readonly away = h('span', { class: 'badge bad', hidden: true, role: 'status' });
@@ -46,6 +52,10 @@ export class TopBar {
     this.start = button('Start', 'Requests, machines and threads (h)', () => actions.start(), { hidden: true });
     this.mode = button('', 'How times are written', () => menuBelow(this.mode,
       MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
+    this.clockChoice = button('', 'By the clock of which machine times are shown and typed',
+      () => menuBelow(this.clockChoice, this.clockNames.map((name, i) => ({ label: name,
+        hint: i ? '' : 'as the server tells them', checked: name === (session.clock?.host ?? session.experiment?.reference),
+        run: () => actions.timesOf(name) }))), { hidden: true, class: 'clock-choice' });
     this.exclude = button('dim', 'What the search does with states that do not match: dim or hide',
       () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
     const views = button('Views ▾', 'Open and close views', () => menuBelow(views, actions.viewsMenu()));
@@ -73,7 +83,7 @@ export class TopBar {
       button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
       button('⤢', 'Whole trace (Home)', () => axis.whole())),
     this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes,
-    this.lost, this.away, actions.following, this.mode, views, more);
+    this.lost, this.away, actions.following, this.mode, this.clockChoice, views, more);
     let wait = 0;
     this.search.addEventListener('input', () => {
       clearTimeout(wait);
@@ -93,18 +103,7 @@ export class TopBar {
       e.stopPropagation();
       if (e.key === 'Escape') { this.goto.blur(); this.times(); }
       if (e.key !== 'Enter') return;
-      const t = parseTime(this.goto.value, session.timeMode, axis.min);
-      this.mistaken(t === null);
-      if (t === null) {
-        const box = this.goto.getBoundingClientRect();
-        showTip('Not a time', [['12:31:17.519107', 'that day'], ['2026-11-21 12:31', 'another day'],
-          ['+1.5s', 'since the begin'], ['1795225077700165960', 'ns since 1970']], '', box.left, box.bottom);
-        announce('not a time');
-        return;
-      }
-      axis.select(t);
-      axis.reveal(t);
-      this.goto.blur();
+      this.go();
     });
     this.goto.addEventListener('focus', () => this.goto.select());
     this.goto.addEventListener('input', () => this.mistaken(false));
@@ -122,7 +121,34 @@ export class TopBar {
     session.client.onActivity = () => toggle(this.busy, 'on', session.client.pending > 0);
     this.times();
   }
-  /** What was typed is no time. */
+  /** To the time that was typed, or to the whole of a range. */
+  private go(): void {
+    const { session } = this, { axis } = session, text = this.goto.value,
+      t = parseTime(text, session.timeMode, session.origin),
+      range = t === null ? parseRange(text, session.timeMode, session.origin) : [t, t];
+    const [from, until] = range?.map(x => session.meant(x)) ?? [1n, 0n];
+    if (!range) {
+      this.refuse('Not a time', [['12:31:17.519107', 'that day'], ['2026-11-21 12:31', 'another day'],
+        ['+1.5s', 'since the begin'], ['1795225077700165960', 'ns since 1970'],
+        ['1795225077.700165960', 'seconds since 1970'], ['12:31:17.519 .. 12:31:17.6', 'a range: zoom there'],
+        ['12:31:17.519 +50ms', 'that and what follows']]);
+      return;
+    }
+    if (until < axis.min || from > axis.max) {
+      this.refuse('Nothing was recorded then', [['begin', session.time(axis.min)], ['end', session.time(axis.max)]]);
+      return;
+    }
+    axis.select(from, until);
+    if (until > from) axis.show(from, until); else axis.reveal(from);
+    this.goto.blur();
+  }
+  private refuse(why: string, lines: [string, string][]): void {
+    const box = this.goto.getBoundingClientRect();
+    this.mistaken(true);
+    showTip(why, lines, '', box.left, box.bottom);
+    announce(why.toLowerCase());
+  }
+  /** What was typed is no time that there is. */
   private mistaken(is: boolean): void {
     toggle(this.goto, 'bad', is);
     this.goto.setAttribute('aria-invalid', String(is));
@@ -133,16 +159,20 @@ export class TopBar {
     label(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
     if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
     if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? '' : session.time(axis.cursor);
-    setText(this.span, `${formatSpan(axis.begin, axis.end, session.timeMode, axis.min, digits)}  ·  `
+    setText(this.span, `${formatSpan(session.shown(axis.begin), session.shown(axis.end), session.timeMode,
+      session.origin, digits)}  ·  `
       + `${formatDuration(axis.span)}`);
     this.span.title = `In view: ${this.span.textContent}`;
-    setText(this.date, formatDate(axis.begin, session.timeMode));
+    setText(this.date, formatDate(session.shown(axis.begin), session.timeMode));
+    this.clockChoice.hidden = this.clockNames.length < 2;
+    label(this.clockChoice, `times: ${session.clock?.host ?? session.experiment.reference ?? ''} ▾`);
   }
   opened(): void {
     const x = this.session.experiment;
     label(this.name, `${x ? x.name : 'weft'} ▾`);
     document.title = x ? `${x.name} – weft` : 'weft';
     this.notes.hidden = this.clock.hidden = this.away.hidden = true;
+    this.clockNames = [];
     this.times();
     this.start.hidden = !Start.isOffered(this.session.outputs);
     if (x) this.grown();
@@ -152,11 +182,21 @@ export class TopBar {
     this.times();
     void this.health();
     void this.tellNotes();
+    void this.findClocks();
   }
 
   showLost(events: number): void {
     this.lost.hidden = !events;
     setText(this.lost, `${formatCount(String(events), '')} events lost`);
+  }
+  private async findClocks(): Promise<void> {
+    const { client, outputs, experiment, uuid } = this.session;
+    try {
+      const names = experiment ? await clockHosts(client, experiment, outputs) : [];
+      if (this.session.uuid !== uuid) return;
+      this.clockNames = names;
+      this.times();
+    } catch { /* times are by the server's choice then */ }
   }
   /** Clock error and machines that are away, from the outputs that tell them. */
   private async health(): Promise<void> {

@@ -11,7 +11,9 @@ export interface Experiment { name: string; UUID: string; nbEvents: number; star
   /** Counts what the server has opened; 0: nothing yet. Only of servers whose traces may grow. */
   version?: number;
   /** Why what is newer cannot be opened. */
-  problem?: string }
+  problem?: string;
+  /** The machine whose clock times are by. */
+  reference?: string }
 export interface Output {
   id: string; name: string; description: string; type: string; parentId?: string;
   capabilities?: { canCreate?: boolean; canDelete?: boolean };

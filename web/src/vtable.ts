@@ -144,6 +144,7 @@ export class VirtualTable {
     if (type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(text))
       return this.session.time(BigInt(text));
     if (type === 'DURATION' && /^-?\d+$/.test(text)) return formatDuration(BigInt(text));
+    if (column === this.exactColumn && /^\d+$/.test(text)) return String(this.session.shown(BigInt(text)));
     return type === 'NUMBER' ? formatCount(text, this.columns[column].name) : text;
   }
   private trouble(e: unknown): void {
