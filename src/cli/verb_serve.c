@@ -261,7 +261,8 @@ static int run(int argc, char **argv)
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     o.traces = (const char *const *)argv + 1;
     if (parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
-        check_membership(&member, &o, &e) || check_reference(&clocks, &o, store, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
+        check_membership(&member, &o, &e) || check_reference(&clocks, &o, store, &e) ||
+        (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);
         free(origins.v);
         return cli_fail(&e);

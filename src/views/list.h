@@ -53,6 +53,9 @@
     X(critical_compare) \
     X(inout) \
     X(event_statistics) \
+    X(selection_threads) \
+    X(selection_cpus) \
+    X(selection_devices) \
     X(events) \
     X(trace_notes) \
     X(histogram)

@@ -325,7 +325,7 @@ export class App implements Stage {
     if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null);
   }
 
-  // ---- whose clock -----------------------------------------------------------------------------------------------------
+  // ---- whose clock -------------------------------------------------------------------------------------------------
   /** Shows times by the clock of that machine, or of the experiment. */
   private async timesOf(host?: string): Promise<void> {
     const { session } = this, { experiment, client, outputs, uuid } = session;
