@@ -34,8 +34,8 @@ struct clock_options {
     /* And of these and the pairs the maps. */
     const char *reference;   /* host name, or NULL: least total error */
     const struct clock_trust *trust; size_t n_trust;
-    /* Names in `trust` that no host has are no error, and a reference that no host is, or that nothing relates to another
-     * host, counts as none. */
+    /* Names in `trust` that no host has are no error, and a reference that no host is, or that nothing relates to
+     * another host, counts as none. */
     bool some_named;
     bool no_messages;        /* whoever collects messages need not: maps are made by trust alone */
 };

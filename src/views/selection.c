@@ -139,7 +139,8 @@ enum { BUSY, IDLE, UNKNOWN, CPU_AMOUNTS };
 static const struct amount cpu_amounts[CPU_AMOUNTS] = {{"busy", true}, {"idle", true}, {"unknown", true}};
 static const struct table cpu_table = {1, cpu_amounts, CPU_AMOUNTS};
 
-/* What its idle thread did tells of a CPU: it runs, or others have the CPU. False: the row is none, or was not there. */
+/* What its idle thread did tells of a CPU: it runs, or others have the CPU. False: the row is none, or was not
+ * there. */
 static bool find_cpu(const struct view_host *h, const struct graph_choice *range, int32_t row, struct graph_time *t,
     int64_t values[CPU_AMOUNTS])
 {

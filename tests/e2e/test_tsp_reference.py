@@ -33,8 +33,8 @@ class Reference(ServerCase):
                 self.assertEqual(x["reference"], told["reference"])
                 self.assertEqual(x["traces"][0]["properties"]["reference clock"], told["reference"])
                 lines = self.table(server, x, EVENTS, 5000)
-                events = [json.loads(line) for line in weft("events", "--store", self.store, "--sync", *named, "--format",
-                                                            "json", self.trace).text.splitlines()[:5000]]
+                text = weft("events", "--store", self.store, "--sync", *named, "--format", "json", self.trace).text
+                events = [json.loads(line) for line in text.splitlines()[:5000]]
                 self.assertEqual([(int(l["Timestamp ns"]), l["Trace"], l["Event type"]) for l in lines],
                                  [(e["ts"], e["host"], e["name"]) for e in events])
                 self.maps(self.table(server, x, MAPS), told)
@@ -81,7 +81,8 @@ class Reference(ServerCase):
         shutil.copytree(self.trace, root, ignore=shutil.ignore_patterns(".weft"))
         lonely = os.path.join(scenario("lost-events"))
         args = [f"lonely={lonely}", root]
-        self.assertEqual(weft("sync", "--store", self.store, "--reference", "lonely", *args).code, 2)  # a server has others
+        done = weft("sync", "--store", self.store, "--reference", "lonely", *args)
+        self.assertEqual(done.code, 2)  # a server has others
         with Server("--reference", "lonely", *args, store=self.store) as server:
             x = server.first()
             self.assertEqual(x["reference"], self.sync(root)["reference"])

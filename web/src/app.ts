@@ -21,6 +21,7 @@ import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathp
 import { openPairsForm, ownerOf, pairsOutput } from './pairsform';
 import { Picker } from './picker';
 import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from './requests';
+import { SelectionPane } from './selection';
 import { Session, sessionAlong } from './session';
 import { Start } from './start';
 import { keep, kept, TopBar } from './topbar';
@@ -42,6 +43,7 @@ export class App implements Stage {
   readonly follower: Follower;
   readonly drawer: Drawer;
   private readonly bookmarks: Bookmarks;
+  private readonly selection: SelectionPane;
   events: VirtualTable | null = null;
   path: { spec: PathSpec; view: GraphView; pane: PathPane } | null = null;
   home: Start | null = null;
@@ -74,6 +76,12 @@ export class App implements Stage {
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
     detailPane(session, this.drawer.page('details'));
+    this.selection = new SelectionPane(session, this.drawer.page('selection'), o => {
+      this.reveal(o);
+      const flame = this.panels.find(p => p.output.id === o.id);
+      if (flame instanceof GraphView) flame.showSelection(true);
+    });
+    this.drawer.tool('selection', this.selection.bar);
     this.overview.lostTotal.on(n => this.top.showLost(n));
     this.noPath();
     this.frame.append(this.top.root, this.notice,
@@ -198,6 +206,7 @@ export class App implements Stage {
       if (signal.aborted) return;
       this.top.opened();
       this.openEvents();
+      this.selection.opened();
       void this.overview.load();
       void this.bookmarks.load();
       client.markerSets(x.UUID).then(sets => { this.markerSets = sets; }, () => { this.markerSets = []; });
@@ -225,6 +234,7 @@ export class App implements Stage {
     if (session.clock) void this.timesOf(session.clock.host);
     for (const p of this.panels) p.reload();
     this.home?.reload();
+    this.selection.opened();
     void this.events?.reload();
     void this.path?.pane.load(false);
     this.comparer.again();
@@ -244,6 +254,7 @@ export class App implements Stage {
     this.noPath();
     this.events?.dispose();
     this.events = null;
+    this.selection.closed();
     this.session.picked = null;
     this.session.stepper = null;
     this.session.clock = null;
@@ -615,7 +626,7 @@ export class App implements Stage {
     if (s.picked) session.pick(s.picked);
     this.follower.set(!!s.follow);
     if (s.path) void this.restorePath(s);
-    if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab))
+    if (s.tab && ['events', 'path', 'selection', 'details', 'bookmarks', 'legend'].includes(s.tab))
       this.drawer.select(s.tab as TabName);
   }
 

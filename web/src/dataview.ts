@@ -2,7 +2,8 @@
 import uPlot from 'uplot';
 import { SMALL } from './canvas';
 import { button, h } from './dom';
-import { perFrame } from './emitter';
+import { figureLines } from './csv';
+import { perFrame, settle } from './emitter';
 import { HEAD, Panel, shareOf, type PanelHost } from './panel';
 import type { Session } from './session';
 import { SERIES } from './style';
@@ -10,7 +11,7 @@ import { formatCount, formatDuration, formatTick, formatValue } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel } from './tree';
 import { TreePane } from './treepane';
-import { poll, type Output, type Range, type Series } from './tsp';
+import { poll, type Output, type Range, type Series, type Tree } from './tsp';
 import { emptyHint } from './xyview';
 
 export class DataTreeView extends Panel {
@@ -19,11 +20,10 @@ export class DataTreeView extends Panel {
   private readonly stage: HTMLElement;
   private readonly tall: HTMLElement;
   private readonly scroller: HTMLElement;
-  private ofSelection = false;
   private readonly whole: HTMLButtonElement;
   readonly redraw = perFrame(() => this.draw());
 
-  constructor(session: Session, output: Output, host: PanelHost, height?: number) {
+  constructor(session: Session, output: Output, host: PanelHost, height?: number, private ofSelection = false) {
     super(session, output, host, height);
     this.tree = new TreePane(this.model, {
       label: output.name, text: (node, column) => this.rangeText(node.entry.labels[column]),
@@ -44,14 +44,22 @@ export class DataTreeView extends Panel {
     this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
       session.rowsChanged.on(() => this.model.filter(session.rows)),
-      session.axis.selected.on(() => {
-        if (this.ofSelection) void this.load();
-      }), session.timeModeChanged.on(this.redraw));
+      session.axis.selected.on(this.again), session.timeModeChanged.on(this.redraw));
     void this.load();
   }
   private run = 0;
+  private asleep = false;
+  private missed = false;
+  private readonly again = settle(() => { if (this.ofSelection) void this.load(); }, 200, 1000);
+  /** Nobody sees it: what changes meanwhile is asked for once somebody does. */
+  sleep(on: boolean): void {
+    this.asleep = on;
+    if (!on && this.missed) void this.load();
+  }
   async load(): Promise<void> {
     const { session, output } = this, { axis } = session, mine = ++this.run;
+    this.missed = this.asleep;
+    if (this.asleep || this.signal.aborted) return;
     if (!this.model.nodes.size) this.say('loading', 'Asking for the figures…');
     const selection = this.ofSelection ? axis.selection : null;
     const range: Range = { start: selection?.[0] ?? axis.min, end: selection?.[1] ?? axis.max };
@@ -60,6 +68,7 @@ export class DataTreeView extends Panel {
         if (mine !== this.run) return;
         if (a.model?.entries.length) {
           this.say('');
+          if (!this.model.nodes.size && this.ofSelection) this.sortMost(a.model);
           this.model.set(a.model);
           this.tree.fitColumns(70, 320);
           this.redraw();
@@ -74,8 +83,19 @@ export class DataTreeView extends Panel {
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
+  /** Rows with most of the first amount first. */
+  private sortMost({ headers }: Tree): void {
+    this.model.sortBy = headers.findIndex(x => x.dataType === 'DURATION' || x.dataType === 'BINARY_NUMBER');
+    this.model.descending = true;
+  }
   override reload(): void { void this.load(); }
   retry(): void { void this.load(); }
+  /** What is seen, as lines of a table; the first one says what it is. */
+  csv(): string[] {
+    const { axis } = this.session, [begin, end] = (this.ofSelection ? axis.selection : null) ?? [axis.min, axis.max];
+    return [`# ${this.output.name}, ${this.session.shown(begin)} to ${this.session.shown(end)} ns`,
+      ...figureLines(this.model)];
+  }
   /** "[begin,end]" as people read it. */
   private rangeText(label: string | undefined): string | undefined {
     const m = /^\[(\d{16,}),\s*(\d{16,})\]$/.exec(label ?? '');

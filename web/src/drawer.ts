@@ -7,7 +7,7 @@ import { absTime, formatDuration, formatExact } from './time';
 import { table } from './tip';
 import type { Bookmark } from './tsp';
 
-export type TabName = 'events' | 'path' | 'details' | 'bookmarks' | 'legend';
+export type TabName = 'events' | 'path' | 'selection' | 'details' | 'bookmarks' | 'legend';
 
 export class Drawer {
   readonly root: HTMLElement;
@@ -37,8 +37,8 @@ export class Drawer {
       }
     });
     this.root = h('section', { class: 'drawer', 'aria-label': 'Details' }, grip, this.bar);
-    const names: [TabName, string][] = [['events', 'Events'], ['path', 'Path'], ['details', 'Details'],
-      ['bookmarks', 'Bookmarks'], ['legend', 'Legend']];
+    const names: [TabName, string][] = [['events', 'Events'], ['path', 'Path'], ['selection', 'Selection'],
+      ['details', 'Details'], ['bookmarks', 'Bookmarks'], ['legend', 'Legend']];
     for (const [name, label] of names) {
       const page = h('div', { class: 'tab-page', role: 'tabpanel', id: `page-${name}`, 'aria-label': label });
       const tab = button(label, label, () => {

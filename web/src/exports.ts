@@ -1,5 +1,7 @@
 // What is seen as a picture (SVG, PNG) or as a table (CSV).
 import { axisTicks, FONT, SMALL } from './canvas';
+import { cell } from './csv';
+import { DataTreeView } from './dataview';
 import { download } from './dom';
 import { GraphView } from './graphview';
 import { arrowLines } from './graphdraw';
@@ -132,7 +134,6 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
   return new Promise(done => canvas.toBlob(done));
 }
 
-const cell = (s: string): string => /[",\n]/.test(s) ? `"${s.replace(/"/g, '""')}"` : s;
 export function toCsv(session: Session, panels: Panel[], table: VirtualTable | null): string {
   const out: string[] = [];
   for (const v of drawn(panels)) {
@@ -160,6 +161,8 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
       });
     }
   }
+  for (const v of panels)
+    if (v instanceof DataTreeView && !v.folded) out.push(...v.csv());
   if (table) {
     const seen = table.seen();
     out.push(`# ${table.output.name}`, seen.names.map(cell).join(), ...seen.lines.map(l => l.map(cell).join()));

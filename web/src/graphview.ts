@@ -136,13 +136,16 @@ export class GraphView extends Panel {
   /** What an analysis over amounts of time wants besides: the part of the experiment that it is about. */
   private selection: (() => [Time, Time] | null) | null = null;
   private extra(): object { const s = this.selection?.(); return s ? { selection_range: s } : {}; }
+  showSelection: (on: boolean) => void = () => {};
   /** A button that chooses between the whole trace and the selection of `axis`. */
   offerSelection(axis: Axis): void {
-    const choose = button('whole trace', 'Of the whole trace, or of the selection', () => {
-      this.selection = this.selection ? null : () => axis.selection;
-      choose.textContent = this.selection ? 'selection' : 'whole trace';
+    const choose = button('whole trace', 'Of the whole trace, or of the selection',
+      () => this.showSelection(!this.selection), { class: 'small' });
+    this.showSelection = on => {
+      this.selection = on ? () => axis.selection : null;
+      choose.textContent = on ? 'selection' : 'whole trace';
       void this.load();
-    }, { class: 'small' });
+    };
     this.tools.prepend(choose);
     const again = settle(() => { if (this.selection) void this.load(); }, 200, 1000);
     this.undo.push(axis.selected.on(again));

@@ -6,7 +6,8 @@ type PathLink = Who & { id?: number; begin?: bigint; end?: bigint };
 export interface LinkState {
   experiment: string;
   /** The machine whose clock the times below are by, as far as known, and the one by whose clock they are shown. */
-  reference?: string; clock?: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
+  reference?: string; clock?: string;
+  view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
   exclude?: boolean; mode?: TimeMode;
   picked?: Who & { id?: number };
   /** The critical path, and the one that it is compared with. */
@@ -42,7 +43,8 @@ export function readLink(hash: string): LinkState | null {
   if (!experiment) return null;
   const mode = q.get('t'), r = thread(q.get('r')), id = Number(q.get('r')?.split('/')[3] ?? 0);
   return {
-    experiment, reference: q.get('ref') ?? undefined, clock: q.get('clock') ?? undefined, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
+    experiment, reference: q.get('ref') ?? undefined, clock: q.get('clock') ?? undefined,
+    view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
     search: q.get('q') ?? undefined, exclude: q.get('hide') === '1',
     mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: r && id > 0
       ? { ...r, id } : r,

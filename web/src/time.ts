@@ -103,8 +103,8 @@ export function parseDuration(text: string): bigint | null {
   return m[1] && m[1] !== '+' ? -ns : ns;
 }
 
-/** What people type or paste: "12:31:17.519107", with or without a date before it, "+1.5 s" (from the trace's start), ns
- * since 1970, or seconds with a fraction, as the program prints them. Null when it is none. */
+/** What people type or paste: "12:31:17.519107", with or without a date before it, "+1.5 s" (from the trace's start),
+ * ns since 1970, or seconds with a fraction, as the program prints them. Null when it is none. */
 export function parseTime(text: string, mode: TimeMode, origin: Time): Time | null {
   const t = text.trim().replace(/^\[(.*)\]$/, '$1').replace(/[\u2009 _](?=\d)/g, m => m === ' ' ? ' ' : '');
   if (/^\d{13,}$/.test(t)) return BigInt(t);
@@ -128,8 +128,8 @@ export function parseTime(text: string, mode: TimeMode, origin: Time): Time | nu
   return BigInt(ms) * 1_000_000n + nano;
 }
 
-/** Two times ("T1..T2", "T1 – T2"), or one with what lies behind, before or around it ("T +50ms", "T -50ms", "T ±50ms").
- * Null when it is none. */
+/** Two times ("T1..T2", "T1 – T2"), or one with what lies behind, before or around it ("T +50ms", "T -50ms",
+ * "T ±50ms"). Null when it is none. */
 export function parseRange(text: string, mode: TimeMode, origin: Time): [Time, Time] | null {
   const ends = text.split(/\s*(?:\.\.+|…|–|—|→)\s*|\s+(?:-|to)\s+/);
   if (ends.length === 2) {

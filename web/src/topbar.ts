@@ -54,7 +54,8 @@ export class TopBar {
       MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
     this.clockChoice = button('', 'By the clock of which machine times are shown and typed',
       () => menuBelow(this.clockChoice, this.clockNames.map((name, i) => ({ label: name,
-        hint: i ? '' : 'as the server tells them', checked: name === (session.clock?.host ?? session.experiment?.reference),
+        hint: i ? '' : 'as the server tells them',
+        checked: name === (session.clock?.host ?? session.experiment?.reference),
         run: () => actions.timesOf(name) }))), { hidden: true, class: 'clock-choice' });
     this.exclude = button('dim', 'What the search does with states that do not match: dim or hide',
       () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
