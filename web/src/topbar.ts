@@ -1,6 +1,7 @@
 // The bar at the top: experiment, span, search, time format, clock badge, views, export, theme, help.
 import { clockHosts } from './clock';
 import { announce, button, h, setText, toggle } from './dom';
+import { MachineSign } from './machines';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
 import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseRange, parseTime,
@@ -38,7 +39,11 @@ export class TopBar {
   private clockNames: string[] = [];
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
   private readonly notes = h('button', { type: 'button', class: 'badge middling notes', hidden: true });
-  private readonly away = h('span', { class: 'badge bad', hidden: true, role: 'status' });
+  private notesOutput: Output | null = null;
+  private readonly machines = new MachineSign(() => {
+    const o = this.notesOutput;
+    return o && (() => this.actions.reveal(o));
+  });
   private readonly lost = h('span', { class: 'badge bad', hidden: true, role: 'status',
     title: 'So many events the tracer had no room for: red in the strip, rows have a red ground where it was. What is '
       + 'shown there may lack causes.' });
@@ -84,7 +89,7 @@ export class TopBar {
       button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
       button('⤢', 'Whole trace (Home)', () => axis.whole())),
     this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes,
-    this.lost, this.away, actions.following, this.mode, this.clockChoice, views, more);
+    this.lost, this.machines.root, actions.following, this.mode, this.clockChoice, views, more);
     let wait = 0;
     this.search.addEventListener('input', () => {
       clearTimeout(wait);
@@ -119,6 +124,9 @@ export class TopBar {
       setText(this.exclude, session.exclude ? 'hide' : 'dim');
       this.exclude.setAttribute('aria-pressed', String(session.exclude));
     });
+    session.client.onLacks = (path, lacking) => {
+      if (session.experiment && path.includes(session.uuid)) this.machines.answered(path, lacking);
+    };
     session.client.onActivity = () => toggle(this.busy, 'on', session.client.pending > 0);
     this.times();
   }
@@ -172,7 +180,9 @@ export class TopBar {
     const x = this.session.experiment;
     label(this.name, `${x ? x.name : 'weft'} ▾`);
     document.title = x ? `${x.name} – weft` : 'weft';
-    this.notes.hidden = this.clock.hidden = this.away.hidden = true;
+    this.notes.hidden = this.clock.hidden = true;
+    this.notesOutput = null;
+    this.machines.clear();
     this.clockNames = [];
     this.times();
     this.start.hidden = !Start.isOffered(this.session.outputs);
@@ -180,6 +190,7 @@ export class TopBar {
   }
   /** What is told of the experiment may be different now. */
   grown(): void {
+    this.machines.clear();
     this.times();
     void this.health();
     void this.tellNotes();
@@ -230,9 +241,7 @@ export class TopBar {
         const tree = await client.tree(uuid, 'timeGraph', machines.id, null);
         const gone = (tree.model?.entries ?? []).filter(e =>
           e.labels.slice(1).some(l => /^(away|offline|down|missing)/i.test(l))).map(e => e.labels[0]);
-        this.away.hidden = !gone.length;
-        setText(this.away, `away: ${gone.slice(0, 3).join(', ')}`
-          + `${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
+        this.machines.tellAway(gone);
       }
     } catch (e) {
       if (!isAbort(e)) {
@@ -252,6 +261,7 @@ export class TopBar {
         ?? 0;
     } catch (e) { if (isAbort(e)) return; }
     if (this.session.uuid !== uuid) return;
+    this.notesOutput = output;
     setText(this.notes, n === 1 ? '1 note' : n ? `${n} notes` : 'notes');
     this.notes.title = 'Something is wrong with these traces: what, and what to do about it';
     this.notes.onclick = () => this.actions.reveal(output);

@@ -46,6 +46,8 @@ export interface Annotation { time: Time; duration: Time; entryId: number; label
 export interface ConfigType { id: string; name: string; description?: string; schema?: Record<string, unknown>;
   parameterDescriptors?: unknown[] }
 export interface Answer<T> { model: T | null; status: string; statusMessage: string }
+/** status: PARTIAL, or FAILED: nothing of it is there. */
+export interface Lack { host: string; status: string; why: string }
 export interface Range { start: Time; end: Time; nbTimes?: number }
 
 /** What a request came to: `status` 0 means that no answer arrived. */
@@ -129,6 +131,8 @@ export class TspClient {
   onActivity: () => void = () => {};
   /** The server stopped answering (false), or answers again (true). */
   onReachable: (up: boolean, why: string) => void = () => {};
+  /** An answer from `path` says of which machines something is missing in it. */
+  onLacks: (path: string, lacking: Lack[]) => void = () => {};
   /** An answer says that a trace may have changed under the server. */
   onDoubt: () => void = () => {};
   private up = true;
@@ -220,6 +224,8 @@ export class TspClient {
   private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal,
     read?: (r: Response) => Promise<unknown>): Promise<Answer<T>> {
     const a = await this.request('POST', path, { parameters }, signal, read);
+    this.onLacks(path, list(a?.hosts?.lacking).map(l => ({ host: String(l.host), status: String(l.status),
+      why: String(l.statusMessage ?? '') })));
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
       status: a?.status ?? 'COMPLETED', statusMessage: a?.statusMessage ?? '' };
   }

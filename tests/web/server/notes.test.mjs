@@ -1,7 +1,7 @@
 // What is wrong with a trace: a sign at the top leads to the table that tells, as `weft index` does; none where nothing
 // is wrong.
 import assert from 'node:assert/strict';
-import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { browse, open, settled, view } from '../browser.mjs';
@@ -51,11 +51,44 @@ test('damaged traces: the sign counts, a click opens the table, another one brin
   await server.stop();
 });
 
+test('a sign names the machines that are missing, or in parts, and why; whole again, it goes', async () => {
+  const traces = example(), cut = join(traces, 'db/kernel/ch_1'), whole = readFileSync(cut),
+    web = join(traces, 'web/kernel/metadata'), described = readFileSync(web);
+  truncateSync(cut, statSync(cut).size - 100);
+  writeFileSync(web, 'no metadata');
+  const server = await serve(['--store', directory(), traces]),
+    { page, trouble } = await open({ url: server.url, browser }), sign = page.locator('.badge.machines');
+  await sign.waitFor();
+  const { lacking } = (await server.ask(`/experiments/${await page.evaluate(() => weft.session.uuid)}/outputs/timeGraph/`
+    + `${await page.evaluate(() => weft.panels[0].output.id)}/tree`, { parameters: {} })).hosts;
+  assert.deepEqual(lacking.map(l => l.status).sort(), ['FAILED', 'PARTIAL']);
+  const gone = lacking.find(l => l.status === 'FAILED'), part = lacking.find(l => l.status === 'PARTIAL');
+  assert.ok(gone.host.includes('web'), gone.host);
+  assert.equal(part.host, 'db');
+  assert.equal(await sign.innerText(), `missing: ${gone.host.split('/').pop()} · partial: db`);
+  await sign.click();
+  const why = await page.locator('.menu').innerText();
+  for (const l of lacking) assert.ok(why.includes(l.host) && why.includes(l.statusMessage), `${why}\n${l.statusMessage}`);
+  await page.getByRole('menuitem', { name: 'All notes' }).click();
+  await page.locator(TABLE).waitFor();
+  // Repaired: the server opens what is there, and the page takes it.
+  writeFileSync(web, described);
+  writeFileSync(cut, whole);
+  await page.locator('.fresh').click({ timeout: 60000 });
+  await sign.waitFor({ state: 'hidden' });
+  await settled(page);
+  assert.ok(!await sign.isVisible());
+  assert.deepEqual(trouble, []);
+  await page.close();
+  await server.stop();
+});
+
 test('sound traces: no sign', async () => {
   const server = await serve(['--store', directory(), example()]),
     { page, trouble } = await open({ url: server.url, browser });
   await page.locator('.badge').filter({ hasText: 'clock ±' }).waitFor();
   assert.ok(!await page.locator(SIGN).isVisible());
+  assert.ok(!await page.locator('.badge.machines').isVisible());
   assert.deepEqual(trouble, []);
   await page.close();
   await server.stop();
