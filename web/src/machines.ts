@@ -44,7 +44,8 @@ export class MachineSign {
   private show(): void {
     const all = [...this.found().values()], missing = all.filter(l => l.status === 'FAILED').map(l => l.host),
       partial = all.filter(l => l.status !== 'FAILED').map(l => l.host);
-    const parts = [several('away', this.away), several('missing', missing), several('partial', partial)].filter(Boolean);
+    const parts = [several('away', this.away), several('missing', missing), several('partial', partial)]
+      .filter(Boolean);
     const text = parts.join(' · '), bad = this.away.length + missing.length > 0;
     this.root.hidden = !parts.length;
     toggle(this.root, 'bad', bad);

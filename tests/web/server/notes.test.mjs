@@ -59,8 +59,9 @@ test('a sign names the machines that are missing, or in parts, and why; whole ag
   const server = await serve(['--store', directory(), traces]),
     { page, trouble } = await open({ url: server.url, browser }), sign = page.locator('.badge.machines');
   await sign.waitFor();
-  const { lacking } = (await server.ask(`/experiments/${await page.evaluate(() => weft.session.uuid)}/outputs/timeGraph/`
-    + `${await page.evaluate(() => weft.panels[0].output.id)}/tree`, { parameters: {} })).hosts;
+  const [uuid, output] = await page.evaluate(() => [weft.session.uuid, weft.panels[0].output.id]);
+  const { lacking } = (await server.ask(`/experiments/${uuid}/outputs/timeGraph/${output}/tree`,
+    { parameters: {} })).hosts;
   assert.deepEqual(lacking.map(l => l.status).sort(), ['FAILED', 'PARTIAL']);
   const gone = lacking.find(l => l.status === 'FAILED'), part = lacking.find(l => l.status === 'PARTIAL');
   assert.ok(gone.host.includes('web'), gone.host);
@@ -68,7 +69,8 @@ test('a sign names the machines that are missing, or in parts, and why; whole ag
   assert.equal(await sign.innerText(), `missing: ${gone.host.split('/').pop()} · partial: db`);
   await sign.click();
   const why = await page.locator('.menu').innerText();
-  for (const l of lacking) assert.ok(why.includes(l.host) && why.includes(l.statusMessage), `${why}\n${l.statusMessage}`);
+  for (const l of lacking)
+    assert.ok(why.includes(l.host) && why.includes(l.statusMessage), `${why}\n${l.statusMessage}`);
   await page.getByRole('menuitem', { name: 'All notes' }).click();
   await page.locator(TABLE).waitFor();
   // Repaired: the server opens what is there, and the page takes it.
