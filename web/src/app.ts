@@ -11,14 +11,16 @@ import { save } from './exports';
 import { Follower } from './follow';
 import { GraphView } from './graphview';
 import { showHelp } from './help';
+import { icon } from './icons';
 import { share } from './layout';
 import { bindKeys } from './keys';
 import { readLink, retimed, saysWhat, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
+import { FIRST, ID, outputOf } from './outputs';
 import { Overview } from './overview';
 import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
 import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
-import { openPairsForm, ownerOf, pairsOutput } from './pairsform';
+import { openPairsForm, ownerOf } from './pairsform';
 import { Picker } from './picker';
 import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from './requests';
 import { SelectionPane } from './selection';
@@ -26,11 +28,9 @@ import { Session, sessionAlong } from './session';
 import { Start } from './start';
 import { keep, kept, TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
+import { viewItems } from './viewsmenu';
 import { VirtualTable } from './vtable';
 import { XyView } from './xyview';
-
-/** Shown at first, where the server has them. */
-const FIRST = [/ThreadStatusDataProvider/, /ResourcesStatusDataProvider/, /cpuusage/i];
 
 export class App implements Stage {
   readonly session: Session;
@@ -268,7 +268,7 @@ export class App implements Stage {
     if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
     const none = (): boolean => !this.panels.some(p => p !== this.path?.view);
     if (!none()) return;
-    for (const test of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o); }
+    for (const id of FIRST) { const o = outputOf(outputs, id); if (o) this.add(o); }
     for (const type of ['TIME_GRAPH', 'TREE_TIME_XY'])
       if (none())
         for (const o of outputs.filter(x => x.type === type && !x.capabilities?.canCreate).slice(0, 2)) this.add(o);
@@ -277,9 +277,7 @@ export class App implements Stage {
         'This experiment has no view over time. The Views menu lists what there is.'));
   }
   private openEvents(): void {
-    const page = this.drawer.page('events'), output = this.session.outputs.find(o => o.type === 'TABLE'
-      && /eventtable|events table/i.test(o.id + o.name)) ?? this.session.outputs.find(o => o.type === 'TABLE'
-      && /event/i.test(o.name));
+    const page = this.drawer.page('events'), output = outputOf(this.session.outputs, ID.events);
     page.replaceChildren();
     if (!output) { page.append(h('p', { class: 'words' }, 'This server offers no table of events.')); return; }
     this.events = new VirtualTable(this.session, output, true);
@@ -406,37 +404,10 @@ export class App implements Stage {
       behavior: reducedMotion() ? 'auto' : 'smooth' });
   }
   private viewsMenu(): MenuItem[] {
-    const items: MenuItem[] = [], titles: Record<string, string> = { TIME_GRAPH: 'States over time',
-      GANTT_CHART: 'Charts', TREE_TIME_XY: 'Curves over time', TREE_GENERIC_XY: 'Distributions', DATA_TREE: 'Figures',
-      TABLE: 'Tables' };
-    for (const [type, label] of Object.entries(titles)) {
-      const list = this.session.outputs.filter(o => o.type === type && !o.capabilities?.canCreate
-        && o.id !== this.events?.output.id && !specOf(o));
-      if (!list.length) continue;
-      items.push({ label, heading: true });
-      for (const o of list) {
-        const open = this.panels.find(p => p.output.id === o.id);
-        items.push({ label: o.name, checked: !!open, run: () => { if (open) open.close(); else this.reveal(o); } });
-      }
-    }
-    const paths = this.session.outputs.filter(o => specOf(o));
-    if (paths.length)
-      items.push({ label: 'Critical paths', heading: true },
-        ...paths.map(o => ({ label: o.name, checked: this.path?.view.output.id === o.id, run: () => {
-      if (this.path?.view.output.id === o.id) this.path.view.close(); else this.add(o);
-    } })));
-    const template = pairsOutput(this.session.outputs);
-    if (template)
-      items.push({ label: 'In-and-out analyses', heading: true },
-        { label: 'New analysis…', run: () => openPairsForm(this.session, template, this.events?.output ?? null,
-          d => this.showDerived(d)) });
-    if (this.markerSets.length) items.push({ label: 'Markers', heading: true }, ...this.markerSets.map(m => ({
-      label: m.name, checked: this.session.markerSet === m.id, run: () => {
-        this.session.markerSet = this.session.markerSet === m.id ? null : m.id;
-        this.session.markersChanged.emit();
-      },
-    })));
-    return items.length ? items : [{ label: 'no views', disabled: true }];
+    const { session } = this, panel = (o: Output): Panel | undefined => this.panels.find(p => p.output.id === o.id);
+    return viewItems(session, { isOpen: o => !!panel(o), open: o => this.reveal(o), close: o => panel(o)?.close(),
+      path: spec => session.pathWanted.emit(spec), events: this.events?.output ?? null, markerSets: this.markerSets,
+      newPairs: template => openPairsForm(session, template, this.events?.output ?? null, d => this.showDerived(d)) });
   }
   /** A new output that others show: its chart and figures, to begin with. */
   private async showDerived(derived: Output): Promise<void> {
@@ -687,7 +658,7 @@ export class App implements Stage {
   }
   say(text: string, retry?: () => void): void {
     this.notice.replaceChildren(h('span', {}, text), retry ? button('Try again', 'Ask the server now', retry) : '',
-      button('×', 'Dismiss', () => this.hush(), { class: 'plain' }));
+      button(icon('close'), 'Dismiss', () => this.hush(), { class: 'plain' }));
     this.notice.classList.remove('told');
     this.notice.hidden = false;
   }
@@ -707,7 +678,7 @@ class TablePanel extends Panel {
     super(session, output, host, height);
     this.table = new VirtualTable(session, output, false);
     this.main.append(this.table.root);
-    const columns = button('▤', 'Columns', () => this.table.chooseColumns(columns), { class: 'plain' });
+    const columns = button(icon('columns'), 'Columns', () => this.table.chooseColumns(columns), { class: 'plain' });
     this.tools.append(this.table.bar, columns);
   }
   override reload(): void { void this.table.reload(); }

@@ -130,7 +130,6 @@ export function timeMouse(area: HTMLElement, axis: Axis, on: { click?: (x: numbe
     const b = area.getBoundingClientRect();
     return [e.clientX - b.left, e.clientY - b.top];
   };
-  let suppressMenu = false;
   area.addEventListener('pointerdown', e => {
     const [x, y] = at(e), t = axis.timeAt(x);
     area.closest<HTMLElement>('.panel')?.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
@@ -152,11 +151,11 @@ export function timeMouse(area: HTMLElement, axis: Axis, on: { click?: (x: numbe
       area.removeEventListener('pointerup', onEnd);
       area.removeEventListener('pointercancel', onEnd);
       if (zoom && moved) {
-        suppressMenu = true;
         axis.select(before[0], before[1]);
         const u = axis.timeAt(at(m)[0]);
         axis.show(t < u ? t : u, t < u ? u : t);
-      } else if (!moved && e.button === 0 && !e.ctrlKey) {
+      } else if (zoom && m.type === 'pointerup') on.menu?.(x, y, m);
+      else if (!moved && e.button === 0 && !e.ctrlKey) {
         if (e.shiftKey) axis.extend(t); else axis.select(t);
         on.click?.(x, y, e);
       }
@@ -166,8 +165,9 @@ export function timeMouse(area: HTMLElement, axis: Axis, on: { click?: (x: numbe
     area.addEventListener('pointercancel', onEnd);
   });
   area.addEventListener('contextmenu', e => {
+    // With the right button some systems tell it before a drag, some after it: that has its menu when it comes up.
     e.preventDefault();
-    if (suppressMenu) { suppressMenu = false; return; }
+    if (e.button === 2) return;
     const [x, y] = at(e);
     on.menu?.(x, y, e);
   });

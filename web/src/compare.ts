@@ -3,6 +3,7 @@
 import { Axis } from './axis';
 import { FONT, Surface } from './canvas';
 import { announce, button, h } from './dom';
+import { icon } from './icons';
 import { perFrame } from './emitter';
 import { GraphView } from './graphview';
 import { failureWords, treeWidthNow, type PanelHost } from './panel';
@@ -123,7 +124,7 @@ export class Comparison {
     this.head = h('div', { role: 'group', 'aria-label': 'Comparison' }, h('div', { class: 'comparison' },
       this.sentence.root,
       button('swap', 'Swap the two paths: what was b is what the other is compared with', on.swap, { class: 'small' }),
-      button('×', 'Close the comparison ( c )', on.close, { class: 'plain' })), this.strip);
+      button(icon('close'), 'Close the comparison ( c )', on.close, { class: 'plain' })), this.strip);
     this.undo = [session.themeChanged.on(this.redraw), session.axis.moved.on(this.redraw)];
     this.words('Asking for both paths…');
     void this.load();

@@ -4,6 +4,8 @@ import { SMALL } from './canvas';
 import { button, h } from './dom';
 import { figureLines } from './csv';
 import { perFrame, settle } from './emitter';
+import { icon } from './icons';
+import { emptyHint } from './outputs';
 import { HEAD, Panel, shareOf, type PanelHost } from './panel';
 import type { Session } from './session';
 import { SERIES } from './style';
@@ -12,7 +14,6 @@ import { hideTip, showTip } from './tip';
 import { TreeModel } from './tree';
 import { TreePane } from './treepane';
 import { poll, type Output, type Range, type Series, type Tree } from './tsp';
-import { emptyHint } from './xyview';
 
 export class DataTreeView extends Panel {
   readonly model = new TreeModel();
@@ -41,7 +42,7 @@ export class DataTreeView extends Panel {
       void this.load();
     });
     this.whole.classList.add('small');
-    this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
+    this.tools.append(this.whole, button(icon('columns'), 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
       session.rowsChanged.on(() => this.model.filter(session.rows)),
       session.axis.selected.on(this.again), session.timeModeChanged.on(this.redraw));
@@ -79,7 +80,7 @@ export class DataTreeView extends Panel {
         }
         if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => void this.load());
         else if (!a.model?.entries.length && a.status !== 'RUNNING')
-          this.say('empty', `${output.name} has no figures here. ${emptyHint(output.name)}`);
+          this.say('empty', `${output.name} has no figures here. ${emptyHint(output)}`);
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
@@ -160,7 +161,7 @@ export class GenericXyView extends Panel {
         if (mine !== this.run) return;
         this.series = a.model?.series ?? [];
         this.say(this.series.some(s => s.yValues.length) ? ''
-          : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output.name)}`);
+          : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output)}`);
         this.working(a.status === 'RUNNING', a.statusMessage, shareOf(a.statusMessage));
         this.make();
       }, this.signal);

@@ -17,7 +17,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return e;
 }
 
-export function button(label: string, title: string, onclick: (e: MouseEvent) => void,
+export function button(label: string | Node, title: string, onclick: (e: MouseEvent) => void,
   props: Props = {}): HTMLButtonElement {
   return h('button', { type: 'button', title, 'aria-label': title, onclick, ...props }, label);
 }

@@ -2,6 +2,7 @@
 import { button, drag, h, setText } from './dom';
 import { failureWords, stands } from './panel';
 import type { GraphView } from './graphview';
+import { icon } from './icons';
 import type { Session } from './session';
 import { absTime, formatDuration, formatExact } from './time';
 import { table } from './tip';
@@ -159,7 +160,7 @@ export class Bookmarks {
           return h('tr', {}, h('td', {}, name), h('td', {}, button(session.time(b.start), 'Go there', () => this.go(b),
             { class: 'link' })),
             h('td', { class: 'number' }, b.end > b.start ? formatDuration(b.end - b.start) : ''),
-            h('td', {}, button('×', `Remove ${b.name}`, () => void this.act(() => client.deleteBookmark(uuid, b.uuid)),
+            h('td', {}, button(icon('close'), `Remove ${b.name}`, () => void this.act(() => client.deleteBookmark(uuid, b.uuid)),
               { class: 'plain' })));
         }))) : h('p', { class: 'words' },
         'No bookmarks yet. Press b to keep the selection or the cursor; the server keeps them for everybody.')));

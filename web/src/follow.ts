@@ -1,5 +1,6 @@
 // Traces that go on while they are looked at: asks whether the server has a newer version, and takes it, or says so.
 import { announce, button, h, setText, toggle } from './dom';
+import { withIcon } from './icons';
 import type { Session } from './session';
 import type { Experiment } from './tsp';
 
@@ -19,7 +20,7 @@ export class Follower {
   on = false;
   /** A version that is not shown yet. */
   offered: Experiment | null = null;
-  private readonly toggle = button('⇥ follow', '', () => this.set(!this.on),
+  private readonly toggle = button(withIcon('follow', 'follow'), 'Follow the end', () => this.set(!this.on),
     { class: 'small follow', 'aria-pressed': 'false', hidden: true });
   private readonly fresh = button('new data', 'More was recorded since this was opened. Click to see it',
     () => void this.accept(), { class: 'badge good fresh', hidden: true });

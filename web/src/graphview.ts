@@ -5,9 +5,11 @@ import { announce, button, h } from './dom';
 import { perFrame, settle } from './emitter';
 import { GraphData, type Wanted } from './graphdata';
 import { arrowLines, BUSY, distance, paintRows, type ArrowLine, type GraphPart } from './graphdraw';
+import { icon } from './icons';
 import { openMenu, type MenuItem } from './menu';
 import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type RowStates } from './paint';
 import type { Want } from './layout';
+import { ID } from './outputs';
 import { HEAD, Panel, PATIENCE, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Picked, type Session } from './session';
@@ -75,9 +77,9 @@ export class GraphView extends Panel {
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
     this.main.append(this.scroller);
     this.scroller.addEventListener('scroll', () => { this.redraw(); this.data.ask(); hideTip(); }, { passive: true });
-    this.arrowButton = button('↘', 'Arrows', () => this.setArrows(!this.part.arrows),
+    this.arrowButton = button(icon('arrows'), 'Arrows', () => this.setArrows(!this.part.arrows),
       { class: 'plain', 'aria-pressed': 'true' });
-    this.tools.append(this.arrowButton, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
+    this.tools.append(this.arrowButton, button(icon('columns'), 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y),
       menu: (_x, y, e) => this.areaMenu(y, e) });
     this.area.addEventListener('pointermove', e => this.hover(e));
@@ -226,7 +228,7 @@ export class GraphView extends Panel {
     else if (this.loaded) this.say('');
   }
   offerRemoval(remove: () => void): void {
-    this.tools.append(button('⌫', 'Remove it from the server', remove, { class: 'plain' }));
+    this.tools.append(button(icon('remove'), 'Remove it from the server', remove, { class: 'plain' }));
   }
   setArrows(on: boolean): void {
     this.part.arrows = on;
@@ -244,7 +246,7 @@ export class GraphView extends Panel {
       const most = Math.max(HEAD + 3 * rh, Math.min(all + rh - 8, innerHeight * this.room));
       return { weight: 40, least: most, most };
     }
-    const main = /^thread/i.test(this.output.name);
+    const main = this.output.id === ID.threads;
     return { weight: main ? 5 : 2.5, least: HEAD + Math.min(main ? 6 : 4, Math.max(3, this.model.nodes.size)) * rh,
       most: this.loaded ? all : Infinity };
   }

@@ -1,5 +1,6 @@
 // Keys and mouse, said once: for the help sheet.
 import { button, h } from './dom';
+import { icon } from './icons';
 import { closePopup, openPopup } from './menu';
 
 const KEYS: [string, string][] = [
@@ -33,7 +34,7 @@ export function showHelp(): void {
     h('section', {}, h('h3', {}, title), h('dl', {}, ...lines.flatMap(([k, v]) =>
       [h('dt', {}, ...k.split(' ').map((x, i) => h('kbd', {}, (i ? ' ' : '') + x))), h('dd', {}, v)])));
   const sheet = h('div', { class: 'help', role: 'dialog', 'aria-label': 'Keys and mouse', tabIndex: -1 },
-    button('×', 'Close', closePopup, { class: 'plain close' }), part('Keys', KEYS),
+    button(icon('close'), 'Close', closePopup, { class: 'plain close' }), part('Keys', KEYS),
     h('div', {}, part('Mouse in graphs', MOUSE), part('Search', SEARCH)));
   openPopup(sheet, innerWidth / 2 - 380, 60);
   sheet.focus();

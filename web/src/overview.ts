@@ -2,6 +2,7 @@
 import { Surface, SMALL } from './canvas';
 import { drag, h } from './dom';
 import { Emitter, perFrame } from './emitter';
+import { ID, outputOf } from './outputs';
 import type { Session } from './session';
 import { formatDuration, formatTickTime, ticks } from './time';
 import { isAbort, poll, sleep, type Time } from './tsp';
@@ -60,7 +61,7 @@ export class Overview {
       this.x = []; this.events = []; this.lost = [];
       this.lostTotal.emit(0);
     }
-    const output = session.outputs.find(o => /histogram/i.test(o.id) && o.type === 'TREE_TIME_XY');
+    const output = outputOf(session.outputs, ID.histogram);
     this.words = output ? 'counting events…' : 'no event histogram in this trace';
     this.redraw();
     if (!output) return;

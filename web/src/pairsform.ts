@@ -1,13 +1,15 @@
 // In-and-out analyses: the form that makes one of a user's expressions, and which view belongs to which.
 import { h } from './dom';
 import { closePopup, openPopup } from './menu';
+import { ID, outputOf } from './outputs';
 import { failureWords } from './panel';
 import type { Session } from './session';
 import { isAbort, type Output } from './tsp';
 
 /** The server's way to make them, or null. */
 export function pairsOutput(outputs: Output[]): Output | null {
-  return outputs.find(o => o.capabilities?.canCreate && /in-?and-?out/i.test(o.id + o.name)) ?? null;
+  const o = outputOf(outputs, ID.inAndOut);
+  return o?.capabilities?.canCreate ? o : null;
 }
 /** The derived output that a view shows, if it can be removed. */
 export function ownerOf(outputs: Output[], view: Output): Output | null {

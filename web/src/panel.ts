@@ -1,5 +1,6 @@
 // The frame of a view: title bar, fold, close, height, and the words for empty, loading, partial and failed.
 import { button, drag, h, setText } from './dom';
+import { icon } from './icons';
 import type { Want } from './layout';
 import type { Session } from './session';
 import { TspError, isAbort, type Output } from './tsp';
@@ -70,7 +71,7 @@ export abstract class Panel {
   /** Without a height it gets its part of what is there. */
   constructor(readonly session: Session, readonly output: Output, protected readonly host: PanelHost, height?: number) {
     this.fixed = height !== undefined;
-    this.twisty = button('▾', 'Fold this view', () => this.fold(!this.folded),
+    this.twisty = button(icon('open'), 'Fold this view', () => this.fold(!this.folded),
       { class: 'plain', 'aria-expanded': 'true' });
     const grip = this.grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal',
       'aria-label': `Height of ${output.name}`, tabIndex: 0, title: 'Drag: height · double click: share the height' });
@@ -88,7 +89,7 @@ export abstract class Panel {
     this.root = h('section', { class: 'panel', 'aria-label': output.name, 'data-output': output.id },
       h('header', { class: 'panel-bar' }, this.twisty, h('h2', { title: output.description || output.name },
         output.name), this.statusText, this.tools,
-        button('×', `Close ${output.name}`, () => this.close(), { class: 'plain' })),
+        button(icon('close'), `Close ${output.name}`, () => this.close(), { class: 'plain' })),
       this.main, grip);
     this.main.append(this.overlay, this.progress);
     this.place(height ?? 160);
@@ -119,7 +120,7 @@ export abstract class Panel {
     this.folded = folded;
     this.main.hidden = folded;
     this.root.classList.toggle('folded', folded);
-    this.twisty.textContent = folded ? '▸' : '▾';
+    this.twisty.replaceChildren(icon(folded ? 'shut' : 'open'));
     this.twisty.setAttribute('aria-expanded', String(!folded));
     if (!folded) this.resize();
     this.host.resized();

@@ -2,6 +2,7 @@
 // stepping.
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
+import { ID, outputOf } from './outputs';
 import { failureWords } from './panel';
 import { countOf, readings, sentenceOf, type Segment } from './pathdata';
 import { PathWalk } from './pathwalk';
@@ -21,8 +22,7 @@ export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
 /** Whose path a derived output is. */
 export function specOf(output: Output): PathSpec | null {
   const p = output.configuration?.parameters;
-  if (!p || p.thread === undefined
-    || !/critical.?path/i.test(`${output.parentId} ${output.configuration?.sourceTypeId}`)) return null;
+  if (!p || output.parentId !== ID.criticalPath) return null;
   const named = /^(.*):(\d+)$/.exec(String(p.thread ?? '')),
     time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
   return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '',
@@ -32,8 +32,8 @@ export function specOf(output: Output): PathSpec | null {
 
 /** The server's way to make critical paths, or null. */
 export function pathOutput(outputs: Output[]): Output | null {
-  return outputs.find(o => o.capabilities?.canCreate && o.type !== 'DATA_TREE' && /critical.?path/i.test(o.id + o.name))
-    ?? null;
+  const o = outputOf(outputs, ID.criticalPath);
+  return o?.capabilities?.canCreate ? o : null;
 }
 
 export async function createPath(session: Session, spec: PathSpec): Promise<{ parent: Output; derived: Output }> {

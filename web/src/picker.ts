@@ -1,5 +1,6 @@
 // The page without an experiment, and the sheet to open one: experiments and traces known, paths, uploads.
 import { button, h } from './dom';
+import { icon } from './icons';
 import { failureWords } from './panel';
 import type { Session } from './session';
 import { formatDuration } from './time';
@@ -88,7 +89,7 @@ export class Picker {
     return h('li', {}, button(x.name, `Open ${x.name}`, () => this.open(x), { class: 'link' }),
       h('span', { class: 'dim' }, [`${x.traces.length} trace${x.traces.length === 1 ? '' : 's'}`, events,
         span].filter(Boolean).join(' · ')),
-      button('×', `Forget ${x.name} (the trace files stay)`,
+      button(icon('close'), `Forget ${x.name} (the trace files stay)`,
         () => void this.act(() => this.session.client.deleteExperiment(x.UUID)), { class: 'plain' }));
   }
   private traceLine(t: Trace): HTMLElement {
@@ -96,7 +97,7 @@ export class Picker {
       if (!this.chosen.delete(t.UUID)) this.chosen.add(t.UUID);
     } });
     return h('li', {}, h('label', {}, box, ' ', t.name), h('span', { class: 'dim path' }, t.path),
-      button('×', `Close ${t.name} (its files stay)`, () => void this.act(() =>
+      button(icon('close'), `Close ${t.name} (its files stay)`, () => void this.act(() =>
         this.session.client.deleteTrace(t.UUID)), { class: 'plain' }));
   }
   private async act(f: () => Promise<unknown>): Promise<void> {

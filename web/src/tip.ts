@@ -5,6 +5,7 @@ let box: HTMLElement | null = null;
 
 /** A third text of a line is the colour of its mark; `colour`: that of the title's, '' for none. */
 export function showTip(title: string, lines: [string, string, string?][], colour: string, x: number, y: number): void {
+  if (document.querySelector('.popup')) return; // who reads a menu does not ask what lies below it
   if (!box) document.body.append(box = h('div', { class: 'tip', role: 'tooltip' }));
   box.replaceChildren(h('div', { class: 'tip-title' }, colour ? mark(colour) : '', title), table(lines));
   box.hidden = false;

@@ -1,8 +1,10 @@
 // The bar at the top: experiment, span, search, time format, clock badge, views, export, theme, help.
 import { clockHosts } from './clock';
 import { announce, button, h, setText, toggle } from './dom';
+import { icon, withIcon } from './icons';
 import { MachineSign } from './machines';
 import { menuBelow, type MenuItem } from './menu';
+import { ID, outputOf } from './outputs';
 import type { Session } from './session';
 import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseRange, parseTime,
   type TimeMode } from './time';
@@ -64,8 +66,8 @@ export class TopBar {
         run: () => actions.timesOf(name) }))), { hidden: true, class: 'clock-choice' });
     this.exclude = button('dim', 'What the search does with states that do not match: dim or hide',
       () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
-    const views = button('Views ▾', 'Open and close views', () => menuBelow(views, actions.viewsMenu()));
-    const more = button('⋯', 'More', () => menuBelow(more, [
+    const views = button(withIcon('Views', 'open'), 'Open and close views', () => menuBelow(views, actions.viewsMenu(), 'Find a view'));
+    const more = button(icon('more'), 'More', () => menuBelow(more, [
       { label: 'Save what is seen', heading: true }, { label: 'Picture, SVG', run: () => actions.save('svg') },
       { label: 'Picture, PNG', run: () => actions.save('png') },
       { label: 'Table, CSV', run: () => actions.save('csv') },
@@ -85,9 +87,9 @@ export class TopBar {
     ]));
     this.root = h('header', { class: 'top' }, h('h1', {}, this.name), this.start, this.busy,
     h('span', { class: 'zoom' },
-      button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)),
-      button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
-      button('⤢', 'Whole trace (Home)', () => axis.whole())),
+      button(icon('out'), 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)),
+      button(icon('in'), 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
+      button(icon('whole'), 'Whole trace (Home)', () => axis.whole())),
     this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes,
     this.lost, this.machines.root, actions.following, this.mode, this.clockChoice, views, more);
     let wait = 0;
@@ -165,7 +167,7 @@ export class TopBar {
   }
   private times(): void {
     const { session } = this, { axis } = session, digits = axis.nsPerPx > 1e6 ? 3 : axis.nsPerPx > 1e3 ? 6 : 9;
-    label(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
+    label(this.mode, { local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]);
     if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
     if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? '' : session.time(axis.cursor);
     setText(this.span, `${formatSpan(session.shown(axis.begin), session.shown(axis.end), session.timeMode,
@@ -178,7 +180,7 @@ export class TopBar {
   }
   opened(): void {
     const x = this.session.experiment;
-    label(this.name, `${x ? x.name : 'weft'} ▾`);
+    label(this.name, x ? x.name : 'weft');
     document.title = x ? `${x.name} – weft` : 'weft';
     this.notes.hidden = this.clock.hidden = true;
     this.notesOutput = null;
@@ -214,7 +216,7 @@ export class TopBar {
   private async health(): Promise<void> {
     const { session } = this, { outputs, client, uuid } = session;
     try {
-      const clocks = outputs.find(o => o.type === 'TABLE' && /clock.?sync/i.test(o.id + o.name));
+      const clocks = outputOf(outputs, ID.clocks);
       if (clocks) {
         const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id),
           client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
@@ -236,7 +238,7 @@ export class TopBar {
         this.clockLines = ['This server does not tell how far the machines’ clocks are apart.'];
         this.badge('clock unknown', Infinity);
       }
-      const machines = outputs.find(o => o.type === 'TIME_GRAPH' && /^machines$/i.test(o.name));
+      const machines = outputOf(outputs, ID.machines);
       if (machines) {
         const tree = await client.tree(uuid, 'timeGraph', machines.id, null);
         const gone = (tree.model?.entries ?? []).filter(e =>
@@ -252,8 +254,7 @@ export class TopBar {
   }
   /** What was found wrong with the traces: how much, and the way to the table that tells. */
   private async tellNotes(): Promise<void> {
-    const { outputs, client, uuid } = this.session, output = outputs.find(o => o.type === 'TABLE'
-      && /^trace notes$/i.test(o.name));
+    const { outputs, client, uuid } = this.session, output = outputOf(outputs, ID.notes);
     if (!output) return;
     let n = 0;
     try {
@@ -279,7 +280,7 @@ export class TopBar {
 
 /** A button's text, which its name begins with. */
 function label(b: HTMLButtonElement, text: string): void {
-  setText(b, text);
+  if (b.textContent !== text) b.replaceChildren(withIcon(text, 'open'));
   b.setAttribute('aria-label', `${text}: ${b.title}`);
 }
 

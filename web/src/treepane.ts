@@ -1,5 +1,6 @@
 // The left side of a view: a tree grid with sticky names whose rows are made only for what is on screen.
 import { h, setText, toggle, drag } from './dom';
+import { icon } from './icons';
 import { menuBelow } from './menu';
 import { formatCount, formatValue } from './time';
 import { labelNumber, type Node, type TreeModel } from './tree';
@@ -73,13 +74,14 @@ export class TreePane {
     this.headKey = key;
     this.head.replaceChildren(...this.columns().map(i => {
       const name = headText(model.headers[i].name) || (i === 0 ? 'Name' : '');
-      const mark = model.sortBy === i ? (model.descending ? ' ▾' : ' ▴') : '';
+      const mark = model.sortBy === i && icon('open');
+      if (mark && !model.descending) mark.classList.add('up');
       const cell = h('div', {
         class: i === 0 ? 'tree-name' : 'tree-cell', role: 'columnheader', 'aria-sort': model.sortBy === i
           ? (model.descending ? 'descending' : 'ascending') : 'none',
         title: `${model.headers[i].tooltip || model.headers[i].name || name} – click to sort, right click to choose `
           + `columns`,
-      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name + mark,
+      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name, mark,
       i === 0 && above && h('b', {}, ` ${above}`)));
       if (i > 0) {
         cell.style.width = `${this.width(i)}px`;
@@ -113,7 +115,7 @@ export class TreePane {
       })),
       { label: 'Sort', heading: true },
       ...this.columns().map(i => ({ label: headText(this.model.headers[i].name) || 'Name',
-        checked: this.model.sortBy === i, hint: this.model.sortBy === i ? (this.model.descending ? '▾' : '▴') : '',
+        checked: this.model.sortBy === i, hint: this.model.sortBy === i ? (this.model.descending ? 'descending' : 'ascending') : '',
         run: () => this.model.sort(i) })),
       { label: 'Rows', heading: true },
       { label: 'Unfold all', run: () => this.model.foldAll(false) },
@@ -212,7 +214,8 @@ export class TreePane {
           cell = fresh;
         }
         const twisty = cell.firstElementChild as HTMLElement;
-        setText(twisty, folds ? (folded ? '▸' : '▾') : '');
+        toggle(twisty, 'folds', folds);
+        toggle(twisty, 'folded', folded);
         cell.style.paddingLeft = `${4 + node.depth * 12}px`;
         const label = cell.lastElementChild as HTMLElement;
         setName(label, text);

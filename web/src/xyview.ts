@@ -4,6 +4,7 @@ import { drawCursors, drawRuler, drawSelection, Surface, timeMouse } from './can
 import { h } from './dom';
 import { perFrame, settle } from './emitter';
 import type { Want } from './layout';
+import { emptyHint, ID, isOf } from './outputs';
 import { HEAD, Panel, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import type { Session } from './session';
 import { rgbOf, SERIES, type Theme } from './style';
@@ -100,7 +101,7 @@ export class XyView extends Panel {
         if (a.status === 'FAILED')
           this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING')
-          this.say('empty', `${output.name} has no series in this trace. ${emptyHint(output.name)}`);
+          this.say('empty', `${output.name} has no series in this trace. ${emptyHint(output)}`);
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
@@ -192,7 +193,7 @@ export class XyView extends Panel {
       && x[x.length - 1] === xs[0][x.length - 1]);
     this.x = same ? xs[0] ?? [] : [...new Set(xs.flat())].sort((a, b) => a - b);
     const place = same ? null : new Map(this.x.map((v, i) => [v, i]));
-    const scatterId = /scatter/i.test(this.output.id);
+    const scatterId = isOf(this.output, ID.latencies);
     this.fetched = series.map((s, k) => {
       let y: (number | null)[] = s.yValues.map(Number);
       if (place) {
@@ -322,11 +323,3 @@ function yLabels(u: uPlot, values: number[], text: (y: number) => string, theme:
 }
 
 function withAlpha(css: string, a: number): string { const c = rgbOf(css); return c ? `rgba(${c.join()},${a})` : css; }
-
-export function emptyHint(name: string): string {
-  if (/disk/i.test(name)) return 'Record the block_rq_* events.';
-  if (/net/i.test(name)) return 'Record net_dev_queue and netif_receive_skb.';
-  if (/memory/i.test(name)) return 'Record kmem_mm_page_alloc and kmem_mm_page_free.';
-  if (/cpu/i.test(name)) return 'Record sched_switch.';
-  return 'See the page on recording for the events that each view needs.';
-}

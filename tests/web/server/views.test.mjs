@@ -16,7 +16,7 @@ after(async () => { await world?.browser.close(); await server?.stop(); });
 
 const spaced = n => n.toLocaleString('en').replace(/,/g, '\u2009');
 const names = page => page.locator(`${THREADS} .tree-row:not([hidden])`)
-  .evaluateAll(rows => rows.map(r => r.innerText.replace(/[▾▸]/g, '').trim().split(/\s*\n\s*/)));
+  .evaluateAll(rows => rows.map(r => r.innerText.trim().split(/\s*\n\s*/)));
 
 test('opens: three machines, all events, one clock; nothing is asked of anybody else; a strict policy holds',
   async () => {
