@@ -5,7 +5,7 @@ import type { Side } from './compare';
 import { Comparer, type Stage } from './comparer';
 import { DataTreeView, GenericXyView } from './dataview';
 import { announce, button, h, reducedMotion, scrollBarWidth } from './dom';
-import { Bookmarks, detailPane, Drawer, legend, type TabName } from './drawer';
+import { Bookmarks, detailPane, Drawer, isTab, legend } from './drawer';
 import { perFrame, settle } from './emitter';
 import { save } from './exports';
 import { Follower } from './follow';
@@ -22,11 +22,12 @@ import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHo
 import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
 import { openPairsForm, ownerOf } from './pairsform';
 import { Picker } from './picker';
+import { keep, keepLayout, kept, keptLayout, type KeptLayout } from './remember';
 import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from './requests';
 import { SelectionPane } from './selection';
 import { Session, sessionAlong } from './session';
 import { Start } from './start';
-import { keep, kept, TopBar } from './topbar';
+import { TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
 import { viewItems } from './viewsmenu';
 import { VirtualTable } from './vtable';
@@ -59,7 +60,7 @@ export class App implements Stage {
   constructor(client: TspClient) {
     const session = this.session = new Session(client);
     this.comparer = new Comparer(session, this);
-    this.drawer = new Drawer(() => { this.resized(); this.relink(); });
+    this.drawer = new Drawer(() => { this.resized(); this.relink(); this.arranged(); });
     this.overview = new Overview(session);
     this.follower = new Follower(session, { take: x => this.takeVersion(x),
       reopen: x => this.reopen(x), chosen: () => this.relink() });
@@ -108,8 +109,9 @@ export class App implements Stage {
     session.searchChanged.on(this.relink);
     session.pickedChanged.on(this.relink);
     session.pathWanted.on(spec => void this.openPath(spec));
-    session.themeChanged.on(() => this.marks());
-    session.relayout.on(() => this.rows());
+    session.themeChanged.on(() => { this.marks(); this.arranged(); });
+    session.relayout.on(() => { this.rows(); this.arranged(); });
+    addEventListener('pagehide', () => this.rememberLayout());
     this.rows();
     client.onReachable = (up, why) => this.reachable(up, why);
     client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
@@ -196,9 +198,12 @@ export class App implements Stage {
       session.outputs = await client.outputs(x.UUID, signal);
       wait.remove();
       if (!now.nbEvents) this.say(`${now.name} has no events.`);
+      const kept = keptLayout(x.UUID);
+      this.arrange(kept, !!link);
       this.layout();
       if (Start.isOffered(session.outputs)) this.home = this.makeStart();
-      if (this.home && !saysWhat(link)) this.showStart(); else this.openFirst(link);
+      if (this.home && !saysWhat(link)) this.showStart(); else this.openFirst(link, kept);
+      this.arranging = false;
       session.markerSet = null;
       this.follower.opened();
       if (link) this.restore(await this.byOurClock(link));
@@ -242,6 +247,8 @@ export class App implements Stage {
     this.top.grown();
   }
   private closeAll(): void {
+    this.rememberLayout();
+    this.arranging = true;
     this.follower.closed();
     this.hideStart();
     this.home?.dispose();
@@ -262,10 +269,14 @@ export class App implements Stage {
   }
 
   front = Promise.resolve();
-  private openFirst(link: LinkState | null): void {
+  /** The link says which views, else what was there last; heights are those of then. */
+  private openFirst(link: LinkState | null, kept: KeptLayout | null): void {
     const { outputs } = this.session;
     this.front = Promise.resolve();
-    if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
+    for (const id of link?.outputs ?? kept?.views.map(v => v.id) ?? []) {
+      const o = outputOf(outputs, id), view = kept?.views.find(v => v.id === id), p = o && this.add(o, view?.height);
+      if (p && view?.folded) p.fold(true);
+    }
     const none = (): boolean => !this.panels.some(p => p !== this.path?.view);
     if (!none()) return;
     for (const id of FIRST) { const o = outputOf(outputs, id); if (o) this.add(o); }
@@ -312,7 +323,7 @@ export class App implements Stage {
     if (!this.home?.isShown) return;
     this.hideStart();
     if (this.session.search.text !== search) this.session.setSearch(search);
-    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null);
+    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null, keptLayout(this.session.uuid));
     this.stack.focus({ preventScroll: true });
   }
   /** Its critical path, selected and fitted, with the way to the other requests above it. */
@@ -331,7 +342,7 @@ export class App implements Stage {
       } catch (e) { if (!isAbort(e)) this.say(failureWords(e)); }
     };
     await this.openPath(spec, false, requestBar(list, r, i => void go(i)));
-    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null);
+    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null, keptLayout(this.session.uuid));
   }
 
   // ---- whose clock -------------------------------------------------------------------------------------------------
@@ -396,6 +407,7 @@ export class App implements Stage {
     const owner = ownerOf(this.session.outputs, o);
     if (owner && p instanceof GraphView) p.offerRemoval(() => void this.forget(owner));
     this.relink();
+    this.arranged();
     return p;
   }
   /** Opens the view unless it is open, and brings it into sight. */
@@ -421,7 +433,35 @@ export class App implements Stage {
       && !this.comparer.now?.has(p)));
   }
 
+  /** What is there is being shut or opened: not what somebody chose. */
+  private arranging = true;
+  private readonly arrangedSoon = settle(() => this.rememberLayout(), 300, 1000);
+  private rememberLayout(): void {
+    const { session, drawer } = this;
+    if (this.arranging || !session.experiment) return;
+    const shown = this.panels.filter(p => p !== this.path?.view && !this.comparer.now?.has(p));
+    // While Start is shown the views are those of before.
+    keepLayout(session.uuid, { views: this.home?.isShown && !shown.length ? keptLayout(session.uuid)?.views ?? []
+      : shown.map(p => ({ id: p.output.id, height: p.fixed ? p.height : undefined, folded: p.folded || undefined })),
+    drawer: drawer.height,
+      shut: !drawer.open || undefined, tab: drawer.now, dark: session.theme.dark, compact: session.compact });
+  }
+  /** As it was when the experiment was last open. `linked`: a link says what is seen. */
+  private arrange(kept: KeptLayout | null, linked: boolean): void {
+    const { session, drawer } = this;
+    if (!kept) return;
+    if (kept.dark !== undefined && kept.dark !== session.theme.dark) session.setTheme(kept.dark);
+    if (kept.compact !== undefined && kept.compact !== session.compact) {
+      session.compact = kept.compact;
+      session.relayout.emit();
+    }
+    if (kept.drawer) drawer.setHeight(kept.drawer);
+    if (!linked && isTab(kept.tab) && kept.tab !== 'path') drawer.select(kept.tab);
+    if (kept.shut) drawer.toggle(false);
+  }
+
   // PanelHost
+  arranged(): void { this.arrangedSoon?.(); }
   closed(panel: Panel): void {
     this.comparer.closed(panel);
     this.panels = this.panels.filter(p => p !== panel);
@@ -434,6 +474,7 @@ export class App implements Stage {
     }
     this.legend();
     this.relink();
+    this.arranged();
   }
   resized(): void { this.measure?.(); }
   columnsMoved(): void { keep('tree', String(treeWidthNow())); this.layout(); }
@@ -597,8 +638,7 @@ export class App implements Stage {
     if (s.picked) session.pick(s.picked);
     this.follower.set(!!s.follow);
     if (s.path) void this.restorePath(s);
-    if (s.tab && ['events', 'path', 'selection', 'details', 'bookmarks', 'legend'].includes(s.tab))
-      this.drawer.select(s.tab as TabName);
+    if (isTab(s.tab)) this.drawer.select(s.tab);
   }
 
   private async restorePath({ path, compared }: LinkState): Promise<void> {

@@ -8,7 +8,10 @@ import { absTime, formatDuration, formatExact } from './time';
 import { table } from './tip';
 import type { Bookmark } from './tsp';
 
-export type TabName = 'events' | 'path' | 'selection' | 'details' | 'bookmarks' | 'legend';
+const TABS = { events: 'Events', path: 'Path', selection: 'Selection', details: 'Details', bookmarks: 'Bookmarks',
+  legend: 'Legend' };
+export type TabName = keyof typeof TABS;
+export const isTab = (name: string | undefined): name is TabName => !!name && Object.hasOwn(TABS, name);
 
 export class Drawer {
   readonly root: HTMLElement;
@@ -38,9 +41,7 @@ export class Drawer {
       }
     });
     this.root = h('section', { class: 'drawer', 'aria-label': 'Details' }, grip, this.bar);
-    const names: [TabName, string][] = [['events', 'Events'], ['path', 'Path'], ['selection', 'Selection'],
-      ['details', 'Details'], ['bookmarks', 'Bookmarks'], ['legend', 'Legend']];
-    for (const [name, label] of names) {
+    for (const [name, label] of Object.entries(TABS) as [TabName, string][]) {
       const page = h('div', { class: 'tab-page', role: 'tabpanel', id: `page-${name}`, 'aria-label': label });
       const tab = button(label, label, () => {
         if (this.now === name) this.toggle(!this.open); else this.select(name);

@@ -27,6 +27,8 @@ export interface PanelHost {
   readonly front: Promise<void>;
   closed(panel: Panel): void;
   resized(): void;
+  /** Somebody chose a height, or folded a view. */
+  arranged(): void;
   /** A tree's width was dragged. */
   columnsMoved(): void;
 }
@@ -80,7 +82,11 @@ export abstract class Panel {
       const before = this.height;
       drag(e, (_, dy) => this.setHeight(before + dy));
     });
-    grip.addEventListener('dblclick', () => { this.fixed = false; this.host.resized(); });
+    grip.addEventListener('dblclick', () => {
+      this.fixed = false;
+      this.host.resized();
+      this.host.arranged();
+    });
     grip.addEventListener('keydown', e => {
       if (e.key !== 'ArrowDown' && e.key !== 'ArrowUp') return;
       e.preventDefault(); e.stopPropagation();
@@ -104,6 +110,7 @@ export abstract class Panel {
     this.fixed = true;
     this.place(px);
     this.host.resized();
+    this.host.arranged();
   }
   /** As setHeight, but the views go on sharing. */
   place(px: number): void {
@@ -124,6 +131,7 @@ export abstract class Panel {
     this.twisty.setAttribute('aria-expanded', String(!folded));
     if (!folded) this.resize();
     this.host.resized();
+    this.host.arranged();
   }
   /** Words that stay between its bar and its content, also while that is folded. */
   above(words: HTMLElement): void { this.main.before(words); }

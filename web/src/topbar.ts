@@ -5,6 +5,7 @@ import { icon, withIcon } from './icons';
 import { MachineSign } from './machines';
 import { menuBelow, type MenuItem } from './menu';
 import { ID, outputOf } from './outputs';
+import { keep } from './remember';
 import type { Session } from './session';
 import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseRange, parseTime,
   type TimeMode } from './time';
@@ -301,12 +302,4 @@ function errorNs(text: string, column: string): number | null {
   const numbers = text.match(/\d+(?:\.\d+)?/g)?.map(Number);
   return numbers?.length ? Math.max(...numbers) * ({ ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 } as Record<string,
     number>)[unit] : null;
-}
-
-/** Small choices that outlive the page. */
-export function keep(key: string, value: string): void {
-  try { localStorage.setItem(`weft.${key}`, value); } catch { /* no storage: the choice ends with the page */ }
-}
-export function kept(key: string): string | null {
-  try { return localStorage.getItem(`weft.${key}`); } catch { return null; }
 }
