@@ -59,7 +59,8 @@ test('views, heights, what is folded, theme, rows, tab: as they were; a link say
   await settled(page);
   const then = await looks(page),
     high = await page.locator(`${threads} .panel-main`).evaluate(e => e.offsetHeight);
-  assert.deepEqual(then.views, [['Thread Status', high, false], ['Resources Status', 0, true], ['Histogram', 0, false]]);
+  assert.deepEqual(then.views, [['Thread Status', high, false],
+    ['Resources Status', 0, true], ['Histogram', 0, false]]);
   assert.deepEqual([then.theme, then.row, then.tab], ['dark', 12, 'legend']);
   await again(page);
   assert.deepEqual(await looks(page), then);
@@ -78,7 +79,8 @@ test('views, heights, what is folded, theme, rows, tab: as they were; a link say
 
 test('what is stored is garbage, or nothing can be stored: the page opens as at first', async () => {
   const { page } = await open(world), fresh = await looks(page), bad = [null, 1, {}, [], [7], [['X']], [['X', null]],
-    [['X', { views: {} }]], [['X', { views: [null, 3, { id: 4 }, { id: 'no such view' }], drawer: 'high', tab: 'toString',
+    [['X', { views: {} }]],
+    [['X', { views: [null, 3, { id: 4 }, { id: 'no such view' }], drawer: 'high', tab: 'toString',
       dark: 1, compact: 'x' }]], [['X', { views: [{ id: 'x', height: -1 }], drawer: 1e99 }]]];
   for (const text of ['', '{', '"', ...bad.map(v => JSON.stringify(v).replace('"X"', `"${world.mock.uuid}"`))]) {
     await page.evaluate(t => { weft.arranging = true; localStorage.setItem('weft.layouts', t); }, text);

@@ -42,7 +42,8 @@ export class DataTreeView extends Panel {
       void this.load();
     });
     this.whole.classList.add('small');
-    this.tools.append(this.whole, button(icon('columns'), 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
+    this.tools.append(this.whole,
+      button(icon('columns'), 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
       session.rowsChanged.on(() => this.model.filter(session.rows)),
       session.axis.selected.on(this.again), session.timeModeChanged.on(this.redraw));

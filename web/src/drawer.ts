@@ -161,7 +161,8 @@ export class Bookmarks {
           return h('tr', {}, h('td', {}, name), h('td', {}, button(session.time(b.start), 'Go there', () => this.go(b),
             { class: 'link' })),
             h('td', { class: 'number' }, b.end > b.start ? formatDuration(b.end - b.start) : ''),
-            h('td', {}, button(icon('close'), `Remove ${b.name}`, () => void this.act(() => client.deleteBookmark(uuid, b.uuid)),
+            h('td', {}, button(icon('close'), `Remove ${b.name}`,
+              () => void this.act(() => client.deleteBookmark(uuid, b.uuid)),
               { class: 'plain' })));
         }))) : h('p', { class: 'words' },
         'No bookmarks yet. Press b to keep the selection or the cursor; the server keeps them for everybody.')));

@@ -79,7 +79,8 @@ export class GraphView extends Panel {
     this.scroller.addEventListener('scroll', () => { this.redraw(); this.data.ask(); hideTip(); }, { passive: true });
     this.arrowButton = button(icon('arrows'), 'Arrows', () => this.setArrows(!this.part.arrows),
       { class: 'plain', 'aria-pressed': 'true' });
-    this.tools.append(this.arrowButton, button(icon('columns'), 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
+    this.tools.append(this.arrowButton,
+      button(icon('columns'), 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y),
       menu: (_x, y, e) => this.areaMenu(y, e) });
     this.area.addEventListener('pointermove', e => this.hover(e));

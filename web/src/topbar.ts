@@ -67,7 +67,8 @@ export class TopBar {
         run: () => actions.timesOf(name) }))), { hidden: true, class: 'clock-choice' });
     this.exclude = button('dim', 'What the search does with states that do not match: dim or hide',
       () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
-    const views = button(withIcon('Views', 'open'), 'Open and close views', () => menuBelow(views, actions.viewsMenu(), 'Find a view'));
+    const views = button(withIcon('Views', 'open'), 'Open and close views',
+      () => menuBelow(views, actions.viewsMenu(), 'Find a view'));
     const more = button(icon('more'), 'More', () => menuBelow(more, [
       { label: 'Save what is seen', heading: true }, { label: 'Picture, SVG', run: () => actions.save('svg') },
       { label: 'Picture, PNG', run: () => actions.save('png') },
