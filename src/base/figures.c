@@ -25,3 +25,31 @@ double figures_exact_spread(uint64_t n, int64_t sum, figures_squares squares)
     double spread = squares > least ? (double)(squares - least) - (double)(square % n) / (double)n : 0;
     return spread > 0 ? spread : 0;
 }
+
+enum { RATIO_BITS = 2 }; /* so many bits of a duration, after its first, tell the ranges of one doubling apart */
+
+static uint64_t range_by_ratio(uint64_t duration)
+{
+    if (!(duration >> RATIO_BITS))
+        return duration;
+    int bits = 63 - __builtin_clzll(duration), below = bits - RATIO_BITS;
+    return ((uint64_t)below << RATIO_BITS) + (duration >> below);
+}
+
+size_t figures_range(int64_t duration, int64_t width, size_t n)
+{
+    if (duration < 0)
+        return 0;
+    uint64_t k = width <= FIGURES_BY_RATIO ? range_by_ratio((uint64_t)duration) : (uint64_t)duration / (uint64_t)width;
+    return k < n ? k : n - 1;
+}
+
+int64_t figures_range_begin(int64_t width, size_t k)
+{
+    if (width > FIGURES_BY_RATIO)
+        return k <= (uint64_t)INT64_MAX / (uint64_t)width ? width * (int64_t)k : INT64_MAX;
+    if (!(k >> RATIO_BITS))
+        return (int64_t)k;
+    size_t below = (k >> RATIO_BITS) - 1;
+    return k < FIGURES_RATIO_RANGES ? (int64_t)((((uint64_t)1 << RATIO_BITS) + (k & 3)) << below) : INT64_MAX;
+}

@@ -2,6 +2,7 @@
 #ifndef WEFT_BASE_FIGURES_H
 #define WEFT_BASE_FIGURES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct figures {
@@ -31,5 +32,13 @@ double figures_exact_spread(uint64_t n, int64_t sum, figures_squares squares);
 
 /* Sums wrap around: what a damaged file says is no reason for undefined behaviour. */
 static inline int64_t figures_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+/* Ranges that durations are counted by: of `width` ns each, from 0; or, for FIGURES_BY_RATIO, four for each doubling,
+ * from 4 ns on (below that one for each ns), which holds any duration in FIGURES_RATIO_RANGES. */
+enum { FIGURES_BY_RATIO = 0, FIGURES_RATIO_RANGES = 248 };
+/* Which of n ranges a duration is in: negative ones in the first, those beyond the last in that. */
+size_t figures_range(int64_t duration, int64_t width, size_t n);
+/* Where range k begins, which is where the one before it ends; INT64_MAX beyond what that can say. */
+int64_t figures_range_begin(int64_t width, size_t k);
 
 #endif

@@ -184,8 +184,7 @@ struct call_histogram {
 
 static size_t bucket(const struct call_histogram *c, const struct stack_call *call)
 {
-    uint64_t k = (uint64_t)(call->end - call->begin) / (uint64_t)c->width;
-    return k < c->n ? k : c->n - 1;
+    return figures_range(call->end - call->begin, c->width, c->n);
 }
 
 /* False: some function's calls of the tile belong into several buckets; nothing is counted then. */
@@ -226,7 +225,7 @@ void stack_histogram(
     const struct stack_store *s, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     struct part_tiles r;
-    struct call_histogram c = {&r, width > 0 ? width : 1, n, counts};
+    struct call_histogram c = {&r, width, n, counts};
     while (take_part(s, row, &first, end, &r))
         count_range(&c, r.from, r.to, r.tiles.levels);
 }

@@ -89,7 +89,7 @@ void stack_figures_spread(struct stack_figures *of, size_t n);
 struct stack_extremes { int64_t least, most, least_begin, most_begin; bool any; };
 size_t stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of,
     uint32_t *reached, size_t n);
-/* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
+/* Adds to counts[k] how many of them are in the k-th of n ranges (figures_range). */
 void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n,
     uint64_t *counts);
 size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */

@@ -246,15 +246,9 @@ struct latency_histogram {
     uint64_t *counts;
 };
 
-size_t state_bucket(int64_t duration, int64_t width, size_t n)
-{
-    uint64_t k = width < 1 ? (uint64_t)duration : (uint64_t)duration / (uint64_t)width;
-    return duration < 0 ? 0 : k < n ? k : n - 1;
-}
-
 static size_t bucket(const struct latency_histogram *c, int64_t duration)
 {
-    return state_bucket(duration, c->width, c->n);
+    return figures_range(duration, c->width, c->n);
 }
 
 static bool count_tile(const struct latency_histogram *c, const struct tile_piece *p)

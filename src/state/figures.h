@@ -14,7 +14,5 @@ enum { STATE_NO_NAME = UINT32_MAX };
 /* Adds the latencies first … end - 1 of the chunk. name_of: by name: which of `out`, or STATE_NO_NAME. */
 void state_chunk_measure(const struct state_chunk *, int kind, size_t first, size_t end, const uint32_t *name_of,
     struct state_measure *out);
-/* Which of n buckets, each `width` ns long, a latency is in. */
-size_t state_bucket(int64_t duration, int64_t width, size_t n);
 
 #endif

@@ -400,7 +400,7 @@ void list_latency_histogram(
         struct list_range r = range_in(s, kind, k, first, end);
         state_chunk_latency_histogram(chunk_of(s, k), kind, r.own, r.own_end, width, n, counts);
         for (size_t i = r.guest; i < r.guest_end; i++)
-            counts[state_bucket(guest_latency(s, kind, &l->guests[i])->duration, width, n)]++;
+            counts[figures_range(guest_latency(s, kind, &l->guests[i])->duration, width, n)]++;
     }
 }
 

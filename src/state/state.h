@@ -218,7 +218,7 @@ const char *state_latency_name(const struct state_store *, int kind, size_t name
 /* Of the latencies first … end - 1, for each name; least_begin and most_begin are the first such. O(log latencies ·
  * names), for each chunk that has some of them. */
 void state_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct figures *out);
-/* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
+/* Adds to counts[k] how many of them are in the k-th of n ranges (figures_range). */
 void state_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n,
     uint64_t *counts);
 

@@ -124,31 +124,36 @@ void durations_free_points(struct durations_points *p)
 
 /* ---- bars ---- */
 
-int64_t durations_bar_width(int64_t longest, size_t n)
+struct durations_bars durations_bars(const struct tsp_query *q, int64_t longest, size_t n)
 {
-    return longest / (int64_t)n + 1;
+    const char *scale = json_string_value(json_object_get(q->parameters, "x_scale"));
+    struct durations_bars b = {.width = longest / (int64_t)n + 1, .n = n};
+    if (scale && !strcmp(scale, "logarithmic"))
+        b = (struct durations_bars){.width = FIGURES_BY_RATIO, .n = FIGURES_RATIO_RANGES};
+    b.counts = arena_new(q->http->arena, uint64_t, b.n);
+    return b;
 }
 
-/* The last range is cut where time ends. */
-static const int64_t (*ranges_of(struct arena *a, int64_t width, size_t n))[2]
+void durations_write_bars(
+    const struct tsp_query *q, struct tsp_answer *answer, struct tsp_series s, const struct durations_bars *b)
 {
-    int64_t(*ranges)[2] = arena_alloc(a, sizeof *ranges * n);
-    for (size_t i = 0; i < n; i++) {
-        ranges[i][0] = width * (int64_t)i;
-        ranges[i][1] = i + 1 < n || width < INT64_MAX / (int64_t)n ? width * (int64_t)(i + 1) : INT64_MAX;
+    size_t first = 0, end = b->n;
+    if (b->width == FIGURES_BY_RATIO) {
+        while (end && !b->counts[end - 1])
+            end--;
+        while (first < end && !b->counts[first])
+            first++;
     }
-    return (const int64_t(*)[2])ranges;
-}
-
-void durations_write_bars(const struct tsp_query *q, struct tsp_answer *answer, struct tsp_series s, int64_t width,
-    const uint64_t *counts, size_t n)
-{
-    double *y = arena_alloc(q->http->arena, sizeof *y * n);
-    for (size_t i = 0; i < n; i++)
-        y[i] = (double)counts[i];
-    s.ranges = ranges_of(q->http->arena, width, n);
+    int64_t(*ranges)[2] = arena_alloc(q->http->arena, sizeof *ranges * (end - first + 1));
+    double *y = arena_alloc(q->http->arena, sizeof *y * (end - first + 1));
+    for (size_t i = 0; i < end - first; i++) {
+        ranges[i][0] = figures_range_begin(b->width, first + i);
+        ranges[i][1] = figures_range_begin(b->width, first + i + 1);
+        y[i] = (double)b->counts[first + i];
+    }
+    s.ranges = (const int64_t(*)[2])ranges;
     s.y = y;
-    s.n = n;
+    s.n = end - first;
     tsp_write_series(answer, &s);
 }
 
@@ -158,13 +163,13 @@ void durations_total_tree(
     view_write_entry(answer, NULL, view_id(x, 0), -1, "Total", VIEW_DATA | VIEW_DEFAULT);
 }
 
-void durations_write_total(const struct views *x, const struct tsp_query *q, struct tsp_answer *answer, int64_t width,
-    const uint64_t counts[DURATIONS_BARS])
+void durations_write_total(
+    const struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct durations_bars *b)
 {
     struct tsp_series s = {.id = view_id(x, 0), .name = "Total", .type = "bar", .y_label = "Count"};
     s.x_label = "Duration";
     s.x_unit = "ns";
     s.x_type = "DURATION";
     if (!q->has_items || tsp_wants(q, s.id))
-        durations_write_bars(q, answer, s, width, counts, DURATIONS_BARS);
+        durations_write_bars(q, answer, s, b);
 }

@@ -41,17 +41,21 @@ void durations_add_points(struct durations_points *, const struct view_host *, c
 void durations_write_points(struct tsp_answer *, int64_t id, const char *name, const struct durations_points *);
 void durations_free_points(struct durations_points *);
 
-/* ---- bars: how many are how long, over ranges of equal width that begin at 0 ---- */
+/* ---- bars: how many are how long ---- */
 
 enum { DURATIONS_BARS = 128 };           /* unless somebody asks for another number */
-/* Width in ns of n ranges that hold durations up to the longest. */
-int64_t durations_bar_width(int64_t longest, size_t n);
-/* Writes a series of n counts; `series` says its id, name and looks. */
-void durations_write_bars(const struct tsp_query *, struct tsp_answer *, struct tsp_series, int64_t width,
-    const uint64_t *counts, size_t n);
+/* width, n: as figures_range takes them. */
+struct durations_bars { int64_t width; size_t n; uint64_t *counts; };
+/* n ranges of equal width that hold durations up to the longest; by ratio, where the question's x_scale is
+ * "logarithmic". The counts are zero, and live as long as the question. */
+struct durations_bars durations_bars(const struct tsp_query *, int64_t longest, size_t n);
+/* Writes a series of the counts; `series` says its id, name and looks. Ranges by ratio: from the first that has some to
+ * the last. */
+void durations_write_bars(const struct tsp_query *, struct tsp_answer *, struct tsp_series,
+    const struct durations_bars *);
 /* Charts of one series, "Total": the only entry of its tree; its bars, if they are wanted. */
 view_operation durations_total_tree;
-void durations_write_total(const struct views *, const struct tsp_query *, struct tsp_answer *, int64_t width,
-    const uint64_t counts[DURATIONS_BARS]);
+void durations_write_total(const struct views *, const struct tsp_query *, struct tsp_answer *,
+    const struct durations_bars *);
 
 #endif

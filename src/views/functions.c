@@ -139,7 +139,7 @@ static int64_t longest(struct views *x, const struct tsp_query *q)
 
 /* Adds the calls of all threads of a process that begin within the range. */
 static void count_process(const struct views *x, const struct tsp_query *q, const struct stacks_trace *p,
-    size_t process, int64_t width, size_t n, uint64_t *counts)
+    size_t process, const struct durations_bars *b)
 {
     struct stack_process d;
     struct stack_thread t;
@@ -148,7 +148,7 @@ static void count_process(const struct views *x, const struct tsp_query *q, cons
         stack_thread(p->s, k, &t);
         for (size_t row = t.first_row; row < (size_t)t.first_row + t.rows && !http_gone(q->http); row++) {
             struct stacks_range r = stacks_range(x, p, row, q->begin, q->end);
-            stack_histogram(p->s, row, r.first, r.end, width, n, counts);
+            stack_histogram(p->s, row, r.first, r.end, b->width, b->n, b->counts);
         }
     }
 }
@@ -164,8 +164,7 @@ static void density_xy(const struct view *self, struct views *x, const struct ts
 {
     const struct stacks *all = stacks_of(x);
     struct arena *a = q->http->arena;
-    size_t n = wanted_bars(q);
-    int64_t width = durations_bar_width(longest(x, q), n);
+    int64_t most = longest(x, q);
     for (size_t i = 0; i < all->n; i++) {
         const struct stacks_trace *p = &all->v[i];
         for (size_t k = 0; k < stack_processes(p->s) && !tsp_full(answer); k++) {
@@ -173,10 +172,10 @@ static void density_xy(const struct view *self, struct views *x, const struct ts
             s.id = p->first_process + (int64_t)k;
             if (q->has_items && !tsp_wants(q, s.id))
                 continue;
-            uint64_t *counts = arena_new(a, uint64_t, n);
-            count_process(x, q, p, k, width, n, counts);
+            struct durations_bars b = durations_bars(q, most, wanted_bars(q));
+            count_process(x, q, p, k, &b);
             s.name = arena_printf(a, "%s/%s", x->hosts[p->host].index->name, stacks_process_label(a, p, k));
-            durations_write_bars(q, answer, s, width, counts, n);
+            durations_write_bars(q, answer, s, &b);
         }
     }
 }

@@ -121,15 +121,14 @@ static void write_density(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     size_t first = event_pairs_find(p, q->begin), last = event_pairs_find(p, time_after(q->end));
-    uint64_t counts[DURATIONS_BARS] = {0};
     int64_t longest = 0;
     for (size_t i = first; i < last; i++)
         longest = event_pair_duration(&p->v[i]) > longest ? event_pair_duration(&p->v[i]) : longest;
-    int64_t width = durations_bar_width(longest, DURATIONS_BARS);
+    struct durations_bars b = durations_bars(q, longest, DURATIONS_BARS);
     for (size_t i = first; i < last; i++)
-        counts[event_pair_duration(&p->v[i]) / width]++;
+        b.counts[figures_range(event_pair_duration(&p->v[i]), b.width, b.n)]++;
     tsp_begin_xy(answer, "Latency Density");
-    durations_write_total(x, q, answer, width, counts);
+    durations_write_total(x, q, answer, &b);
     tsp_end_xy(answer);
 }
 

@@ -131,17 +131,16 @@ static void density_xy(const struct view *self, struct views *x, const struct ts
     int kind = latency_kind(self, q);
     const struct latency_names *l = latency_names(x, kind);
     struct figures *of = arena_new(q->http->arena, struct figures, l->n_names + 1);
-    uint64_t counts[DURATIONS_BARS] = {0};
     int64_t longest = 0;
     find_figures(x, l, kind, q->begin, q->end, of);
     for (size_t n = 0; n < l->n_names; n++)
         longest = of[n].most > longest ? of[n].most : longest;
-    int64_t width = durations_bar_width(longest, DURATIONS_BARS);
+    struct durations_bars b = durations_bars(q, longest, DURATIONS_BARS);
     for (size_t h = 0; h < x->n_hosts; h++)
         if (x->hosts[h].states)
             state_latency_histogram(x->hosts[h].states, kind, latency_find(x, h, kind, q->begin),
-                latency_find(x, h, kind, time_after(q->end)), width, DURATIONS_BARS, counts);
-    durations_write_total(x, q, answer, width, counts);
+                latency_find(x, h, kind, time_after(q->end)), b.width, b.n, b.counts);
+    durations_write_total(x, q, answer, &b);
 }
 
 const struct view view_latency_scatter = {

@@ -198,6 +198,22 @@ class Numbers(Case):
             durations = [int(l[2]) for l in lines]
             self.assertEqual(density["yValues"], [sum(a <= d < b for d in durations) for r in density["xRanges"] for a,
                                                   b in [(r["start"], r["end"])]])
+            self.check_ratios(analysis, start, end, durations)
+
+    def check_ratios(self, analysis, start, end, durations):
+        density = SEGMENTS.replace("analysis.timing", "internal.analysis.timing") \
+            + "SegmentStoreDensityDataProvider:" + analysis
+        bars = self.model("genericXY", density, "xy", requested_items=[self.entries("genericXY", density)[0]["id"]],
+                          requested_timerange={"start": start, "end": end, "nbSamples": 100},
+                          x_scale="logarithmic")["series"][0]
+        ranges = [(r["start"], r["end"]) for r in bars["xRanges"]]
+        self.assertEqual(bars["yValues"], [sum(a <= d < b for d in durations) for a, b in ranges])
+        self.assertEqual(sum(bars["yValues"]), len(durations))
+        self.assertTrue(ranges[0][0] <= min(durations) < ranges[0][1])
+        self.assertTrue(ranges[-1][0] <= max(durations) < ranges[-1][1])
+        for (a, b), after in zip(ranges, ranges[1:] + [(ranges[-1][1],)]):
+            self.assertEqual(b, after[0])
+            self.assertLessEqual(b - a, max(1, a / 4), "four for each doubling")
 
     def test_latency_points(self):
         entries = self.entries("XY", SCATTER + ":" + SYSCALLS)

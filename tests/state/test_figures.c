@@ -53,6 +53,25 @@ static void make_calls(struct kernel_tracker *w)
     qsort(calls, n_calls, sizeof *calls, by_begin);
 }
 
+/* Four ranges for each doubling: their begins are 0, 1, 2, 3, and 4, 5, 6, 7 times each power of two. */
+static void check_ratios(struct kernel_tracker *w, size_t first, size_t end)
+{
+    uint64_t counts[FIGURES_RATIO_RANGES] = {0}, expected[FIGURES_RATIO_RANGES] = {0};
+    state_latency_histogram(
+        w->store, STATE_LATENCY_SYSCALL, first, end, FIGURES_BY_RATIO, FIGURES_RATIO_RANGES, counts);
+    for (size_t i = first; i < end; i++) {
+        int64_t begin = 1;
+        size_t k = 0;
+        for (int64_t power = 1, of = 1; begin <= calls[i].duration; k++, begin = power * of)
+            if (++of == 8) {
+                of = 4;
+                power *= 2;
+            }
+        expected[k]++;
+    }
+    assert_memory_equal(counts, expected, sizeof counts);
+}
+
 static void check_range(struct kernel_tracker *w, size_t first, size_t end)
 {
     struct figures found[NAMES_USED];
@@ -63,6 +82,7 @@ static void check_range(struct kernel_tracker *w, size_t first, size_t end)
     for (size_t i = first; i < end; i++)
         expected[calls[i].duration / width < BUCKETS ? calls[i].duration / width : BUCKETS - 1]++;
     assert_memory_equal(counts, expected, sizeof counts);
+    check_ratios(w, first, end);
     for (size_t name = 0; name < NAMES_USED; name++) {
         int is = !strcmp(state_latency_name(w->store, STATE_LATENCY_SYSCALL, name), "openat");
         uint64_t n = 0;

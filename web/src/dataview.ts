@@ -5,9 +5,10 @@ import { button, h } from './dom';
 import { figureLines } from './csv';
 import { perFrame, settle } from './emitter';
 import { icon } from './icons';
-import { emptyHint } from './outputs';
-import { HEAD, Panel, shareOf, type PanelHost } from './panel';
+import { emptyHint, ID, isOf } from './outputs';
+import { HEAD, Panel, type PanelHost } from './panel';
 import type { Session } from './session';
+import { isLog, logTicks, scaleSwitch } from './scale';
 import { SERIES } from './style';
 import { formatCount, formatDuration, formatTick, formatValue } from './time';
 import { hideTip, showTip } from './tip';
@@ -75,10 +76,7 @@ export class DataTreeView extends Panel {
           this.tree.fitColumns(70, 320);
           this.redraw();
         }
-        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else {
-          this.working(false);
-          this.status(this.ofSelection && !selection ? 'no selection: whole trace' : '');
-        }
+        this.told(a.status, a.statusMessage, this.ofSelection && !selection ? 'no selection: whole trace' : '');
         if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => void this.load());
         else if (!a.model?.entries.length && a.status !== 'RUNNING')
           this.say('empty', `${output.name} has no figures here. ${emptyHint(output)}`);
@@ -133,16 +131,38 @@ export class DataTreeView extends Panel {
 /** Steps of an axis of counts. */
 const WHOLE = Array.from({ length: 15 }, (_, e) => [1, 2, 5].map(d => d * 10 ** e)).flat();
 
+/** Bars from the begin to the end of what they count, 1 px apart. */
+function onRanges(ends: number[]): uPlot.Series.PathBuilder {
+  return (u, k, from, to) => {
+    const path = new Path2D(), floor = u.bbox.top + u.bbox.height, px = devicePixelRatio || 1;
+    for (let i = from; i <= to; i++) {
+      const v = u.data[k][i];
+      if (v === null || v === undefined) continue;
+      const a = u.valToPos(u.data[0][i], 'x', true), b = u.valToPos(ends[i], 'x', true), y = u.valToPos(v, 'y', true);
+      path.rect(a, y, Math.max(px, b - a - px), floor - y);
+    }
+    return { fill: path, stroke: path, flags: 3 };
+  };
+}
+
 /** Curves and bars over durations, categories, …: own x axis. */
 export class GenericXyView extends Panel {
   private readonly box = h('div', { class: 'plot generic' });
   private plot: uPlot | null = null;
   private series: Series[] = [];
   private of = '';
+  private words = '';
+  private readonly latencies: boolean;
   readonly redraw = perFrame(() => this.draw());
   constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.main.append(this.box);
+    this.latencies = isOf(output, ID.densities);
+    if (this.latencies) {
+      const scale = scaleSwitch(() => void this.load());
+      this.tools.append(scale.button);
+      this.undo.push(scale.undo);
+    }
     this.box.addEventListener('pointermove', e => this.tip(e));
     this.box.addEventListener('pointerleave', hideTip);
     this.undo.push(session.themeChanged.on(() => this.make()), session.relayout.on(this.redraw),
@@ -158,13 +178,14 @@ export class GenericXyView extends Panel {
       this.of = axis.selection ? 'of the selection' : 'of the whole trace';
       const tree = await client.tree(uuid, 'genericXY', output.id, range, this.signal);
       const items = (tree.model?.entries ?? []).filter(e => e.hasData).map(e => e.id);
-      await poll(() => client.xy(uuid, 'genericXY', output.id, { ...range, nbTimes: 128 }, items, this.signal), a => {
+      await poll(() => client.xy(uuid, 'genericXY', output.id, { ...range, nbTimes: 128 }, items, this.signal,
+        this.latencies && isLog() ? { x_scale: 'logarithmic' } : {}), a => {
         if (mine !== this.run) return;
         this.series = a.model?.series ?? [];
         this.say(this.series.some(s => s.yValues.length) ? ''
           : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output)}`);
-        this.working(a.status === 'RUNNING', a.statusMessage, shareOf(a.statusMessage));
         this.make();
+        this.told(a.status, a.statusMessage, this.words);
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
@@ -183,23 +204,28 @@ export class GenericXyView extends Panel {
     // Counts of many sizes: one tall bar would hide the rest.
     const all = this.series.flatMap(s => s.yValues.map(Number)), most = all.reduce((m, v) => Math.max(m, v), 0),
       counts = !first.yValuesDescription?.unit && all.every(v => v >= 0 && Number.isInteger(v)),
-      log = counts && most >= 100;
-    this.status(`${this.of}${log ? ' · logarithmic' : ''}`);
+      log = counts && most >= 100 && (!this.latencies || isLog()),
+      // Ranges that grow; a server that knows none but equal ones is not asked for more.
+      byRatio = !!ends && ends.length > 1 && ends[ends.length - 1] - x[x.length - 1] > 1.5 * (ends[0] - x[0]);
+    if (byRatio) x[0] = Math.max(x[0], 0.5);
+    this.words = this.of;
     const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 },
       ticks: { stroke: theme.line, size: 4, width: 1 } };
     this.plot = new uPlot({
       width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4, legend: { show: false },
       cursor: { show: false }, scales: { x: { time: false, ...(ends
-        ? { range: (): uPlot.Range.MinMax => [x[0], ends[ends.length - 1]] } : {}) },
+        ? { range: (): uPlot.Range.MinMax => [x[0], ends[ends.length - 1]] } : {}), ...(byRatio ? { distr: 3 as const }
+        : {}) },
         ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
-      axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? ''
+      axes: [{ ...axis, size: 30, ...(byRatio ? logTicks(72, 'width') : {}),
+        values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? ''
         : unit === 'ns' || type === 'DURATION' ? formatTick(t, 'ns') : formatTick(t, unit, type)) },
-        { ...axis, size: 58, ...(counts ? { incrs: WHOLE } : {}),
+        { ...axis, size: 58, ...(log ? logTicks(22, 'height') : counts ? { incrs: WHOLE } : {}),
           values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit,
             first.yValuesDescription?.dataType)) }],
       series: [{}, ...this.series.map((s, i): uPlot.Series =>
         ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88',
-          paths: uPlot.paths.bars!(ends ? { size: [1, Infinity], align: 1, gap: 1 } : { size: [0.9, 60] }),
+          paths: ends ? onRanges(ends) : uPlot.paths.bars!({ size: [0.9, 60] }),
           points: { show: false } }))],
     }, [x, ...this.series.map(s => s.yValues.map(v => counts && !Number(v) ? null : Number(v)))] as uPlot.AlignedData,
     this.box);

@@ -76,8 +76,8 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
     } else if (v.plot) {
       const u = v.plot;
       for (const c of v.curves) {
-        const points = v.x.map((x, i) => c.y[i] === null || c.y[i] === undefined ? ''
-          : `${num((x - axis.offset) / axis.nsPerPx)} ${num(HEAD + u.valToPos(c.y[i]!, 'y'))}`).filter(Boolean);
+        const ys = v.drawn(c), points = v.x.map((x, i) => ys[i] === null || ys[i] === undefined ? ''
+          : `${num((x - axis.offset) / axis.nsPerPx)} ${num(HEAD + u.valToPos(ys[i]!, 'y'))}`).filter(Boolean);
         out.push(c.kind === 'scatter'
           ? points.map(p => `<circle cx="${p.split(' ')[0]}" cy="${p.split(' ')[1]}" r="2" fill="${c.colour}"/>`)
             .join('') : `<polyline points="${points.join(' ')}" fill="none" stroke="${c.colour}"/>`);

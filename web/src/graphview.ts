@@ -10,7 +10,7 @@ import { openMenu, type MenuItem } from './menu';
 import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type RowStates } from './paint';
 import type { Want } from './layout';
 import { ID } from './outputs';
-import { HEAD, Panel, PATIENCE, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
+import { HEAD, Panel, PATIENCE, lackOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Picked, type Session } from './session';
 import { nameOf, pathName, visited } from './pathdata';
@@ -58,7 +58,7 @@ export class GraphView extends Panel {
     this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => {
       this.redraw();
       setTimeout(() => this.picture(), 100); /* drawn by then, or the page is hidden */
-    }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m), () => this.extra());
+    }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m, this.rowsWords()), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
       label: output.name,
@@ -126,7 +126,7 @@ export class GraphView extends Panel {
         if (a.model?.entries.length) this.take(a.model, false);
         if (a.status === 'RUNNING') growing = true;
         if (growing) this.data.forget();
-        this.told(a.status, a.statusMessage);
+        this.told(a.status, a.statusMessage, this.rowsWords());
         if (a.status === 'FAILED')
           this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', this.emptyWords(a.statusMessage));
@@ -159,8 +159,7 @@ export class GraphView extends Panel {
       .then(c => { this.data.setCategories(c); }, () => { /* none */ });
   }
   protected emptyWords(message: string): string {
-    return message && !/^(completed|analysis completed|done)\b/i.test(message) ? message
-      : `${this.output.name} has no rows in this trace. `
+    return lackOf(message) || `${this.output.name} has no rows in this trace. `
       + 'Record sched_switch, sched_wakeup and system calls for thread and CPU states; irq and softirq events for '
         + 'interrupts.';
   }
@@ -186,15 +185,6 @@ export class GraphView extends Panel {
       time = formatDuration(row.end[i] - row.start[i]);
     return [...(what ? [`${name} ${what} ${time}`, `${what} ${time}`] : []), `${name} ${time}`, time];
   };
-  private told(status: string, message: string): void {
-    if (status === 'RUNNING') this.working(true, message || 'still computing…', shareOf(message));
-    else {
-      this.working(false);
-      const partial = message && !/^(completed|analysis completed|done|ok)\b/i.test(message) ? message : '';
-      this.status(partial || this.rowsWords());
-      this.root.classList.toggle('partial', !!partial);
-    }
-  }
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
     if (this.session.search.states.length && n && !this.path) return this.matchWords();

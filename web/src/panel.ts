@@ -170,6 +170,13 @@ export abstract class Panel {
     if (share !== null) this.progress.setAttribute('aria-valuenow', String(Math.round(share * 100)));
     if (on) this.status(words || 'working…');
   }
+  /** What an answer says of itself: how far it is, or what is missing in it; nothing: `words`. */
+  protected told(status: string, message: string, words = ''): void {
+    const running = status === 'RUNNING', lack = running || status === 'FAILED' ? '' : lackOf(message);
+    this.working(running, message || 'still computing…', shareOf(message));
+    if (!running) this.status(lack || words);
+    this.root.classList.toggle('partial', !!lack);
+  }
   /** Words for whatever went wrong; requests that were left behind say nothing. */
   failed(e: unknown, retry: () => void): void {
     if (isAbort(e)) return;
@@ -187,6 +194,11 @@ export function failureWords(e: unknown): string {
   if (e instanceof TspError)
     return e.status === 0 ? 'The server does not answer. What was loaded stays.' : `${e.message} (${e.status})`;
   return e instanceof Error ? e.message : String(e);
+}
+
+/** What the message of a whole answer tells besides that it is whole. */
+export function lackOf(message: string): string {
+  return /^\s*(completed|analysis completed|done|ok)?[.\s]*$/i.test(message) ? '' : message.trim();
 }
 
 /** "…, 40 %" in a status message. */

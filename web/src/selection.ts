@@ -1,14 +1,14 @@
 // What lies between the cursors, in figures: the drawer's page, which shows any tree of figures for the selection.
 import { DataTreeView } from './dataview';
 import { button, download, h, setText } from './dom';
-import { keep, kept } from './topbar';
+import { keep, kept } from './remember';
 import type { PanelHost } from './panel';
 import type { Session } from './session';
 import type { Output } from './tsp';
 
 /** Shown before all other figures. */
 const OWN = /^weft\.selection\./;
-const NOWHERE: PanelHost = { front: Promise.resolve(), closed() {}, resized() {}, columnsMoved() {} };
+const NOWHERE: PanelHost = { front: Promise.resolve(), arranged() {}, closed() {}, resized() {}, columnsMoved() {} };
 
 export class SelectionPane {
   readonly bar: HTMLElement;

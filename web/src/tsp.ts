@@ -89,6 +89,13 @@ function bookmarkOf(b: any): Bookmark {
   return { uuid: b.uuid ?? b.UUID, name: b.name, start: time(b.start), end: time(b.end) };
 }
 
+/** Whose part of an answer is not whole, in words. */
+function lacking(hosts: any): string {
+  const all = list(hosts?.lacking), told = all.slice(0, 3).map(x =>
+    `${x.host} ${x.status === 'FAILED' ? 'is missing' : 'is not whole'}`
+    + (x.statusMessage ? `: ${x.statusMessage}` : ''));
+  return [...told, ...(all.length > 3 ? [`and ${all.length - 3} more machines`] : [])].join('; ');
+}
 async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
   return text ? parseJson(text) : null;
@@ -227,7 +234,8 @@ export class TspClient {
     this.onLacks(path, list(a?.hosts?.lacking).map(l => ({ host: String(l.host), status: String(l.status),
       why: String(l.statusMessage ?? '') })));
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
-      status: a?.status ?? 'COMPLETED', statusMessage: a?.statusMessage ?? '' };
+      status: a?.status ?? 'COMPLETED', statusMessage: (a?.status === 'RUNNING' ? '' : lacking(a?.hosts))
+        || (a?.statusMessage ?? '') };
   }
 
   private at(x: string, kind: string, id: string, what: string): string {
@@ -258,10 +266,10 @@ export class TspClient {
       requested_element: element, ...extra }, m => m, signal);
   }
   xy(x: string, kind: 'XY' | 'genericXY', id: string, range: Range, items: number[],
-    signal?: AbortSignal): Promise<Answer<{ title: string; series: Series[] }>> {
+    signal?: AbortSignal, extra: object = {}): Promise<Answer<{ title: string; series: Series[] }>> {
     const { start, end, nbTimes } = range;
     const requested = kind === 'XY' ? range : { start, end, nbSamples: nbTimes };
-    return this.ask(this.at(x, kind, id, 'xy'), { requested_timerange: requested, requested_items: items },
+    return this.ask(this.at(x, kind, id, 'xy'), { requested_timerange: requested, requested_items: items, ...extra },
       m => ({ title: m.title ?? '', series: list(m.series) }), signal);
   }
   columns(x: string, id: string, signal?: AbortSignal): Promise<Answer<Column[]>> {

@@ -3,7 +3,7 @@
 import { announce, button, drag, h, setText, toggle } from './dom';
 import { perFrame, settle } from './emitter';
 import { menuBelow } from './menu';
-import { failureWords } from './panel';
+import { failureWords, lackOf } from './panel';
 import type { Session } from './session';
 import { formatCount, formatDuration, parseTime } from './time';
 import { labelNumber } from './tree';
@@ -191,6 +191,7 @@ export class VirtualTable {
       this.session.client.onDoubt();
     if (a.model.size !== this.size || first) { this.size = a.model.size; this.known = true; this.layout(); }
     this.running = a.status === 'RUNNING';
+    this.lack = a.status === 'COMPLETED' ? lackOf(a.statusMessage) : '';
     if (!this.filtering) this.all = this.size;
     this.words.hidden = this.size > 0;
     if (!this.size)
@@ -211,7 +212,9 @@ export class VirtualTable {
 
   private counted(): void {
     this.count.classList.remove('bad');
-    setText(this.count, this.missed || this.counts());
+    toggle(this.count, 'lacks', !!this.lack && !this.missed);
+    setText(this.count, this.missed || [this.counts(), this.lack].filter(Boolean).join(' · '));
+    this.count.title = this.lack;
     this.onlyButton.hidden = !this.columns.length;
     this.where.hidden = !this.follows;
   }
@@ -227,6 +230,7 @@ export class VirtualTable {
       : '';
   }
   private running = false;
+  private lack = '';          // what the server says is missing
   private again = 0;
   private readonly stale = new Set<number>(); // chunks that may have grown
   private get filtering(): boolean { return (this.only && this.expressions.size > 0) || !!this.filter; }

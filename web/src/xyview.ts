@@ -5,8 +5,9 @@ import { h } from './dom';
 import { perFrame, settle } from './emitter';
 import type { Want } from './layout';
 import { emptyHint, ID, isOf } from './outputs';
-import { HEAD, Panel, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
+import { HEAD, Panel, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import type { Session } from './session';
+import { isLog, logTicks, scaleSwitch } from './scale';
 import { rgbOf, SERIES, type Theme } from './style';
 import { formatTick, formatValue } from './time';
 import { hideTip, showTip } from './tip';
@@ -62,6 +63,11 @@ export class XyView extends Panel {
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
     this.main.append(this.scroller);
     this.scroller.addEventListener('scroll', this.redraw, { passive: true });
+    if (isOf(output, ID.latencies)) {
+      const scale = scaleSwitch(() => { this.shape = ''; this.redraw(); });
+      this.tools.append(scale.button);
+      this.undo.push(scale.undo);
+    }
     timeMouse(this.area, session.axis, {});
     this.area.addEventListener('pointermove', e => this.hover(e));
     this.area.addEventListener('pointerleave', hideTip);
@@ -94,10 +100,7 @@ export class XyView extends Panel {
       await poll(() => session.client.tree(session.uuid, 'XY', output.id,
         { start: axis.min, end: axis.max, nbTimes: 2 }, this.signal, {}, early), a => {
         if (a.model?.entries.length) take(a.model, false);
-        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else {
-          this.working(false);
-          this.status('');
-        }
+        this.told(a.status, a.statusMessage);
         if (a.status === 'FAILED')
           this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING')
@@ -172,11 +175,11 @@ export class XyView extends Panel {
       this.got = { from, to, nsPerPx: axis.nsPerPx, items: key };
       this.take(a.model?.series ?? []);
       this.say('');
+      this.told(a.status, a.statusMessage);
       if (a.status === 'RUNNING') {
-        this.working(true, a.statusMessage, shareOf(a.statusMessage));
         this.got = null;
         setTimeout(() => this.ask(), 800);
-      } else { this.working(false); this.status(''); }
+      }
       if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => { this.got = null; this.ask(); });
     } catch (e) {
       if (isAbort(e)) return;
@@ -226,7 +229,8 @@ export class XyView extends Panel {
 
   private makePlot(width: number, height: number): void {
     const { theme } = this.session, one = this.curves[0];
-    const shape = JSON.stringify([this.curves.map(c => [c.id, c.kind, c.colour]), one?.unit, theme.dark]);
+    const { log } = this,
+      shape = JSON.stringify([this.curves.map(c => [c.id, c.kind, c.colour]), one?.unit, theme.dark, log]);
     if (this.plot && shape === this.shape) {
       if (this.plot.width !== width || this.plot.height !== height) this.plot.setSize({ width, height });
       return;
@@ -239,12 +243,13 @@ export class XyView extends Panel {
       width, height, padding: [8, 0, 3, 0], legend: { show: false }, cursor: { show: false },
       select: { show: false } as uPlot.Select,
       scales: { x: { time: false, range: () => [axis.offset, axis.rel(axis.end)] },
-        y: { range: (_u, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.06 : 1] } },
+        y: log ? { distr: 3, range: (_u, low, high) => [(low || 1) / 1.3, (high || 1) * 1.3] }
+          : { range: (_u, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.06 : 1] } },
       axes: [{ show: false }, {
         // The words stand in the plot, so that it begins where the graphs do.
         size: 0, ...(one?.type === 'BINARY_NUMBER' || /^B(\/s)?$/.test(one?.unit ?? '') ? { incrs: POWERS }
           : !one?.unit && this.curves.every(c => c.y.every(v => v === null || Number.isInteger(v))) ? { incrs: WHOLE }
-          : {}), space: (_u, _i, _low, _high, dim) => Math.max(32, dim / 7),
+          : {}), ...(log ? logTicks(24, 'height') : {}), space: (_u, _i, _low, _high, dim) => Math.max(32, dim / 7),
           grid: { stroke: theme.line, width: 1, dash: [2, 3] }, ticks: { show: false },
         values: (_u, v) => { splits = v; return v.map(() => ''); },
       }],
@@ -257,7 +262,13 @@ export class XyView extends Panel {
       }))],
     }, this.plotData(), this.plotBox);
   }
-  private plotData(): uPlot.AlignedData { return [this.x, ...this.curves.map(c => c.y)] as uPlot.AlignedData; }
+  /** Latencies, whatever else is drawn over time, span many sizes. */
+  private get log(): boolean { return isLog() && isOf(this.output, ID.latencies); }
+  /** As they are drawn: a logarithmic axis has no 0, and no time is shorter than a nanosecond. */
+  drawn(c: Curve): (number | null)[] { return this.log ? c.y.map(v => v === null ? v : Math.max(1, v)) : c.y; }
+  private plotData(): uPlot.AlignedData {
+    return [this.x, ...this.curves.map(c => this.drawn(c))] as uPlot.AlignedData;
+  }
 
   draw(): void {
     if (this.folded) return;

@@ -63,19 +63,21 @@ const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false } = {}) {
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };
-  const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined };
+  const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined, lack: undefined,
+    hosts: undefined };
   const cut = fifths => { world.length = full / 5 * fifths; world.end = BEGIN + BigInt(world.length); };
   const eventsNow = () => Math.round(EVENTS_N * world.length / full);
   if (grows) cut(3);
   let bookmarks = [], serial = 0, release;
   const released = new Promise(done => { release = done; });
   const experiment = () => ({ name: 'three-tier', UUID, nbEvents: eventsNow(), start: BEGIN,
-    end: world.end, ...now,
+    end: world.end, ...now, lack: undefined, hosts: undefined,
     traces: HOSTS.map((h, i) => ({ name: h, path: `/traces/three-tier/${h}`,
       UUID: `00000000-0000-3000-8000-00000000000${i}`, nbEvents: 1000, start: BEGIN, end: world.end,
       indexingStatus: 'COMPLETED', properties: {} })) });
   const rel = t => Number(BigInt(t) - BEGIN), abs = t => BEGIN + BigInt(Math.round(t));
-  const done = (model, message = 'Completed', status = 'COMPLETED') => ({ model, status, statusMessage: message });
+  const done = (model, message = now.lack ?? 'Completed', status = 'COMPLETED') => ({ model, status,
+    statusMessage: message, hosts: now.hosts });
   const times = r => {
     const a = rel(r.start), b = rel(r.end), n = Math.max(2, Math.min(65536, r.nbTimes ?? r.nbSamples ?? 2)),
       step = Math.max(1, Math.floor((b - a) / (n - 1))), out = [];
@@ -179,6 +181,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       xValues: ts.map(abs), yValues: ts.map(t => id === HISTOGRAM
         ? (i === 2 ? Math.round(400 + 300 * Math.sin(t / 6e8) + 900 * (Math.sin(t / 1.3e9) > 0.96))
           : t > 0.71 * world.length && t < 0.72 * world.length ? 40 : 0)
+          : id === SCATTER ? Math.round(10 ** (5 + 3 * Math.sin(t / 7e8 + i)))
           : 60 + 50 * Math.sin(t / 7e8 + i) + 10 * Math.sin(t / 3e7)),
       yValuesDescription: id === HISTOGRAM ? { label: 'Events', unit: '' } : id === SCATTER
         ? { label: 'Latency', unit: 'ns' } : { label: 'CPU', unit: '%' } })) });
@@ -209,6 +212,14 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       lines.push(l);
     }
     return done({ lowIndex: low, size: eventsNow(), columnIds: COLUMNS.map(c => c.id), lines });
+  }
+  /** Most latencies near 9 µs; in ranges of 1 µs, or by ratio up to a second. */
+  function density(p) {
+    const log = p.x_scale === 'logarithmic', begin = i => BigInt(log ? Math.round(100 * 1.25 ** i) : i * 1000),
+      ranges = Array.from({ length: log ? 73 : 60 }, (_, i) => ({ start: begin(i), end: begin(i + 1) }));
+    return done({ title: '', series: [{ seriesId: 1, seriesName: 'read', xRanges: ranges, yValues: ranges.map((r, i) =>
+      Math.round(log ? 900 * Math.exp(-(((i - 20) / 12) ** 2)) : 900 * Math.exp(-i / 9))),
+    xValuesDescription: { unit: 'ns', dataType: 'DURATION' }, yValuesDescription: { unit: '' } }] });
   }
   function data(p) {
     const row = (id, parentId, name, k) => ({ id, parentId, labels: [name, `${k} µs`, `${k * 9} ms`, `${k * 2} µs`,
@@ -289,11 +300,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     if (kind === 'table') return table(id, what, p);
     if (kind === 'data') return id === COMPARE ? compare(p) : data(p);
     if (kind === 'genericXY')
-      return what === 'tree' ? done({ headers: [], entries: [{ id: 1, parentId: -1, labels: ['read'] }] })
-      : done({ title: '', series: [{ seriesId: 1, seriesName: 'read',
-        xRanges: Array.from({ length: 60 }, (_, i) => ({ start: BigInt(i * 1000), end: BigInt(i * 1000 + 1000) })),
-        yValues: Array.from({ length: 60 }, (_, i) => Math.round(900 * Math.exp(-i / 9))),
-        xValuesDescription: { unit: 'ns', dataType: 'DURATION' }, yValuesDescription: { unit: '' } }] });
+      return what === 'tree' ? done({ headers: [], entries: [{ id: 1, parentId: -1, labels: ['read'] }] }) : density(p);
     throw fail(404, 'Unknown operation');
   }
 
