@@ -189,16 +189,31 @@ test('search: rows by name and machine, states by expression, n finds the next',
   });
   const one = (await view(page)).cursor;
   assert.equal(await label(), 'openat');
-  await page.keyboard.press('Enter');
+  await page.keyboard.press('n'); // the focus is where it was found
+  assert.equal(await page.locator('#search').inputValue(), 'state:openat');
   await page.waitForFunction(c => String(weft.session.axis.cursor) > c, one);
   await settled(page);
   assert.equal(await label(), 'openat');
-  await page.locator(graph).locator('.tree').focus();
   await page.keyboard.press('p');
   await page.waitForFunction(c => String(weft.session.axis.cursor) === c, one);
   await page.keyboard.press('/');
   await page.keyboard.type('state:nosuchcall');
   await page.locator(graph).getByText('no state on screen matches').waitFor();
+  // Rows and states together: the next state of that kind in those rows.
+  await page.keyboard.press('Escape');
+  assert.ok(await page.evaluate(() => document.activeElement.classList.contains('tree')), 'left for the rows');
+  await page.evaluate(() => weft.session.axis.select(null));
+  await page.keyboard.press('/');
+  await page.keyboard.type('host:web tid:204 (state:openat || state:read)');
+  await page.locator(graph).getByText(/^1 found · [12] of \d+ rows on screen have it$/).waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => weft.session.axis.cursor !== null);
+  await settled(page);
+  assert.match(await label(), /^(openat|read)$/);
+  assert.deepEqual(await page.evaluate(() => {
+    const { node } = weft.graph().current();
+    return [node.entry.labels[0], node.entry.hostId];
+  }), ['tier', 'web']);
   await page.close();
 });
 
@@ -316,8 +331,44 @@ test('pictures and tables of what is seen', async () => {
   assert.ok(svg.split('<rect').length > 100);
   assert.match(svg, />tier {2}204</);
   assert.equal((await save(page, 'Picture, PNG')).subarray(1, 4).toString(), 'PNG');
+  // Rows by their plain names, what colours mean, what is selected.
+  await page.evaluate(() => {
+    const a = weft.session.axis;
+    weft.panels[0].model.rows[3].entry.labels[0] = 'a<b>&"\u0001';
+    a.select(a.min + 2010000000n, a.min + 2020000000n);
+    weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' }, begin: a.min + 2000000000n,
+      end: a.min + 2090000000n });
+  });
+  await page.waitForFunction(() => weft.path?.pane.done);
+  await settled(page);
+  const picture = await page.evaluate(text => {
+    const d = new DOMParser().parseFromString(text, 'image/svg+xml'), words = s =>
+      [...d.querySelectorAll(s)].map(t => t.textContent);
+    return { bad: d.querySelectorAll('parsererror').length, all: words('text'), legend: words('.legend text'),
+      selection: [...d.querySelectorAll('.selection')].map(r =>
+        [r.getAttribute('x'), r.getAttribute('width')].map(Number)),
+      want: [weft.session.axis.px(weft.session.axis.anchor), 10e6 / weft.session.axis.nsPerPx],
+      cursors: d.querySelectorAll('.cursor').length, views: weft.panels.length };
+  }, (await save(page, 'Picture, SVG')).toString());
+  assert.equal(picture.bad, 0);
+  assert.ok(picture.all.includes('tier 204') && !picture.all.some(t => /\[tier/.test(t)), 'plain names');
+  assert.ok(picture.all.some(t => t.startsWith('a<b>&"\ufffd')));
+  for (const name of ['running', 'Usermode', 'System call', 'Wait blocked', 'client'])
+    assert.ok(picture.legend.includes(name), `${name}: ${picture.legend}`);
+  assert.equal(picture.selection.length, picture.views);
+  for (const s of picture.selection) s.forEach((v, i) => assert.ok(Math.abs(v - picture.want[i]) < 0.02, `${s}`));
+  assert.equal(picture.cursors, 2 * picture.views);
+  assert.ok(picture.all.some(t => t.startsWith('10.00')), 'how long the selection is');
   const csv = (await save(page, 'Table, CSV')).toString();
   assert.ok(/^client,tier,204,204,.*Usermode,,17\d{17},17\d{17},\d+$/m.test(csv), csv.slice(0, 300));
+  // What would be a formula in a spreadsheet is kept a text.
+  await page.evaluate(() => {
+    const { rows } = weft.panels.find(p => !p.path).model;
+    ['=cmd()', '@x', '\tq', '-1', '+a"b,c'].forEach((name, i) => { rows[1 + i].entry.labels[0] = name; });
+  });
+  const guarded = (await save(page, 'Table, CSV')).toString();
+  for (const cell of ["'=cmd()", "'@x", '"\'\tq"', '-1', '"\'+a""b,c"'])
+    assert.ok(guarded.includes(`\nclient,${cell},`), cell);
   await page.close();
 });
 

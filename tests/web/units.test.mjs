@@ -137,6 +137,20 @@ test('search: rows and states apart', async () => {
   assert.equal(parseSearch('').rows, null);
   assert.deepEqual(parseSearch('nginx state:openat duration>10ms').states, ['openat && duration>10ms']);
   assert.equal(parseSearch('tid:1').ofThreads, true);
+  // Rows and states together, however they are joined; quotes keep words together.
+  for (const [text, states, row] of [['tier state:read', 'read', true], ['tier && state:read', 'read', true],
+    ['state:read && tier && duration > 10 ms', 'read && duration>10ms', true],
+    ['duration > 10ms', 'duration>10ms', null], ['read || write', 'read || write', null],
+    ['host:web state:read || state:write', 'read || write', true],
+    ['host:db (read || write)', '(read || write)', false],
+    ['read || write && tid:204', 'read || write', true], ['tid:204 && (read || write) && duration>1ms',
+      '(read || write) && duration>1ms', true], ['state:"wait blocked" duration>1ms', '"wait blocked" && duration>1ms',
+      null], ['state:', undefined, null], ['&&', undefined, null],
+    ['||', undefined, null], ['(tier)', undefined, false]]) {
+    const found = parseSearch(text);
+    assert.equal(found.states[0], states, text);
+    if (row !== null) assert.equal(found.rows(entry, 'web tier 204'), row, text);
+  }
   assert.equal(filterParameters(parseSearch('nginx'), false), null);
   assert.deepEqual(filterParameters(parseSearch('state:read'), true),
     { strategy: 'DEEP', filter_expressions_map: { 4: ['read'] } });

@@ -72,7 +72,7 @@ export class App implements Stage {
         this.writeLink();
         void navigator.clipboard?.writeText(location.href);
         announce('link copied');
-      }, searchStep: d => this.step(d, true), following: this.follower.root,
+      }, searchStep: d => this.step(d, true), leaveSearch: () => this.focusViews(), following: this.follower.root,
       timesOf: host => void this.timesOf(host),
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
@@ -588,12 +588,14 @@ export class App implements Stage {
       : session.search.states.length || !session.search.rows ? graph?.stepKind(direction) ?? Promise.resolve(false)
       : Promise.resolve(graph?.stepRow(direction) ?? false);
     void found.then(ok => {
+      if (ok && searching) this.focusViews(); // n and p go on from there
       if (!ok) {
         announce('no more');
         graph?.status(direction > 0 ? 'nothing further after the cursor' : 'nothing further before the cursor');
       }
     });
   }
+  private focusViews(): void { const g = this.graph(); if (g) g.focus(); else this.stack.focus(); }
   private details(): void {
     this.drawer.select('details');
     const graph = this.graph(), hit = graph?.current();

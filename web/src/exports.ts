@@ -1,5 +1,5 @@
 // What is seen as a picture (SVG, PNG) or as a table (CSV).
-import { axisTicks, FONT, SMALL } from './canvas';
+import { axisTicks, drawCursors, drawSelection, FONT, SMALL, type Surface } from './canvas';
 import { cell } from './csv';
 import { DataTreeView } from './dataview';
 import { download } from './dom';
@@ -8,14 +8,16 @@ import { arrowLines } from './graphdraw';
 import { firstAfter, placed } from './paint';
 import { HEAD, treeWidthNow, type Panel } from './panel';
 import type { Session } from './session';
-import type { TreeModel } from './tree';
+import type { Look } from './style';
+import type { Node, TreeModel } from './tree';
 import { formatDuration } from './time';
 import type { VirtualTable } from './vtable';
 import { XyView } from './xyview';
 
 const TITLE = 22;
-const escape = (s: string): string => s.replace(/[&<>"]/g, c =>
-  ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!);
+/** What XML cannot hold is shown as something unknown. */
+const escape = (s: string): string => s.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '\ufffd')
+  .replace(/[&<>"]/g, c => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!);
 const num = (v: number): string => String(Math.round(v * 100) / 100);
 
 function drawn(panels: Panel[]): (GraphView | XyView)[] {
@@ -25,7 +27,59 @@ function rowsSeen(session: Session, model: TreeModel, scroll: number, height: nu
   const rh = session.rowHeight;
   return [Math.max(0, Math.floor(scroll / rh)), Math.min(model.rows.length, Math.ceil((scroll + height - HEAD) / rh))];
 }
+/** A row's name and number, as the view shows them. */
+function rowName(v: GraphView | XyView, node: Node): string {
+  return [0, 1].map(c => v.tree.text(node, c)).filter(Boolean).slice(0, v instanceof GraphView && v.path ? 1 : 2)
+    .join('  ');
+}
+/** What its rows or curves' ruler are drawn on. */
+const sheetOf = (v: GraphView | XyView): Surface => v instanceof GraphView ? v.surface : v.back;
 const scrollOf = (v: GraphView | XyView): number => (v.root.querySelector('.scroller') as HTMLElement).scrollTop;
+
+/** The selected interval, below what is drawn in it. */
+function svgSelection(session: Session, height: number): string {
+  const { axis, theme } = session, s = axis.selection;
+  return s ? `<rect class="selection" x="${num(axis.px(s[0]))}" y="${HEAD}" `
+    + `width="${num(axis.px(s[1]) - axis.px(s[0]))}" `
+    + `height="${height - HEAD}" fill="${theme.select}" opacity=".15"/>` : '';
+}
+function svgCursors(session: Session, height: number): string {
+  const { axis, theme } = session, { anchor, cursor } = axis, s = axis.selection;
+  if (anchor === null || cursor === null) return '';
+  const lines = [...new Set([anchor, cursor])].map(t =>
+    `<path class="cursor" d="M${num(axis.px(t))} ${HEAD - 6}V${height}" stroke="${theme.select}"/>`).join('');
+  return lines + (s ? `<text x="${num((axis.px(s[0]) + axis.px(s[1])) / 2)}" y="${HEAD - 6}" fill="${theme.select}" `
+    + `text-anchor="middle">${escape(formatDuration(s[1] - s[0]))}</text>` : '');
+}
+
+/** What the colours of the rows that are seen stand for. */
+function looksSeen(v: GraphView | XyView, first: number, last: number): Pick<Look, 'name' | 'css' | 'pattern'>[] {
+  if (v instanceof XyView) return v.curves.map(c => ({ name: v.nameOf(c), css: c.colour, pattern: '' }));
+  const { axis } = v.session, seen = new Map<string, Look>();
+  for (const node of v.model.rows.slice(first, last)) {
+    const row = v.data.rows.get(node.entry.id);
+    for (let i = row ? firstAfter(row, axis.offset) : 0; row && i < row.n && row.start[i] < axis.rel(axis.end); i++) {
+      const look = v.looks.all[row.style[i]];
+      if (!look.blank && seen.size < 60) seen.set(look.name + look.css, look);
+    }
+  }
+  return [...seen.values()];
+}
+function svgLegend(v: GraphView | XyView, first: number, last: number, y: number, width: number,
+  ink: string): { svg: string; height: number } {
+  const measure = sheetOf(v).ctx, line = 16, out: string[] = [];
+  measure.font = FONT;
+  let x = 8, at = y;
+  for (const { name, css, pattern } of looksSeen(v, first, last)) {
+    const w = measure.measureText(name).width + 32;
+    if (x > 8 && x + w > width) { x = 8; at += line; }
+    const box = `x="${num(x)}" y="${num(at + 2)}" width="14" height="10"`;
+    out.push(`<rect ${box} fill="${css}"/>${pattern ? `<rect ${box} fill="url(#${pattern})"/>` : ''}`
+      + `<text x="${num(x + 18)}" y="${num(at + 11)}" fill="${ink}">${escape(name)}</text>`);
+    x += w;
+  }
+  return { svg: `<g class="legend">${out.join('')}</g>`, height: out.length ? at + line - y : 0 };
+}
 
 export function toSvg(session: Session, panels: Panel[], title: string): string {
   const { theme, axis } = session, views = drawn(panels), left = treeWidthNow() + 6, width = left + axis.width,
@@ -46,12 +100,13 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
     out.push(`<g clip-path="url(#n${k})">`);
     for (let i = first; i < last; i++)
       text(8 + v.model.rows[i].depth * 12, HEAD + (i + 0.7) * rh - top,
-        v.model.rows[i].entry.labels.slice(0, 2).join('  '), theme.text);
+        rowName(v, v.model.rows[i]), theme.text);
     out.push(`</g><g transform="translate(${left} 0)" clip-path="url(#c${k})">`);
     for (const t of axisTicks(own, axis.width)) {
       out.push(`<path d="M${num(t.x)} ${HEAD - 5}V${height}" stroke="${theme.faint}"/>`);
       text(t.x + 4, 13, t.text, theme.dim);
     }
+    out.push(svgSelection(own, height));
     if (v instanceof GraphView) {
       v.draw(); // fills the painter
       const labels = v.part.painter.into({
@@ -63,7 +118,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
               + `fill="url(#${look.pattern})"/>`);
         },
       });
-      const measure = v.surface.ctx;
+      const measure = sheetOf(v).ctx;
       measure.font = FONT;
       for (const l of labels) {
         const at = placed(l, s => measure.measureText(s).width);
@@ -83,8 +138,11 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
             .join('') : `<polyline points="${points.join(' ')}" fill="none" stroke="${c.colour}"/>`);
       }
     }
-    out.push('</g></g>');
-    y += height + 8;
+    out.push(svgCursors(own, height), '</g></g>');
+    y += height + 4;
+    const legend = svgLegend(v, first, last, y, width, theme.text);
+    out.push(legend.svg);
+    y += legend.height + 8;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${y}" font-family="system-ui, sans-serif" `
     + `font-size="11"><title>${escape(title)}</title><defs>`
@@ -124,11 +182,16 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
     ctx.clip();
     ctx.font = rh > 14 ? FONT : SMALL;
     for (let i = first; i < last; i++)
-      ctx.fillText(v.model.rows[i].entry.labels.slice(0, 2).join('  '), 8 + v.model.rows[i].depth * 12,
+      ctx.fillText(rowName(v, v.model.rows[i]), 8 + v.model.rows[i].depth * 12,
         y + HEAD + (i + 0.7) * rh - top);
     ctx.restore();
-    ctx.drawImage(v instanceof GraphView ? v.surface.canvas : v.back.canvas, left, y, axis.width, h);
-    if (v instanceof XyView && v.plot) ctx.drawImage(v.plot.ctx.canvas, left, y + HEAD, axis.width, h - HEAD);
+    ctx.save();
+    ctx.translate(left, y);
+    drawSelection(ctx, v.session, axis.width, HEAD, h);
+    ctx.drawImage(sheetOf(v).canvas, 0, 0, axis.width, h);
+    if (v instanceof XyView && v.plot) ctx.drawImage(v.plot.ctx.canvas, 0, HEAD, axis.width, h - HEAD);
+    drawCursors(ctx, v.session, axis.width, HEAD, h, true);
+    ctx.restore();
     y += h + 8;
   }
   return new Promise(done => canvas.toBlob(done));
@@ -138,7 +201,7 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
   const out: string[] = [];
   for (const v of drawn(panels)) {
     const { axis } = v.session;
-    out.push(`# ${v.output.name}`);
+    out.push(cell(`# ${v.output.name}`));
     if (v instanceof GraphView) {
       out.push(['machine', ...v.model.headers.map(x => x.name || 'row'), 'state', 'text', 'begin_ns', 'end_ns',
         'duration_ns'].map(cell).join());
@@ -165,7 +228,7 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
     if (v instanceof DataTreeView && !v.folded) out.push(...v.csv());
   if (table) {
     const seen = table.seen();
-    out.push(`# ${table.output.name}`, seen.names.map(cell).join(), ...seen.lines.map(l => l.map(cell).join()));
+    out.push(cell(`# ${table.output.name}`), seen.names.map(cell).join(), ...seen.lines.map(l => l.map(cell).join()));
   }
   return out.join('\n') + '\n';
 }

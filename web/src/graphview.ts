@@ -21,6 +21,9 @@ import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
 import { poll, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
 
+const GROUP = 64;             // rows of one request of a search
+const MOST_SEARCHED = 512;
+
 export interface Hit { node: Node; row: RowStates; index: number }
 
 export class GraphView extends Panel {
@@ -187,8 +190,10 @@ export class GraphView extends Panel {
   };
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
-    if (this.session.search.states.length && n && !this.path) return this.matchWords();
-    return this.session.rows.test && found ? `${found} found` : n ? `${n} rows` : '';
+    const rows = this.session.rows.test && found ? `${found} found` : '';
+    if (this.session.search.states.length && n && !this.path)
+      return [rows, this.matchWords()].filter(Boolean).join(' · ');
+    return rows || (n ? `${n} rows` : '');
   }
   /** What a search of states found here. */
   private matchWords(): string {
@@ -538,11 +543,13 @@ export class GraphView extends Panel {
         : row.style[i] === look);
     const nearest = async (a: number, b: number): Promise<Hit | null> => {
       let best: Hit | null = null;
-      const answer = await session.client.states(session.uuid, this.output.id,
-        { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / nodes.length)) },
-        nodes.map(n => n.entry.id), filterParameters(session.search, session.exclude), this.signal);
-      for (const r of answer.model ?? []) {
-        const node = nodes.find(n => n.entry.id === r.entryId), row = packRow(r.states, axis.min, this.looks, a, b, 0);
+      const groups = Array.from({ length: Math.ceil(nodes.length / GROUP) }, (_, i) =>
+        nodes.slice(i * GROUP, (i + 1) * GROUP));
+      const answers = await Promise.all(groups.map(g => session.client.states(session.uuid, this.output.id,
+        { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / g.length)) },
+        g.map(n => n.entry.id), filterParameters(session.search, session.exclude), this.signal)));
+      for (const r of answers.flatMap(x => x.model ?? [])) {
+        const node = this.model.nodes.get(r.entryId), row = packRow(r.states, axis.min, this.looks, a, b, 0);
         for (let k = 0; node && k < row.n; k++)
           if (fits(row, k) && (!best || direction * (row.start[k] - best.row.start[best.index]) < 0))
             best = { node, row, index: k };
@@ -570,12 +577,11 @@ export class GraphView extends Panel {
       return false;
     }
   }
-  /** Rows that a search of states looks through: those that it found by name, else the picked one and those on
-   * screen. */
+  /** Rows that a search of states looks through: those on screen, and where it says which rows, all of these. */
   private searchRows(): Node[] {
-    const { rows } = this.model, [first, last] = this.visible();
-    return (this.session.search.rows ? rows.filter(n => n.match) : rows.slice(first, last)).filter(n => n.entry.hasData)
-      .slice(0, 64);
+    const { rows } = this.model, [first, last] = this.visible(), seen = rows.slice(first, last),
+      found = this.session.search.rows ? [...new Set([...seen, ...rows])].filter(n => n.match) : seen;
+    return found.filter(n => n.entry.hasData).slice(0, MOST_SEARCHED);
   }
   private last: Hit | null = null;
   private goTo(hit: Hit): void {

@@ -12,31 +12,50 @@ export interface Search {
   states: string[];
 }
 
-function words(text: string): string[] { return text.match(/(?:[^\s"]|"[^"]*")+/g) ?? []; }
+/** Comparisons are one word however they are spaced; what stands in quotes stays as it is. */
+function words(text: string): string[] {
+  const operators = /&&|\|\|/.test(text) ? /(\|\||&&|[()])/g : /(?!)/g, parts = text.split(/("[^"]*"?)/),
+    joined = parts.map((p, i) => i % 2 ? p : p.replace(/\s*(==|!=|<=|>=|[<>=])\s*/g, '$1')
+      .replace(/([<>=][\d.]+)\s+(ns|us|µs|ms|s)\b/g, '$1$2').replace(operators, ' $1 ')).join('');
+  return joined.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? [];
+}
 const bare = (s: string): string => s.replace(/"/g, '');
+/** A label of several words stands in quotes among others. */
+const stated = (s: string): string => /\s/.test(bare(s)) ? `"${bare(s)}"` : bare(s);
+const ROWS = /^(host|thread|tid|pid|row):(.*)$/i;
 
-export function parseSearch(text: string): Search {
-  const tests: RowTest[] = [], states: string[] = [];
-  let ofThreads = false;
-  const trimmed = text.trim();
-  if (/&&|\|\|/.test(trimmed))
-    return { text, rows: null, ofThreads: false, states: [trimmed.replace(/\bstate:/g, '')] };
-  for (const word of words(trimmed)) {
-    const prefix = /^(host|thread|tid|pid|state|row):(.*)$/i.exec(word);
-    const kind = prefix?.[1].toLowerCase(), value = bare(prefix ? prefix[2] : word).toLowerCase();
-    if (prefix && !value) continue;
-    if (kind === 'tid' || kind === 'pid' || kind === 'thread') ofThreads = true;
-    if (kind === 'state') states.push(bare(prefix![2]));
-    else if (!prefix && /[<>=~!]/.test(word)) states.push(bare(word));
-    else if (kind === 'host') tests.push((e, path) => (e.hostId ?? path).toLowerCase().includes(value));
-    else if (kind === 'tid' || kind === 'pid') {
-      const key = kind.toUpperCase();
-      tests.push(e => String(e.metadata[key]?.[0] ?? e.labels[1] ?? '') === value);
-    } else if (kind === 'thread' || kind === 'row') tests.push(e => (e.labels[0] ?? '').toLowerCase().includes(value));
-    else tests.push((_e, path) => path.toLowerCase().includes(value));
+/** The test of a word that is about rows, or null: it names nothing. */
+function rowTest(word: string): RowTest | null {
+  const prefix = ROWS.exec(word), kind = prefix?.[1].toLowerCase(),
+    value = bare(prefix ? prefix[2] : word).toLowerCase();
+  if (!value) return null;
+  if (kind === 'host') return (e, path) => (e.hostId ?? path).toLowerCase().includes(value);
+  if (kind === 'tid' || kind === 'pid') {
+    const key = kind.toUpperCase();
+    return e => String(e.metadata[key]?.[0] ?? e.labels[1] ?? '') === value;
   }
-  return { text, rows: tests.length ? (e, path) => tests.every(t => t(e, path)) : null, ofThreads, states: states.length
-    ? [states.join(' && ')] : [] };
+  if (kind === 'thread' || kind === 'row') return e => (e.labels[0] ?? '').toLowerCase().includes(value);
+  return (_e, path) => path.toLowerCase().includes(value);
+}
+const isState = (word: string): boolean => /^state:/i.test(word) || (!ROWS.test(word) && /[<>=~!]/.test(word));
+
+/** Words are about rows, with `state:` or a comparison about states; both hold together. Where states are joined by ||
+ * or parentheses, all words are about states but those that say which rows. */
+export function parseSearch(text: string): Search {
+  const all = words(text.trim()), joined = /\|\||&&.*[()]|[()].*&&/.test(text),
+    ofRows = (w: string): boolean => joined ? ROWS.test(w) : w !== '&&' && !isState(w),
+    tests = all.filter(ofRows).map(rowTest).filter(t => t !== null),
+    ofThreads = all.some(w => /^(tid|pid|thread):./i.test(w)),
+    said = all.filter(w => !ofRows(w)).map(w => /^(\|\||&&|[()])$/.test(w) ? w : stated(w.replace(/^state:/i, '')))
+      .filter(Boolean);
+  return { text, rows: tests.length ? (e, path) => tests.every(t => t(e, path)) : null, ofThreads,
+    states: joined ? whole(said) : said.some(w => w !== '&&') ? [said.filter(w => w !== '&&').join(' && ')] : [] };
+}
+/** Operators that have nothing at one side, since a row stood there, go. */
+function whole(said: string[]): string[] {
+  const text = said.join(' ').replace(/(^|\( )((&&|\|\|) )+/g, '$1').replace(/( (&&|\|\|))+( \)|$)/g, '$3')
+    .replace(/(&&|\|\|)( (&&|\|\|))+/g, '$1').replace(/\( /g, '(').replace(/ \)/g, ')').replace(/\(\)/g, '').trim();
+  return /[^\s&|()]/.test(text) ? [text] : [];
 }
 
 /** filter_query_parameters of a search, or null. Key "1" dims what does not match, "4" leaves it out. */

@@ -17,6 +17,8 @@ export interface TopActions {
   openPicker(): void; start(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void;
   save(kind: 'svg' | 'png' | 'csv'): void;
   help(): void; copyLink(): void; timesOf(host: string): void; searchStep(direction: 1 | -1): void;
+  /** The focus goes to what was searched. */
+  leaveSearch(): void;
   /** Stands beside the other signs. */
   following: HTMLElement;
 }
@@ -106,7 +108,8 @@ export class TopBar {
         if (session.search.text !== this.search.value) session.setSearch(this.search.value);
         actions.searchStep(e.shiftKey ? -1 : 1);
       }
-      if (e.key === 'Escape') { this.search.value = ''; session.setSearch(''); this.search.blur(); }
+      if (e.key === 'Escape') { this.search.value = ''; session.setSearch(''); actions.leaveSearch(); }
+      if (e.key === 'ArrowDown') { e.preventDefault(); actions.leaveSearch(); }
       e.stopPropagation();
     });
     this.goto.addEventListener('keydown', e => {

@@ -124,7 +124,7 @@ export class TreePane {
     ]);
   }
   /** A cell as people read it. */
-  private text(node: Node, column: number): string {
+  text(node: Node, column: number): string {
     const given = this.options.text?.(node, column);
     if (given !== undefined) return given;
     const label = node.entry.labels[column] ?? '', header = this.model.headers[column];

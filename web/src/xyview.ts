@@ -287,7 +287,7 @@ export class XyView extends Panel {
   }
 
   /** As the tree calls it, below its machine. */
-  private nameOf(c: Curve): string {
+  nameOf(c: Curve): string {
     const parts: string[] = [];
     for (let n: Node | null = this.model.nodes.get(c.id) ?? null; n; n = n.parent)
       parts.unshift(n.entry.labels[0] ?? '');

@@ -88,7 +88,9 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     const e = Object.values(filters?.filter_expressions_map ?? {})[0]?.[0];
     if (!e) return true;
     const d = /duration\s*>\s*(\d+)\s*ms/.exec(e);
-    return d ? s[1] - s[0] > d[1] * 1e6 : (s[3] + s[2]).toLowerCase().includes(e.toLowerCase());
+    const words = (s[3] + s[2]).toLowerCase();
+    return d ? s[1] - s[0] > d[1] * 1e6
+      : e.replace(/[()]/g, '').split('||').some(w => words.includes(w.trim().toLowerCase()));
   };
   const eventTime = i => Math.floor(i / EVENTS_N * full);
   const eventLine = i => ({ index: i, cells: [String(abs(eventTime(i))), HOSTS[i % 3], String(i % 2),
