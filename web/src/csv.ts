@@ -1,7 +1,13 @@
 // Tables as text.
 import type { TreeModel } from './tree';
 
-export const cell = (s: string): string => /[",\n]/.test(s) ? `"${s.replace(/"/g, '""')}"` : s;
+/** A cell of a table. Programs take what begins like one for a formula, also where a trace or a name says it: a quote
+ * before it keeps it a text. Numbers stay numbers. */
+export function cell(s: string): string {
+  const begins = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(s), isNumber = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(s),
+    text = begins && !isNumber ? `'${s}` : s;
+  return /[",\r\n\t]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
 
 /** The rows of a tree of figures that are seen, as lines: machine, the columns that name the row, and its numbers as
  * the server tells them (times in ns). Without such numbers: the columns' texts. */
