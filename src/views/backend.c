@@ -6,6 +6,7 @@
 #include "ctf/ctf.h"
 #include "views/list.h"
 #include "views/open.h"
+#include "views/tips.h"
 
 enum { MAX_MEMBERS = 1000 };
 
@@ -219,9 +220,20 @@ static bool offers(const struct tsp_provider *p, enum tsp_operation operation)
     return operation_of(view_of(p), operation) != NULL;
 }
 
+/* Are there such elements as a tooltip is asked for? That of a state is no answer to who asks for an arrow. */
+static bool has_element(const struct view *v, const struct tsp_query *q)
+{
+    return !q->element || !strcmp(q->element, "state") || (view_tooltip_of_arrow(q) && v->arrows);
+}
+
 static void answer_question(const struct view *v, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     view_operation *operation = operation_of(v, q->operation);
+    if (q->operation == TSP_TOOLTIP && !has_element(v, q)) {
+        tsp_begin_tooltip(answer);
+        tsp_end_tooltip(answer);
+        return;
+    }
     bool tree = q->operation == TSP_TREE && v->headers;
     bool chart = (q->operation == TSP_XY || q->operation == TSP_GENERIC_XY) && v->title;
     if (tree)

@@ -11,38 +11,99 @@
 
 /* ---- trees of calls ---- */
 
-/* Of the whole trace, by place, by thread; each made when it is first wanted. */
-struct graphs {
+enum { MOST_KEPT = 4 };
+/* The trees of a range, by place and thread; each made when it is first wanted. A request for a picture asks for them
+ * row by row, and there are several of these for one picture. */
+struct graph {
+    int64_t begin, end; /* reference clock; INT64_MIN and INT64_MAX: the whole trace, which is kept for good */
     struct call_tree ***of;
-    size_t n, *threads; /* places, and threads of each */
+    unsigned refs; /* requests that use it */
+    uint64_t used;
 };
+struct graphs {
+    size_t n, *threads; /* places, and threads of each */
+    uint64_t uses;
+    VEC(struct graph *) v;
+};
+
+static void free_graph(const struct graphs *all, struct graph *g)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        for (size_t t = 0; t < all->threads[i]; t++)
+            call_tree_free(g->of[i][t]);
+        free(g->of[i]);
+    }
+    free(g->of);
+    free(g);
+}
 
 static void *make_graphs(struct views *x)
 {
     const struct stacks *all = stacks_of(x);
     struct graphs *g = mem_zalloc(sizeof *g);
     g->n = all->n;
-    g->of = mem_zalloc(sizeof *g->of * (g->n + 1));
     g->threads = mem_zalloc(sizeof *g->threads * (g->n + 1));
-    for (size_t i = 0; i < g->n; i++) {
+    for (size_t i = 0; i < g->n; i++)
         g->threads[i] = stack_threads(all->v[i].s);
-        g->of[i] = mem_zalloc(sizeof **g->of * (g->threads[i] + 1));
-    }
     return g;
 }
 
 /* The places may be gone by now. */
 static void close_graphs(struct views *x, void *cache)
 {
-    struct graphs *g = cache;
-    for (size_t i = 0; i < g->n; i++) {
-        for (size_t t = 0; t < g->threads[i]; t++)
-            call_tree_free(g->of[i][t]);
-        free(g->of[i]);
+    struct graphs *all = cache;
+    for (size_t i = 0; i < all->v.n; i++)
+        free_graph(all, all->v.v[i]);
+    vec_free(&all->v);
+    free(all->threads);
+    free(all);
+}
+
+static bool is_whole(const struct graph *g)
+{
+    return g->begin == INT64_MIN && g->end == INT64_MAX;
+}
+
+/* Lets go those that nobody uses, but for the `left` used last. With the lock held. */
+static void let_go(struct graphs *all, size_t left)
+{
+    for (;;) {
+        size_t n = 0, oldest = SIZE_MAX;
+        for (size_t i = 0; i < all->v.n; i++) {
+            const struct graph *g = all->v.v[i];
+            if (is_whole(g))
+                continue;
+            n++;
+            if (!g->refs && (oldest == SIZE_MAX || g->used < all->v.v[oldest]->used))
+                oldest = i;
+        }
+        if (n <= left || oldest == SIZE_MAX)
+            return;
+        free_graph(all, all->v.v[oldest]);
+        all->v.v[oldest] = all->v.v[--all->v.n];
     }
-    free(g->of);
-    free(g->threads);
-    free(g);
+}
+
+static void give_memory(struct views *x, void *cache)
+{
+    let_go(cache, 0);
+}
+
+/* With the lock held. */
+static struct graph *find_graph(struct graphs *all, int64_t begin, int64_t end)
+{
+    for (size_t i = 0; i < all->v.n; i++)
+        if (all->v.v[i]->begin == begin && all->v.v[i]->end == end)
+            return all->v.v[i];
+    let_go(all, MOST_KEPT - 1);
+    struct graph *g = mem_zalloc(sizeof *g);
+    g->begin = begin;
+    g->end = end;
+    g->of = mem_zalloc(sizeof *g->of * (all->n + 1));
+    for (size_t i = 0; i < all->n; i++)
+        g->of[i] = mem_zalloc(sizeof **g->of * (all->threads[i] + 1));
+    vec_push(&all->v, g);
+    return g;
 }
 
 /* What a request wants: the whole trace, or parameter selection_range: [begin, end]. */
@@ -50,9 +111,7 @@ struct wanted {
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    bool part;
-    int64_t begin, end;    /* reference clock */
-    struct call_tree *own; /* the last one made for this request */
+    struct graph *graph;
 };
 
 static bool to_time(json_t *v, int64_t *out)
@@ -61,35 +120,42 @@ static bool to_time(json_t *v, int64_t *out)
     return json_is_integer(v);
 }
 
+/* To be ended by let_be. */
 static struct wanted wanted(struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct wanted w = {.x = x, .q = q, .answer = answer};
     json_t *range = json_object_get(q->parameters, "selection_range");
-    w.part = json_array_size(range) == 2 && to_time(json_array_get(range, 0), &w.begin) &&
-        to_time(json_array_get(range, 1), &w.end);
-    if (w.part && w.begin > w.end) {
-        int64_t t = w.begin;
-        w.begin = w.end;
-        w.end = t;
-    }
+    int64_t a, b;
+    bool part = json_array_size(range) == 2 && to_time(json_array_get(range, 0), &a) &&
+        to_time(json_array_get(range, 1), &b);
+    struct graphs *all = view_cache(x, &view_flame_graph, make_graphs);
+    pthread_mutex_lock(&x->lock);
+    w.graph = part ? find_graph(all, a < b ? a : b, a < b ? b : a) : find_graph(all, INT64_MIN, INT64_MAX);
+    w.graph->refs++;
+    w.graph->used = ++all->uses;
+    pthread_mutex_unlock(&x->lock);
     return w;
 }
 
-/* Valid until the next one is asked for. */
+static void let_be(struct wanted *w)
+{
+    pthread_mutex_lock(&w->x->lock);
+    w->graph->refs--;
+    pthread_mutex_unlock(&w->x->lock);
+}
+
+/* Valid until let_be. */
 static const struct call_tree *graph_of(struct wanted *w, const struct stacks_trace *p, size_t thread)
 {
     const struct view_host *h = &w->x->hosts[p->host];
-    if (w->part) {
-        call_tree_free(w->own);
-        return w->own = call_tree_new(p->s, thread, view_to_host(h, w->begin), view_to_host(h, w->end));
-    }
-    struct graphs *g = view_cache(w->x, &view_flame_graph, make_graphs);
+    struct graph *g = w->graph;
     struct call_tree **kept = &g->of[p - stacks_of(w->x)->v][thread], *made = NULL;
     pthread_mutex_lock(&w->x->lock);
     bool missing = !*kept;
     pthread_mutex_unlock(&w->x->lock);
     if (missing) /* takes long: others need not wait */
-        made = call_tree_new(p->s, thread, INT64_MIN, INT64_MAX);
+        made = is_whole(g) ? call_tree_new(p->s, thread, INT64_MIN, INT64_MAX)
+                           : call_tree_new(p->s, thread, view_to_host(h, g->begin), view_to_host(h, g->end));
     pthread_mutex_lock(&w->x->lock);
     if (!*kept) {
         *kept = made;
@@ -151,7 +217,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         .below = write_levels,
         .arg = &w});
     tsp_end_tree(answer);
-    call_tree_free(w.own);
+    let_be(&w);
 }
 
 /* ---- states ---- */
@@ -219,7 +285,7 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
             write_row(&w, p, row, id);
     }
     tsp_end_rows(answer);
-    call_tree_free(w.own);
+    let_be(&w);
 }
 
 /* ---- tooltip ---- */
@@ -261,7 +327,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
             write_tooltip(&w, p, &g->nodes[at], g->total);
     }
     tsp_end_tooltip(answer);
-    call_tree_free(w.own);
+    let_be(&w);
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -295,5 +361,6 @@ const struct view view_flame_graph = {
     .states = states,
     .tooltip = tooltip,
     .style = style,
+    .give_memory = give_memory,
     .close = close_graphs,
 };

@@ -221,6 +221,9 @@ class Answers(Case):
             nowhere = self.server.model(path, {"requested_times": [self.begin - DAY],
                                                "requested_items": UNKNOWN_IDS[:1], "requested_element": element})
             self.assertTrue(nowhere is None or isinstance(nowhere, dict))
+            marks = self.server.model(path, {"requested_times": [s["start"]], "requested_items": [row],
+                                             "requested_element": {**element, "elementType": "annotation"}})
+            self.assertFalse(marks, "a state's tooltip is no annotation's")
 
     # ---- curves
     # -----------------------------------------------------------------------------------------------------------------
