@@ -196,6 +196,7 @@ void analysis_run(struct call *c)
     } else {
         q.begin = c->open->data->begin;
         q.end = c->open->data->end;
+        q.kept = c->open->rows;
         const char *wrong = query_parse(&q);
         if (wrong)
             call_error(c, 400, wrong, NULL);

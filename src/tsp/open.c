@@ -41,6 +41,7 @@ static void grow(void *opening, size_t path, uint64_t events, int64_t begin, int
 static void close_opening(struct tsp_server *s, struct tsp_opening *o)
 {
     entry_tables_free(o->entries);
+    kept_rows_free(o->rows);
     ids_unref(o->ids);
     if (o->data)
         s->o.backend.close(o->data);
@@ -107,6 +108,7 @@ void open_give_memory(void *server)
         o->refs++;
         pthread_mutex_unlock(&s->lock);
         s->o.backend.give_memory(o->data);
+        kept_rows_give_memory(o->rows);
         open_unref(s, o);
         pthread_mutex_lock(&s->lock);
     }
@@ -120,6 +122,7 @@ static void name_entries(struct tsp_server *s, struct tsp_opening *o)
     if (o->data->ids_dir)
         ids_keep_in(o->ids, arena_printf(&o->arena, "%s/ids-%s", o->data->ids_dir, o->experiment), &ignored);
     o->entries = entry_tables_new(&s->o.backend, o->data, o->ids);
+    o->rows = kept_rows_new();
 }
 
 struct opener {

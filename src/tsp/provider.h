@@ -47,7 +47,7 @@ enum tsp_operation {
     TSP_ANNOTATION_CATEGORIES, TSP_ANNOTATIONS
 };
 
-struct tsp_filter;
+struct tsp_filter; struct kept_rows;
 /* Parsed and checked for what its operation needs. All that it points to lives in the request's arena. */
 struct tsp_query {
     enum tsp_operation operation;
@@ -69,6 +69,7 @@ struct tsp_query {
     int64_t table_time; bool by_time;
     const int64_t *columns; size_t n_columns; bool has_columns; /* in the order requested */
     json_t *row_filter;                  /* table_filter_expressions, as `search`: the only rows there are; or NULL */
+    struct kept_rows *kept;              /* what fitted filters before; or NULL */
     json_t *search;                      /* {column id: regular expression}, or NULL */
     bool search_find, search_backward;   /* the next or the previous match is wanted */
     /* tooltips: element in lower case ("state", "annotation", "arrow"); times and ids that are not given: 0 and -1; ids

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "tsp/entries.h"
+#include "tsp/kept_rows.h"
 #include "tsp/provider.h"
 #include "tsp/tsp.h"
 #include "tsp/uuid.h"
@@ -56,6 +57,7 @@ struct tsp_opening {
     atomic_bool unwanted;            /* what reads the traces for it is to end */
     struct tsp_ids *ids;             /* the experiment's */
     struct entry_tables *entries;    /* NULL until it is open */
+    struct kept_rows *rows;          /* likewise */
 };
 
 struct tsp_experiment {

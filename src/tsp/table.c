@@ -1,6 +1,9 @@
 /* Tables whose rows are at hand by number: columns, lines by index or time, search. */
+#include <stdlib.h>
+
 #include "base/search.h"
 #include "base/terms.h"
+#include "tsp/kept_rows.h"
 #include "tsp/provider.h"
 
 void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *columns, size_t n)
@@ -139,35 +142,59 @@ static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, co
 
 struct chosen {
     const struct tsp_table *of;
-    VEC(size_t) rows;
+    const size_t *rows;
 };
 
 static void chosen_cell(void *arg, size_t row, size_t column, struct text *out)
 {
     const struct chosen *c = arg;
-    c->of->cell(c->of->arg, c->rows.v[row], column, out);
+    c->of->cell(c->of->arg, c->rows[row], column, out);
 }
 
 static int64_t chosen_time(void *arg, size_t row)
 {
     const struct chosen *c = arg;
-    return c->of->time(c->of->arg, c->rows.v[row]);
+    return c->of->time(c->of->arg, c->rows[row]);
+}
+
+/* Those that fit. False: the client has gone, they are not all. */
+static bool choose(const struct tsp_table *t, const struct tsp_query *q, size_t **rows, size_t *n)
+{
+    struct terms s = {0};
+    VEC(size_t) found = {0};
+    size_t row = 0;
+    add_terms(&s, q->row_filter, t->columns, t->n_columns);
+    for (; row < t->rows && (row % 1024 || !http_gone(q->http)); row++)
+        if (terms_fit(&s, t->cell, t->arg, row))
+            vec_push(&found, row);
+    terms_fini(&s);
+    *rows = found.v;
+    *n = found.n;
+    return row == t->rows;
 }
 
 void tsp_table_lines(struct tsp_answer *answer, const struct tsp_table *t, const struct tsp_query *q)
 {
-    struct chosen c = {.of = t};
-    struct terms s = {0};
     if (!json_object_size(q->row_filter)) {
         write_lines(answer, t, q);
         return;
     }
-    add_terms(&s, q->row_filter, t->columns, t->n_columns);
-    for (size_t row = 0; row < t->rows && (row % 1024 || !http_gone(q->http)); row++)
-        if (terms_fit(&s, t->cell, t->arg, row))
-            vec_push(&c.rows, row);
-    struct tsp_table shown = {t->columns, t->n_columns, c.rows.n, &c, chosen_cell, t->time ? chosen_time : NULL};
-    write_lines(answer, &shown, q);
-    vec_free(&c.rows);
-    terms_fini(&s);
+    char *filter = json_dumps(q->row_filter, JSON_COMPACT | JSON_SORT_KEYS);
+    bool keeps = q->kept && filter && answer->status == TSP_COMPLETED;
+    const struct kept_list *kept = keeps ? kept_rows_find(q->kept, q->output_id, filter, t->rows) : NULL;
+    struct kept_list own = {0};
+    size_t *rows = NULL;
+    if (!kept && choose(t, q, &rows, &own.n) && keeps)
+        kept = kept_rows_put(q->kept, q->output_id, filter, t->rows, rows, own.n);
+    else
+        own.rows = rows;
+    const struct kept_list *shown = kept ? kept : &own;
+    struct chosen c = {t, shown->rows};
+    write_lines(answer,
+        &(struct tsp_table){t->columns, t->n_columns, shown->n, &c, chosen_cell, t->time ? chosen_time : NULL}, q);
+    if (kept)
+        kept_rows_give_back(q->kept, kept);
+    else
+        free(rows);
+    free(filter);
 }

@@ -14,7 +14,7 @@
 enum { MOST_KEPT = 4 };
 /* The trees of a range, by place and thread; each made when it is first wanted. A request for a picture asks for them
  * row by row, and there are several of these for one picture. */
-struct graph {
+struct flame {
     int64_t begin, end; /* reference clock; INT64_MIN and INT64_MAX: the whole trace, which is kept for good */
     struct call_tree ***of;
     unsigned refs; /* requests that use it */
@@ -23,10 +23,10 @@ struct graph {
 struct graphs {
     size_t n, *threads; /* places, and threads of each */
     uint64_t uses;
-    VEC(struct graph *) v;
+    VEC(struct flame *) v;
 };
 
-static void free_graph(const struct graphs *all, struct graph *g)
+static void free_graph(const struct graphs *all, struct flame *g)
 {
     for (size_t i = 0; i < all->n; i++) {
         for (size_t t = 0; t < all->threads[i]; t++)
@@ -59,7 +59,7 @@ static void close_graphs(struct views *x, void *cache)
     free(all);
 }
 
-static bool is_whole(const struct graph *g)
+static bool is_whole(const struct flame *g)
 {
     return g->begin == INT64_MIN && g->end == INT64_MAX;
 }
@@ -70,7 +70,7 @@ static void let_go(struct graphs *all, size_t left)
     for (;;) {
         size_t n = 0, oldest = SIZE_MAX;
         for (size_t i = 0; i < all->v.n; i++) {
-            const struct graph *g = all->v.v[i];
+            const struct flame *g = all->v.v[i];
             if (is_whole(g))
                 continue;
             n++;
@@ -90,13 +90,13 @@ static void give_memory(struct views *x, void *cache)
 }
 
 /* With the lock held. */
-static struct graph *find_graph(struct graphs *all, int64_t begin, int64_t end)
+static struct flame *find_graph(struct graphs *all, int64_t begin, int64_t end)
 {
     for (size_t i = 0; i < all->v.n; i++)
         if (all->v.v[i]->begin == begin && all->v.v[i]->end == end)
             return all->v.v[i];
     let_go(all, MOST_KEPT - 1);
-    struct graph *g = mem_zalloc(sizeof *g);
+    struct flame *g = mem_zalloc(sizeof *g);
     g->begin = begin;
     g->end = end;
     g->of = mem_zalloc(sizeof *g->of * (all->n + 1));
@@ -111,7 +111,7 @@ struct wanted {
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    struct graph *graph;
+    struct flame *graph;
 };
 
 static bool to_time(json_t *v, int64_t *out)
@@ -148,7 +148,7 @@ static void let_be(struct wanted *w)
 static const struct call_tree *graph_of(struct wanted *w, const struct stacks_trace *p, size_t thread)
 {
     const struct view_host *h = &w->x->hosts[p->host];
-    struct graph *g = w->graph;
+    struct flame *g = w->graph;
     struct call_tree **kept = &g->of[p - stacks_of(w->x)->v][thread], *made = NULL;
     pthread_mutex_lock(&w->x->lock);
     bool missing = !*kept;

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import threading
 import time
 import unittest
 
@@ -223,6 +224,34 @@ class Filter(Table):
         model = self.server.model(calls + "/lines",
                                   dict(filtered, requested_times=[int(wanted[2][start])], requested_table_count=1))
         self.assertEqual((model["lowIndex"], model["lines"][0]["cells"][start]["content"]), (2, wanted[2][start]))
+        self.pages(calls, columns, every, name)
+
+    def pages(self, table, columns, every, name):
+        """Page by page, in turns with more filters than are kept, by several at once."""
+        names = sorted({line["cells"][name]["content"] for line in every["lines"]})
+        wrong = []
+
+        def read(patterns):
+            at = dict.fromkeys(patterns, 0)
+            while any(i is not None for i in at.values()):
+                for pattern in [p for p in patterns if at[p] is not None]:
+                    wanted = [line["cells"] for line in every["lines"]
+                              if re.search(pattern, line["cells"][name]["content"])]
+                    model = self.server.model(table + "/lines", {
+                        "table_filter_expressions": {str(columns["Name"]): pattern},
+                        "requested_table_index": at[pattern], "requested_table_count": len(wanted) // 3 + 1})
+                    page = wanted[at[pattern]:at[pattern] + len(wanted) // 3 + 1]
+                    if (model["size"], [line["cells"] for line in model["lines"]]) != (len(wanted), page):
+                        wrong.append((pattern, at[pattern]))
+                    at[pattern] = at[pattern] + len(page) if page else None
+        self.assertGreater(len(names), 9)
+        readers = [threading.Thread(target=read, args=([f"^{n}$" for n in some],))
+                   for some in (names[:9], ["poll|ioctl", "^r", "nothing"])]
+        for r in readers:
+            r.start()
+        for r in readers:
+            r.join()
+        self.assertEqual(wrong, [])
 
     def test_no_filter(self):
         for wanted in ({"table_filter_expressions": {}}, {"table_filter_expressions": None}, self.filter(where=[" "]),
