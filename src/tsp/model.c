@@ -116,6 +116,7 @@ static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
     vec_free(&x->derived);
     follow_end(s, x);
     free(x->name);
+    free(x->reference);
     ids_unref(x->ids);
     free(x);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)

@@ -202,6 +202,8 @@ static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t 
             x->failed_ns = time_monotonic_ns();
         }
         x->version += !rc;
+        if (!rc)
+            retime(s, x, o->data);
         x->problem = x->open == o ? (struct err){0} : o->error;
         follow_opened(s, x, !rc, took_ns);
     }
@@ -253,6 +255,7 @@ static void *run_opener(void *arg)
     struct err before = is_next ? x->problem : (struct err){0};
     settle(s, job.o, rc, time_monotonic_ns() - begin);
     pthread_mutex_unlock(&s->lock);
+    persist_save(s); /* times may be by another clock */
     if (rc && is_next)
         tell_problem(s, job.o, &before);
     if (!rc) {

@@ -37,6 +37,8 @@ static void write_unknown(struct json *j, json_t *o)
 static void write_experiment(struct json *j, const struct tsp_experiment *x)
 {
     json_kv_string(j, "name", x->name);
+    if (x->reference)
+        json_kv_string(j, "reference", x->reference);
     json_key(j, "traces");
     json_begin_array(j);
     for (size_t i = 0; i < x->traces.n; i++)
@@ -228,6 +230,8 @@ static const char *read_experiment(struct tsp_server *s, json_t *o)
     if (model_experiment(s, uuid))
         return NULL;
     struct tsp_experiment *x = model_add_experiment(s, name, traces, n);
+    const char *reference = call_string(o, "reference");
+    x->reference = reference ? mem_strdup(reference) : NULL;
     json_array_foreach (json_object_get(o, "bookmarks"), i, item)
         read_bookmark(x, item);
     json_array_foreach (json_object_get(o, "derived"), i, item)

@@ -27,6 +27,7 @@ struct tsp_provider {
  * tsp_query.configuration set. */
 struct tsp_derivation {
     const char *type, *name, *schema; /* of the configuration; schema: JSON text */
+    const char *const *times;    /* parameters that are times, in ns, when they are integers; NULL at the end, or NULL */
     const char *output_type;     /* of derived outputs; NULL: as the provider's */
     const char *prefix;          /* what their ids begin with; NULL: the provider's id and a colon */
     /* What shows a derived output, as outputs with ids "SHOWN BY:DERIVED"; NULL at the end. NULL: it shows itself. */
@@ -163,6 +164,9 @@ struct tsp_backend {
     uint64_t (*key)(struct tsp_data *, int64_t number);
     /* Those that have a key with that id, at most `max`; returns how many. */
     size_t (*find)(struct tsp_data *, uint64_t id, int64_t *numbers, size_t max);
+    /* A time by the clock of that host (as tsp_data.reference names it) by the clock that answers are in; as it is when
+     * nothing is known of it. */
+    int64_t (*by_reference)(struct tsp_data *, const char *host, int64_t t);
     /* What is wrong with a configuration to derive an output with; NULL: nothing. */
     const char *(*check)(struct tsp_data *, const struct tsp_provider *, json_t *parameters, struct arena *);
     /* A derived output was removed. Requests for it may still run. */

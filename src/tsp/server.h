@@ -68,6 +68,7 @@ struct tsp_experiment {
     VEC(struct tsp_bookmark) bookmarks;
     VEC(struct tsp_derived) derived;
     VEC(json_t *) unknown;           /* derived outputs of providers that are not known here, as they were kept */
+    char *reference;                 /* whose clock the times above are by; NULL: not known yet */
     struct tsp_opening *open;        /* which answers; NULL: closed */
     struct tsp_opening *next;        /* being opened while `open` answers, to take its place; or NULL */
     struct tsp_opening *earlier;     /* which still computes what somebody waits for (held.c); or NULL */
@@ -163,6 +164,9 @@ void follow_end(struct tsp_server *, struct tsp_experiment *);
 void follow_opened(struct tsp_server *, struct tsp_experiment *, bool well, int64_t took_ns);
 /* With the lock held: are there changes that no opening has been begun for? */
 bool follow_waits(const struct tsp_experiment *);
+
+/* retime.c. With the lock held: times that are kept become those of the opening's clock. */
+void retime(struct tsp_server *, struct tsp_experiment *, struct tsp_data *);
 
 /* tidy.c: once it is open, has the backend put its files in order as long as nothing newer waits. Without the lock. */
 void tidy_run(struct tsp_server *, struct tsp_opening *);

@@ -258,6 +258,15 @@ static void ask(struct tsp_data *d, const struct tsp_provider *p, const struct t
         view_lost_events(x, q, answer);
 }
 
+static int64_t by_reference(struct tsp_data *d, const char *host, int64_t t)
+{
+    const struct views *x = views_of(d);
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (!strcmp(x->hosts[i].index->clock_name, host))
+            return view_to_reference(&x->hosts[i], t);
+    return t;
+}
+
 static const char *check(struct tsp_data *d, const struct tsp_provider *p, json_t *parameters, struct arena *a)
 {
     return view_of(p)->check ? view_of(p)->check(views_of(d), parameters, a) : NULL;
@@ -289,6 +298,7 @@ struct tsp_backend views_backend(const struct views_options *o)
         .ask = ask,
         .key = thread_key,
         .find = find_threads,
+        .by_reference = by_reference,
         .check = check,
         .forget = forget};
 }

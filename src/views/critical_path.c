@@ -352,6 +352,7 @@ static const struct tsp_derivation derivation = {
     .type = "weft.critical-path",
     .name = "Critical path of a thread",
     .schema = critical_question_schema,
+    .times = (const char *const[]){"begin", "end", NULL},
 };
 const struct view view_critical_path = {
     .provider = {.id = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",

@@ -89,6 +89,37 @@ class Reference(ServerCase):
             self.assertIn("no message relates", "".join(n["Note"] for n in self.table(server, x, NOTES)
                                                          if n["Host"] == "lonely" and "by the clock" in n["Note"]))
 
+    def test_what_is_kept_means_the_same_instants(self):
+        """Bookmarks and critical paths, over a restart with another reference and back."""
+        state, truth = scratch(), self.sync("--reference", "db", self.trace)
+        template = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+        shift = next(h for h in truth["hosts"] if h["host"] == "web")["pieces"]
+
+        def of_db(t):
+            """A time of web's clock by db's."""
+            p = next((p for p in shift if t <= p["end"]), shift[-1])
+            return Decimal(p["drift"]) * t + Decimal(p["offset_ns"])
+        with Server("--state", state, "--reference", "web", self.trace, store=self.store) as server:
+            x = server.first()
+            base = f"/experiments/{x['UUID']}"
+            begin, end = x["start"] + 2 * 10 ** 9, x["start"] + 3 * 10 ** 9
+            self.good(server.post(base + "/bookmarks", {"name": "here", "start": begin, "end": end}))
+            body = {"name": "p", "sourceTypeId": "weft.critical-path",
+                    "parameters": {"thread": "web:186", "begin": begin, "end": end}}
+            path = self.good(server.ask("POST", f"{base}/outputs/{template}", body))
+        for reference in ("db", "web"):
+            with Server("--state", state, "--reference", reference, self.trace, store=self.store) as server:
+                self.assertEqual(server.first()["UUID"], x["UUID"])
+                (kept,) = server.get(base + "/bookmarks").json
+                listed = next(o for o in server.get(base + "/outputs").json if o["id"] == path["id"])
+                asked = listed["configuration"]["parameters"]
+                for wanted, times in ((begin, (kept["start"], asked["begin"])), (end, (kept["end"], asked["end"]))):
+                    for t in times:
+                        self.assertLessEqual(abs(t - (of_db(wanted) if reference == "db" else wanted)), 3)
+                tree = server.model(f"{base}/outputs/timeGraph/{path['id']}/tree")
+                self.assertTrue(tree["entries"])
+        self.assertGreater(abs(of_db(begin) - begin), 10 ** 6)
+
 
 if __name__ == "__main__":
     main()
