@@ -27,7 +27,7 @@ struct tsp_provider {
  * tsp_query.configuration set. */
 struct tsp_derivation {
     const char *type, *name, *schema; /* of the configuration; schema: JSON text */
-    const char *const *times;    /* parameters that are times, in ns, when they are integers; NULL at the end, or NULL */
+    const char *const *times;    /* parameters that are times in ns where they are integers; NULL at the end; or NULL */
     const char *output_type;     /* of derived outputs; NULL: as the provider's */
     const char *prefix;          /* what their ids begin with; NULL: the provider's id and a colon */
     /* What shows a derived output, as outputs with ids "SHOWN BY:DERIVED"; NULL at the end. NULL: it shows itself. */

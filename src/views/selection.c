@@ -139,51 +139,108 @@ enum { BUSY, IDLE, UNKNOWN, CPU_AMOUNTS };
 static const struct amount cpu_amounts[CPU_AMOUNTS] = {{"busy", true}, {"idle", true}, {"unknown", true}};
 static const struct table cpu_table = {1, cpu_amounts, CPU_AMOUNTS};
 
-/* What its idle thread did tells of a CPU: it runs, or others have the CPU. False: the row is none, or was not
- * there. */
-static bool find_cpu(const struct view_host *h, const struct graph_choice *range, int32_t row, struct graph_time *t,
-    int64_t values[CPU_AMOUNTS])
+/* A CPU while its unknown time is summed up, in order of time. */
+struct unknown {
+    const struct state_store *s;
+    size_t row;
+    int64_t done, end, sum;
+};
+
+/* What is unknown of it until then. */
+static void add_unknown(struct unknown *u, int64_t from, int64_t until)
 {
-    graph_row(h->index->graph, row, &t->row);
-    if (t->row.idle_cpu < 0 || !graph_row_time(h->index->graph, row, range, t))
+    enum { BATCH = 64 };
+    struct state_interval iv[BATCH];
+    from = from > u->done ? from : u->done;
+    until = until < u->end ? until : u->end;
+    for (size_t n = BATCH; n == BATCH && from < until;) {
+        n = state_range(u->s, STATE_CPU_THREAD, u->row, from, until, iv, BATCH);
+        for (size_t i = 0; i < n; i++) {
+            int64_t a = iv[i].begin > from ? iv[i].begin : from, b = iv[i].end < until ? iv[i].end : until;
+            u->sum += iv[i].value == STATE_UNKNOWN && b > a ? b - a : 0;
+        }
+        from = n == BATCH ? iv[n - 1].end : until;
+    }
+    u->done = until > u->done ? until : u->done;
+}
+
+/* ns of [begin, end] in which it is not known who has the CPU: until that is first seen, and where events were lost. */
+static int64_t unknown_time(const struct state_store *s, int32_t cpu, int64_t begin, int64_t end)
+{
+    int64_t row = state_find_row(s, STATE_CPU_THREAD, cpu);
+    struct unknown u = {s, (size_t)row, begin, end, 0};
+    struct state_interval then;
+    struct state_loss loss = {.begin = begin, .end = begin, .cpu = cpu};
+    if (row < 0)
+        return 0;
+    for (size_t i = 0;; i++) {
+        if (loss.cpu < 0 || loss.cpu == cpu) /* and until it is known again */
+            add_unknown(&u, loss.begin,
+                state_at(s, STATE_CPU_THREAD, u.row, loss.end, &then) && then.value == STATE_UNKNOWN ? then.end
+                                                                                                     : loss.end);
+        if (i == state_losses(s))
+            return u.sum;
+        state_loss(s, i, &loss);
+    }
+}
+
+/* False: the CPU was not there. */
+static bool find_cpu(
+    const struct view_host *h, const struct graph_choice *range, size_t row, int32_t *cpu, int64_t values[CPU_AMOUNTS])
+{
+    struct state_row r;
+    int64_t times[2], grown[2];
+    state_row(h->states, STATE_CPU, row, &r);
+    *cpu = r.number;
+    times[0] = range->begin > r.begin ? range->begin : r.begin;
+    times[1] = range->end < r.end ? range->end : r.end;
+    int64_t counter = state_find_counter(h->states, STATE_CPU_TIME, -1 - r.number);
+    if (times[0] > times[1] || counter < 0)
         return false;
-    values[BUSY] = t->totals[GRAPH_PREEMPTED];
-    values[IDLE] = t->totals[GRAPH_RUNNING];
-    values[UNKNOWN] = t->end - t->begin - values[BUSY] - values[IDLE];
+    state_counter_values(h->states, STATE_CPU_TIME, (size_t)counter, times, 2, grown);
+    values[BUSY] = grown[1] - grown[0];
+    values[UNKNOWN] = unknown_time(h->states, r.number, times[0], times[1]);
+    values[IDLE] = times[1] - times[0] - values[BUSY] - values[UNKNOWN];
     return true;
 }
 
 static void write_cpus(
-    const struct views *x, size_t host, const struct tsp_query *q, struct tsp_answer *answer, int64_t *id)
+    const struct views *x, size_t host, const struct tsp_query *q, struct tsp_answer *answer, int64_t first)
 {
     const struct view_host *h = &x->hosts[host];
     struct graph_choice range = range_of(x, h, q);
-    struct graph_time t;
+    size_t n = state_rows(h->states, STATE_CPU);
     int64_t all[CPU_AMOUNTS] = {0}, one[CPU_AMOUNTS];
-    for (int32_t row = 0; row < h->threads; row++)
-        for (size_t i = 0; find_cpu(h, &range, row, &t, one) && i < CPU_AMOUNTS; i++)
-            all[i] += one[i];
+    int32_t cpu;
+    for (size_t row = 0; row < n; row++)
+        if (find_cpu(h, &range, row, &cpu, one))
+            for (size_t i = 0; i < CPU_AMOUNTS; i++)
+                all[i] += one[i];
     struct tsp_entry e = machine(x, host);
     write_line(&cpu_table, q, answer, e, (const char *const[]){h->index->name}, all);
     e.parent = e.id;
     e.key = 0;
-    for (int32_t row = 0; row < h->threads && (row % 64 || view_goes_on(q, answer)); row++) {
-        bool there = find_cpu(h, &range, row, &t, one);
-        e.id = *id;
-        *id += t.row.idle_cpu >= 0; /* the same number whatever the range */
-        if (!there)
+    for (size_t row = 0; row < n && view_goes_on(q, answer); row++) {
+        if (!find_cpu(h, &range, row, &cpu, one))
             continue;
-        write_line(&cpu_table, q, answer, e,
-            (const char *const[]){arena_printf(q->http->arena, "CPU %d", t.row.idle_cpu)}, one);
+        e.id = first + (int64_t)row;
+        write_line(&cpu_table, q, answer, e, (const char *const[]){arena_printf(q->http->arena, "CPU %d", cpu)}, one);
     }
+}
+
+static bool has_cpus(const struct view *self, const struct view_host *h)
+{
+    return h->states && state_rows(h->states, STATE_CPU);
 }
 
 static void cpus_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t id = view_id(x, x->n_hosts);
     for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
-        if (x->hosts[i].index->graph)
-            write_cpus(x, i, q, answer, &id);
+        if (has_cpus(self, &x->hosts[i])) {
+            write_cpus(x, i, q, answer, id);
+            id += (int64_t)state_rows(x->hosts[i].states, STATE_CPU);
+        }
 }
 
 /* ---- devices ---- */
@@ -279,7 +336,7 @@ const struct view view_selection_cpus = {
         .name = "Time by CPU",
         .description = "How long CPUs had work, and how long they were idle, within the range",
         .type = "DATA_TREE"},
-    .host_has_data = has_graph,
+    .host_has_data = has_cpus,
     VIEW_HEADERS({"CPU", "Machine, and its CPUs", "STRING"}, {"Busy", "Threads had it", "DURATION"},
         {"Idle", "No thread had it", "DURATION"}, {"Unknown", "Before it was first seen, or lost events", "DURATION"}),
     .tree = cpus_tree,

@@ -103,6 +103,26 @@ class Selection(ServerCase):
                         self.assertEqual((v["busy"], v["idle"], v["unknown"]),
                                          (busy[cpu], end - begin - busy[cpu], 0), (host, cpu, begin, end))
 
+    def test_cpus_as_their_idle_threads_tell(self):
+        """Also where events were lost: what is not known is said."""
+        for name, host in (("lost-events", "solo"), ("rotated", None), ("three-tier", "db")):
+            trace, unknown = scenario(name), 0
+            host = host or self.json("threads", "--store", self.store, "--limit", "1", trace)[0]["host"]
+            with Server("--reference", host, trace, store=self.store) as server:
+                x = server.first()
+                for begin, end in self.ranges(x["start"], x["end"], 6):
+                    below, _ = self.lines(server, x, CPUS, begin, end)
+                    got = {k[0]: (v["busy"], v["idle"], v["unknown"]) for (k, _), v in below[host].items()}
+                    idle = [t for t in self.json("threads", "--store", self.store, "--host", host, "--all", "--thread", "0",
+                                                 "--begin", begin, "--end", end, trace) if t["comm"].startswith("swapper/")]
+                    self.assertEqual({cpu: v[:2] for cpu, v in got.items()}, {
+                        f"CPU {t['comm'].split('/')[1]}": (t["preempted"], t["running"]) for t in idle},
+                        (name, begin, end))
+                    for v in got.values():  # the idle thread is not there before it is first seen
+                        self.assertTrue(0 < sum(v) <= end - begin or end == begin)
+                    unknown += sum(v[2] for v in got.values())
+            self.assertTrue(unknown or name != "lost-events", name)
+
     def test_bytes_of_devices_as_the_packets_tell(self):
         trace = scenario("three-tier")
         packets = self.events(trace, "db", "net_dev_queue", "net_if_receive_skb")
