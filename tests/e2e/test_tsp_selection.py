@@ -113,8 +113,9 @@ class Selection(ServerCase):
                 for begin, end in self.ranges(x["start"], x["end"], 6):
                     below, _ = self.lines(server, x, CPUS, begin, end)
                     got = {k[0]: (v["busy"], v["idle"], v["unknown"]) for (k, _), v in below[host].items()}
-                    idle = [t for t in self.json("threads", "--store", self.store, "--host", host, "--all", "--thread", "0",
-                                                 "--begin", begin, "--end", end, trace) if t["comm"].startswith("swapper/")]
+                    threads = self.json("threads", "--store", self.store, "--host", host, "--all", "--thread", "0",
+                                        "--begin", begin, "--end", end, trace)
+                    idle = [t for t in threads if t["comm"].startswith("swapper/")]
                     self.assertEqual({cpu: v[:2] for cpu, v in got.items()}, {
                         f"CPU {t['comm'].split('/')[1]}": (t["preempted"], t["running"]) for t in idle},
                         (name, begin, end))

@@ -11,7 +11,7 @@ const KEYS: [string, string][] = [
   ['n p', 'next / previous of what was found, chosen, or is under the cursor'],
   ['[ ]', 'previous / next segment of the critical path'],
   ['c', 'compare the critical path with another one / end that'],
-  ['g', 'go to a time'],
+  ['g', 'go to a time, or to a range'],
   ['h', 'Start: requests, machines, threads (Escape: to the views)'],
   ['b', 'bookmark the selection'], ['+ −', 'unfold / fold everything below'],
   ['space', 'fold, tick'], ['Menu, Shift+F10', 'critical path and more for the row'], ['e', 'events drawer'],
