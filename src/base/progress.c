@@ -41,6 +41,19 @@ struct progress *progress_new(const char *what)
     return p;
 }
 
+struct progress *progress_silent(void)
+{
+    struct progress *p = progress_new("");
+    p->terminal = false;
+    return p;
+}
+
+void progress_read(const struct progress *p, uint64_t *done, uint64_t *total)
+{
+    *done = p ? atomic_load_explicit(&p->done, memory_order_relaxed) : 0;
+    *total = p ? atomic_load_explicit(&p->total, memory_order_relaxed) : 0;
+}
+
 void progress_total(struct progress *p, uint64_t units)
 {
     if (p)

@@ -6,10 +6,13 @@
 
 struct progress;
 struct progress *progress_new(const char *what);     /* NULL-safe in all functions below */
+struct progress *progress_silent(void);             /* shows nothing itself: for progress_read */
 void progress_total(struct progress *, uint64_t units);
 void progress_count(struct progress *, uint64_t items);  /* the same for few: shown as "3 of 1000" */
 void progress_hide(struct progress *);                /* clears the line, for something else to be told */
 void progress_add(struct progress *, uint64_t units); /* bytes, events: shown with rate and time left */
+/* So many of so many units; total: 0 while it is not known. */
+void progress_read(const struct progress *, uint64_t *done, uint64_t *total);
 void progress_free(struct progress *);                /* clears the line */
 
 #endif

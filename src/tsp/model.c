@@ -1,5 +1,6 @@
 /* What the server knows of: traces, experiments, their bookmarks and derived outputs. All with the server's lock held.
  */
+#include "base/progress.h"
 #include "tsp/server.h"
 
 struct tsp_trace *model_trace(struct tsp_server *s, const char *uuid)
@@ -215,6 +216,20 @@ void model_write_trace(struct json *j, const struct tsp_trace *t, const struct t
     json_end_object(j);
 }
 
+/* How far the reading of traces is, once it is known how much there is. */
+static void write_indexed(struct json *j, const struct tsp_opening *o)
+{
+    uint64_t done, total;
+    progress_read(o->request.progress, &done, &total);
+    if (!total)
+        return;
+    json_key(j, "indexed");
+    json_begin_object(j);
+    json_kv_u64(j, "bytes", done < total ? done : total);
+    json_kv_u64(j, "of", total);
+    json_end_object(j);
+}
+
 void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_experiment *x)
 {
     const struct tsp_opening *open = x->open && x->open->stage != STAGE_FAILED ? x->open : NULL;
@@ -233,6 +248,8 @@ void model_write_experiment(struct tsp_server *s, struct json *j, const struct t
         json_kv_string(j, "reference", open->data->reference);
     if (x->problem.code)
         json_kv_string(j, "problem", x->problem.text);
+    if (goes_on)
+        write_indexed(j, is_open ? x->next : open);
     json_key(j, "traces");
     json_begin_array(j);
     for (size_t i = 0; i < x->traces.n; i++) {

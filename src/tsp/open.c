@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/time.h"
 #include "tsp/server.h"
 
@@ -46,6 +47,7 @@ static void close_opening(struct tsp_server *s, struct tsp_opening *o)
     if (o->data)
         s->o.backend.close(o->data);
     held_fini(o);
+    progress_free(o->request.progress);
     arena_fini(&o->arena);
     free(o);
     mem_give_back();
@@ -297,7 +299,8 @@ static struct tsp_opening *new_opening(struct tsp_server *s, const struct tsp_ex
         .n = n,
         .grow = grow,
         .stop = is_unwanted,
-        .arg = o};
+        .arg = o,
+        .progress = progress_silent()};
     return o;
 }
 

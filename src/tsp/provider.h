@@ -98,6 +98,7 @@ int tsp_filter_tags(const struct tsp_query *, const struct tsp_property *, size_
 struct tsp_figures { uint64_t events; int64_t begin, end; size_t n_properties; const char *const (*properties)[2]; };
 void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those without events count nothing */
 
+struct progress;
 /* Traces to be opened together. All is borrowed, and stays until they are closed. */
 struct tsp_open_request {
     const char *name;                    /* of the experiment */
@@ -108,6 +109,7 @@ struct tsp_open_request {
     void (*grow)(void *arg, size_t i, uint64_t events, int64_t begin, int64_t end);
     bool (*stop)(void *arg);             /* asked while traces are read: nobody wants them any more */
     void *arg;
+    struct progress *progress;           /* bytes of the traces that were read; or NULL */
 };
 
 /* A host of which something is missing in every answer (failed: all of it). */

@@ -16,6 +16,7 @@ static const struct route {
 } routes[] = {
     {"GET", "traces", traces_list, 0, 0},
     {"POST", "traces", traces_post, HAS_BODY | CHANGES, 0},
+    {"GET", "traces/below", traces_below, 0, 0},
     {"GET", "traces/*", traces_get, 0, 0},
     {"DELETE", "traces/*", traces_delete, CHANGES, 0},
     {"GET", "experiments", experiments_list, 0, 0},

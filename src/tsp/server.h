@@ -226,7 +226,7 @@ bool call_integer(const json_t *, int64_t *out);
 /* Parses the body; false: the error has been sent. */
 
 typedef void call_handler(struct call *);
-call_handler traces_list, traces_post, traces_get, traces_delete;
+call_handler traces_list, traces_below, traces_post, traces_get, traces_delete;
 call_handler experiments_list, experiments_post, experiments_get, experiments_delete;
 call_handler bookmarks_list, bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete;
 call_handler config_types, config_type, configs_list, configs_post, configs_get, configs_put, configs_delete;

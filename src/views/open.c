@@ -286,6 +286,7 @@ static const char *const *index_arguments(struct views *x)
 int views_open_traces(struct views *x, const struct views_options *o, struct err *e)
 {
     struct index_options index = {.store = o->store,
+        .progress = x->request->progress,
         .stores = true,
         .states = true,
         .whole = true,

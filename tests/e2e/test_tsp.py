@@ -48,11 +48,40 @@ class Protocol(ServerCase):
         self.assertEqual(self.good(self.server.get("/health")), {"status": "UP"})
         self.assertEqual(self.good(self.server.get("/health/")), {"status": "UP"})
         about = self.good(self.server.get("/identifier"))
-        self.assertLessEqual({"version", "os", "productId", "tspVersion"}, set(about))
+        self.assertLessEqual({"version", "os", "productId", "tspVersion", "opens"}, set(about))
         self.assertIsInstance(about["cpuCount"], int)
         self.refused(self.server.get("/nothing"), 404)
         self.refused(self.server.ask("PATCH", "/health"), 405)
         self.assertIn("POST", self.server.ask("PUT", "/traces").headers["Allow"])
+
+    def test_what_may_be_opened(self):
+        self.assertEqual(self.good(self.server.get("/identifier"))["opens"], {"paths": True, "uploads": True})
+        top = scratch()
+        for name, there in (("b/host/kernel", True), ("a", True), ("c/empty", False), (".hidden", True)):
+            os.makedirs(os.path.join(top, name))
+            if there:
+                shutil.copytree(os.path.join(self.root, "web", "kernel"), os.path.join(top, name), dirs_exist_ok=True)
+        os.symlink(self.root, os.path.join(top, "elsewhere"))
+        os.symlink(os.path.join(top, "a"), os.path.join(top, "link"))
+        open(os.path.join(top, "file"), "w").close()
+        with Server("--trace-root", top) as s:
+            self.assertEqual(self.good(s.get("/identifier"))["opens"], {"paths": True, "uploads": False})
+            a, b = (os.path.join(os.path.realpath(top), name) for name in "ab")
+            self.assertEqual(self.good(s.get("/traces/below")), {"root": os.path.realpath(top), "path": "", "traces": [
+                {"name": "a", "path": a, "directory": False}, {"name": "b", "path": b, "directory": True},
+                {"name": "link", "path": a, "directory": False}], "more": False})
+            for path in ("b", "b/", "a/../b"):
+                inner = self.good(s.get("/traces/below?path=" + path))
+                self.assertEqual([inner["path"], [t["name"] for t in inner["traces"]]], ["b", ["host"]])
+            for path in ("..", "/", "elsewhere", "elsewhere/web", "file", "nothing", "b/../../"):
+                answer = s.get("/traces/below?path=" + path)
+                if path == "/":
+                    self.assertEqual(self.good(answer)["path"], "")
+                else:
+                    self.refused(answer, 404)
+        with Server(os.path.join(self.root, "db")) as s:
+            self.assertEqual(self.good(s.get("/identifier"))["opens"], {"paths": False, "uploads": False})
+            self.refused(s.get("/traces/below"), 404)
 
     def test_traces(self):
         s, path = self.server, os.path.join(self.root, "web", "kernel")

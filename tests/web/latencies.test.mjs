@@ -109,7 +109,7 @@ test('what an answer says that it lacks stands in the bar of every kind of view'
     assert.ok(await page.locator('.panel.partial').count(), name);
   }
   await only(page, 'Clock Synchronisation');
-  await page.locator('.panel .vt-count.lacks').filter({ hasText: 'db is away' }).waitFor();
+  await page.locator('.panel .vt-lack').filter({ hasText: 'db is away' }).waitFor();
   world.mock.now.lack = undefined;
   // Machines that are not whole are told of beside the answer.
   world.mock.now.hosts = { complete: 1, lacking: [{ host: 'web', status: 'FAILED', statusMessage: 'no metadata' },

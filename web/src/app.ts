@@ -16,6 +16,7 @@ import { share } from './layout';
 import { bindKeys } from './keys';
 import { readLink, retimed, saysWhat, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
+import { brokenSheet, Opening } from './opening';
 import { FIRST, ID, outputOf } from './outputs';
 import { Overview } from './overview';
 import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
@@ -113,6 +114,7 @@ export class App implements Stage {
     session.relayout.on(() => { this.rows(); this.arranged(); });
     addEventListener('pagehide', () => this.rememberLayout());
     this.rows();
+    client.onLack = words => this.tellLack(words);
     client.onReachable = (up, why) => this.reachable(up, why);
     client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
     bindKeys(session, {
@@ -176,11 +178,12 @@ export class App implements Stage {
     this.opening.abort();
     const { signal } = this.opening = new AbortController();
     this.hush();
+    this.lack = '';
     this.closePicker();
     session.experiment = x;
     this.top.opened();
-    const wait = h('div', { class: 'opening', role: 'status' }, `Opening ${x.name}…`);
-    this.stack.replaceChildren(wait);
+    const wait = new Opening(x.name);
+    this.stack.replaceChildren(wait.root);
     try {
       // A GET of what is closed opens it; then it is read until it no longer grows.
       let now = x.indexingStatus === 'COMPLETED' ? x : await client.experiment(x.UUID, signal), shown = false;
@@ -191,12 +194,13 @@ export class App implements Stage {
           if (!shown) { axis.show(now.start, now.end, false); shown = true; }
         }
         if (now.indexingStatus !== 'RUNNING' || now.version) break;
-        wait.textContent = `Reading ${now.name}: ${now.nbEvents.toLocaleString('en')} events so far…`;
+        wait.show(now);
         await sleep(ms, signal);
         now = await client.experiment(x.UUID, signal);
       }
+      if (now.indexingStatus === 'CLOSED') { await this.tellBroken(now, link, signal); return; }
       session.outputs = await client.outputs(x.UUID, signal);
-      wait.remove();
+      wait.root.remove();
       if (!now.nbEvents) this.say(`${now.name} has no events.`);
       const kept = keptLayout(x.UUID);
       this.arrange(kept, !!link);
@@ -217,11 +221,26 @@ export class App implements Stage {
       client.markerSets(x.UUID).then(sets => { this.markerSets = sets; }, () => { this.markerSets = []; });
       this.writeLink();
     } catch (e) {
-      if (isAbort(e)) return;
-      this.stack.replaceChildren(h('div', { class: 'opening',
-        role: 'alert' }, `${x.name} could not be opened: ${failureWords(e)} `,
-        button('Try again', 'Ask the server again', () => void this.open(x, link))));
+      if (!isAbort(e)) this.showBroken(x, link, failureWords(e));
     }
+  }
+  private showBroken(x: Experiment, link: LinkState | null, why: string): void {
+    this.stack.replaceChildren(brokenSheet(x.name, why, () => void this.open(x, link), () => this.showPicker(true)));
+  }
+  /** What it asks for then is refused with the reason. */
+  private async tellBroken(x: Experiment, link: LinkState | null, signal: AbortSignal): Promise<void> {
+    const a = await this.session.client.tree(x.UUID, 'timeGraph', ID.machines, null, signal);
+    this.showBroken(x, link, a.statusMessage);
+  }
+  private lack = '';
+  /** Said large, once: whoever sums up some machines must know that it is not all. */
+  private tellLack(words: string): void {
+    if (words === this.lack) return;
+    this.lack = words;
+    const notes = outputOf(this.session.outputs, ID.notes), said = this.notice.hidden ? ''
+      : `${this.notice.firstElementChild?.textContent} `;
+    this.say(`${said}Not everything could be read: ${words}`, notes ? button('Notes',
+      'What is wrong, and what to do about it', () => this.reveal(notes)) : undefined);
   }
   /** What was recorded since, without anything being shut or moved away. */
   private async takeVersion(now: Experiment): Promise<void> {
@@ -669,9 +688,10 @@ export class App implements Stage {
   }
   private async reopen(now: Experiment): Promise<void> {
     this.writeLink();
-    await this.open(now, readLink(location.hash));
+    const link = readLink(location.hash), opened = this.open(now, link);
     this.say('The trace changed on the server’s disk while it was open. It was opened again: this is what is there '
       + 'now.');
+    await opened;
   }
   private watching = false;
   private reachable(up: boolean, why: string): void {
@@ -685,7 +705,8 @@ export class App implements Stage {
       return;
     }
     this.say(`The server does not answer (${why}). What was loaded stays; the page asks again by itself.`,
-      () => void this.session.client.health().catch(() => { /* still away */ }));
+      button('Try again', 'Ask the server now',
+        () => void this.session.client.health().catch(() => { /* still away */ })));
     void this.watch();
   }
   /** Asks until the server is back. */
@@ -698,8 +719,8 @@ export class App implements Stage {
     }
     this.watching = false;
   }
-  say(text: string, retry?: () => void): void {
-    this.notice.replaceChildren(h('span', {}, text), retry ? button('Try again', 'Ask the server now', retry) : '',
+  say(text: string, action?: HTMLElement): void {
+    this.notice.replaceChildren(h('span', {}, text), action ?? '',
       button(icon('close'), 'Dismiss', () => this.hush(), { class: 'plain' }));
     this.notice.classList.remove('told');
     this.notice.hidden = false;

@@ -13,6 +13,10 @@ export class Picker {
   private readonly message = h('p', { class: 'picker-message', role: 'status' });
   private readonly chosen = new Set<string>();
   private back: HTMLElement | null = null;
+  /** What the server may allow: shown once it is known that it does. */
+  private readonly byPath = h('section', { hidden: true });
+  private readonly below = h('div', { class: 'picker-below' });
+  private readonly drop: HTMLElement;
 
   constructor(private readonly session: Session, private readonly open: (x: Experiment) => void,
     leave: (() => void) | null) {
@@ -26,7 +30,8 @@ export class Picker {
       e.preventDefault();
       void this.openPaths(path.value, name.value);
     } }, path, name, h('button', { type: 'submit', class: 'main' }, 'Open'));
-    const drop = h('label', { class: 'drop' }, 'Upload a trace: drop a tar or zip here, or choose ', file);
+    const drop = this.drop = h('label', { class: 'drop', hidden: true },
+      'Upload a trace: drop a tar or zip here, or choose ', file);
     file.addEventListener('change', () => void this.upload([...file.files ?? []]));
     drop.addEventListener('dragover', e => { e.preventDefault(); drop.classList.add('over'); });
     drop.addEventListener('dragleave', () => drop.classList.remove('over'));
@@ -37,9 +42,11 @@ export class Picker {
     });
     this.root.append(h('div', { class: 'picker-box' }, h('h1', {}, 'weft'),
       h('p', { class: 'dim' }, 'Where did the time go, and on which machine?'), this.message, this.list,
-      h('h2', {}, 'Open traces by their path'), form, h('p', { class: 'dim small' },
-        'Several paths, separated by spaces, become one experiment on one clock.'), drop,
+      this.byPath, drop,
       leave ? this.back = button('Back', 'Back to the experiment', leave) : ''));
+    this.byPath.append(this.below, h('h2', {}, 'Open traces by their path'), form, h('p', { class: 'dim small' },
+      'Several paths, separated by spaces, become one experiment on one clock.'));
+    void this.offer();
     if (leave) this.root.addEventListener('keydown', e => {
       if (e.key === 'Escape' && this.back?.isConnected) leave();
     });
@@ -48,6 +55,36 @@ export class Picker {
   private say(text: string, bad = false): void {
     this.message.textContent = text;
     this.message.classList.toggle('bad', bad);
+  }
+
+  /** Offers what the server allows; of one that does not tell, everything. */
+  private async offer(): Promise<void> {
+    const { client } = this.session;
+    try {
+      const { opens } = await client.identifier();
+      this.byPath.hidden = opens?.paths === false;
+      this.drop.hidden = opens?.uploads === false;
+      if (opens?.paths) await this.browse('');
+    } catch { /* what is asked for besides says so */ }
+  }
+  /** What lies in a directory below the trace root, to be opened by a click. */
+  private async browse(path: string): Promise<void> {
+    try {
+      const { client } = this.session, at = await client.below(path),
+        held = this.below.contains(document.activeElement),
+        where = at.path ? `${at.root}/${at.path}` : at.root,
+        up = at.path.includes('/') ? at.path.slice(0, at.path.lastIndexOf('/')) : '';
+      this.below.replaceChildren(h('h2', {}, `Traces below ${where}`),
+        at.path ? button('Up', 'The directory above', () => void this.browse(up)) : '',
+        at.traces.length ? h('ul', {}, ...at.traces.map(t => h('li', {},
+          button(t.name, `Open ${t.path}`, () => void this.openAll([t.path], t.name), { class: 'link' }),
+          h('span', { class: 'dim' }, t.directory ? 'a directory of traces' : 'a trace'),
+          t.directory ? button('Look inside', `What lies in ${t.name}`,
+            () => void this.browse(at.path ? `${at.path}/${t.name}` : t.name)) : '')))
+          : h('p', { class: 'dim' }, 'There are none.'),
+        at.more ? h('p', { class: 'dim' }, 'There are more: open them by their path.') : '');
+      if (held) (this.below.querySelector('button') ?? this.root).focus();
+    } catch (e) { this.below.replaceChildren(h('p', { class: 'bad' }, failureWords(e))); }
   }
 
   async refresh(): Promise<void> {
@@ -59,7 +96,7 @@ export class Picker {
       this.list.replaceChildren(h('h2', {}, 'Experiments'), experiments.length
         ? h('ul', {}, ...experiments.map(x => this.line(x)))
         : h('p', { class: 'dim' },
-          'None yet. Open a path below, upload a trace, or start the server with traces: weft serve TRACE…'));
+          'None yet. Open one of the traces below, or start the server with traces: weft serve TRACE…'));
       if (traces.length > 0) this.list.append(h('h2', {}, 'Traces'), h('ul', {}, ...traces.map(t => this.traceLine(t))),
         button('Open the chosen ones together', 'One experiment of the traces that are ticked',
           () => void this.together(traces)));
@@ -112,10 +149,13 @@ export class Picker {
   private async openPaths(text: string, name: string): Promise<void> {
     const paths = text.match(/(?:\\ |[^\s])+/g)?.map(p => p.replace(/\\ /g, ' ')) ?? [];
     if (!paths.length) { this.say('Which path? It is one on the server’s machine.', true); return; }
+    await this.openAll(paths, name.trim());
+  }
+  private async openAll(paths: string[], name: string): Promise<void> {
     try {
       const traces: Trace[] = [];
       for (const p of paths) { this.say(`Opening ${p}…`); traces.push(await this.openOne(p)); }
-      await this.make(traces, name.trim() || traces.map(t => t.name).join('+'));
+      await this.make(traces, name || traces.map(t => t.name).join('+'));
     } catch (e) { this.say(failureWords(e), true); }
   }
   /** A name that another trace of the folder has: the next free one, a few times. */

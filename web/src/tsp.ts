@@ -6,6 +6,8 @@ import { EntryReader } from './treestream';
 export type Time = bigint;
 export interface Trace { name: string; path: string; UUID: string; nbEvents: number; start: Time; end: Time;
   indexingStatus: string; properties: Record<string, string> }
+export interface Below { root: string; path: string; more: boolean;
+  traces: { name: string; path: string; directory: boolean }[] }
 export interface Experiment { name: string; UUID: string; nbEvents: number; start: Time; end: Time;
   indexingStatus: string; traces: Trace[];
   /** Counts what the server has opened; 0: nothing yet. Only of servers whose traces may grow. */
@@ -13,7 +15,9 @@ export interface Experiment { name: string; UUID: string; nbEvents: number; star
   /** Why what is newer cannot be opened. */
   problem?: string;
   /** The machine whose clock times are by. */
-  reference?: string }
+  reference?: string;
+  /** Bytes of the traces that were read, of all, while they are. */
+  indexed?: { bytes: number; of: number } }
 export interface Output {
   id: string; name: string; description: string; type: string; parentId?: string;
   capabilities?: { canCreate?: boolean; canDelete?: boolean };
@@ -68,7 +72,8 @@ function traceOf(t: any): Trace {
 }
 function experimentOf(x: any): Experiment {
   return { ...x, nbEvents: Number(x.nbEvents ?? 0), start: time(x.start), end: time(x.end),
-    traces: list(x.traces).map(traceOf) };
+    traces: list(x.traces).map(traceOf), indexed: Number(x.indexed?.of) > 0
+      ? { bytes: Number(x.indexed.bytes), of: Number(x.indexed.of) } : undefined };
 }
 /** Becomes what it is asked to be: there may be many, and most are right as they are. */
 function entryOf(e: any): Entry {
@@ -142,6 +147,8 @@ export class TspClient {
   onLacks: (path: string, lacking: Lack[]) => void = () => {};
   /** An answer says that a trace may have changed under the server. */
   onDoubt: () => void = () => {};
+  /** An answer says whose part is missing in it. */
+  onLack: (words: string) => void = () => {};
   private up = true;
 
   constructor(readonly base: string, readonly token: string | null = null) {}
@@ -190,7 +197,15 @@ export class TspClient {
   }
 
   health(): Promise<{ status: string }> { return this.request('GET', '/health'); }
-  identifier(): Promise<Record<string, string>> { return this.request('GET', '/identifier'); }
+  /** `opens`: what may be opened beside what is there; of servers that tell. */
+  identifier(): Promise<{ opens?: { paths?: boolean; uploads?: boolean } }> {
+    return this.request('GET', '/identifier');
+  }
+  /** What can be chosen in a directory below the server's trace root. */
+  async below(path: string): Promise<Below> {
+    const a = await this.request('GET', `/traces/below?path=${encodeURIComponent(path)}`);
+    return { root: String(a.root), path: String(a.path), traces: list(a.traces), more: a.more === true };
+  }
   async traces(): Promise<Trace[]> { return list(await this.request('GET', '/traces')).map(traceOf); }
   async openTrace(uri: string, name?: string): Promise<Trace> {
     return traceOf(await this.request('POST', '/traces', { parameters: { uri, name } }));
@@ -230,11 +245,12 @@ export class TspClient {
 
   private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal,
     read?: (r: Response) => Promise<unknown>): Promise<Answer<T>> {
-    const a = await this.request('POST', path, { parameters }, signal, read);
+    const a = await this.request('POST', path, { parameters }, signal, read), lack = lacking(a?.hosts);
     this.onLacks(path, list(a?.hosts?.lacking).map(l => ({ host: String(l.host), status: String(l.status),
       why: String(l.statusMessage ?? '') })));
+    if (lack) this.onLack(lack);
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
-      status: a?.status ?? 'COMPLETED', statusMessage: (a?.status === 'RUNNING' ? '' : lacking(a?.hosts))
+      status: a?.status ?? 'COMPLETED', statusMessage: (a?.status === 'RUNNING' ? '' : lack)
         || (a?.statusMessage ?? '') };
   }
 

@@ -31,6 +31,7 @@ export class VirtualTable {
   /** How many lines, and whether only those that match: stands in the bar of whoever holds the table. */
   readonly bar = h('span', { class: 'vt-bar' });
   private readonly count = h('span', { class: 'vt-count', role: 'status' });
+  private readonly lacking = h('span', { class: 'vt-lack', role: 'status' });
   private readonly onlyButton = button('only matches', 'Only lines in which all expressions are found',
     () => this.setOnly(!this.only), { class: 'plain', 'aria-pressed': 'false', hidden: true });
   /** An expression over events; what does not fit is left out. */
@@ -62,7 +63,7 @@ export class VirtualTable {
     this.scroller = h('div', { class: 'vt-scroll', tabIndex: 0, role: 'table', 'aria-label': output.name },
       h('div', { class: 'vt-sticky' }, this.head, this.filters), this.tall);
     this.root = h('div', { class: 'vt' }, this.scroller, this.words);
-    this.bar.append(this.where, this.onlyButton, this.count);
+    this.bar.append(this.where, this.onlyButton, this.lacking, this.count);
     this.where.addEventListener('input', this.retyped);
     this.where.addEventListener('keydown', e => {
       e.stopPropagation();
@@ -212,9 +213,9 @@ export class VirtualTable {
 
   private counted(): void {
     this.count.classList.remove('bad');
-    toggle(this.count, 'lacks', !!this.lack && !this.missed);
-    setText(this.count, this.missed || [this.counts(), this.lack].filter(Boolean).join(' · '));
-    this.count.title = this.lack;
+    setText(this.count, this.missed || this.counts());
+    setText(this.lacking, this.lack);
+    this.lacking.title = this.lack;
     this.onlyButton.hidden = !this.columns.length;
     this.where.hidden = !this.follows;
   }

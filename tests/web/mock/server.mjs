@@ -60,11 +60,12 @@ const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 /** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
  * with three fifths of the time and without the last thread; `grow` opens a fifth more. Of critical paths the local
  * part is known at first, and all of it after two questions while `paths.pending` is not set. */
-export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false } = {}) {
+export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false, opens = undefined,
+  belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };
   const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined, lack: undefined,
-    hosts: undefined };
+    hosts: undefined, indexed: undefined, why: undefined };
   const cut = fifths => { world.length = full / 5 * fifths; world.end = BEGIN + BigInt(world.length); };
   const eventsNow = () => Math.round(EVENTS_N * world.length / full);
   if (grows) cut(3);
@@ -248,7 +249,9 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     const parts = url.pathname.replace(/^\/tsp\/api/, '').split('/').filter(Boolean).map(decodeURIComponent),
       p = body?.parameters ?? {};
     if (parts[0] === 'health') return { status: 'UP' };
-    if (parts[0] === 'identifier') return { version: '0', os: 'mock', productId: 'mock', tspVersion: '0.6.0' };
+    if (parts[0] === 'identifier')
+      return { version: '0', os: 'mock', productId: 'mock', tspVersion: '0.6.0', opens };
+    if (parts[0] === 'traces' && parts[1] === 'below') return belowOf(url.searchParams.get('path'));
     if (parts[0] === 'traces') {
       if (method === 'POST' && !/three-tier/.test(p.uri ?? '')) throw fail(404, 'No trace there');
       return method === 'POST' ? experiment().traces[0] : experiment().traces;
@@ -297,6 +300,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
         entryId: -1, type: 'CHART', label: '3 200 events lost',
         style: { parentKey: 'lost', values: { 'background-color': '#d02f2f' } } }] } });
     const [, , , kind, id, what] = parts;
+    if (now.indexingStatus === 'CLOSED') return done(null, now.why, 'FAILED');
     if (kind === 'timeGraph') return timeGraph(id, what, p);
     if (kind === 'XY') return xy(id, what, p);
     if (kind === 'table') return table(id, what, p);

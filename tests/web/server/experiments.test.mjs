@@ -18,6 +18,9 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
     world = { url: server.url, browser };
   const { page, trouble } = await visit(world);
   await page.getByText('None yet.').waitFor();
+  // What lies below the root can be chosen.
+  await page.getByRole('button', { name: `Open ${join(traces, 'web')}` }).waitFor();
+  assert.deepEqual(await page.locator('.picker-below li .link').allInnerTexts(), ['client', 'db', 'web']);
   await page.getByLabel('Path of a trace on the server').fill('/nowhere/at all');
   await page.getByRole('button', { name: 'Open', exact: true }).click();
   await page.locator('.picker-message.bad').waitFor();
