@@ -1,4 +1,4 @@
-// The colour of a pixel against brute force: each state's share of the pixel's time, mixed as light; sampled rows
+// The colour of a pixel against brute force: each state's share of the pixel's time, mixed in OKLab; sampled rows
 // estimate the same shares.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -34,6 +34,23 @@ const paint = (states, view) => page.evaluate(([list, v]) => {
 const random = dice(12345);
 const KEYS = ['Usermode', 'System call', 'Unheard of', null]; // of full height, or blank
 
+// OKLab as its definition has it, by way of XYZ (Ottosson 2020; sRGB: IEC 61966-2-1), and back by inverting that.
+const times = (m, v) => m.map(row => row.reduce((sum, x, i) => sum + x * v[i], 0));
+const inverse = ([[a, b, c], [d, e, f], [g, h, i]]) => {
+  const det = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g);
+  return [[e * i - f * h, c * h - b * i, b * f - c * e], [f * g - d * i, a * i - c * g, c * d - a * f],
+    [d * h - e * g, b * g - a * h, a * e - b * d]].map(row => row.map(x => x / det));
+};
+const XYZ = [[0.4123908, 0.3575843, 0.1804808], [0.212639, 0.7151687, 0.0721923], [0.0193308, 0.1191948, 0.9505322]],
+  M1 = [[0.8189330101, 0.3618667424, -0.1288597137], [0.0329845436, 0.9293118715, 0.0361456387],
+    [0.0482003018, 0.2643662691, 0.633851707]],
+  M2 = [[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.808675766]];
+const toLab = rgb => times(M2, times(M1, times(XYZ, rgb.map(c => c / 255)
+  .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))).map(Math.cbrt));
+const toRgb = lab => times(inverse(XYZ), times(inverse(M1), times(inverse(M2), lab).map(v => v ** 3)))
+  .map(c => 255 * (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055));
+
 function brute(states, view, x, colours) {
   const from = view.v0 + x * view.nsPerPx, to = from + view.nsPerPx, sum = [0, 0, 0];
   let opaque = 0;
@@ -41,10 +58,24 @@ function brute(states, view, x, colours) {
     const share = Math.max(0, Math.min(b, to) - Math.max(a, from)) / view.nsPerPx;
     if (!share || !key) continue;
     opaque += share;
-    colours[key].forEach((c, i) => { sum[i] += share * c * c; });
+    toLab(colours[key]).forEach((c, i) => { sum[i] += share * c; });
   }
-  return opaque < 0.02 ? [0, 0, 0, 0] : [...sum.map(s => Math.sqrt(s / opaque)), opaque * 255];
+  return opaque < 0.02 ? [0, 0, 0, 0] : [...toRgb(sum.map(s => s / opaque)), opaque * 255];
 }
+
+test('two colours: the mix that CSS calls oklab', async () => {
+  for (const share of [0.2, 0.5, 0.8]) {
+    const states = [[0, share * 1000, 'Usermode'], [share * 1000, 1000, 'Wait blocked']],
+      { pixels: [pixel], colours } = await paint(states, { width: 1, v0: 0, nsPerPx: 1000, sampled: false });
+    const want = await page.evaluate(([a, b, p]) => {
+      const ctx = document.createElement('canvas').getContext('2d');
+      ctx.fillStyle = `color-mix(in oklab, rgb(${a}) ${p * 100}%, rgb(${b}))`;
+      ctx.fillRect(0, 0, 1, 1);
+      return [...ctx.getImageData(0, 0, 1, 1).data];
+    }, [colours.Usermode, colours['Wait blocked'], share]);
+    pixel.forEach((c, i) => assert.ok(Math.abs(c - want[i]) <= 2, `${share}: ${pixel} instead of ${want}`));
+  }
+});
 
 test('complete rows: every pixel is the exact mix', async () => {
   for (let round = 0; round < 12; round++) {

@@ -1,6 +1,7 @@
 // Draws rows of states on a canvas. States wider than some pixels are rectangles; where several states share a pixel,
 // the pixel's colour is their mix by
 // share of time. Times are floats: ns since the experiment's begin.
+import { fromOklab } from './oklab';
 import type { Look, Looks, Pattern } from './style';
 import type { State } from './tsp';
 
@@ -197,10 +198,9 @@ export class RowPainter {
   }
   private cover(x: number, share: number, look: Look, alpha: number): void {
     const s = this.sums, o = x * 10, a = share * look.opacity * alpha;
-    // Squares: mixed as light, so that mixtures do not get muddy.
-    s[o] += a * look.r * look.r;
-    s[o + 1] += a * look.g * look.g;
-    s[o + 2] += a * look.b * look.b;
+    s[o] += a * look.labL;
+    s[o + 1] += a * look.labA;
+    s[o + 2] += a * look.labB;
     s[o + 3] += a;
     s[o + 4] += share;
   }
@@ -231,11 +231,10 @@ export class RowPainter {
       const c = this.smallX[i], look = this.smallLook[i], from = Math.max(0, c - SPREAD),
         to = Math.min(W, c + SPREAD + 1), all = lack[to] - lack[from];
       if (all < 1e-4) continue;
-      const k = 1 / all, opacity = look.opacity * this.smallAlpha[i], r = look.r * look.r, g = look.g * look.g,
-        b = look.b * look.b;
+      const k = 1 / all, opacity = look.opacity * this.smallAlpha[i], { labL, labA, labB } = look;
       for (let x = from; x < to; x++) {
         const share = (lack[x + 1] - lack[x]) * k, a = share * opacity, o = x * 10 + 5;
-        s[o] += a * r; s[o + 1] += a * g; s[o + 2] += a * b; s[o + 3] += a; s[o + 4] += share;
+        s[o] += a * labL; s[o + 1] += a * labA; s[o + 2] += a * labB; s[o + 3] += a; s[o + 4] += share;
       }
     }
     this.nSmall = 0;
@@ -251,9 +250,7 @@ export class RowPainter {
       const k = sampled > 0 ? Math.max(0, 1 - exact) / sampled : 0;
       const a = s[o + 3] + k * s[o + 8];
       if (a > 0.004) {
-        d[p] = Math.sqrt((s[o] + k * s[o + 5]) / a);
-        d[p + 1] = Math.sqrt((s[o + 1] + k * s[o + 6]) / a);
-        d[p + 2] = Math.sqrt((s[o + 2] + k * s[o + 7]) / a);
+        fromOklab((s[o] + k * s[o + 5]) / a, (s[o + 1] + k * s[o + 6]) / a, (s[o + 2] + k * s[o + 7]) / a, d, p);
         d[p + 3] = Math.min(1, a) * 255;
       }
       s.fill(0, o, o + 10);

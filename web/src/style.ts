@@ -1,10 +1,13 @@
 // What states look like: the styles that a server gives, resolved, and weft's colours for those it leaves open.
+import { oklab } from './oklab';
 import type { Style } from './tsp';
 
 export type Pattern = '' | 'hatch' | 'dots';
 export interface Look {
   key: string; name: string; group: string;
   r: number; g: number; b: number; css: string;
+  /** The same in the space that colours are mixed in. */
+  labL: number; labA: number; labB: number;
   height: number; opacity: number; pattern: Pattern;
   /** Text on it. */
   ink: string;
@@ -56,7 +59,8 @@ const WAITS = /block|timer|network|disk|user_?input|unknown/i;
 export class Looks {
   /** `flat`: waiting is drawn lower than working, so that colour alone does not carry it. */
   constructor(private readonly flat = false) {}
-  readonly all: Look[] = [{ key: '', name: 'nothing', group: '', r: 0, g: 0, b: 0, css: 'transparent', height: 1,
+  readonly all: Look[] = [{ key: '', name: 'nothing', group: '', r: 0, g: 0, b: 0, labL: 0, labA: 0, labB: 0,
+    css: 'transparent', height: 1,
     opacity: 0, pattern: '', ink: '#000', blank: true }];
   private readonly indices = new Map<string, number>();
   private server: Record<string, Style> = {};
@@ -99,9 +103,10 @@ export class Looks {
     const css = given || known?.[1] || SERIES[hash(key) % SERIES.length];
     const rgb = rgbOf(css), blank = !rgb || css === 'none' || Number(values['opacity'] ?? 1) === 0
       || (!given && known?.[1] === 'none');
-    const [r, g, b] = rgb ?? [0, 0, 0];
+    const [r, g, b] = rgb ?? [0, 0, 0], [labL, labA, labB] = oklab(r, g, b);
     return {
       key, name: niceName(String(values['style-name'] ?? key)), group: String(values['style-group'] ?? ''), r, g, b,
+      labL, labA, labB,
       css: blank ? 'transparent' : `rgb(${r},${g},${b})`,
       height: Math.min(this.flat && WAITS.test(key) ? 0.75 : 1, Math.max(0.1, Number(values['height'] ?? 1))),
       opacity: blank ? 0 : Math.min(1, Number(values['opacity'] ?? 1)),
