@@ -162,15 +162,18 @@ test('link: written and read again', async () => {
     outputs: ['a:b c', 'd'], search: 'x & y', exclude: true, mode: 'utc',
     picked: { host: 'h/1', tid: 3, name: 'n m', id: 2 ** 52 - 1 },
     path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n },
-    tab: 'path', follow: true, reference: 'web', clock: 'db 1&' };
+    compared: { host: 'h|1', tid: 5, name: 'n', id: 9, begin: 7n, end: 8n }, pinned: [2 ** 52 - 1, 3],
+    machines: ['a|b', 'c/d'], busyOnly: true, tab: 'path', follow: true,
+    reference: 'web', clock: 'db 1&' };
   assert.deepEqual(readLink(writeLink(s)), s);
   for (const path of [{}, { id: 7 }, { begin: 5n, end: 6n }, { id: 7, begin: 5n, end: 6n }]) {
     const one = { ...s, path: { host: 'h', tid: 4, name: 'n', ...path } };
     assert.deepEqual(readLink(writeLink(one)), one);
   }
   assert.deepEqual(retimed(s, t => t + 3n), { ...s, view: [1700000000000000004n, 1700000000000000012n],
-    selection: [4n, 5n], path: { ...s.path, begin: 8n, end: 9n } });
+    selection: [4n, 5n], path: { ...s.path, begin: 8n, end: 9n }, compared: { ...s.compared, begin: 10n, end: 11n } });
   assert.equal(readLink('#nothing'), null);
+  assert.deepEqual(readLink('#x=u-1&pin=3,x,-1,4e99').pinned, [3]);
   // Cut off in the middle of an encoding: what there is.
   assert.deepEqual(readLink('#x=u-1&r=h/3/50%25').picked, { host: 'h', tid: 3, name: '50%' });
   assert.deepEqual(readLink('#x=u-1&r=h/3/n/x').picked, { host: 'h', tid: 3, name: 'n' });

@@ -32,6 +32,7 @@ import { TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
 import { viewItems } from './viewsmenu';
 import { VirtualTable } from './vtable';
+import { rowsButton } from './wanted';
 import { XyView } from './xyview';
 
 export class App implements Stage {
@@ -75,6 +76,7 @@ export class App implements Stage {
         announce('link copied');
       }, searchStep: d => this.step(d, true), leaveSearch: () => this.focusViews(), following: this.follower.root,
       timesOf: host => void this.timesOf(host),
+      rows: rowsButton(session, () => this.panels),
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
     detailPane(session, this.drawer.page('details'));
@@ -109,6 +111,7 @@ export class App implements Stage {
     });
     session.searchChanged.on(this.relink);
     session.pickedChanged.on(this.relink);
+    session.rowsChanged.on(this.relink);
     session.pathWanted.on(spec => void this.openPath(spec));
     session.themeChanged.on(() => { this.marks(); this.arranged(); });
     session.relayout.on(() => { this.rows(); this.arranged(); });
@@ -281,6 +284,9 @@ export class App implements Stage {
     this.events?.dispose();
     this.events = null;
     this.selection.closed();
+    this.session.hosts.clear();
+    this.session.machines = null;
+    this.session.setPinned([]);
     this.session.picked = null;
     this.session.stepper = null;
     this.session.clock = null;
@@ -641,6 +647,8 @@ export class App implements Stage {
       picked: session.picked ?? undefined,
       path: path ? flat(path.spec) : undefined,
       compared: this.comparer.now ? flat(this.comparer.now.b.spec) : undefined,
+      pinned: [...session.pinned], machines: session.machines ? [...session.machines] : undefined,
+      busyOnly: session.busyOnly || undefined,
       tab: this.drawer.now === 'events' ? undefined : this.drawer.now, follow: this.follower.on || undefined,
     });
     history.replaceState(null, '', this.wroteHash);
@@ -656,6 +664,9 @@ export class App implements Stage {
       session.setSearch(s.search ?? '', s.exclude);
       this.top.search.value = s.search ?? '';
     }
+    session.machines = s.machines ? new Set(s.machines) : null;
+    session.busyOnly = !!s.busyOnly;
+    session.setPinned(s.pinned ?? []);
     if (s.picked) session.pick(s.picked);
     this.follower.set(!!s.follow);
     if (s.path) void this.restorePath(s);

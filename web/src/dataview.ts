@@ -73,6 +73,7 @@ export class DataTreeView extends Panel {
           this.say('');
           if (!this.model.nodes.size && this.ofSelection) this.sortMost(a.model);
           this.model.set(a.model);
+          if (session.machines) this.model.filter(session.rows); // which says more with its columns known
           this.tree.fitColumns(70, 320);
           this.redraw();
         }
@@ -114,9 +115,8 @@ export class DataTreeView extends Panel {
     }
   }
   private showRow(row: number): void {
-    const rh = this.session.rowHeight, view = this.inner - HEAD, top = this.scroller.scrollTop;
-    if (row * rh < top) this.scroller.scrollTop = row * rh;
-    else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
+    const { scroller, model } = this;
+    scroller.scrollTop = model.scrolledTo(row, scroller.scrollTop, this.inner - HEAD, this.session.rowHeight);
   }
   resize(): void {
     if (!this.model || this.folded) return;

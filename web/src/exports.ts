@@ -23,9 +23,8 @@ const num = (v: number): string => String(Math.round(v * 100) / 100);
 function drawn(panels: Panel[]): (GraphView | XyView)[] {
   return panels.filter((p): p is GraphView | XyView => !p.folded && (p instanceof GraphView || p instanceof XyView));
 }
-function rowsSeen(session: Session, model: TreeModel, scroll: number, height: number): [number, number] {
-  const rh = session.rowHeight;
-  return [Math.max(0, Math.floor(scroll / rh)), Math.min(model.rows.length, Math.ceil((scroll + height - HEAD) / rh))];
+function rowsSeen(session: Session, model: TreeModel, scroll: number, height: number): number[] {
+  return model.seen(scroll, height - HEAD, session.rowHeight);
 }
 /** A row's name and number, as the view shows them. */
 function rowName(v: GraphView | XyView, node: Node): string {
@@ -53,11 +52,11 @@ function svgCursors(session: Session, height: number): string {
 }
 
 /** What the colours of the rows that are seen stand for. */
-function looksSeen(v: GraphView | XyView, first: number, last: number): Pick<Look, 'name' | 'css' | 'pattern'>[] {
+function looksSeen(v: GraphView | XyView, rows: number[]): Pick<Look, 'name' | 'css' | 'pattern'>[] {
   if (v instanceof XyView) return v.curves.map(c => ({ name: v.nameOf(c), css: c.colour, pattern: '' }));
   const { axis } = v.session, seen = new Map<string, Look>();
-  for (const node of v.model.rows.slice(first, last)) {
-    const row = v.data.rows.get(node.entry.id);
+  for (const k of rows) {
+    const row = v.data.rows.get(v.model.rows[k].entry.id);
     for (let i = row ? firstAfter(row, axis.offset) : 0; row && i < row.n && row.start[i] < axis.rel(axis.end); i++) {
       const look = v.looks.all[row.style[i]];
       if (!look.blank && seen.size < 60) seen.set(look.name + look.css, look);
@@ -65,12 +64,12 @@ function looksSeen(v: GraphView | XyView, first: number, last: number): Pick<Loo
   }
   return [...seen.values()];
 }
-function svgLegend(v: GraphView | XyView, first: number, last: number, y: number, width: number,
+function svgLegend(v: GraphView | XyView, rows: number[], y: number, width: number,
   ink: string): { svg: string; height: number } {
   const measure = sheetOf(v).ctx, line = 16, out: string[] = [];
   measure.font = FONT;
   let x = 8, at = y;
-  for (const { name, css, pattern } of looksSeen(v, first, last)) {
+  for (const { name, css, pattern } of looksSeen(v, rows)) {
     const w = measure.measureText(name).width + 32;
     if (x > 8 && x + w > width) { x = 8; at += line; }
     const box = `x="${num(x)}" y="${num(at + 2)}" width="14" height="10"`;
@@ -91,15 +90,15 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
   views.forEach((v, k) => {
     const own = v.session, { axis } = own; // amounts of time have an axis of their own
     const height = v.inner, rh = session.rowHeight, top = scrollOf(v),
-      [first, last] = rowsSeen(session, v.model, top, height);
+      seen = rowsSeen(session, v.model, top, height), [first, last] = v.model.within(top, height - HEAD, rh);
     text(8, y + 14, v.output.name, theme.text, ' font-weight="600"');
     y += TITLE;
     out.push(`<g transform="translate(0 ${y})"><clipPath id="c${k}"><rect x="0" y="0" width="${axis.width}" `
       + `height="${height}"/></clipPath><clipPath id="n${k}"><rect x="0" y="${HEAD}" width="${left - 8}" `
         + `height="${height - HEAD}"/></clipPath>`);
     out.push(`<g clip-path="url(#n${k})">`);
-    for (let i = first; i < last; i++)
-      text(8 + v.model.rows[i].depth * 12, HEAD + (i + 0.7) * rh - top,
+    for (const i of seen)
+      text(8 + v.model.rows[i].depth * 12, HEAD + v.model.yOf(i, top, rh) + 0.7 * rh,
         rowName(v, v.model.rows[i]), theme.text);
     out.push(`</g><g transform="translate(${left} 0)" clip-path="url(#c${k})">`);
     for (const t of axisTicks(own, axis.width)) {
@@ -140,7 +139,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
     }
     out.push(svgCursors(own, height), '</g></g>');
     y += height + 4;
-    const legend = svgLegend(v, first, last, y, width, theme.text);
+    const legend = svgLegend(v, seen, y, width, theme.text);
     out.push(legend.svg);
     y += legend.height + 8;
   });
@@ -175,15 +174,15 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
     ctx.font = `600 11px system-ui, sans-serif`;
     ctx.fillText(v.output.name, 8, y + 14);
     y += TITLE;
-    const h = v.inner, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, h);
+    const h = v.inner, rh = session.rowHeight, top = scrollOf(v);
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, y + HEAD, left - 8, h - HEAD);
     ctx.clip();
     ctx.font = rh > 14 ? FONT : SMALL;
-    for (let i = first; i < last; i++)
+    for (const i of rowsSeen(session, v.model, top, h))
       ctx.fillText(rowName(v, v.model.rows[i]), 8 + v.model.rows[i].depth * 12,
-        y + HEAD + (i + 0.7) * rh - top);
+        y + HEAD + v.model.yOf(i, top, rh) + 0.7 * rh);
     ctx.restore();
     ctx.save();
     ctx.translate(left, y);
@@ -205,8 +204,7 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
     if (v instanceof GraphView) {
       out.push(['machine', ...v.model.headers.map(x => x.name || 'row'), 'state', 'text', 'begin_ns', 'end_ns',
         'duration_ns'].map(cell).join());
-      const [first, last] = rowsSeen(session, v.model, scrollOf(v), v.inner);
-      for (let i = first; i < last; i++) {
+      for (const i of rowsSeen(session, v.model, scrollOf(v), v.inner)) {
         const { entry } = v.model.rows[i], row = v.data.rows.get(entry.id);
         for (let k = row ? firstAfter(row, axis.offset) : 0; row && k < row.n
           && row.start[k] < axis.rel(axis.end); k++) {

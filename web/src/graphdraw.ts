@@ -14,12 +14,11 @@ export interface GraphPart { model: TreeModel; data: GraphData; looks: Looks; pa
 
 export const BUSY = 3000; // arrows from which heads and colours are left out
 
-/** Rows [first, last) at scroll position `top`; y of a row is HEAD + row·height − top. */
+/** The rows that are seen at scroll position `top`, those that stay on top of the others with them. */
 export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number,
   top: number, scale: number): void {
-  const { axis, theme } = session, rh = session.rowHeight;
-  const first = Math.max(0, Math.floor(top / rh)), last = Math.min(g.model.rows.length,
-    Math.ceil((top + height - HEAD) / rh));
+  const { axis, theme } = session, rh = session.rowHeight, { model } = g;
+  const seen = model.seen(top, height - HEAD, rh), [first, last] = model.within(top, height - HEAD, rh);
   const pad = rh >= 16 && !g.path ? 2 : 1, v0 = axis.offset, nsPerPx = axis.nsPerPx;
   ctx.save();
   ctx.beginPath();
@@ -27,19 +26,19 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
   ctx.clip();
   paintBands(ctx, session, g, width, height, false);
   const picked = g.picked === null ? -1 : g.model.rowOf.get(g.picked) ?? -1;
-  for (let i = first; i < last; i++) {
-    const y = HEAD + i * rh - top, node = g.model.rows[i];
+  for (const i of seen) {
+    const cut = model.covered(i, top, rh), y = HEAD + model.yOf(i, top, rh), node = g.model.rows[i];
     if (i === picked) {
       ctx.globalAlpha = 0.12;
       ctx.fillStyle = theme.accent;
-      ctx.fillRect(0, y, width, rh);
+      ctx.fillRect(0, y + cut, width, rh - cut);
       ctx.globalAlpha = 1;
     }
     // lets the selection through
     if (g.path ? bandOf(g.model, node) % 2 === 0 : node.depth === 0 && node.children.length) {
       ctx.globalAlpha = 0.045;
       ctx.fillStyle = theme.text;
-      ctx.fillRect(0, y, width, rh);
+      ctx.fillRect(0, y + cut, width, rh - cut);
       ctx.globalAlpha = 1;
     }
     if ((!node.entry.hasData && node.depth < 2) || (g.path && node.depth === 0)) {
@@ -48,17 +47,21 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
     }
     else { ctx.fillStyle = theme.faint; ctx.fillRect(0, y + rh - 1, width, 1); }
   }
-  g.painter.begin(width, last - first, scale, rh >= 16 ? FONT : SMALL);
-  for (let i = first; i < last; i++) {
-    const states = g.data.rows.get(g.model.rows[i].entry.id);
-    if (states && states.n) g.painter.row(states, HEAD + i * rh - top + pad, rh - 2 * pad, v0, nsPerPx);
+  if (model.pins) { ctx.fillStyle = theme.dim; ctx.fillRect(0, HEAD + model.pins * rh - 1, width, 1); }
+  g.painter.begin(width, seen.length, scale, rh >= 16 ? FONT : SMALL);
+  for (const i of seen) {
+    const states = g.data.rows.get(g.model.rows[i].entry.id), cut = model.covered(i, top, rh),
+      h = rh - cut - 2 * pad;
+    if (states && states.n && h > 1)
+      g.painter.row(states, HEAD + model.yOf(i, top, rh) + cut + pad, h, v0, nsPerPx);
   }
   g.painter.end(ctx);
-  if (!g.path && session.glow.size) for (let i = first; i < last; i++) {
+  if (!g.path && session.glow.size) for (const i of seen) {
+    if (model.covered(i, top, rh)) continue;
     const { entry } = g.model.rows[i], tid = tidOf(entry, g.model.headers);
     const list = tid === null ? undefined : session.glow.get(glowKey(entry.hostId ?? '', tid))
       ?? session.glow.get(glowKey('', tid));
-    if (list) paintGlow(ctx, session, list, HEAD + i * rh - top, rh, width);
+    if (list) paintGlow(ctx, session, list, HEAD + model.yOf(i, top, rh), rh, width);
   }
   paintMarks(ctx, session, g, width, height, top, first, last);
   if (g.arrows) paintArrows(ctx, session, g, width, top, first, last);
@@ -75,7 +78,7 @@ function paintFrame(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
   for (const [css, width] of [[theme.back, 4], [theme.text, 2]] as const) {
     ctx.strokeStyle = css;
     ctx.lineWidth = width;
-    ctx.strokeRect((a + b - w) / 2, HEAD + row * rh - top + 1, w, rh - 2);
+    ctx.strokeRect((a + b - w) / 2, HEAD + g.model.yOf(row, top, rh) + 1, w, rh - 2);
   }
 }
 
@@ -138,8 +141,8 @@ function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
     const band = m.entry < 0 && m.wide;
     if (m.entry >= 0) {
       const r = g.model.rowOf.get(m.entry);
-      if (r === undefined || r < first || r >= last) continue;
-      y = HEAD + r * rh - top;
+      if (r === undefined || (r >= g.model.pins && (r < first || r >= last)) || g.model.covered(r, top, rh)) continue;
+      y = HEAD + g.model.yOf(r, top, rh);
       hh = rh;
     }
     // On a path they are what could not be explained: hatched, with words.
@@ -188,8 +191,9 @@ export function arrowLines(session: Session, g: GraphPart, width: number, top: n
     const x1 = (a.start - axis.offset) / axis.nsPerPx, x2 = (a.end - axis.offset) / axis.nsPerPx;
     if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
     const r1 = g.model.seenRow(a.source), r2 = g.model.seenRow(a.target);
-    if (r1 < 0 || r2 < 0 || r1 === r2 || Math.max(r1, r2) < first || Math.min(r1, r2) >= last) continue;
-    lines.push({ x1, y1: HEAD + (r1 + 0.5) * rh - top, x2, y2: HEAD + (r2 + 0.5) * rh - top,
+    if (r1 < 0 || r2 < 0 || r1 === r2 || Math.min(r1, r2) >= last
+      || (Math.max(r1, r2) < first && Math.min(r1, r2) >= g.model.pins)) continue;
+    lines.push({ x1, y1: HEAD + g.model.yOf(r1, top, rh) + rh / 2, x2, y2: HEAD + g.model.yOf(r2, top, rh) + rh / 2,
       css: g.looks.all[a.style].blank ? session.theme.dim : g.looks.all[a.style].css, arrow: a });
   }
   return lines;

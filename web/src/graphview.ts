@@ -19,6 +19,7 @@ import { formatDuration, formatExact } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
+import { Busy } from './wanted';
 import { poll, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
 
 const GROUP = 64;             // rows of one request of a search
@@ -44,6 +45,7 @@ export class GraphView extends Panel {
   /** Told after each drawing, for tests and the title bar: ms that it took. */
   frameMs = 0;
   loaded = false;
+  private readonly busy = new Busy(this.session, this, () => this.filter());
   private readonly under = new Surface();
   private readonly lines = new Surface();
   private readonly area = h('div', { class: 'area' });
@@ -98,10 +100,14 @@ export class GraphView extends Panel {
       axis.moved.on(() => {
         this.redraw();
         this.data.ask();
+        if (session.busyOnly) this.busy.changed();
       }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
       session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw),
       session.glowChanged.on(this.redraw),
-      session.relayout.on(() => this.resize()), session.rowsChanged.on(() => this.filter()),
+      session.relayout.on(() => this.resize()), session.rowsChanged.on(() => {
+        this.busy.changed();
+        this.filter();
+      }),
       session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
       this.model.changed.on(() => { this.resize(); this.host.resized(); }));
     void this.load();
@@ -170,6 +176,8 @@ export class GraphView extends Panel {
   private take(tree: Tree, partial: boolean): void {
     this.say('');
     this.model.set(this.path ? visited(tree) : tree, partial);
+    for (const e of tree.entries) if (e.hostId) this.session.hosts.add(e.hostId);
+    this.busy.changed();
     if (this.loaded) { this.data.ask(); return; }
     this.firstTree();
     void this.data.fetch(); // at once: there is nothing on screen yet
@@ -190,7 +198,7 @@ export class GraphView extends Panel {
   };
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
-    const rows = this.session.rows.test && found ? `${found} found` : '';
+    const { test, always } = this.session.rows, rows = (test || always || this.busy.test) && found ? `${found} found` : '';
     if (this.session.search.states.length && n && !this.path)
       return [rows, this.matchWords()].filter(Boolean).join(' · ');
     return rows || (n ? `${n} rows` : '');
@@ -210,17 +218,21 @@ export class GraphView extends Panel {
   override reload(): void { void this.load().then(() => this.followPick()); }
   /** After the server came back. */
   retry(): void { if (this.loaded) { this.data.hasArrows = true; this.data.forget(); } else void this.load(); }
-  override dispose(): void { this.picture(); this.data.stop(); hideTip(); super.dispose(); }
+  override dispose(): void { this.busy.stop(); this.picture(); this.data.stop(); hideTip(); super.dispose(); }
 
   private filter(): void {
-    const { search } = this.session;
-    const { test, ofThreads } = this.session.rows;
-    this.model.filter({ test: this.path ? null : test, ofThreads });
+    const { search, rows: wish } = this.session, busy = this.busy.test, { always } = wish;
+    if (!this.path) {
+      this.model.pinned = this.session.pinned;
+      this.model.filter({ ...wish, always: always && busy ? (e, path) => always(e, path) && busy(e, path)
+        : always ?? busy });
+    }
+    const test = this.path ? null : wish.test ?? always ?? busy;
     if (this.model.nodes.size) this.status(this.rowsWords());
     this.data.forget();
     if (this.loaded && test && !this.model.rows.length)
       this.say('empty', `No row of ${this.output.name} ${search.rows ? `matches “${search.text.trim()}”`
-        : 'is a thread of the path'}.`);
+        : wish.test ? 'is a thread of the path' : busy ? 'has something in view' : 'is of the chosen machines'}.`);
     else if (this.loaded) this.say('');
   }
   offerRemoval(remove: () => void): void {
@@ -250,7 +262,7 @@ export class GraphView extends Panel {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
     const view = this.inner, row = this.tree.pickedRow, below = (): number =>
-      (row + 1) * this.session.rowHeight - this.scroller.scrollTop + HEAD;
+      this.model.yOf(row, this.scroller.scrollTop, this.session.rowHeight) + this.session.rowHeight + HEAD;
     const cut = row >= 0 && view < this.seen && below() <= this.seen && below() > view;
     this.seen = view;
     this.stage.style.height = `${view}px`;
@@ -261,19 +273,18 @@ export class GraphView extends Panel {
   }
   private seen = 0;
   private visible(): [number, number] {
-    const rh = this.session.rowHeight, top = this.scroller.scrollTop;
-    return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length,
-      Math.ceil((top + this.inner - HEAD) / rh))];
+    return this.model.within(this.scroller.scrollTop, this.inner - HEAD, this.session.rowHeight);
   }
   private wanted(): Wanted | null {
     if (this.folded || !this.model.rows.length || !this.onScreen()) return null;
     const [first, last] = this.visible(), { axis } = this.session, ahead = Math.max(2, Math.floor((last - first) / 4)),
       items: number[] = [];
     const add = (i: number): void => { const n = this.model.rows[i]; if (n?.entry.hasData) items.push(n.entry.id); };
+    for (let i = 0; i < this.model.pins; i++) add(i);
     for (let i = first; i < last; i++) add(i);
     for (let k = 1; k <= ahead; k++) {
       if (last - 1 + k < this.model.rows.length) add(last - 1 + k);
-      if (first - k >= 0) add(first - k);
+      if (first - k >= this.model.pins) add(first - k);
     }
     return { items, from: axis.offset, to: axis.rel(axis.end), nsPerPx: axis.nsPerPx };
   }
@@ -282,7 +293,7 @@ export class GraphView extends Panel {
     return b.bottom > 0 && b.top < innerHeight && b.height > 0;
   }
   private rowAt(y: number): number {
-    return y < HEAD ? -1 : Math.floor((y - HEAD + this.scroller.scrollTop) / this.session.rowHeight);
+    return y < HEAD ? -1 : this.model.rowAt(y - HEAD, this.scroller.scrollTop, this.session.rowHeight);
   }
   hit(x: number, y: number): Hit | null {
     const node = this.model.rows[this.rowAt(y)];
@@ -336,9 +347,8 @@ export class GraphView extends Panel {
     return '';
   }
   showRow(row: number): void {
-    const rh = this.session.rowHeight, view = this.inner - HEAD, top = this.scroller.scrollTop;
-    if (row * rh < top) this.scroller.scrollTop = row * rh;
-    else if ((row + 2) * rh > top + view) this.scroller.scrollTop = (row + 2) * rh - view;
+    const { scroller, model } = this;
+    scroller.scrollTop = model.scrolledTo(row, scroller.scrollTop, this.inner - HEAD, this.session.rowHeight, 1);
   }
   showEntry(id: number): void {
     const row = this.model.rowOf.get(id);
@@ -364,8 +374,8 @@ export class GraphView extends Panel {
   /** The picked row comes on screen, with what is around it. */
   reveal(): void {
     const row = this.tree.pickedRow, rh = this.session.rowHeight, view = this.inner - HEAD,
-      y = row * rh - this.scroller.scrollTop;
-    if (row < 0 || (y >= 0 && y + 2 * rh <= view)) return;
+      y = this.model.yOf(row, this.scroller.scrollTop, rh);
+    if (row < this.model.pins || (y >= this.model.pins * rh && y + 2 * rh <= view)) return;
     this.scroller.scrollTop = row * rh - view / 2;
     this.redraw();
   }
@@ -497,6 +507,9 @@ export class GraphView extends Panel {
       items.push({ label: this.model.isFolded(node) ? 'Unfold' : 'Fold', hint: 'space',
         run: () => this.model.fold(node, !this.model.isFolded(node)) },
       { label: 'Unfold everything below', hint: '+', run: () => this.model.fold(node, false, true) });
+    if (!this.path)
+      items.push({ label: session.pinned.has(node.entry.id) ? 'Let go from the top' : 'Pin on top',
+        run: () => session.pin(node.entry.id) });
     items.push({ label: 'Copy name', run: () => void navigator.clipboard?.writeText(node.entry.labels.join(' ')) });
     return items;
   }

@@ -11,7 +11,9 @@ export interface LinkState {
   exclude?: boolean; mode?: TimeMode;
   picked?: Who & { id?: number };
   /** The critical path, and the one that it is compared with. */
-  path?: PathLink; compared?: PathLink; tab?: string; follow?: boolean;
+  path?: PathLink; compared?: PathLink;
+  /** Rows: those that stay on top, machines, only those with something in view. */
+  pinned?: number[]; machines?: string[]; busyOnly?: boolean; tab?: string; follow?: boolean;
 }
 
 function pair(text: string | null): [bigint, bigint] | undefined {
@@ -49,6 +51,8 @@ export function readLink(hash: string): LinkState | null {
     mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: r && id > 0
       ? { ...r, id } : r,
     path: pathOf(q.get('cp')), compared: pathOf(q.get('cmp')),
+    pinned: q.get('pin')?.split(',').map(Number).filter(id => Number.isSafeInteger(id) && id > 0),
+    machines: q.get('m')?.split('|').filter(Boolean).map(decoded), busyOnly: q.get('idle') === '0' || undefined,
     tab: q.get('tab') ?? undefined, follow: q.get('f') === '1' || undefined,
   };
 }
@@ -80,6 +84,9 @@ export function writeLink(s: LinkState): string {
   if (s.picked) q.set('r', who(s.picked) + (s.picked.id === undefined ? '' : `/${s.picked.id}`));
   if (s.path) q.set('cp', pathText(s.path));
   if (s.compared) q.set('cmp', pathText(s.compared));
+  if (s.pinned?.length) q.set('pin', s.pinned.join());
+  if (s.machines) q.set('m', s.machines.map(encodeURIComponent).join('|'));
+  if (s.busyOnly) q.set('idle', '0');
   if (s.tab) q.set('tab', s.tab);
   if (s.follow) q.set('f', '1');
   return '#' + q.toString();

@@ -7,7 +7,8 @@ import { readTheme, type Theme } from './style';
 import { formatTime, type TimeMode } from './time';
 import type { Entry, Experiment, Output, Time, TspClient } from './tsp';
 import { parseSearch, type Search } from './query';
-import type { RowTest } from './tree';
+import type { RowTest, Wish } from './tree';
+import { ofMachines } from './wanted';
 
 /** A thread as views know it. id: of its entry, the same in all views that have one for each thread, and for ever;
  *  numbers are used again. */
@@ -41,6 +42,14 @@ export class Session {
   glow = new Map<string, Interval[]>();
   /** Of threads, views show those of the path alone. */
   onlyPath = false;
+  /** Machines whose rows views show; null: all. */
+  machines: ReadonlySet<string> | null = null;
+  /** Those that views told of. */
+  readonly hosts = new Set<string>();
+  /** Views of states show only rows that have something in view. */
+  busyOnly = false;
+  /** Entries whose rows stay on top of their views, in this order. */
+  pinned: ReadonlySet<number> = new Set();
   readonly themeChanged = new Emitter();
   /** How times are written, or by whose clock. */
   readonly timeModeChanged = new Emitter();
@@ -82,10 +91,28 @@ export class Session {
     this.onlyPath = on;
     this.rowsChanged.emit();
   }
+  setMachines(machines: ReadonlySet<string> | null): void {
+    this.machines = machines;
+    this.rowsChanged.emit();
+  }
+  setBusyOnly(on: boolean): void {
+    this.busyOnly = on;
+    this.rowsChanged.emit();
+  }
+  setPinned(ids: Iterable<number>): void {
+    this.pinned = new Set(ids);
+    this.rowsChanged.emit();
+  }
+  /** On top, or no longer. */
+  pin(id: number): void {
+    const ids = new Set(this.pinned);
+    if (!ids.delete(id)) ids.add(id);
+    this.setPinned(ids);
+  }
   /** Which rows views show: those that are searched, and of the path where that is wanted. Null: all. */
-  get rows(): { test: RowTest | null; ofThreads: boolean } {
-    const { rows, ofThreads } = this.search;
-    if (!this.onlyPath || !this.glow.size) return { test: rows, ofThreads };
+  get rows(): Wish {
+    const { rows, ofThreads } = this.search, always = ofMachines(this.machines, this.hosts);
+    if (!this.onlyPath || !this.glow.size) return { test: rows, ofThreads, always };
     const hosts = new Map<string, string[]>(); // by thread number
     for (const key of this.glow.keys()) {
       const [host, tid] = key.split('\u0001');
@@ -93,7 +120,7 @@ export class Session {
     }
     const isOnPath: RowTest = (e, path) => !!hosts.get(String(e.metadata.TID?.[0] ?? e.labels[1] ?? ''))
       ?.some(host => !host || (e.hostId ? e.hostId === host : path.split(' ').includes(host)));
-    return { ofThreads: true, test: (e, path) => isOnPath(e, path) && (!rows || rows(e, path)) };
+    return { ofThreads: true, always, test: (e, path) => isOnPath(e, path) && (!rows || rows(e, path)) };
   }
   pick(p: Picked | null): void {
     if (p?.host === this.picked?.host && p?.tid === this.picked?.tid
@@ -110,7 +137,7 @@ export function sessionAlong(session: Session, axis: Axis): Session {
   };
   fix('axis', axis);
   fix('timeMode', 'relative');
-  for (const key of ['pick', 'setSearch', 'setOnlyPath'] as const) fix(key, session[key].bind(session));
+  for (const key of ['pick', 'setSearch', 'setOnlyPath', 'setPinned'] as const) fix(key, session[key].bind(session));
   return along;
 }
 

@@ -21,6 +21,8 @@ export interface TopActions {
   leaveSearch(): void;
   /** Stands beside the other signs. */
   following: HTMLElement;
+  /** And what chooses rows, beside the views. */
+  rows: HTMLElement;
 }
 
 const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['relative', 'Since the start']];
@@ -95,7 +97,7 @@ export class TopBar {
       button(icon('in'), 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
       button(icon('whole'), 'Whole trace (Home)', () => axis.whole())),
     this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes,
-    this.lost, this.machines.root, actions.following, this.mode, this.clockChoice, views, more);
+    this.lost, this.machines.root, actions.following, this.mode, this.clockChoice, actions.rows, views, more);
     let wait = 0;
     this.search.addEventListener('input', () => {
       clearTimeout(wait);

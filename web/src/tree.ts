@@ -3,16 +3,24 @@ import { Emitter } from './emitter';
 import type { Entry, Header, Tree } from './tsp';
 
 export interface Node { entry: Entry; depth: number; children: Node[]; parent: Node | null; match: boolean;
-  hidden: boolean }
+  hidden: boolean;
+  /** Stands on top of the others, too: this is that one. */
+  pinned?: boolean }
 
 export type RowTest = (entry: Entry, path: string) => boolean;
+/** Which rows are wanted. `ofThreads`: the test asks for thread ids, and says nothing about a tree without them;
+ * `always` is about every tree. */
+export interface Wish { test: RowTest | null; ofThreads: boolean; always?: RowTest | null }
 
 export class TreeModel {
   headers: Header[] = [{ name: 'Name' }];
   nodes = new Map<number, Node>();
   roots: Node[] = [];
-  /** Rows in the order seen. */
+  /** Rows in the order seen: first those that stay on top, so many. */
   rows: Node[] = [];
+  pins = 0;
+  /** Entries that are wanted there. */
+  pinned: ReadonlySet<number> = new Set();
   rowOf = new Map<number, number>();
   sortBy = -1;
   descending = false;
@@ -73,14 +81,12 @@ export class TreeModel {
     this.update();
   }
 
-  /** `ofThreads`: the test asks for thread ids; a tree without them is left as it is. */
-  filter({ test, ofThreads }: { test: RowTest | null; ofThreads: boolean }): void {
-    if (ofThreads && !this.headers.some(x => x.name === 'TID')
-      && ![...this.nodes.values()].some(n => n.entry.metadata.TID))
-      this.setTest(null);
-    else this.setTest(test);
+  filter({ test, ofThreads, always = null }: Wish): void {
+    const says = !ofThreads || this.headers.some(x => x.name === 'TID')
+      || [...this.nodes.values()].some(n => n.entry.metadata.TID), asked = says ? test : null;
+    this.test = asked && always ? (e, path) => asked(e, path) && always(e, path) : asked ?? always;
+    this.update();
   }
-  private setTest(test: RowTest | null): void { this.test = test; this.update(); }
   sort(column: number): void {
     if (this.sortBy !== column) {
       this.sortBy = column;
@@ -106,7 +112,8 @@ export class TreeModel {
     if (test) for (const r of this.roots) this.mark(r, '', test);
     else if (this.tested) for (const n of this.nodes.values()) { n.match = true; n.hidden = false; }
     this.tested = test !== null;
-    this.rows = [];
+    this.rows = this.onTop();
+    this.pins = this.rows.length;
     const walk = (list: Node[], depth: number): void => {
       for (const n of this.sortBy < 0 ? list : this.sorted(list)) {
         if (n.hidden) continue;
@@ -117,8 +124,42 @@ export class TreeModel {
     };
     walk(this.roots, 0);
     this.rowOf.clear();
-    for (let i = 0; i < this.rows.length; i++) this.rowOf.set(this.rows[i].entry.id, i);
+    for (let i = this.rows.length; i-- > 0;) this.rowOf.set(this.rows[i].entry.id, i);
     this.changed.emit();
+  }
+  private onTop(): Node[] {
+    const rows: Node[] = [];
+    for (const id of this.pinned) {
+      const n = this.nodes.get(id);
+      if (n) rows.push({ ...n, depth: 0, hidden: false, pinned: true });
+    }
+    return rows;
+  }
+
+  // Where rows of `rh` px are below the head, when those that can be scrolled are `top` px up.
+  yOf(row: number, top: number, rh: number): number { return row * rh - (row < this.pins ? 0 : top); }
+  rowAt(y: number, top: number, rh: number): number { return Math.floor((y < this.pins * rh ? y : y + top) / rh); }
+  /** px of a row that are covered by those on top. */
+  covered(row: number, top: number, rh: number): number {
+    return row < this.pins ? 0 : Math.max(0, Math.min(rh, this.pins * rh - this.yOf(row, top, rh)));
+  }
+  /** [first, last) of those that can be scrolled, within `height` px. */
+  within(top: number, height: number, rh: number): [number, number] {
+    const last = Math.min(this.rows.length, Math.ceil((top + height) / rh));
+    return [Math.min(last, this.pins + Math.max(0, Math.floor(top / rh))), last];
+  }
+  /** All rows that are seen. */
+  seen(top: number, height: number, rh: number): number[] {
+    const [first, last] = this.within(top, height, rh), rows: number[] = [];
+    for (let i = 0; i < this.pins; i++) rows.push(i);
+    for (let i = first; i < last; i++) rows.push(i);
+    return rows;
+  }
+  /** `top` from which on the row, and `below` more, are seen. */
+  scrolledTo(row: number, top: number, height: number, rh: number, below = 0): number {
+    if (row < this.pins) return top;
+    if (this.yOf(row, top, rh) < this.pins * rh) return (row - this.pins) * rh;
+    return Math.max(top, (row + 1 + below) * rh - height);
   }
   private sorted(list: Node[]): Node[] {
     const sign = this.descending ? -1 : 1;

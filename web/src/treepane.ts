@@ -61,7 +61,7 @@ export class TreePane {
 
   /** The machine whose rows are on screen while its own row is not. */
   private hostAbove(first: number): string {
-    let n: Node | null = this.model.rows[first] ?? null;
+    let n: Node | null = this.model.rows[Math.max(first, this.model.pins)] ?? null;
     if (!n?.parent || this.model.roots.length < 2) return '';
     while (n.parent) n = n.parent;
     return n.entry.labels[0] ?? '';
@@ -127,6 +127,7 @@ export class TreePane {
   text(node: Node, column: number): string {
     const given = this.options.text?.(node, column);
     if (given !== undefined) return given;
+    if (node.pinned && column === 0 && this.model.roots.length > 1) return pinnedName(node);
     const label = node.entry.labels[column] ?? '', header = this.model.headers[column];
     if (header?.dataType === 'BINARY_NUMBER' && /^\d+$/.test(label))
       return formatValue(Number(label), 'B', header.dataType);
@@ -158,10 +159,8 @@ export class TreePane {
   /** Draws the rows from `top` px that fit into `height`. */
   draw(top: number, height: number): void {
     const { model, pool, rowHeight } = this;
-    this.drawHead(Math.floor(top / rowHeight + 0.5));
-    const first = Math.floor(top / rowHeight), last = Math.min(model.rows.length,
-      Math.ceil((top + height) / rowHeight));
-    const columns = this.columns(), count = Math.max(0, last - first);
+    this.drawHead(Math.floor(top / rowHeight + 0.5) + model.pins);
+    const seen = model.seen(top, height, rowHeight), columns = this.columns(), count = seen.length;
     this.root.setAttribute('aria-rowcount', String(model.rows.length));
     while (pool.length < count) {
       const row = h('div', { class: 'tree-row', role: 'row' });
@@ -177,13 +176,13 @@ export class TreePane {
       this.body.append(row);
     }
     // A row keeps its element while it is on screen: scrolling changes few texts.
-    const size = pool.length, used = new Set<number>();
-    for (let i = first; i < last; i++) {
-      const row = pool[i % size];
-      used.add(i % size);
+    const { pins } = model, rest = Math.max(1, pool.length - pins), used = new Set<number>();
+    for (const i of seen) {
+      const place = i < pins ? i : pins + (i - pins) % rest, row = pool[place];
+      used.add(place);
       row.hidden = false;
       this.fill(row, i, columns);
-      row.style.transform = `translateY(${i * rowHeight - top}px)`;
+      row.style.transform = `translateY(${model.yOf(i, top, rowHeight)}px)`;
     }
     pool.forEach((row, k) => { if (!used.has(k)) row.hidden = true; });
   }
@@ -192,13 +191,15 @@ export class TreePane {
   private fill(row: HTMLElement, i: number, columns: number[]): void {
     const node = this.model.rows[i], { entry } = node;
     row.dataset.row = String(i);
-    const folds = node.children.length > 0, folded = folds && this.model.isFolded(node);
+    const folds = node.children.length > 0 && !node.pinned, folded = folds && this.model.isFolded(node);
     row.setAttribute('aria-rowindex', String(i + 1));
     row.setAttribute('aria-level', String(node.depth + 1));
     if (folds) row.setAttribute('aria-expanded', String(!folded)); else row.removeAttribute('aria-expanded');
     const picked = this.picked === entry.id;
     row.setAttribute('aria-selected', String(picked));
     toggle(row, 'picked', picked);
+    toggle(row, 'pinned', !!node.pinned);
+    toggle(row, 'last-pinned', i === this.model.pins - 1);
     toggle(row, 'group', node.depth < 2 && (!entry.hasData || (node.depth === 0 && folds)));
     toggle(row, 'host', node.depth === 0 && folds);
     while (row.childElementCount > columns.length) row.lastElementChild!.remove();
@@ -295,6 +296,14 @@ export class TreePane {
     e.preventDefault();
     e.stopPropagation();
   }
+}
+
+/** Its machine is not above it. */
+function pinnedName(node: Node): string {
+  let root: Node = node;
+  while (root.parent) root = root.parent;
+  const name = node.entry.labels[0] ?? '';
+  return root.entry.id === node.entry.id ? name : `${root.entry.labels[0] ?? ''} · ${name}`;
 }
 
 /** Files and addresses are told apart by how they end: what has no room is left out before that. */

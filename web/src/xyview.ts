@@ -92,6 +92,7 @@ export class XyView extends Panel {
       const take = (tree: Tree, partial: boolean): void => {
         this.say('');
         this.model.set(tree, partial);
+        if (session.machines) this.model.filter(session.rows); // which says more with its columns known
         if (!this.loaded) this.choose();
         this.ask();
       };
@@ -222,9 +223,8 @@ export class XyView extends Panel {
     this.ask();
   }
   private showRow(row: number): void {
-    const rh = this.session.rowHeight, view = this.inner - HEAD, top = this.scroller.scrollTop;
-    if (row * rh < top) this.scroller.scrollTop = row * rh;
-    else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
+    const { scroller, model } = this;
+    scroller.scrollTop = model.scrolledTo(row, scroller.scrollTop, this.inner - HEAD, this.session.rowHeight);
   }
 
   private makePlot(width: number, height: number): void {

@@ -149,6 +149,13 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       return done(what === 'arrows' ? [] : { Calls: '7' });
     }
     const list = id === CPUS ? world.cpuEntries : world.entries.slice(0, now.version === 1 ? -1 : undefined);
+    // Threads alone know who was busy: those whose number is even, and those above them.
+    const above = e => e.parentId < 0 ? [e.id] : [e.id, ...above(world.byId.get(e.parentId))];
+    if (what === 'tree' && id === THREADS && p.isFiltered === true) {
+      const busy = new Set(list.filter(e => e.tid % 2 === 0).flatMap(above));
+      return done({ headers: ['Thread', 'TID', 'PID', 'PTID'].map(name => ({ name, tooltip: '' })),
+        entries: list.filter(e => busy.has(e.id)).map(({ tid, ...e }) => e) });
+    }
     if (what === 'tree')
       return done({ headers: (id === CPUS ? ['Name'] : ['Thread', 'TID', 'PID', 'PTID'])
         .map(name => ({ name, tooltip: '' })), entries: list.map(({ tid, ...e }) => e) });
@@ -234,6 +241,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
   /** As long as the paths are not asked for to their ends, half of it is known. */
   let compared = 0;
   function compare({ a, b }) {
+    if (!a || !b) return done(null);
     const begin = side => side.begin ? rel(side.begin) : 2e9, all = changes(begin(a), begin(b)),
       full = ++compared % 2 === 0,
       said = `${full ? 'made up' : 'half'}: ${all[0][0]} ${all[0][3]} ${all[0][6] - all[0][5]} ms`;
