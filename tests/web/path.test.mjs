@@ -11,8 +11,8 @@ after(() => world.stop());
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
 
 /** A page with the path of the mock's request asked for. */
-async function ask(options = {}) {
-  const { page, trouble } = await open(world, options);
+async function ask(options = {}, where = world) {
+  const { page, trouble } = await open(where, options);
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2000000000n, a.min + 2088494000n); });
   await page.locator(`${THREADS} .tree-row`).filter({ hasText: 'tier' }).first().click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'Critical path: selection' }).click();
@@ -235,4 +235,51 @@ test('the list beside the sums: every segment in time order; by click, keys, [ a
   assert.equal(await page.evaluate(() => weft.path.view.part.frame.begin), 2085e6);
   assert.deepEqual(trouble, []);
   await page.close();
+});
+
+test('while other machines are asked: hatched, with words that say whom, in the picture, the list and on the way; then '
+  + 'what they told', async () => {
+  const slow = await start({ threads: 60 });
+  slow.mock.paths.pending = true;
+  try {
+    const { page, trouble } = await ask({ width: 1280, height: 720 }, slow);
+    await page.waitForFunction(() => weft.path?.pane.segments.length === 3 && weft.path.view.data.rows.size);
+    await page.evaluate(() => { // nothing but the path, and a place that is as wide as can be
+      const a = weft.session.axis;
+      a.select(null);
+      a.show(a.min + 1999000000n, a.min + 2093000000n);
+    });
+    await page.waitForFunction(() => [...weft.path.view.data.rows.values()].some(r => r.label.includes('asking web…')));
+    await page.mouse.move(2, 2);
+    await drawn(page);
+    const words = await written(page), width = await page.evaluate(() => weft.session.axis.width),
+      px = t => (t - 1.999e9) / 94e6 * width, said = words.filter(w => w.text.includes('asking web…'));
+    assert.equal(said.length, 1);
+    assert.ok(said[0].row === 1 && said[0].x >= px(2000.9e6) && said[0].to <= px(2085e6), JSON.stringify(said));
+    // A pattern: along the row there is more than one colour, and it repeats.
+    const colours = await page.evaluate(([from, to]) => {
+      const { canvas, ctx } = weft.path.view.surface, y = 20 + 18 + 4, shades = new Map(),
+        { data } = ctx.getImageData(from, y, to - from, 1);
+      for (let i = 0; i < data.length; i += 4) {
+        const key = data.slice(i, i + 3).join();
+        shades.set(key, (shades.get(key) ?? 0) + 1);
+      }
+      return canvas.width ? [...shades.values()].filter(n => n > (to - from) / 20).length : 0;
+    }, [Math.round(px(2050e6)), Math.round(px(2084e6))]);
+    assert.ok(colours >= 2, `${colours} colours`);
+    assert.equal(await page.locator(`${PATH} .sentence em`).innerText(), 'so far');
+    assert.match(await page.locator('.path-title').innerText(), /asking web…$/);
+    assert.ok(await page.locator(`${PATH} .panel-progress`).isVisible());
+    assert.match((await page.getByRole('listbox').getByRole('option').nth(1).innerText()).replace(/\s+/g, ' '),
+      /84\.10 ms client tier 204 pending asking web…/);
+
+    slow.mock.paths.pending = false;
+    await complete(page);
+    assert.equal((await written(page)).filter(w => /asking/.test(w.text)).length, 0);
+    assert.equal(await page.locator(`${PATH} .sentence em`).innerText(), '');
+    assert.ok(await page.locator(`${PATH} .panel-progress`).isHidden());
+    assert.match(await page.locator('.path-title').innerText(), /, 15 segments$/);
+    assert.deepEqual(trouble, []);
+    await page.close();
+  } finally { await slow.stop(); }
 });

@@ -52,7 +52,8 @@ const STYLES = {
 };
 const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMPTED: style('#d98e04'),
   BLOCK_DEVICE: style('#6a4fb3'), NETWORK: style('#b45cc4'),
-  UNTRACED_PEER: { values: { 'background-color': '#8a5f66', 'style-name': 'untraced peer' } } };
+  UNTRACED_PEER: { values: { 'background-color': '#8a5f66', 'style-name': 'untraced peer' } },
+  PENDING: { values: { 'background-color': '#9aa0a6', height: 1, opacity: 0.6, 'style-name': 'PENDING' } } };
 // Each answer comes so much later: shows which tests look before they have waited.
 const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
@@ -127,7 +128,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
             .map(s => ({ start: abs(s.begin), end: abs(s.end), label: s.label || undefined,
               style: { parentKey: s.key } })),
         ...(full || k ? [] : [{ start: abs(d.begin + 0.9e6), end: abs(d.begin + 85e6), label: 'asking web…',
-          style: { parentKey: 'ASKING' } }])].sort((a, b) => a.start < b.start ? -1 : 1) })) }, message, status);
+          style: { parentKey: 'PENDING' } }])].sort((a, b) => a.start < b.start ? -1 : 1) })) }, message, status);
       if (what === 'arrows')
         return done(full ? found.arrows.map(a => ({ start: abs(a.begin), end: abs(a.end), sourceId: workerId(a.from),
           targetId: workerId(a.to), style: { parentKey: 'NETWORK' } })) : []);
