@@ -45,7 +45,6 @@
     X(clock_maps) \
     X(clock_error) \
     X(machines) \
-    X(thread_times) \
     X(critical_path) \
     X(served_requests) \
     X(served_groups) \

@@ -95,7 +95,7 @@ static int64_t waited_within(const struct view_host *h, int64_t begin, int64_t e
     return sum;
 }
 
-/* Bytes that all interfaces sent and received within [begin, end] of the reference clock. */
+/* Bytes of payload that all interfaces sent and received within [begin, end] of the reference clock. */
 static int64_t moved_within(const struct view_host *h, int64_t begin, int64_t end)
 {
     static const int kinds[] = {STATE_NET_SENT, STATE_NET_RECEIVED};
@@ -399,7 +399,7 @@ const struct view view_machines = {
         {"Events", "Events recorded", "NUMBER"}, {"Lost", "Events lost within the range", "NUMBER"},
         {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"},
         {"Waiting", "Time that woken threads waited for a CPU, within the range", "DURATION"},
-        {"Network", "Bytes that its interfaces sent and received within the range", "BINARY_NUMBER"}),
+        {"Network", "Payload that its interfaces sent and received within the range", "BINARY_NUMBER"}),
     .tree = tree,
     .states = states,
     .tooltip = tooltip,

@@ -186,7 +186,8 @@ static void write_group(
                    arena_printf(a, "%llu", (unsigned long long)g->count), arena_duration(a, g->p50),
                    arena_duration(a, g->p90), arena_duration(a, g->p99), arena_duration(a, g->max), shape,
                    words_of(a, list, g, show_request_growth)};
-    const struct tsp_meta meta[] = {{.key = "count", .number = (int64_t)g->count}, {.key = "p50", .number = g->p50},
+    const struct tsp_meta meta[] = {{.key = "group", .number = (int64_t)number + 1},
+        {.key = "count", .number = (int64_t)g->count}, {.key = "p50", .number = g->p50},
         {.key = "p90", .number = g->p90}, {.key = "p99", .number = g->p99}, {.key = "maximum", .number = g->max}};
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = view_id(x, number),

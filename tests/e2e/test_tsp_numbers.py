@@ -109,6 +109,24 @@ class Numbers(Case):
         area = sum(y / 100 * (b - a) for y, a, b in zip(line["yValues"][1:], line["xValues"], line["xValues"][1:]))
         self.assertAlmostEqual(area / span * 100, float(busiest["labels"][2].split()[0]), delta=0.05)
 
+    def test_machines(self):
+        """Payload by the packets' headers, waiting by the table of latencies: of all, and of a part."""
+        packets = {host: [(ts, field(text, "tot_len") - 4 * field(text, "ihl") - 4 * field(text, "data_offset"))
+                          for ts, name, _, text in e if name in ("net_dev_queue", "net_if_receive_skb")
+                          and '"_tcp"' in text] for host, e in self.events.items()}
+        waits = self.latency_lines("org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws", 0, 1000000)
+        for e in self.entries("timeGraph", "weft.machines"):
+            host = self.host_of(e)
+            self.assertEqual(e["metadata"]["moved"], [sum(n for _, n in packets[host])])
+            self.assertGreater(e["metadata"]["moved"][0], 100)
+            self.assertEqual(e["metadata"]["waited"], [sum(int(l[2]) for l in waits if l[4] == host)])
+        third = (self.x["end"] - self.x["start"]) // 3
+        begin, end = self.x["start"] + third, self.x["end"] - third
+        for e in self.entries("timeGraph", "weft.machines", requested_timerange={"start": begin, "end": end}):
+            of = [l for l in waits if l[4] == self.host_of(e) and begin <= int(l[0]) <= end]
+            self.assertGreater(len(of), 10)
+            self.assertEqual(e["metadata"]["waited"], [sum(int(l[2]) for l in of)])
+
     def test_system_calls(self):
         """Count per call: entries that have their exit on the same thread, from the text."""
         current, open_calls, counts = {}, {}, Counter()

@@ -8,7 +8,8 @@ export interface Cell<T> {
   wide?: boolean;
   /** Share of the cell that a bar takes, 0 … 1. */
   bar?: (line: T) => number;
-  /** By which lines can be put in order, the largest first; those below 0 are left out then. */
+  /** By which lines can be put in order, the largest first; those below 0 are left out then, and a column in which
+   *  all are. */
   by?: (line: T) => number;
 }
 
@@ -19,10 +20,12 @@ export class LineList<T> {
   private shown: T[] = [];
   private all: T[] = [];
   private sorted = -1;
+  private columns: Cell<T>[];
 
   constructor(label: string, private readonly cells: Cell<T>[], private readonly most: number,
     private readonly open: (line: T) => void, sorted = -1) {
     this.sorted = sorted;
+    this.columns = cells;
     this.root = h('div', { class: 'lines' }, h('table', { class: 'grid', 'aria-label': label }, this.head, this.body));
     this.body.addEventListener('keydown', e => this.key(e));
     this.drawHead();
@@ -34,7 +37,11 @@ export class LineList<T> {
     return !!row;
   }
   set(lines: T[]): void {
+    const sorted = this.columns[this.sorted];
     this.all = lines;
+    this.columns = this.cells.filter(c => !c.by || !lines.length || lines.some(l => c.by!(l) >= 0));
+    this.sorted = this.columns.indexOf(sorted);
+    this.drawHead();
     this.draw();
   }
   private sort(column: number): void {
@@ -44,19 +51,19 @@ export class LineList<T> {
     this.head.querySelectorAll('th')[column].querySelector('button')?.focus();
   }
   private drawHead(): void {
-    this.head.replaceChildren(h('tr', {}, ...this.cells.map((c, i) => h('th', { scope: 'col', class: c.number ? 'number'
+    this.head.replaceChildren(h('tr', {}, ...this.columns.map((c, i) => h('th', { scope: 'col', class: c.number ? 'number'
       : '', title: c.title, 'aria-sort': this.sorted === i ? 'descending' : undefined }, c.by
       ? h('button', { type: 'button', class: 'plain', onclick: () => this.sort(i),
         title: `${c.title}: most first` }, c.name + (this.sorted === i ? ' ▾' : '')) : c.name))));
   }
   private draw(): void {
-    const by = this.cells[this.sorted]?.by, order = by
+    const by = this.columns[this.sorted]?.by, order = by
       ? this.all.filter(l => by(l) >= 0).sort((a, b) => by(b) - by(a)) : this.all;
     const held = this.body.contains(document.activeElement);
     this.shown = order.slice(0, this.most);
     this.body.replaceChildren(...this.shown.map((line, i) => {
       const row = h('tr', { tabIndex: i ? -1 : 0, ondblclick: () => this.open(line), onclick: () => this.to(i) },
-        ...this.cells.map(c => this.cell(c, line)));
+        ...this.columns.map(c => this.cell(c, line)));
       return row;
     }));
     if (held) this.focus();

@@ -8,7 +8,10 @@ import type { Picked, Session } from './session';
 import { formatCount, formatDuration, formatTick, formatValue } from './time';
 import { isAbort, poll, type Answer, type Entry, type Output, type Series, type Tree, type TreeKind } from './tsp';
 
-const MACHINES = 'weft.machines', THREADS = 'weft.threads';
+const MACHINES = 'weft.machines';
+/** What tells the time of threads by state; else that on CPUs alone. */
+const THREADS = 'weft.selection.threads',
+  CPU_USAGE = 'org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider';
 const LINES = 100;  // of a card; all there are have a view
 const EACH = 40;    // threads that are asked for, of each state those that were in it longest
 const HIGHEST = 58; // px of a bar
@@ -100,7 +103,7 @@ export class Start {
 
   /** Has the server any of it? */
   static isOffered(outputs: Output[]): boolean {
-    return outputs.some(o => o.id === REQUESTS || o.id === THREADS);
+    return outputs.some(o => o.id === REQUESTS || o.id === MACHINES);
   }
 
   constructor(private readonly session: Session, private readonly to: StartTargets) {
@@ -130,7 +133,7 @@ export class Start {
         bar: e => figure(e, 'busy') ?? 0 },
       { name: 'Waiting', title: 'Time that woken threads waited for a CPU', number: true,
         by: e => figure(e, 'waited') ?? 0, text: e => duration(e, 'waited') },
-      { name: 'Network', title: 'Bytes sent and received', number: true, by: e => figure(e, 'moved') ?? 0,
+      { name: 'Network', title: 'Payload sent and received', number: true, by: e => figure(e, 'moved') ?? 0,
         text: e => figure(e, 'moved') ? formatValue(figure(e, 'moved')!, 'B') : '' },
       { name: 'Lost', title: 'Events that were lost', number: true, by: e => figure(e, 'lost') ?? 0,
         text: e => figure(e, 'lost') ? count(figure(e, 'lost')!) : '' },
@@ -138,12 +141,14 @@ export class Start {
         text: e => figure(e, 'clockError') === null ? '' : `±${formatDuration(figure(e, 'clockError')!)}` }],
     LINES, e => to.machine(e.labels[0] ?? ''), 1);
     const longest = (key: string): ((e: Entry) => number) => e => figure(e, key) || -1,
+      ran = (e: Entry): number => figure(e, 'running') || figure(e, 'time') || -1,
       state = (name: string, title: string, key: string): { name: string; title: string; number: boolean;
         by: (e: Entry) => number; text: (e: Entry) => string } =>
         ({ name, title, number: true, by: longest(key), text: e => duration(e, key) });
     this.threadList = new LineList<Entry>('Threads', [
       { name: 'Thread', title: 'Machine, number and name', wide: true, text: e => partyText(threadOf(e)) },
-      state('Ran', 'Time on a CPU', 'running'), state('For a CPU', 'Was ready, without a CPU', 'preempted'),
+      { ...state('Ran', 'Time on a CPU', ''), by: ran, text: e => ran(e) > 0 ? formatDuration(ran(e)) : '' },
+      state('For a CPU', 'Was ready, without a CPU', 'preempted'),
       state('Disk', 'Waited for a disk', 'block-device'), state('Network', 'Waited for a message', 'network'),
       state('Blocked', 'Waited for another thread', 'blocked'), state('Timer', 'Slept until a time', 'timer')],
     EACH * 2, e => to.thread(threadOf(e)), 1);
@@ -267,17 +272,19 @@ export class Start {
   /** Beside their head, also why they are all there is. */
   private without = '';
   private tellThreads(): void {
-    const output = this.output(THREADS);
+    const output = this.threadOutput;
     this.threads.of(this.without, output && this.all(output, 'all threads'));
     this.root.classList.toggle('without', this.requests.root.hidden);
   }
+  private get threadOutput(): Output | null { return this.output(THREADS) ?? this.output(CPU_USAGE); }
   private async loadThreads(signal: AbortSignal): Promise<void> {
-    const output = this.output(THREADS);
+    const output = this.threadOutput;
     this.threads.root.hidden = !output;
     if (!output) return;
     this.threads.say('Asking for the threads…');
     try {
-      const tree = await this.tree('data', output, this.threads, { most: EACH }, signal);
+      const tree = await this.tree(output.type === 'DATA_TREE' ? 'data' : 'XY', output, this.threads, { most: EACH },
+        signal);
       this.threadList.set((tree?.entries ?? []).filter(e => e.parentId >= 0));
       this.threads.say(tree?.entries.length ? '' : 'No thread did anything that was recorded.');
       this.tellThreads();

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createStart } from './start.mjs';
 import { BEGIN, changes, HOSTS, LOCAL_SENTENCE, path as pathOf, SENTENCE, World } from './world.mjs';
 
 const dist = join(dirname(fileURLToPath(import.meta.url)), '../../../web/dist');
@@ -60,9 +61,11 @@ const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
 /** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
  * with three fifths of the time and without the last thread; `grow` opens a fifth more. Of critical paths the local
- * part is known at first, and all of it after two questions while `paths.pending` is not set. */
+ * part is known at first, and all of it after two questions while `paths.pending` is not set. `start`: what
+ * createStart takes, for a server that has what Start shows. */
 export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false, opens = undefined,
-  belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
+  start = null, belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
+  const home = start && createStart(start);
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };
   const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined, lack: undefined,
@@ -284,7 +287,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       if (method === 'PUT') return Object.assign(bookmarks.find(x => x.uuid === parts[3]), p);
       return bookmarks;
     }
-    if (parts.length === 3) return [...outputs, ...[...derived.values()].map(d => d.output)];
+    if (parts.length === 3) return [...outputs, ...home?.outputs ?? [], ...[...derived.values()].map(d => d.output)];
     if (parts[3] === 'markerSets') return done([{ id: 'releases', name: 'Releases' }]);
     if (parts[4] === 'configTypes')
       return parts[3] === CRIT ? [{ id: 'weft.critical-path', name: 'Critical path of a thread', schema: {} }] : [];
@@ -308,8 +311,9 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       : done({ annotations: { 'Lost Events': [{ time: abs(world.length * 0.71), duration: BigInt(world.length / 100),
         entryId: -1, type: 'CHART', label: '3 200 events lost',
         style: { parentKey: 'lost', values: { 'background-color': '#d02f2f' } } }] } });
-    const [, , , kind, id, what] = parts;
+    const [, , , kind, id, what] = parts, told = home?.answer(id, what, p);
     if (now.indexingStatus === 'CLOSED') return done(null, now.why, 'FAILED');
+    if (told) return told;
     if (kind === 'timeGraph') return timeGraph(id, what, p);
     if (kind === 'XY') return xy(id, what, p);
     if (kind === 'table') return table(id, what, p);
