@@ -4,7 +4,8 @@
     bench/requests.py [--requests N] [--connections N] [--weft build/weft] [--dir DIR]
 
 One CPU, eight workers; a tenth of the requests waits for a disk. Prints JSON: wall clock and processor time, the best
-of three, of the table and of JSON, which lists a thousand requests."""
+of three, of the table and of JSON, which lists a thousand requests; and how soon a server that has just opened the
+trace answers with the first hundred requests, any other hundred, the groups, and how many took how long."""
 import argparse
 import json
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "e2e"))
@@ -94,6 +96,39 @@ def best(*asked):
     return min((measure(*asked) for _ in range(3)), key=lambda r: r["cpu_s"])
 
 
+def ask(url, path, parameters):
+    body = json.dumps({"parameters": parameters}).encode()
+    question = urllib.request.Request(url + path, body, {"Content-Type": "application/json"})
+    return json.load(urllib.request.urlopen(question))
+
+
+def serve(weft, trace, store):
+    """Seconds by what was asked."""
+    p = subprocess.Popen([weft, "serve", "--listen", "127.0.0.1:0", "--store", store, trace], stdout=subprocess.PIPE)
+    try:
+        url = p.stdout.readline().decode().split("listening on ")[1].strip() + "/tsp/api"
+        [x] = json.load(urllib.request.urlopen(url + "/experiments"))
+        while x["indexingStatus"] != "COMPLETED":
+            time.sleep(0.05)
+            x = json.load(urllib.request.urlopen(f"{url}/experiments/{x['UUID']}"))
+        at = f"/experiments/{x['UUID']}/outputs"
+        span, seconds = {"start": x["start"], "end": x["end"]}, {}
+        for name, path, more in (
+                ("first page", "/table/weft.requests/lines", {"requested_table_index": 0}),
+                ("other page", "/table/weft.requests/lines", {"requested_table_index": 777}),
+                ("groups", "/data/weft.requests.groups/tree", {"requested_timerange": span}),
+                ("durations", "/genericXY/weft.requests.durations/xy",
+                 {"requested_timerange": dict(span, nbSamples=2), "requested_items": []})):
+            begin = time.monotonic()
+            while ask(url, at + path, {"requested_table_count": 100, **more})["status"] == "RUNNING":
+                pass
+            seconds[name] = round(time.monotonic() - begin, 4)
+        return seconds
+    finally:
+        p.terminate()
+        p.wait()
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--requests", type=int, default=100000)
@@ -109,7 +144,8 @@ def main():
         subprocess.run([o.weft, "index", trace, "--store", store, "-q"], stdout=subprocess.DEVNULL, check=True)
         asked = [o.weft, "requests", trace, "--store", store, "-q"]
         print(json.dumps({"requests": o.requests, "connections": o.connections, "table": best(*asked),
-                          "json": best(*asked, "--format", "json")}))
+                          "json": best(*asked, "--format", "json"),
+                          "served": serve(o.weft, trace, store)}))
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ export class LineList<T> {
     this.head.querySelectorAll('th')[column].querySelector('button')?.focus();
   }
   private drawHead(): void {
-    this.head.replaceChildren(h('tr', {}, ...this.columns.map((c, i) => h('th', { scope: 'col', class: c.number ? 'number'
-      : '', title: c.title, 'aria-sort': this.sorted === i ? 'descending' : undefined }, c.by
+    this.head.replaceChildren(h('tr', {}, ...this.columns.map((c, i) => h('th', { scope: 'col',
+      class: c.number ? 'number' : '', title: c.title, 'aria-sort': this.sorted === i ? 'descending' : undefined }, c.by
       ? h('button', { type: 'button', class: 'plain', onclick: () => this.sort(i),
         title: `${c.title}: most first` }, c.name + (this.sorted === i ? ' ▾' : '')) : c.name))));
   }

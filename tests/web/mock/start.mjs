@@ -22,7 +22,8 @@ function cells(i) {
 export function createStart({ requests = 0, busy = 0, fails = 0 }) {
   const outputs = [['weft.requests', 'Requests', 'TABLE'], ['weft.requests.groups', 'Request Groups', 'DATA_TREE'],
     ['weft.requests.durations', 'Request Durations', 'TREE_GENERIC_XY'], ['weft.machines', 'Machines', 'TIME_GRAPH'],
-    ['weft.selection.threads', 'Time by Thread', 'DATA_TREE']].map(([id, name, type]) => ({ id, name, type, description: '' }));
+    ['weft.selection.threads', 'Time by Thread', 'DATA_TREE']]
+    .map(([id, name, type]) => ({ id, name, type, description: '' }));
   const tree = (names, entries) => ({ headers: names.map(name => ({ name, tooltip: '' })), entries });
   const lines = p => {
     const group = p.table_search_expressions?.[12];
@@ -52,7 +53,8 @@ export function createStart({ requests = 0, busy = 0, fails = 0 }) {
       if (fails-- > 0) throw Object.assign(new Error('The disk is away'), { status: 500 });
       return tree(['Thread', 'TID'], [{ id: 900000, parentId: -1, labels: ['client', ''], metadata: {} },
         ...Array.from({ length: 30 }, (_, i) => ({ id: 2 + i, parentId: 900000,
-          labels: [`worker-${i}`, String(1000 + i)], metadata: { hostId: ['client'], TID: [1000 + i], running: [(30 - i) * 1e7], ...(i % 2
+          labels: [`worker-${i}`, String(1000 + i)],
+          metadata: { hostId: ['client'], TID: [1000 + i], running: [(30 - i) * 1e7], ...(i % 2
             ? { 'block-device': [i * 1e7] } : {}) } }))]);
     },
   };
