@@ -325,7 +325,7 @@ export class App implements Stage {
   private makeStart(): Start {
     const { session } = this, home = new Start(session, {
       request: (list, r) => void this.openRequest(list, r), machine: host => this.leaveStart(`host:${host}`),
-      thread: t => { this.leaveStart(); session.pick(t); },
+      thread: t => { this.leaveStart(''); session.pick(t); },
       view: o => { this.leaveStart(); this.reveal(o); }, say: words => this.say(words) });
     this.stack.after(home.root);
     return home;
@@ -343,14 +343,15 @@ export class App implements Stage {
     this.home?.hide();
     this.relink();
   }
-  /** To the views: those that were open, else the usual ones. `search`: what they show, all where it is empty. */
-  leaveStart(search = ''): void {
+  /** To the views: those that were open, else the usual ones. `search`: of what they show from now on. */
+  leaveStart(search?: string): void {
     if (!this.home?.isShown) return;
     this.hideStart();
-    if (this.session.search.text !== search) this.session.setSearch(search);
+    if (search !== undefined && search !== this.session.search.text) this.session.setSearch(search);
     if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null, keptLayout(this.session.uuid));
     this.stack.focus({ preventScroll: true });
   }
+  private turn = 0;
   /** Its critical path, selected and fitted, with the way to the other requests above it. */
   private async openRequest(list: RequestList, r: ServedRequest): Promise<void> {
     const { axis } = this.session, spec = pathOfRequest(r);
@@ -360,10 +361,10 @@ export class App implements Stage {
     if (this.session.search.text) this.session.setSearch('');
     axis.select(begin, end);
     axis.show(begin - pad, end + pad);
-    const go = async (index: number): Promise<void> => {
+    const turn = ++this.turn, go = async (index: number): Promise<void> => {
       try {
         const next = await list.get(index, this.opening.signal);
-        if (next) await this.openRequest(list, next);
+        if (next && turn === this.turn) await this.openRequest(list, next);
       } catch (e) { if (!isAbort(e)) this.say(failureWords(e)); }
     };
     await this.openPath(spec, false, requestBar(list, r, i => void go(i)));
@@ -538,17 +539,21 @@ export class App implements Stage {
       'Right click on a thread (or press Menu on its row) and choose “Critical path”: what it waited for, machine by '
         + 'machine, is summed up here.'));
   }
+  /** The last path that was asked for is the one that is shown. */
+  private asked = 0;
   async openPath(spec: PathSpec, placed = false, head: HTMLElement | null = null): Promise<void> {
-    const { session } = this, page = this.drawer.page('path');
     if (this.comparer.takes(spec)) return;
+    const { session } = this, page = this.drawer.page('path'), mine = ++this.asked;
     this.path?.view.close();
     this.drawer.select('path');
     page.replaceChildren(h('p',
       { class: 'words', role: 'status' }, `Asking for the critical path of ${spec.thread.name} ${spec.thread.tid}…`));
     try {
       if (!pathOutput(session.outputs)) session.outputs = await session.client.outputs(session.uuid);
-      this.showPath((await createPath(session, spec)).derived, spec, placed, head);
+      const { derived } = await createPath(session, spec);
+      if (mine === this.asked) this.showPath(derived, spec, placed, head);
     } catch (e) {
+      if (mine !== this.asked) return;
       page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `,
         button('Try again', 'Ask the server again', () => void this.openPath(spec, placed, head))));
     }
