@@ -1,8 +1,11 @@
 /* What happened within a range, in figures: threads and machines by state and bytes, CPUs, devices. Answers cost what
  * they show, whatever the range: the stores have sums. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "base/mem.h"
+#include "base/order.h"
 #include "views/durations.h"
 #include "views/rates.h"
 
@@ -96,7 +99,56 @@ static bool find_thread(const struct view_host *h, const struct tsp_query *q, co
     return true;
 }
 
-static void write_threads(const struct views *x, size_t host, const struct tsp_query *q, struct tsp_answer *answer)
+/* Which threads are told: those that were in one of the states at least so long. */
+struct threshold {
+    int64_t least[OTHER];
+    bool all;
+};
+
+static int largest_first(const void *a, const void *b)
+{
+    return order_of(*(const int64_t *)b, *(const int64_t *)a);
+}
+
+/* So that of each state the `most` threads of all machines are told that were in it longest; and those like the last. */
+static void find_threshold(const struct views *x, const struct tsp_query *q, size_t most, struct threshold *out)
+{
+    int64_t *times[OTHER], threads = 0;
+    size_t n[OTHER] = {0};
+    for (size_t i = 0; i < x->n_hosts; i++)
+        threads += x->hosts[i].threads;
+    for (size_t s = 0; s < OTHER; s++)
+        times[s] = mem_alloc((size_t)(threads + 1) * sizeof *times[s]);
+    for (size_t i = 0; i < x->n_hosts; i++) {
+        const struct view_host *h = &x->hosts[i];
+        struct graph_choice range = range_of(x, h, q);
+        struct thread_line l;
+        for (int32_t row = 0; row < h->threads && (row % 64 || !http_gone(q->http)); row++) {
+            if (!find_thread(h, q, &range, row, &l))
+                continue;
+            for (size_t s = 0; s < OTHER; s++)
+                if (l.values[s] > 0)
+                    times[s][n[s]++] = l.values[s];
+        }
+    }
+    for (size_t s = 0; s < OTHER; s++) {
+        if (n[s])
+            qsort(times[s], n[s], sizeof *times[s], largest_first);
+        out->least[s] = n[s] > most ? times[s][most - 1] : 1;
+        free(times[s]);
+    }
+}
+
+static bool is_told(const struct threshold *t, const struct thread_line *l)
+{
+    bool told = t->all;
+    for (size_t s = 0; s < OTHER && !told; s++)
+        told = l->values[s] >= t->least[s];
+    return told;
+}
+
+static void write_threads(const struct views *x, size_t host, const struct tsp_query *q, const struct threshold *only,
+    struct tsp_answer *answer)
 {
     const struct view_host *h = &x->hosts[host];
     struct arena *a = q->http->arena;
@@ -116,7 +168,7 @@ static void write_threads(const struct views *x, size_t host, const struct tsp_q
     e.has_tid = true;
     for (int32_t row = 0; row < h->threads && (row % 64 || view_goes_on(q, answer)); row++) {
         const struct graph_row *t = &lines[row].is;
-        if (!there[row])
+        if (!there[row] || !is_told(only, &lines[row]))
             continue;
         e.id = h->first_thread + row;
         e.tid = t->tid;
@@ -128,9 +180,13 @@ static void write_threads(const struct views *x, size_t host, const struct tsp_q
 
 static void threads_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
+    json_t *most = json_object_get(q->parameters, "most");
+    struct threshold only = {.all = !json_is_integer(most) || json_integer_value(most) <= 0};
+    if (!only.all)
+        find_threshold(x, q, (size_t)json_integer_value(most), &only);
     for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
         if (x->hosts[i].index->graph)
-            write_threads(x, i, q, answer);
+            write_threads(x, i, q, &only, answer);
 }
 
 /* ---- CPUs ---- */

@@ -80,6 +80,22 @@ class Selection(ServerCase):
                             (name, host, begin, end))
                         self.assertTrue(asked or len(wanted) > 10)
 
+    def test_those_with_the_most(self):
+        with Server(scenario("three-tier"), store=self.store) as server:
+            x = server.first()
+            at = f"/experiments/{x['UUID']}/outputs/data/{THREADS}/tree"
+            everything = [e for e in server.model(at)["entries"] if e["parentId"] >= 0]
+            for n in (1, 3, 10 ** 6):
+                told = server.model(at, {"most": n})["entries"]
+                wanted = set()
+                for state in STATES[:-1]:
+                    times = sorted((e["metadata"][state][0] for e in everything), reverse=True)
+                    least = max(1, times[min(n, len(times)) - 1])
+                    wanted |= {e["id"] for e in everything if e["metadata"][state][0] >= least}
+                self.assertEqual({e["id"] for e in told if e["parentId"] >= 0}, wanted)
+                self.assertEqual([e["labels"][0] for e in told if e["parentId"] < 0], ["client", "db", "web"])
+                self.assertTrue(n > 3 or len(wanted) < 3 * len(STATES))
+
     def test_cpus_as_their_switches_tell(self):
         trace = scenario("three-tier")
         for host in ("web", "client"):
