@@ -198,7 +198,8 @@ export class GraphView extends Panel {
   };
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
-    const { test, always } = this.session.rows, rows = (test || always || this.busy.test) && found ? `${found} found` : '';
+    const { test, always } = this.session.rows,
+      rows = (test || always || this.busy.test) && found ? `${found} found` : '';
     if (this.session.search.states.length && n && !this.path)
       return [rows, this.matchWords()].filter(Boolean).join(' · ');
     return rows || (n ? `${n} rows` : '');
