@@ -16,11 +16,11 @@ enum {
 };
 
 /* Numbers that count on beyond 2^32. */
-struct stretch {
+struct byte_range {
     uint64_t from, to;
 };
 
-static void widen(struct stretch *s, uint32_t turns, uint64_t from, uint64_t to)
+static void widen(struct byte_range *s, uint32_t turns, uint64_t from, uint64_t to)
 {
     uint64_t add = (uint64_t)turns << 32;
     s->from = from + add < s->from ? from + add : s->from;
@@ -38,9 +38,9 @@ static uint64_t least_of(const struct flow_part *part)
 }
 
 /* What its sockets sent. to = 0: nothing that carries something. */
-static struct stretch sent_on(const struct flow_view *v)
+static struct byte_range sent_on(const struct flow_view *v)
 {
-    struct stretch s = {UINT64_MAX, 0};
+    struct byte_range s = {UINT64_MAX, 0};
     for (size_t i = 0; i < v->n; i++) {
         const struct flow_place *at = &v->places[i];
         struct flow_part part = flow_part_of(v, i);
@@ -51,9 +51,9 @@ static struct stretch sent_on(const struct flow_view *v)
 }
 
 /* What came on it. */
-static struct stretch received_on(const struct flow_view *v)
+static struct byte_range received_on(const struct flow_view *v)
 {
-    struct stretch s = {UINT64_MAX, 0};
+    struct byte_range s = {UINT64_MAX, 0};
     for (size_t i = 0; i < v->n; i++) {
         const struct flow_place *at = &v->places[i];
         struct flow_part part = flow_part_of(v, i);
@@ -87,10 +87,11 @@ static bool acknowledged_on(const struct flow_view *v, uint32_t *first, uint32_t
     return any;
 }
 
-static struct flow_route route_of(const struct flow_view *v, const struct stretch *sent, const struct flow_view *back)
+static struct flow_route route_of(
+    const struct flow_view *v, const struct byte_range *sent, const struct flow_view *back)
 {
     struct flow_route r = {.seq_bytes = UINT32_MAX, .ack_bytes = UINT32_MAX};
-    struct stretch received = received_on(back);
+    struct byte_range received = received_on(back);
     uint32_t first = 0, last = 0;
     if (sent->to - sent->from < UINT32_MAX - SLACK) {
         r.seq = (uint32_t)sent->from - SLACK;
@@ -115,7 +116,7 @@ size_t flow_routes(const struct flow_store *s, size_t most, struct flow_route **
             continue;
         struct flow_view view, back = {0};
         flow_view_of(s, f, &view);
-        struct stretch sent = sent_on(&view);
+        struct byte_range sent = sent_on(&view);
         struct flow_key reverse = flow_key_reverse(&key);
         int64_t other = flow_lookup(s, &reverse);
         if (other >= 0)

@@ -1,0 +1,129 @@
+/* Spans from files of OTLP JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/order.h"
+#include "span/read.h"
+
+enum { MOST_FILE_BYTES = 1 << 30 };
+
+/* One that was read; `order`: its place in the file. */
+struct found {
+    const struct span *span;
+    uint64_t hash[2];
+    size_t order;
+};
+
+static int by_ids(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    int ids = memcmp(x->span->trace_id, y->span->trace_id, SPAN_TRACE_BYTES);
+    if (!ids)
+        ids = memcmp(x->span->id, y->span->id, SPAN_ID_BYTES);
+    if (ids)
+        return ids;
+    if (x->span->life != y->span->life)
+        return order_of(y->span->life, x->span->life);
+    if (x->span->life < SPAN_ENDED && x->span->end_ns != y->span->end_ns)
+        return order_of(y->span->end_ns, x->span->end_ns);
+    int same = memcmp(x->hash, y->hash, sizeof x->hash);
+    return same ? same : order_of(x->order, y->order);
+}
+
+static int by_order(const void *a, const void *b)
+{
+    return order_of(((const struct found *)a)->order, ((const struct found *)b)->order);
+}
+
+/* Does `next`, which comes behind `kept` by ids, say something of its own? */
+static bool says_more(const struct found *kept, const struct found *next)
+{
+    if (memcmp(kept->span->trace_id, next->span->trace_id, SPAN_TRACE_BYTES) ||
+        memcmp(kept->span->id, next->span->id, SPAN_ID_BYTES))
+        return true;
+    return next->span->life == SPAN_ENDED && memcmp(kept->hash, next->hash, sizeof kept->hash) != 0;
+}
+
+static size_t keep_unique(struct found *v, size_t n)
+{
+    size_t kept = 0;
+    if (n)
+        qsort(v, n, sizeof *v, by_ids);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || says_more(&v[kept - 1], &v[i]))
+            v[kept++] = v[i];
+    if (kept)
+        qsort(v, kept, sizeof *v, by_order);
+    return kept;
+}
+
+static void take_records(const struct text *code, struct arena *arena, struct span_list *out)
+{
+    struct wire_in in = wire_of(code->v, code->n), origin, body;
+    VEC(struct found) found = {0};
+    struct span_origin *o = NULL;
+    struct map_piece pieces[2] = {{0}};
+    while (span_next_record(&in, &origin, &body)) {
+        if (origin.at != origin.end) {
+            pieces[0] = (struct map_piece){origin.at, (size_t)(origin.end - origin.at)};
+            o = arena_new(arena, struct span_origin, 1);
+            span_read_origin(&origin, arena, o);
+            continue;
+        }
+        struct span *s = arena_new(arena, struct span, 1);
+        struct found f = {.span = s, .order = found.n};
+        pieces[1] = (struct map_piece){body.at, (size_t)(body.end - body.at)};
+        map_hash_pieces(pieces, 2, f.hash);
+        span_read(&body, arena, s);
+        s->origin = o;
+        vec_push(&found, f);
+    }
+    found.n = keep_unique(found.v, found.n);
+    for (size_t i = 0; i < found.n; i++)
+        vec_push(out, found.v[i].span);
+    vec_free(&found);
+}
+
+/* One object a line? Then the first line is one, whole. */
+static bool has_lines(const char *s, size_t n)
+{
+    const char *end = memchr(s, '\n', n);
+    size_t last = end ? (size_t)(end - s) : 0;
+    while (last && (s[last - 1] == '\r' || s[last - 1] == ' '))
+        last--;
+    return last > 1 && s[0] == '{' && s[last - 1] == '}';
+}
+
+static int read_lines(struct span_making *m, const char *s, size_t n, struct err *e)
+{
+    int rc = 0;
+    size_t number = 1;
+    for (size_t at = 0, length; !rc && at < n; at += length + 1, number++) {
+        const char *end = memchr(s + at, '\n', n - at);
+        length = end ? (size_t)(end - (s + at)) : n - at;
+        if (length && s[at] != '\r')
+            rc = span_read_json(m, s + at, length, e);
+    }
+    return rc ? err_wrap(e, "line %zu", number - 1) : 0;
+}
+
+int span_read_file(const char *path, struct arena *arena, struct span_list *out, struct span_told *told, struct err *e)
+{
+    struct span_making m = SPAN_MAKING;
+    char *data;
+    size_t n;
+    int rc = file_read(path, MOST_FILE_BYTES, &data, &n, e);
+    if (rc)
+        return rc;
+    rc = has_lines(data, n) ? read_lines(&m, data, n, e) : span_read_json(&m, data, n, e);
+    free(data);
+    if (rc)
+        err_wrap(e, "%s", path);
+    else
+        take_records(&m.code, arena, out);
+    *told = m.told;
+    span_making_fini(&m);
+    return rc;
+}
