@@ -19,6 +19,7 @@ const struct cli_verb *const cli_verbs[] = {
     &verb_serve,
     &verb_place,
     &verb_span,
+    &verb_collect,
     &verb_verify,
     &verb_config,
     &verb_completion,

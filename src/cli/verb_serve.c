@@ -13,6 +13,7 @@
 #include "cli/cluster.h"
 #include "cli/far.h"
 #include "cli/secrets.h"
+#include "cli/size.h"
 #include "cli/traces.h"
 #include "cluster/cluster.h"
 #include "tsp/tsp.h"
@@ -38,22 +39,6 @@ static void raise_descriptor_limit(void)
         limit.rlim_cur = limit.rlim_max > 65536 ? 65536 : limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-/* "512M", "2G", plain bytes. */
-static int parse_size(const char *option, const char *s, uint64_t *out, struct err *e)
-{
-    static const char units[] = "KMGT";
-    char *end;
-    unsigned long long v = strtoull(s, &end, 10);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    if (end == s || *s == '-' || (*end && (!unit || end[1])))
-        return err_set(e, ERR_ARG, "%s %s: give bytes, or a number with K, M, G or T", option, s);
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-    if (v > UINT64_MAX >> shift >> 6)
-        return err_set(e, ERR_ARG, "%s %s: too large", option, s);
-    *out = (uint64_t)v << shift;
-    return 0;
 }
 
 static void note_left_out(const char *why)
@@ -120,7 +105,7 @@ static int check_membership(struct membership *m, const struct tsp_options *o, s
         return err_set(e, ERR_ARG, "--receive and --give are for nodes of a cluster: give --cluster URL --node NAME");
     if (m->receive_limit && !m->receive)
         return err_set(e, ERR_ARG, "--receive-limit is for what may come to --receive DIR: give both");
-    if (m->receive_limit && parse_size("--receive-limit", m->receive_limit, &m->receive_bytes, e))
+    if (m->receive_limit && cli_parse_size("--receive-limit", m->receive_limit, &m->receive_bytes, e))
         return ERR_ARG;
     if (!m->cluster.url != !m->node)
         return err_set(e, ERR_ARG,
@@ -260,7 +245,7 @@ static int run(int argc, char **argv)
         return code;
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     o.traces = (const char *const *)argv + 1;
-    if (parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
+    if (cli_parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
         check_membership(&member, &o, &e) || check_reference(&clocks, &o, store, &e) ||
         (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);

@@ -1,7 +1,10 @@
 #include "http/gzip.h"
 
 #include <pthread.h>
+#include <strings.h>
 #include <zlib.h>
+
+#include "http/http.h"
 
 /* Level 1: answers are numbers in sequence, which shrink seven times even so; time matters more. */
 enum { LEVEL = 1, GZIP_WINDOW = 15 + 16, MEMORY = 8 };
@@ -88,18 +91,50 @@ bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *
     return false;
 }
 
-bool gzip_unpack(const void *data, size_t n, struct text *out)
+/* Z_BUF_ERROR: beyond `most`. */
+static int unpack(const void *data, size_t n, size_t most, struct text *out)
 {
     z_stream z = {0};
     int rc = inflateInit2(&z, GZIP_WINDOW);
+    if (rc != Z_OK)
+        return rc;
     z.next_in = (Bytef *)data;
     z.avail_in = (uInt)n;
     while (rc == Z_OK) {
-        z.next_out = (Bytef *)text_room(out, 65536);
-        z.avail_out = 65536;
+        size_t room = out->n < 65536 ? 65536 : out->n;
+        z.avail_out = (uInt)(room < most - out->n ? room : most - out->n + 1);
+        z.next_out = (Bytef *)text_room(out, z.avail_out);
+        uInt had = z.avail_out;
         rc = inflate(&z, Z_NO_FLUSH);
-        out->n += 65536 - z.avail_out;
+        out->n += had - z.avail_out;
+        if (out->n > most)
+            rc = Z_BUF_ERROR;
+        else if (rc == Z_BUF_ERROR || (rc == Z_OK && !z.avail_in && z.avail_out))
+            rc = Z_DATA_ERROR; /* it ends too early */
     }
     inflateEnd(&z);
-    return rc == Z_STREAM_END;
+    return rc;
+}
+
+bool gzip_unpack(const void *data, size_t n, struct text *out)
+{
+    return unpack(data, n, SIZE_MAX - 1, out) == Z_STREAM_END;
+}
+
+int http_unpack_body(struct http_request *q, size_t most, struct text *out, struct err *e)
+{
+    const char *encoding = http_request_header(q, "Content-Encoding");
+    if (!encoding || !*encoding || !strcasecmp(encoding, "identity"))
+        return 0;
+    if (strcasecmp(encoding, "gzip") != 0)
+        return err_set(e, ERR_UNSUPPORTED, "Content-Encoding: gzip, or none");
+    q->making = out;
+    int rc = q->body_bytes > UINT32_MAX ? Z_BUF_ERROR : unpack(q->body, q->body_bytes, most, out);
+    if (rc == Z_BUF_ERROR)
+        return err_set(e, ERR_LIMIT, "the body has more than %zu bytes once it is unpacked", most);
+    if (rc != Z_STREAM_END)
+        return err_set(e, ERR_FORMAT, "the body is no sound gzip");
+    q->body_bytes = out->n;
+    q->body = text_cstr(out);
+    return 0;
 }

@@ -20,6 +20,8 @@ struct http_options {
      * VS Code and Theia; "*": all others too may ask, but not change anything. */
     const char *const *origins;
     size_t max_body_bytes;         /* 0: 1 MiB */
+    /* That all bodies in memory take together; those of more than 1 MiB get 503 then; 0: 256 MiB. */
+    uint64_t max_bodies_bytes;
     unsigned max_connections;      /* 0: 2048 */
     unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
     unsigned timeout_s;            /* without progress on a connection; for the whole head of a request; 0: 60 */
@@ -77,6 +79,14 @@ void http_reply_static(struct http_request *, const char *content_type, const vo
 void http_header(struct http_request *, const char *name, const char *value);
 /* Value of a query parameter, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
+/* Each value of a parameter that may come several times. */
+void http_query_each(const struct http_request *, const char *name, void (*take)(void *arg, const char *value),
+    void *arg);
+/* Value of a header of the request, or NULL. */
+const char *http_request_header(const struct http_request *, const char *name);
+/* The body as it was before the client compressed it, if it did (Content-Encoding); `out` keeps it then. ERR_LIMIT: it
+ * has more than so many bytes; ERR_FORMAT: it is damaged; ERR_UNSUPPORTED: another encoding than gzip. */
+int http_unpack_body(struct http_request *, size_t most_bytes, struct text *out, struct err *e);
 /* The client has hung up, the handler's time is over, memory is short, all handlers together hold too much of it, or
  * the server stops: long work should end. Cheap enough to ask every millisecond. Only in the handler's thread. */
 bool http_gone(const struct http_request *);

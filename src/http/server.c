@@ -28,7 +28,8 @@ enum {
     PATIENCE_BYTES = 256 << 20,
     MAX_HEADERS = 8,
     STACK_BYTES = 2 << 20,
-    BODY_STEP = 256 << 10
+    BODY_STEP = 256 << 10,
+    SMALL_BODY = 1 << 20
 };
 
 struct http_server {
@@ -46,6 +47,7 @@ struct http_server {
     unsigned running;
     atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
     atomic_uint_least64_t held_bytes;    /* by handlers */
+    atomic_uint_least64_t body_bytes;    /* of bodies in memory */
 };
 
 /* One request on its connection, from its first header to the end of its answer. */
@@ -68,6 +70,7 @@ struct http_connection {
     uint64_t answer_bytes;  /* that the client has to read */
     uint64_t waiting_bytes; /* of its answer, in memory of its own */
     uint64_t held_bytes;    /* of its handler, as counted last */
+    uint64_t body_bytes;    /* of its body, likewise */
     enum MHD_Result result;
     struct {
         const char *name, *value;
@@ -234,6 +237,8 @@ static void refuse(struct http_connection *c, int status, const char *why)
     text_printf(&t, "{\"title\":\"%s\"}", why);
     if (status == 401)
         http_header(&c->request, "WWW-Authenticate", "Bearer");
+    if (status == 503)
+        http_header(&c->request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (status == 413 || status == 400)
         http_header(&c->request, "Connection", "close");
     http_reply(&c->request, status, "application/json", &t);
@@ -242,6 +247,32 @@ static void refuse(struct http_connection *c, int status, const char *why)
 const char *http_query(const struct http_request *q, const char *name)
 {
     return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_request_header(const struct http_request *q, const char *name)
+{
+    return header(q->connection, name);
+}
+
+struct each_value {
+    const char *name;
+    void (*take)(void *arg, const char *value);
+    void *arg;
+};
+
+static enum MHD_Result take_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    const struct each_value *each = arg;
+    if (!strcmp(name, each->name))
+        each->take(each->arg, value ? value : "");
+    return MHD_YES;
+}
+
+void http_query_each(
+    const struct http_request *q, const char *name, void (*take)(void *arg, const char *value), void *arg)
+{
+    struct each_value each = {name, take, arg};
+    MHD_get_connection_values(q->connection->mhd, MHD_GET_ARGUMENT_KIND, take_value, &each);
 }
 
 /* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
@@ -390,6 +421,22 @@ static struct http_connection *begin_request(
     return c;
 }
 
+static void count_body(struct http_connection *c)
+{
+    struct http_server *s = c->server;
+    uint64_t more = c->body.cap - c->body_bytes, all = atomic_fetch_add(&s->body_bytes, more) + more;
+    c->body_bytes = c->body.cap;
+    if (!c->refused && all > s->o.max_bodies_bytes && all != c->body_bytes && c->body.n > SMALL_BODY)
+        c->refused = 503;
+}
+
+static void free_body(struct http_connection *c)
+{
+    text_fini(&c->body);
+    c->body = (struct text){.fd = -1};
+    count_body(c);
+}
+
 /* False: the client goes on sending what was refused long ago, and gets no answer. */
 static bool take_body(struct http_connection *c, const char *data, size_t n)
 {
@@ -408,6 +455,9 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
     }
     if (c->file < 0) {
         text_put(&c->body, data, n);
+        count_body(c);
+        if (c->refused)
+            free_body(c);
         return true;
     }
     for (size_t done = 0; done < n && !c->refused;) {
@@ -463,7 +513,7 @@ static enum MHD_Result answer(struct http_connection *c)
     } reasons[] = {{400, "The Host header is not one host"}, {401, "A token is needed: Authorization: Bearer"},
         {403, "Pages of other sites may not do that; the server can be told to let them, by --cors ORIGIN"},
         {413, "The body is too large"}, {421, "This server does not answer to that host name"},
-        {507, "The upload cannot be stored"}};
+        {503, "Too many bodies at once"}, {507, "The upload cannot be stored"}};
     for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == c->refused)
             return refuse(c, c->refused, reasons[i].why), c->result;
@@ -533,7 +583,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
     }
     atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
     struct http_server *s = c->server;
-    text_fini(&c->body);
+    free_body(c);
     arena_fini(&c->arena);
     free(c);
     *state = NULL;
@@ -654,6 +704,7 @@ int http_server_start(
     s->o.max_handler_s = o->max_handler_s ? o->max_handler_s : 120;
     s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 256 << 20;
     s->o.max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 256 << 20;
+    s->o.max_bodies_bytes = o->max_bodies_bytes ? o->max_bodies_bytes : 256 << 20;
     s->packers = gzip_packers_new(s->o.max_handlers);
     s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
     pthread_mutex_init(&s->lock, NULL);

@@ -36,7 +36,7 @@ static const char schema[] =
     " WITHOUT ROWID;"
     "CREATE TABLE spans (number INTEGER PRIMARY KEY, trace BLOB NOT NULL, id BLOB NOT NULL, life INTEGER NOT NULL,"
     " hash INTEGER NOT NULL, came INTEGER NOT NULL, service INTEGER NOT NULL, name INTEGER NOT NULL,"
-    " begin INTEGER NOT NULL, lasted INTEGER NOT NULL, origin INTEGER NOT NULL, body BLOB NOT NULL);"
+    " begin INTEGER NOT NULL, lasted INTEGER NOT NULL, parent BLOB, origin INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX spans_by_id ON spans (trace, id);"
     "CREATE INDEX spans_by_service ON spans (service, begin, name, lasted);"
     "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;";
@@ -284,6 +284,33 @@ int database_operations(
     while ((step = sqlite3_step(q)) == SQLITE_ROW) {
         const char *name = arena_strdup(arena, (const char *)sqlite3_column_text(q, 0));
         vec_push(out, ((struct database_operation){name, (enum span_kind)sqlite3_column_int(q, 1)}));
+    }
+    int rc = step == SQLITE_DONE ? 0 : database_fail(s, e);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+/* ---- traces and calls ---- */
+
+int database_calls(struct span_store *s, int64_t begin_ns, int64_t end_ns, struct arena *arena,
+    struct database_calls *out, struct err *e)
+{
+    sqlite3_stmt *q;
+    if (sqlite3_prepare_v2(s->db,
+            "SELECT (SELECT text FROM texts WHERE number = p.service),"
+            " (SELECT text FROM texts WHERE number = c.service), count(*) FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"
+            " WHERE c.service IN (SELECT service FROM operations) AND c.begin >= ?1 AND c.begin < ?2"
+            " AND p.service <> c.service GROUP BY p.service, c.service ORDER BY 1, 2",
+            -1, &q, NULL) != SQLITE_OK)
+        return database_fail(s, e);
+    sqlite3_bind_int64(q, 1, begin_ns);
+    sqlite3_bind_int64(q, 2, end_ns);
+    int step;
+    while ((step = sqlite3_step(q)) == SQLITE_ROW) {
+        const char *parent = (const char *)sqlite3_column_text(q, 0), *child = (const char *)sqlite3_column_text(q, 1);
+        vec_push(out,
+            ((struct database_call){arena_strdup(arena, parent ? parent : ""), arena_strdup(arena, child ? child : ""),
+                (uint64_t)sqlite3_column_int64(q, 2)}));
     }
     int rc = step == SQLITE_DONE ? 0 : database_fail(s, e);
     sqlite3_finalize(q);

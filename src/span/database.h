@@ -30,15 +30,23 @@ struct database_names { const char **v; size_t n, cap; }; /* in order; in the ar
 int database_services(struct span_store *, struct arena *, struct database_names *, struct err *e);
 struct database_operation { const char *name; enum span_kind kind; };
 struct database_operations { struct database_operation *v; size_t n, cap; };
-int database_operations(struct span_store *, const char *service, struct arena *, struct database_operations *, struct err *e);
+int database_operations(struct span_store *, const char *service, struct arena *, struct database_operations *,
+    struct err *e);
+
+/* How often spans of a service are parents of spans of another, which began within [begin, end). */
+struct database_call { const char *parent, *child; uint64_t count; };
+struct database_calls { struct database_call *v; size_t n, cap; };
+int database_calls(struct span_store *, int64_t begin_ns, int64_t end_ns, struct arena *, struct database_calls *,
+    struct err *e);
 
 /* ---- private to database*.c ---- */
 
 struct sqlite3;
 struct sqlite3_stmt;
 enum database_statement {
-    DATABASE_BEGIN, DATABASE_COMMIT, DATABASE_ROLLBACK, DATABASE_SAME_ID, DATABASE_REMOVE, DATABASE_INSERT, DATABASE_TEXT, DATABASE_NEW_TEXT,
-    DATABASE_ORIGIN, DATABASE_NEW_ORIGIN, DATABASE_OPERATION, DATABASE_ABOUT, DATABASE_SET_ABOUT, DATABASE_STATEMENTS
+    DATABASE_BEGIN, DATABASE_COMMIT, DATABASE_ROLLBACK, DATABASE_SAME_ID, DATABASE_REMOVE, DATABASE_INSERT,
+    DATABASE_TEXT, DATABASE_NEW_TEXT, DATABASE_ORIGIN, DATABASE_NEW_ORIGIN, DATABASE_OPERATION, DATABASE_ABOUT,
+    DATABASE_SET_ABOUT, DATABASE_STATEMENTS
 };
 struct span_store {
     struct sqlite3 *db;

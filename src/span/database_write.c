@@ -13,8 +13,8 @@ static const char *const sql[DATABASE_STATEMENTS] = {
     [DATABASE_ROLLBACK] = "ROLLBACK",
     [DATABASE_SAME_ID] = "SELECT number, life, hash, begin + lasted FROM spans WHERE trace = ?1 AND id = ?2",
     [DATABASE_REMOVE] = "DELETE FROM spans WHERE number = ?1",
-    [DATABASE_INSERT] = "INSERT INTO spans (trace, id, life, hash, came, service, name, begin, lasted, origin, body)"
-                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    [DATABASE_INSERT] = "INSERT INTO spans (trace, id, life, hash, came, service, name, begin, lasted, origin,"
+                        " body, parent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     [DATABASE_TEXT] = "SELECT number FROM texts WHERE text = ?1",
     [DATABASE_NEW_TEXT] = "INSERT INTO texts (text) VALUES (?1)",
     [DATABASE_ORIGIN] = "SELECT number FROM origins WHERE hash = ?1",
@@ -252,6 +252,10 @@ static int add_span(struct span_store *s, const struct made_by *by, const void *
     for (int i = 0; i < 8; i++)
         sqlite3_bind_int64(q, 3 + i, numbers[i]);
     sqlite3_bind_blob(q, 11, body, (int)n, SQLITE_STATIC);
+    if (span_id_is_zero(span->parent_id, SPAN_ID_BYTES))
+        sqlite3_bind_null(q, 12);
+    else
+        sqlite3_bind_blob(q, 12, span->parent_id, SPAN_ID_BYTES, SQLITE_STATIC);
     return finish(s, q, e);
 }
 

@@ -344,8 +344,6 @@ static bool read_at(int fd, void *out, size_t n, uint64_t offset)
 static bool read_record(struct log *l, struct log_position *at, uint64_t limit, struct text *out, int64_t *came_ns)
 {
     struct head h;
-    if (at->offset < sizeof magic)
-        at->offset = sizeof magic;
     if (limit < at->offset || limit - at->offset < sizeof h || !read_at(l->read_fd, &h, sizeof h, at->offset) ||
         h.bytes > limit - at->offset - sizeof h)
         return false;
@@ -375,8 +373,8 @@ static bool find_more(struct log *l, struct log_position *at, uint64_t *limit)
     uint64_t file;
     if (!file_from(l, at->file, &file))
         return false;
-    if (file != at->file)
-        *at = (struct log_position){file, 0};
+    if (file != at->file || at->offset < sizeof magic)
+        *at = (struct log_position){file, sizeof magic};
     *limit = file == l->end.file ? l->end.offset : UINT64_MAX;
     return file != l->end.file || at->offset < l->end.offset;
 }

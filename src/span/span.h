@@ -83,8 +83,8 @@ struct span {
 
 /* Of that key, or NULL. */
 const struct span_value *span_find(const struct span_attributes *, const char *key);
-/* The value as a text: strings as they are, bytes as base64, arrays and maps as JSON; lies in the arena or is the value's
- * own. */
+/* The value as a text: strings as they are, bytes as base64, arrays and maps as JSON; lies in the arena or is the
+ * value's own. */
 const char *span_value_text(const struct span_value *, struct arena *);
 bool span_id_is_zero(const void *id, size_t bytes);
 void span_write_hex(struct text *, const void *id, size_t bytes);
@@ -124,5 +124,25 @@ int span_select(struct span_store *, const struct span_query *, struct span_curs
 /* *out NULL: no more. The span lies in the arena; its origin lives as long as the cursor. */
 int span_next(struct span_cursor *, struct arena *, const struct span **out, struct err *e);
 void span_cursor_close(struct span_cursor *); /* before its store */
+
+/* ---- the collector ---- */
+
+/* Takes spans in, and answers Jaeger's questions about them. */
+struct span_collect_options {
+    const char *store;       /* the directory */
+    const char *otlp_http, *query;      /* "127.0.0.1:4318"; port 0: any free one; NULL: none */
+    const char *tls_cert, *tls_key, *token;     /* as of http_options; or NULL */
+    const char *const *origins;
+    int64_t keep_ns;         /* spans that came longer ago go; 0: none */
+    uint64_t keep_bytes;     /* the oldest go while the database is larger; 0: none */
+    void (*tell)(const char *what);     /* of what goes on behind: from threads of its own */
+};
+enum span_door { SPAN_DOOR_OTLP, SPAN_DOOR_QUERY, SPAN_DOORS };
+struct span_collector;
+int span_collect_start(const struct span_collect_options *, struct span_collector **out, struct err *e);
+/* "http://127.0.0.1:4318", or NULL: it is not open. */
+const char *span_collect_address(const struct span_collector *, enum span_door);
+/* Answers what was asked, brings what was acknowledged into the database if that can be, frees everything. */
+void span_collect_stop(struct span_collector *);
 
 #endif

@@ -1,0 +1,141 @@
+/* weft collect: takes spans in, and answers questions about them. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/time.h"
+#include "cli/cli.h"
+#include "cli/secrets.h"
+#include "cli/size.h"
+#include "span/span.h"
+
+static const char none[] = "none";
+
+/* "30d", "12h", "90m", "3600s" */
+static int parse_age(const char *s, int64_t *out, struct err *e)
+{
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char *end;
+    long long v = strtoll(s, &end, 10);
+    *out = 0;
+    if (!strcmp(s, none))
+        return 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (end > s && *end == units[i].unit && !end[1] && v > 0 && v < 1000000000 / units[i].seconds) {
+            *out = v * units[i].seconds * NS_PER_S;
+            return 0;
+        }
+    return err_set(e, ERR_ARG, "--keep %s: give a time such as 30d, 12h or 90m, or none", s);
+}
+
+static char *usual_store(void)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (state && *state == '/')
+        return mem_printf("%s/weft/collect", state);
+    return home && *home ? mem_printf("%s/.local/state/weft/collect", home) : NULL;
+}
+
+static void tell(const char *what)
+{
+    cli_note("%s", what);
+}
+
+static void note_reach(const struct span_collect_options *o, const char *address)
+{
+    const char *host = strstr(address, "://") + 3;
+    if (!o->token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
+        cli_note(
+            "%s can be reached from other machines, and everybody there may use it: see --token-file and --tls-cert",
+            address);
+}
+
+static int collect(const struct span_collect_options *o, const sigset_t *stop)
+{
+    static const char *const takes[SPAN_DOORS] = {"OTLP/HTTP", "questions"};
+    struct span_collector *c;
+    struct err e = {0};
+    int signal_number;
+    if (span_collect_start(o, &c, &e))
+        return cli_fail(&e);
+    for (enum span_door d = 0; d < SPAN_DOORS; d++)
+        if (span_collect_address(c, d)) {
+            printf("weft: listening on %s for %s\n", span_collect_address(c, d), takes[d]);
+            note_reach(o, span_collect_address(c, d));
+        }
+    fflush(stdout);
+    sigwait(stop, &signal_number);
+    span_collect_stop(c);
+    return CLI_OK;
+}
+
+static const char *door(const char *listen)
+{
+    return strcmp(listen, none) ? listen : NULL;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *otlp_http = "127.0.0.1:4318", *query = "127.0.0.1:16686", *store = NULL, *keep = "30d",
+               *keep_size = none, *cert = NULL, *key = NULL, *token_file = NULL;
+    struct cli_list origins = {0};
+    const struct cli_option options[] = {
+        {"otlp-http", 0, CLI_STRING, "ADDRESS:PORT",
+            "where OTLP over HTTP comes (default: 127.0.0.1:4318; port 0: any free one; none: not at all)", &otlp_http},
+        {"query", 0, CLI_STRING, "ADDRESS:PORT",
+            "where questions are answered as Jaeger does (default: 127.0.0.1:16686; none)", &query},
+        {"store", 0, CLI_STRING, "DIR", "where spans are kept (default: weft/collect in the user's directory of state)",
+            &store},
+        {"keep", 0, CLI_STRING, "TIME", "spans that came so long ago go (30d, 12h, 90m; none; default: 30d)", &keep},
+        {"keep-size", 0, CLI_STRING, "SIZE",
+            "the oldest spans go while they take more than SIZE (512M, 20G; none; default: none)", &keep_size},
+        {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): https", &cert},
+        {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
+        {"token-file", 0, CLI_STRING, "FILE", "who sends or asks must show the token in FILE (Authorization: Bearer)",
+            &token_file},
+        {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may send and ask; may be given several times",
+            &origins},
+        {0},
+    };
+    int n, code = cli_parse(&verb_collect, options, argc, argv, &n);
+    struct err e = {0};
+    if (code >= 0)
+        return code;
+    struct span_collect_options o = {
+        .otlp_http = door(otlp_http), .query = door(query), .tls_cert = cert, .tls_key = key, .tell = tell};
+    char *token = NULL, *usual = store ? NULL : usual_store();
+    sigset_t stop;
+    o.store = store ? store : usual;
+    if (n)
+        err_set(&e, ERR_ARG, "%s: collect takes no arguments; see weft collect --help", argv[1]);
+    else if (!o.store)
+        err_set(&e, ERR_ARG, "no HOME to keep spans in: give --store DIR");
+    else if (!o.otlp_http && !o.query)
+        err_set(&e, ERR_ARG, "neither --otlp-http nor --query is open: there is nothing to do");
+    else if (!parse_age(keep, &o.keep_ns, &e) && strcmp(keep_size, none) != 0)
+        cli_parse_size("--keep-size", keep_size, &o.keep_bytes, &e);
+    if (!e.code && token_file)
+        cli_read_token("--token-file", token_file, &token, &e);
+    vec_push(&origins, (const char *)NULL);
+    o.origins = origins.v;
+    o.token = token;
+    /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    umask(077); /* spans may tell what is nobody else's business */
+    code = e.code ? cli_fail(&e) : collect(&o, &stop);
+    free(token);
+    free(usual);
+    free(origins.v);
+    return code;
+}
+
+const struct cli_verb verb_collect = {"collect", "", "span collector: takes spans in and answers as Jaeger does",
+    "weft collect --store /var/lib/weft/spans", run};

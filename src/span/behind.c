@@ -1,0 +1,190 @@
+/* The database follows the log. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "span/collect.h"
+
+enum { AT_ONCE_BYTES = 4 << 20, WAIT_MS = 250, PATIENCE_S = 5, AGAIN_MS = 1000, SYNC_BYTES = 32 << 20 };
+static const int64_t keep_every_ns = 30 * NS_PER_S, tell_every_ns = 60 * NS_PER_S;
+
+struct behind {
+    struct span_store *store;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t change;
+    bool stop;
+    struct log_position applied;
+    /* of the thread */
+    struct log_position synced;
+    uint64_t since_sync_bytes, damaged;
+    int64_t kept_ns, told_ns;
+};
+
+static bool is_before(const struct log_position *a, const struct log_position *b)
+{
+    return a->file < b->file || (a->file == b->file && a->offset < b->offset);
+}
+
+static void tell(struct span_collector *c, const struct err *e)
+{
+    struct behind *b = c->behind;
+    int64_t now = time_monotonic_ns();
+    if (c->o.tell && (!b->told_ns || now - b->told_ns > tell_every_ns)) {
+        c->o.tell(e->text);
+        b->told_ns = now;
+    }
+}
+
+static bool is_stopping(struct behind *b)
+{
+    pthread_mutex_lock(&b->lock);
+    bool stop = b->stop;
+    pthread_mutex_unlock(&b->lock);
+    return stop;
+}
+
+/* One transaction of what is there, if anything is: 1, 0, or an error, after which all is as it was. */
+static int apply(struct span_collector *c, struct log_position *at, int wait_ms, struct err *e)
+{
+    struct behind *b = c->behind;
+    struct text records = {.fd = -1};
+    int64_t came_ns;
+    size_t bytes = 0;
+    int more = log_next(c->log, at, wait_ms, &records, &came_ns, e), rc = more < 0 ? more : 0;
+    if (more <= 0) {
+        text_fini(&records);
+        return rc;
+    }
+    rc = database_begin(b->store, e);
+    bool begun = !rc;
+    while (!rc && more > 0) {
+        bytes += records.n;
+        rc = database_add(b->store, records.v, records.n, came_ns, &b->damaged, e);
+        more = !rc && bytes < AT_ONCE_BYTES ? log_next(c->log, at, 0, &records, &came_ns, e) : 0;
+        rc = rc ? rc : more < 0 ? more : 0;
+    }
+    if (!rc)
+        rc = database_commit(b->store, at, e);
+    if (rc && begun)
+        database_rollback(b->store);
+    text_fini(&records);
+    b->since_sync_bytes += bytes;
+    return rc ? rc : 1;
+}
+
+static void note_applied(struct span_collector *c, const struct log_position *at)
+{
+    struct behind *b = c->behind;
+    bool all;
+    struct err e = {0};
+    pthread_mutex_lock(&b->lock);
+    b->applied = *at;
+    pthread_cond_broadcast(&b->change);
+    pthread_mutex_unlock(&b->lock);
+    if (b->since_sync_bytes > SYNC_BYTES) {
+        if (database_sync(b->store, &all, &e))
+            tell(c, &e);
+        else if (all) {
+            b->synced = *at;
+            b->since_sync_bytes = 0;
+        }
+    }
+    log_done(c->log, at, &b->synced);
+}
+
+static void keep(struct span_collector *c)
+{
+    struct behind *b = c->behind;
+    struct err e = {0};
+    uint64_t removed;
+    int64_t now = time_monotonic_ns();
+    if ((!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
+        return;
+    b->kept_ns = now;
+    if (database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &removed, &e))
+        tell(c, &e);
+}
+
+static void *follow(void *arg)
+{
+    struct span_collector *c = arg;
+    struct behind *b = c->behind;
+    struct log_position at = b->applied;
+    for (;;) {
+        struct err e = {0};
+        struct log_position next = at;
+        bool stop = is_stopping(b);
+        int rc = apply(c, &next, stop ? 0 : WAIT_MS, &e);
+        if (rc > 0 || (!rc && is_before(&at, &next))) {
+            at = next;
+            note_applied(c, &at);
+        } else if (rc < 0) {
+            tell(c, &e);
+            if (!stop)
+                usleep(AGAIN_MS * 1000);
+        }
+        if (stop && rc <= 0)
+            return NULL;
+        keep(c);
+    }
+}
+
+int behind_start(struct span_collector *c, struct err *e)
+{
+    struct behind *b = mem_zalloc(sizeof *b);
+    pthread_condattr_t monotonic;
+    int rc = database_open_to_write(c->o.store, &b->store, e);
+    if (!rc)
+        rc = database_position(b->store, &b->applied, e);
+    if (rc) {
+        span_store_close(b->store);
+        free(b);
+        return rc;
+    }
+    b->since_sync_bytes = SYNC_BYTES + 1; /* what was committed before need not be on disk */
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->change, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    c->behind = b;
+    if ((rc = pthread_create(&b->thread, NULL, follow, c))) {
+        span_store_close(b->store);
+        free(b);
+        c->behind = NULL;
+        return err_set(e, ERR_LIMIT, "cannot start a thread");
+    }
+    return 0;
+}
+
+void behind_stop(struct span_collector *c)
+{
+    struct behind *b = c->behind;
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    b->stop = true;
+    pthread_mutex_unlock(&b->lock);
+    log_stop(c->log);
+    pthread_join(b->thread, NULL);
+    span_store_close(b->store);
+    pthread_mutex_destroy(&b->lock);
+    pthread_cond_destroy(&b->change);
+    free(b);
+    c->behind = NULL;
+}
+
+void behind_wait(struct span_collector *c)
+{
+    struct behind *b = c->behind;
+    struct log_position end = log_end(c->log);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S;
+    pthread_mutex_lock(&b->lock);
+    while (is_before(&b->applied, &end) && !pthread_cond_timedwait(&b->change, &b->lock, &until))
+        ;
+    pthread_mutex_unlock(&b->lock);
+}
