@@ -125,6 +125,12 @@ static void *follow(void *arg)
             if (!stop)
                 usleep(AGAIN_MS * 1000);
         }
+        if (b->damaged) {
+            err_set(&e, ERR_FORMAT, "%llu records of the log make no sense, and are left out",
+                (unsigned long long)b->damaged);
+            tell(c, &e);
+            b->damaged = 0;
+        }
         if (stop && rc <= 0)
             return NULL;
         keep(c);

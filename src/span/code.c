@@ -129,7 +129,7 @@ static void get_value(struct wire_in *in, struct arena *a, unsigned depth, struc
 {
     uint64_t bits = 0;
     v->type = (enum span_type)wire_below(in, SPAN_MAP + 1);
-    if (depth > CODE_MOST_DEPTH) {
+    if (depth > CODE_MOST_DEPTH && (v->type == SPAN_ARRAY || v->type == SPAN_MAP)) {
         in->damaged = true;
         v->type = SPAN_EMPTY;
     }

@@ -298,7 +298,8 @@ int database_calls(struct span_store *s, int64_t begin_ns, int64_t end_ns, struc
     sqlite3_stmt *q;
     if (sqlite3_prepare_v2(s->db,
             "SELECT (SELECT text FROM texts WHERE number = p.service),"
-            " (SELECT text FROM texts WHERE number = c.service), count(*) FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"
+            " (SELECT text FROM texts WHERE number = c.service), count(*)"
+            " FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"
             " WHERE c.service IN (SELECT service FROM operations) AND c.begin >= ?1 AND c.begin < ?2"
             " AND p.service <> c.service GROUP BY p.service, c.service ORDER BY 1, 2",
             -1, &q, NULL) != SQLITE_OK)

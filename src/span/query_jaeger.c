@@ -117,16 +117,16 @@ static bool read_integer(const char *s, int64_t least, int64_t most, int64_t *ou
     return !errno && end > s && !*end && *out >= least && *out <= most;
 }
 
-static bool read_us(struct query *w, const char *name, int64_t usual_ns, int64_t *ns)
+/* Sets *ns to the microsecond's begin, or to the ns behind it. */
+static bool read_us(struct query *w, const char *name, bool behind, int64_t *ns)
 {
     const char *s = http_query(w->q, name);
     int64_t us;
-    *ns = usual_ns;
     if (!s || !*s)
         return true;
-    if (!read_integer(s, 0, INT64_MAX / 1000, &us))
+    if (!read_integer(s, 0, INT64_MAX / 1000 - 1, &us))
         return query_refuse(w, 400, "%s: give microseconds since the epoch", name);
-    *ns = us * 1000;
+    *ns = (us + behind) * 1000;
     return true;
 }
 
@@ -175,10 +175,11 @@ static bool read_search(struct query *w, struct jaeger_search *s)
         return query_refuse(w, 400, "limit: give a number of traces");
     s->limit = n < QUERY_MOST_TRACES ? (uint64_t)n : QUERY_MOST_TRACES;
     s->most_ns = INT64_MAX;
-    if (!read_us(w, "end", now, &s->end_ns) || !read_us(w, "start", now - lookback_ns, &s->begin_ns) ||
+    s->end_ns = time_after(now);
+    s->begin_ns = now - lookback_ns;
+    if (!read_us(w, "end", true, &s->end_ns) || !read_us(w, "start", false, &s->begin_ns) ||
         !read_duration(w, "minDuration", &s->least_ns) || !read_duration(w, "maxDuration", &s->most_ns))
         return false;
-    s->end_ns = time_after(s->end_ns);
     if (s->most_ns < s->least_ns)
         return query_refuse(w, 400, "maxDuration is less than minDuration");
     http_query_each(w->q, "tag", take_pair, &pairs);

@@ -1,0 +1,86 @@
+"""weft collect, as tests start, ask and kill it."""
+import gzip
+import json
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from weft_e2e import BIN, SLOWDOWN, scratch
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+
+def call(url, data=None, headers=None, method=None):
+    request = urllib.request.Request(url, data=data, headers=headers or {}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60 * SLOWDOWN) as reply:
+            return Answer(reply.status, reply.headers, reply.read())
+    except urllib.error.HTTPError as e:
+        with e:
+            return Answer(e.code, e.headers, e.read())
+
+
+class Collect:
+    """A collector with a store of its own, or a given one."""
+
+    def __init__(self, *options, store=None, **more):
+        self.store = store or scratch()
+        self.process = subprocess.Popen(
+            [BIN, "collect", "--store", self.store, "--otlp-http", "127.0.0.1:0", "--query", "127.0.0.1:0", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        lines = [self.process.stdout.readline() for _ in range(2)]
+        if not all(line.startswith("weft: listening on http") for line in lines):
+            self.process.kill()
+            raise AssertionError((lines, self.process.communicate()))
+        self.otlp, self.query = (line.split()[3] for line in lines)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.said = self.process.communicate(timeout=60 * SLOWDOWN)[1]
+        return self.process.returncode
+
+    def send(self, body, kind=JSON, packed=False, **headers):
+        data = json.dumps(body).encode() if isinstance(body, dict) else body
+        headers = {"Content-Type": kind, **({"Content-Encoding": "gzip"} if packed else {}), **headers}
+        return call(self.otlp + "/v1/traces", gzip.compress(data) if packed else data, headers)
+
+    def get(self, path, **query):
+        return call(self.query + path + ("?" + urllib.parse.urlencode(query, doseq=True) if query else ""))
+
+    def data(self, path, **query):
+        """Of the older interface."""
+        return self.get(path, **query).json()["data"]
+
+    def spans(self, trace_id):
+        """Of the newer one: [(resource, scope, span)]; none if there is no such trace."""
+        answer = self.get("/api/v3/traces/" + trace_id)
+        if answer.status == 404:
+            return []
+        return [(r["resource"], s["scope"], span) for r in answer.json()["result"]["resourceSpans"]
+                for s in r["scopeSpans"] for span in s["spans"]]
+
+    def until(self, what):
+        """Until it is true, for a while."""
+        for _ in range(300 * SLOWDOWN):
+            if what():
+                return True
+            time.sleep(0.1)
+        return False
