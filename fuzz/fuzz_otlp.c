@@ -1,0 +1,84 @@
+/* Spans that anybody sends: OTLP as protobuf and as JSON, and the records that the log holds. The first byte says which.
+ * What was taken must be written and read again as the same bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "span/jaeger.h"
+#include "span/read.h"
+#include "span/write.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void check_written(const struct span *s)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    const struct span *one[] = {s};
+    const struct span_list list = {one, 1, 1};
+    json_array(&j);
+    jaeger_write_resource_spans(&j, &list);
+    jaeger_write_trace(&j, &list, NULL);
+    jaeger_write_summary(&j, &list);
+    json_end_array(&j);
+    if (j.depth)
+        abort();
+    text_fini(&t);
+}
+
+/* sound: they were made here, so that each must be whole. */
+static void read_records(const void *records, size_t n, bool sound)
+{
+    struct wire_in in = wire_of(records, n), origin, body;
+    struct span_origin o;
+    struct arena of_origin = {0};
+    bool has_origin = false;
+    while (span_next_record(&in, &origin, &body)) {
+        struct arena arena = {0};
+        struct span s = {.origin = &o};
+        struct text again = {.fd = -1};
+        size_t bytes = (size_t)(body.end - body.at);
+        const void *at = body.at;
+        bool is_origin = origin.at != origin.end;
+        if (is_origin) {
+            arena_fini(&of_origin);
+            memset(&o, 0, sizeof o);
+            has_origin = span_read_origin(&origin, &of_origin, &o);
+        }
+        if (is_origin ? sound && !has_origin : !span_read(&body, &arena, &s) && sound)
+            abort();
+        if (!is_origin && !body.damaged && sound) {
+            span_write(&s, &again);
+            if (again.n != bytes || memcmp(again.v, at, bytes) != 0)
+                abort();
+        }
+        if (!is_origin && !body.damaged && has_origin)
+            check_written(&s);
+        text_fini(&again);
+        arena_fini(&arena);
+    }
+    if (sound && in.damaged)
+        abort();
+    arena_fini(&of_origin);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct span_making m = SPAN_MAKING;
+    struct err e = {0};
+    if (!n)
+        return 0;
+    switch (*data % 3) {
+    case 0:
+        span_read_protobuf(&m, data + 1, n - 1, &e);
+        read_records(m.code.v, m.code.n, true);
+        break;
+    case 1:
+        span_read_json(&m, (const char *)data + 1, n - 1, &e);
+        read_records(m.code.v, m.code.n, true);
+        break;
+    case 2: read_records(data + 1, n - 1, false); break;
+    }
+    span_making_fini(&m);
+    return 0;
+}
