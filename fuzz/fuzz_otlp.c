@@ -1,5 +1,5 @@
-/* Spans that anybody sends: OTLP as protobuf and as JSON, and the records that the log holds. The first byte says which.
- * What was taken must be written and read again as the same bytes. */
+/* Spans that anybody sends: OTLP as protobuf and as JSON, and the records that the log holds. The first byte says
+ * which. What was taken must be written and read again as the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-"""weft collect: what was sent comes back whole, what cannot be is refused, what was acknowledged stays. The judges are the
-files that were sent, protobuf by its published field numbers, and Jaeger's published mapping of OTLP."""
+"""weft collect: what was sent comes back whole, what cannot be is refused, what was acknowledged stays. The judges are
+the files that were sent, protobuf by its published field numbers, and Jaeger's published mapping of OTLP."""
 import base64
 import csv
 import glob
@@ -40,7 +40,8 @@ def rich():
     many = [made.text("text", "naïve ✓ \U0001f600 \"quoted\" \\ \n\t\u0000 end"),
             {"key": "yes", "value": {"boolValue": True}}, {"key": "no", "value": {"boolValue": False}},
             {"key": "beyond", "value": {"intValue": str(2**53 + 1)}},
-            {"key": "least", "value": {"intValue": str(-2**63)}}, {"key": "most", "value": {"intValue": str(2**63 - 1)}},
+            {"key": "least", "value": {"intValue": str(-2**63)}},
+            {"key": "most", "value": {"intValue": str(2**63 - 1)}},
             {"key": "zero", "value": {"intValue": "0"}}, {"key": "real", "value": {"doubleValue": 0.1}},
             {"key": "small", "value": {"doubleValue": 5e-324}}, {"key": "large", "value": {"doubleValue": -1.5e300}},
             {"key": "raw", "value": {"bytesValue": base64.b64encode(bytes(range(256))).decode()}},
@@ -323,7 +324,8 @@ class Hostile(Case):
 
         v = b"\x0a\x01x"
         for n in range(DEEP):
-            v = made.blob(5, made.blob(1, v)) if n % 2 else made.blob(6, made.blob(1, made.blob(1, "k") + made.blob(2, v)))
+            pair = made.blob(1, made.blob(1, "k") + made.blob(2, v))
+            v = made.blob(5, made.blob(1, v)) if n % 2 else made.blob(6, pair)
         s = made.span(made.made("b" * 32, 1)) + made.blob(9, made.blob(1, "deep") + made.blob(2, v))
         body = made.blob(1, made.blob(2, made.blob(2, s)))
         self.assertEqual(self.status(body, PROTOBUF), 200)

@@ -1,5 +1,5 @@
-"""The OpenTelemetry SDK for JavaScript sends to weft collect; what is answered is what the SDK itself says of its spans.
-Skips when there is no node, or npm cannot fetch the SDK."""
+"""The OpenTelemetry SDK for JavaScript sends to weft collect; what is answered is what the SDK itself says of its
+spans. Skips when there is no node, or npm cannot fetch the SDK."""
 import base64
 import json
 import os
@@ -17,8 +17,8 @@ from weft_e2e import SLOWDOWN, Case, absent, main, need  # noqa: E402
 
 
 def sdk_directory():
-    """A directory with sdk.mjs and its modules: this one when they are installed here, else a copy in which npm installs
-    them."""
+    """A directory with sdk.mjs and its modules: this one when they are installed here, else a copy in which npm
+    installs them."""
     need("node")
     here = os.path.join(HERE, "sdk")
     if os.path.isdir(os.path.join(here, "node_modules", "@opentelemetry", "sdk-trace-node")):
@@ -109,8 +109,8 @@ class Sdk(Case):
         cls.directory = sdk_directory()
 
     def sent_by(self, exporter, url, compression, spans=0):
-        done = subprocess.run(["node", os.path.join(self.directory, "sdk.mjs"), exporter, url + "/v1/traces", compression,
-                               str(spans)], capture_output=True, timeout=120 * SLOWDOWN, check=False,
+        done = subprocess.run(["node", os.path.join(self.directory, "sdk.mjs"), exporter, url, compression, str(spans)],
+                              capture_output=True, timeout=120 * SLOWDOWN, check=False,
                               env={"PATH": os.environ["PATH"]})
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         sent = json.loads(done.stdout)
@@ -143,7 +143,7 @@ class Sdk(Case):
             for exporter in ("http", "proto"):
                 for compression in ("none", "gzip"):
                     with self.subTest(exporter=exporter, compression=compression):
-                        sent = self.sent_by(exporter, c.otlp, compression)
+                        sent = self.sent_by(exporter, c.otlp + "/v1/traces", compression)
                         self.check(c, sent)
                         names = c.data(f"/api/services/sdk-{exporter}-{compression}/operations")
                         self.assertEqual(names, sorted({s["name"] for s in sent["spans"]}))
@@ -151,7 +151,7 @@ class Sdk(Case):
     def test_retries(self):
         """What is answered with 503, taken or not, comes again: nothing is lost, nothing is there twice."""
         with Collect() as c, Unsteady(c) as u:
-            self.check(c, self.sent_by("proto", u.url, "gzip", 2000))
+            self.check(c, self.sent_by("proto", u.url + "/v1/traces", "gzip", 2000))
             self.assertGreaterEqual(u.n, 8)  # each of the batches was refused once
 
 
