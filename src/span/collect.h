@@ -8,6 +8,7 @@
 #include "http/http.h"
 #include "span/database.h"
 #include "span/log.h"
+#include "span/read.h"
 
 enum { COLLECT_MOST_BODY_BYTES = 64 << 20, COLLECT_MOST_IN_WORK_BYTES = 128 << 20 };
 
@@ -28,12 +29,14 @@ void behind_stop(struct span_collector *);
 /* Waits until what is in the log now is in the database, for some seconds at most. */
 void behind_wait(struct span_collector *);
 
-/* What was made is on disk when this returns 0. */
-int collect_keep(struct span_collector *, const struct span_making *, struct err *e);
-/* A body of so many bytes may be taken apart now; false: later. */
-bool collect_may_work(struct span_collector *, uint64_t bytes);
-void collect_worked(struct span_collector *, uint64_t bytes);
+/* Takes the body apart, unpacked if need be; what was taken is on disk when this returns 0. */
+int collect_take(struct span_collector *, struct http_request *, span_reader *, struct span_told *, struct err *e);
+/* The status of a body that was not taken. */
+int collect_status(int rc);
+/* Is it that type, with parameters or without? */
+bool collect_is_type(const char *given, const char *type);
+void collect_reply_plain(struct http_request *, int status, const char *why);
 
-http_handler collect_otlp, collect_query;
+http_handler collect_otlp, collect_jaeger, collect_zipkin, collect_query;
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "span/code.h"
 
-/* An ExportTraceServiceRequest as protobuf, or as JSON. */
-int span_read_protobuf(struct span_making *, const void *, size_t n, struct err *e);
-int span_read_json(struct span_making *, const char *, size_t n, struct err *e);
+typedef int span_reader(struct span_making *, const void *, size_t n, struct err *e);
+/* An ExportTraceServiceRequest as protobuf, or as JSON; a list of Zipkin's spans, as JSON; a Batch of Jaeger's Thrift.
+ */
+span_reader span_read_protobuf, span_read_json, span_read_zipkin, span_read_thrift;
 
 #endif

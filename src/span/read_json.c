@@ -291,7 +291,7 @@ static void read_resource(struct reading *r, const json_t *in)
         read_scope(r, &o, json_array_get(scopes, i));
 }
 
-int span_read_json(struct span_making *m, const char *data, size_t n, struct err *e)
+int span_read_json(struct span_making *m, const void *data, size_t n, struct err *e)
 {
     json_t *root = NULL;
     struct reading r = {.m = m, .e = e};

@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -15,7 +16,7 @@ import unittest
 
 import otlp_made as made
 from collect_server import JSON, PROTOBUF, Collect, call
-from span_collector import environment, span
+from span_collector import SPAN, environment, span
 from weft_e2e import DATA, SLOWDOWN, Case, main, need, new_dice, scratch
 
 SEED = os.path.join(DATA, "spans", "glidein-otlp.json")
@@ -225,6 +226,47 @@ class Back(Case):
                          ("stage", "E", 3, True))
         self.assertTrue(before - 1 < got["startTime"] / 1e6 < time.time() + 1)
 
+    def test_scripts_of_pfeil(self):
+        """By Jaeger's Thrift."""
+        program = os.path.join(scratch(), "pfeil")
+        os.symlink(SPAN, program)
+        env = environment(JAEGER_ENDPOINT=self.c.jaeger + "/api/traces?format=jaeger.thrift", JAEGER_SERVICE_NAME="p")
+        run = span("-t", "UUID=u 1", "stage", "sh", "-c", "exit 2", env=env, program=program)
+        self.assertEqual((run.returncode, run.stderr), (2, b""))
+        trace, = self.c.data("/api/traces", service="p")
+        got, = trace["spans"]
+        tags = {t["key"]: t["value"] for t in got["tags"]}
+        self.assertEqual((got["operationName"], tags["UUID"], tags["error"], tags["span.kind"]),
+                         ("stage", "u 1", True, "server"))
+        process = trace["processes"][got["processID"]]
+        self.assertEqual((process["serviceName"], {t["key"]: t["value"] for t in process["tags"]}["hostname"]),
+                         ("p", socket.gethostname()))
+        self.assertTrue(run.stdout.decode().startswith(got["traceID"] + ":" + got["spanID"]), run.stdout)
+
+    def test_zipkin_of_b3(self):
+        """Short ids, fractions of a microsecond, shared ids, endpoints."""
+        send = [{"traceId": "00000000000000aa", "id": "b", "kind": "CLIENT"},
+                {"traceId": "48485a3953bb6124", "id": "000000000000000b", "kind": "CLIENT", "name": "Get",
+                 "timestamp": 1700000000000000.7, "duration": 5,
+                 "localEndpoint": {"serviceName": "z1", "ipv4": "10.0.0.1"},
+                 "remoteEndpoint": {"serviceName": "far", "ipv4": "10.0.0.2", "port": 80},
+                 "tags": {"error": "boom", "a": "b"},
+                 "annotations": [{"timestamp": 1700000000000001, "value": "sent"}]},
+                {"traceId": "48485a3953bb6124", "id": "000000000000000b", "kind": "SERVER", "name": "Get",
+                 "timestamp": 1700000000000001, "duration": 3, "localEndpoint": {"serviceName": "z2"}, "shared": True}]
+        answer = call(self.c.zipkin + "/api/v2/spans", json.dumps(send).encode(), {"Content-Type": JSON})
+        self.assertEqual((answer.status, answer.body), (202, b""))
+        trace, = self.c.data("/api/traces/48485a3953bb6124")
+        one, two = trace["spans"]
+        self.assertEqual((one["startTime"], one["duration"], one["operationName"]), (1700000000000000, 5, "Get"))
+        self.assertEqual({t["key"]: t["value"] for t in one["tags"]},
+                         {"a": "b", "peer.service": "far", "peer.ipv4": "10.0.0.2", "peer.port": 80,
+                          "span.kind": "client", "error": True, "otel.status_code": "ERROR",
+                          "otel.status_description": "boom"})
+        self.assertEqual(one["logs"], [{"timestamp": 1700000000000001,
+                                        "fields": [{"key": "event", "type": "string", "value": "sent"}]}])
+        self.assertEqual([trace["processes"][s["processID"]]["serviceName"] for s in (one, two)], ["z1", "z2"])
+
     def test_open_spans(self):
         """An open span is seen; the ended one takes its place, whichever comes first."""
         for trace, order in (("a1" * 16, "open ended"), ("a2" * 16, "ended open"), ("a3" * 16, "open open lost ended"),
@@ -275,6 +317,18 @@ class Hostile(Case):
             self.assertEqual(answer.body[:1], b"\x12")  # of google.rpc.Status: the message
         self.assertEqual(self.status(b"no gzip", **{"Content-Encoding": "gzip"}), 400)
         self.assertEqual(self.status(gzip.compress(empty)[:-9], **{"Content-Encoding": "gzip"}), 400)
+
+    def test_status_codes_of_older(self):
+        thrift, zipkin = self.c.jaeger + "/api/traces", self.c.zipkin + "/api/v2/spans"
+        for url, body, kind, status in ((thrift, b"\0", "application/x-thrift", 400),
+                                        (thrift, b"", JSON, 400), (thrift + "x", b"", JSON, 404),
+                                        (thrift, b"\x0c\0\1" * 100000, "application/x-thrift", 400),
+                                        (thrift, b"\x0f\0\2\x0c\x7f\xff\xff\xff", "application/x-thrift", 400),
+                                        (zipkin, b"[]", JSON, 202), (zipkin, b"{}", JSON, 400),
+                                        (zipkin, b"[5]", JSON, 400), (zipkin, b"[{}]", JSON, 400), (zipkin, b"[]", "application/x-protobuf", 415)):
+            with self.subTest(url=url, body=body[:20]):
+                self.assertEqual(call(url, body, {"Content-Type": kind}).status, status)
+        self.assertEqual(call(zipkin).status, 405)
 
     def test_partial(self):
         bad = [made.made("0" * 32, 1), made.made("5" * 32, 0), made.made("5" * 31, 1), made.made("5" * 32, 1) |

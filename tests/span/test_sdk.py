@@ -148,6 +148,60 @@ class Sdk(Case):
                         names = c.data(f"/api/services/sdk-{exporter}-{compression}/operations")
                         self.assertEqual(names, sorted({s["name"] for s in sent["spans"]}))
 
+    def older(self, collect, sent):
+        """What both older formats tell: [(span as the SDK has it, as the older interface answers, its tags)]."""
+        got = {s["spanID"]: s for t in {s["trace"] for s in sent["spans"]}
+               for s in collect.data("/api/traces/" + t)[0]["spans"]}
+        self.assertEqual(sorted(got), sorted(s["id"] for s in sent["spans"]))
+        kinds = ["internal", "server", "client", "producer", "consumer"]
+        for e in sent["spans"]:
+            s = got[e["id"]]
+            tags = {t["key"]: t["value"] for t in s["tags"]}
+            self.assertEqual((s["operationName"], s["startTime"], tags.get("span.kind", "internal")),
+                             (e["name"], int(e["begin"]) // 1000, kinds[e["kind"] - 1]))
+            self.assertLessEqual(abs(s["duration"] - (int(e["end"]) - int(e["begin"])) / 1000), 1)
+            self.assertEqual([r["spanID"] for r in s["references"] if r["refType"] == "CHILD_OF"],
+                             [e["parent"]] if e["parent"] else [])
+            self.assertEqual(tags.get("error"), True if e["status"]["code"] == 2 else None)
+            self.assertEqual(tags.get("otel.status_code"), [None, "OK", "ERROR"][e["status"]["code"]])
+            self.assertEqual(tags.get("otel.status_description"), e["status"].get("message"))
+            yield e, s, tags
+
+    def test_jaeger_thrift(self):
+        """Numbers are doubles in it, what is not plain a text."""
+        with Collect() as c:
+            sent = self.sent_by("jaeger", c.jaeger + "/api/traces", "none")
+            for e, s, tags in self.older(c, sent):
+                for key, value in e["attributes"].items():
+                    if isinstance(value, list):
+                        self.assertIsInstance(tags[key], str)
+                    else:
+                        self.assertEqual(tags[key], value)
+                fields = [{f["key"]: f["value"] for f in x["fields"]} for x in s["logs"]]
+                self.assertEqual(fields, [{"event": x["name"], **x["attributes"]} for x in e["events"]])
+                self.assertEqual([(r["traceID"], r["spanID"]) for r in s["references"]
+                                  if r["refType"] == "FOLLOWS_FROM"], [(x["trace"], x["id"]) for x in e["links"]])
+            trace, = c.data("/api/traces/" + sent["spans"][0]["trace"])
+            process, = trace["processes"].values()
+            self.assertEqual(process["serviceName"], "sdk-jaeger-none")
+            self.assertEqual(tags["host.name"], "knoten-ü")  # of the resource, told with each span
+
+    def test_zipkin(self):
+        """All tags are texts in it, and it has no links."""
+        with Collect() as c:
+            sent = self.sent_by("zipkin", c.zipkin + "/api/v2/spans", "none")
+            for e, s, tags in self.older(c, sent):
+                for key, value in e["attributes"].items():
+                    self.assertIsInstance(tags[key], str)
+                    if isinstance(value, str):
+                        self.assertEqual(tags[key], value)
+                    elif not isinstance(value, list):
+                        self.assertEqual(json.loads(tags[key]), value)
+                for x, event in zip(s["logs"], e["events"], strict=True):
+                    self.assertIn(event["name"], x["fields"][0]["value"])
+                    self.assertLessEqual(abs(x["timestamp"] - int(event["time"]) / 1000), 1)  # rounded
+            self.assertEqual(c.data("/api/services"), ["sdk-zipkin-none"])
+
     def test_retries(self):
         """What is answered with 503, taken or not, comes again: nothing is lost, nothing is there twice."""
         with Collect() as c, Unsteady(c) as u:

@@ -7,9 +7,12 @@ import { BatchSpanProcessor, InMemorySpanExporter, NodeTracerProvider, SimpleSpa
 
 const [name, url, compression, spans = '0'] = process.argv.slice(2);
 const makers = {
-  http: async () => new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter({ url, compression }),
+  http: async () =>
+    new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter({ url, compression }),
   proto: async () =>
     new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter({ url, compression }),
+  jaeger: async () => new (await import('@opentelemetry/exporter-jaeger')).JaegerExporter({ endpoint: url }),
+  zipkin: async () => new (await import('@opentelemetry/exporter-zipkin')).ZipkinExporter({ url }),
 };
 const exporter = await makers[name](), failures = [], kept = new InMemorySpanExporter();
 const told = {

@@ -1,0 +1,13 @@
+/* Private to span: what formats without kinds and states tell by tags. */
+#ifndef WEFT_SPAN_TOLD_H
+#define WEFT_SPAN_TOLD_H
+
+#include "span/code.h"
+
+/* The text is put right. */
+struct span_attribute span_string_attribute(struct span_making *, const char *key, const char *value);
+/* The span's attributes are these but for those that say its kind and status: span.kind, error, otel.status_code,
+ * otel.status_description. */
+void span_tell_of_tags(struct span_making *, struct span_attribute *, size_t n, struct span *);
+
+#endif
