@@ -239,7 +239,7 @@ class Back(Case):
         self.assertEqual((got["operationName"], tags["UUID"], tags["error"], tags["span.kind"]),
                          ("stage", "u 1", True, "server"))
         process = trace["processes"][got["processID"]]
-        self.assertEqual((process["serviceName"], {t["key"]: t["value"] for t in process["tags"]}["hostname"]),
+        self.assertEqual((process["serviceName"], {t["key"]: t["value"] for t in process["tags"]}["host.name"]),
                          ("p", socket.gethostname()))
         self.assertTrue(run.stdout.decode().startswith(got["traceID"] + ":" + got["spanID"]), run.stdout)
 
@@ -325,7 +325,8 @@ class Hostile(Case):
                                         (thrift, b"\x0c\0\1" * 100000, "application/x-thrift", 400),
                                         (thrift, b"\x0f\0\2\x0c\x7f\xff\xff\xff", "application/x-thrift", 400),
                                         (zipkin, b"[]", JSON, 202), (zipkin, b"{}", JSON, 400),
-                                        (zipkin, b"[5]", JSON, 400), (zipkin, b"[{}]", JSON, 400), (zipkin, b"[]", "application/x-protobuf", 415)):
+                                        (zipkin, b"[5]", JSON, 400),
+                                        (zipkin, b"[{}]", JSON, 400), (zipkin, b"[]", "application/x-protobuf", 415)):
             with self.subTest(url=url, body=body[:20]):
                 self.assertEqual(call(url, body, {"Content-Type": kind}).status, status)
         self.assertEqual(call(zipkin).status, 405)
