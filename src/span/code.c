@@ -213,7 +213,7 @@ static void get_links(struct wire_in *in, struct arena *a, struct span *s)
     }
 }
 
-bool span_read(struct wire_in *in, struct arena *a, struct span *s)
+bool span_read_head(struct wire_in *in, struct arena *a, struct span *s)
 {
     wire_bytes(in, s->trace_id, sizeof s->trace_id);
     wire_bytes(in, s->id, sizeof s->id);
@@ -229,6 +229,12 @@ bool span_read(struct wire_in *in, struct arena *a, struct span *s)
     s->status = (enum span_status)wire_below(in, SPAN_ERROR + 1);
     s->life = (enum span_life)wire_below(in, SPAN_ENDED + 1);
     s->name = get_name(in, a);
+    return !in->damaged;
+}
+
+bool span_read(struct wire_in *in, struct arena *a, struct span *s)
+{
+    span_read_head(in, a, s);
     s->status_message = get_name(in, a);
     s->state = get_name(in, a);
     s->flags = get_u32(in);
@@ -244,12 +250,12 @@ bool span_read(struct wire_in *in, struct arena *a, struct span *s)
 bool span_next_record(struct wire_in *in, struct wire_in *origin, struct wire_in *span)
 {
     size_t n = 0;
-    *origin = *span = wire_of(NULL, 0);
+    *origin = *span = wire_of("", 0);
     if (in->damaged || in->at == in->end)
         return false;
     uint64_t kind = wire_u(in);
     const char *v = wire_string(in, &n);
-    if (in->damaged || (kind != RECORD_ORIGIN && kind != RECORD_SPAN)) {
+    if (in->damaged || !n || (kind != RECORD_ORIGIN && kind != RECORD_SPAN)) {
         in->damaged = true;
         return false;
     }

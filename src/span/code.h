@@ -47,6 +47,8 @@ void span_write(const struct span *, struct text *);
 /* False: damaged. */
 bool span_read_origin(struct wire_in *, struct arena *, struct span_origin *);
 bool span_read(struct wire_in *, struct arena *, struct span *);
+/* No more of it than ids, times, kind, status, life and name. */
+bool span_read_head(struct wire_in *, struct arena *, struct span *);
 /* As records. scratch: a text that the callers of many share. */
 void span_record_origin(const struct span_origin *, struct text *scratch, struct text *);
 void span_record(const struct span *, struct text *scratch, struct text *);

@@ -1,5 +1,6 @@
 #include "span/database.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,10 +76,18 @@ static int check_schema(struct span_store *s, bool make, struct err *e)
     return 0;
 }
 
+/* Its count of memory costs a lock for each allocation, and nobody asks for it. */
+static void configure(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static int open_database(const char *directory, bool write, struct span_store **out, struct err *e)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct span_store *s = mem_zalloc(sizeof *s);
     int rc = 0;
+    pthread_once(&once, configure);
     s->path = mem_printf("%s/spans.db", directory);
     s->scratch.fd = -1;
     int flags = SQLITE_OPEN_NOMUTEX | (write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE);

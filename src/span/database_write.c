@@ -276,7 +276,7 @@ int database_add(struct span_store *s, const void *records, size_t n, int64_t ca
                 ++*damaged;
             else if (!(rc = text_number(s, o.service, &by.service, e)))
                 rc = origin_number(s, v, bytes, &by.origin, e);
-        } else if (!by.origin || !span_read(&body, &s->arena, &span)) {
+        } else if (!by.origin || !span_read_head(&body, &s->arena, &span)) {
             ++*damaged;
         } else {
             rc = add_span(s, &by, v, bytes, &span, came_ns, e);

@@ -40,7 +40,6 @@ struct log {
     char *directory;
     int lock_fd, fd; /* fd: of the file that grows, or -1 after a failure */
     VEC(uint64_t) files;
-    uint64_t left_bytes;
     pthread_mutex_t lock; /* guards all below, and files */
     pthread_cond_t change;
     struct group *filling; /* or NULL */
@@ -283,19 +282,6 @@ struct log_position log_end(struct log *l)
     return end;
 }
 
-uint64_t log_behind(struct log *l)
-{
-    pthread_mutex_lock(&l->lock);
-    uint64_t bytes = l->behind_bytes;
-    pthread_mutex_unlock(&l->lock);
-    return bytes;
-}
-
-uint64_t log_left_bytes(const struct log *l)
-{
-    return l->left_bytes;
-}
-
 void log_stop(struct log *l)
 {
     pthread_mutex_lock(&l->lock);
@@ -403,7 +389,6 @@ int log_next(struct log *l, struct log_position *at, int wait_ms, struct text *r
             return 1;
         if (at->file == log_end(l).file)
             return 0;
-        l->left_bytes += limit > at->offset ? limit - at->offset : 0;
         *at = (struct log_position){at->file + 1, 0};
     }
 }

@@ -25,9 +25,6 @@ struct log_position log_end(struct log *);
 int log_next(struct log *, struct log_position *at, int wait_ms, struct text *records, int64_t *came_ns, struct err *e);
 /* What is before has been read; `kept`: it will not be asked for again either, so that files before go. */
 void log_done(struct log *, const struct log_position *at, const struct log_position *kept);
-/* Bytes that were synced and not done yet; those that were left behind the last whole record of files, ever. */
-uint64_t log_behind(struct log *);
-uint64_t log_left_bytes(const struct log *);
 /* log_next and log_append end soon. */
 void log_stop(struct log *);
 

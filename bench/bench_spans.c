@@ -1,0 +1,203 @@
+/* Taking spans in: bench_spans [SPANS]
+ * OTLP as protobuf, batches of 512, each acknowledged when it is synced, by one sender in the process; how far the
+ * database is behind then, and when it has all. Beside them: plain inserts of rows of the same size into an SQLite
+ * table with the same two indexes, a transaction for each 4 MiB as the collector makes them. Prints JSON lines. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "span/collect.h"
+
+enum { BATCH = 512, TRACE_SPANS = 16, BODY_BYTES = 230 };
+
+static uint64_t draw(void)
+{
+    static uint64_t x = 0x9e3779b97f4a7c15;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x;
+}
+
+/* ---- protobuf ---- */
+
+static void put_blob(struct text *t, unsigned field, const void *v, size_t n)
+{
+    wire_put_u(t, field << 3 | 2);
+    wire_put_u(t, n);
+    wire_put_bytes(t, v, n);
+}
+
+static void put_pair(struct text *t, unsigned field, const char *key, const char *value)
+{
+    struct text any = {.fd = -1}, pair = {.fd = -1};
+    put_blob(&any, 1, value, strlen(value));
+    put_blob(&pair, 1, key, strlen(key));
+    put_blob(&pair, 2, any.v, any.n);
+    put_blob(t, field, pair.v, pair.n);
+    text_fini(&any);
+    text_fini(&pair);
+}
+
+static void put_time(struct text *t, unsigned field, uint64_t ns)
+{
+    wire_put_u(t, field << 3 | 1);
+    wire_put_bytes(t, &ns, sizeof ns);
+}
+
+static void put_span(struct text *t, const uint64_t trace[2], uint64_t n)
+{
+    static const char *const names[] = {"GET /cart", "POST /order", "SELECT", "render", "GET /item", "login"};
+    struct text s = {.fd = -1};
+    uint64_t id = draw() | 1, begin = UINT64_C(1700000000000000000) + n * 100000;
+    char value[64];
+    put_blob(&s, 1, trace, 16);
+    put_blob(&s, 2, &id, 8);
+    put_blob(&s, 5, names[n % 6], strlen(names[n % 6]));
+    wire_put_u(&s, 6 << 3);
+    wire_put_u(&s, 2);
+    put_time(&s, 7, begin);
+    put_time(&s, 8, begin + draw() % 100000000);
+    snprintf(value, sizeof value, "/shop/item/%llu", (unsigned long long)(draw() % 100000));
+    put_pair(&s, 9, "http.target", value);
+    put_pair(&s, 9, "http.method", "GET");
+    put_pair(&s, 9, "net.peer.name", "db-7.example.org");
+    put_blob(t, 2, s.v, s.n);
+    text_fini(&s);
+}
+
+static void make_batch(struct text *t, uint64_t *n)
+{
+    struct text resource = {.fd = -1}, spans = {.fd = -1}, all = {.fd = -1};
+    uint64_t trace[2] = {0};
+    put_pair(&resource, 1, "service.name", "shop");
+    put_pair(&resource, 1, "host.name", "web-3");
+    for (int i = 0; i < BATCH; i++, ++*n) {
+        if (i % TRACE_SPANS == 0)
+            trace[0] = draw(), trace[1] = draw();
+        put_span(&spans, trace, *n);
+    }
+    put_blob(&all, 1, resource.v, resource.n);
+    put_blob(&all, 2, spans.v, spans.n);
+    put_blob(t, 1, all.v, all.n);
+    text_fini(&resource);
+    text_fini(&spans);
+    text_fini(&all);
+}
+
+/* ---- measuring ---- */
+
+static double seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void fail(const struct err *e)
+{
+    fprintf(stderr, "bench_spans: %s\n", e->text);
+    exit(1);
+}
+
+static void take_in(const char *directory, struct text *batches, size_t count)
+{
+    struct span_collect_options o = {.store = directory};
+    struct span_collector *c;
+    struct err e = {0};
+    if (span_collect_start(&o, &c, &e))
+        fail(&e);
+    double begin = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
+    double process = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    for (size_t i = 0; i < count; i++) {
+        struct span_making m = SPAN_MAKING;
+        if (span_read_protobuf(&m, batches[i].v, batches[i].n, &e) ||
+            log_append(c->log, m.code.v, m.code.n, time_now_ns(), UINT64_MAX, &e))
+            fail(&e);
+        span_making_fini(&m);
+    }
+    double n = (double)(count * BATCH), taken = seconds(CLOCK_MONOTONIC) - begin;
+    cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    span_collect_stop(c); /* ends when the database has all */
+    double all = seconds(CLOCK_MONOTONIC) - begin, behind = seconds(CLOCK_PROCESS_CPUTIME_ID) - process - cpu;
+    printf("{\"bench\":\"acknowledged\",\"per_s\":%.0f,\"per_cpu_s\":%.0f}\n", n / taken, n / cpu);
+    printf("{\"bench\":\"database\",\"per_s\":%.0f,\"per_cpu_s\":%.0f}\n", n / all, n / behind);
+}
+
+static void insert_plainly(const char *directory, uint64_t n)
+{
+    char path[300];
+    sqlite3 *db;
+    sqlite3_stmt *q;
+    snprintf(path, sizeof path, "%s/plain.db", directory);
+    sqlite3_open(path, &db);
+    sqlite3_exec(db,
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384; PRAGMA cache_size=-65536;"
+        "CREATE TABLE s (number INTEGER PRIMARY KEY, trace BLOB, id BLOB, service INTEGER, name INTEGER, begin INTEGER,"
+        " lasted INTEGER, body BLOB); CREATE INDEX a ON s (trace, id);"
+        " CREATE INDEX b ON s (service, begin, name, lasted)",
+        NULL, NULL, NULL);
+    sqlite3_prepare_v2(db,
+        "INSERT INTO s (trace, id, service, name, begin, lasted, body) VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)", -1, &q,
+        NULL);
+    double begin = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t trace[2] = {0}, body[BODY_BYTES / 8 + 1];
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t id = draw();
+        if (i % (4 << 20 >> 8) == 0)
+            sqlite3_exec(db, i ? "COMMIT; BEGIN" : "BEGIN", NULL, NULL, NULL);
+        if (i % TRACE_SPANS == 0)
+            trace[0] = draw(), trace[1] = draw();
+        memset(body, (int)i, sizeof body);
+        sqlite3_reset(q);
+        sqlite3_bind_blob(q, 1, trace, 16, SQLITE_STATIC);
+        sqlite3_bind_blob(q, 2, &id, 8, SQLITE_STATIC);
+        sqlite3_bind_int64(q, 3, (int64_t)(i % 6));
+        sqlite3_bind_int64(q, 4, (int64_t)(1700000000000000000 + i * 100000));
+        sqlite3_bind_int64(q, 5, (int64_t)(draw() % 100000000));
+        sqlite3_bind_blob(q, 6, body, BODY_BYTES, SQLITE_STATIC);
+        sqlite3_step(q);
+    }
+    sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    printf("{\"bench\":\"plain\",\"per_s\":%.0f,\"per_cpu_s\":%.0f}\n", (double)n / (seconds(CLOCK_MONOTONIC) - begin),
+        (double)n / (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu));
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+}
+
+static void remove_all(const char *directory)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    if (system(command))
+        fprintf(stderr, "bench_spans: %s is left\n", directory);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 500000, made = 0;
+    size_t count = (size_t)(n / BATCH + 1);
+    const char *tmp = getenv("TMPDIR");
+    char *directory = mem_printf("%s/weft-bench-XXXXXX", tmp ? tmp : "/tmp");
+    struct text *batches = mem_zalloc(count * sizeof *batches);
+    if (!mkdtemp(directory)) {
+        perror(directory);
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        batches[i].fd = -1;
+        make_batch(&batches[i], &made);
+    }
+    take_in(directory, batches, count);
+    insert_plainly(directory, made);
+    for (size_t i = 0; i < count; i++)
+        text_fini(&batches[i]);
+    free(batches);
+    remove_all(directory);
+    free(directory);
+    return 0;
+}
