@@ -233,7 +233,7 @@ void text_fini(struct text *t)
 
 char *text_to_arena(struct text *t, struct arena *a)
 {
-    char *s = arena_strdup(a, text_cstr(t));
+    char *s = arena_strndup(a, text_cstr(t), t->n);
     text_fini(t);
     return s;
 }

@@ -362,6 +362,10 @@ class Hostile(Case):
         s = made.made("7" * 32, 1, "MARK", attributes=[made.text("MARK", "MARK")])
         raw = made.request(made.of([s])).replace(b"MARK", b"a\xff\x80b")
         self.assertEqual(self.status(raw, PROTOBUF), 200)
+        raw = made.request(made.of([{**s, "traceId": "a7" * 16}])).replace(b"MARK", b"a\0\xffb")
+        self.assertEqual(self.status(raw, PROTOBUF), 200)
+        (_, _, got), = self.c.spans("a7" * 16)
+        self.assertEqual((got["name"], got["attributes"]), ("a��b", [made.text("a��b", "a\0�b")]))
         s["traceId"] = "8" * 32
         self.assertEqual(self.status(json.dumps(made.of([s])).encode().replace(b"MARK", b"a\xff\x80b")), 200)
         s["traceId"] = "9" * 32
