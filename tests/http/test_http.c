@@ -347,6 +347,47 @@ static void test_tricklers(void **state)
     http_server_stop(s);
 }
 
+/* A POST of so many bytes, of which `sent` are in it. free() it. */
+static char *post_of(size_t bytes, size_t sent)
+{
+    struct text t = {.fd = -1};
+    text_printf(&t, "POST /p HTTP/1.1\r\nContent-Length: %zu\r\n" END, bytes);
+    text_fill(&t, 'x', sent);
+    text_cstr(&t);
+    return t.v;
+}
+
+/* What bodies take together is bounded; one alone, and small ones, get what they need. */
+static void test_bodies_of_all(void **state)
+{
+    struct http_server *s = start((struct http_options){.max_body_bytes = 16 << 20, .max_bodies_bytes = 3 << 20});
+    char *half = post_of(6 << 20, 5 << 20), *large = post_of(2 << 20, 2 << 20), *small = post_of(1000, 1000),
+         *alone = post_of(5 << 20, 5 << 20);
+    assert_answer(s, alone, "HTTP/1.1 200");
+    int fd = dial(s);
+    assert_int_equal(send(fd, half, strlen(half), MSG_NOSIGNAL), (ssize_t)strlen(half));
+    bool refused = false, taken = false;
+    for (int i = 0; i < 200 && !refused; i++, usleep(50000)) { /* until the server has read what the first sent */
+        char *answer = ask(s, large);
+        refused = strstr(answer, "HTTP/1.1 503") && strstr(answer, "Retry-After: 1\r\n");
+        free(answer);
+    }
+    assert_true(refused);
+    assert_answer(s, small, "HTTP/1.1 200");
+    close(fd);
+    for (int i = 0; i < 200 && !taken; i++, usleep(50000)) {
+        char *answer = ask(s, large);
+        taken = strstr(answer, "HTTP/1.1 200");
+        free(answer);
+    }
+    assert_true(taken);
+    free(half);
+    free(large);
+    free(small);
+    free(alone);
+    http_server_stop(s);
+}
+
 /* What handlers hold together is bounded; one alone, and small ones, get what they need. */
 static void test_held_by_all(void **state)
 {
@@ -461,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
         cmocka_unit_test(test_tricklers),
+        cmocka_unit_test(test_bodies_of_all),
         cmocka_unit_test(test_held_by_all),
         cmocka_unit_test(test_health_while_all_wait),
         cmocka_unit_test(test_gone),
