@@ -239,13 +239,15 @@ static void read_reference(struct thrift_in *in, struct reference *out)
             skip(in, type, 1);
 }
 
-/* The first that it is a child of, in its trace, is its parent where none is told; the others are links. */
-static void read_references(struct span_making *m, struct thrift_in *in, struct span *s, struct span_link **links)
+/* The first that it is a child of, in its trace, is its parent where none is told; the others are links. Of several
+ * lists the last counts. */
+static void read_references(struct span_making *m, struct thrift_in *in, struct span *s)
 {
     unsigned type;
     size_t all = take_count(in, &type);
     in->damaged |= all && type != THRIFT_STRUCT;
-    *links = arena_new(&m->of_span, struct span_link, all < CODE_MOST_ITEMS ? all : CODE_MOST_ITEMS);
+    s->n_links = 0;
+    struct span_link *links = arena_new(&m->of_span, struct span_link, all < CODE_MOST_ITEMS ? all : CODE_MOST_ITEMS);
     for (size_t i = 0; i < all && !in->damaged; i++) {
         struct reference r = {.to = {.state = ""}};
         read_reference(in, &r);
@@ -255,18 +257,17 @@ static void read_references(struct span_making *m, struct thrift_in *in, struct 
         else if (same && !memcmp(s->parent_id, r.to.id, sizeof s->parent_id))
             continue;
         else if (s->n_links < CODE_MOST_ITEMS)
-            (*links)[s->n_links++] = r.to;
+            links[s->n_links++] = r.to;
         else
             s->dropped_links++;
     }
-    s->links = *links;
+    s->links = links;
 }
 
 static void read_span(struct span_making *m, struct thrift_in *in)
 {
     struct span s = {.name = "", .status_message = "", .state = ""};
     struct span_attribute *tags = NULL;
-    struct span_link *links;
     size_t n_tags = 0;
     int64_t begin = 0, lasted = 0;
     unsigned type, id;
@@ -278,7 +279,7 @@ static void read_span(struct span_making *m, struct thrift_in *in)
         case 3 << 8 | THRIFT_I64: put_id(s.id, take_number(in, 8)); break;
         case 4 << 8 | THRIFT_I64: put_id(s.parent_id, take_number(in, 8)); break;
         case 5 << 8 | THRIFT_STRING: s.name = take_name(m, in); break;
-        case 6 << 8 | THRIFT_LIST: read_references(m, in, &s, &links); break;
+        case 6 << 8 | THRIFT_LIST: read_references(m, in, &s); break;
         case 7 << 8 | THRIFT_I32: s.flags = (uint32_t)take_number(in, 4) & 0xff; break;
         case 8 << 8 | THRIFT_I64: begin = (int64_t)take_number(in, 8); break;
         case 9 << 8 | THRIFT_I64: lasted = (int64_t)take_number(in, 8); break;
