@@ -1,0 +1,88 @@
+/* Tails of distributions. */
+#include <math.h>
+
+#include "span/statistics.h"
+
+double stat_normal_tail(double z)
+{
+    return 0.5 * erfc(z / sqrt(2));
+}
+
+/* lgamma without the global variable that it sets. */
+static double log_gamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+/* The continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz' method. */
+static double beta_fraction(double a, double b, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double value = d;
+    for (int i = 1; i <= 300; i++) {
+        double even = i * (b - i) * x / ((a + 2 * i - 1) * (a + 2 * i));
+        double odd = -(a + i) * (a + b + i) * x / ((a + 2 * i) * (a + 2 * i + 1));
+        for (int half = 0; half < 2; half++) {
+            double step = half ? odd : even;
+            d = 1 + step * d;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = 1 + step / c;
+            c = fabs(c) < tiny ? tiny : c;
+            value *= c * d;
+        }
+        if (fabs(c * d - 1) < 1e-14)
+            break;
+    }
+    return value;
+}
+
+/* The regularised incomplete beta function. */
+static double beta_part(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x >= 1;
+    double front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double stat_t_tail(double t, double degrees)
+{
+    double half = 0.5 * beta_part(degrees / 2, 0.5, degrees / (degrees + t * t));
+    return t >= 0 ? half : 1 - half;
+}
+
+double stat_outlier_p(double z, size_t n)
+{
+    return 2 * stat_t_tail(fabs(z), 0.37 * (double)n);
+}
+
+/* The hypergeometric distribution at x. */
+static double over_at(double x, double drawn, double marked, double all)
+{
+    return exp(log_gamma(marked + 1) - log_gamma(x + 1) - log_gamma(marked - x + 1) + log_gamma(all - marked + 1) -
+        log_gamma(drawn - x + 1) - log_gamma(all - marked - drawn + x + 1) - log_gamma(all + 1) + log_gamma(drawn + 1) +
+        log_gamma(all - drawn + 1));
+}
+
+double stat_over(uint64_t hit, uint64_t drawn, uint64_t marked, uint64_t all)
+{
+    uint64_t most = drawn < marked ? drawn : marked;
+    uint64_t least = drawn + marked > all ? drawn + marked - all : 0;
+    if (hit <= least || hit > most)
+        return hit <= least;
+    double n = (double)all, m = (double)marked, d = (double)drawn;
+    /* From the middle outwards, where each term is smaller than the one before it. */
+    bool upwards = (double)hit > d * m / n;
+    double x = upwards ? (double)hit : (double)hit - 1, term = over_at(x, d, m, n), sum = 0;
+    while (term > 1e-17 * sum) {
+        sum += term;
+        term *= upwards ? (m - x) * (d - x) / ((x + 1) * (n - m - d + x + 1))
+                        : x * (n - m - d + x) / ((m - x + 1) * (d - x + 1));
+        x += upwards ? 1 : -1;
+    }
+    double p = upwards ? sum : 1 - sum;
+    return p < 0 ? 0 : p < 1 ? p : 1;
+}
