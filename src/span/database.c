@@ -168,7 +168,8 @@ static void write_condition(const struct span_query *q, struct text *sql)
         TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
     if (q->by_time)
         TEXT_PUT(sql, " AND begin >= ?4 AND begin < ?5");
-    text_puts(sql, q->newest_first ? " ORDER BY begin DESC, number DESC" : " ORDER BY begin, number");
+    if (!q->any_order)
+        text_puts(sql, q->newest_first ? " ORDER BY begin DESC, number DESC" : " ORDER BY begin, number");
     if (q->limit)
         TEXT_PUT(sql, " LIMIT ?6");
 }

@@ -1,4 +1,5 @@
 /* Spans from files of OTLP JSON. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,17 +97,30 @@ static bool has_lines(const char *s, size_t n)
     return last > 1 && s[0] == '{' && s[last - 1] == '}';
 }
 
+/* A line that is torn or no OTLP takes nothing from the others: it is told as a span that was refused. An error only if
+ * no line could be read. */
 static int read_lines(struct span_making *m, const char *s, size_t n, struct err *e)
 {
     int rc = 0;
-    size_t number = 1;
-    for (size_t at = 0, length; !rc && at < n; at += length + 1, number++) {
+    size_t number = 1, read = 0;
+    for (size_t at = 0, length; at < n; at += length + 1, number++) {
         const char *end = memchr(s + at, '\n', n - at);
+        struct err torn = {0};
         length = end ? (size_t)(end - (s + at)) : n - at;
-        if (length && s[at] != '\r')
-            rc = span_read_json(m, s + at, length, e);
+        if (!length || s[at] == '\r')
+            continue;
+        int failed = span_read_json(m, s + at, length, &torn);
+        read += !failed;
+        if (!failed)
+            continue;
+        err_wrap(&torn, "line %zu", number);
+        if (!m->told.refused++)
+            snprintf(m->told.why, sizeof m->told.why, "%.200s", torn.text);
+        if (!rc && e)
+            *e = torn;
+        rc = rc ? rc : failed;
     }
-    return rc ? err_wrap(e, "line %zu", number - 1) : 0;
+    return read ? 0 : rc;
 }
 
 int span_read_file(const char *path, struct arena *arena, struct span_list *out, struct span_told *told, struct err *e)

@@ -116,6 +116,7 @@ struct span_query {
     bool by_time;            /* begin within [begin_ns, end_ns) counts */
     int64_t begin_ns, end_ns;
     bool newest_first;       /* by begin; otherwise the oldest first */
+    bool any_order;          /* as they lie there: nothing is sorted, which for all of many takes most of the time */
     uint64_t limit;          /* 0: none */
 };
 /* What is stored when it begins; others may write meanwhile. */
