@@ -1,0 +1,338 @@
+/* Spans and units that are unlike the others of their kind. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "span/spans.h"
+#include "span/statistics.h"
+
+/* Robust spreads below which nothing is called odd; a spread (of logarithms) below which none is believed: durations
+ * within 2 % are alike to anybody. What is odd about 1 of 10 is not odd. */
+#define LEAST_Z 3.5
+#define LEAST_SPREAD 0.02
+#define ALPHA 0.05
+#define RARE 0.1
+
+struct finding {
+    const struct spans *s;
+    struct spans_outliers *out;
+    size_t cap;
+};
+
+const char *spans_oddity_name(enum spans_oddity what)
+{
+    static const char *const names[] = {"slow", "fast", "missing", "extra", "reordered", "failed", "no end"};
+    return names[what];
+}
+
+static void add(struct finding *f, struct spans_outlier x)
+{
+    if (f->out->n == f->cap)
+        f->out->v = mem_grow(f->out->v, &f->cap, f->out->n + 1, sizeof *f->out->v);
+    f->out->v[f->out->n++] = x;
+}
+
+static struct spans_outlier of_row(const struct spans *s, enum spans_oddity what, uint32_t row, size_t n)
+{
+    const struct spans_row *r = s->rows.v + row;
+    return (struct spans_outlier){.what = what,
+        .unit = r->unit,
+        .service = r->service,
+        .name = r->name,
+        .row = (int32_t)row,
+        .n = n,
+        .typical = NAN,
+        .z = NAN,
+        .p = NAN};
+}
+
+/* ---- durations ---- */
+
+/* What is usual for a kind: in logarithms, of spans that did end. */
+struct usual {
+    struct stat_centre centre;
+    size_t n, compared;
+};
+
+static enum spans_oddity oddity_of(const struct spans_row *r, const struct usual *u, double *z, double *p)
+{
+    *z = (spans_log(spans_duration(r)) - u->centre.median) / u->centre.scale;
+    *p = stat_outlier_p(*z, u->n) * (double)u->compared; /* Bonferroni: for all spans looked at */
+    if (r->life != SPAN_ENDED || fabs(*z) < LEAST_Z || *p > ALPHA)
+        return SPANS_ODDITIES;
+    return *z > 0 ? SPANS_SLOW : SPANS_FAST;
+}
+
+/* Where many are far off on one side, they are no outliers but another kind of work, which clusters tell. */
+static void find_durations(struct finding *f, const uint32_t *rows, size_t n, double *logs, size_t compared)
+{
+    struct usual u = {.compared = compared};
+    size_t odd[SPANS_ODDITIES + 1] = {0};
+    double z, p;
+    for (size_t i = 0; i < n; i++)
+        if (f->s->rows.v[rows[i]].life == SPAN_ENDED)
+            logs[u.n++] = spans_log(spans_duration(f->s->rows.v + rows[i]));
+    if (u.n < SPANS_FEW)
+        return;
+    u.centre = stat_centre(logs, u.n);
+    u.centre.scale = fmax(u.centre.scale, LEAST_SPREAD);
+    for (size_t i = 0; i < n; i++)
+        odd[oddity_of(f->s->rows.v + rows[i], &u, &z, &p)]++;
+    for (size_t i = 0; i < n; i++) {
+        enum spans_oddity what = oddity_of(f->s->rows.v + rows[i], &u, &z, &p);
+        if (what == SPANS_ODDITIES || (double)odd[what] > RARE * (double)u.n)
+            continue;
+        struct spans_outlier x = of_row(f->s, what, rows[i], u.n);
+        x.typical = exp(u.centre.median) - 1000;
+        x.z = z;
+        x.p = p;
+        add(f, x);
+    }
+}
+
+/* Errors, and spans that never ended, where most did well. */
+static void find_failures(struct finding *f, const uint32_t *rows, size_t n)
+{
+    size_t failed = 0, open = 0;
+    if (n < SPANS_FEW)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct spans_row *r = f->s->rows.v + rows[i];
+        failed += r->status == SPAN_ERROR && r->life == SPAN_ENDED;
+        open += r->life != SPAN_ENDED;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct spans_row *r = f->s->rows.v + rows[i];
+        if (r->life != SPAN_ENDED && (double)open <= RARE * (double)n)
+            add(f, of_row(f->s, SPANS_NO_END, rows[i], n));
+        else if (r->life == SPAN_ENDED && r->status == SPAN_ERROR && (double)failed <= RARE * (double)n)
+            add(f, of_row(f->s, SPANS_FAILED, rows[i], n));
+    }
+}
+
+/* ---- sequences ---- */
+
+/* Stages that units of a kind have: the names of what is right below the whole, in the order of time. */
+struct step {
+    int64_t begin;
+    uint32_t name, row;
+};
+struct sequence {
+    uint32_t unit;
+    size_t first, n;
+};
+struct sequences {
+    VEC(struct sequence) v;
+    VEC(struct step) steps;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct step *x = a, *y = b;
+    return order_of(x->begin, y->begin) ?: order_of(x->row, y->row);
+}
+
+static void add_sequence(struct sequences *q, const struct spans *s, uint32_t unit)
+{
+    const struct spans_unit *u = s->units.v + unit;
+    struct sequence x = {unit, q->steps.n, 0};
+    for (uint32_t i = 0; i < u->members; i++) {
+        uint32_t row = s->members[u->member + i];
+        if (s->rows.v[row].parent == u->root && (int32_t)row != u->root)
+            vec_push(&q->steps, ((struct step){s->rows.v[row].begin_ns, s->rows.v[row].name, row}));
+    }
+    x.n = q->steps.n - x.first;
+    if (x.n)
+        qsort(q->steps.v + x.first, x.n, sizeof *q->steps.v, by_begin);
+    vec_push(&q->v, x);
+}
+
+/* How many units of the kind have the stage. */
+static void count_names(const struct sequences *q, struct map *units_with)
+{
+    struct map seen = {0};
+    for (size_t i = 0; i < q->v.n; i++)
+        for (size_t k = 0; k < q->v.v[i].n; k++) {
+            uint32_t name = q->steps.v[q->v.v[i].first + k].name;
+            uint64_t *last = map_put(&seen, name, NULL);
+            if (*last == i + 1)
+                continue;
+            *last = i + 1;
+            ++*map_put(units_with, name, NULL);
+        }
+    map_fini(&seen);
+}
+
+static bool is_expected(const struct map *units_with, uint32_t name, size_t units)
+{
+    const uint64_t *n = map_find(units_with, name);
+    return n && (double)*n >= (1 - RARE) * (double)units;
+}
+
+/* The order of the expected stages, each once, as one number. */
+static uint64_t order_number(const struct sequences *q, const struct sequence *x, const struct map *units_with)
+{
+    struct map seen = {0};
+    uint64_t number = 0;
+    for (size_t k = 0; k < x->n; k++) {
+        bool fresh;
+        uint32_t name = q->steps.v[x->first + k].name;
+        map_put(&seen, name, &fresh);
+        if (fresh && is_expected(units_with, name, q->v.n))
+            number = map_mix(number ^ name) + 1;
+    }
+    map_fini(&seen);
+    return number;
+}
+
+static void tell_stages(struct finding *f, const struct sequences *q, const struct sequence *x, const struct map *with,
+    const uint32_t *expected, size_t n_expected, bool *complete)
+{
+    const struct spans_unit *u = f->s->units.v + x->unit;
+    struct map has = {0};
+    for (size_t k = 0; k < x->n; k++) {
+        const struct step *step = q->steps.v + x->first + k;
+        bool fresh;
+        map_put(&has, step->name, &fresh);
+        if (fresh && (double)*map_find(with, step->name) <= RARE * (double)q->v.n)
+            add(f, of_row(f->s, SPANS_EXTRA, step->row, q->v.n));
+    }
+    *complete = true;
+    for (size_t k = 0; k < n_expected; k++) {
+        if (map_find(&has, expected[k]))
+            continue;
+        *complete = false;
+        add(f,
+            (struct spans_outlier){.what = SPANS_MISSING,
+                .unit = x->unit,
+                .service = u->service,
+                .name = expected[k],
+                .row = -1,
+                .n = q->v.n,
+                .typical = NAN,
+                .z = NAN,
+                .p = NAN});
+    }
+    map_fini(&has);
+}
+
+/* The usual order, if there is one: that of all but a few. */
+static uint64_t usual_order(const uint64_t *orders, const bool *complete, size_t n, size_t *same)
+{
+    struct map counts = {0};
+    uint64_t best = 0;
+    *same = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t *count = complete[i] ? map_put(&counts, orders[i], NULL) : NULL;
+        if (count && ++*count > *same) {
+            *same = *count;
+            best = orders[i];
+        }
+    }
+    map_fini(&counts);
+    return best;
+}
+
+static void compare_sequences(struct finding *f, const struct sequences *q)
+{
+    struct map with = {0};
+    VEC(uint32_t) expected = {0};
+    size_t n = q->v.n, same, whole = 0;
+    bool *complete = mem_alloc(n * sizeof *complete);
+    uint64_t *orders = mem_alloc(n * sizeof *orders);
+    count_names(q, &with);
+    for (size_t i = 0; i < with.cap; i++)
+        if (with.used[i] && is_expected(&with, (uint32_t)with.keys[i], n))
+            vec_push(&expected, (uint32_t)with.keys[i]);
+    for (size_t i = 0; i < n; i++) {
+        tell_stages(f, q, q->v.v + i, &with, expected.v, expected.n, complete + i);
+        orders[i] = order_number(q, q->v.v + i, &with);
+        whole += complete[i];
+    }
+    uint64_t usual = usual_order(orders, complete, n, &same);
+    for (size_t i = 0; i < n && (double)same >= (1 - RARE) * (double)whole; i++)
+        if (complete[i] && orders[i] != usual && q->v.v[i].n)
+            add(f, of_row(f->s, SPANS_REORDERED, q->steps.v[q->v.v[i].first].row, whole));
+    map_fini(&with);
+    vec_free(&expected);
+    free(complete);
+    free(orders);
+}
+
+struct unit_kind {
+    uint64_t kind;
+    uint32_t unit;
+};
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct unit_kind *x = a, *y = b;
+    return order_of(x->kind, y->kind) ?: order_of(x->unit, y->unit);
+}
+
+static void find_sequences(struct finding *f)
+{
+    const struct spans *s = f->s;
+    struct unit_kind *kinds = mem_alloc((s->units.n + 1) * sizeof *kinds);
+    for (size_t u = 0; u < s->units.n; u++)
+        kinds[u] = (struct unit_kind){(uint64_t)s->units.v[u].service << 32 | s->units.v[u].name, (uint32_t)u};
+    if (s->units.n)
+        qsort(kinds, s->units.n, sizeof *kinds, by_kind);
+    for (size_t i = 0, end; i < s->units.n; i = end) {
+        struct sequences q = {0};
+        for (end = i; end < s->units.n && kinds[end].kind == kinds[i].kind; end++)
+            add_sequence(&q, s, kinds[end].unit);
+        if (end - i >= SPANS_FEW)
+            compare_sequences(f, &q);
+        vec_free(&q.v);
+        vec_free(&q.steps);
+    }
+    free(kinds);
+}
+
+/* ---- all ---- */
+
+/* Durations first, the least likely first; then what has no likelihood, by time. */
+static int by_chance(const void *a, const void *b)
+{
+    const struct spans_outlier *x = a, *y = b;
+    bool x_none = isnan(x->z), y_none = isnan(y->z);
+    if (x_none != y_none)
+        return x_none - y_none;
+    int order = x_none ? 0 : order_of(x->p, y->p) ?: order_of(fabs(y->z), fabs(x->z));
+    return order ?: order_of(x->unit, y->unit) ?: order_of(x->row, y->row) ?: order_of(x->name, y->name);
+}
+
+struct spans_outliers *spans_outliers(const struct spans *s, const struct spans_by *by)
+{
+    struct finding f = {.s = s, .out = mem_zalloc(sizeof *f.out)};
+    struct spans_kinds kinds;
+    uint32_t *rows;
+    size_t *begin;
+    double *logs = mem_alloc((s->rows.n + 1) * sizeof *logs);
+    spans_kinds_make(s, by, &kinds);
+    spans_kinds_rows(&kinds, s->rows.n, &rows, &begin);
+    for (size_t k = 0; k < kinds.v.n; k++)
+        *(kinds.v.v[k].n < SPANS_FEW ? &f.out->few : &f.out->looked) += kinds.v.v[k].n;
+    for (size_t k = 0; k < kinds.v.n; k++) {
+        find_durations(&f, rows + begin[k], kinds.v.v[k].n, logs, f.out->looked);
+        find_failures(&f, rows + begin[k], kinds.v.v[k].n);
+    }
+    find_sequences(&f);
+    if (f.out->n)
+        qsort(f.out->v, f.out->n, sizeof *f.out->v, by_chance);
+    spans_kinds_fini(&kinds);
+    free(rows);
+    free(begin);
+    free(logs);
+    return f.out;
+}
+
+void spans_outliers_free(struct spans_outliers *o)
+{
+    if (!o)
+        return;
+    free(o->v);
+    free(o);
+}

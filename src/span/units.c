@@ -1,0 +1,507 @@
+/* Rows become trees and units; stages that were told one after the other, with nothing around them, are brought
+ * together, and begins that were cut to the second repaired. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "base/time.h"
+#include "span/spans.h"
+
+enum { SMALL = 16, ASKED = 64 }; /* ids searched one by one; chains that a span may go on, and stages looked back at */
+enum { NO_PARENT = -1, LATER = -2, MISSING = -3 }; /* why a row is part of no other; only while units are made */
+
+/* A row that is no part of another one, and beside which ones it may be a stage. */
+struct top {
+    int32_t why;
+    uint64_t key;
+    uint32_t row;
+};
+/* Stages one after the other: the last of them; `before`: an older chain that ended in the same second. */
+struct chain {
+    uint32_t last, group;
+    int32_t before;
+};
+
+struct making {
+    struct spans *s;
+    struct spans_trace *trace;
+    int32_t *why;   /* per row of the trace: NO_PARENT …, while its parent is -1 */
+    int32_t *after; /* the parent whose end came before it, or -1 */
+    VEC(struct top) tops;
+    VEC(struct chain) chains;
+    VEC(uint32_t) previous; /* per top of a set: the stage before it in its chain, or UINT32_MAX */
+    struct map by_second;
+};
+
+/* ---- parents ---- */
+
+static struct spans_row *row_of(struct making *m, uint32_t i)
+{
+    return m->s->rows.v + m->trace->row + i;
+}
+
+static int32_t find_row(struct making *m, const struct map *ids, uint64_t id)
+{
+    if (m->trace->rows > SMALL) {
+        const uint64_t *at = map_find(ids, id);
+        return at ? (int32_t)*at : -1;
+    }
+    for (uint32_t i = 0; i < m->trace->rows; i++)
+        if (row_of(m, i)->id == id)
+            return (int32_t)i;
+    return -1;
+}
+
+static void find_parents(struct making *m)
+{
+    struct map ids = {0};
+    bool fresh;
+    for (uint32_t i = 0; i < m->trace->rows && m->trace->rows > SMALL; i++) {
+        uint64_t *at = map_put(&ids, row_of(m, i)->id, &fresh);
+        if (fresh)
+            *at = i;
+    }
+    for (uint32_t i = 0; i < m->trace->rows; i++) {
+        struct spans_row *r = row_of(m, i);
+        r->parent = r->parent_id ? find_row(m, &ids, r->parent_id) : -1;
+        m->why[i] = r->parent_id ? MISSING : NO_PARENT;
+        m->after[i] = -1;
+        m->s->told.orphans += r->parent_id && r->parent < 0;
+    }
+    map_fini(&ids);
+}
+
+/* Ids are what somebody sent: of spans that are their own forebears one becomes a root. */
+static void cut_circles(struct making *m)
+{
+    uint32_t n = m->trace->rows, *seen = mem_zalloc((n + 1) * sizeof *seen);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i;
+        while (!seen[at]) {
+            seen[at] = i + 1;
+            struct spans_row *r = row_of(m, at);
+            if (r->parent < 0)
+                break;
+            if (seen[r->parent] == i + 1) {
+                r->parent = -1;
+                m->why[at] = NO_PARENT;
+                m->s->told.circles++;
+                break;
+            }
+            at = (uint32_t)r->parent;
+        }
+    }
+    free(seen);
+}
+
+/* What began after its parent's end is no part of it. */
+static void part_later(struct making *m)
+{
+    for (uint32_t i = 0; i < m->trace->rows; i++) {
+        struct spans_row *r = row_of(m, i);
+        const struct spans_row *parent = r->parent < 0 ? NULL : row_of(m, (uint32_t)r->parent);
+        if (!parent || r->begin_ns < parent->end_ns || r->end_ns == parent->end_ns)
+            continue;
+        m->after[i] = r->parent;
+        m->why[i] = LATER;
+        r->parent = -1;
+    }
+}
+
+/* ---- which stages belong together ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct top *x = a, *y = b;
+    return order_of(x->why, y->why) ?: order_of(x->key, y->key) ?: order_of(x->row, y->row);
+}
+
+static void find_tops(struct making *m)
+{
+    m->tops.n = 0;
+    for (uint32_t i = 0; i < m->trace->rows; i++) {
+        struct spans_row *r = row_of(m, i);
+        if (r->parent >= 0)
+            continue;
+        uint64_t key = m->why[i] == LATER ? (uint64_t)m->after[i] : m->why[i] == MISSING ? r->parent_id : i;
+        vec_push(&m->tops, ((struct top){m->why[i], key, i}));
+    }
+    qsort(m->tops.v, m->tops.n, sizeof *m->tops.v, by_key);
+}
+
+static bool is_whole(int64_t ns)
+{
+    return ns % NS_PER_S == 0;
+}
+
+static int64_t second_of(int64_t ns)
+{
+    return ns / NS_PER_S - (ns % NS_PER_S < 0);
+}
+
+static bool has_stage(const struct making *m, const struct top *set, uint32_t last, uint32_t name)
+{
+    const struct spans_row *rows = m->s->rows.v + m->trace->row;
+    for (int i = 0; last != UINT32_MAX && i < ASKED; i++, last = m->previous.v[last])
+        if (rows[set[last].row].name == name)
+            return true;
+    return false;
+}
+
+/* Does the row go on where the chain ended: at that instant, or, its begin being cut, in that second? */
+static bool goes_on(const struct making *m, const struct top *set, const struct chain *c, const struct spans_row *r)
+{
+    const struct spans_row *rows = m->s->rows.v + m->trace->row, *last = rows + set[c->last].row;
+    bool then = last->end_ns == r->begin_ns ||
+        (is_whole(r->begin_ns) && second_of(last->end_ns) == second_of(r->begin_ns));
+    return then && last->service == r->service && last->end_ns <= r->end_ns && !has_stage(m, set, c->last, r->name);
+}
+
+/* Where chains are looked for: those of one host and service that ended in one second. */
+static uint64_t place_of(const struct making *m, const struct spans_row *r, int64_t ns)
+{
+    return map_mix((uint64_t)second_of(ns)) ^ ((uint64_t)spans_own_value(m->s, r, "host") << 32 | r->service);
+}
+
+/* The chain that the row goes on, of several the one that ended last; or NULL. */
+static struct chain *find_chain(struct making *m, const struct top *set, const struct spans_row *r)
+{
+    const uint64_t *head = map_find(&m->by_second, place_of(m, r, r->begin_ns));
+    struct chain *found = NULL;
+    size_t fitting = 0;
+    int32_t at = head ? (int32_t)*head - 1 : -1;
+    for (int i = 0; at >= 0 && i < ASKED; i++, at = m->chains.v[at].before) {
+        struct chain *c = m->chains.v + at;
+        if (c->last == UINT32_MAX || !goes_on(m, set, c, r))
+            continue;
+        found = found ? found : c;
+        fitting++;
+    }
+    m->s->told.doubtful += fitting > 1;
+    return found;
+}
+
+/* A chain that ends with this stage. */
+static void end_chain(struct making *m, uint32_t last, uint32_t group, const struct spans_row *r)
+{
+    uint64_t *head = map_put(&m->by_second, place_of(m, r, r->end_ns), NULL);
+    vec_push(&m->chains, ((struct chain){last, group, (int32_t)*head - 1}));
+    *head = m->chains.n;
+}
+
+static uint32_t group_value(const struct spans *s, const struct spans_row *r)
+{
+    uint32_t value = 0;
+    for (size_t i = 0; i < s->groups.n && !value; i++)
+        value = spans_own_value(s, r, s->groups.v[i]);
+    return value;
+}
+
+/* Numbers the groups of a set of stages beside one another; by end. Returns how many there are. */
+static uint32_t group_set(struct making *m, const struct top *set, size_t n, uint32_t *group, bool *guessed)
+{
+    struct map values = {0};
+    uint32_t groups = 0;
+    m->chains.n = m->previous.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct spans_row *r = row_of(m, set[i].row);
+        uint32_t value = group_value(m->s, r), before = UINT32_MAX;
+        bool fresh;
+        if (value) {
+            uint64_t *number = map_put(&values, value, &fresh);
+            group[i] = (uint32_t)(*number = fresh ? groups++ : *number);
+            vec_push(&m->previous, before);
+            continue;
+        }
+        struct chain *c = find_chain(m, set, r);
+        group[i] = c ? c->group : groups++;
+        bool stays = false; /* where it is found */
+        if (c) {
+            before = c->last;
+            stays = second_of(row_of(m, set[before].row)->end_ns) == second_of(r->end_ns);
+            c->last = stays ? i : UINT32_MAX;
+            *guessed = true;
+        }
+        vec_push(&m->previous, before);
+        if (!stays)
+            end_chain(m, i, group[i], r);
+    }
+    map_fini(&values);
+    map_fini(&m->by_second);
+    m->by_second = (struct map){0};
+    return groups;
+}
+
+/* ---- begins that were cut ---- */
+
+static bool all_cut(struct making *m, const uint32_t *rows, size_t n)
+{
+    bool exact_end = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_whole(row_of(m, rows[i])->recorded_ns))
+            return false;
+        exact_end |= !is_whole(row_of(m, rows[i])->end_ns);
+    }
+    return exact_end;
+}
+
+/* Stages of one job in the order of their ends. A stage that began in the second in which the one before ended began
+ * then: scripts take the time once. */
+static void repair(struct making *m, const uint32_t *rows, size_t n)
+{
+    if (m->s->as_recorded)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        struct spans_row *r = row_of(m, rows[i]);
+        const struct spans_row *before = i ? row_of(m, rows[i - 1]) : NULL;
+        if (!is_whole(r->begin_ns))
+            continue;
+        r->cut = !before || second_of(before->end_ns) != second_of(r->begin_ns);
+        if (!r->cut)
+            r->begin_ns = before->end_ns;
+        m->s->told.repaired += !r->cut && r->begin_ns != r->recorded_ns;
+        m->s->told.cut += r->cut;
+    }
+}
+
+/* ---- units ---- */
+
+static void add_unit(struct making *m, const struct top *t, bool envelope, bool guessed)
+{
+    const struct spans_row *r = row_of(m, t->row);
+    struct spans_unit u = {.begin_ns = INT64_MAX,
+        .end_ns = INT64_MIN,
+        .trace = r->trace,
+        .service = r->service,
+        .name = envelope ? r->service : r->name,
+        .root = envelope ? -1 : (int32_t)(m->trace->row + t->row),
+        .after = t->why == LATER ? (int32_t)m->trace->row + m->after[t->row] : -1,
+        .guessed = guessed};
+    vec_push(&m->s->units, u);
+}
+
+static void join_unit(struct making *m, uint32_t row, size_t unit)
+{
+    struct spans_row *r = row_of(m, row);
+    struct spans_unit *u = m->s->units.v + unit;
+    r->unit = (uint32_t)unit;
+    u->begin_ns = r->begin_ns < u->begin_ns ? r->begin_ns : u->begin_ns;
+    u->end_ns = r->end_ns > u->end_ns ? r->end_ns : u->end_ns;
+}
+
+struct grouped {
+    uint32_t group, row;
+};
+
+static int by_group(const void *a, const void *b)
+{
+    const struct grouped *x = a, *y = b;
+    return order_of(x->group, y->group) ?: order_of(x->row, y->row);
+}
+
+/* Stages that belong together, rows in the order of ends, become a unit below an envelope. */
+static void envelop(struct making *m, const struct top *set, const struct grouped *g, size_t n, bool cut, bool guessed)
+{
+    uint32_t *rows = mem_alloc(n * sizeof *rows);
+    struct top first = *set;
+    for (size_t i = 0; i < n; i++)
+        rows[i] = g[i].row;
+    first.row = rows[0];
+    if (cut)
+        repair(m, rows, n);
+    add_unit(m, &first, true, guessed);
+    for (size_t i = 0; i < n; i++)
+        join_unit(m, rows[i], m->s->units.n - 1);
+    free(rows);
+}
+
+static void make_set(struct making *m, const struct top *set, size_t n)
+{
+    uint32_t *group = mem_alloc(n * sizeof *group), *rows = mem_alloc(n * sizeof *rows);
+    struct grouped *g = mem_alloc(n * sizeof *g);
+    bool guessed = false;
+    uint32_t groups = set->why == NO_PARENT ? (uint32_t)n : group_set(m, set, n, group, &guessed);
+    for (size_t i = 0; i < n; i++) {
+        g[i] = (struct grouped){groups == n ? (uint32_t)i : group[i], set[i].row};
+        rows[i] = set[i].row;
+    }
+    bool cut = groups < n && all_cut(m, rows, n);
+    qsort(g, n, sizeof *g, by_group);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && g[end].group == g[i].group; end++)
+            ;
+        if (groups < n) {
+            envelop(m, set, g + i, end - i, cut, guessed);
+        } else {
+            add_unit(m, set + i, false, false);
+            join_unit(m, g[i].row, m->s->units.n - 1);
+        }
+    }
+    free(group);
+    free(rows);
+    free(g);
+}
+
+/* Parts belong where the whole does. */
+static void spread_units(struct making *m)
+{
+    for (uint32_t i = 0; i < m->trace->rows; i++) {
+        uint32_t top = i, at = i;
+        while (row_of(m, top)->parent >= 0 && row_of(m, top)->unit == UINT32_MAX)
+            top = (uint32_t)row_of(m, top)->parent;
+        for (uint32_t unit = row_of(m, top)->unit; at != top; at = (uint32_t)row_of(m, at)->parent)
+            row_of(m, at)->unit = unit;
+    }
+}
+
+static void make_trace(struct making *m)
+{
+    find_parents(m);
+    cut_circles(m);
+    part_later(m);
+    find_tops(m);
+    for (uint32_t i = 0; i < m->trace->rows; i++)
+        row_of(m, i)->unit = UINT32_MAX;
+    for (size_t i = 0, end; i < m->tops.n; i = end) {
+        const struct top *t = m->tops.v + i;
+        for (end = i + 1; end < m->tops.n && m->tops.v[end].why == t->why && m->tops.v[end].key == t->key; end++)
+            ;
+        make_set(m, t, end - i);
+    }
+    spread_units(m);
+}
+
+/* ---- all of them ---- */
+
+/* Numbers of rows within their trace become numbers of rows. */
+static void number_parents(struct spans *s)
+{
+    for (size_t i = 0; i < s->rows.n; i++)
+        if (s->rows.v[i].parent >= 0)
+            s->rows.v[i].parent += (int32_t)s->traces.v[s->rows.v[i].trace].row;
+}
+
+static void list_parts(struct spans *s)
+{
+    size_t n = s->rows.n;
+    s->parts = mem_zalloc((n + 2) * sizeof *s->parts);
+    s->part = mem_alloc((n + 1) * sizeof *s->part);
+    for (size_t i = 0; i < n; i++)
+        if (s->rows.v[i].parent >= 0)
+            s->parts[s->rows.v[i].parent + 2]++;
+    for (size_t i = 2; i < n + 2; i++)
+        s->parts[i] += s->parts[i - 1];
+    for (size_t i = 0; i < n; i++)
+        if (s->rows.v[i].parent >= 0)
+            s->part[s->parts[s->rows.v[i].parent + 1]++] = (uint32_t)i;
+}
+
+struct placed {
+    struct spans_unit unit;
+    uint32_t number;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    return order_of(x->unit.trace, y->unit.trace) ?: order_of(x->unit.begin_ns, y->unit.begin_ns)
+        ?: order_of(x->unit.end_ns, y->unit.end_ns) ?: order_of(x->number, y->number);
+}
+
+static void order_units(struct spans *s)
+{
+    struct placed *placed = mem_alloc((s->units.n + 1) * sizeof *placed);
+    uint32_t *now = mem_alloc((s->units.n + 1) * sizeof *now);
+    for (size_t i = 0; i < s->units.n; i++)
+        placed[i] = (struct placed){s->units.v[i], (uint32_t)i};
+    qsort(placed, s->units.n, sizeof *placed, by_begin);
+    for (size_t i = 0; i < s->units.n; i++) {
+        s->units.v[i] = placed[i].unit;
+        now[placed[i].number] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < s->rows.n; i++)
+        s->rows.v[i].unit = now[s->rows.v[i].unit];
+    free(placed);
+    free(now);
+}
+
+static void list_members(struct spans *s)
+{
+    uint32_t at = 0;
+    s->members = mem_alloc((s->rows.n + 1) * sizeof *s->members);
+    for (size_t i = 0; i < s->rows.n; i++)
+        s->units.v[s->rows.v[i].unit].members++;
+    for (size_t u = 0; u < s->units.n; u++) {
+        s->units.v[u].member = at;
+        at += s->units.v[u].members;
+        s->units.v[u].members = 0;
+    }
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct spans_unit *u = s->units.v + s->rows.v[i].unit;
+        s->members[u->member + u->members++] = (uint32_t)i;
+    }
+}
+
+/* Below parents that were there: where all parts began at whole seconds, and one after the other. */
+static void repair_parts(struct making *m)
+{
+    struct spans *s = m->s;
+    for (uint32_t i = 0; i < m->trace->rows; i++) {
+        size_t row = m->trace->row + i;
+        const uint32_t *part = s->part + s->parts[row];
+        size_t n = s->parts[row + 1] - s->parts[row], k = 1;
+        if (n < 2)
+            continue;
+        uint32_t *rows = mem_alloc(n * sizeof *rows);
+        for (size_t j = 0; j < n; j++)
+            rows[j] = part[j] - m->trace->row;
+        while (k < n && second_of(row_of(m, rows[k])->begin_ns) >= second_of(row_of(m, rows[k - 1])->end_ns))
+            k++;
+        if (k == n && all_cut(m, rows, n))
+            repair(m, rows, n);
+        free(rows);
+    }
+}
+
+void spans_make_units(struct spans *s)
+{
+    struct making m = {.s = s};
+    size_t most = 0;
+    for (size_t t = 0; t < s->traces.n; t++)
+        most = s->traces.v[t].rows > most ? s->traces.v[t].rows : most;
+    m.why = mem_alloc((most + 1) * sizeof *m.why);
+    m.after = mem_alloc((most + 1) * sizeof *m.after);
+    for (size_t t = 0; t < s->traces.n; t++) {
+        m.trace = s->traces.v + t;
+        make_trace(&m);
+    }
+    number_parents(s);
+    list_parts(s);
+    for (size_t t = 0; t < s->traces.n; t++) {
+        m.trace = s->traces.v + t;
+        repair_parts(&m);
+    }
+    order_units(s);
+    list_members(s);
+    free(m.why);
+    free(m.after);
+    vec_free(&m.tops);
+    vec_free(&m.chains);
+    vec_free(&m.previous);
+}
+
+int64_t spans_covered(const struct spans *s, uint32_t row)
+{
+    const struct spans_row *r = s->rows.v + row;
+    int64_t covered = 0, from = r->end_ns;
+    for (uint32_t i = s->parts[row + 1]; i-- > s->parts[row];) { /* from the last end on */
+        const struct spans_row *part = s->rows.v + s->part[i];
+        int64_t end = part->end_ns < from ? part->end_ns : from;
+        int64_t begin = part->begin_ns > r->begin_ns ? part->begin_ns : r->begin_ns;
+        if (begin >= end)
+            continue;
+        covered += end - begin;
+        from = begin;
+    }
+    return covered;
+}
