@@ -33,7 +33,8 @@ struct cli_verb {
     bool no_settings;        /* it is another program, which reads none of weft's settings */
 };
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
-    verb_requests, verb_serve, verb_place, verb_span, verb_collect, verb_verify, verb_config, verb_completion;
+    verb_requests, verb_serve, verb_place, verb_span, verb_collect, verb_spans, verb_verify, verb_config,
+    verb_completion;
 /* All of them, in the order in which somebody meets them; NULL ends them. */
 extern const struct cli_verb *const cli_verbs[];
 
@@ -61,6 +62,9 @@ void cli_plain(struct text *);
 int cli_width(void);         /* columns of the terminal, else $COLUMNS, else 100 */
 /* Flushes and frees stdout's text; a broken pipe is success, any other write error is CLI_FAILED. */
 int cli_finish(struct text *out, int code);
+
+/* Where collect keeps spans unless it is told; free() it. NULL: the user has no home. */
+char *cli_collect_store(void);
 
 /* Tables: rows of cells printed aligned, as CSV, or as JSON objects keyed by column. */
 enum cli_format { CLI_TABLE, CLI_JSON, CLI_CSV };

@@ -20,6 +20,7 @@ const struct cli_verb *const cli_verbs[] = {
     &verb_place,
     &verb_span,
     &verb_collect,
+    &verb_spans,
     &verb_verify,
     &verb_config,
     &verb_completion,

@@ -33,7 +33,7 @@ static int parse_age(const char *s, int64_t *out, struct err *e)
     return err_set(e, ERR_ARG, "--keep %s: give a time such as 30d, 12h or 90m, or none", s);
 }
 
-static char *usual_store(void)
+char *cli_collect_store(void)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (state && *state == '/')
@@ -117,7 +117,7 @@ static int run(int argc, char **argv)
         .tls_cert = cert,
         .tls_key = key,
         .tell = tell};
-    char *token = NULL, *usual = store ? NULL : usual_store();
+    char *token = NULL, *usual = store ? NULL : cli_collect_store();
     sigset_t stop;
     o.store = store ? store : usual;
     if (n)

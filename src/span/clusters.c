@@ -7,8 +7,8 @@
 #include "span/spans.h"
 #include "span/statistics.h"
 
-/* Stages that tell units apart, units that are clustered (the others join the nearest), and worlds without clusters that
- * are made for comparison. */
+/* Stages that tell units apart, units that are clustered (the others join the nearest), and worlds without clusters
+ * that are made for comparison. */
 enum { STAGES_MOST = 24, SAMPLE = 300, WORLDS = 99, CLUSTERS_MOST = 6, LEAST_CLUSTER = 4 };
 #define LEAST_SILHOUETTE 0.4
 #define LEAST_SPREAD 0.02

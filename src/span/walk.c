@@ -13,7 +13,7 @@ struct bounded {
     uint32_t row;
 };
 /* One on the way down. Its parts are sides[first …] of the walk, the last to end first. */
-struct frame {
+struct descent {
     int32_t row; /* or SPANS_ENVELOPE */
     int64_t begin, end, cursor;
     int64_t limit;                /* by how much the unit ends earlier at most if all below took no time */
@@ -23,7 +23,7 @@ struct frame {
 };
 struct walk {
     const struct spans *s;
-    VEC(struct frame) frames;
+    VEC(struct descent) frames;
     VEC(struct bounded) sides;
     struct spans_sections *out; /* backwards, until it is done */
     int64_t *limits;            /* per row on the path; NULL: not asked for */
@@ -46,7 +46,7 @@ static void add_side(struct walk *w, uint32_t row, int64_t begin, int64_t end)
 static void enter(struct walk *w, int32_t row, const struct spans_unit *u, int64_t begin, int64_t end, int64_t limit)
 {
     const struct spans *s = w->s;
-    struct frame f = {.row = row, .begin = begin, .end = end, .cursor = end, .limit = limit, .first = w->sides.n};
+    struct descent f = {.row = row, .begin = begin, .end = end, .cursor = end, .limit = limit, .first = w->sides.n};
     if (row >= 0) {
         for (uint32_t i = s->parts[row]; i < s->parts[row + 1]; i++)
             add_side(w, s->part[i], begin, end);
@@ -69,15 +69,15 @@ static void tell(struct walk *w, int32_t row, int64_t begin, int64_t end)
         vec_push(w->out, ((struct spans_section){begin, end, row}));
 }
 
-/* Parts that overlap by so little of the whole came one after the other: clocks and hand-overs are not exact (CRISP: 1 %
- * of the whole). */
-static int64_t slack_of(const struct frame *f)
+/* Parts that overlap by so little of the whole came one after the other: clocks and hand-overs are not exact (CRISP:
+ * 1 % of the whole). */
+static int64_t slack_of(const struct descent *f)
 {
     return (f->end - f->begin) / 100;
 }
 
 /* By how much the whole ends earlier at most if this part took no time: until one beside it is what is waited for. */
-static int64_t limit_of(const struct walk *w, const struct frame *f, const struct bounded *part)
+static int64_t limit_of(const struct walk *w, const struct descent *f, const struct bounded *part)
 {
     int64_t limit = part->end - part->begin;
     if (f->next < f->n) {
@@ -93,7 +93,7 @@ static int64_t limit_of(const struct walk *w, const struct frame *f, const struc
 /* The next part of the path within the innermost frame; false: there is none. */
 static bool descend(struct walk *w, const struct spans_unit *u)
 {
-    struct frame *f = w->frames.v + w->frames.n - 1;
+    struct descent *f = w->frames.v + w->frames.n - 1;
     while (f->next < f->n) {
         struct bounded part = w->sides.v[f->first + f->next++];
         if (part.end > f->cursor && (part.end - f->cursor > slack_of(f) || part.begin >= f->cursor)) {
@@ -122,7 +122,7 @@ static void walk_unit(struct walk *w, uint32_t unit)
     while (w->frames.n) {
         if (descend(w, u))
             continue;
-        struct frame f = w->frames.v[--w->frames.n];
+        struct descent f = w->frames.v[--w->frames.n];
         tell(w, f.row, f.begin, f.cursor);
         w->sides.n = f.first;
     }

@@ -39,6 +39,7 @@ const struct cli_verb verb_requests = {"requests", "TRACE…", "reports its argu
 const struct cli_verb verb_serve = {"serve", "[TRACE…]", "reports its arguments", NULL, report};
 const struct cli_verb verb_span = {"span", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_collect = {"collect", "", "reports its arguments", NULL, report};
+const struct cli_verb verb_spans = {"spans", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_place = {"place", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_verify = {"verify", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_config = {"config", "[VERB]", "reports its arguments", NULL, report};

@@ -8,8 +8,9 @@ import shutil
 import subprocess
 
 import small_trace
+from span_world import World
 from tsp_server import Server
-from weft_e2e import BIN, Case, have, load, main, need, scenario, scratch, weft
+from weft_e2e import BIN, Case, have, load, main, need, new_dice, scenario, scratch, weft
 
 NAMELESS = small_trace.METADATA.replace('hostname = "small"; ', "")
 
@@ -344,6 +345,9 @@ class Help(Case):
         top = scratch()
         os.mkdir(os.path.join(top, "examples"))
         os.symlink(scenario("three-tier"), os.path.join(top, "examples", "three-tier"))
+        spans = World(new_dice(41))
+        spans.jobs(3, {"setup": 10**9, "main": 10**10}, tell=lambda i: {"site": f"site{i}"})
+        spans.write(os.path.join(top, "spans.jsonl"))
         overview = self.ok("--help").text
         path = os.pathsep.join([os.path.dirname(os.environ.get("WEFT_SPAN", BIN)), os.environ["PATH"]])
         verbs = re.findall(r"^  ([a-z]+)  +\S", overview, re.M)
@@ -355,7 +359,7 @@ class Help(Case):
             (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", text)
             # Servers go on; some need a broker, which tests of clusters have.
             if verb not in ("serve", "collect") and "nats://" not in example:
-                store = ["--store", os.path.join(top, "store")] if "--store" in text else []
+                store = ["--store", os.path.join(top, "store")] if "--store" in text and verb != "spans" else []
                 run = self.ok(*shlex.split(example.split(" > ")[0]), *store, cwd=top, env={"PATH": path})
                 self.assertGreater(len(run.text.splitlines()), 3 if verb != "config" else 0, run)
         (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", overview)
