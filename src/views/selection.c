@@ -110,8 +110,8 @@ static int largest_first(const void *a, const void *b)
     return order_of(*(const int64_t *)b, *(const int64_t *)a);
 }
 
-/* So that of each state the `most` threads of all machines are told that were in it longest; and those like the
- * last. */
+/* Of each state those are told that are among the `most` threads, of all machines, that were in it longest, and those
+ * that were in it as long as the last of these. */
 static void find_threshold(const struct views *x, const struct tsp_query *q, size_t most, struct threshold *out)
 {
     int64_t *times[OTHER], threads = 0;

@@ -64,6 +64,13 @@ test('a request whose client was not recorded: its server’s path; a picture of
   assert.deepEqual(await page.evaluate(() => [document.activeElement.closest('table').ariaLabel ??
     document.activeElement.closest('table').getAttribute('aria-label'), document.activeElement.rowIndex]),
   ['Slowest requests', 3]);
+  // New data come in place of those that are there, under the same focus.
+  assert.ok(await page.evaluate(() => {
+    weft.home.refresh();
+    return !document.querySelector('.start .card-body[hidden]');
+  }));
+  await settled(page);
+  assert.equal(await page.evaluate(() => document.activeElement.rowIndex), 3);
   // Keys of the views do nothing meanwhile.
   const before = await view(page);
   for (const key of ['w', 'a', 'Home', 'n']) await page.keyboard.press(key);

@@ -260,7 +260,7 @@ export class App implements Stage {
     axis.grow(now.end, this.follower.on);
     if (session.clock) void this.timesOf(session.clock.host);
     for (const p of this.panels) p.reload();
-    this.home?.reload();
+    this.home?.refresh();
     this.selection.opened();
     void this.events?.reload();
     void this.path?.pane.load(false);
@@ -716,7 +716,7 @@ export class App implements Stage {
       announce('the server answers again');
       void this.lookAgain(); // with what it finds now
       for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
-      this.home?.reload();
+      this.home?.refresh();
       this.events?.retry();
       return;
     }

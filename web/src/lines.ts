@@ -56,17 +56,18 @@ export class LineList<T> {
       ? h('button', { type: 'button', class: 'plain', onclick: () => this.sort(i),
         title: `${c.title}: most first` }, c.name + (this.sorted === i ? ' ▾' : '')) : c.name))));
   }
-  private draw(): void {
+  /** Its texts may be others now. */
+  draw(): void {
     const by = this.columns[this.sorted]?.by, order = by
       ? this.all.filter(l => by(l) >= 0).sort((a, b) => by(b) - by(a)) : this.all;
-    const held = this.body.contains(document.activeElement);
+    const held = [...this.body.children].indexOf(document.activeElement!);
     this.shown = order.slice(0, this.most);
     this.body.replaceChildren(...this.shown.map((line, i) => {
       const row = h('tr', { tabIndex: i ? -1 : 0, ondblclick: () => this.open(line), onclick: () => this.to(i) },
         ...this.columns.map(c => this.cell(c, line)));
       return row;
     }));
-    if (held) this.focus();
+    if (held >= 0) this.to(held);
   }
   private cell(c: Cell<T>, line: T): HTMLElement {
     const text = c.text(line), kind = c.number ? 'number' : c.wide ? 'wide' : '',

@@ -58,6 +58,8 @@ class Card {
     setText(this.more, text);
     this.tools.replaceChildren(...(all ? [all] : []));
   }
+  /** While there is no content yet. */
+  wait(words: string): void { if (this.body.hidden) this.say(words); }
   /** Instead of the content. */
   say(words: string, retry?: () => void): void {
     this.words.replaceChildren(words, retry ? ' ' : '', retry ? button('Try again', 'Ask the server again', retry)
@@ -97,6 +99,7 @@ export class Start {
   private list: RequestList | null = null;
   private longest = 1;
   private stopping = new AbortController();
+  private readonly undo: () => void;
   isShown = false;
   /** The first lines are there. */
   filled: Promise<unknown> = Promise.resolve();
@@ -152,6 +155,7 @@ export class Start {
       state('Disk', 'Waited for a disk', 'block-device'), state('Network', 'Waited for a message', 'network'),
       state('Blocked', 'Waited for another thread', 'blocked'), state('Timer', 'Slept until a time', 'timer')],
     EACH * 2, e => to.thread(threadOf(e)), 1);
+    this.undo = session.timeModeChanged.on(() => this.slowest.draw());
     this.requests = new Card('Requests', this.bars, this.slowest.root, h('h3', {}, 'Groups of like ones'),
       this.groups.root, this.notes);
     this.machines = new Card('Machines', this.machineList.root);
@@ -159,7 +163,11 @@ export class Start {
     this.root = h('section', { class: 'start', 'aria-label': 'Start', tabIndex: -1, hidden: true }, this.requests.root,
       this.machines.root, this.threads.root);
   }
-  dispose(): void { this.stopping.abort(); this.root.remove(); }
+  dispose(): void {
+    this.stopping.abort();
+    this.undo();
+    this.root.remove();
+  }
 
   show(): void {
     this.isShown = true;
@@ -178,7 +186,9 @@ export class Start {
     if (!this.slowest.focus() && !this.threadList.focus()) this.root.focus({ preventScroll: true });
   }
   private asked = false;
-  reload(): void {
+  /** The server has other data, or answers again. */
+  refresh(): void { if (this.isShown) this.reload(); else this.asked = false; }
+  private reload(): void {
     this.stopping.abort();
     const { signal } = this.stopping = new AbortController();
     this.asked = true;
@@ -201,7 +211,7 @@ export class Start {
     signal: AbortSignal): Promise<Tree | null> {
     const { client, uuid, axis } = this.session, a: Answer<Tree> = await poll(() => client.tree(uuid, kind, output.id,
       { start: axis.min, end: axis.max }, signal, extra), x => {
-      if (x.status === 'RUNNING') card.say(`${x.statusMessage}…`);
+      if (x.status === 'RUNNING') card.wait(`${x.statusMessage}…`);
     }, signal);
     if (a.status === 'FAILED') throw new Error(a.statusMessage);
     return a.model;
@@ -210,10 +220,9 @@ export class Start {
   // ---- requests -----------------------------------------------------------------------------------------------------
   private async loadRequests(signal: AbortSignal): Promise<void> {
     const output = this.output(REQUESTS);
-    this.requests.root.hidden = !output;
-    if (!output) return;
+    if (!output) { this.requests.root.hidden = true; return; }
     const list = new RequestList(this.session, output);
-    this.requests.say('Finding the requests…');
+    this.requests.wait('Finding the requests…');
     try {
       const found = await list.first(LINES, signal);
       this.list = list;
@@ -260,7 +269,7 @@ export class Start {
     const output = this.output(MACHINES);
     this.machines.root.hidden = !output;
     if (!output) return;
-    this.machines.say('Asking for the machines…');
+    this.machines.wait('Asking for the machines…');
     try {
       const entries = (await this.tree('timeGraph', output, this.machines, {}, signal))?.entries ?? [];
       this.machineList.set(entries);
@@ -281,7 +290,7 @@ export class Start {
     const output = this.threadOutput;
     this.threads.root.hidden = !output;
     if (!output) return;
-    this.threads.say('Asking for the threads…');
+    this.threads.wait('Asking for the threads…');
     try {
       const tree = await this.tree(output.type === 'DATA_TREE' ? 'data' : 'XY', output, this.threads, { most: EACH },
         signal);
