@@ -283,3 +283,24 @@ test('while other machines are asked: hatched, with words that say whom, in the 
     await page.close();
   } finally { await slow.stop(); }
 });
+
+test('thousands of segments that are too short for samples of the whole: none is missed', async () => {
+  const fine = 4000, made = await start({ threads: 60, fine });
+  try {
+    const { page, trouble } = await ask({}, made), n = states.length + arrows.length + fine;
+    await complete(page);
+    const { begin, end, list } = await page.evaluate(() => {
+      const { segments: all } = weft.path.pane;
+      return { begin: all[0].begin, end: all.at(-1).end, list: all.map((s, i) => i && s.begin - all[i - 1].end) };
+    });
+    assert.equal(list.length, n);
+    assert.ok(list.every(gap => gap === 0), 'without holes');
+    assert.deepEqual([begin, end], [2e9, 2088.494e6]);
+    await page.getByRole('listbox').press('End');
+    await page.locator('.walk p').filter({ hasText: new RegExp(`^${n}/${n} `) }).waitFor();
+    const asked = made.mock.log.filter(r => /Path.*\/states$/.test(r.path)).length;
+    assert.ok(asked < 60, `${asked} questions`);
+    assert.deepEqual(trouble, []);
+    await page.close();
+  } finally { await made.stop(); }
+});

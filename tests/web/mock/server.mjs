@@ -59,12 +59,13 @@ const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMP
 const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
-/** `stalls`: the rows of threads stop half-way until `release` is called. `grows`: a server with versions, that begins
- * with three fifths of the time and without the last thread; `grow` opens a fifth more. Of critical paths the local
- * part is known at first, and all of it after two questions while `paths.pending` is not set. `start`: what
- * createStart takes, for a server that has what Start shows. */
+/** `fine`: so many states of a path are too short for the samples of all of it. `stalls`: the rows of threads stop
+ * half-way until `release` is called. `grows`: a server with versions, that begins with three fifths of the time and
+ * without the last thread; `grow` opens a fifth more. Of critical paths the local part is known at first, and all of
+ * it after two questions while `paths.pending` is not set. `start`: what createStart takes, for a server that has what
+ * Start shows. */
 export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false, opens = undefined,
-  start = null, belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
+  start = null, fine = 0, belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
   const home = start && createStart(start);
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };
@@ -106,10 +107,26 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
     'Timestamp ns'].map((name, id) => ({ id, name, description: name, type: id === 0 ? 'TIMESTAMP' : id === 2 ? 'NUMBER'
       : 'STRING' }));
 
+  /** What is in force at one of the times. */
+  const sampled = (states, p) => {
+    const at = p.requested_times?.map(rel) ?? times(p.requested_timerange);
+    let i = 0;
+    return states.filter(s => {
+      while (i < at.length && at[i] < s.begin) i++;
+      return i < at.length && at[i] < s.end;
+    });
+  };
+  const finely = found => {
+    const i = found.states.findIndex(s => s.key === 'TIMER'), { begin, ...wait } = found.states[i], piece = 70;
+    if (fine) found.states.splice(i, 1, ...Array.from({ length: fine }, (_, k) => ({ ...wait, begin: begin + k * piece,
+      end: begin + (k + 1) * piece, key: k % 2 ? 'PREEMPTED' : 'RUNNING' })), { ...wait, begin: begin + fine * piece });
+    return found;
+  };
   function timeGraph(id, what, p) {
     const d = derived.get(id), range = p.requested_timerange;
     if (d) {
-      const found = pathOf(d.begin), full = d.polls > 2 && !paths.pending, hosts = found.workers.slice(0, full ? 3 : 1),
+      const found = finely(pathOf(d.begin)), full = d.polls > 2 && !paths.pending,
+        hosts = found.workers.slice(0, full ? 3 : 1),
         base = 900_000_000, message = full ? 'Completed' : 'local path done, asking web…', status = full ? 'COMPLETED'
           : 'RUNNING';
       const workerId = k => base + 10 + k;
@@ -127,7 +144,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       }
       if (what === 'states')
         return done({ rows: hosts.map(([host, tid], k) => ({ entryId: workerId(k),
-          states: [...found.states.filter(s => s.host === host && s.tid === tid)
+          states: [...sampled(found.states.filter(s => s.host === host && s.tid === tid), p)
             .map(s => ({ start: abs(s.begin), end: abs(s.end), label: s.label || undefined,
               style: { parentKey: s.key } })),
         ...(full || k ? [] : [{ start: abs(d.begin + 0.9e6), end: abs(d.begin + 85e6), label: 'asking web…',

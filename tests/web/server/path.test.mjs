@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, drawn, open, save, settled, view } from '../browser.mjs';
-import { directory, example, recorded, request as requestOf, serve, truth, weft } from './weft.mjs';
+import { directory, example, request as requestOf, serve, truth, weft } from './weft.mjs';
 
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
 let traces, store, server, world;
@@ -206,23 +206,4 @@ test('whole life: every segment, however short; what is saved as CSV and SVG; th
     o.name === 'Critical path of tier 204 on client')));
   await again.page.locator('.path-title strong').filter({ hasText: /^client:204 tier$/ }).waitFor();
   await again.page.close();
-});
-
-const MPI = recorded('mpi');
-test('thousands of segments, most too short for any sample: all of them, numbered as the server counts',
-  { skip: MPI ? false : 'no recorded traces' }, async () => {
-  const kept = directory(), big = await serve(['--store', kept, MPI]);
-  try {
-    const { page, trouble } = await open({ url: big.url, browser: world.browser }),
-      told = weft('critpath', '--store', kept, '--thread', 'n1:279', MPI), n = told.segments.length;
-    assert.ok(n > 4000);
-    await page.evaluate(() => weft.session.pathWanted.emit({ thread: { host: 'n1', tid: 279, name: 'rank' } }));
-    await complete(page);
-    same(await segments(page), told);
-    assert.match(await page.locator('.path-title').innerText(), new RegExp(`, ${n} segments$`));
-    await page.getByRole('listbox').press('End');
-    await page.locator('.walk p').filter({ hasText: new RegExp(`^${n}/${n} `) }).waitFor();
-    assert.deepEqual(trouble, []);
-    await page.close();
-  } finally { await big.stop(); }
 });

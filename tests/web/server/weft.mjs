@@ -1,7 +1,7 @@
 // The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page
 // must show.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -33,13 +33,6 @@ export function example() {
   const d = directory();
   execFileSync('tar', ['-xJf', join(root, 'examples/three-tier.tar.xz'), '-C', d]);
   return join(d, 'three-tier');
-}
-/** A recorded trace; null where there is none: then a test is skipped, or all fail where everything must be there. */
-export function recorded(name) {
-  const d = join(process.env.WEFT_DATA ?? join(root, '../shared/data'), 'traces', name);
-  if (existsSync(d)) return d;
-  if (process.env.WEFT_REQUIRE_DATA) throw new Error(`there is no ${d}, and WEFT_REQUIRE_DATA is set`);
-  return null;
 }
 /** The made trace of a program of user space (tests/stack/ust_world.c). */
 export function userSpace() {
