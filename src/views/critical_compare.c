@@ -72,11 +72,9 @@ static const char *name_of(const struct show_change *c, struct arena *a)
 static void write_change(
     struct tsp_answer *answer, struct arena *a, int64_t id, const struct show_change *c, const char *sentence)
 {
-    const char *labels[] = {c->host, name_of(c, a), c->state,
-        c->reason       ? c->reason
-            : c->detail ? c->detail
-                        : "",
-        c->a ? arena_duration(a, c->a) : "–", c->b ? arena_duration(a, c->b) : "–", signed_duration(a, c->b - c->a)};
+    const char *what = c->reason ? c->reason : c->detail;
+    const char *labels[] = {c->host, name_of(c, a), c->state, what ? what : "", c->a ? arena_duration(a, c->a) : "–",
+        c->b ? arena_duration(a, c->b) : "–", signed_duration(a, c->b - c->a)};
     struct tsp_meta meta[10] = {{.key = "a", .number = c->a}, {.key = "b", .number = c->b}};
     size_t n = 2;
     const char *texts[][2] = {{"host", c->host}, {"comm", c->comm}, {"state", c->state}, {"detail", c->detail},

@@ -593,6 +593,7 @@ export class App implements Stage {
   fill(content: HTMLElement | null): void {
     const shown = content ?? this.path?.pane.root;
     if (shown) this.drawer.page('path').replaceChildren(shown);
+    if (content) this.drawer.select('path');
   }
   /** The server keeps derived outputs for everybody until somebody removes them. */
   private async forget(output: Output): Promise<void> {

@@ -58,6 +58,16 @@ function whole(said: string[]): string[] {
   return /[^\s&|()]/.test(text) ? [text] : [];
 }
 
+/** Rows of the chosen machines; null: of all. What is of no machine stays. */
+export function ofMachines(machines: ReadonlySet<string> | null, known: ReadonlySet<string>): RowTest | null {
+  if (!machines) return null;
+  return (e, path) => {
+    if (e.hostId) return machines.has(e.hostId);
+    const named = path.split(' ').filter(x => known.has(x));
+    return !named.length || named.some(x => machines.has(x));
+  };
+}
+
 /** filter_query_parameters of a search, or null. Key "1" dims what does not match, "4" leaves it out. */
 export function filterParameters(search: Search, exclude: boolean): object | null {
   if (!search.states.length) return null;

@@ -6,9 +6,8 @@ import { Emitter } from './emitter';
 import { readTheme, type Theme } from './style';
 import { formatTime, type TimeMode } from './time';
 import type { Entry, Experiment, Output, Time, TspClient } from './tsp';
-import { parseSearch, type Search } from './query';
+import { ofMachines, parseSearch, type Search } from './query';
 import type { RowTest, Wish } from './tree';
-import { ofMachines } from './wanted';
 
 /** A thread as views know it. id: of its entry, the same in all views that have one for each thread, and for ever;
  *  numbers are used again. */

@@ -12,16 +12,6 @@ const FEW = 2000;      // rows whose states can all be asked for to see whether 
 const TITLE = 'Rows: which of them the views show';
 const AT_ONCE = 256;   // of them in a request
 
-/** Rows of the chosen machines; null: of all. What is of no machine stays. */
-export function ofMachines(machines: ReadonlySet<string> | null, known: ReadonlySet<string>): RowTest | null {
-  if (!machines) return null;
-  return (e, path) => {
-    if (e.hostId) return machines.has(e.hostId);
-    const named = path.split(' ').filter(x => known.has(x));
-    return !named.length || named.some(x => machines.has(x));
-  };
-}
-
 /** The entries of a view of states that have something in view. A server that knows leaves the others out of the tree;
  * of one that does not all states are asked for. */
 export class Busy {
