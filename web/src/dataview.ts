@@ -48,6 +48,7 @@ export class DataTreeView extends Panel {
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
       session.rowsChanged.on(() => this.model.filter(session.rows)),
       session.axis.selected.on(this.again), session.timeModeChanged.on(this.redraw));
+    this.model.filter(session.rows); // of a search that is there already
     void this.load();
   }
   private run = 0;

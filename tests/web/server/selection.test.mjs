@@ -66,6 +66,13 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
     await page.getByLabel('Which figures').selectOption({ label: 'Event Types' });
     await settled(page);
     assert.ok((await table(page)).rows.some(r => r.Level === 'sched_switch' && Number(r.eventsInRange) > 0));
+    // A search that is there already, in figures that are opened after it.
+    await page.getByLabel('Search rows and states').fill('tid:1');
+    await page.getByLabel('Which figures').selectOption({ label: 'Time by Thread' });
+    await settled(page);
+    assert.deepEqual([...new Set((await table(page)).rows.filter(r => r.TID).map(r => r.TID))], ['1']);
+    await page.getByLabel('Search rows and states').fill('');
+    await settled(page);
     // Nobody looks: nothing is asked.
     await page.getByRole('tab', { name: 'Details' }).click();
     await settled(page);
