@@ -141,8 +141,10 @@ export class App implements Stage {
     const { client } = this.session, link = readLink(location.hash);
     try {
       if (link && link.experiment === this.session.uuid) {
+        const own = await this.byOurClock(link);
+        if (link.experiment !== this.session.uuid) return;
         if (saysWhat(link)) this.leaveStart();
-        this.restore(await this.byOurClock(link));
+        this.restore(own);
         return;
       }
       if (link) { await this.open(await client.experiment(link.experiment), link); return; }
@@ -213,7 +215,9 @@ export class App implements Stage {
       this.arranging = false;
       session.markerSet = null;
       this.follower.opened();
-      if (link) this.restore(await this.byOurClock(link));
+      const own = link && await this.byOurClock(link);
+      if (signal.aborted) return;
+      if (own) this.restore(own);
       await this.front;
       if (signal.aborted) return;
       this.top.opened();
@@ -372,13 +376,14 @@ export class App implements Stage {
   }
 
   // ---- whose clock -------------------------------------------------------------------------------------------------
+  private clocksAsked = 0;
   /** Shows times by the clock of that machine, or of the experiment. */
   private async timesOf(host?: string): Promise<void> {
-    const { session } = this, { experiment, client, outputs, uuid } = session;
+    const { session } = this, { experiment, client, outputs, uuid } = session, mine = ++this.clocksAsked;
     if (!experiment || (!host && !session.clock)) return;
     try {
       const clock = host ? await clockMap(client, experiment, outputs, host) : null;
-      if (session.uuid === uuid) session.setClock(clock);
+      if (session.uuid === uuid && mine === this.clocksAsked) session.setClock(clock);
     } catch (e) { if (!isAbort(e)) this.say(`Times stay as they are: ${failureWords(e)}`); }
   }
   /** A link's times may be by another clock than the server tells them by now. */

@@ -48,7 +48,6 @@ export class DataTreeView extends Panel {
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
       session.rowsChanged.on(() => this.model.filter(session.rows)),
       session.axis.selected.on(this.again), session.timeModeChanged.on(this.redraw));
-    this.model.filter(session.rows); // of a search that is there already
     void this.load();
   }
   private run = 0;
@@ -74,7 +73,7 @@ export class DataTreeView extends Panel {
           this.say('');
           if (!this.model.nodes.size && this.ofSelection) this.sortMost(a.model);
           this.model.set(a.model);
-          if (session.machines) this.model.filter(session.rows); // which says more with its columns known
+          this.model.filter(session.rows); // which depends on what columns there are
           this.tree.fitColumns(70, 320);
           this.redraw();
         }

@@ -61,6 +61,7 @@ export class SelectionPane {
   private show(): void {
     const output = this.outputs().find(o => o.id === this.choice.value);
     this.closed();
+    if (!this.seen) return; // it is made once somebody looks
     if (!output) {
       this.page.append(h('p', { class: 'words' }, 'This server has no figures of these traces.'));
       return;
@@ -70,6 +71,7 @@ export class SelectionPane {
     this.resize();
   }
   private resize(): void {
+    if (!this.view && this.seen) { this.show(); if (!this.view) return; }
     this.view?.sleep(!this.seen);
     if (this.seen) this.view?.setHeight(this.page.clientHeight);
   }

@@ -27,6 +27,8 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
       server = await serve(['--store', store, '--reference', 'web', traces]),
       { page, trouble } = await open({ url: server.url, browser }),
       min = await page.evaluate(() => String(weft.session.axis.min));
+    assert.deepEqual(await page.evaluate(() => performance.getEntriesByType('resource').map(e => e.name)
+      .filter(name => name.includes('/outputs/data/'))), [], 'before somebody looks');
     await page.getByRole('tab', { name: 'Selection' }).click();
     await page.locator('.selection-bar', { hasText: 'whole trace' }).waitFor();
     for (const [from, until] of [[2_000_000_000, 3_200_000_000], [1_500_000_000, 1_700_000_000]]) {
@@ -68,6 +70,7 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
     assert.ok((await table(page)).rows.some(r => r.Level === 'sched_switch' && Number(r.eventsInRange) > 0));
     // A search that is there already, in figures that are opened after it.
     await page.getByLabel('Search rows and states').fill('tid:1');
+    await settled(page);
     await page.getByLabel('Which figures').selectOption({ label: 'Time by Thread' });
     await settled(page);
     assert.deepEqual([...new Set((await table(page)).rows.filter(r => r.TID).map(r => r.TID))], ['1']);
