@@ -1,0 +1,327 @@
+#include "http/client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+
+#include "base/mem.h"
+#include "base/wait.h"
+
+enum { CONNECT_MS = 2000, ANSWER_MS = 30000, PER_HOST = 32, KEPT = 512, SMALL_HELD = 1 << 20, LARGEST = 1 << 30 };
+
+struct http_client {
+    CURLM *multi;
+    pthread_t thread;
+    uint64_t max_held_bytes;
+    atomic_uint_least64_t held;
+    pthread_mutex_t lock;                  /* guards all below, and what gathers count */
+    struct http_fetch *queue, **queue_end; /* to be begun */
+    struct http_gather *cancelled;         /* whose requests are to be given up */
+    bool stopping;
+};
+
+/* ---- one request, in the client's thread ---- */
+
+/* Counts what an answer holds; false: all together hold too much, not this one alone. */
+static bool may_hold(struct http_client *c, struct http_fetch *f)
+{
+    uint64_t now = f->body.cap, more = now - f->held, all = atomic_fetch_add(&c->held, more) + more;
+    f->held = now;
+    return now <= SMALL_HELD || all <= c->max_held_bytes || all == now;
+}
+
+static void drop_body(struct http_client *c, struct http_fetch *f)
+{
+    text_fini(&f->body);
+    f->body = (struct text){.fd = -1};
+    atomic_fetch_sub(&c->held, f->held);
+    f->held = 0;
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *fetch)
+{
+    struct http_fetch *f = fetch;
+    n *= size;
+    f->received += n;
+    if (f->received > (f->max_bytes ? f->max_bytes : LARGEST)) {
+        err_set(&f->error, ERR_LIMIT, "the answer is too large");
+    } else if (f->take) {
+        if (!f->take(f->arg, data, n))
+            err_set(&f->error, ERR_CANCELLED, "cancelled");
+    } else if (!text_try_grow(&f->body, n + 1)) {
+        err_set(&f->error, ERR_NOMEM, "there is no memory for the answer");
+    } else {
+        text_put(&f->body, data, n);
+        if (!may_hold(f->gather->client, f))
+            err_set(&f->error, ERR_BUSY, "answers of servers hold too much memory at once; try again");
+    }
+    if (f->error.code)
+        drop_body(f->gather->client, f); /* at once, so that others may go on */
+    return f->error.code ? 0 : n;
+}
+
+static void add_header(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *more = curl_slist_append(*list, line);
+    *list = more ? more : *list;
+}
+
+static void set_question(struct http_fetch *f, CURL *easy)
+{
+    struct curl_slist *headers = NULL;
+    if (f->json) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, f->json);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)f->json_bytes);
+        add_header(&headers, "Content-Type: application/json");
+        add_header(&headers, "Expect:"); /* a round for nothing */
+    }
+    if (f->token) {
+        struct text line = {.fd = -1};
+        text_printf(&line, "Authorization: Bearer %s", f->token);
+        add_header(&headers, text_cstr(&line));
+        text_fini(&line);
+    }
+    if (!strcmp(f->method, "HEAD"))
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    else
+        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, f->method);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    f->headers = headers;
+}
+
+static CURL *make_easy(struct http_fetch *f)
+{
+    CURL *easy = curl_easy_init();
+    if (!easy)
+        return NULL;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, f);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_URL, f->url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(f->connect_ms ? f->connect_ms : CONNECT_MS));
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(f->answer_ms ? f->answer_ms : ANSWER_MS));
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, f);
+    if (f->ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, f->ca_file);
+    set_question(f, easy);
+    return easy;
+}
+
+/* What went wrong, in words for who runs the coordinator. */
+static void explain(struct http_fetch *f, CURLcode rc)
+{
+    long ms = (long)(f->answer_ms ? f->answer_ms : ANSWER_MS);
+    if (f->error.code)
+        return; /* its own limits ended it */
+    switch (rc) {
+    case CURLE_OPERATION_TIMEDOUT:
+        err_set(&f->error, ERR_TIMEOUT, "no answer in %ld.%ld s", ms / 1000, ms % 1000 / 100);
+        break;
+    case CURLE_COULDNT_CONNECT: err_set(&f->error, ERR_IO, "nobody answers there"); break;
+    case CURLE_COULDNT_RESOLVE_HOST: err_set(&f->error, ERR_IO, "no machine has that name"); break;
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE: err_set(&f->error, ERR_IO, "the connection broke"); break;
+    default: err_set(&f->error, ERR_IO, "%s", curl_easy_strerror(rc));
+    }
+}
+
+/* Lets the request go; it may be gone at once. */
+static void finish(struct http_client *c, struct http_fetch *f)
+{
+    struct http_gather *g = f->gather;
+    if (f->easy) {
+        curl_multi_remove_handle(c->multi, f->easy);
+        curl_easy_cleanup(f->easy);
+        curl_slist_free_all(f->headers);
+        f->easy = f->headers = NULL;
+    }
+    if (f->error.code)
+        drop_body(c, f); /* half an answer is none */
+    pthread_mutex_lock(&c->lock);
+    atomic_store(&f->done, true);
+    g->pending--;
+    pthread_cond_signal(&g->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void begin(struct http_client *c, struct http_fetch *f)
+{
+    if (atomic_load(&f->gather->cancelled))
+        err_set(&f->error, ERR_CANCELLED, "cancelled");
+    else if (!(f->easy = make_easy(f)) || curl_multi_add_handle(c->multi, f->easy) != CURLM_OK)
+        err_set(&f->error, ERR_NOMEM, "there is no memory for another request");
+    if (f->error.code)
+        finish(c, f);
+}
+
+/* ---- the client's thread ---- */
+
+static void end_finished(struct http_client *c)
+{
+    int left;
+    for (CURLMsg *m; (m = curl_multi_info_read(c->multi, &left));) {
+        struct http_fetch *f;
+        long status = 0;
+        CURLcode rc = m->data.result;
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &f);
+        curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &status);
+        f->status = (int)status;
+        if (rc != CURLE_OK)
+            explain(f, rc);
+        finish(c, f);
+    }
+}
+
+static void give_up(struct http_client *c, struct http_gather *g)
+{
+    for (struct http_fetch *f = g->first, *next; f; f = next) {
+        next = f->next;
+        if (atomic_load(&f->done) || !f->easy)
+            continue;
+        err_set(&f->error, ERR_CANCELLED, "cancelled");
+        finish(c, f);
+    }
+    pthread_mutex_lock(&c->lock);
+    g->pending--;
+    pthread_cond_signal(&g->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Takes what others asked for; false: the client stops. */
+static bool take_orders(struct http_client *c)
+{
+    pthread_mutex_lock(&c->lock);
+    struct http_fetch *queue = c->queue;
+    struct http_gather *cancelled = c->cancelled;
+    bool go_on = !c->stopping;
+    c->queue = NULL;
+    c->queue_end = &c->queue;
+    c->cancelled = NULL;
+    pthread_mutex_unlock(&c->lock);
+    for (struct http_fetch *next; queue; queue = next) {
+        next = queue->next_queued;
+        begin(c, queue);
+    }
+    for (struct http_gather *next; cancelled; cancelled = next) {
+        next = cancelled->next_cancelled;
+        give_up(c, cancelled);
+    }
+    return go_on;
+}
+
+static void *run(void *client)
+{
+    struct http_client *c = client;
+    int running;
+    while (take_orders(c)) {
+        curl_multi_perform(c->multi, &running);
+        end_finished(c);
+        curl_multi_poll(c->multi, NULL, 0, 1000, NULL);
+    }
+    return NULL;
+}
+
+int http_client_start(const struct http_client_options *o, struct http_client **out, struct err *e)
+{
+    struct http_client *c = mem_zalloc(sizeof *c);
+    static pthread_mutex_t global = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&global); /* curl_global_init is for one thread at a time */
+    CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+    pthread_mutex_unlock(&global);
+    pthread_mutex_init(&c->lock, NULL);
+    c->queue_end = &c->queue;
+    c->max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 512 << 20;
+    c->multi = ready == CURLE_OK ? curl_multi_init() : NULL;
+    int rc = c->multi ? 0 : ENOMEM;
+    if (c->multi) {
+        curl_multi_setopt(
+            c->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)(o->max_per_host ? o->max_per_host : PER_HOST));
+        curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)KEPT);
+        rc = pthread_create(&c->thread, NULL, run, c);
+    }
+    if (rc) {
+        curl_multi_cleanup(c->multi);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+        errno = rc;
+        return err_sys(e, "cannot start the HTTP client");
+    }
+    *out = c;
+    return 0;
+}
+
+void http_client_stop(struct http_client *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stopping = true;
+    pthread_mutex_unlock(&c->lock);
+    curl_multi_wakeup(c->multi);
+    pthread_join(c->thread, NULL);
+    curl_multi_cleanup(c->multi);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+/* ---- gathers ---- */
+
+void http_gather_begin(struct http_gather *g, struct http_client *c)
+{
+    *g = (struct http_gather){.client = c};
+    wait_init(&g->changed);
+}
+
+void http_gather_add(struct http_gather *g, struct http_fetch *f)
+{
+    struct http_client *c = g->client;
+    f->gather = g;
+    f->body.fd = -1;
+    pthread_mutex_lock(&c->lock);
+    f->next = g->first;
+    g->first = f;
+    g->pending++;
+    f->next_queued = NULL;
+    *c->queue_end = f;
+    c->queue_end = &f->next_queued;
+    pthread_mutex_unlock(&c->lock);
+    curl_multi_wakeup(c->multi);
+}
+
+bool http_gather_wait(struct http_gather *g, int64_t until_ns)
+{
+    struct http_client *c = g->client;
+    pthread_mutex_lock(&c->lock);
+    while (g->pending && wait_until(&g->changed, &c->lock, until_ns))
+        ;
+    bool all = !g->pending;
+    pthread_mutex_unlock(&c->lock);
+    return all;
+}
+
+void http_gather_end(struct http_gather *g)
+{
+    struct http_client *c = g->client;
+    pthread_mutex_lock(&c->lock);
+    if (g->pending) {
+        g->pending++; /* so that it stays until the client has gone through it */
+        atomic_store(&g->cancelled, true);
+        g->next_cancelled = c->cancelled;
+        c->cancelled = g;
+        curl_multi_wakeup(c->multi);
+    }
+    while (g->pending)
+        pthread_cond_wait(&g->changed, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    for (struct http_fetch *f = g->first; f; f = f->next)
+        drop_body(c, f);
+    pthread_cond_destroy(&g->changed);
+}

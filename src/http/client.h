@@ -1,0 +1,75 @@
+/* HTTP client: one thread asks many servers at once, over connections that are kept. What an answer may cost is limited
+ * in time and bytes. The only room that includes curl. */
+#ifndef WEFT_HTTP_CLIENT_H
+#define WEFT_HTTP_CLIENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+struct http_client_options {
+    unsigned max_per_host;         /* connections to one server at once; further requests wait their turn; 0: 32 */
+    /* That bodies of answers hold together, until their gather ends; an answer that grows beyond 1 MiB while others
+     * hold the rest fails with ERR_BUSY; 0: 512 MiB. */
+    uint64_t max_held_bytes;
+};
+
+struct http_client;
+int http_client_start(const struct http_client_options *, struct http_client **out, struct err *e);
+/* When no gather is left. NULL-safe. */
+void http_client_stop(struct http_client *);
+
+/* One request and its answer. Zero-initialise, and fill in the question; all that it points to is borrowed until its
+ * gather ends. */
+struct http_fetch {
+    const char *method;            /* "GET" */
+    const char *url;               /* http or https; redirections are not followed, proxies not used */
+    const char *json;              /* the body to send; NULL: none */
+    size_t json_bytes;
+    const char *token;             /* sent as Authorization: Bearer; NULL: none */
+    const char *ca_file;           /* PEM, of who signed the server's certificate; NULL: the system's */
+    unsigned connect_ms;           /* to connect in; 0: 2000 */
+    unsigned answer_ms;            /* for everything, connecting included; 0: 30000 */
+    size_t max_bytes;              /* of the answer's body; 0: 1 GiB */
+    /* Called by the client's thread for each piece of the body, which is not collected then; false ends the request
+     * with ERR_CANCELLED. It must not block. NULL: the body is collected. */
+    bool (*take)(void *arg, const char *piece, size_t n);
+    void *arg;
+
+    /* The answer, once `done`. */
+    atomic_bool done;
+    struct err error;              /* code 0: there is an answer, whatever its status */
+    int status;
+    struct text body;
+
+    /* Private to the client. */
+    struct http_gather *gather;
+    struct http_fetch *next;       /* of the gather */
+    struct http_fetch *next_queued;
+    void *easy, *headers;
+    uint64_t received, held;
+};
+
+/* Requests that are waited for together, by one thread. */
+struct http_gather {
+    struct http_client *client;
+    pthread_cond_t changed;
+    struct http_fetch *first;
+    unsigned pending;
+    atomic_bool cancelled;
+    struct http_gather *next_cancelled;
+};
+void http_gather_begin(struct http_gather *, struct http_client *);
+/* Sends the request, now or when it is its turn. */
+void http_gather_add(struct http_gather *, struct http_fetch *);
+/* True: all are done. False: it is that time (monotonic). */
+bool http_gather_wait(struct http_gather *, int64_t until_ns);
+/* Cancels what is not done, and frees the bodies. */
+void http_gather_end(struct http_gather *);
+
+#endif

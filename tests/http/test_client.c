@@ -1,0 +1,324 @@
+/* The HTTP client against the HTTP server, and against sockets that do what no server should. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/time.h"
+#include "http/client.h"
+#include "http/http.h"
+
+static struct http_server *server;
+static struct http_client *client;
+static atomic_int waiting, told_gone;
+
+/* "/large/N": N bytes; "/wait": until the client has gone; else method, type and body. */
+static void handle(void *arg, struct http_request *q)
+{
+    struct text t = {.fd = -1};
+    if (!strncmp(q->path, "/large/", 7)) {
+        text_fill(&t, 'a', (size_t)atol(q->path + 7));
+    } else if (!strcmp(q->path, "/wait")) {
+        atomic_fetch_add(&waiting, 1);
+        for (int i = 0; i < 30000 && !http_gone(q); i++)
+            usleep(1000);
+        atomic_fetch_add(&told_gone, http_gone(q));
+    } else {
+        text_printf(&t, "%s %s %s", q->method, *q->content_type ? q->content_type : "-", q->body);
+    }
+    http_reply(q, strcmp(q->path, "/teapot") ? 200 : 418, "text/plain", &t);
+}
+
+static int start(void **state)
+{
+    struct http_options o = {
+        .listen = "127.0.0.1:0", .token = "secret", .token_prefix = "/guarded", .max_handlers = 300};
+    struct http_client_options c = {.max_per_host = 40, .max_held_bytes = 8 << 20};
+    struct err e = {0};
+    return http_server_start(&o, handle, NULL, &server, &e) || http_client_start(&c, &client, &e);
+}
+
+static int stop(void **state)
+{
+    http_client_stop(client);
+    http_server_stop(server);
+    return 0;
+}
+
+static int64_t soon(int64_t seconds)
+{
+    return time_monotonic_ns() + seconds * INT64_C(1000000000);
+}
+
+static struct http_fetch get(const char *path, char url[200])
+{
+    snprintf(url, 200, "%s%s", http_server_address(server), path);
+    return (struct http_fetch){.method = "GET", .url = url};
+}
+
+static void ask_one(struct http_fetch *f, struct http_gather *g)
+{
+    http_gather_begin(g, client);
+    http_gather_add(g, f);
+    assert_true(http_gather_wait(g, soon(60)));
+    assert_true(atomic_load(&f->done));
+}
+
+static void test_questions_and_answers(void **state)
+{
+    char url[200];
+    struct http_gather g;
+    struct http_fetch f = get("/x", url);
+    ask_one(&f, &g);
+    assert_int_equal(f.error.code, 0);
+    assert_int_equal(f.status, 200);
+    assert_string_equal(text_cstr(&f.body), "GET - ");
+    http_gather_end(&g);
+    f = get("/x", url);
+    f.method = "POST";
+    f.json = "{\"a\":1}";
+    f.json_bytes = 7;
+    ask_one(&f, &g);
+    assert_string_equal(text_cstr(&f.body), "POST application/json {\"a\":1}");
+    http_gather_end(&g);
+    f = get("/teapot", url);
+    f.method = "DELETE";
+    ask_one(&f, &g);
+    assert_int_equal(f.status, 418);
+    assert_string_equal(text_cstr(&f.body), "DELETE - ");
+    http_gather_end(&g);
+}
+
+static void test_token(void **state)
+{
+    char url[200];
+    struct http_gather g;
+    struct http_fetch f = get("/guarded", url);
+    ask_one(&f, &g);
+    assert_int_equal(f.status, 401);
+    http_gather_end(&g);
+    f = get("/guarded", url);
+    f.token = "secret";
+    ask_one(&f, &g);
+    assert_int_equal(f.status, 200);
+    http_gather_end(&g);
+}
+
+enum { MANY = 300 };
+
+static void *ask_many(void *arg)
+{
+    struct http_gather g;
+    static _Thread_local struct http_fetch f[MANY];
+    static _Thread_local char url[MANY][200];
+    size_t good = 0;
+    http_gather_begin(&g, client);
+    for (size_t i = 0; i < MANY; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "/large/%zu", i);
+        f[i] = get(path, url[i]);
+        http_gather_add(&g, &f[i]);
+    }
+    if (http_gather_wait(&g, soon(60)))
+        for (size_t i = 0; i < MANY; i++)
+            good += !f[i].error.code && f[i].body.n == i;
+    http_gather_end(&g);
+    return (void *)good;
+}
+
+/* One thread of the client serves them all. */
+static void test_many_at_once(void **state)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_many, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        void *good;
+        pthread_join(threads[i], &good);
+        assert_int_equal((size_t)good, MANY);
+    }
+}
+
+static void test_deadline(void **state)
+{
+    char url[200];
+    struct http_gather g;
+    struct http_fetch f = get("/wait", url);
+    f.answer_ms = 200;
+    int64_t before = time_monotonic_ns();
+    ask_one(&f, &g);
+    assert_int_equal(f.error.code, ERR_TIMEOUT);
+    assert_string_equal(f.error.text, "no answer in 0.2 s");
+    assert_true(time_monotonic_ns() - before >= 190000000);
+    http_gather_end(&g);
+}
+
+static void test_waiting_ends_and_what_is_given_up_is_cancelled(void **state)
+{
+    char url[3][200];
+    struct http_gather g;
+    struct http_fetch f[3];
+    int before = atomic_load(&told_gone);
+    http_gather_begin(&g, client);
+    for (int i = 0; i < 3; i++) {
+        f[i] = get(i ? "/wait" : "/x", url[i]);
+        http_gather_add(&g, &f[i]);
+    }
+    while (!atomic_load(&f[0].done) || atomic_load(&waiting) < 2)
+        usleep(1000);
+    assert_false(http_gather_wait(&g, time_monotonic_ns() + 1000000));
+    assert_false(atomic_load(&f[1].done) || atomic_load(&f[2].done));
+    http_gather_end(&g);
+    for (int i = 0; i < 20000 && atomic_load(&told_gone) < before + 2; i++)
+        usleep(1000);
+    assert_true(atomic_load(&told_gone) >= before + 2);
+}
+
+static void test_limits_of_size(void **state)
+{
+    char url[6][200];
+    struct http_gather g;
+    struct http_fetch f[6];
+    f[0] = get("/large/5000", url[0]);
+    f[0].max_bytes = 4999;
+    ask_one(&f[0], &g);
+    assert_int_equal(f[0].error.code, ERR_LIMIT);
+    http_gather_end(&g);
+    /* Together they hold more than the client may: some are refused, those that are not are whole. */
+    size_t whole = 0, refused = 0;
+    http_gather_begin(&g, client);
+    for (int i = 0; i < 6; i++) {
+        f[i] = get("/large/3000000", url[i]);
+        http_gather_add(&g, &f[i]);
+    }
+    assert_true(http_gather_wait(&g, soon(60)));
+    for (int i = 0; i < 6; i++) {
+        whole += !f[i].error.code && f[i].body.n == 3000000;
+        refused += f[i].error.code == ERR_BUSY;
+    }
+    http_gather_end(&g);
+    assert_int_equal(whole + refused, 6);
+    assert_true(whole && refused);
+    f[0] = get("/large/3000000", url[0]);
+    ask_one(&f[0], &g); /* what they held was given back */
+    assert_int_equal(f[0].error.code, 0);
+    http_gather_end(&g);
+}
+
+static bool take(void *arg, const char *piece, size_t n)
+{
+    size_t *taken = arg;
+    *taken += n;
+    return *taken < 100000;
+}
+
+static void test_pieces(void **state)
+{
+    char url[200];
+    struct http_gather g;
+    size_t taken = 0;
+    struct http_fetch f = get("/large/90000", url);
+    f.take = take;
+    f.arg = &taken;
+    ask_one(&f, &g);
+    assert_int_equal(f.error.code, 0);
+    assert_int_equal(taken, 90000);
+    assert_int_equal(f.body.n, 0);
+    http_gather_end(&g);
+    taken = 0;
+    f = get("/large/50000000", url);
+    f.take = take;
+    f.arg = &taken;
+    ask_one(&f, &g);
+    assert_int_equal(f.error.code, ERR_CANCELLED);
+    assert_true(taken < 50000000);
+    http_gather_end(&g);
+}
+
+/* Accepts one connection, says something, and hangs up. */
+struct rude {
+    int fd;
+    const char *says;
+    char url[60];
+    pthread_t thread;
+};
+
+static void *be_rude(void *arg)
+{
+    struct rude *r = arg;
+    char ignored[2000];
+    int c = accept(r->fd, NULL, NULL);
+    if (c >= 0 && read(c, ignored, sizeof ignored) >= 0 && write(c, r->says, strlen(r->says)) >= 0)
+        shutdown(c, SHUT_RDWR);
+    close(c);
+    return NULL;
+}
+
+static void start_rude(struct rude *r, const char *says)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    r->says = says;
+    r->fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(r->fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(r->fd, 4), 0);
+    getsockname(r->fd, (struct sockaddr *)&a, &n);
+    snprintf(r->url, sizeof r->url, "http://127.0.0.1:%d/", ntohs(a.sin_port));
+    assert_int_equal(pthread_create(&r->thread, NULL, be_rude, r), 0);
+}
+
+static void test_rude_servers(void **state)
+{
+    static const char *const says[] = {"", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort"};
+    for (size_t i = 0; i < 3; i++) {
+        struct rude r;
+        struct http_gather g;
+        start_rude(&r, says[i]);
+        struct http_fetch f = {.method = "GET", .url = r.url};
+        ask_one(&f, &g);
+        assert_int_equal(f.error.code, ERR_IO);
+        http_gather_end(&g);
+        pthread_join(r.thread, NULL);
+        close(r.fd);
+        struct http_fetch nobody = {.method = "GET", .url = r.url};
+        ask_one(&nobody, &g);
+        assert_string_equal(nobody.error.text, "nobody answers there");
+        http_gather_end(&g);
+    }
+}
+
+static void test_nothing_but_http(void **state)
+{
+    struct http_gather g;
+    struct http_fetch f = {.method = "GET", .url = "file:///etc/passwd"};
+    ask_one(&f, &g);
+    assert_true(f.error.code);
+    assert_int_equal(f.body.n, 0);
+    http_gather_end(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_questions_and_answers),
+        cmocka_unit_test(test_token),
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_waiting_ends_and_what_is_given_up_is_cancelled),
+        cmocka_unit_test(test_limits_of_size),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_rude_servers),
+        cmocka_unit_test(test_nothing_but_http),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
