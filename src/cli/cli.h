@@ -33,8 +33,8 @@ struct cli_verb {
     bool no_settings;        /* it is another program, which reads none of weft's settings */
 };
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
-    verb_requests, verb_serve, verb_place, verb_span, verb_collect, verb_spans, verb_verify, verb_config,
-    verb_completion;
+    verb_requests, verb_serve, verb_coordinate, verb_place, verb_span, verb_collect, verb_spans, verb_verify,
+    verb_config, verb_completion;
 /* All of them, in the order in which somebody meets them; NULL ends them. */
 extern const struct cli_verb *const cli_verbs[];
 

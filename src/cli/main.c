@@ -17,6 +17,7 @@ const struct cli_verb *const cli_verbs[] = {
     &verb_critpath,
     &verb_requests,
     &verb_serve,
+    &verb_coordinate,
     &verb_place,
     &verb_span,
     &verb_collect,

@@ -21,11 +21,14 @@ static struct {
     bool read;
 } all;
 
+/* Names the file of settings; so no option --config is set by it. */
+static const char files_variable[] = "WEFT_CONFIG";
+
 /* ---- files ---- */
 
 const char *const *cli_settings_files(void)
 {
-    const char *only = getenv("WEFT_CONFIG"), *home = getenv("XDG_CONFIG_HOME"), *below = "";
+    const char *only = getenv(files_variable), *home = getenv("XDG_CONFIG_HOME"), *below = "";
     if (all.files[0])
         return all.files;
     if (only && *only) {
@@ -134,7 +137,7 @@ static int take_environment(
         for (const char *s = o->name; *s && n + 1 < sizeof name; s++)
             name[n++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
         name[n] = 0;
-        const char *value = can_be_set(o) ? getenv(name) : NULL;
+        const char *value = can_be_set(o) && strcmp(name, files_variable) != 0 ? getenv(name) : NULL;
         struct cli_setting s = {verb, NULL, value, value ? arena_strdup(&all.arena, name) : NULL, CLI_ENVIRONMENT};
         if (value)
             rc = take(arg, o, &s, e);

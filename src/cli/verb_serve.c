@@ -1,44 +1,22 @@
 /* weft serve: trace server and viewer. */
 #include "cli/cli.h"
 
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cli/cluster.h"
 #include "cli/far.h"
 #include "cli/secrets.h"
+#include "cli/server.h"
 #include "cli/size.h"
 #include "cli/traces.h"
 #include "cluster/cluster.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
 
-/* Given back when memory ends, so that requests can end in order. With little address space, threads share heaps: glibc
- * takes 64 MiB of it for each. */
-static void reserve_memory(void)
-{
-    const uint64_t much = 64 << 20, little = UINT64_C(8) << 30;
-    struct rlimit limit;
-    bool limited = !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur < little;
-    if (limited)
-        mallopt(M_ARENA_MAX, limit.rlim_cur < little / 8 ? 1 : 4);
-    mem_reserve(limited && limit.rlim_cur / 8 < much ? limit.rlim_cur / 8 : much);
-}
-
-/* A connection is a descriptor, and a trace is many. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max > 65536 ? 65536 : limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
 }
 
 static void note_left_out(const char *why)
@@ -146,16 +124,11 @@ static int check_reference(const struct cli_clocks *c, const struct tsp_options 
 /* What somebody who starts it may not expect. */
 static void note_reach(const struct tsp_options *o, const struct membership *m, const char *address)
 {
-    const char *host = strstr(address, "://");
-    host = host ? host + 3 : address;
     if (!o->traces[0] && !o->trace_root && !o->state_dir && !m->share)
         cli_note(
             "no trace is given, so none can be opened: name TRACEs, or let clients open some below --trace-root DIR "
             "or upload them to --state DIR");
-    if (!o->http.token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
-        cli_note("%s can be reached from other machines, and everybody there can read the traces: see --token-file and "
-                 "--tls-cert",
-            address);
+    cli_note_reach(address, o->http.token != NULL);
 }
 
 /* Serves until a signal to stop. */
@@ -266,8 +239,7 @@ static int run(int argc, char **argv)
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
-    raise_descriptor_limit();
-    reserve_memory();
+    cli_prepare_server();
     code = connect_cluster(&member, &e) ? cli_fail(&e) : serve(&o, &member, store, &stop);
     close_cluster(&member);
     free(token);

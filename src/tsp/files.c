@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tsp/request.h"
+
 /* Nothing is loaded from elsewhere, nothing runs that is not in these files; styles may be set by scripts of these
  * files only. */
 static const char policy[] =
@@ -10,7 +12,7 @@ static const char policy[] =
     "font-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-void files_serve(struct http_request *q)
+void tsp_serve_viewer(struct http_request *q)
 {
     const char *path = !strcmp(q->path, "/") ? "/index.html" : q->path;
     http_header(q, "Content-Security-Policy", policy);

@@ -4,9 +4,7 @@
 
 #include "tsp/server.h"
 
-#define BASE "/tsp/api"
-
-enum { MAX_PARTS = 8, HAS_BODY = 1, CHANGES = 2 };
+enum { HAS_BODY = 1, CHANGES = 2 };
 
 /* A star stands for one part of the path. Literal parts come before stars that would hide them. */
 static const struct route {
@@ -78,16 +76,6 @@ static void warn_unsaved(struct call *c)
     http_header(c->q, "Warning", arena_printf(c->q->arena, "199 weft \"not kept over a restart: %s\"", why.text));
 }
 
-static void put_error(struct text *t, const char *title, const char *detail)
-{
-    struct json j = JSON_TO(t);
-    json_begin_object(&j);
-    json_kv_string(&j, "title", title);
-    if (detail && *detail)
-        json_kv_string(&j, "detail", detail);
-    json_end_object(&j);
-}
-
 /* All answers go this way: none is sent that was made of files that were cut off meanwhile. */
 void call_json(struct call *c, int status, struct text *t)
 {
@@ -95,7 +83,7 @@ void call_json(struct call *c, int status, struct text *t)
     if (c->reads && open_intact(c->s, c->open, &lost)) {
         text_fini(t);
         *t = (struct text){.fd = -1};
-        put_error(t, "A file of the trace was cut off while it was read", lost.text);
+        tsp_put_error(t, "A file of the trace was cut off while it was read", lost.text);
         status = 500;
     }
     if (status == 503)
@@ -111,7 +99,7 @@ void call_json(struct call *c, int status, struct text *t)
 void call_error(struct call *c, int status, const char *title, const char *detail)
 {
     struct text t = {.fd = -1};
-    put_error(&t, title, detail);
+    tsp_put_error(&t, title, detail);
     call_json(c, status, &t);
 }
 
@@ -132,70 +120,16 @@ const char *call_string(json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-static bool is_json(const char *type)
-{
-    static const char json[] = "application/json";
-    size_t n = sizeof json - 1;
-    return !strncasecmp(type, json, n) && (!type[n] || strchr("; ", type[n]));
-}
-
-/* A page of another site can make a browser send any text unasked, but not under JSON's type. */
 static bool call_body(struct call *c)
 {
-    json_error_t wrong;
-    if (!is_json(c->q->content_type)) {
-        call_error(c, 415, "The body must be JSON, and say so", "send it with Content-Type: application/json");
-        return false;
-    }
-    c->body = json_loadb(c->q->body, c->q->body_bytes, 0, &wrong);
-    if (!json_is_object(c->body)) {
-        bool parsed = c->body != NULL;
-        call_error(c, 400, "Invalid query parameters: the body must be a JSON object",
-            parsed ? NULL : arena_printf(c->q->arena, "line %d, column %d: %s", wrong.line, wrong.column, wrong.text));
-        return false;
-    }
-    json_t *p = json_object_get(c->body, "parameters");
-    if (p && !json_is_object(p) && !json_is_null(p)) {
-        call_error(c, 400, "Invalid query parameters: parameters", NULL);
-        return false;
-    }
-    c->parameters = json_is_object(p) ? json_incref(p) : json_object();
-    return true;
+    const char *title, *detail;
+    int status = tsp_body(c->q, &c->body, &c->parameters, &title, &detail);
+    if (status)
+        call_error(c, status, title, detail);
+    return !status;
 }
 
 /* ---- dispatch ---- */
-
-static size_t split(struct arena *a, const char *path, const char *parts[MAX_PARTS])
-{
-    size_t n = 0;
-    for (const char *p = path; *p;) {
-        size_t length = strcspn(p, "/");
-        if (length) {
-            if (n == MAX_PARTS)
-                return MAX_PARTS + 1;
-            parts[n++] = arena_strndup(a, p, length);
-        }
-        p += length + (p[length] == '/');
-    }
-    return n;
-}
-
-static bool fits(const char *pattern, const char *const *parts, size_t n, const char *arg[4])
-{
-    size_t args = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t length = strcspn(pattern, "/");
-        if (length == 1 && *pattern == '*')
-            arg[args++] = parts[i];
-        else if (strlen(parts[i]) != length || strncmp(parts[i], pattern, length))
-            return false;
-        pattern += length;
-        if ((*pattern == '/') != (i + 1 < n))
-            return false;
-        pattern += *pattern == '/';
-    }
-    return n > 0;
-}
 
 static bool experiment_known(struct call *c)
 {
@@ -224,25 +158,18 @@ static void run(struct call *c, const struct route *r)
         open_unref(c->s, c->open);
 }
 
-static bool same_method(const char *asked, const char *method)
+static void route(struct tsp_server *s, struct http_request *q, const struct tsp_path *path)
 {
-    return !strcmp(asked, method) || (!strcmp(asked, "HEAD") && !strcmp(method, "GET"));
-}
-
-static void route(struct tsp_server *s, struct http_request *q, const char *path)
-{
-    const char *parts[MAX_PARTS];
-    size_t n = split(q->arena, path, parts);
     struct call c = {.s = s, .q = q};
     struct text allowed = {.fd = -1};
-    if (n <= MAX_PARTS && n == 1 && (!strcmp(parts[0], "health") || !strcmp(parts[0], "identifier"))) {
-        server_tell(&c, parts[0]);
+    if (path->n == 1 && (!strcmp(path->part[0], "health") || !strcmp(path->part[0], "identifier"))) {
+        server_tell(&c, path->part[0]);
         return;
     }
-    for (size_t i = 0; n <= MAX_PARTS && i < N_ROUTES; i++) {
-        if (!fits(routes[i].pattern, parts, n, c.arg))
+    for (size_t i = 0; i < N_ROUTES; i++) {
+        if (!tsp_path_fits(path, routes[i].pattern, c.arg))
             continue;
-        if (same_method(q->method, routes[i].method)) {
+        if (tsp_method_is(q, routes[i].method)) {
             text_fini(&allowed);
             run(&c, &routes[i]);
             return;
@@ -257,15 +184,13 @@ static void route(struct tsp_server *s, struct http_request *q, const char *path
 
 void routes_handle(void *server, struct http_request *q)
 {
-    size_t n = sizeof BASE - 1;
-    if (!strncmp(q->path, BASE, n) && (q->path[n] == '/' || !q->path[n])) {
-        route(server, q, q->path + n);
-        return;
+    struct tsp_path path;
+    if (tsp_path_of(q, &path)) {
+        route(server, q, &path);
+    } else if (tsp_is_for_viewer(q)) {
+        tsp_serve_viewer(q);
+    } else {
+        struct call c = {.s = server, .q = q};
+        call_error(&c, 404, "No such resource", NULL);
     }
-    if (strncmp(q->path, "/tsp", 4) && (!strcmp(q->method, "GET") || !strcmp(q->method, "HEAD"))) {
-        files_serve(q);
-        return;
-    }
-    struct call c = {.s = server, .q = q};
-    call_error(&c, 404, "No such resource", NULL);
 }

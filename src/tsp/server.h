@@ -9,8 +9,8 @@
 #include "tsp/entries.h"
 #include "tsp/kept_rows.h"
 #include "tsp/provider.h"
+#include "tsp/request.h"
 #include "tsp/tsp.h"
-#include "tsp/uuid.h"
 
 /* ---- model ---- */
 
@@ -207,7 +207,7 @@ void upload_remove(const char *aside);
 struct call {
     struct tsp_server *s;
     struct http_request *q;
-    const char *arg[4];              /* what the route's stars stand for */
+    const char *arg[TSP_MAX_STARS];  /* what the route's stars stand for */
     json_t *body;                    /* object; NULL for requests without */
     json_t *parameters;              /* of the body: never NULL when the route needs a body; owned */
     json_t *configuration;           /* copy of a derived output's; owned */
@@ -237,8 +237,6 @@ call_handler marker_sets, upload_post, analysis_run;
  * category. */
 void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct tsp_answer *);
 bool markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
-/* Answers requests outside /tsp. */
-void files_serve(struct http_request *);
 /* server.c: answers `health` and `identifier`. */
 void server_tell(struct call *, const char *what);
 void routes_handle(void *server, struct http_request *);

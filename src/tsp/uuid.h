@@ -1,4 +1,4 @@
-/* Private to tsp: identifiers as text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". */
+/* Identifiers as text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". */
 #ifndef WEFT_TSP_UUID_H
 #define WEFT_TSP_UUID_H
 

@@ -36,6 +36,7 @@ const struct cli_verb verb_threads = {"threads", "TRACE…", "reports its argume
 const struct cli_verb verb_sync = {"sync", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_critpath = {"critpath", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_requests = {"requests", "TRACE…", "reports its arguments", NULL, report};
+const struct cli_verb verb_coordinate = {"coordinate", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_serve = {"serve", "[TRACE…]", "reports its arguments", NULL, report};
 const struct cli_verb verb_span = {"span", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_collect = {"collect", "", "reports its arguments", NULL, report};

@@ -358,7 +358,7 @@ class Help(Case):
             self.assertTrue(all(len(line) <= 120 for line in text.splitlines()), verb)
             (example,) = re.findall(r"\nExample:\n  weft (.*)\n\Z", text)
             # Servers go on; some need a broker, which tests of clusters have.
-            if verb not in ("serve", "collect") and "nats://" not in example:
+            if verb not in ("serve", "coordinate", "collect") and "nats://" not in example:
                 store = ["--store", os.path.join(top, "store")] if "--store" in text and verb != "spans" else []
                 run = self.ok(*shlex.split(example.split(" > ")[0]), *store, cwd=top, env={"PATH": path})
                 self.assertGreater(len(run.text.splitlines()), 3 if verb != "config" else 0, run)

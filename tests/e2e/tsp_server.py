@@ -30,9 +30,10 @@ class Answer:
 
 
 class Server:
-    def __init__(self, *args, store=None, preexec_fn=None, restore_signals=True, **env):
+    def __init__(self, *args, store=None, preexec_fn=None, restore_signals=True, verb="serve", listen="127.0.0.1:0",
+                 **env):
         self.log = open(os.path.join(scratch(), "stderr"), "w+b")
-        command = [BIN, "serve", "--listen", "127.0.0.1:0", *map(str, args)]
+        command = [BIN, verb, "--listen", listen, *map(str, args)]
         if store != "":  # else stores are beside the traces
             command += ["--store", store or scratch()]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL,
@@ -44,7 +45,7 @@ class Server:
             self.process.stdout.close()
             errors = self.errors()
             self.log.close()
-            raise RuntimeError(f"weft serve did not start: {line!r} {errors}")
+            raise RuntimeError(f"weft {verb} did not start: {line!r} {errors}")
         self.url = line.split("listening on ")[1].strip()
         self.host = self.url.split("//")[1]
 

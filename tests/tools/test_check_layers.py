@@ -53,7 +53,7 @@ class CheckLayers(unittest.TestCase):
         self.refused("flow/flow.c", '\n#  include "kernel/bind.h"\n', ":2: kernel/bind.h is private")
 
     def test_library_in_the_wrong_room(self):
-        self.refused("ctf/reader.c", "#include <jansson.h>\n", "belongs to base, span, tsp, views alone")
+        self.refused("ctf/reader.c", "#include <jansson.h>\n", "belongs to base, coord, span, tsp, views alone")
 
     def test_unlisted_library(self):
         self.refused("base/x.h", "#include <glib.h>\n", "<glib.h> is in no list")

@@ -1,0 +1,226 @@
+/* Answers: the envelope, who is missing, errors. */
+#include <string.h>
+
+#include "coord/call.h"
+
+enum { LACKS_TOLD = 100, NAMES_TOLD = 5 };
+
+static const char *const verdict_names[] = {"FAILED", "CANCELLED", "COMPLETED", "RUNNING"};
+static const char *const verdict_words[] = {"Failed", "Task cancelled", "Completed", "Running"};
+
+/* ---- sending ---- */
+
+void coord_reply(struct coord_call *c, int status, struct text *t)
+{
+    struct err unkept = {0};
+    c->replied = true;
+    coord_ids_save(c->c->ids, &unkept); /* where that fails they are the same anyhow, unless two are alike */
+    if (status == 503)
+        http_header(c->q, "Retry-After", "1");
+    http_reply(c->q, status, "application/json", t);
+}
+
+void coord_error(struct coord_call *c, int status, const char *title, const char *detail)
+{
+    struct text t = {.fd = -1};
+    tsp_put_error(&t, title, detail);
+    coord_reply(c, status, &t);
+}
+
+const char *coord_text(json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+bool coord_integer(const json_t *v, int64_t *out)
+{
+    *out = json_integer_value(v);
+    return json_is_integer(v);
+}
+
+/* ---- who is missing ---- */
+
+static void add_lack(struct coord_call *c, const char *host, const char *why, bool failed)
+{
+    for (size_t i = 0; i < c->lacks.n; i++)
+        if (!strcmp(c->lacks.v[i].host, host))
+            return;
+    vec_push(&c->lacks, ((struct lack){host, why, failed}));
+}
+
+void coord_lacks(struct coord_call *c, struct node *n, const char *why)
+{
+    add_lack(c, n->is->name, why, true);
+}
+
+const char *coord_missing(struct coord_call *c, const char *what)
+{
+    struct arena *a = c->q->arena;
+    const char *s = what;
+    if (!c->lacks.n)
+        return what;
+    for (size_t i = 0; i < c->lacks.n && i < NAMES_TOLD; i++) {
+        const struct lack *l = &c->lacks.v[i];
+        s = s ? arena_printf(a, "%s; %s %s: %s", s, l->failed ? "without" : "not all of", l->host, l->why)
+              : arena_printf(a, "%s %s: %s", l->failed ? "without" : "not all of", l->host, l->why);
+    }
+    if (c->lacks.n > NAMES_TOLD)
+        s = arena_printf(a, "%s; and %zu more", s, c->lacks.n - NAMES_TOLD);
+    return s;
+}
+
+void coord_warn(struct coord_call *c)
+{
+    const char *missing = coord_missing(c, NULL);
+    if (!missing)
+        return;
+    char *line = arena_printf(c->q->arena, "199 weft \"%s\"", missing);
+    size_t n = strlen(line);
+    for (char *p = line + 10; p < line + n - 1; p++)
+        if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ' || (unsigned char)*p >= 127)
+            *p = '\'';
+    http_header(c->q, "Warning", line);
+}
+
+static void put_hosts(struct coord_call *c, struct json *j)
+{
+    json_key(j, "hosts");
+    json_begin_object(j);
+    json_kv_u64(j, "complete", c->complete);
+    json_key(j, "lacking");
+    json_begin_array(j);
+    for (size_t i = 0; i < c->lacks.n && i < LACKS_TOLD; i++) {
+        json_begin_object(j);
+        json_kv_string(j, "host", c->lacks.v[i].host);
+        json_kv_string(j, "status", c->lacks.v[i].failed ? "FAILED" : "PARTIAL");
+        json_kv_string(j, "statusMessage", c->lacks.v[i].why);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
+/* ---- envelopes ---- */
+
+/* What the server says is missing of its hosts. */
+static void take_hosts(struct coord_call *c, const struct fan_part *p)
+{
+    struct slice hosts = slice_get(p->root, "hosts"), l;
+    struct slice_walk w = slice_items(slice_get(hosts, "lacking"));
+    struct arena *a = c->q->arena;
+    int64_t complete;
+    if (!slice_integer(slice_get(hosts, "complete"), &complete) || complete < 0)
+        complete = 1;
+    c->complete += (uint64_t)complete;
+    for (size_t n = 0; n < LACKS_TOLD && slice_next(&w, &l); n++) {
+        const char *host = slice_string(slice_get(l, "host"), a), *why = slice_string(slice_get(l, "statusMessage"), a);
+        add_lack(
+            c, host ? host : p->node->is->name, why ? why : "not said", slice_equals(slice_get(l, "status"), "FAILED"));
+    }
+}
+
+static enum verdict verdict_of(const struct fan_part *p)
+{
+    struct slice status = slice_get(p->root, "status");
+    for (int v = VERDICT_FAILED; v <= VERDICT_RUNNING; v++)
+        if (slice_equals(status, verdict_names[v]))
+            return (enum verdict)v;
+    return VERDICT_FAILED;
+}
+
+static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p, bool *some)
+{
+    enum verdict v = verdict_of(p);
+    const char *message = slice_string(slice_get(p->root, "statusMessage"), c->q->arena);
+    if (!slice_is(p->root, '{') || !slice_get(p->root, "status").at) {
+        part_spoil(f, p, "its answer is none of the protocol");
+        return;
+    }
+    if (v == VERDICT_FAILED) {
+        part_spoil(f, p, message ? message : "failed");
+        return;
+    }
+    if (v == VERDICT_CANCELLED)
+        add_lack(c, p->node->is->name, message ? message : "its analysis was cancelled", false);
+    else
+        take_hosts(c, p);
+    if (!*some || v > c->verdict) {
+        c->verdict = v;
+        c->message = message && strcmp(message, verdict_words[v]) != 0 ? message : NULL;
+    }
+    *some = true;
+    struct slice model = slice_get(p->root, "model");
+    p->model = slice_is(model, 'n') ? (struct slice){0} : model;
+}
+
+static size_t count(const struct fan *f, enum part_fate fate)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += f->parts[i].fate == fate;
+    return n;
+}
+
+/* Servers without the output have nothing to add; other refusals are data that lack. */
+static void take_refusals(struct coord_call *c, struct fan *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        const char *title = slice_string(slice_get(p->root, "title"), c->q->arena);
+        if (p->fate != PART_REFUSED || p->fetch.status == 404 || p->fetch.status == 405)
+            continue;
+        coord_lacks(c, p->node, title ? title : arena_printf(c->q->arena, "status %d", p->fetch.status));
+    }
+}
+
+bool envelopes_open(struct fan *f)
+{
+    struct coord_call *c = f->call;
+    bool some = false;
+    c->complete = 0;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_GOOD)
+            take_verdict(c, f, &f->parts[i], &some);
+    if (some) {
+        take_refusals(c, f);
+        return true;
+    }
+    if (count(f, PART_REFUSED))
+        fan_refuse(f);
+    else if (f->n)
+        envelope_send_null(c, VERDICT_FAILED, "No server can answer");
+    else
+        envelope_send_null(c, VERDICT_COMPLETED, NULL);
+    return false;
+}
+
+struct json envelope_begin(struct coord_call *c, struct text *t)
+{
+    struct json j = JSON_TO(t);
+    c->q->making = t;
+    json_begin_object(&j);
+    json_key(&j, "model");
+    return j;
+}
+
+void envelope_send(struct coord_call *c, struct text *t)
+{
+    struct json j = JSON_TO(t);
+    j.depth = 1;
+    j.comma = 2; /* the model is there */
+    json_kv_string(&j, "status", verdict_names[c->verdict]);
+    json_kv_string(&j, "statusMessage", coord_missing(c, c->message ? c->message : verdict_words[c->verdict]));
+    if (c->lacks.n)
+        put_hosts(c, &j);
+    json_end_object(&j);
+    coord_reply(c, 200, t);
+}
+
+void envelope_send_null(struct coord_call *c, enum verdict v, const char *message)
+{
+    struct text t = {.fd = -1};
+    TEXT_PUT(&t, "{\"model\":null");
+    c->verdict = v;
+    c->message = message;
+    envelope_send(c, &t);
+}

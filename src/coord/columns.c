@@ -1,0 +1,180 @@
+/* The columns of a table of many servers. */
+#include <string.h>
+
+#include "coord/table.h"
+
+enum { MAX_COLUMNS = 512, ID_BITS = 31 };
+
+/* ---- asking ---- */
+
+static const char *columns_path(struct coord_call *c)
+{
+    return arena_printf(c->q->arena, "/experiments/%s/outputs/table/%s/columns", path_part(c->q->arena, c->arg[0]),
+        path_part(c->q->arena, c->arg[1]));
+}
+
+/* Those that never said which they have. */
+static bool ask_columns(struct coord_call *c, struct slice *models)
+{
+    struct fan f;
+    bool some = false, unknown = false;
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++) {
+        models[i] = places_columns(c, c->members[i]);
+        some |= models[i].at != NULL;
+        unknown |= !models[i].at;
+        if (!models[i].at)
+            fan_ask(&f, c->members[i], "POST", columns_path(c), "{\"parameters\":{}}");
+    }
+    bool good = !unknown || fan_wait(&f);
+    for (size_t i = 0, k = 0; good && unknown && i < c->n_members; i++) {
+        if (models[i].at)
+            continue;
+        struct fan_part *p = &f.parts[k++];
+        struct slice model = slice_get(p->root, "model");
+        if (p->fate != PART_GOOD || !slice_is(model, '['))
+            continue;
+        places_note_columns(c, p->node, model);
+        models[i] = places_columns(c, p->node);
+        some = true;
+    }
+    if (good && !some) {
+        good = false;
+        if (envelopes_open(&f))
+            envelope_send_null(c, c->verdict, c->message);
+    }
+    fan_end(&f);
+    return good;
+}
+
+/* ---- joining ---- */
+
+static size_t find_name(const struct table_columns *t, struct slice name)
+{
+    size_t i = 0;
+    while (i < t->n && !slice_same(t->v[i].name, name))
+        i++;
+    return i;
+}
+
+static bool id_is_taken(const struct table_columns *t, int64_t id)
+{
+    bool taken = false;
+    for (size_t i = 0; i < t->n && !taken; i++)
+        taken = t->v[i].id == id;
+    return taken;
+}
+
+/* The server's own number where nobody has it, so that servers that agree are understood without a table. */
+static int64_t new_id(const struct table_columns *t, int64_t own, struct slice name)
+{
+    for (uint64_t n = 0; own < 0 || own >= INT64_C(1) << ID_BITS || id_is_taken(t, own); n++)
+        own = (int64_t)(map_mix(map_hash(name.at, name.n) + n) >> (64 - ID_BITS));
+    return own;
+}
+
+static void take_columns(struct table_columns *t, struct own_columns *of, struct slice model)
+{
+    struct slice_walk w = slice_items(model);
+    bool first = true;
+    for (struct slice object; slice_next(&w, &object); first = false) {
+        struct slice name = slice_get(object, "name");
+        int64_t own;
+        size_t at = find_name(t, name);
+        if (!slice_is(name, '"') || !slice_integer(slice_get(object, "id"), &own) || own < 0)
+            continue;
+        if (at == t->n && t->n == MAX_COLUMNS)
+            continue;
+        if (at == t->n) {
+            t->v[at] = (struct table_column){new_id(t, own, name), name, object};
+            t->n++;
+        }
+        of->own[at] = own;
+        if (slice_equals(name, "Timestamp ns") || (first && slice_equals(slice_get(object, "type"), "TIMESTAMP")))
+            of->time = own;
+    }
+    of->known = true;
+}
+
+/* Where one server has several machines and tells them, the others' lines tell their server. */
+static void add_trace(struct table_columns *t)
+{
+    static const char name[] = "\"Trace\"",
+                      object[] = "{\"id\":1,\"name\":\"Trace\",\"description\":\"Host or server on which it was "
+                                 "recorded\",\"type\":\"STRING\"}";
+    t->trace = find_name(t, (struct slice){name, sizeof name - 1});
+    if (t->trace < t->n || t->n == MAX_COLUMNS)
+        return;
+    for (size_t i = t->n; i > 1; i--)
+        t->v[i] = t->v[i - 1];
+    t->trace = t->n ? 1 : 0;
+    t->v[t->trace] = (struct table_column){
+        new_id(t, 1, (struct slice){name, sizeof name - 1}), {name, sizeof name - 1}, {object, sizeof object - 1}};
+    t->n++;
+}
+
+bool columns_find(struct coord_call *c, struct table_columns *t)
+{
+    struct arena *a = c->q->arena;
+    struct slice *models = arena_new(a, struct slice, c->n_members + 1);
+    size_t known = 0;
+    *t = (struct table_columns){.v = arena_new(a, struct table_column, MAX_COLUMNS + 1),
+        .of = arena_new(a, struct own_columns, c->n_members + 1),
+        .by_time = true};
+    if (!ask_columns(c, models))
+        return false;
+    for (size_t i = 0; i < c->n_members; i++) {
+        t->of[i].own = arena_new(a, int64_t, MAX_COLUMNS + 1);
+        memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
+        t->of[i].time = -1;
+        if (models[i].at) {
+            take_columns(t, &t->of[i], models[i]);
+            t->by_time &= t->of[i].time >= 0;
+            known++;
+        }
+    }
+    t->trace = t->n;
+    if (known < 2 || !t->by_time)
+        return true;
+    size_t before = t->n;
+    add_trace(t);
+    for (size_t i = 0; i < c->n_members && t->n > before; i++) {
+        int64_t *own = t->of[i].own;
+        memmove(own + t->trace + 1, own + t->trace, (MAX_COLUMNS - t->trace) * sizeof *own);
+        own[t->trace] = -1;
+    }
+    return true;
+}
+
+/* ---- the operation ---- */
+
+static void put_column(struct json *j, const struct table_column *column)
+{
+    struct slice_walk w = slice_members(column->object);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "id"))
+            json_i64(j, column->id);
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+}
+
+void coord_table_columns(struct coord_call *c)
+{
+    struct table_columns t;
+    struct text out = {.fd = -1};
+    if (!columns_find(c, &t))
+        return;
+    struct json j = envelope_begin(c, &out);
+    json_begin_array(&j);
+    for (size_t i = 0; i < t.n; i++)
+        put_column(&j, &t.v[i]);
+    json_end_array(&j);
+    for (size_t i = 0; i < c->n_members; i++)
+        c->complete += t.of[i].known;
+    c->verdict = VERDICT_COMPLETED;
+    envelope_send(c, &out);
+}

@@ -1,0 +1,71 @@
+/* Trace coordinator: one endpoint of the Trace Server Protocol over many servers. It keeps no traces: it asks, in
+ * parallel, and merges. What clients see is said in docs/coordinator.md. */
+#ifndef WEFT_COORD_COORD_H
+#define WEFT_COORD_COORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "base/mem.h"
+#include "http/http.h"
+
+/* ---- which servers there are ---- */
+
+/* A trace server. All texts live as long as the configuration. */
+struct coord_server {
+    const char *name;              /* unique; says who it is to clients, and in ids */
+    const char *url;               /* "http://host:8080", without a slash at the end */
+    const char *token;             /* bearer token; NULL: none */
+    const char *ca_file;           /* NULL: the system's */
+    unsigned connect_ms, answer_ms; /* 0: usual ones */
+    VEC(const char *) traces;      /* that are opened on it */
+    unsigned line;                 /* of the file; 0: not from a file */
+};
+/* Made on all servers that have traces whose path fits. */
+struct coord_experiment { const char *name; VEC(const char *) patterns; unsigned line; };
+
+struct coord_config {
+    struct arena arena;
+    VEC(struct coord_server) servers;
+    VEC(struct coord_experiment) experiments;
+    VEC(const char *) notes;       /* what is in the file and does nothing, with line and column */
+};
+void coord_config_fini(struct coord_config *);
+/* Adds what a file in the form of .trace-coordinator.yml says. Errors name the file, line and column. */
+int coord_config_read(struct coord_config *, const char *path, struct err *e);
+/* The same of text; `path` is for messages and what is relative to it. */
+int coord_config_parse(struct coord_config *, const char *path, const char *text, size_t n, struct err *e);
+/* Adds "NAME=URL" or "URL". */
+int coord_config_add(struct coord_config *, const char *server, struct err *e);
+/* Is there a server, and is each its own? `path` for messages; NULL: none was read. */
+int coord_config_check(const struct coord_config *, const char *path, struct err *e);
+
+/* Writes a configuration with all machines of lists of hosts, one on a line, or Ansible inventories in INI form. */
+struct coord_generate {
+    const char *const *hosts, *const *groups; /* files, groups to take (NULL: all); NULL at the end */
+    const char *traces;            /* path of the traces on each; NULL: none are opened */
+    unsigned port;
+};
+int coord_generate(const struct coord_generate *, struct text *out, struct err *e);
+
+/* ---- the coordinator ---- */
+
+struct coord_options {
+    struct http_options http;
+    const struct coord_config *config; /* borrowed */
+    const char *name;              /* an experiment of all traces of all servers, made at start; NULL: none */
+    const char *state_dir;         /* ids and bookmarks are kept over a restart; NULL: they are not */
+    const char *version;
+    /* A server is away, or is there again. Thread-safe; NULL: nobody is told. */
+    void (*tell)(const char *what);
+};
+struct coordinator;
+int coord_start(const struct coord_options *, struct coordinator **out, struct err *e);
+const char *coord_address(const struct coordinator *);
+void coord_stop(struct coordinator *); /* NULL-safe */
+
+#endif

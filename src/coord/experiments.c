@@ -1,0 +1,500 @@
+/* Experiments: the same name on several servers is one experiment. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "coord/call.h"
+
+enum { MAX_TRACES = 10000 };
+
+/* ---- versions: what clients see changes when a server's does, and when a server comes or goes ---- */
+
+struct seen {
+    char uuid[UUID_TEXT];
+    uint64_t parts, version;   /* parts: a hash of who said which version */
+    VEC(struct time_range) of; /* by server, as it said last */
+};
+struct versions {
+    pthread_mutex_t lock;
+    VEC(struct seen) v;
+};
+
+struct versions *versions_new(void)
+{
+    struct versions *v = mem_zalloc(sizeof *v);
+    pthread_mutex_init(&v->lock, NULL);
+    return v;
+}
+
+void versions_free(struct versions *v)
+{
+    if (!v)
+        return;
+    for (size_t i = 0; i < v->v.n; i++)
+        vec_free(&v->v.v[i].of);
+    vec_free(&v->v);
+    pthread_mutex_destroy(&v->lock);
+    free(v);
+}
+
+/* With the lock held. */
+static struct seen *seen_of(struct versions *v, const char *uuid)
+{
+    for (size_t i = 0; i < v->v.n; i++)
+        if (!strcasecmp(v->v.v[i].uuid, uuid))
+            return &v->v.v[i];
+    struct seen s = {0};
+    memcpy(s.uuid, uuid, strnlen(uuid, UUID_TEXT - 1));
+    vec_push(&v->v, s);
+    return &v->v.v[v->v.n - 1];
+}
+
+static uint64_t version_for(struct versions *v, const char *uuid, uint64_t parts)
+{
+    pthread_mutex_lock(&v->lock);
+    struct seen *s = seen_of(v, uuid);
+    s->version += !s->version || s->parts != parts;
+    s->parts = parts;
+    uint64_t version = s->version;
+    pthread_mutex_unlock(&v->lock);
+    return version;
+}
+
+static void note_range(struct versions *v, const char *uuid, const struct node *n, struct time_range r)
+{
+    pthread_mutex_lock(&v->lock);
+    struct seen *s = seen_of(v, uuid);
+    while (s->of.n <= n->number)
+        vec_push(&s->of, ((struct time_range){0}));
+    s->of.v[n->number] = r;
+    pthread_mutex_unlock(&v->lock);
+}
+
+/* ---- merging ---- */
+
+/* What servers say of one experiment. */
+struct joined {
+    struct slice *of; /* by server; at NULL: nothing */
+    struct node **node;
+    size_t n;
+};
+
+static int64_t integer_in(struct slice object, const char *key)
+{
+    int64_t v;
+    return slice_integer(slice_get(object, key), &v) ? v : 0;
+}
+
+/* The times of those that have been opened: others say 0. */
+static void put_figures(struct coord_call *c, struct json *j, const struct joined *x, const char *uuid)
+{
+    int64_t events = 0, begin = 0, end = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        int64_t b = integer_in(x->of[i], "start"), e = integer_in(x->of[i], "end"),
+                n = integer_in(x->of[i], "nbEvents");
+        if (!x->of[i].at || (!b && !e))
+            continue;
+        note_range(c->c->versions, uuid, x->node[i], (struct time_range){b, e});
+        begin = !end || b < begin ? b : begin;
+        end = !end || e > end ? e : end;
+        if (n < 0 || __builtin_add_overflow(events, n, &events))
+            events = INT64_MAX >> 11;
+    }
+    json_kv_i64(j, "nbEvents", events);
+    json_kv_i64(j, "start", begin);
+    json_kv_i64(j, "end", end);
+}
+
+static const char *status_of(const struct joined *x)
+{
+    const char *s = "CLOSED";
+    for (size_t i = 0; i < x->n; i++) {
+        struct slice its = slice_get(x->of[i], "indexingStatus");
+        if (slice_equals(its, "RUNNING"))
+            return "RUNNING";
+        if (slice_equals(its, "COMPLETED"))
+            s = "COMPLETED";
+    }
+    return s;
+}
+
+/* 0: a server that could answer has nothing to answer from yet, or none says. */
+static uint64_t joined_version(struct coord_call *c, const struct joined *x, const char *uuid)
+{
+    uint64_t parts = 0;
+    bool some = false;
+    for (size_t i = 0; i < x->n; i++) {
+        struct slice its = x->of[i];
+        if (!its.at)
+            continue;
+        int64_t v = integer_in(its, "version");
+        uint64_t one[2] = {x->node[i]->number, (uint64_t)v};
+        parts = map_mix(parts ^ map_hash(one, sizeof one));
+        some |= v > 0;
+        if (slice_get(its, "version").at && !v && slice_equals(slice_get(its, "indexingStatus"), "RUNNING"))
+            return 0;
+    }
+    return some ? version_for(c->c->versions, uuid, parts) : 0;
+}
+
+static void put_problem(struct coord_call *c, struct json *j, const struct joined *x)
+{
+    const char *s = NULL;
+    struct arena *a = c->q->arena;
+    for (size_t i = 0; i < x->n; i++) {
+        const char *its = slice_string(slice_get(x->of[i], "problem"), a);
+        if (its)
+            s = s ? arena_printf(a, "%s; %s: %s", s, x->node[i]->is->name, its)
+                  : arena_printf(a, "%s: %s", x->node[i]->is->name, its);
+    }
+    if (s)
+        json_kv_string(j, "problem", s);
+}
+
+static void put_lacking(struct coord_call *c, struct json *j, size_t there)
+{
+    json_key(j, "hosts");
+    json_begin_object(j);
+    json_kv_u64(j, "complete", there);
+    json_key(j, "lacking");
+    json_begin_array(j);
+    for (size_t i = 0; i < c->lacks.n; i++) {
+        json_begin_object(j);
+        json_kv_string(j, "host", c->lacks.v[i].host);
+        json_kv_string(j, "status", "FAILED");
+        json_kv_string(j, "statusMessage", c->lacks.v[i].why);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
+static void put_experiment(struct coord_call *c, struct json *j, const struct joined *x)
+{
+    size_t first = 0, there = 0;
+    while (!x->of[first].at)
+        first++;
+    const char *uuid = slice_string(slice_get(x->of[first], "UUID"), c->q->arena);
+    json_begin_object(j);
+    json_key(j, "name");
+    put_slice(j, slice_get(x->of[first], "name"));
+    json_key(j, "UUID");
+    put_slice(j, slice_get(x->of[first], "UUID"));
+    put_figures(c, j, x, uuid);
+    json_kv_string(j, "indexingStatus", status_of(x));
+    if (slice_get(x->of[first], "version").at)
+        json_kv_u64(j, "version", joined_version(c, x, uuid));
+    put_problem(c, j, x);
+    json_key(j, "traces");
+    json_begin_array(j);
+    for (size_t i = 0; i < x->n; i++) {
+        put_traces(c, j, x->node[i], slice_get(x->of[i], "traces"));
+        there += x->of[i].at != NULL;
+    }
+    json_end_array(j);
+    if (c->lacks.n)
+        put_lacking(c, j, there);
+    json_end_object(j);
+}
+
+static bool is_experiment(struct slice x)
+{
+    return slice_is(slice_get(x, "UUID"), '"') && slice_is(slice_get(x, "name"), '"') &&
+        slice_get(x, "UUID").n < UUID_TEXT + 8;
+}
+
+/* ---- the list ---- */
+
+/* The experiments of all, each once, in the order in which they are met. */
+struct all {
+    struct arena *a;
+    size_t servers;
+    VEC(struct joined) v;
+};
+
+static void take_experiment(struct all *all, struct node *n, size_t at, struct slice x)
+{
+    size_t i = 0;
+    struct slice uuid = slice_get(x, "UUID");
+    for (; i < all->v.n; i++) {
+        size_t k = 0;
+        while (!all->v.v[i].of[k].at)
+            k++;
+        struct slice its = slice_get(all->v.v[i].of[k], "UUID");
+        if (its.n == uuid.n && !strncasecmp(its.at, uuid.at, uuid.n))
+            break;
+    }
+    if (i == all->v.n)
+        vec_push(&all->v,
+            ((struct joined){arena_new(all->a, struct slice, all->servers),
+                arena_new(all->a, struct node *, all->servers), all->servers}));
+    all->v.v[i].of[at] = x;
+    all->v.v[i].node[at] = n;
+}
+
+static void ask_list(struct coord_call *c, struct fan *f)
+{
+    fan_begin(f, c, c->c->n);
+    for (size_t i = 0; i < c->c->n; i++)
+        fan_ask(f, &c->c->nodes[i], "GET", "/experiments", NULL);
+}
+
+static void take_list(struct fan *f, struct all *all)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        if (p->fate == PART_REFUSED)
+            part_spoil(f, p, arena_printf(all->a, "status %d", p->fetch.status));
+        if (p->fate == PART_GOOD && !slice_is(p->root, '['))
+            part_spoil(f, p, "its list of experiments is none");
+        if (p->fate != PART_GOOD)
+            continue;
+        node_note_experiments(p->node, p->root);
+        struct slice_walk w = slice_items(p->root);
+        for (struct slice x; slice_next(&w, &x);)
+            if (is_experiment(x))
+                take_experiment(all, p->node, i, x);
+    }
+}
+
+void coord_experiments_list(struct coord_call *c)
+{
+    struct fan f;
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct all all = {.a = c->q->arena, .servers = c->c->n};
+    ask_list(c, &f);
+    if (fan_wait(&f)) {
+        take_list(&f, &all);
+        json_begin_array(&j);
+        for (size_t i = 0; i < all.v.n; i++) {
+            /* What is missing is told for each experiment by itself; of a list, in a header. */
+            struct coord_call one = *c;
+            one.lacks.n = 0;
+            put_experiment(&one, &j, &all.v.v[i]);
+        }
+        json_end_array(&j);
+        coord_warn(c);
+        coord_reply(c, 200, &t);
+    }
+    vec_free(&all.v);
+    fan_end(&f);
+}
+
+/* ---- whose it is ---- */
+
+static void refresh(struct coord_call *c)
+{
+    struct fan f;
+    struct all all = {.a = c->q->arena, .servers = c->c->n};
+    ask_list(c, &f);
+    if (fan_wait(&f))
+        take_list(&f, &all);
+    vec_free(&all.v);
+    fan_end(&f);
+    c->lacks.n = 0;
+}
+
+/* Those that have it, and those that never said. Returns how many have it. */
+static size_t collect(struct coord_call *c, const char *uuid)
+{
+    size_t have = 0;
+    c->n_members = 0;
+    for (size_t i = 0; i < c->c->n; i++) {
+        int has = node_has(&c->c->nodes[i], uuid);
+        have += has > 0;
+        if (has)
+            c->members[c->n_members++] = &c->c->nodes[i];
+    }
+    return have;
+}
+
+bool members_find(struct coord_call *c, const char *uuid)
+{
+    c->members = arena_new(c->q->arena, struct node *, c->c->n + 1);
+    if (!collect(c, uuid)) {
+        refresh(c);
+        if (!collect(c, uuid)) {
+            for (size_t i = 0; i < c->n_members; i++)
+                coord_lacks(c, c->members[i], node_why(c->members[i], c->q->arena));
+            coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- one experiment ---- */
+
+/* Sends what the members say of it, or that there is none. */
+static void send_joined_experiment(struct coord_call *c, struct fan *f)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct joined x = {
+        arena_new(c->q->arena, struct slice, f->n + 1), arena_new(c->q->arena, struct node *, f->n + 1), f->n};
+    bool some = false;
+    for (size_t i = 0; i < f->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        x.node[i] = p->node;
+        if (p->fate == PART_GOOD && !is_experiment(p->root))
+            part_spoil(f, p, "its experiment is none");
+        if (p->fate == PART_REFUSED && p->fetch.status != 404)
+            coord_lacks(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        x.of[i] = p->fate == PART_GOOD ? p->root : (struct slice){0};
+        some |= x.of[i].at != NULL;
+    }
+    if (!some) {
+        fan_refuse(f);
+        return;
+    }
+    put_experiment(c, &j, &x);
+    coord_reply(c, 200, &t);
+}
+
+struct time_range experiment_range(struct coord_call *c)
+{
+    struct versions *v = c->c->versions;
+    struct time_range r = {0};
+    pthread_mutex_lock(&v->lock);
+    const struct seen *s = seen_of(v, c->arg[0]);
+    for (size_t i = 0; i < s->of.n; i++) {
+        struct time_range its = s->of.v[i];
+        if (its.begin >= its.end)
+            continue;
+        r.begin = !r.end || its.begin < r.begin ? its.begin : r.begin;
+        r.end = !r.end || its.end > r.end ? its.end : r.end;
+    }
+    pthread_mutex_unlock(&v->lock);
+    return r;
+}
+
+static void pass_to_members(struct coord_call *c, const char *method, bool ends)
+{
+    struct fan f;
+    if (!members_find(c, c->arg[0]))
+        return;
+    const char *path = path_asked(c);
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], method, path, NULL);
+    if (fan_wait(&f)) {
+        for (size_t i = 0; i < f.n; i++)
+            if (f.parts[i].fate == PART_REFUSED ? f.parts[i].fetch.status == 404 : ends && f.parts[i].fate == PART_GOOD)
+                node_note_experiment(f.parts[i].node, c->arg[0], false);
+        send_joined_experiment(c, &f);
+    }
+    fan_end(&f);
+}
+
+void coord_experiments_get(struct coord_call *c)
+{
+    pass_to_members(c, "GET", false);
+}
+
+void coord_experiments_delete(struct coord_call *c)
+{
+    pass_to_members(c, "DELETE", true);
+}
+
+/* ---- making one ---- */
+
+/* The uuids asked for; NULL: they are none. */
+static const char **trace_list(struct coord_call *c, size_t *n)
+{
+    json_t *list = json_object_get(c->parameters, "traces"), *item;
+    size_t i;
+    *n = json_array_size(list);
+    if (!json_is_array(list) || !*n || *n > MAX_TRACES)
+        return NULL;
+    const char **out = arena_new(c->q->arena, const char *, *n);
+    json_array_foreach (list, i, item)
+        if (!(out[i] = json_string_value(item)))
+            return NULL;
+    return out;
+}
+
+/* The server's own uuids of its traces, as a list. NULL: it has none of them. */
+static json_t *own_list(const struct own_trace *owners, size_t n, const struct node *of)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (owners[i].node == of)
+            json_array_append_new(list, json_string(owners[i].own));
+    if (json_array_size(list))
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static void conflict(struct coord_call *c, const struct fan_part *p)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct slice its = slice_get(p->root, "experiment");
+    struct joined x = {&its, (struct node *[]){p->node}, 1};
+    json_begin_object(&j);
+    json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
+    if (is_experiment(its)) {
+        json_key(&j, "experiment");
+        put_experiment(c, &j, &x);
+    }
+    json_end_object(&j);
+    coord_reply(c, 409, &t);
+}
+
+static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
+{
+    struct fan f;
+    const struct fan_part *differs = NULL;
+    fan_begin(&f, c, c->c->n);
+    for (size_t i = 0; i < c->c->n; i++) {
+        json_t *own = own_list(owners, n, &c->c->nodes[i]);
+        if (own)
+            fan_ask(&f, &c->c->nodes[i], "POST", "/experiments", body_with(c, "traces", own, NULL, NULL));
+        json_decref(own);
+    }
+    if (fan_wait(&f)) {
+        for (size_t i = 0; i < f.n; i++) {
+            const struct fan_part *p = &f.parts[i];
+            const char *uuid = slice_string(slice_get(p->root, "UUID"), c->q->arena);
+            if (p->fate == PART_GOOD && uuid)
+                node_note_experiment(p->node, uuid, true);
+            if (p->fate == PART_REFUSED && p->fetch.status == 409)
+                differs = differs ? differs : p;
+        }
+        if (differs)
+            conflict(c, differs);
+        else
+            send_joined_experiment(c, &f);
+    }
+    fan_end(&f);
+}
+
+void coord_experiments_post(struct coord_call *c)
+{
+    const char *name = coord_text(c->parameters, "name"), *wrong = NULL;
+    size_t n;
+    const char **uuids = trace_list(c, &n);
+    if (!name || !*name)
+        wrong = json_object_get(c->parameters, "name") ? "Invalid query parameters: name"
+                                                       : "Missing query parameters: name";
+    else if (!uuids)
+        wrong = json_object_get(c->parameters, "traces") ? "Invalid query parameters: traces"
+                                                         : "Missing query parameters: traces";
+    if (wrong) {
+        coord_error(c, 400, wrong, NULL);
+        return;
+    }
+    struct own_trace *owners = arena_new(c->q->arena, struct own_trace, n);
+    if (!traces_owners(c, uuids, n, owners))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (!owners[i].node) {
+            coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+            return;
+        }
+    c->lacks.n = 0; /* of servers that hold none of them */
+    make(c, owners, n);
+}

@@ -1,0 +1,143 @@
+/* One question to several servers. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "coord/call.h"
+
+enum { LOOK_NS = 20000000, ANSWER_BYTES = 256 << 20 };
+
+void fan_begin(struct fan *f, struct coord_call *call, size_t most)
+{
+    *f = (struct fan){.call = call, .most = most};
+    f->parts = arena_new(call->q->arena, struct fan_part, most + 1);
+    http_gather_begin(&f->gather, call->c->client);
+}
+
+static void lack(struct fan *f, struct fan_part *p, const char *why)
+{
+    p->settled = true;
+    p->fate = PART_LACKS;
+    p->root = p->model = (struct slice){0};
+    coord_lacks(f->call, p->node, why);
+}
+
+void part_spoil(struct fan *f, struct fan_part *p, const char *why)
+{
+    lack(f, p, why);
+}
+
+struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, const char *path, const char *json)
+{
+    struct fan_part *p = &f->parts[f->n++];
+    p->node = n;
+    if (node_is_away(n)) {
+        lack(f, p, node_why(n, f->call->q->arena));
+        return p;
+    }
+    node_address(n, f->call->q->arena, path, &p->fetch);
+    p->fetch.method = method;
+    p->fetch.max_bytes = ANSWER_BYTES;
+    if (json) {
+        p->fetch.json = json;
+        p->fetch.json_bytes = strlen(json);
+    }
+    http_gather_add(&f->gather, &p->fetch);
+    return p;
+}
+
+static void settle(struct fan *f, struct fan_part *p)
+{
+    struct http_fetch *t = &p->fetch;
+    struct arena *a = f->call->q->arena;
+    size_t bad;
+    if (t->error.code) {
+        if (t->error.code == ERR_IO)
+            node_note_away(f->call->c, p->node, t->error.text);
+        lack(f, p, arena_strdup(a, t->error.text));
+        return;
+    }
+    p->settled = true;
+    p->root = slice_of(t->body.v, t->body.n, &bad);
+    if (t->status != 200)
+        p->fate = PART_REFUSED;
+    else if (!p->root.at)
+        lack(f, p, arena_printf(a, "its answer is no JSON (byte %zu)", bad));
+}
+
+bool fan_wait(struct fan *f)
+{
+    for (size_t waits = 1; waits;) {
+        http_gather_wait(&f->gather, time_monotonic_ns() + LOOK_NS);
+        if (http_gone(f->call->q))
+            return false;
+        waits = 0;
+        for (size_t i = 0; i < f->n; i++) {
+            struct fan_part *p = &f->parts[i];
+            if (p->settled)
+                continue;
+            if (atomic_load(&p->fetch.done))
+                settle(f, p);
+            else if (node_is_away(p->node))
+                lack(f, p, node_why(p->node, f->call->q->arena));
+            else
+                waits++;
+        }
+    }
+    return true;
+}
+
+void fan_end(struct fan *f)
+{
+    http_gather_end(&f->gather);
+}
+
+/* ---- when nothing is to be merged ---- */
+
+static int refusal_of(const struct fan_part *p, struct arena *a, const char **title, const char **detail)
+{
+    *title = slice_string(slice_get(p->root, "title"), a);
+    *detail = slice_string(slice_get(p->root, "detail"), a);
+    if (!*title)
+        *title = arena_printf(a, "Server %s answers with status %d", p->node->is->name, p->fetch.status);
+    return p->fetch.status < 400 || p->fetch.status == 401 || p->fetch.status == 403 ? 502 : p->fetch.status;
+}
+
+void fan_refuse(struct fan *f)
+{
+    const char *title, *detail;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_REFUSED) {
+            int status = refusal_of(&f->parts[i], f->call->q->arena, &title, &detail);
+            coord_error(f->call, status, title, detail);
+            return;
+        }
+    coord_error(f->call, 503, "No server answers", coord_missing(f->call, NULL));
+}
+
+/* ---- paths ---- */
+
+const char *path_part(struct arena *a, const char *s)
+{
+    char *out = arena_alloc(a, 3 * strlen(s) + 1), *to = out;
+    for (; *s; s++) {
+        if (isalnum((unsigned char)*s) || strchr("-._~:$", *s))
+            *to++ = *s;
+        else
+            to += sprintf(to, "%%%02X", (unsigned)(unsigned char)*s);
+    }
+    *to = '\0';
+    return out;
+}
+
+const char *path_asked(struct coord_call *c)
+{
+    struct arena *a = c->q->arena;
+    const char *path = "";
+    struct tsp_path p;
+    tsp_path_of(c->q, &p);
+    for (size_t i = 0; i < p.n; i++)
+        path = arena_printf(a, "%s/%s", path, path_part(a, p.part[i]));
+    return path;
+}

@@ -1,0 +1,334 @@
+#include "coord/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/time.h"
+#include "base/wait.h"
+
+enum { PROBE_MS = 2000, SECOND_NS = 1000000000, LIST_EACH = 5, LIST_BYTES = 64 << 20 };
+
+bool node_is_away(const struct node *n)
+{
+    return atomic_load(&n->stage) == NODE_AWAY;
+}
+
+const char *node_why(struct node *n, struct arena *a)
+{
+    pthread_mutex_lock(&n->lock);
+    const char *why = arena_strdup(a, *n->why ? n->why : "it has not answered yet");
+    pthread_mutex_unlock(&n->lock);
+    return why;
+}
+
+static void tell(struct coordinator *c, const struct node *n, const char *what)
+{
+    char said[600];
+    snprintf(said, sizeof said, "server %s (%s) %s", n->is->name, n->is->url, what);
+    if (c->o.tell)
+        c->o.tell(said);
+}
+
+void node_note_away(struct coordinator *c, struct node *n, const char *why)
+{
+    pthread_mutex_lock(&n->lock);
+    snprintf(n->why, sizeof n->why, "%s", why);
+    n->set_up = false;
+    pthread_mutex_unlock(&n->lock);
+    if (atomic_exchange(&n->stage, NODE_AWAY) != NODE_AWAY) {
+        char said[300];
+        snprintf(said, sizeof said, "is away: %s", why);
+        tell(c, n, said);
+    }
+}
+
+static void note_there(struct coordinator *c, struct node *n)
+{
+    int was = atomic_exchange(&n->stage, NODE_THERE);
+    if (was == NODE_AWAY)
+        tell(c, n, "is there again");
+    if (was != NODE_THERE) {
+        pthread_mutex_lock(&c->lock);
+        pthread_cond_broadcast(&c->changed);
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
+void node_address(const struct node *n, struct arena *a, const char *path, struct http_fetch *f)
+{
+    f->url = arena_printf(a, "%s/tsp/api%s", n->is->url, path);
+    f->token = n->is->token;
+    f->ca_file = n->is->ca_file;
+    f->connect_ms = n->is->connect_ms;
+    f->answer_ms = n->is->answer_ms;
+}
+
+/* ---- experiments and traces ---- */
+
+static size_t find_experiment(const struct node *n, const char *uuid)
+{
+    size_t i = 0;
+    while (i < n->experiments.n && strcasecmp(n->experiments.v[i], uuid) != 0)
+        i++;
+    return i;
+}
+
+int node_has(struct node *n, const char *uuid)
+{
+    pthread_mutex_lock(&n->lock);
+    int has = find_experiment(n, uuid) < n->experiments.n ? 1 : n->listed ? 0 : -1;
+    pthread_mutex_unlock(&n->lock);
+    return has;
+}
+
+static void put_experiment(struct node *n, const char *uuid, bool has)
+{
+    size_t i = find_experiment(n, uuid);
+    bool had = i < n->experiments.n;
+    if (has && !had)
+        vec_push(&n->experiments, mem_strdup(uuid));
+    if (!has && had) {
+        free(n->experiments.v[i]);
+        n->experiments.v[i] = n->experiments.v[--n->experiments.n];
+    }
+}
+
+void node_note_experiment(struct node *n, const char *uuid, bool has)
+{
+    pthread_mutex_lock(&n->lock);
+    put_experiment(n, uuid, has);
+    pthread_mutex_unlock(&n->lock);
+}
+
+void node_note_experiments(struct node *n, struct slice list)
+{
+    struct arena a = {0};
+    struct slice_walk w = slice_items(list);
+    pthread_mutex_lock(&n->lock);
+    while (n->experiments.n)
+        free(n->experiments.v[--n->experiments.n]);
+    for (struct slice x; slice_next(&w, &x);) {
+        const char *uuid = slice_string(slice_get(x, "UUID"), &a);
+        if (uuid && strlen(uuid) < UUID_TEXT)
+            put_experiment(n, uuid, true);
+    }
+    n->listed = true;
+    pthread_mutex_unlock(&n->lock);
+    arena_fini(&a);
+}
+
+void node_note_traces(struct node *n, struct slice list)
+{
+    pthread_mutex_lock(&n->lock);
+    free(n->traces);
+    n->traces = mem_alloc(list.n + 1);
+    memcpy(n->traces, list.at, list.n);
+    n->traces_n = list.n;
+    pthread_mutex_unlock(&n->lock);
+}
+
+struct slice node_traces(struct node *n, struct arena *a)
+{
+    struct slice s = {0};
+    pthread_mutex_lock(&n->lock);
+    if (n->traces)
+        s = (struct slice){arena_strndup(a, n->traces, n->traces_n), n->traces_n};
+    pthread_mutex_unlock(&n->lock);
+    return s;
+}
+
+void node_trace_uuid(const struct node *n, struct slice own, struct arena *a, char out[UUID_TEXT])
+{
+    const char *text = slice_string(own, a);
+    uuid_of_name(arena_printf(a, "%s\n%s", n->is->name, text ? text : ""), out);
+}
+
+/* ---- who is there ---- */
+
+/* What is wrong with the answer to "are you well?"; NULL: nothing. */
+static const char *ill(const struct http_fetch *f, bool answered, struct arena *a)
+{
+    if (!answered)
+        return "no answer in 2.0 s";
+    if (f->error.code)
+        return arena_strdup(a, f->error.text);
+    if (f->status == 404)
+        return "no trace server is there (404)";
+    if (f->status != 200)
+        return arena_printf(a, "it is not well (status %d)", f->status);
+    size_t bad;
+    struct slice health = slice_of(f->body.v, f->body.n, &bad);
+    return slice_is(slice_get(health, "status"), '"') ? NULL : "what answers there is no trace server";
+}
+
+/* Asks all of them at once. */
+static void probe(struct coordinator *c)
+{
+    struct arena a = {0};
+    struct http_gather g;
+    struct http_fetch *f = arena_new(&a, struct http_fetch, c->n);
+    int64_t until = time_monotonic_ns() + PROBE_MS * INT64_C(1000000);
+    http_gather_begin(&g, c->client);
+    for (size_t i = 0; i < c->n; i++) {
+        node_address(&c->nodes[i], &a, "/health", &f[i]);
+        f[i].method = "GET";
+        f[i].answer_ms = f[i].connect_ms = PROBE_MS;
+        f[i].max_bytes = 64 << 10;
+        http_gather_add(&g, &f[i]);
+    }
+    /* Who answers is there at once, also while others do not. */
+    bool *known = arena_new(&a, bool, c->n + 1), all = false;
+    while (!all) {
+        int64_t now = time_monotonic_ns();
+        all = http_gather_wait(&g, now + 50000000 < until ? now + 50000000 : until) || now >= until;
+        for (size_t i = 0; i < c->n; i++) {
+            bool answered = atomic_load(&f[i].done);
+            if (known[i] || (!answered && !all))
+                continue;
+            const char *why = ill(&f[i], answered, &a);
+            if (why)
+                node_note_away(c, &c->nodes[i], why);
+            else
+                note_there(c, &c->nodes[i]);
+            known[i] = true;
+        }
+    }
+    http_gather_end(&g);
+    arena_fini(&a);
+}
+
+/* False: it is time to stop. */
+static bool rest(struct coordinator *c, int64_t until_ns)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->stopping && wait_until(&c->changed, &c->lock, until_ns))
+        ;
+    bool go_on = !c->stopping;
+    pthread_mutex_unlock(&c->lock);
+    return go_on;
+}
+
+static void *run_prober(void *coordinator)
+{
+    struct coordinator *c = coordinator;
+    for (int64_t at = time_monotonic_ns() + SECOND_NS; rest(c, at);) {
+        probe(c);
+        at = time_monotonic_ns() + SECOND_NS;
+    }
+    return NULL;
+}
+
+/* What experiments they have now; one that does not answer keeps those it had. */
+static void list_experiments(struct coordinator *c)
+{
+    struct arena a = {0};
+    struct http_gather g;
+    struct http_fetch *f = arena_new(&a, struct http_fetch, c->n);
+    http_gather_begin(&g, c->client);
+    for (size_t i = 0; i < c->n; i++) {
+        if (atomic_load(&c->nodes[i].stage) != NODE_THERE)
+            continue;
+        node_address(&c->nodes[i], &a, "/experiments", &f[i]);
+        f[i].method = "GET";
+        f[i].max_bytes = LIST_BYTES;
+        f[i].answer_ms = 2 * PROBE_MS;
+        http_gather_add(&g, &f[i]);
+    }
+    http_gather_wait(&g, time_monotonic_ns() + 2 * PROBE_MS * INT64_C(1000000));
+    for (size_t i = 0; i < c->n; i++) {
+        struct slice list = {0};
+        if (atomic_load(&f[i].done) && !f[i].error.code && f[i].status == 200)
+            list = slice_of(f[i].body.v, f[i].body.n, NULL);
+        if (slice_is(list, '['))
+            node_note_experiments(&c->nodes[i], list);
+    }
+    http_gather_end(&g);
+    arena_fini(&a);
+}
+
+static void make_all(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct node *n = &c->nodes[i];
+        pthread_mutex_lock(&n->lock);
+        bool due = !n->set_up && atomic_load(&n->stage) == NODE_THERE;
+        n->set_up |= due;
+        pthread_mutex_unlock(&n->lock);
+        if (due)
+            make_wanted(c, n);
+    }
+}
+
+/* Somebody has come back who has not been set up. With the lock held. */
+static bool somebody_waits(struct coordinator *c)
+{
+    bool waits = false;
+    for (size_t i = 0; i < c->n && !waits; i++) {
+        struct node *n = &c->nodes[i];
+        pthread_mutex_lock(&n->lock);
+        waits = !n->set_up && atomic_load(&n->stage) == NODE_THERE;
+        pthread_mutex_unlock(&n->lock);
+    }
+    return waits;
+}
+
+static void *run_maker(void *coordinator)
+{
+    struct coordinator *c = coordinator;
+    for (bool go_on = true; go_on;) {
+        make_all(c);
+        list_experiments(c);
+        int64_t until = time_monotonic_ns() + LIST_EACH * (int64_t)SECOND_NS;
+        pthread_mutex_lock(&c->lock);
+        while (!c->stopping && !somebody_waits(c) && wait_until(&c->changed, &c->lock, until))
+            ;
+        go_on = !c->stopping;
+        pthread_mutex_unlock(&c->lock);
+    }
+    return NULL;
+}
+
+int nodes_start(struct coordinator *c, struct err *e)
+{
+    const struct coord_config *config = c->o.config;
+    c->n = config->servers.n;
+    c->nodes = mem_zalloc((c->n + 1) * sizeof *c->nodes);
+    for (size_t i = 0; i < c->n; i++) {
+        struct node *n = &c->nodes[i];
+        n->is = &config->servers.v[i];
+        n->number = i;
+        n->hash = map_hash(n->is->name, strlen(n->is->name));
+        pthread_mutex_init(&n->lock, NULL);
+        *map_put(&c->by_hash, n->hash, NULL) = i;
+    }
+    probe(c);
+    list_experiments(c);
+    c->probes = !pthread_create(&c->prober, NULL, run_prober, c);
+    c->makes = c->probes && !pthread_create(&c->maker, NULL, run_maker, c);
+    return c->makes ? 0 : err_set(e, ERR_NOMEM, "cannot start the threads that watch the servers");
+}
+
+void nodes_stop(struct coordinator *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stopping = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    if (c->probes)
+        pthread_join(c->prober, NULL);
+    if (c->makes)
+        pthread_join(c->maker, NULL);
+    for (size_t i = 0; i < c->n; i++) {
+        struct node *n = &c->nodes[i];
+        while (n->experiments.n)
+            free(n->experiments.v[--n->experiments.n]);
+        vec_free(&n->experiments);
+        free(n->traces);
+        pthread_mutex_destroy(&n->lock);
+    }
+    free(c->nodes);
+    c->nodes = NULL;
+    c->n = 0;
+}

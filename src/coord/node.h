@@ -1,0 +1,75 @@
+/* Private to coord: the servers as they are now. A thread asks each second whether they are there; another one makes
+ * what the configuration wants of those that (again) are. */
+#ifndef WEFT_COORD_NODE_H
+#define WEFT_COORD_NODE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "coord/coord.h"
+#include "coord/ids.h"
+#include "coord/slice.h"
+#include "http/client.h"
+#include "tsp/uuid.h"
+
+enum node_stage { NODE_UNKNOWN, NODE_THERE, NODE_AWAY };
+
+struct node {
+    const struct coord_server *is;
+    size_t number;                   /* its place in the configuration, and in answers */
+    uint64_t hash;                   /* of its name */
+    atomic_int stage;
+    pthread_mutex_t lock;            /* guards all below */
+    char why[200];                   /* it is away */
+    bool set_up;                     /* what the configuration wants of it was made since it is there */
+    bool listed;                     /* its experiments are known */
+    VEC(char *) experiments;         /* their uuids */
+    char *traces; size_t traces_n;   /* its list of traces, as it said last; checked */
+};
+
+struct coordinator {
+    struct coord_options o;
+    struct http_server *http;
+    struct http_client *client;
+    struct coord_ids *ids;
+    struct map by_hash;              /* -> number of the server */
+    struct node *nodes;
+    size_t n;
+    char *state_dir;                 /* or NULL */
+    int state_lock;
+    struct bookmarks *bookmarks;
+    struct places *places;           /* where lines of tables are */
+    struct versions *versions;       /* of experiments */
+    pthread_t prober, maker;
+    bool probes, makes;              /* the threads run */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping;
+};
+
+int nodes_start(struct coordinator *, struct err *e);
+void nodes_stop(struct coordinator *);
+bool node_is_away(const struct node *);
+/* It does not answer. `why`: for users. */
+void node_note_away(struct coordinator *, struct node *, const char *why);
+/* Into the arena: why it is away. */
+const char *node_why(struct node *, struct arena *);
+/* Does it have the experiment? 1: yes, 0: no, -1: it was never there to say. */
+int node_has(struct node *, const char *uuid);
+void node_note_experiment(struct node *, const char *uuid, bool has);
+/* What it said of all its experiments, or of its traces: lists that were checked. */
+void node_note_experiments(struct node *, struct slice list);
+void node_note_traces(struct node *, struct slice list);
+/* A copy of the list of its traces, as it said last; at NULL: it never did. */
+struct slice node_traces(struct node *, struct arena *);
+/* Fills in what every request to that server has. path: below /tsp/api, begins with a slash. */
+void node_address(const struct node *, struct arena *, const char *path, struct http_fetch *);
+/* The uuid that clients know a server's trace by: paths on two machines may be the same, and with them the uuids. */
+void node_trace_uuid(const struct node *, struct slice own, struct arena *, char out[UUID_TEXT]);
+
+/* make.c: opens traces and makes experiments on a server that is there. */
+void make_wanted(struct coordinator *, struct node *);
+
+#endif

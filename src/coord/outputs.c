@@ -1,0 +1,138 @@
+/* Outputs: what all servers offer, each once; derived ones are their server's. */
+#include <string.h>
+
+#include "coord/call.h"
+
+/* The same output of two servers. */
+static bool same_output(struct slice a, struct slice b)
+{
+    return slice_same(slice_get(a, "id"), slice_get(b, "id")) && slice_same(slice_get(a, "type"), slice_get(b, "type"));
+}
+
+struct outputs {
+    VEC(struct slice) v;
+    struct map by_id; /* a hash of id and type -> in `v` */
+};
+
+static bool take_output(struct outputs *all, struct slice o)
+{
+    struct slice id = slice_get(o, "id"), type = slice_get(o, "type");
+    uint64_t hash = map_hash(id.at, id.n) ^ map_mix(map_hash(type.at, type.n));
+    bool fresh;
+    uint64_t *at = map_put(&all->by_id, hash, &fresh);
+    if (!fresh && same_output(all->v.v[*at], o))
+        return false;
+    *at = all->v.n;
+    vec_push(&all->v, o);
+    return true;
+}
+
+/* Asks the members by the path at hand; false: an answer was sent, or nobody waits. */
+static bool ask_members(struct fan *f, struct coord_call *c, const char *method, const char *json, char form)
+{
+    const char *path = path_asked(c);
+    bool some = false;
+    fan_begin(f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(f, c->members[i], method, path, json);
+    if (!fan_wait(f))
+        return false;
+    for (size_t i = 0; i < f->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        if (p->fate == PART_REFUSED && p->fetch.status != 404)
+            coord_lacks(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        if (p->fate == PART_GOOD && !slice_is(p->root, form))
+            part_spoil(f, p, "its answer has another form than the protocol's");
+        some |= p->fate == PART_GOOD;
+    }
+    if (!some)
+        fan_refuse(f);
+    return some;
+}
+
+/* Lists of objects with ids: outputs, types of configuration. */
+void coord_outputs_list(struct coord_call *c)
+{
+    struct fan f;
+    struct outputs all = {0};
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    if (ask_members(&f, c, "GET", NULL, '[')) {
+        json_begin_array(&j);
+        for (size_t i = 0; i < f.n; i++) {
+            struct slice_walk w = slice_items(f.parts[i].fate == PART_GOOD ? f.parts[i].root : (struct slice){0});
+            for (struct slice o; slice_next(&w, &o);)
+                if (slice_is(slice_get(o, "id"), '"') && take_output(&all, o))
+                    put_slice(&j, o);
+        }
+        json_end_array(&j);
+        coord_warn(c);
+        coord_reply(c, 200, &t);
+    }
+    vec_free(&all.v);
+    map_fini(&all.by_id);
+    fan_end(&f);
+}
+
+static const struct fan_part *first_good(const struct fan *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_GOOD)
+            return &f->parts[i];
+    return NULL;
+}
+
+static void send_first(struct coord_call *c, const struct fan *f)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    put_slice(&j, first_good(f)->root);
+    coord_warn(c);
+    coord_reply(c, 200, &t);
+}
+
+/* One output, one type of configuration; or the end of a derived one: of whoever has it. */
+void coord_outputs_pass(struct coord_call *c)
+{
+    struct fan f;
+    if (ask_members(&f, c, c->q->method[0] == 'H' ? "GET" : c->q->method, NULL, '{'))
+        send_first(c, &f);
+    fan_end(&f);
+}
+
+/* ---- deriving ---- */
+
+/* The body as it came, with an entry's id as its owner has it. Derived outputs have their parameters at the top. */
+static const char *derivation(struct coord_call *c, struct node **owner)
+{
+    json_t *parameters = json_object_get(c->body, "parameters"), *body = json_copy(c->body);
+    int64_t id, own;
+    *owner = NULL;
+    if (coord_integer(json_object_get(parameters, "id"), &id) && (*owner = entry_owner(c, id, &own))) {
+        json_t *p = json_copy(parameters);
+        json_object_set_new(p, "id", json_integer(own));
+        json_object_set_new(body, "parameters", p);
+    }
+    char *text = json_dumps(body, JSON_COMPACT);
+    const char *kept = arena_strdup(c->q->arena, text ? text : "{}");
+    free(text);
+    json_decref(body);
+    return kept;
+}
+
+/* Whoever knows what is asked for makes it: a thread of HOST:TID is known where that host is. */
+void coord_outputs_derive(struct coord_call *c)
+{
+    struct fan f;
+    struct node *owner;
+    const char *json = derivation(c, &owner);
+    if (owner) {
+        c->members[0] = owner;
+        c->n_members = 1;
+    }
+    if (ask_members(&f, c, "POST", json, '{')) {
+        c->lacks.n = 0; /* they need not know it */
+        send_first(c, &f);
+    }
+    fan_end(&f);
+}

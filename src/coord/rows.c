@@ -1,0 +1,313 @@
+/* What belongs to entries: states, arrows, series, tooltips, annotations; and styles. */
+#include <string.h>
+
+#include "coord/call.h"
+
+/* ---- rows of the entries asked for: each server is asked for its own ---- */
+
+/* Asks the owners of the requested items. False: the answer was sent. */
+static bool ask_owners(struct fan *f, struct coord_call *c, struct items *items)
+{
+    const char *wrong = items_split(c, items), *path = path_asked(c);
+    size_t asked = 0;
+    if (wrong || !items->given) {
+        coord_error(c, 400, wrong ? wrong : "Missing query parameters: requested_items", NULL);
+        return false;
+    }
+    for (size_t i = 0; i < c->n_members; i++)
+        asked += json_array_size(items->own[i]) > 0;
+    fan_begin(f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++) /* nobody's ids: somebody shall say what is wrong with the rest */
+        if (json_array_size(items->own[i]) || (!asked && (!node_is_away(c->members[i]) || i + 1 == c->n_members))) {
+            fan_ask(f, c->members[i], "POST", path, body_with(c, "requested_items", items->own[i], NULL, NULL));
+            if (!asked)
+                break;
+        }
+    if (fan_wait(f) && envelopes_open(f))
+        return true;
+    fan_end(f);
+    return false;
+}
+
+/* An array in the models, of objects with these ids, joined; other members are the first one's. */
+static void send_joined(struct fan *f, const char *array, const char *const *ids)
+{
+    struct text t = {.fd = -1};
+    bool first = true;
+    struct json j = envelope_begin(f->call, &t);
+    json_begin_object(&j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_members(f->parts[i].model);
+        for (struct slice key, value; first && slice_next_member(&w, &key, &value);)
+            if (!slice_equals(key, array)) {
+                put_slice_key(&j, key);
+                put_slice(&j, value);
+            }
+        first = first && !f->parts[i].model.at;
+    }
+    json_key(&j, array);
+    json_begin_array(&j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, array));
+        for (struct slice row; slice_next(&w, &row);)
+            put_with_ids(f->call, &j, f->parts[i].node, row, ids);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+    envelope_send(f->call, &t);
+}
+
+static void send_rows(struct coord_call *c, const char *array, const char *const *ids)
+{
+    struct fan f;
+    struct items items;
+    bool some = false;
+    if (!ask_owners(&f, c, &items))
+        return;
+    for (size_t i = 0; i < f.n; i++) {
+        struct fan_part *p = &f.parts[i];
+        if (p->model.at && !slice_is(slice_get(p->model, array), '['))
+            part_spoil(&f, p, "its answer has another form than the protocol's");
+        some |= p->model.at != NULL;
+    }
+    if (some)
+        send_joined(&f, array, ids);
+    else
+        envelope_send_null(c, c->verdict, c->message);
+    fan_end(&f);
+}
+
+void coord_analysis_states(struct coord_call *c)
+{
+    send_rows(c, "rows", (const char *const[]){"entryId", NULL});
+}
+
+void coord_analysis_xy(struct coord_call *c)
+{
+    send_rows(c, "series", (const char *const[]){"seriesId", NULL});
+}
+
+/* ---- what all have to add to ---- */
+
+static void ask_all(struct fan *f, struct coord_call *c, const char *method, const char *body)
+{
+    const char *path = path_asked(c), *set = http_query(c->q, "markerSetId");
+    if (set)
+        path = arena_printf(c->q->arena, "%s?markerSetId=%s", path, path_part(c->q->arena, set));
+    fan_begin(f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(f, c->members[i], method, path, body);
+}
+
+void coord_analysis_arrows(struct coord_call *c)
+{
+    static const char *const ids[] = {"sourceId", "targetId", NULL};
+    struct fan f;
+    struct text t = {.fd = -1};
+    ask_all(&f, c, "POST", body_with(c, NULL, NULL, NULL, NULL));
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        struct json j = envelope_begin(c, &t);
+        json_begin_array(&j);
+        for (size_t i = 0; i < f.n; i++) {
+            struct slice_walk w = slice_items(f.parts[i].model);
+            for (struct slice arrow; slice_next(&w, &arrow);)
+                put_with_ids(c, &j, f.parts[i].node, arrow, ids);
+        }
+        json_end_array(&j);
+        envelope_send(c, &t);
+    }
+    fan_end(&f);
+}
+
+/* Members of objects, of which each name is written once: the first one's. */
+struct names {
+    struct slice *v;
+    size_t n, most;
+};
+static bool is_new(struct names *n, struct slice name)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (slice_same(n->v[i], name))
+            return false;
+    if (n->n < n->most)
+        n->v[n->n++] = name;
+    return true;
+}
+
+enum { MAX_NAMES = 4096 };
+
+static struct names names_new(struct coord_call *c)
+{
+    return (struct names){arena_new(c->q->arena, struct slice, MAX_NAMES), 0, MAX_NAMES};
+}
+
+void coord_analysis_style(struct coord_call *c)
+{
+    struct fan f;
+    struct text t = {.fd = -1};
+    struct names names = names_new(c);
+    ask_all(&f, c, "POST", body_with(c, NULL, NULL, NULL, NULL));
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        struct json j = envelope_begin(c, &t);
+        json_begin_object(&j);
+        json_key(&j, "styles");
+        json_begin_object(&j);
+        for (size_t i = 0; i < f.n; i++) {
+            struct slice_walk w = slice_members(slice_get(f.parts[i].model, "styles"));
+            for (struct slice key, value; slice_next_member(&w, &key, &value);)
+                if (is_new(&names, key)) {
+                    put_slice_key(&j, key);
+                    put_slice(&j, value);
+                }
+        }
+        json_end_object(&j);
+        json_end_object(&j);
+        envelope_send(c, &t);
+    }
+    fan_end(&f);
+}
+
+/* Items of arrays, each once. */
+static void put_union(struct fan *f, struct json *j, const char *array)
+{
+    struct names names = names_new(f->call);
+    json_begin_array(j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice model = f->parts[i].model;
+        struct slice_walk w = slice_items(array ? slice_get(model, array) : model);
+        for (struct slice item; slice_next(&w, &item);)
+            if (is_new(&names, item))
+                put_slice(j, item);
+    }
+    json_end_array(j);
+}
+
+void coord_analysis_categories(struct coord_call *c)
+{
+    struct fan f;
+    struct text t = {.fd = -1};
+    ask_all(&f, c, "GET", NULL);
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        struct json j = envelope_begin(c, &t);
+        json_begin_object(&j);
+        json_key(&j, "annotationCategories");
+        put_union(&f, &j, "annotationCategories");
+        json_end_object(&j);
+        envelope_send(c, &t);
+    }
+    fan_end(&f);
+}
+
+void coord_marker_sets(struct coord_call *c)
+{
+    struct fan f;
+    struct text t = {.fd = -1};
+    ask_all(&f, c, "GET", NULL);
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        struct json j = envelope_begin(c, &t);
+        put_union(&f, &j, NULL);
+        envelope_send(c, &t);
+    }
+    fan_end(&f);
+}
+
+/* ---- annotations ---- */
+
+static void put_category(struct fan *f, struct json *j, struct slice name)
+{
+    static const char *const ids[] = {"entryId", NULL};
+    put_slice_key(j, name);
+    json_begin_array(j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_members(slice_get(f->parts[i].model, "annotations"));
+        for (struct slice key, value, item; slice_next_member(&w, &key, &value);) {
+            struct slice_walk in = slice_items(value);
+            while (slice_same(key, name) && slice_next(&in, &item))
+                put_with_ids(f->call, j, f->parts[i].node, item, ids);
+        }
+    }
+    json_end_array(j);
+}
+
+/* Items are optional; without them all servers are asked as it stands. */
+void coord_analysis_annotations(struct coord_call *c)
+{
+    struct fan f;
+    struct text t = {.fd = -1};
+    struct items items;
+    struct names names = names_new(c);
+    const char *wrong = NULL, *path = path_asked(c), *plain = body_with(c, NULL, NULL, NULL, NULL);
+    bool by_items = json_is_array(json_object_get(c->parameters, "requested_items"));
+    if (by_items && (wrong = items_split(c, &items))) {
+        coord_error(c, 400, wrong, NULL);
+        return;
+    }
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "POST", path,
+            by_items ? body_with(c, "requested_items", items.own[i], NULL, NULL) : plain);
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        struct json j = envelope_begin(c, &t);
+        json_begin_object(&j);
+        json_key(&j, "annotations");
+        json_begin_object(&j);
+        for (size_t i = 0; i < f.n; i++) {
+            struct slice_walk w = slice_members(slice_get(f.parts[i].model, "annotations"));
+            for (struct slice key, value; slice_next_member(&w, &key, &value);)
+                if (is_new(&names, key))
+                    put_category(&f, &j, key);
+        }
+        json_end_object(&j);
+        json_end_object(&j);
+        envelope_send(c, &t);
+    }
+    fan_end(&f);
+}
+
+/* ---- tooltips: the owner's alone ---- */
+
+/* The element with its ids as the owner has them. */
+static json_t *own_element(struct coord_call *c, const struct node *owner)
+{
+    static const char *const keys[] = {"entryId", "destinationId"};
+    json_t *e = json_copy(json_object_get(c->parameters, "requested_element"));
+    for (int i = 0; i < 2; i++) {
+        int64_t id, own;
+        if (coord_integer(json_object_get(e, keys[i]), &id) && id >= 0)
+            json_object_set_new(e, keys[i], json_integer(entry_owner(c, id, &own) == owner ? own : -1));
+    }
+    return e;
+}
+
+void coord_analysis_tooltip(struct coord_call *c)
+{
+    struct fan f;
+    struct items items;
+    struct text t = {.fd = -1};
+    const char *wrong = items_split(c, &items), *path = path_asked(c);
+    if (wrong) {
+        coord_error(c, 400, wrong, NULL);
+        return;
+    }
+    size_t owner = 0;
+    while (owner < c->n_members && !json_array_size(items.own[owner]))
+        owner++;
+    bool nobody = owner == c->n_members;
+    for (owner = nobody ? 0 : owner; nobody && owner + 1 < c->n_members && node_is_away(c->members[owner]);)
+        owner++;
+    json_t *element = own_element(c, c->members[owner]);
+    const char *body = body_with(
+        c, items.given ? "requested_items" : NULL, items.own[owner], element ? "requested_element" : NULL, element);
+    fan_begin(&f, c, 1);
+    fan_ask(&f, c->members[owner], "POST", path, body);
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        struct json j = envelope_begin(c, &t);
+        if (f.parts[0].model.at)
+            put_slice(&j, f.parts[0].model);
+        else
+            json_write_null(&j);
+        envelope_send(c, &t);
+    }
+    fan_end(&f);
+    json_decref(element);
+}

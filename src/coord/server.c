@@ -1,0 +1,307 @@
+/* The endpoint: routes, start, stop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/wait.h"
+#include "coord/call.h"
+#include "coord/table.h"
+
+enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256 };
+
+static coord_run refuse_upload, refuse_configurations, no_config_types;
+
+/* A star stands for one part of the path. Literal parts come before stars that would hide them. */
+static const struct route {
+    const char *method, *pattern;
+    coord_run *run;
+    int flags;
+} routes[] = {
+    {"GET", "traces", coord_traces_list, 0},
+    {"POST", "traces", coord_traces_post, HAS_BODY | CHANGES},
+    {"GET", "traces/*", coord_traces_get, 0},
+    {"DELETE", "traces/*", coord_traces_delete, CHANGES},
+    {"GET", "experiments", coord_experiments_list, 0},
+    {"POST", "experiments", coord_experiments_post, HAS_BODY | CHANGES},
+    {"GET", "experiments/*", coord_experiments_get, 0},
+    {"DELETE", "experiments/*", coord_experiments_delete, CHANGES},
+    {"GET", "experiments/*/bookmarks", coord_bookmarks_list, OF_EXPERIMENT},
+    {"POST", "experiments/*/bookmarks", coord_bookmarks_post, HAS_BODY | CHANGES | OF_EXPERIMENT},
+    {"GET", "experiments/*/bookmarks/*", coord_bookmarks_get, OF_EXPERIMENT},
+    {"PUT", "experiments/*/bookmarks/*", coord_bookmarks_put, HAS_BODY | CHANGES | OF_EXPERIMENT},
+    {"DELETE", "experiments/*/bookmarks/*", coord_bookmarks_delete, CHANGES | OF_EXPERIMENT},
+    {"GET", "experiments/*/outputs", coord_outputs_list, OF_EXPERIMENT},
+    {"GET", "experiments/*/outputs/markerSets", coord_marker_sets, OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/timeGraph/*/tree", coord_analysis_tree, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/timeGraph/*/states", coord_analysis_states, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/timeGraph/*/arrows", coord_analysis_arrows, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/timeGraph/*/tooltip", coord_analysis_tooltip, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/XY/*/tree", coord_analysis_tree, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/XY/*/xy", coord_analysis_xy, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/genericXY/*/tree", coord_analysis_tree, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/genericXY/*/xy", coord_analysis_xy, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/data/*/tree", coord_analysis_tree, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/table/*/columns", coord_table_columns, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/table/*/lines", coord_table_lines, HAS_BODY | OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/*/style", coord_analysis_style, HAS_BODY | OF_EXPERIMENT},
+    {"GET", "experiments/*/outputs/*/annotations", coord_analysis_categories, OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/*/annotations", coord_analysis_annotations, HAS_BODY | OF_EXPERIMENT},
+    {"GET", "experiments/*/outputs/*/configTypes", coord_outputs_list, OF_EXPERIMENT},
+    {"GET", "experiments/*/outputs/*/configTypes/*", coord_outputs_pass, OF_EXPERIMENT},
+    {"GET", "experiments/*/outputs/*", coord_outputs_pass, OF_EXPERIMENT},
+    {"POST", "experiments/*/outputs/*", coord_outputs_derive, HAS_BODY | CHANGES | OF_EXPERIMENT},
+    {"DELETE", "experiments/*/outputs/*/*", coord_outputs_pass, CHANGES | OF_EXPERIMENT},
+    {"GET", "config/types", no_config_types, 0},
+    {"POST", "config/types/*", refuse_configurations, CHANGES},
+    {"POST", "config/types/*/configs", refuse_configurations, CHANGES},
+    {"POST", "upload", refuse_upload, CHANGES},
+};
+enum { N_ROUTES = sizeof routes / sizeof *routes };
+
+/* ---- what the coordinator does not do ---- */
+
+static void refuse_upload(struct coord_call *c)
+{
+    coord_error(c, 501, "A coordinator keeps no traces", "upload it to the server that shall keep it");
+}
+
+static void refuse_configurations(struct coord_call *c)
+{
+    coord_error(c, 501, "A coordinator keeps no configurations", "make it on the servers themselves");
+}
+
+static void no_config_types(struct coord_call *c)
+{
+    struct text t = {.fd = -1};
+    TEXT_PUT(&t, "[]");
+    coord_reply(c, 200, &t);
+}
+
+/* ---- about itself ---- */
+
+/* It is up as long as somebody can answer. */
+static void tell_health(struct coord_call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    bool up = false;
+    for (size_t i = 0; i < c->c->n; i++)
+        up |= !node_is_away(&c->c->nodes[i]);
+    json_begin_object(&j);
+    json_kv_string(&j, "status", up ? "UP" : "DOWN");
+    json_end_object(&j);
+    coord_reply(c, up ? 200 : 503, &t);
+}
+
+static void tell_identity(struct coord_call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct utsname u = {0};
+    const char *version = c->c->o.version ? c->c->o.version : "0";
+    uname(&u);
+    json_begin_object(&j);
+    json_kv_string(&j, "version", version);
+    json_kv_string(&j, "buildTime", version);
+    json_kv_string(&j, "os", u.sysname);
+    json_kv_string(&j, "osArch", u.machine);
+    json_kv_string(&j, "osVersion", u.release);
+    json_kv_i64(&j, "cpuCount", pool_cpus());
+    json_kv_i64(&j, "maxMemory", 0);
+    json_kv_string(&j, "productId", "weft");
+    json_kv_string(&j, "launcherName", "weft coordinate");
+    json_kv_string(&j, "tspVersion", "0.6.0");
+    json_end_object(&j);
+    coord_reply(c, 200, &t);
+}
+
+/* Beyond the protocol: who is asked, and who is away. */
+static void tell_servers(struct coord_call *c)
+{
+    static const char *const stages[] = {"UNKNOWN", "UP", "AWAY"};
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    json_begin_array(&j);
+    for (size_t i = 0; i < c->c->n; i++) {
+        struct node *n = &c->c->nodes[i];
+        json_begin_object(&j);
+        json_kv_string(&j, "name", n->is->name);
+        json_kv_string(&j, "url", n->is->url);
+        json_kv_string(&j, "status", stages[atomic_load(&n->stage)]);
+        if (node_is_away(n))
+            json_kv_string(&j, "statusMessage", node_why(n, c->q->arena));
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    coord_reply(c, 200, &t);
+}
+
+static bool tell_self(struct coord_call *c, const struct tsp_path *path)
+{
+    static const struct {
+        const char *path;
+        coord_run *run;
+    } known[] = {{"health", tell_health}, {"identifier", tell_identity}, {"servers", tell_servers}};
+    for (size_t i = 0; path->n == 1 && i < sizeof known / sizeof *known; i++) {
+        if (strcmp(path->part[0], known[i].path) != 0)
+            continue;
+        if (tsp_method_is(c->q, "GET")) {
+            known[i].run(c);
+        } else {
+            http_header(c->q, "Allow", "GET");
+            coord_error(c, 405, "Method not allowed", NULL);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* ---- dispatch ---- */
+
+static bool take_body(struct coord_call *c)
+{
+    const char *title, *detail;
+    int status = tsp_body(c->q, &c->body, &c->parameters, &title, &detail);
+    if (status)
+        coord_error(c, status, title, detail);
+    return !status;
+}
+
+static void run(struct coord_call *c, const struct route *r)
+{
+    if (c->q->only_asks && r->flags & CHANGES)
+        coord_error(c, 403, "Pages of other sites may ask, but not change anything",
+            "start the coordinator with --cors and this page's origin, which then may");
+    else if ((!(r->flags & OF_EXPERIMENT) || members_find(c, c->arg[0])) && (!(r->flags & HAS_BODY) || take_body(c)))
+        r->run(c);
+    if (!c->replied)
+        coord_error(c, 503, "The request ended before its answer was there", NULL);
+    json_decref(c->parameters);
+    json_decref(c->body);
+    vec_free(&c->lacks);
+}
+
+static void route(struct coordinator *k, struct http_request *q, const struct tsp_path *path)
+{
+    struct coord_call c = {.c = k, .q = q};
+    struct text allowed = {.fd = -1};
+    if (tell_self(&c, path))
+        return;
+    for (size_t i = 0; i < N_ROUTES; i++) {
+        if (!tsp_path_fits(path, routes[i].pattern, c.arg))
+            continue;
+        if (tsp_method_is(q, routes[i].method)) {
+            text_fini(&allowed);
+            run(&c, &routes[i]);
+            return;
+        }
+        text_printf(&allowed, "%s%s", allowed.n ? ", " : "", routes[i].method);
+    }
+    if (allowed.n)
+        http_header(q, "Allow", text_cstr(&allowed));
+    coord_error(&c, allowed.n ? 405 : 404, allowed.n ? "Method not allowed" : "No such resource", NULL);
+    text_fini(&allowed);
+}
+
+static void handle(void *coordinator, struct http_request *q)
+{
+    struct tsp_path path;
+    if (tsp_path_of(q, &path)) {
+        route(coordinator, q, &path);
+    } else if (tsp_is_for_viewer(q)) {
+        tsp_serve_viewer(q);
+    } else {
+        struct coord_call c = {.c = coordinator, .q = q};
+        coord_error(&c, 404, "No such resource", NULL);
+    }
+}
+
+/* ---- start and stop ---- */
+
+static int take_state(struct coordinator *c, struct err *e)
+{
+    struct arena a = {0};
+    const char *dir = c->o.state_dir;
+    int rc = dir ? file_make_dirs(dir, e) : 0;
+    if (!rc && dir) {
+        const char *lock = arena_printf(&a, "%s/lock", dir);
+        c->state_lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (c->state_lock < 0)
+            rc = err_sys(e, "--state: %s", lock);
+        else if (flock(c->state_lock, LOCK_EX | LOCK_NB))
+            rc = err_set(e, ERR_ARG, "--state %s: another server uses this directory; give each its own", dir);
+    }
+    if (!rc && dir)
+        rc = coord_ids_keep_in(c->ids, arena_printf(&a, "%s/ids", dir), e);
+    if (!rc)
+        rc = bookmarks_open(dir ? arena_printf(&a, "%s/bookmarks.json", dir) : NULL, &c->bookmarks, e);
+    arena_fini(&a);
+    return rc;
+}
+
+static void free_all(struct coordinator *c)
+{
+    nodes_stop(c);
+    http_client_stop(c->client);
+    bookmarks_close(c->bookmarks);
+    versions_free(c->versions);
+    places_free(c->places);
+    coord_ids_free(c->ids);
+    map_fini(&c->by_hash);
+    if (c->state_lock >= 0)
+        close(c->state_lock);
+    pthread_mutex_destroy(&c->lock);
+    pthread_cond_destroy(&c->changed);
+    free(c);
+}
+
+int coord_start(const struct coord_options *o, struct coordinator **out, struct err *e)
+{
+    struct coordinator *c = mem_zalloc(sizeof *c);
+    struct http_options h = o->http;
+    struct http_client_options client = {0};
+    json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
+    c->o = *o;
+    c->state_lock = -1;
+    c->ids = coord_ids_new();
+    c->versions = versions_new();
+    c->places = places_new();
+    pthread_mutex_init(&c->lock, NULL);
+    wait_init(&c->changed);
+    h.public_path = "/tsp/api/health";
+    h.token_prefix = "/tsp";
+    h.max_handlers = h.max_handlers ? h.max_handlers : HANDLERS; /* they wait for servers, as a rule */
+    int rc = take_state(c, e);
+    if (!rc)
+        rc = http_client_start(&client, &c->client, e);
+    if (!rc)
+        rc = nodes_start(c, e);
+    if (!rc)
+        rc = http_server_start(&h, handle, c, &c->http, e);
+    if (rc) {
+        free_all(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+const char *coord_address(const struct coordinator *c)
+{
+    return http_server_address(c->http);
+}
+
+void coord_stop(struct coordinator *c)
+{
+    if (!c)
+        return;
+    http_server_stop(c->http);
+    free_all(c);
+}

@@ -1,0 +1,386 @@
+#include "coord/slice.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+/* ---- checking ---- */
+
+struct check {
+    const char *at, *end;
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static void skip_space(struct check *c)
+{
+    while (c->at < c->end && is_space(*c->at))
+        c->at++;
+}
+
+static bool take(struct check *c, char wanted)
+{
+    bool is = c->at < c->end && *c->at == wanted;
+    c->at += is;
+    return is;
+}
+
+static bool take_word(struct check *c, const char *word)
+{
+    size_t n = strlen(word);
+    bool is = (size_t)(c->end - c->at) >= n && !memcmp(c->at, word, n);
+    c->at += is ? n : 0;
+    return is;
+}
+
+static bool take_digits(struct check *c)
+{
+    const char *first = c->at;
+    while (c->at < c->end && text_is_digit(*c->at))
+        c->at++;
+    return c->at > first;
+}
+
+static bool take_number(struct check *c)
+{
+    take(c, '-');
+    if (!take(c, '0') && !take_digits(c))
+        return false;
+    if (take(c, '.') && !take_digits(c))
+        return false;
+    if (c->at < c->end && (*c->at | 0x20) == 'e') {
+        c->at++;
+        if (!take(c, '+'))
+            take(c, '-');
+        return take_digits(c);
+    }
+    return true;
+}
+
+static int hex(char c)
+{
+    return text_is_digit(c) ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* Behind the backslash. */
+static bool take_escape(struct check *c)
+{
+    if (c->at == c->end)
+        return false;
+    char kind = *c->at++;
+    if (kind != 'u')
+        return memchr("\"\\/bfnrt", kind, 8) != NULL;
+    for (int i = 0; i < 4; i++)
+        if (c->at == c->end || hex(*c->at++) < 0)
+            return false;
+    return true;
+}
+
+static bool take_string(struct check *c)
+{
+    if (!take(c, '"'))
+        return false;
+    while (c->at < c->end && *c->at != '"') {
+        unsigned char byte = (unsigned char)*c->at;
+        size_t n = 1;
+        if (byte < 0x20 || (byte >= 0x80 && !(n = text_sequence(c->at, (size_t)(c->end - c->at)))))
+            return false;
+        c->at += n;
+        if (byte == '\\' && !take_escape(c))
+            return false;
+    }
+    return take(c, '"');
+}
+
+static bool take_scalar(struct check *c)
+{
+    switch (c->at < c->end ? *c->at : '\0') {
+    case '"': return take_string(c);
+    case 't': return take_word(c, "true");
+    case 'f': return take_word(c, "false");
+    case 'n': return take_word(c, "null");
+    default: return take_number(c);
+    }
+}
+
+/* The key of a member and its colon. */
+static bool take_key(struct check *c)
+{
+    skip_space(c);
+    if (!take_string(c))
+        return false;
+    skip_space(c);
+    return take(c, ':');
+}
+
+/* What may stand between values: closes containers that end here. False: it is wrong. *more: a value follows. */
+static bool take_ends(struct check *c, uint64_t *objects, unsigned *depth, bool *more)
+{
+    for (*more = false; *depth && !*more;) {
+        bool object = *objects & 1;
+        skip_space(c);
+        if (take(c, ',')) {
+            *more = true;
+            return !object || take_key(c);
+        }
+        if (!take(c, object ? '}' : ']'))
+            return false;
+        *objects >>= 1;
+        --*depth;
+    }
+    return true;
+}
+
+static bool take_value(struct check *c)
+{
+    uint64_t objects = 0; /* bit 0: the innermost open container is an object */
+    unsigned depth = 0;
+    for (bool more = true; more;) {
+        skip_space(c);
+        bool object = c->at < c->end && *c->at == '{', array = c->at < c->end && *c->at == '[';
+        if (!object && !array) {
+            if (!take_scalar(c) || !take_ends(c, &objects, &depth, &more))
+                return false;
+            continue;
+        }
+        if (depth == SLICE_DEPTH)
+            return false;
+        c->at++;
+        objects = objects << 1 | object;
+        depth++;
+        skip_space(c);
+        if (c->at < c->end && *c->at == (object ? '}' : ']')) {
+            if (!take_ends(c, &objects, &depth, &more))
+                return false;
+        } else if (object && !take_key(c)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct slice slice_of(const char *text, size_t n, size_t *bad)
+{
+    struct check c = {text, text + n};
+    skip_space(&c);
+    const char *first = c.at;
+    bool good = n && take_value(&c);
+    const char *end = c.at;
+    skip_space(&c);
+    if (bad)
+        *bad = (size_t)(c.at - text);
+    return good && c.at == c.end ? (struct slice){first, (size_t)(end - first)} : (struct slice){0};
+}
+
+/* ---- walking what was checked ---- */
+
+static const char *past_space(const char *p)
+{
+    while (is_space(*p))
+        p++;
+    return p;
+}
+
+/* Behind the closing quote; p is at the opening one. */
+static const char *past_string(const char *p)
+{
+    for (p++; *p != '"'; p++)
+        if (*p == '\\')
+            p++;
+    return p + 1;
+}
+
+static const char *past_container(const char *p)
+{
+    for (unsigned depth = 0;;)
+        switch (*p) {
+        case '"': p = past_string(p); break;
+        case '{':
+        case '[':
+            depth++;
+            p++;
+            break;
+        case '}':
+        case ']':
+            p++;
+            if (!--depth)
+                return p;
+            break;
+        default: p++;
+        }
+}
+
+static const char *past_value(const char *p, const char *end)
+{
+    if (*p == '"')
+        return past_string(p);
+    if (*p == '{' || *p == '[')
+        return past_container(p);
+    while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space(*p))
+        p++;
+    return p;
+}
+
+bool slice_is(struct slice s, char first)
+{
+    return s.at && *s.at == first;
+}
+
+static struct slice_walk walk(struct slice s, char open)
+{
+    return slice_is(s, open) ? (struct slice_walk){s.at + 1, s.at + s.n - 1} : (struct slice_walk){0};
+}
+
+struct slice_walk slice_items(struct slice array)
+{
+    return walk(array, '[');
+}
+
+struct slice_walk slice_members(struct slice object)
+{
+    return walk(object, '{');
+}
+
+static struct slice take_slice(struct slice_walk *w)
+{
+    const char *end = past_value(w->at, w->end);
+    struct slice s = {w->at, (size_t)(end - w->at)};
+    w->at = past_space(end);
+    return s;
+}
+
+/* Before the first value there is none, before each other one a comma. */
+static bool begin_next(struct slice_walk *w)
+{
+    if (w->at == w->end)
+        return false;
+    w->at = past_space(w->at);
+    if (*w->at == ',')
+        w->at = past_space(w->at + 1);
+    return w->at < w->end;
+}
+
+bool slice_next(struct slice_walk *w, struct slice *item)
+{
+    if (!begin_next(w))
+        return false;
+    *item = take_slice(w);
+    return true;
+}
+
+bool slice_next_member(struct slice_walk *w, struct slice *key, struct slice *value)
+{
+    if (!begin_next(w))
+        return false;
+    *key = take_slice(w);
+    w->at = past_space(w->at + 1); /* the colon */
+    *value = take_slice(w);
+    return true;
+}
+
+/* ---- values ---- */
+
+bool slice_equals(struct slice s, const char *text)
+{
+    size_t n = strlen(text);
+    return slice_is(s, '"') && s.n == n + 2 && !memcmp(s.at + 1, text, n);
+}
+
+bool slice_same(struct slice a, struct slice b)
+{
+    return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
+}
+
+struct slice slice_get(struct slice object, const char *key)
+{
+    struct slice_walk w = slice_members(object);
+    for (struct slice k, v; slice_next_member(&w, &k, &v);)
+        if (slice_equals(k, key))
+            return v;
+    return (struct slice){0};
+}
+
+bool slice_integer(struct slice s, int64_t *out)
+{
+    bool negative = slice_is(s, '-');
+    uint64_t v = 0;
+    if (!s.at || s.n == negative || s.n > 20)
+        return false;
+    for (size_t i = negative; i < s.n; i++) {
+        if (!text_is_digit(s.at[i]) || __builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(s.at[i] - '0'), &v))
+            return false;
+    }
+    if (v > (uint64_t)INT64_MAX + negative)
+        return false;
+    *out = negative ? (int64_t)-v : (int64_t)v;
+    return true;
+}
+
+static uint32_t hex4(const char *p)
+{
+    uint32_t v = 0;
+    for (int i = 0; i < 4; i++)
+        v = v << 4 | (uint32_t)hex(p[i]);
+    return v;
+}
+
+static char *put_utf8(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+    } else if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(0x80 | (c & 63));
+    } else if (c < 0x10000) {
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 63));
+        *to++ = (char)(0x80 | (c & 63));
+    } else {
+        *to++ = (char)(0xf0 | c >> 18);
+        *to++ = (char)(0x80 | (c >> 12 & 63));
+        *to++ = (char)(0x80 | (c >> 6 & 63));
+        *to++ = (char)(0x80 | (c & 63));
+    }
+    return to;
+}
+
+/* p is behind "\u"; a pair of surrogates is one character, one alone is none. */
+static char *unescape_unicode(char *to, const char **p, const char *end)
+{
+    uint32_t c = hex4(*p);
+    *p += 4;
+    if (c >= 0xd800 && c < 0xdc00 && end - *p >= 6 && (*p)[0] == '\\' && (*p)[1] == 'u') {
+        uint32_t low = hex4(*p + 2);
+        if (low >= 0xdc00 && low < 0xe000) {
+            *p += 6;
+            return put_utf8(to, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
+        }
+    }
+    return put_utf8(to, !c || (c >= 0xd800 && c < 0xe000) ? 0xfffd : c);
+}
+
+char *slice_string(struct slice s, struct arena *a)
+{
+    static const char kinds[] = "bfnrt", values[] = "\b\f\n\r\t";
+    if (!slice_is(s, '"'))
+        return NULL;
+    char *text = arena_alloc(a, s.n), *to = text; /* no escape is shorter than what it stands for */
+    for (const char *p = s.at + 1, *end = s.at + s.n - 1; p < end;) {
+        if (*p != '\\') {
+            *to++ = *p++;
+            continue;
+        }
+        const char *known = strchr(kinds, p[1]);
+        p += 2;
+        if (p[-1] == 'u')
+            to = unescape_unicode(to, &p, end);
+        else
+            *to++ = known ? values[known - kinds] : p[-1];
+    }
+    *to = '\0';
+    return text;
+}

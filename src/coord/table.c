@@ -1,0 +1,478 @@
+/* Lines of a table of many servers. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/terms.h"
+#include "coord/table.h"
+
+enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, HIGHLIGHT = 8 };
+
+/* ---- asking ---- */
+
+static json_t *list_of(const int64_t *v, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_integer(v[i]));
+    return list;
+}
+
+static void set(json_t *p, const char *key, json_t *value)
+{
+    if (value)
+        json_object_set(p, key, value);
+    else
+        json_object_del(p, key);
+}
+
+/* The parameters at hand (filters too, of which the coordinator need not know) for one member. */
+static const char *body_for(const struct merged_table *t, size_t member, const struct line_ask *a)
+{
+    json_t *p = json_copy(t->call->parameters), *body = json_object();
+    set(p, "requested_table_index", NULL);
+    set(p, "requested_times", NULL);
+    set(p, "table_search_direction", NULL);
+    set(p, "table_filter_expressions", t->filter[member]);
+    set(p, "table_search_expressions", a->find || a->tagged ? t->search[member] : NULL);
+    if (a->by_time)
+        json_object_set_new(p, "requested_times", list_of(&a->time, 1));
+    else
+        json_object_set_new(p, "requested_table_index", json_integer((json_int_t)a->index));
+    if (a->find)
+        json_object_set_new(p, "table_search_direction", json_string(a->backward ? "PREVIOUS" : "NEXT"));
+    json_object_set_new(p, "requested_table_count", json_integer((json_int_t)a->count));
+    set(p, "requested_table_column_ids", NULL);
+    if (a->n_ids)
+        json_object_set_new(p, "requested_table_column_ids", list_of(a->ids, a->n_ids));
+    json_object_set_new(body, "parameters", p);
+    char *text = json_dumps(body, JSON_COMPACT);
+    const char *kept = arena_strdup(t->call->q->arena, text ? text : "{}");
+    free(text);
+    json_decref(body);
+    return kept;
+}
+
+static struct slice content_at(struct slice line, size_t cell)
+{
+    struct slice_walk w = slice_items(slice_get(line, "cells"));
+    struct slice c = {0};
+    for (size_t i = 0; i <= cell; i++)
+        if (!slice_next(&w, &c))
+            return (struct slice){0};
+    return slice_get(c, "content");
+}
+
+/* "1795225075376113629": the number within the quotes, or without. */
+static bool take_time(struct slice content, int64_t *time)
+{
+    if (slice_is(content, '"'))
+        content = (struct slice){content.at + 1, content.n - 2};
+    return slice_integer(content, time);
+}
+
+static size_t find_id(const int64_t *ids, size_t n, int64_t id)
+{
+    size_t i = 0;
+    while (i < n && ids[i] != id)
+        i++;
+    return i;
+}
+
+/* What is wrong with the member's lines; NULL: nothing. */
+static const char *read_lines(
+    const struct merged_table *t, size_t member, struct slice model, uint64_t most, struct line_answer *out)
+{
+    struct arena *a = t->call->q->arena;
+    struct slice_walk w = slice_items(slice_get(model, "columnIds"));
+    int64_t low, size, index, wanted = t->columns->of[member].time;
+    struct slice item;
+    out->ids = arena_new(a, int64_t, MAX_COLUMNS_ASKED);
+    while (out->n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
+        if (!slice_integer(item, &out->ids[out->n_ids++]))
+            return "its table has columns without numbers";
+    if (!slice_integer(slice_get(model, "lowIndex"), &low) || !slice_integer(slice_get(model, "size"), &size) ||
+        low < 0 || size < 0)
+        return "its table has no size";
+    out->low = (uint64_t)low;
+    out->size = (uint64_t)size;
+    size_t time = find_id(out->ids, out->n_ids, wanted);
+    out->lines = arena_new(a, struct table_line, most + 1);
+    for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
+        struct table_line *l = &out->lines[out->n];
+        if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
+            return "its table has lines without numbers";
+        *l = (struct table_line){item, 0, (uint64_t)index};
+        if (t->columns->by_time && !take_time(content_at(item, time), &l->time))
+            return "its table has lines without times";
+    }
+    out->good = true;
+    return NULL;
+}
+
+static void take_lines(
+    struct merged_table *t, size_t member, struct fan *f, struct fan_part *p, uint64_t most, struct line_answer *out)
+{
+    const char *wrong = p->fate == PART_GOOD && slice_is(p->model, '{') ? read_lines(t, member, p->model, most, out)
+                                                                        : NULL;
+    if (wrong)
+        part_spoil(f, p, wrong);
+    if (!out->good || wrong) {
+        *out = (struct line_answer){0};
+        t->asked[member] = false;
+        return;
+    }
+    t->size[member] = out->size;
+}
+
+bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_answer *answer, struct fan *f)
+{
+    struct coord_call *c = t->call;
+    const char *path = path_asked(c);
+    struct fan_part **part = arena_new(c->q->arena, struct fan_part *, t->n + 1);
+    fan_begin(f, c, t->n);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->asked[i] && !ask[i].skip)
+            part[i] = fan_ask(f, c->members[i], "POST", path, body_for(t, i, &ask[i]));
+    if (!f->n)
+        return true;
+    uint64_t complete = 0;
+    if (!fan_wait(f) || !envelopes_open(f))
+        return false;
+    for (size_t i = 0; i < t->n; i++)
+        if (part[i]) {
+            take_lines(t, i, f, part[i], ask[i].count, &answer[i]);
+            complete += answer[i].good;
+        }
+    t->sized = true;
+    return true;
+}
+
+/* ---- what is asked for ---- */
+
+/* Expressions by column, as a member calls the columns. False: not one of its lines fits. */
+static bool translate(const struct merged_table *t, size_t member, json_t *given, json_t **out)
+{
+    const char *key;
+    json_t *value;
+    bool fits = true;
+    *out = NULL;
+    if (!json_is_object(given))
+        return true;
+    *out = json_object();
+    json_object_foreach (given, key, value) {
+        char *end;
+        int64_t id = strtoll(key, &end, 10);
+        size_t at = 0;
+        const char *pattern = json_string_value(value);
+        while (at < t->columns->n && t->columns->v[at].id != id)
+            at++;
+        int64_t own = at < t->columns->n ? t->columns->of[member].own[at] : -1;
+        if (own >= 0) {
+            json_object_set(*out, arena_printf(t->call->q->arena, "%lld", (long long)own), value);
+        } else if (pattern) { /* all of its lines show the same there */
+            struct terms one = {0};
+            terms_add(&one, 0, pattern);
+            fits &= term_fits(&one.v[0], at == t->columns->trace ? t->call->members[member]->is->name : "");
+            terms_fini(&one);
+        }
+    }
+    return fits;
+}
+
+/* What tells tables with other lines apart. */
+static uint64_t key_of(struct coord_call *c)
+{
+    static const char *const keys[] = {"table_filter_expressions", "filter_query_parameters"};
+    struct arena *a = c->q->arena;
+    const char *s = arena_printf(a, "%s\n%s", c->arg[0], c->arg[1]);
+    for (int i = 0; i < 2; i++) {
+        char *text = json_dumps(
+            json_object_get(c->parameters, keys[i]), JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+        s = arena_printf(a, "%s\n%s", s, text ? text : "");
+        free(text);
+    }
+    return map_hash(s, strlen(s));
+}
+
+/* What is translated is kept with the request's body, and freed with it. */
+static void keep(struct coord_call *c, const char *name, size_t member, json_t *v)
+{
+    if (v)
+        json_object_set_new(c->body, arena_printf(c->q->arena, "%s of %zu", name, member), v);
+}
+
+static void table_begin(struct merged_table *t, struct coord_call *c, const struct table_columns *columns)
+{
+    struct arena *a = c->q->arena;
+    *t = (struct merged_table){.call = c, .columns = columns, .n = c->n_members, .key = key_of(c)};
+    t->asked = arena_new(a, bool, t->n + 1);
+    t->fits = arena_new(a, bool, t->n + 1);
+    t->all_fit = arena_new(a, bool, t->n + 1);
+    t->filter = arena_new(a, json_t *, t->n + 1);
+    t->search = arena_new(a, json_t *, t->n + 1);
+    t->size = arena_new(a, uint64_t, t->n + 1);
+    for (size_t i = 0; i < t->n; i++) {
+        bool passes = translate(t, i, json_object_get(c->parameters, "table_filter_expressions"), &t->filter[i]);
+        t->fits[i] = translate(t, i, json_object_get(c->parameters, "table_search_expressions"), &t->search[i]);
+        t->all_fit[i] = t->fits[i] && t->search[i] && !json_object_size(t->search[i]);
+        t->asked[i] = columns->of[i].known && passes;
+        if (!columns->of[i].known && node_is_away(c->members[i]))
+            coord_lacks(c, c->members[i], node_why(c->members[i], a));
+        keep(c, "filter", i, t->filter[i]);
+        keep(c, "search", i, t->search[i]);
+    }
+}
+
+struct wanted {
+    bool by_time, find, backward;
+    int64_t time;
+    uint64_t index, count;
+    size_t *shown, n_shown; /* columns */
+};
+
+static const char *read_shown(struct coord_call *c, const struct table_columns *columns, struct wanted *w)
+{
+    json_t *list = json_object_get(c->parameters, "requested_table_column_ids"), *item;
+    size_t i;
+    int64_t id;
+    w->shown = arena_new(c->q->arena, size_t, columns->n + json_array_size(list) + 1);
+    for (i = 0; !json_array_size(list) && i < columns->n; i++)
+        w->shown[w->n_shown++] = i;
+    json_array_foreach (list, i, item) {
+        if (!coord_integer(item, &id))
+            return "Invalid query parameters: requested_table_column_ids";
+        for (size_t k = 0; k < columns->n; k++)
+            if (columns->v[k].id == id)
+                w->shown[w->n_shown++] = k;
+    }
+    return NULL;
+}
+
+static const char *read_wanted(struct coord_call *c, const struct table_columns *columns, struct wanted *w)
+{
+    json_t *index = json_object_get(c->parameters, "requested_table_index"),
+           *times = json_object_get(c->parameters, "requested_times"),
+           *count = json_object_get(c->parameters, "requested_table_count");
+    const char *direction = coord_text(c->parameters, "table_search_direction");
+    int64_t n;
+    *w = (struct wanted){0};
+    if (!index && !times)
+        return "Missing query parameters: requested_table_index";
+    if (!count)
+        return "Missing query parameters: requested_table_count";
+    if (!coord_integer(count, &n) || n < 0)
+        return "Invalid query parameters: requested_table_count";
+    w->count = n > MAX_LINES ? MAX_LINES : (uint64_t)n;
+    w->by_time = !index;
+    if (index && (!coord_integer(index, &n) || n < 0))
+        return "Invalid query parameters: requested_table_index";
+    w->index = index ? (uint64_t)n : 0;
+    if (!index && !coord_integer(json_array_get(times, 0), &w->time))
+        return "Invalid query parameters: requested_times";
+    if (direction && strcasecmp(direction, "NEXT") != 0 && strcasecmp(direction, "PREVIOUS") != 0)
+        return "Invalid query parameters: table_search_direction";
+    w->find = direction && json_object_size(json_object_get(c->parameters, "table_search_expressions"));
+    w->backward = w->find && !strcasecmp(direction, "PREVIOUS");
+    return read_shown(c, columns, w);
+}
+
+/* ---- searching ---- */
+
+/* The member whose line a position's next one is; n: nobody's. False: an answer was sent. */
+static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *owner)
+{
+    struct arena *a = t->call->q->arena;
+    struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
+    struct line_answer *answer = arena_new(a, struct line_answer, t->n + 1);
+    size_t *taken = arena_new(a, size_t, t->n + 1);
+    struct fan f;
+    for (size_t i = 0; i < t->n; i++)
+        ask[i] = (struct line_ask){
+            .index = position[i], .count = 1, .ids = &t->columns->of[i].time, .n_ids = t->columns->by_time};
+    bool good = table_ask(t, ask, answer, &f);
+    *owner = good ? table_next(t, answer, taken) : t->n;
+    fan_end(&f);
+    return good;
+}
+
+/* How many lines of each come before one of `owner` at a time: those of members before it also at that very time. */
+static bool locate_line(struct merged_table *t, size_t owner, int64_t time, uint64_t index, uint64_t *position)
+{
+    uint64_t *at = arena_new(t->call->q->arena, uint64_t, t->n + 1),
+             *after = arena_new(t->call->q->arena, uint64_t, t->n + 1);
+    if (!t->columns->by_time) {
+        memset(position, 0, t->n * sizeof *position);
+        memcpy(position, t->size, owner * sizeof *position);
+    } else {
+        if (!table_locate_time(t, time, at) || (time < INT64_MAX && !table_locate_time(t, time + 1, after)))
+            return false;
+        for (size_t i = 0; i < t->n; i++)
+            position[i] = i < owner ? after[i] : at[i];
+    }
+    position[owner] = index;
+    return true;
+}
+
+/* Moves the position to the next (or previous) line that is searched for. *found: there is one. False: an answer was
+ * sent. */
+static bool find(struct merged_table *t, bool backward, uint64_t *position, bool *found)
+{
+    struct arena *a = t->call->q->arena;
+    struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
+    struct line_answer *answer = arena_new(a, struct line_answer, t->n + 1);
+    struct fan f;
+    size_t owner = t->n, best = t->n;
+    if (backward && !owner_at(t, position, &owner))
+        return false;
+    for (size_t i = 0; i < t->n; i++) {
+        bool none = backward && i != owner && !position[i];
+        ask[i] = (struct line_ask){.index = position[i] - (backward && i != owner && position[i]),
+            .count = 1,
+            .find = !t->all_fit[i],
+            .backward = backward,
+            .skip = none || !t->fits[i],
+            .ids = &t->columns->of[i].time,
+            .n_ids = t->columns->by_time};
+    }
+    bool good = table_ask(t, ask, answer, &f);
+    for (size_t i = 0; good && i < t->n; i++) {
+        if (!answer[i].n)
+            continue;
+        int64_t mine = answer[i].lines[0].time, its = best < t->n ? answer[best].lines[0].time : 0;
+        if (best == t->n || (backward ? mine >= its : mine < its))
+            best = i;
+    }
+    *found = good && best < t->n;
+    if (*found)
+        good = locate_line(t, best, answer[best].lines[0].time, answer[best].lines[0].index, position);
+    fan_end(&f);
+    return good;
+}
+
+/* ---- writing ---- */
+
+static void put_cells(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
+    const struct line_answer *of, struct slice cells)
+{
+    struct slice *cell = arena_new(t->call->q->arena, struct slice, of->n_ids + 1);
+    struct slice_walk in = slice_items(cells);
+    for (size_t i = 0; i < of->n_ids && slice_next(&in, &cell[i]); i++)
+        ;
+    json_begin_array(j);
+    for (size_t i = 0; i < w->n_shown; i++) {
+        int64_t own = t->columns->of[member].own[w->shown[i]];
+        size_t at = own < 0 ? of->n_ids : find_id(of->ids, of->n_ids, own);
+        if (at < of->n_ids && cell[at].at) {
+            put_slice(j, cell[at]);
+            continue;
+        }
+        json_begin_object(j);
+        json_kv_string(j, "content", w->shown[i] == t->columns->trace ? t->call->members[member]->is->name : "");
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void put_line(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
+    const struct line_answer *of, const struct table_line *line, uint64_t index)
+{
+    struct slice_walk in = slice_members(line->object);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&in, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "index"))
+            json_u64(j, index);
+        else if (slice_equals(key, "cells"))
+            put_cells(t, j, w, member, of, value);
+        else
+            put_slice(j, value);
+    }
+    if (t->all_fit[member] && !slice_get(line->object, "tags").at)
+        json_kv_i64(j, "tags", HIGHLIGHT);
+    json_end_object(j);
+}
+
+/* The columns to show, as each member has them, and the one that orders. */
+static void ask_shown(const struct merged_table *t, const struct wanted *w, struct line_ask *ask)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct own_columns *own = &t->columns->of[i];
+        int64_t *ids = arena_new(t->call->q->arena, int64_t, w->n_shown + 2);
+        for (size_t k = 0; k < w->n_shown; k++)
+            if (own->own[w->shown[k]] >= 0)
+                ids[ask[i].n_ids++] = own->own[w->shown[k]];
+        if (t->columns->by_time && find_id(ids, ask[i].n_ids, own->time) == ask[i].n_ids)
+            ids[ask[i].n_ids++] = own->time;
+        ask[i].ids = ids;
+    }
+}
+
+static void put_head(const struct merged_table *t, struct json *j, const struct wanted *w, uint64_t low)
+{
+    json_begin_object(j);
+    json_kv_u64(j, "lowIndex", low);
+    json_kv_u64(j, "size", table_size(t));
+    json_key(j, "columnIds");
+    json_begin_array(j);
+    for (size_t i = 0; i < w->n_shown; i++)
+        json_i64(j, t->columns->v[w->shown[i]].id);
+    json_end_array(j);
+    json_key(j, "lines");
+    json_begin_array(j);
+}
+
+/* Sends `count` lines from a position on. */
+static void send_lines(struct merged_table *t, const struct wanted *w, uint64_t count, uint64_t low, uint64_t *position)
+{
+    struct coord_call *c = t->call;
+    struct text out = {.fd = -1};
+    struct line_ask *ask = arena_new(c->q->arena, struct line_ask, t->n + 1);
+    struct line_answer *answer = arena_new(c->q->arena, struct line_answer, t->n + 1);
+    size_t *taken = arena_new(c->q->arena, size_t, t->n + 1);
+    struct fan f;
+    for (size_t i = 0; i < t->n; i++)
+        ask[i] = (struct line_ask){.index = position[i], .count = count, .tagged = t->fits[i]};
+    ask_shown(t, w, ask);
+    if (t->call->verdict == VERDICT_COMPLETED)
+        places_note(t, position);
+    if (table_ask(t, ask, answer, &f)) {
+        struct json j = envelope_begin(c, &out);
+        put_head(t, &j, w, low);
+        for (size_t i; count && (i = table_next(t, answer, taken)) < t->n; count--) {
+            put_line(t, &j, w, i, &answer[i], &answer[i].lines[taken[i]], low++);
+            taken[i]++;
+            position[i]++;
+        }
+        json_end_array(&j);
+        json_end_object(&j);
+        if (c->verdict == VERDICT_COMPLETED)
+            places_note(t, position);
+        envelope_send(c, &out);
+    }
+    fan_end(&f);
+}
+
+void coord_table_lines(struct coord_call *c)
+{
+    struct table_columns columns;
+    struct merged_table t;
+    struct wanted w;
+    bool found = true;
+    if (!columns_find(c, &columns))
+        return;
+    const char *wrong = read_wanted(c, &columns, &w);
+    if (wrong) {
+        coord_error(c, 400, wrong, NULL);
+        return;
+    }
+    table_begin(&t, c, &columns);
+    uint64_t *position = arena_new(c->q->arena, uint64_t, t.n + 1);
+    if (w.by_time ? !table_locate_time(&t, w.time, position) : !table_locate(&t, w.index, position))
+        return;
+    if (w.find && !find(&t, w.backward, position, &found))
+        return;
+    uint64_t at = position_sum(&t, position), beyond = w.find ? 0 : w.index;
+    bool there = at < table_size(&t) && found;
+    send_lines(&t, &w, found ? w.count : 0, there || (w.by_time && found) ? at : beyond, position);
+}

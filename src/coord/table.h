@@ -1,0 +1,76 @@
+/* Private to coord: tables of many servers as one. A table that is in order of time is merged by it: a line's number
+ * is how many lines of all servers come before it, those of equal times in the order of the servers. A position is the
+ * number of lines of each server before it, which each server tells of any time, so that no lines are fetched to count
+ * them. Other tables follow one another. */
+#ifndef WEFT_COORD_TABLE_H
+#define WEFT_COORD_TABLE_H
+
+#include "coord/call.h"
+
+/* ---- columns (columns.c) ---- */
+
+/* Columns with equal names are one, whatever number each server gives it. */
+struct table_column { int64_t id; struct slice name, object; };
+/* What a server has of them. own: its numbers by column, -1: it has none. */
+struct own_columns { bool known; int64_t *own; int64_t time; };
+struct table_columns {
+    struct table_column *v; size_t n;
+    struct own_columns *of;          /* by member */
+    bool by_time;                    /* every server has a time for each line, in whose order they are */
+    size_t trace;                    /* a column that tells the server where a server has none; n: there is none */
+};
+/* Of the output at hand; asks members that never said. False: an answer was sent, or nobody waits. */
+bool columns_find(struct coord_call *, struct table_columns *);
+
+/* ---- where lines are (places.c) ---- */
+
+struct merged_table {
+    struct coord_call *call;
+    const struct table_columns *columns;
+    size_t n;                        /* members; all arrays below are by member */
+    bool *asked;                     /* it takes part: it has lines, as far as is known */
+    json_t **filter, **search;       /* as it calls the columns; NULL: none */
+    bool *fits, *all_fit;            /* some of its lines may be what is searched for; all are */
+    uint64_t *size;                  /* lines that it has, known once `sized` */
+    bool sized;
+    uint64_t key;                    /* of the table, filters included */
+};
+uint64_t table_size(const struct merged_table *);
+uint64_t position_sum(const struct merged_table *, const uint64_t *position);
+
+/* One question for lines to one member. */
+struct line_ask {
+    uint64_t index, count;           /* from there */
+    bool by_time; int64_t time;      /* or the first at or after that time */
+    bool find, backward, tagged;     /* the next or previous that is searched for; lines that fit are tagged */
+    const int64_t *ids; size_t n_ids; /* the member's columns */
+    bool skip;                       /* it is not asked */
+};
+struct table_line { struct slice object; int64_t time; uint64_t index; };
+struct line_answer {
+    bool good;
+    uint64_t low, size;
+    struct table_line *lines; size_t n;
+    int64_t *ids; size_t n_ids;      /* the columns of the cells */
+};
+/* Asks all at once; answers[i].good: member i answered (and is not skipped). What they lack is noted, and those that do
+ * take part no more. `f` holds what the lines borrow: fan_end it. False: an answer was sent, or nobody waits. */
+bool table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct fan *f);
+
+/* The position of the n-th line, of the first line at or after a time. False: as above. */
+bool table_locate(struct merged_table *, uint64_t n, uint64_t *position);
+bool table_locate_time(struct merged_table *, int64_t time, uint64_t *position);
+/* The member whose line is next at a position; n: nobody's is. `next`: their next lines. */
+size_t table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
+
+/* Positions that were found, so that neighbours need no search. */
+void places_note(struct merged_table *, const uint64_t *position);
+struct places *places_new(void);
+void places_free(struct places *);
+/* The nearest one that was noted; false: none. */
+bool places_near(struct merged_table *, uint64_t n, uint64_t *position);
+/* What the members said of columns: a copy in the arena, or at NULL; and noting it. */
+struct slice places_columns(struct coord_call *, const struct node *);
+void places_note_columns(struct coord_call *, const struct node *, struct slice model);
+
+#endif

@@ -1,0 +1,215 @@
+/* Traces: the lists of all servers; each trace is its server's. */
+#include <string.h>
+#include <strings.h>
+
+#include "coord/call.h"
+
+/* ---- as text ---- */
+
+/* A trace, by the uuid that clients know it by; its properties say whose it is. */
+static void put_trace(struct coord_call *c, struct json *j, const struct node *n, struct slice trace)
+{
+    struct slice_walk w = slice_members(trace);
+    char uuid[UUID_TEXT];
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "UUID")) {
+            node_trace_uuid(n, value, c->q->arena, uuid);
+            json_write_string(j, uuid);
+        } else if (slice_equals(key, "properties") && slice_is(value, '{')) {
+            struct slice_walk p = slice_members(value);
+            json_begin_object(j);
+            json_kv_string(j, "server", n->is->name);
+            for (struct slice name, text; slice_next_member(&p, &name, &text);)
+                if (!slice_equals(name, "server")) {
+                    put_slice_key(j, name);
+                    put_slice(j, text);
+                }
+            json_end_object(j);
+        } else {
+            put_slice(j, value);
+        }
+    }
+    json_end_object(j);
+}
+
+void put_traces(struct coord_call *c, struct json *j, const struct node *n, struct slice list)
+{
+    struct slice_walk w = slice_items(list);
+    for (struct slice trace; slice_next(&w, &trace);)
+        put_trace(c, j, n, trace);
+}
+
+/* ---- lists ---- */
+
+/* Each server's list of traces, or what it said last: where they are does not change while it is away. */
+static struct slice *ask_traces(struct coord_call *c, struct fan *f)
+{
+    struct slice *lists = arena_new(c->q->arena, struct slice, c->c->n + 1);
+    fan_begin(f, c, c->c->n);
+    for (size_t i = 0; i < c->c->n; i++)
+        fan_ask(f, &c->c->nodes[i], "GET", "/traces", NULL);
+    if (!fan_wait(f))
+        return NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        if (p->fate == PART_REFUSED)
+            part_spoil(f, p, arena_printf(c->q->arena, "status %d", p->fetch.status));
+        if (p->fate == PART_GOOD && !slice_is(p->root, '['))
+            part_spoil(f, p, "its list of traces is none");
+        if (p->fate == PART_GOOD)
+            node_note_traces(p->node, p->root);
+        lists[i] = p->fate == PART_GOOD ? p->root : node_traces(p->node, c->q->arena);
+    }
+    return lists;
+}
+
+void coord_traces_list(struct coord_call *c)
+{
+    struct fan f;
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    const struct slice *lists = ask_traces(c, &f);
+    if (lists) {
+        json_begin_array(&j);
+        for (size_t i = 0; i < f.n; i++)
+            put_traces(c, &j, f.parts[i].node, lists[i]);
+        json_end_array(&j);
+        coord_warn(c);
+        coord_reply(c, 200, &t);
+    }
+    fan_end(&f);
+}
+
+/* The server's own uuid of a trace; NULL: it has none by that one. */
+static const char *own_uuid(struct coord_call *c, const struct node *n, struct slice list, const char *uuid)
+{
+    struct slice_walk w = slice_items(list);
+    char given[UUID_TEXT];
+    for (struct slice trace; slice_next(&w, &trace);) {
+        struct slice own = slice_get(trace, "UUID");
+        node_trace_uuid(n, own, c->q->arena, given);
+        if (!strcasecmp(given, uuid))
+            return slice_string(own, c->q->arena);
+    }
+    return NULL;
+}
+
+bool traces_owners(struct coord_call *c, const char *const *uuids, size_t n, struct own_trace *out)
+{
+    struct fan f;
+    const struct slice *lists = ask_traces(c, &f);
+    for (size_t i = 0; lists && i < n; i++)
+        for (size_t k = 0; k < f.n && !out[i].node; k++) {
+            const char *own = own_uuid(c, f.parts[k].node, lists[k], uuids[i]);
+            if (own)
+                out[i] = (struct own_trace){f.parts[k].node, own};
+        }
+    fan_end(&f);
+    return lists != NULL;
+}
+
+/* ---- one trace ---- */
+
+static void pass_to_owner(struct coord_call *c, const char *method)
+{
+    struct own_trace owner = {0};
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct fan f;
+    if (!traces_owners(c, &c->arg[0], 1, &owner))
+        return;
+    if (!owner.node) {
+        coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+        return;
+    }
+    c->lacks.n = 0;
+    fan_begin(&f, c, 1);
+    const char *path = arena_printf(c->q->arena, "/traces/%s", path_part(c->q->arena, owner.own));
+    const struct fan_part *p = fan_ask(&f, owner.node, method, path, NULL);
+    if (fan_wait(&f)) {
+        if (p->fate == PART_GOOD) {
+            put_trace(c, &j, owner.node, p->root);
+            coord_reply(c, 200, &t);
+        } else {
+            fan_refuse(&f);
+        }
+    }
+    fan_end(&f);
+}
+
+void coord_traces_get(struct coord_call *c)
+{
+    pass_to_owner(c, "GET");
+}
+
+void coord_traces_delete(struct coord_call *c)
+{
+    pass_to_owner(c, "DELETE");
+}
+
+/* ---- opening ---- */
+
+/* "NAME:PATH" names its server; a path alone is the only server's, or that of whose configuration it is in. */
+static struct node *server_for(struct coordinator *c, const char *uri, const char **path)
+{
+    struct node *found = c->n == 1 ? &c->nodes[0] : NULL;
+    *path = uri;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t n = strlen(c->nodes[i].is->name);
+        if (!strncmp(uri, c->nodes[i].is->name, n) && uri[n] == ':' && uri[n + 1]) {
+            *path = uri + n + 1;
+            return &c->nodes[i];
+        }
+    }
+    unsigned fit = 0;
+    for (size_t i = 0; i < c->n && c->n > 1; i++)
+        for (size_t k = 0; k < c->nodes[i].is->traces.n; k++)
+            if (!strcmp(c->nodes[i].is->traces.v[k], uri)) {
+                found = &c->nodes[i];
+                fit++;
+            }
+    return fit > 1 ? NULL : found;
+}
+
+void coord_traces_post(struct coord_call *c)
+{
+    const char *uri = coord_text(c->parameters, "uri"), *path;
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct fan f;
+    if (!uri || !*uri) {
+        coord_error(c, 400,
+            json_object_get(c->parameters, "uri") ? "Invalid query parameters: uri" : "Missing query parameters: uri",
+            NULL);
+        return;
+    }
+    struct node *n = server_for(c->c, uri, &path);
+    if (!n) {
+        coord_error(c, 400, "Invalid query parameters: uri",
+            arena_printf(c->q->arena, "on which server? Write NAME:PATH, such as %s:%s", c->c->nodes[0].is->name, uri));
+        return;
+    }
+    json_t *own = json_string(path);
+    fan_begin(&f, c, 1);
+    const struct fan_part *p = fan_ask(&f, n, "POST", "/traces", body_with(c, "uri", own, NULL, NULL));
+    json_decref(own);
+    if (fan_wait(&f)) {
+        if (p->fate == PART_GOOD) {
+            put_trace(c, &j, n, p->root);
+            coord_reply(c, 200, &t);
+        } else if (p->fate == PART_REFUSED && p->fetch.status == 409 && slice_is(slice_get(p->root, "trace"), '{')) {
+            json_begin_object(&j);
+            json_key(&j, "title");
+            put_slice(&j, slice_get(p->root, "title"));
+            json_key(&j, "trace");
+            put_trace(c, &j, n, slice_get(p->root, "trace"));
+            json_end_object(&j);
+            coord_reply(c, 409, &t);
+        } else {
+            fan_refuse(&f);
+        }
+    }
+    fan_end(&f);
+}

@@ -1,0 +1,254 @@
+/* Trees: the entries of all servers, one after the other, below headers that they have in common. */
+#include <string.h>
+
+#include "coord/call.h"
+
+enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
+
+/* The columns of all, and where each server has them. */
+struct headers {
+    struct slice v[MAX_HEADERS], name[MAX_HEADERS]; /* the object, its name */
+    size_t n;
+    bool same; /* all servers have these, in this order */
+};
+
+static size_t find_header(const struct headers *h, struct slice name)
+{
+    size_t i = 0;
+    while (i < h->n && !slice_same(h->name[i], name))
+        i++;
+    return i;
+}
+
+/* places: where the server's columns are among those of all. */
+static size_t take_headers(struct headers *h, struct slice list, uint16_t *places)
+{
+    struct slice_walk w = slice_items(list);
+    size_t n = 0;
+    for (struct slice header; n < MAX_HEADERS && slice_next(&w, &header); n++) {
+        struct slice name = slice_get(header, "name");
+        size_t at = find_header(h, name);
+        if (at == h->n && h->n < MAX_HEADERS) {
+            h->v[h->n] = header;
+            h->name[h->n++] = name;
+        }
+        places[n] = (uint16_t)at;
+    }
+    return n;
+}
+
+struct tree {
+    struct headers headers;
+    struct map roots; /* first labels of roots, by hash -> the part that has it, or SEVERAL */
+    struct {
+        uint16_t *place;
+        size_t n;
+    } * of; /* by part */
+    bool has_start;
+    int64_t start; /* of the first entry, from which clients count */
+};
+
+static bool same_places(const struct tree *t, size_t part)
+{
+    bool same = t->of[part].n == t->headers.n;
+    for (size_t i = 0; i < t->of[part].n && same; i++)
+        same = t->of[part].place[i] == i;
+    return same;
+}
+
+static bool is_root(struct slice entry)
+{
+    int64_t parent;
+    return !slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0;
+}
+
+static struct slice first_label(struct slice labels)
+{
+    struct slice_walk w = slice_items(labels);
+    struct slice label = {0};
+    return slice_next(&w, &label) && slice_is(label, '"') ? label : (struct slice){0};
+}
+
+static void note_roots(struct tree *t, size_t part, struct slice entries)
+{
+    struct slice_walk w = slice_items(entries);
+    for (struct slice e; slice_next(&w, &e);) {
+        struct slice label = first_label(slice_get(e, "labels"));
+        bool fresh;
+        if (!label.at || !is_root(e))
+            continue;
+        uint64_t *at = map_put(&t->roots, map_hash(label.at, label.n), &fresh);
+        *at = fresh || *at == part ? part : SEVERAL;
+    }
+}
+
+static bool is_ambiguous(const struct tree *t, struct slice label)
+{
+    const uint64_t *at = label.at ? map_find(&t->roots, map_hash(label.at, label.n)) : NULL;
+    return at && *at == SEVERAL;
+}
+
+/* "db/Total": a root that several servers call alike is told apart by its server. */
+static void put_root_label(struct json *j, const struct node *n, struct slice label)
+{
+    json_before_value(j);
+    json_quote(j->out, n->is->name, strlen(n->is->name));
+    j->out->v[j->out->n - 1] = '/';
+    text_put(j->out, label.at + 1, label.n - 1);
+}
+
+static void look_through(struct fan *f, struct tree *t)
+{
+    struct arena *a = f->call->q->arena;
+    t->of = arena_alloc(a, sizeof *t->of * (f->n + 1));
+    for (size_t i = 0; i < f->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        struct slice first, entries = slice_get(p->model, "entries");
+        struct slice_walk w = slice_items(entries);
+        int64_t start;
+        if (p->model.at && !slice_is(entries, '['))
+            part_spoil(f, p, "its tree has no entries");
+        note_roots(t, i, slice_get(p->model, "entries"));
+        t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
+        t->of[i].n = take_headers(&t->headers, slice_get(p->model, "headers"), t->of[i].place);
+        if (slice_next(&w, &first) && slice_integer(slice_get(first, "start"), &start)) {
+            t->start = t->has_start && t->start < start ? t->start : start;
+            t->has_start = true;
+        }
+    }
+}
+
+/* The labels below the headers that they belong to. */
+static void put_labels(struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *root)
+{
+    struct slice cell[MAX_HEADERS] = {0}, label;
+    struct slice_walk w = slice_items(labels);
+    size_t n = 0;
+    for (; n < MAX_HEADERS && slice_next(&w, &label); n++) {
+        size_t place = n < t->of[part].n ? t->of[part].place[n]
+                                         : n; /* trees without headers have labels as they come */
+        if (place < MAX_HEADERS)
+            cell[place] = label;
+    }
+    const struct slice first = first_label(labels);
+    json_begin_array(j);
+    for (size_t i = 0; i < (t->headers.n ? t->headers.n : n); i++)
+        if (root && slice_same(cell[i], first))
+            put_root_label(j, root, cell[i]);
+        else if (cell[i].at)
+            put_slice(j, cell[i]);
+        else
+            json_write_string(j, "");
+    json_end_array(j);
+}
+
+static void put_entry(struct coord_call *c, struct json *j, const struct tree *t, const struct fan_part *p, size_t part,
+    struct slice entry, bool first)
+{
+    struct slice_walk w = slice_members(entry);
+    bool ambiguous = is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels"))),
+         same = !ambiguous && same_places(t, part);
+    int64_t own;
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
+            json_i64(j, coord_id(c, p->node, own));
+        else if (slice_equals(key, "labels") && !same)
+            put_labels(j, t, part, value, ambiguous ? p->node : NULL);
+        else if (first && t->has_start && slice_equals(key, "start"))
+            json_i64(j, t->start);
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+}
+
+static void put_entries(struct fan *f, struct json *j, const struct tree *t)
+{
+    bool first = true;
+    json_begin_array(j);
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        for (struct slice e; slice_next(&w, &e); first = false)
+            put_entry(f->call, j, t, &f->parts[i], i, e, first);
+    }
+    json_end_array(j);
+}
+
+/* What else the models have is the first one's. */
+static void put_rest(const struct fan *f, struct json *j)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_members(f->parts[i].model);
+        for (struct slice key, value; slice_next_member(&w, &key, &value);)
+            if (!slice_equals(key, "headers") && !slice_equals(key, "entries")) {
+                put_slice_key(j, key);
+                put_slice(j, value);
+            }
+        if (f->parts[i].model.at)
+            return;
+    }
+}
+
+static bool some_model(const struct fan *f)
+{
+    bool some = false;
+    for (size_t i = 0; i < f->n; i++)
+        some |= f->parts[i].model.at != NULL;
+    return some;
+}
+
+static void send_tree(struct fan *f)
+{
+    struct tree t = {0};
+    struct text out = {.fd = -1};
+    look_through(f, &t);
+    if (!some_model(f)) {
+        map_fini(&t.roots);
+        envelope_send_null(f->call, f->call->verdict, f->call->message);
+        return;
+    }
+    struct json j = envelope_begin(f->call, &out);
+    json_begin_object(&j);
+    json_key(&j, "headers");
+    json_begin_array(&j);
+    for (size_t i = 0; i < t.headers.n; i++)
+        put_slice(&j, t.headers.v[i]);
+    json_end_array(&j);
+    json_key(&j, "entries");
+    put_entries(f, &j, &t);
+    put_rest(f, &j);
+    json_end_object(&j);
+    map_fini(&t.roots);
+    envelope_send(f->call, &out);
+}
+
+/* What trees over time show of a range is the whole experiment's where none is asked for: each server knows only its
+ * own part of it. */
+static const char *tree_body(struct coord_call *c, const char *path)
+{
+    struct time_range whole = experiment_range(c);
+    bool ranged = json_object_get(c->parameters, "requested_timerange") ||
+        json_object_get(c->parameters, "requested_times");
+    if (ranged || (!strstr(path, "/timeGraph/") && !strstr(path, "/XY/")) || whole.begin >= whole.end)
+        return body_with(c, NULL, NULL, NULL, NULL);
+    json_t *range = json_object();
+    json_object_set_new(range, "start", json_integer(whole.begin));
+    json_object_set_new(range, "end", json_integer(whole.end));
+    const char *body = body_with(c, "requested_timerange", range, NULL, NULL);
+    json_decref(range);
+    return body;
+}
+
+void coord_analysis_tree(struct coord_call *c)
+{
+    struct fan f;
+    const char *path = path_asked(c), *body = tree_body(c, path);
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "POST", path, body);
+    if (fan_wait(&f) && envelopes_open(&f))
+        send_tree(&f);
+    fan_end(&f);
+}

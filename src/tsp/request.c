@@ -1,0 +1,101 @@
+#include "tsp/request.h"
+
+#include <strings.h>
+
+#include "base/json.h"
+
+#define BASE "/tsp/api"
+
+bool tsp_path_of(struct http_request *q, struct tsp_path *out)
+{
+    size_t n = sizeof BASE - 1;
+    *out = (struct tsp_path){0};
+    if (strncmp(q->path, BASE, n) || (q->path[n] && q->path[n] != '/'))
+        return false;
+    for (const char *p = q->path + n; *p;) {
+        size_t length = strcspn(p, "/");
+        if (length) {
+            if (out->n == TSP_MAX_PARTS) {
+                out->n++;
+                return true;
+            }
+            out->part[out->n++] = arena_strndup(q->arena, p, length);
+        }
+        p += length + (p[length] == '/');
+    }
+    return true;
+}
+
+bool tsp_path_fits(const struct tsp_path *path, const char *pattern, const char *star[TSP_MAX_STARS])
+{
+    size_t stars = 0;
+    if (path->n > TSP_MAX_PARTS)
+        return false;
+    for (size_t i = 0; i < path->n; i++) {
+        size_t length = strcspn(pattern, "/");
+        if (length == 1 && *pattern == '*')
+            star[stars++] = path->part[i];
+        else if (strlen(path->part[i]) != length || strncmp(path->part[i], pattern, length))
+            return false;
+        pattern += length;
+        if ((*pattern == '/') != (i + 1 < path->n))
+            return false;
+        pattern += *pattern == '/';
+    }
+    return path->n > 0;
+}
+
+bool tsp_method_is(const struct http_request *q, const char *method)
+{
+    return !strcmp(q->method, method) || (!strcmp(q->method, "HEAD") && !strcmp(method, "GET"));
+}
+
+/* ---- bodies ---- */
+
+static bool is_json(const char *type)
+{
+    static const char json[] = "application/json";
+    size_t n = sizeof json - 1;
+    return !strncasecmp(type, json, n) && (!type[n] || strchr("; ", type[n]));
+}
+
+/* A page of another site can make a browser send any text unasked, but not under JSON's type. */
+int tsp_body(struct http_request *q, json_t **body, json_t **parameters, const char **title, const char **detail)
+{
+    json_error_t wrong;
+    *detail = NULL;
+    if (!is_json(q->content_type)) {
+        *title = "The body must be JSON, and say so";
+        *detail = "send it with Content-Type: application/json";
+        return 415;
+    }
+    *body = json_loadb(q->body, q->body_bytes, 0, &wrong);
+    if (!json_is_object(*body)) {
+        *title = "Invalid query parameters: the body must be a JSON object";
+        if (!*body)
+            *detail = arena_printf(q->arena, "line %d, column %d: %s", wrong.line, wrong.column, wrong.text);
+        return 400;
+    }
+    json_t *p = json_object_get(*body, "parameters");
+    if (p && !json_is_object(p) && !json_is_null(p)) {
+        *title = "Invalid query parameters: parameters";
+        return 400;
+    }
+    *parameters = json_is_object(p) ? json_incref(p) : json_object();
+    return 0;
+}
+
+void tsp_put_error(struct text *t, const char *title, const char *detail)
+{
+    struct json j = JSON_TO(t);
+    json_begin_object(&j);
+    json_kv_string(&j, "title", title);
+    if (detail && *detail)
+        json_kv_string(&j, "detail", detail);
+    json_end_object(&j);
+}
+
+bool tsp_is_for_viewer(const struct http_request *q)
+{
+    return strncmp(q->path, "/tsp", 4) && tsp_method_is(q, "GET");
+}

@@ -1,0 +1,33 @@
+/* What every endpoint of the protocol does with a request, whoever answers: paths, bodies, errors, the viewer's files,
+ * identifiers. */
+#ifndef WEFT_TSP_REQUEST_H
+#define WEFT_TSP_REQUEST_H
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "http/http.h"
+#include "tsp/uuid.h"
+
+/* The parts of a path below /tsp/api. */
+enum { TSP_MAX_PARTS = 8, TSP_MAX_STARS = 4 };
+struct tsp_path { const char *part[TSP_MAX_PARTS]; size_t n; };
+/* False: it is not below /tsp/api. One with too many parts fits nothing. */
+bool tsp_path_of(struct http_request *, struct tsp_path *);
+/* Patterns are parts joined by slashes; a star stands for one part, which goes to `star`. */
+bool tsp_path_fits(const struct tsp_path *, const char *pattern, const char *star[TSP_MAX_STARS]);
+/* HEAD asks what GET does. */
+bool tsp_method_is(const struct http_request *, const char *method);
+
+/* The body as an object, and its member "parameters", which is never NULL: both are the caller's. A number: HTTP's
+ * status of what is wrong, with title and detail (or NULL); 0: nothing. */
+int tsp_body(struct http_request *, json_t **body, json_t **parameters, const char **title, const char **detail);
+
+/* {"title": …, "detail"?: …} */
+void tsp_put_error(struct text *, const char *title, const char *detail);
+
+/* Is it a question for the viewer's files? They are outside /tsp. */
+bool tsp_is_for_viewer(const struct http_request *);
+void tsp_serve_viewer(struct http_request *);
+
+#endif

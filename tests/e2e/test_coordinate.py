@@ -1,0 +1,489 @@
+#!/usr/bin/env python3
+"""weft coordinate: many servers answer as one that holds all their traces. Compared by labels; what is by its own
+server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out."""
+import json
+
+from coordinated import HOSTS, KINDS, Coordinator, Shop, StandIn, named, plain
+from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS
+from weft_e2e import Case, main, new_dice, scratch
+
+CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
+PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+IRQ_TABLE = (
+    "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider:lttng.analysis.irq"
+)
+STATISTICS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider"
+# Here a machine alone has no row above its rows, or sums are over the machines of a server.
+BY_SERVER = (HISTOGRAM, "statistics", "Statistics", "Density", "weft.disk.wait", "Scatter", PATH)
+
+
+class Answers(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shop = Shop()
+        cls.one, cls.many, cls.uuid = cls.shop.all, cls.shop.many, cls.shop.uuid
+        cls.whole = cls.one.get(f"/experiments/{cls.uuid}").json
+        cls.many.first()
+        alone = [s.first() for s in cls.shop.servers.values()]
+        cls.begins, cls.ends = {x["start"] for x in alone}, {x["end"] for x in alone}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shop.stop()
+
+    def both(self, path, parameters=None):
+        path = f"/experiments/{self.uuid}/outputs/{path}"
+        return self.one.model(path, parameters), self.many.model(path, parameters)
+
+    def outputs(self):
+        for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
+            if o["type"] in KINDS and not any(part in o["id"] for part in BY_SERVER):
+                yield o["id"], KINDS[o["type"]]
+
+    def test_experiment(self):
+        x = self.many.get(f"/experiments/{self.uuid}").json
+        for key in ("name", "UUID", "nbEvents", "start", "end", "indexingStatus"):
+            self.assertEqual(x[key], self.whole[key], key)
+        self.assertEqual([t["properties"]["server"] for t in x["traces"]], list(HOSTS))
+        self.assertEqual(self.many.get("/experiments").json, [x])
+        self.assertNotIn("hosts", x)
+
+    def test_traces(self):
+        listed = self.many.get("/traces").json
+        self.assertEqual(sorted(t["name"] for t in listed), sorted(HOSTS))
+        for t in listed:
+            self.assertEqual(self.many.get(f"/traces/{t['UUID']}").json, t)
+        self.assertEqual(self.many.get(f"/traces/{self.uuid}").status, 404)
+
+    def test_outputs(self):
+        one, many = (s.get(f"/experiments/{self.uuid}/outputs").json for s in (self.one, self.many))
+        key = lambda o: (o["id"], o["type"])
+        self.assertEqual(sorted(one, key=key), sorted(many, key=key))
+        self.assertEqual(self.many.get(f"/experiments/{self.uuid}/outputs/{CPU}").json["name"], "CPU Usage")
+        self.assertEqual(self.many.get(f"/experiments/{self.uuid}/outputs/none").status, 404)
+
+    def test_trees_states_arrows_series(self):
+        compared = 0
+        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 120}
+        for output, kind in self.outputs():
+            with self.subTest(output):
+                one, many = self.both(f"{kind}/{output}/tree")
+                a, b = named(one), named(many)
+                self.assertEqual(one["headers"], many["headers"])
+                self.assertEqual(set(a), set(b))
+                for path in a:
+                    x, y = plain(a[path]), plain(b[path])
+                    if y.get("start") in self.begins or y.get("end") in self.ends:
+                        # it lasts as long as its server's traces; on one server some such rows last as long as all
+                        self.assertLessEqual((x.pop("start"), -x.pop("end")), (y.pop("start"), -y.pop("end")))
+                    self.assertEqual(x, y)
+                self.assertTrue(all(0 < e["id"] < 1 << 52 for e in many["entries"]))
+                self.assertEqual(len({e["id"] for e in many["entries"]}), len(many["entries"]))
+                if kind == "data":
+                    continue
+                compared += self.check_rows(kind, output, a, b, times)
+        self.assertGreater(compared, 500)
+
+    def check_rows(self, kind, output, a, b, times):
+        what, rows, key = ("states", "rows", "entryId") if kind == "timeGraph" else ("xy", "series", "seriesId")
+        said = []
+        for server, entries in ((self.one, a), (self.many, b)):
+            of = {e["id"]: path for path, e in entries.items()}
+            path = f"/experiments/{self.uuid}/outputs/{kind}/{output}"
+            model = server.model(f"{path}/{what}", {"requested_timerange": times, "requested_items": list(of)})
+            found = {of[r[key]]: {k: v for k, v in r.items() if k != key} for r in model[rows]}
+            arrows = []
+            if kind == "timeGraph":
+                arrows = [
+                    (of[x["sourceId"]], of[x["targetId"]], x["start"], x["end"], json.dumps(x.get("style")))
+                    for x in server.model(f"{path}/arrows", {"requested_timerange": times})
+                ]
+            said.append((found, sorted(arrows)))
+        self.assertEqual(said[0], said[1])
+        return len(said[0][0])
+
+    def test_first_entry_begins_with_the_experiment(self):
+        tree = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
+        self.assertEqual(tree["entries"][0]["start"], self.whole["start"])
+
+    def test_sums_of_servers_are_told_apart(self):
+        output = STATISTICS + ":lttng.analysis.irq"
+        one, many = self.both(f"data/{output}/tree")
+        totals = {e["labels"][0]: e["metadata"]["count"][0] for e in many["entries"] if e["parentId"] == -1}
+        self.assertEqual(set(totals), {f"{h}/Total" for h in HOSTS})
+        self.assertEqual(
+            sum(totals.values()), next(e for e in one["entries"] if e["parentId"] == -1)["metadata"]["count"][0]
+        )
+
+    def test_tooltip_is_the_owners(self):
+        seen = 0
+        one, many = self.both(f"timeGraph/{THREAD_STATUS}/tree")
+        a, b = named(one), named(many)
+        when = (self.whole["start"] + self.whole["end"]) // 2
+        for path in [p for p in a if a[p]["hasData"]][::9]:
+            tips = []
+            for server, e in ((self.one, a[path]), (self.many, b[path])):
+                tips.append(
+                    server.model(
+                        f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tooltip",
+                        {
+                            "requested_times": [when],
+                            "requested_items": [e["id"]],
+                            "requested_element": {
+                                "elementType": "state",
+                                "time": when,
+                                "duration": 0,
+                                "entryId": e["id"],
+                            },
+                        },
+                    )
+                )
+            self.assertEqual(tips[0], tips[1])
+            seen += bool(tips[0])
+        self.assertGreater(seen, 10)
+
+    def test_styles_and_annotations(self):
+        self.assertEqual(*self.both(f"{THREAD_STATUS}/style"))
+        path = f"/experiments/{self.uuid}/outputs/{THREAD_STATUS}/annotations"
+        self.assertEqual(*[s.get(path).json for s in (self.one, self.many)])
+        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 10}
+        self.assertEqual(*self.both(f"{THREAD_STATUS}/annotations", {"requested_timerange": times}))
+
+    def test_ids_of_nobody(self):
+        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 10}
+        for items in ([], [1, 2, 3]):
+            model = self.many.model(
+                f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/states",
+                {"requested_timerange": times, "requested_items": items},
+            )
+            self.assertEqual(model["rows"], [])
+
+    def test_what_is_wrong_with_a_question(self):
+        at = f"/experiments/{self.uuid}/outputs"
+        for path, parameters in (
+            (f"timeGraph/{THREAD_STATUS}/states", {}),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_items": []}),
+            (f"table/{EVENTS}/lines", {}),
+            (f"table/{EVENTS}/lines", {"requested_table_index": 0}),
+            (f"table/{EVENTS}/lines", {"requested_table_index": -1, "requested_table_count": 1}),
+            ("timeGraph/nothing/tree", {}),
+            (f"XY/{EVENTS}/xy", {"requested_items": []}),
+        ):
+            one, many = (s.post(f"{at}/{path}", parameters) for s in (self.one, self.many))
+            self.assertEqual(one.status, many.status, f"{path} {one} {many}")
+        self.assertEqual(self.many.ask("POST", f"{at}/timeGraph/{THREAD_STATUS}/tree", "{", raw=True).status, 400)
+        self.assertEqual(self.many.get("/experiments/nothing/outputs").status, 404)
+        self.assertEqual(self.many.ask("PUT", "/experiments").status, 405)
+        self.assertEqual(self.many.post("/upload").status, 501)
+
+    # ---- tables
+
+    def lines(self, server, table=EVENTS, **parameters):
+        return server.model(f"/experiments/{self.uuid}/outputs/table/{table}/lines", parameters)
+
+    def same_lines(self, table=EVENTS, **parameters):
+        one, many = (self.lines(s, table, **parameters) for s in (self.one, self.many))
+        self.assertEqual(one, many, parameters)
+        return one
+
+    def test_columns(self):
+        self.assertEqual(
+            *[[(c["id"], c["name"], c["type"]) for c in m] for m in self.both(f"table/{EVENTS}/columns", {})]
+        )
+
+    def test_lines_by_number_and_time(self):
+        n = self.same_lines(requested_table_index=0, requested_table_count=1)["size"]
+        self.assertEqual(n, self.whole["nbEvents"])
+        dice = new_dice(1)
+        for at in [0, n - 1, n - 10, n, n + 5] + [dice.randrange(n) for _ in range(25)]:
+            self.same_lines(requested_table_index=at, requested_table_count=30)
+        for at in [30000 + 40 * k for k in range(10)] + [30000 - 40 * k for k in range(10)]:  # as somebody scrolls
+            self.same_lines(requested_table_index=at, requested_table_count=40, requested_table_column_ids=[5, 1, 11])
+        begin, end = self.whole["start"], self.whole["end"]
+        for t in [begin, end, end + 1, begin - 5] + [dice.randrange(begin, end) for _ in range(15)]:
+            self.same_lines(requested_times=[t], requested_table_count=5)
+
+    def test_lines_of_equal_times(self):
+        """Every line has the number that those before it in time leave it, whichever way it is come to."""
+        model = self.lines(self.many, IRQ_TABLE, requested_table_index=0, requested_table_count=1000)
+        begins = [int(line["cells"][0]["content"]) for line in model["lines"]]
+        self.assertEqual(begins, sorted(begins))
+        self.assertEqual(len(begins), model["size"])
+        for at in (0, 7, len(begins) - 1):
+            again = self.lines(self.many, IRQ_TABLE, requested_table_index=at, requested_table_count=1)
+            self.assertEqual(again["lines"], model["lines"][at : at + 1])
+
+    def test_searches(self):
+        n, dice = self.whole["nbEvents"], new_dice(1)
+        for at in [0, n - 1] + [dice.randrange(n) for _ in range(6)]:
+            for way in ("NEXT", "PREVIOUS"):
+                for what in (
+                    {"4": "sched_switch"},
+                    {"1": "web"},
+                    {"4": "net_dev", "1": "^db$"},
+                    {"4": "no such event"},
+                ):
+                    self.same_lines(
+                        requested_table_index=at,
+                        requested_table_count=3,
+                        table_search_expressions=what,
+                        table_search_direction=way,
+                    )
+            self.same_lines(
+                requested_table_index=at, requested_table_count=20, table_search_expressions={"4": "sched"}
+            )
+
+    def test_filters(self):
+        for what in (
+            {"table_filter_expressions": {"4": "sched_switch"}},
+            {"table_filter_expressions": {"1": "^(web|db)$"}},
+            {"filter_query_parameters": {"filter_expressions_map": {"4": ['name == "sched_waking"']}}},
+        ):
+            for at in (0, 3, 150, 700):
+                self.same_lines(requested_table_index=at, requested_table_count=10, **what)
+
+    # ---- what is made
+
+    def test_critical_path_is_made_where_its_thread_is(self):
+        at = f"/experiments/{self.uuid}/outputs/{PATH}"
+        threads = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
+        web, db = (
+            next(
+                e for e in threads if e["metadata"].get("hostId") == [h] and e["hasData"] and e["labels"][0] == "tier"
+            )
+            for h in ("web", "db")
+        )
+        body = {
+            "name": "path",
+            "sourceTypeId": "weft.critical-path",
+            "parameters": {"thread": f"web:{web['labels'][1]}"},
+        }
+        made = self.many.ask("POST", at, body)
+        self.assertEqual(made.status, 200, made)
+        path = made.json["id"]
+        listed = [o["id"] for o in self.many.get(f"/experiments/{self.uuid}/outputs").json]
+        self.assertIn(path, listed)
+        its = self.shop.servers["web"].ask("POST", at, body).json
+        self.assertEqual(its["id"], path)
+        a, b = (
+            named(s.model(f"/experiments/{self.uuid}/outputs/timeGraph/{path}/tree"))
+            for s in (self.shop.servers["web"], self.many)
+        )
+        self.assertEqual({p: plain(e)["labels"] for p, e in a.items()}, {p: plain(e)["labels"] for p, e in b.items()})
+        body["parameters"] = {"thread": db["labels"][1], "host": "db", "id": db["id"]}
+        other = self.many.ask("POST", at, body)
+        self.assertEqual(other.status, 200, other)
+        self.assertEqual(self.many.delete(f"{at}/{other.json['id']}").status, 200)
+        self.assertEqual(self.many.delete(f"{at}/{path}").status, 200)
+        self.assertEqual(self.many.delete(f"{at}/{path}").status, 404)
+        self.assertEqual(self.many.ask("POST", at, {**body, "parameters": {"thread": "nowhere:1"}}).status, 400)
+
+    def test_experiments_are_made_of_traces_of_several_servers(self):
+        by = {t["properties"]["server"]: t["UUID"] for t in self.many.get("/traces").json}
+        made = self.many.post("/experiments", {"name": "two", "traces": [by["web"], by["db"]]})
+        self.assertEqual(made.status, 200, made)
+        x = self.many.opened(made.json["UUID"])
+        alone = [self.shop.servers[h].opened(x["UUID"]) for h in ("web", "db")]
+        self.assertEqual(x["nbEvents"], sum(a["nbEvents"] for a in alone))
+        self.assertEqual([t["properties"]["server"] for t in x["traces"]], ["web", "db"])
+        self.assertEqual(self.many.post("/experiments", {"name": "two", "traces": [by["web"], by["db"]]}).status, 200)
+        self.assertEqual(self.many.post("/experiments", {"name": "three", "traces": [self.uuid]}).status, 404)
+        clash = self.many.post("/experiments", {"name": "shop", "traces": [by["web"], by["web"]]})
+        self.assertEqual((clash.status, clash.json["experiment"]["name"]), (409, "shop"))
+        self.assertEqual(self.many.delete(f"/experiments/{x['UUID']}").status, 200)
+        self.assertEqual(self.many.get(f"/experiments/{x['UUID']}").status, 404)
+        self.assertEqual(self.shop.servers["web"].get(f"/experiments/{x['UUID']}").status, 404)
+
+    def test_opening_names_its_server(self):
+        where = self.shop.servers["web"].get("/traces").json[0]["path"]
+        self.assertEqual(self.many.post("/traces", {"uri": where}).status, 400)
+        opened = self.many.post("/traces", {"uri": f"web:{where}", "name": "web"})
+        self.assertEqual(opened.status, 200, opened)
+        self.assertEqual(opened.json["properties"]["server"], "web")
+        self.assertEqual(self.many.post("/traces", {"uri": "web:/nothing/here"}).status, 404)
+
+    def test_one_server_is_itself(self):
+        alone = self.shop.coordinator(hosts=("web",))
+        try:
+            server = self.shop.servers["web"]
+            for path, parameters in (
+                (f"XY/{CPU}/tree", {}),
+                (f"data/{BY_SERVER[0]}/tree", {}),
+                (f"table/{EVENTS}/columns", {}),
+            ):
+                a, b = (s.post(f"/experiments/{self.uuid}/outputs/{path}", parameters) for s in (server, alone))
+                self.assertEqual(a.status, b.status)
+                if "tree" in path and a.status == 200:
+                    self.assertEqual(
+                        [plain(e) for e in a.json["model"]["entries"]], [plain(e) for e in b.json["model"]["entries"]]
+                    )
+                elif a.status == 200:
+                    self.assertEqual(a.json, b.json)
+        finally:
+            alone.stop()
+
+    def test_ids_stay(self):
+        """Over a restart, with or without a state, whatever servers there are, in whatever order; also for clients that
+        ask by ids without a tree."""
+        tree = named(self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree"))
+        ids = {p: e["id"] for p, e in tree.items()}
+        times = {"requested_timerange": {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 30}}
+        some = {p: i for p, i in ids.items() if p[0].startswith("db") and tree[p]["hasData"]}
+        states = f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/states"
+        rows = self.many.model(states, {**times, "requested_items": list(some.values())})["rows"]
+        self.assertGreater(len(rows), 10)
+        state = scratch()
+        for hosts, options in (
+            (HOSTS, ()),
+            (("db", "client"), ()),
+            (HOSTS[::-1], ("--state", state)),
+            (("db",), ("--state", state)),
+        ):
+            other = self.shop.coordinator(*options, hosts=hosts)
+            try:
+                self.assertEqual(other.model(states, {**times, "requested_items": list(some.values())})["rows"], rows)
+                now = named(other.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree"))
+                self.assertEqual({p: e["id"] for p, e in now.items()}, {p: i for p, i in ids.items() if p in now})
+            finally:
+                self.assertEqual(other.stop(), 0)
+
+    def test_bookmarks_are_kept(self):
+        state = scratch()
+        at = f"/experiments/{self.uuid}/bookmarks"
+        one = self.shop.coordinator("--state", state)
+        made = one.post(at, {"name": "here", "start": 5, "end": 9}).json
+        other = one.post(at, {"name": "there", "start": 1, "end": 1}).json
+        self.assertEqual(one.post(at, {"name": "wrong", "start": 9, "end": 5}).status, 400)
+        self.assertEqual(
+            one.ask("PUT", f"{at}/{made['uuid']}", {"parameters": {"name": "moved", "start": 6, "end": 9}}).status, 200
+        )
+        self.assertEqual(one.delete(f"{at}/{other['uuid']}").json, other)
+        self.assertEqual(one.stop(), 0)
+        one = self.shop.coordinator("--state", state)
+        self.assertEqual(one.get(at).json, [{"uuid": made["uuid"], "name": "moved", "start": 6, "end": 9}])
+        one.stop()
+
+    def test_the_viewer_is_served(self):
+        page = self.many.ask("GET", "/", base="")
+        self.assertEqual((page.status, page.body), (200, self.one.ask("GET", "/", base="").body))
+        self.assertEqual(self.many.get("/health").json, {"status": "UP"})
+        self.assertEqual(self.many.get("/identifier").json["launcherName"], "weft coordinate")
+        self.assertEqual({s["name"]: s["status"] for s in self.many.get("/servers").json}, dict.fromkeys(HOSTS, "UP"))
+
+    def test_coordinators_stack(self):
+        above = Coordinator(f"--server=below={self.many.url}", f"--server=rest={self.shop.servers['db'].url}")
+        try:
+            x = above.get(f"/experiments/{self.uuid}").json
+            self.assertEqual(
+                x["nbEvents"],
+                self.whole["nbEvents"] + self.shop.servers["db"].get(f"/experiments/{self.uuid}").json["nbEvents"],
+            )
+        finally:
+            above.stop()
+
+
+def foreign(counter, label, fails=()):
+    """A server as others make them: ids are small numbers, the same on each; tables have columns of their own."""
+    x = {
+        "name": "mixed",
+        "UUID": "9af5f5ea-1c2b-3d4e-8f00-000000000001",
+        "nbEvents": 3,
+        "start": 100,
+        "end": 200,
+        "indexingStatus": "COMPLETED",
+        "traces": [],
+    }
+    entries = [
+        {"id": counter, "parentId": -1, "labels": [label], "start": 100, "end": 200, "extra": {"kept": 1.50}},
+        {"id": counter + 1, "parentId": counter, "labels": ["child"], "start": 100, "end": 200},
+    ]
+
+    def answer(path, parameters):
+        done = {"status": "COMPLETED", "statusMessage": "Completed"}
+        what = path.rsplit("/", 1)[-1]
+        if what in fails:
+            return {"model": None, "status": "FAILED", "statusMessage": "it broke"}
+        if path == "/experiments":
+            return [x]
+        if path == f"/experiments/{x['UUID']}":
+            return x
+        if what == "outputs":
+            return [{"id": "view", "name": "View", "description": "", "type": "TIME_GRAPH"}]
+        if what == "tree":
+            return {
+                "model": {
+                    "headers": [{"name": label}, {"name": "Common"}] if label == "b" else [{"name": "Common"}],
+                    "entries": entries,
+                },
+                **done,
+            }
+        if what == "states":
+            return {
+                "model": {
+                    "rows": [
+                        {
+                            "entryId": i,
+                            "states": [{"start": 1795225075332063164, "end": 1795225075332063165, "label": label}],
+                        }
+                        for i in parameters["requested_items"]
+                    ]
+                },
+                **done,
+            }
+        if what == "arrows":
+            return {"model": [{"start": 1, "end": 2, "sourceId": counter, "targetId": counter + 1}], **done}
+        return None
+
+    return StandIn(answer)
+
+
+class Foreign(Case):
+    """Servers of other makes."""
+
+    def setUp(self):
+        self.servers = [foreign(1, "a"), foreign(1, "b")]
+        self.many = Coordinator(f"--server=a={self.servers[0].url}", f"--server=b={self.servers[1].url}")
+        self.at = "/experiments/9af5f5ea-1c2b-3d4e-8f00-000000000001"
+
+    def tearDown(self):
+        self.assertEqual(self.many.stop(), 0)
+        for s in self.servers:
+            s.stop()
+
+    def test_equal_ids_are_told_apart(self):
+        x = self.many.get(self.at).json
+        self.assertEqual((x["nbEvents"], x["start"], x["end"]), (6, 100, 200))
+        tree = self.many.model(f"{self.at}/outputs/timeGraph/view/tree")
+        self.assertEqual([h["name"] for h in tree["headers"]], ["Common", "b"])
+        self.assertEqual([e["labels"] for e in tree["entries"]], [["a", ""], ["child", ""], ["", "b"], ["", "child"]])
+        ids = [e["id"] for e in tree["entries"]]
+        self.assertEqual(len(set(ids)), 4)
+        self.assertEqual([e["parentId"] for e in tree["entries"]], [-1, ids[0], -1, ids[2]])
+        self.assertEqual(tree["entries"][0]["extra"], {"kept": 1.5})
+        rows = self.many.model(f"{self.at}/outputs/timeGraph/view/states", {"requested_items": [ids[3], ids[0]]})[
+            "rows"
+        ]
+        self.assertEqual({r["entryId"]: r["states"][0]["label"] for r in rows}, {ids[0]: "a", ids[3]: "b"})
+        self.assertEqual(rows[0]["states"][0]["start"], 1795225075332063164)
+        arrows = self.many.model(f"{self.at}/outputs/timeGraph/view/arrows", {})
+        self.assertEqual([(a["sourceId"], a["targetId"]) for a in arrows], [(ids[0], ids[1]), (ids[2], ids[3])])
+
+    def test_a_failure_is_told(self):
+        self.servers.append(foreign(5, "c", fails=("tree",)))
+        other = Coordinator(*[f"--server={n}={s.url}" for n, s in zip("abc", self.servers)])
+        try:
+            answer = other.post(f"{self.at}/outputs/timeGraph/view/tree").json
+            self.assertEqual(answer["status"], "COMPLETED")
+            self.assertEqual(
+                answer["hosts"],
+                {"complete": 2, "lacking": [{"host": "c", "status": "FAILED", "statusMessage": "it broke"}]},
+            )
+            self.assertIn("without c: it broke", answer["statusMessage"])
+            self.assertEqual(len(answer["model"]["entries"]), 4)
+        finally:
+            other.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""weft coordinate while its servers are stopped, killed, started again or talk nonsense: the others' data arrive, who
+is missing is named, and nobody waits for it longer than said."""
+import os
+import signal
+import threading
+import time
+
+from coordinated import HOSTS, Coordinator, Shop, StandIn, serve
+from tsp_server import EVENTS, THREAD_STATUS
+from weft_e2e import SLOWDOWN, Case, main, scratch
+
+NOTICED_S = 3 + 2 * SLOWDOWN  # one round of probes, its time-out, and what a busy machine adds
+BACK_S = 5 * SLOWDOWN
+
+
+class Faults(Case):
+    def setUp(self):
+        self.shop = Shop()
+        self.many = self.shop.many
+        self.uuid = self.shop.uuid
+        self.whole = self.many.opened(self.uuid)
+        self.tree = f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree"
+        self.lines = f"/experiments/{self.uuid}/outputs/table/{EVENTS}/lines"
+
+    def tearDown(self):
+        self.shop.stop()
+
+    def roots(self, answer):
+        return [e["labels"][0] for e in answer.json["model"]["entries"] if e["parentId"] == -1]
+
+    def ask(self, path, parameters=None):
+        begun = time.monotonic()
+        answer = self.many.post(path, parameters)
+        self.assertLess(time.monotonic() - begun, NOTICED_S, f"{path} waited for a server that is away")
+        self.assertEqual(answer.status, 200, answer)
+        return answer
+
+    def lacking(self, host):
+        """Every operation gives what the others have and names the one."""
+        others = [h for h in HOSTS if h != host]
+        answer = self.ask(self.tree)
+        self.assertEqual(self.roots(answer), others)
+        self.assertEqual(answer.json["status"], "COMPLETED")
+        self.assertEqual([(x["host"], x["status"]) for x in answer.json["hosts"]["lacking"]], [(host, "FAILED")])
+        self.assertIn(f"without {host}: ", answer.json["statusMessage"])
+        answer = self.ask(self.lines, {"requested_table_index": 100, "requested_table_count": 50})
+        self.assertEqual([x["host"] for x in answer.json["hosts"]["lacking"]], [host])
+        self.assertLessEqual({line["cells"][1]["content"] for line in answer.json["model"]["lines"]}, set(others))
+        self.assertEqual(len(answer.json["model"]["lines"]), 50)
+        rest = sum(self.shop.servers[h].get(f"/experiments/{self.uuid}").json["nbEvents"] for h in others)
+        self.assertEqual(answer.json["model"]["size"], rest)
+        x = self.many.get(f"/experiments/{self.uuid}").json
+        self.assertEqual((x["nbEvents"], [n["host"] for n in x["hosts"]["lacking"]]), (rest, [host]))
+        self.assertNotEqual(x["version"], self.whole["version"])
+        traces = self.many.get("/traces")
+        self.assertIn(host, traces.headers["Warning"])
+        self.assertEqual(len(traces.json), len(HOSTS), "where traces are is remembered")
+        self.assertIn(host, self.many.get(f"/experiments/{self.uuid}/outputs").headers["Warning"])
+        self.assertEqual(self.many.get("/health").status, 200)
+        self.assertEqual({s["name"]: s["status"] for s in self.many.get("/servers").json}[host], "AWAY")
+
+    def back(self, host):
+        until = time.monotonic() + BACK_S
+        while self.roots(answer := self.ask(self.tree)) != list(HOSTS):
+            self.assertLess(time.monotonic(), until, f"{host} is not back")
+            time.sleep(0.1)
+        self.assertNotIn("hosts", answer.json)
+        self.assertEqual(answer.json["statusMessage"], "Completed")
+        self.assertEqual(self.many.opened(self.uuid)["nbEvents"], self.whole["nbEvents"])
+
+    def test_stopped(self):
+        self.many.get("/traces")
+        before = self.ask(self.lines, {"requested_table_index": 900, "requested_table_count": 50}).json
+        web = self.shop.servers["web"].process
+        os.kill(web.pid, signal.SIGSTOP)
+        try:
+            self.lacking("web")
+        finally:
+            os.kill(web.pid, signal.SIGCONT)
+        self.back("web")
+        after = self.ask(self.lines, {"requested_table_index": 900, "requested_table_count": 50}).json
+        self.assertEqual(before, after)
+        self.assertIn("server web", self.many.errors())
+        self.assertIn("is there again", self.many.errors())
+
+    def test_killed_and_started_again(self):
+        ids = {e["id"]: e["labels"] for e in self.ask(self.tree).json["model"]["entries"]}
+        self.many.get("/traces")
+        db = self.shop.servers["db"]
+        db.stop(signal.SIGKILL)
+        self.lacking("db")
+        self.shop.servers["db"] = serve("db", store=self.shop.stores["db"], listen=db.host)
+        self.shop.servers["db"].opened(self.uuid)
+        self.back("db")
+        self.assertEqual({e["id"]: e["labels"] for e in self.ask(self.tree).json["model"]["entries"]}, ids)
+
+    def test_all_away(self):
+        for s in self.shop.servers.values():
+            s.stop(signal.SIGKILL)
+        answer = self.ask(self.tree)
+        self.assertEqual((answer.json["status"], answer.json["model"]), ("FAILED", None))
+        self.assertEqual([x["host"] for x in answer.json["hosts"]["lacking"]], list(HOSTS))
+        for path in (f"/experiments/{self.uuid}", f"/experiments/{self.uuid}/outputs"):
+            self.assertEqual(self.many.get(path).status, 503)
+        self.assertEqual(self.many.get("/health").status, 503)
+
+    def test_away_from_the_start(self):
+        """Nobody knows what it has, so it is named in everything."""
+        web = self.shop.servers["web"]
+        os.kill(web.process.pid, signal.SIGSTOP)
+        try:
+            late = self.shop.coordinator()
+            answer = late.post(self.tree)
+            self.assertEqual([x["host"] for x in answer.json["hosts"]["lacking"]], ["web"])
+            self.assertEqual(late.get("/experiments/none").status, 404)
+        finally:
+            os.kill(web.process.pid, signal.SIGCONT)
+        until = time.monotonic() + BACK_S
+        while "hosts" in late.post(self.tree).json:
+            self.assertLess(time.monotonic(), until, "web is not noticed")
+            time.sleep(0.1)
+        self.assertEqual(late.stop(), 0)
+
+    def test_many_requests_at_once(self):
+        """Also while one is stopped: memory is bounded, and all are answered."""
+        ids = [e["id"] for e in self.ask(self.tree).json["model"]["entries"]]
+        states = self.tree.replace("/tree", "/states")
+        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 500}
+        wrong = []
+
+        def client(n):
+            for k in range(4):
+                path, parameters = [
+                    (self.tree, {}),
+                    (states, {"requested_timerange": times, "requested_items": ids}),
+                    (self.lines, {"requested_table_index": 997 * (n + k), "requested_table_count": 100}),
+                ][k % 3]
+                answer = self.many.post(path, parameters, timeout=120)
+                if answer.status != 200 or answer.json["status"] == "FAILED":
+                    wrong.append(str(answer))
+
+        threads = [threading.Thread(target=client, args=(n,)) for n in range(40)]
+        web = self.shop.servers["web"].process
+        for t in threads:
+            t.start()
+        time.sleep(0.2)
+        os.kill(web.pid, signal.SIGSTOP)
+        try:
+            for t in threads:
+                t.join()
+        finally:
+            os.kill(web.pid, signal.SIGCONT)
+        self.assertEqual(wrong, [])
+        self.assertLess(self.many.peak_bytes(), 600 << 20)
+        self.back("web")
+
+
+X = {
+    "name": "x",
+    "UUID": "9af5f5ea-1c2b-3d4e-8f00-000000000001",
+    "nbEvents": 1,
+    "start": 1,
+    "end": 2,
+    "indexingStatus": "COMPLETED",
+    "traces": [],
+}
+TREE = {
+    "model": {"headers": [], "entries": [{"id": 1, "parentId": -1, "labels": ["good"]}]},
+    "status": "COMPLETED",
+    "statusMessage": "Completed",
+}
+
+
+def endless(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"[" * 65536)
+
+
+def cut(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"model":')
+
+
+def silent(handler):
+    time.sleep(4)
+
+
+class Garbage(Case):
+    """One of two servers is well, but its answers make no sense."""
+
+    def test_nonsense(self):
+        said = {}
+        good = StandIn(
+            lambda path, p: [X]
+            if path == "/experiments"
+            else X
+            if path.endswith(X["UUID"])
+            else [{"id": "v", "type": "TIME_GRAPH"}]
+            if path.endswith("/outputs")
+            else TREE
+            if "/tree" in path
+            else None
+        )
+        bad = StandIn(
+            lambda path, p: None if path == "/health" else [X] if path == "/experiments" else said.get("now")
+        )
+        config = os.path.join(scratch(), "two.yml")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f"trace-servers:\n- name: good\n  url: {good.url}\n- name: bad\n  url: {bad.url}\n  timeout: 2s\n")
+        many = Coordinator("--config", config)
+        tree = f"/experiments/{X['UUID']}/outputs/timeGraph/v/tree"
+        try:
+            for now, why in (
+                (b"not json", "no JSON"),
+                (b"", "no JSON"),
+                (b"[" * 100000, "no JSON"),
+                (b'{"model":{"entries":[1e,2]}}', "no JSON (byte "),
+                (b'{"a":"\xff"}', "no JSON"),
+                ([], "none of the protocol"),
+                ({"model": {}}, "none of the protocol"),
+                (7, "none of the protocol"),
+                ({"model": [], "status": "COMPLETED"}, "no entries"),
+                ({"model": {"entries": {}}, "status": "COMPLETED"}, "no entries"),
+                ({"model": None, "status": "what"}, "failed"),
+                ((500, {"title": "it burns"}), "it burns"),
+                ((500, b"<html>"), "status 500"),
+                (endless, "no JSON"),
+                (cut, "connection broke"),
+                (silent, "no answer in 2.0 s"),
+            ):
+                said["now"] = now
+                with self.subTest(str(now)[:60]):
+                    answer = many.post(tree)
+                    self.assertEqual(answer.status, 200, answer)
+                    self.assertEqual([e["labels"] for e in answer.json["model"]["entries"]], [["good"]])
+                    self.assertEqual(answer.json["status"], "COMPLETED")
+                    lack = answer.json["hosts"]["lacking"]
+                    self.assertEqual([x["host"] for x in lack], ["bad"])
+                    if now is not endless:
+                        self.assertIn(why, lack[0]["statusMessage"])
+                    for path in (
+                        f"/experiments/{X['UUID']}",
+                        f"/experiments/{X['UUID']}/outputs",
+                        "/experiments",
+                        "/traces",
+                    ):
+                        if now not in (endless, silent):
+                            self.assertLess(many.get(path).status, 500, path)
+                until = time.monotonic() + BACK_S
+                while any(s["status"] == "AWAY" for s in many.get("/servers").json) and time.monotonic() < until:
+                    time.sleep(0.1)
+            self.assertLess(many.peak_bytes(), 800 << 20)
+            said["now"] = TREE
+            self.assertEqual(len(many.post(tree).json["model"]["entries"]), 2)
+        finally:
+            many.stop()
+            good.stop()
+            bad.stop()
+
+
+if __name__ == "__main__":
+    main()
