@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "cli/cli.h"
 #include "cli/secrets.h"
+#include "cli/server.h"
 #include "cli/size.h"
 #include "span/span.h"
 
@@ -46,27 +47,19 @@ static void tell(const char *what)
     cli_note("%s", what);
 }
 
-static void note_reach(const struct span_collect_options *o, const char *address)
-{
-    const char *host = strstr(address, "://") + 3;
-    if (!o->token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
-        cli_note(
-            "%s can be reached from other machines, and everybody there may use it: see --token-file and --tls-cert",
-            address);
-}
-
 static int collect(const struct span_collect_options *o, const sigset_t *stop)
 {
     static const char *const takes[SPAN_DOORS] = {"OTLP/HTTP", "Jaeger's Thrift", "Zipkin", "questions"};
     struct span_collector *c;
     struct err e = {0};
     int signal_number;
+    cli_prepare_server();
     if (span_collect_start(o, &c, &e))
         return cli_fail(&e);
     for (enum span_door d = 0; d < SPAN_DOORS; d++)
         if (span_collect_address(c, d)) {
             printf("weft: listening on %s for %s\n", span_collect_address(c, d), takes[d]);
-            note_reach(o, span_collect_address(c, d));
+            cli_note_reach(span_collect_address(c, d), o->token != NULL);
         }
     fflush(stdout);
     sigwait(stop, &signal_number);

@@ -17,8 +17,6 @@
 #include "tsp/tsp.h"
 #include "views/views.h"
 
-}
-
 static void note_left_out(const char *why)
 {
     cli_note("%s; the other traces are served", why);
