@@ -112,7 +112,7 @@ void node_note_experiments(struct node *n, struct slice list)
     for (struct slice x; slice_next(&w, &x);) {
         const char *uuid = slice_string(slice_get(x, "UUID"), &a);
         if (uuid && strlen(uuid) < UUID_TEXT)
-            put_experiment(n, uuid, true);
+            vec_push(&n->experiments, mem_strdup(uuid)); /* a server's list has none twice */
     }
     n->listed = true;
     pthread_mutex_unlock(&n->lock);
