@@ -136,14 +136,11 @@ bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_a
             part[i] = fan_ask(f, c->members[i], "POST", path, body_for(t, i, &ask[i]));
     if (!f->n)
         return true;
-    uint64_t complete = 0;
     if (!fan_wait(f) || !envelopes_open(f))
         return false;
     for (size_t i = 0; i < t->n; i++)
-        if (part[i]) {
+        if (part[i])
             take_lines(t, i, f, part[i], ask[i].count, &answer[i]);
-            complete += answer[i].good;
-        }
     t->sized = true;
     return true;
 }
