@@ -17,7 +17,7 @@ import unittest
 import otlp_made as made
 from collect_server import JSON, PROTOBUF, Collect, call
 from span_collector import SPAN, environment, span
-from weft_e2e import DATA, SLOWDOWN, Case, main, need, new_dice, scratch
+from weft_e2e import BIN, DATA, SLOWDOWN, Case, main, need, new_dice, scratch
 
 SEED = os.path.join(DATA, "spans", "glidein-otlp.json")
 TRACE = "0102030405060708090a0b0c0d0e0f10"
@@ -546,6 +546,16 @@ class Kept(Case):
 
 
 class Closed(Case):
+    def test_wrong_use(self):
+        for args, told in ((["there"], "takes no arguments"), (["--keep", "soon"], "--keep soon"),
+                           (["--keep-size", "big"], "--keep-size big"),
+                           (["--otlp-http", "none", "--jaeger", "none", "--zipkin", "none", "--query", "none"],
+                            "nothing to do"), (["--otlp-http", "here"], "ADDRESS:PORT")):
+            run = subprocess.run([BIN, "collect", "--store", scratch(), *args], capture_output=True, text=True,
+                                 timeout=60 * SLOWDOWN, check=False)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), run)
+            self.assertRegex(run.stderr, rf"\Aweft: [^\n]*{told}[^\n]*\n\Z")
+
     def test_token(self):
         token = os.path.join(scratch(), "token")
         with open(token, "w", encoding="ascii") as f:
