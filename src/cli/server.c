@@ -40,7 +40,7 @@ void cli_note_reach(const char *address, bool has_token)
     const char *host = strstr(address, "://");
     host = host ? host + 3 : address;
     if (!has_token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
-        cli_note("%s can be reached from other machines, and everybody there can read what is served: see --token-file and "
-                 "--tls-cert",
+        cli_note("%s can be reached from other machines, and everybody there can read what is served: see --token-file "
+                 "and --tls-cert",
             address);
 }
