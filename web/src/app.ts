@@ -28,6 +28,7 @@ import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from 
 import { SelectionPane } from './selection';
 import { Session, sessionAlong } from './session';
 import { Start } from './start';
+import { TimeAxis } from './timeaxis';
 import { TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
 import { viewItems } from './viewsmenu';
@@ -43,6 +44,7 @@ export class App implements Stage {
   private readonly frame = h('div', { class: 'frame' });
   private readonly top: TopBar;
   private readonly overview: Overview;
+  private readonly times: TimeAxis;
   readonly follower: Follower;
   readonly drawer: Drawer;
   private readonly bookmarks: Bookmarks;
@@ -64,6 +66,7 @@ export class App implements Stage {
     this.comparer = new Comparer(session, this);
     this.drawer = new Drawer(() => { this.resized(); this.relink(); this.arranged(); });
     this.overview = new Overview(session);
+    this.times = new TimeAxis(session);
     this.follower = new Follower(session, { take: x => this.takeVersion(x),
       reopen: x => this.reopen(x), chosen: () => this.relink() });
     this.top = new TopBar(session, {
@@ -89,7 +92,8 @@ export class App implements Stage {
     this.overview.lostTotal.on(n => this.top.showLost(n));
     this.noPath();
     this.frame.append(this.top.root, this.notice,
-      h('nav', { class: 'strip', 'aria-label': 'Whole trace' }, this.overview.root), this.stack, this.drawer.root);
+      h('nav', { class: 'strip', 'aria-label': 'Whole trace' }, this.overview.root), this.times.root, this.stack,
+      this.drawer.root);
     document.body.append(this.frame);
     document.documentElement.style.setProperty('--bar', `${this.bar}px`);
     session.compact = kept('compact') === '1';
@@ -527,6 +531,7 @@ export class App implements Stage {
       }
       axis.moved.emit();
     }
+    this.times.show(this.panels.some(p => (p instanceof GraphView && p.axis === axis) || p instanceof XyView));
     this.shareHeight();
     for (const p of this.panels) p.resize();
   }

@@ -46,9 +46,9 @@ export function axisTicks(session: Session, width: number): Tick[] {
     text: formatTickTime(time, session.timeMode, session.origin, t) }));
 }
 
-/** Ruler of `height` px with lines down to `depth`. */
+/** Ruler of `height` px with lines down to `depth`; without `words`: only the lines, another ruler says the times. */
 export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width: number, height: number,
-  depth: number): void {
+  depth: number, words = true): void {
   const { theme } = session;
   ctx.fillStyle = theme.raised;
   ctx.fillRect(0, 0, width, height);
@@ -60,10 +60,11 @@ export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width
   let free = 0;
   for (const t of axisTicks(session, width)) {
     const x = Math.round(t.x);
-    ctx.fillStyle = theme.line;
-    ctx.fillRect(x, height - 5, 1, 5);
     ctx.fillStyle = theme.faint;
     ctx.fillRect(x, height, 1, depth - height);
+    if (!words) continue;
+    ctx.fillStyle = theme.line;
+    ctx.fillRect(x, height - 5, 1, 5);
     if (x < free - 2 || x + 5 + ctx.measureText(t.text).width > width) continue;
     ctx.fillStyle = theme.dim;
     ctx.fillText(t.text, x + 4, height / 2);

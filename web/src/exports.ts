@@ -1,5 +1,5 @@
 // What is seen as a picture (SVG, PNG) or as a table (CSV).
-import { axisTicks, drawCursors, drawSelection, FONT, SMALL, type Surface } from './canvas';
+import { axisTicks, drawCursors, drawRuler, drawSelection, FONT, SMALL, type Surface } from './canvas';
 import { cell } from './csv';
 import { DataTreeView } from './dataview';
 import { download } from './dom';
@@ -188,6 +188,7 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
     ctx.translate(left, y);
     drawSelection(ctx, v.session, axis.width, HEAD, h);
     ctx.drawImage(sheetOf(v).canvas, 0, 0, axis.width, h);
+    drawRuler(ctx, v.session, axis.width, HEAD, HEAD);
     if (v instanceof XyView && v.plot) ctx.drawImage(v.plot.ctx.canvas, 0, HEAD, axis.width, h - HEAD);
     drawCursors(ctx, v.session, axis.width, HEAD, h, true);
     ctx.restore();

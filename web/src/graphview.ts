@@ -66,7 +66,7 @@ export class GraphView extends Panel {
     }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m, this.rowsWords()), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
-      label: output.name,
+      label: output.name, title: this.oneLine ? output.name : undefined,
       onPick: (node, row) => this.picked(node, row),
       onOpen: node => { if (node.children.length) this.model.fold(node, !this.model.isFolded(node)); },
       onMenu: (node, x, y) => this.menu(node, x, y),
@@ -310,7 +310,7 @@ export class GraphView extends Panel {
     const began = performance.now();
     const { session } = this, { axis } = session, height = this.inner, top = this.scroller.scrollTop;
     const ctx = this.surface.start(axis.width, height);
-    drawRuler(ctx, session, axis.width, HEAD, height);
+    drawRuler(ctx, session, axis.width, HEAD, height, !this.oneLine);
     this.part.picked = this.tree.picked;
     paintRows(ctx, session, this.part, axis.width, height, top, this.surface.scale);
     this.frameMs = performance.now() - began;
@@ -326,7 +326,7 @@ export class GraphView extends Panel {
     if (key === this.linesDrawn) return;
     this.linesDrawn = key;
     drawSelection(this.under.start(width, height), session, width, HEAD, height);
-    drawCursors(this.lines.start(width, height), session, width, HEAD, height, true);
+    drawCursors(this.lines.start(width, height), session, width, HEAD, height, !this.oneLine);
   }
 
   // ---- picking ------------------------------------------------------------------------------------------------------

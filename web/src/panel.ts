@@ -69,6 +69,8 @@ export abstract class Panel {
   /** Somebody chose the height: it is not shared. */
   fixed: boolean;
   folded = false;
+  /** On the page's time axis: its title, columns, state and tools are one line. */
+  protected readonly oneLine: boolean;
 
   /** Without a height it gets its part of what is there. */
   constructor(readonly session: Session, readonly output: Output, protected readonly host: PanelHost, height?: number) {
@@ -92,12 +94,13 @@ export abstract class Panel {
       e.preventDefault(); e.stopPropagation();
       this.setHeight(this.height + (e.key === 'ArrowDown' ? 20 : -20));
     });
-    this.root = h('section', { class: 'panel', 'aria-label': output.name, 'data-output': output.id },
-      h('header', { class: 'panel-bar' }, this.twisty, h('h2', { title: output.description || output.name },
+    this.oneLine = output.type === 'TIME_GRAPH' || output.type === 'TREE_TIME_XY';
+    const bar = h('header', { class: 'panel-bar' }, this.twisty, h('h2', { title: output.description || output.name },
         output.name), this.statusText, this.tools,
-        button(icon('close'), `Close ${output.name}`, () => this.close(), { class: 'plain' })),
-      this.main, grip);
-    this.main.append(this.overlay, this.progress);
+        button(icon('close'), `Close ${output.name}`, () => this.close(), { class: 'plain' }));
+    this.root = h('section', { class: this.oneLine ? 'panel one-line' : 'panel', 'aria-label': output.name,
+      'data-output': output.id }, this.oneLine ? '' : bar, this.main, grip);
+    this.main.append(this.overlay, this.progress, this.oneLine ? bar : '');
     this.place(height ?? 160);
   }
 
@@ -117,7 +120,7 @@ export abstract class Panel {
     const height = Math.round(Math.max(60, Math.min(px, 2000)));
     if (height === this.height) return;
     this.height = height;
-    this.main.style.height = `${height}px`;
+    if (!this.folded) this.main.style.height = `${height}px`;
     stands(this.grip, height);
     this.resize();
   }
@@ -125,7 +128,8 @@ export abstract class Panel {
   want(): Want { return { weight: 2, least: 110, most: Infinity }; }
   fold(folded: boolean): void {
     this.folded = folded;
-    this.main.hidden = folded;
+    this.main.hidden = folded && !this.oneLine;
+    this.main.style.height = `${folded ? HEAD : this.height}px`;
     this.root.classList.toggle('folded', folded);
     this.twisty.replaceChildren(icon(folded ? 'shut' : 'open'));
     this.twisty.setAttribute('aria-expanded', String(!folded));

@@ -7,6 +7,8 @@ import { labelNumber, type Node, type TreeModel } from './tree';
 
 export interface TreePaneOptions {
   label: string;
+  /** Stands over the names in place of what their column is called. */
+  title?: string;
   checkbox?: boolean;
   /** Colour mark before the name. */
   swatch?: (node: Node) => string | null;
@@ -48,6 +50,7 @@ export class TreePane {
   constructor(readonly model: TreeModel, private readonly options: TreePaneOptions) {
     this.root = h('div', { class: 'tree', role: 'treegrid', 'aria-label': options.label, tabIndex: 0 }, this.head,
       this.body);
+    if (options.title) this.drawHead(0);
     this.root.addEventListener('keydown', e => this.key(e));
     this.root.addEventListener('scroll', () => { this.root.scrollTop = 0; });
   }
@@ -73,7 +76,7 @@ export class TreePane {
     if (key === this.headKey) return;
     this.headKey = key;
     this.head.replaceChildren(...this.columns().map(i => {
-      const name = headText(model.headers[i].name) || (i === 0 ? 'Name' : '');
+      const name = (i === 0 && this.options.title) || headText(model.headers[i].name) || (i === 0 ? 'Name' : '');
       const mark = model.sortBy === i && icon('open');
       if (mark && !model.descending) mark.classList.add('up');
       const cell = h('div', {

@@ -51,7 +51,7 @@ export class XyView extends Panel {
   constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.tree = new TreePane(this.model, {
-      label: output.name, checkbox: true,
+      label: output.name, title: output.name, checkbox: true,
       onPick: (_n, row) => { this.showRow(row); this.redraw(); },
       onCheck: (node, on) => this.check(node, on),
       isChecked: node => this.isChecked(node),
@@ -273,7 +273,7 @@ export class XyView extends Panel {
   draw(): void {
     if (this.folded) return;
     const { session } = this, width = session.axis.width, height = this.inner;
-    drawRuler(this.back.start(width, height), session, width, HEAD, height);
+    drawRuler(this.back.start(width, height), session, width, HEAD, height, false);
 
     this.makePlot(width, height - HEAD);
     this.plot?.setData(this.plotData());
