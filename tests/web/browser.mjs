@@ -20,7 +20,7 @@ export async function start(options = {}) {
 export async function visit(world, { hash = '', width = 1280, height = 800, scheme = 'light' } = {}) {
   const page = await world.browser.newPage({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' }),
     trouble = [];
-  page.setDefaultTimeout(Number(process.env.T_ ?? 120000));
+  page.setDefaultTimeout(120000);
   // What the page will still do by itself: timers that are not over. Long ones only clear away.
   await page.addInitScript(() => {
     const { setTimeout, clearTimeout } = window, timers = window.timers = new Set();

@@ -13,7 +13,7 @@ const graph = '.panel[data-output$="ThreadStatusDataProvider"]', views = page =>
 /** Of the open menu: [label, line] of what is seen, and the headings. */
 const shown = page => page.evaluate(() => ({
   items: [...document.querySelectorAll('.menu button')].filter(b => b.offsetParent).map(b =>
-    [b.getAttribute('aria-label'), b.querySelector('.menu-line')?.textContent ?? '']),
+    [b.dataset.label, b.querySelector('.menu-line')?.textContent ?? '']),
   groups: [...document.querySelectorAll('.menu-heading')].filter(b => b.offsetParent).map(b => b.textContent),
 }));
 
@@ -35,7 +35,7 @@ test('views: critical paths first, each view with what the server says of it; wo
   const latencies = outputs.filter(o => /latency/i.test(o.name) && /sys/i.test(o.name)).map(o => o.name);
   assert.deepEqual((await shown(page)).items.map(i => i[0]).sort(), latencies.sort());
   await page.keyboard.press('ArrowDown');
-  const at = () => page.evaluate(() => document.activeElement.getAttribute('aria-label'));
+  const at = () => page.evaluate(() => document.activeElement.dataset.label);
   const [first, second] = (await shown(page)).items;
   assert.equal(await at(), first[0]);
   await page.keyboard.press('ArrowDown');

@@ -409,7 +409,7 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   // A letter goes to the next entry that begins with it, ticked or not.
   await page.getByRole('button', { name: 'More', exact: true }).focus();
   await page.keyboard.press('Enter');
-  const entry = () => page.evaluate(() => document.activeElement.getAttribute('aria-label'));
+  const entry = () => page.evaluate(() => document.activeElement.dataset.label);
   await page.keyboard.press('d');
   assert.equal(await entry(), 'Dark theme');
   await page.keyboard.press('End');

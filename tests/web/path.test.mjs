@@ -42,7 +42,7 @@ test('the sentence: above the picture, what is known so far, then all of it; sel
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), SENTENCE);
 
   await page.locator(`${PATH} .panel-bar button`).first().click();
-  assert.ok(await words.isVisible() && await page.locator(`${PATH} .panel-main`).isHidden());
+  assert.ok(await words.isVisible() && await page.locator(`${PATH} .tree-row`).first().isHidden());
   assert.deepEqual(trouble, []);
   await page.close();
 });

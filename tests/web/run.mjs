@@ -18,7 +18,8 @@ function absent(why) {
 }
 
 if (!existsSync(chromium)) absent(`no browser at ${chromium} (the Debian package chromium; CHROMIUM names another)`);
-if (!['playwright-core', 'esbuild', 'typescript', 'uplot'].every(m => existsSync(join(web, 'node_modules', m)))) {
+if (!['axe-core', 'esbuild', 'playwright-core', 'typescript', 'uplot'].every(m =>
+  existsSync(join(web, 'node_modules', m)))) {
   const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--fetch-retries=1', '--fetch-timeout=60000'],
     { cwd: web, encoding: 'utf8' });
   if (done.error) absent('npm is not installed');

@@ -17,9 +17,12 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return e;
 }
 
+/** Its name, for who hears or says it, has the label in it. */
 export function button(label: string | Node, title: string, onclick: (e: MouseEvent) => void,
   props: Props = {}): HTMLButtonElement {
-  return h('button', { type: 'button', title, 'aria-label': title, onclick, ...props }, label);
+  const text = typeof label === 'string' ? label : label.textContent ?? '',
+    name = title.toLowerCase().includes(text.toLowerCase()) ? title : `${text}: ${title}`;
+  return h('button', { type: 'button', title, 'aria-label': name, onclick, ...props }, label);
 }
 
 export function setText(e: Element, text: string): void { if (e.textContent !== text) e.textContent = text; }

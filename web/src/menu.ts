@@ -52,7 +52,9 @@ function build(items: MenuItem[]): { list: HTMLElement; shown: Shown[] } {
       continue;
     }
     const role = item.checked === undefined ? 'menuitem' : 'menuitemcheckbox', b = h('button', {
-      type: 'button', role, 'aria-checked': item.checked, disabled: item.disabled, 'aria-label': item.label,
+      type: 'button', role, 'aria-checked': item.checked === undefined ? undefined
+        : String(item.checked), disabled: item.disabled,
+      'data-label': item.label,
       title: item.line, onclick: () => { closePopup(); item.run?.(); },
     }, h('span', { class: 'menu-mark' }, item.checked ? icon('tick') : ''),
     h('span', {}, item.label, item.line && h('span', { class: 'menu-line' }, item.line)),
@@ -106,7 +108,7 @@ export function openMenu(items: MenuItem[], x: number, y: number, find = ''): vo
       all.at(e.key === 'Home' ? 0 : -1)?.focus();
     } else if (!typing && e.key.length === 1 && e.key !== ' ' && !e.ctrlKey && !e.metaKey && !e.altKey) {
       if (find) { field.focus(); return; } // what is typed arrives there
-      all.slice(i + 1).concat(all).find(b => b.getAttribute('aria-label')!.toLowerCase()
+      all.slice(i + 1).concat(all).find(b => b.dataset.label!.toLowerCase()
         .startsWith(e.key.toLowerCase()))?.focus();
     }
   });

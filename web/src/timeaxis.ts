@@ -9,7 +9,7 @@ import { formatDate } from './time';
 export class TimeAxis {
   private readonly surface = new Surface('Times of the views below');
   private readonly day = h('span', { class: 'time-day' });
-  readonly root = h('div', { class: 'time-axis', hidden: true }, this.day,
+  readonly root = h('section', { class: 'time-axis', 'aria-label': 'Time axis', hidden: true }, this.day,
     h('div', { class: 'time-area' }, this.surface.canvas));
   readonly redraw = perFrame(() => this.draw());
 

@@ -37,7 +37,7 @@ const textWidth = (text: string): number => ruler.measureText(text).width;
 const headText = (name: string): string => name === 'Percentage' ? '%' : name;
 
 export class TreePane {
-  readonly head = h('div', { class: 'tree-head', role: 'row' });
+  readonly head = h('div', { class: 'tree-head' }); // a row once it has columns
   readonly body = h('div', { class: 'tree-body' });
   readonly root: HTMLElement;
   picked: number | null = null;
@@ -75,6 +75,7 @@ export class TreePane {
       model.descending]);
     if (key === this.headKey) return;
     this.headKey = key;
+    this.head.setAttribute('role', 'row');
     this.head.replaceChildren(...this.columns().map(i => {
       const name = (i === 0 && this.options.title) || headText(model.headers[i].name) || (i === 0 ? 'Name' : '');
       const mark = model.sortBy === i && icon('open');

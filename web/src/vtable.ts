@@ -370,7 +370,7 @@ export class VirtualTable {
         else this.expressions.delete(this.columns[i].id);
         this.retyped();
       });
-      return input;
+      return h('div', { role: 'cell' }, input);
     }));
     this.head.oncontextmenu = e => { e.preventDefault(); this.chooseColumns(this.head); };
   }
