@@ -94,7 +94,7 @@ export abstract class Panel {
       e.preventDefault(); e.stopPropagation();
       this.setHeight(this.height + (e.key === 'ArrowDown' ? 20 : -20));
     });
-    this.oneLine = output.type === 'TIME_GRAPH' || output.type === 'TREE_TIME_XY';
+    this.oneLine = !session.isApart && (output.type === 'TIME_GRAPH' || output.type === 'TREE_TIME_XY');
     const bar = h('header', { class: 'panel-bar' }, this.twisty, h('h2', { title: output.description || output.name },
         output.name), this.statusText, this.tools,
         button(icon('close'), `Close ${output.name}`, () => this.close(), { class: 'plain' }));

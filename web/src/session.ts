@@ -24,6 +24,8 @@ export class Session {
   experiment: Experiment | null = null;
   outputs: Output[] = [];
   readonly axis = new Axis();
+  /** It goes along an axis of its own, not the page's. */
+  readonly isApart: boolean = false;
   theme: Theme = readTheme();
   timeMode: TimeMode = 'local';
   /** Whose clock times are shown and typed by; null: that of the experiment, which all else is by. */
@@ -135,6 +137,7 @@ export function sessionAlong(session: Session, axis: Axis): Session {
     Object.defineProperty(along, key, { value });
   };
   fix('axis', axis);
+  fix('isApart', true);
   fix('timeMode', 'relative');
   for (const key of ['pick', 'setSearch', 'setOnlyPath', 'setPinned'] as const) fix(key, session[key].bind(session));
   return along;
