@@ -1,5 +1,6 @@
 // A short list whose lines lead somewhere: by double click, or Enter where the focus is.
 import { h } from './dom';
+import { withIcon } from './icons';
 
 export interface Cell<T> {
   name: string; title: string; text: (line: T) => string;
@@ -54,7 +55,7 @@ export class LineList<T> {
     this.head.replaceChildren(h('tr', {}, ...this.columns.map((c, i) => h('th', { scope: 'col',
       class: c.number ? 'number' : '', title: c.title, 'aria-sort': this.sorted === i ? 'descending' : undefined }, c.by
       ? h('button', { type: 'button', class: 'plain', onclick: () => this.sort(i),
-        title: `${c.title}: most first` }, c.name + (this.sorted === i ? ' ▾' : '')) : c.name))));
+        title: `${c.title}: most first` }, this.sorted === i ? withIcon(c.name, 'open') : c.name) : c.name))));
   }
   /** Its texts may be others now. */
   draw(): void {

@@ -183,7 +183,7 @@ export class TopBar {
     this.span.title = `In view: ${this.span.textContent}`;
     setText(this.date, formatDate(session.shown(axis.begin), session.timeMode));
     this.clockChoice.hidden = this.clockNames.length < 2;
-    label(this.clockChoice, `times: ${session.clock?.host ?? session.experiment.reference ?? ''} ▾`);
+    label(this.clockChoice, `times: ${session.clock?.host ?? session.experiment.reference ?? ''}`);
   }
   opened(): void {
     const x = this.session.experiment;

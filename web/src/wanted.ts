@@ -2,6 +2,7 @@
 import { button } from './dom';
 import { settle } from './emitter';
 import type { GraphView } from './graphview';
+import { withIcon } from './icons';
 import { menuBelow, type MenuItem } from './menu';
 import type { Panel } from './panel';
 import type { Session } from './session';
@@ -64,8 +65,7 @@ export class Busy {
 
 /** The button that chooses, and says when some are left out. */
 export function rowsButton(session: Session, panels: () => Panel[]): HTMLButtonElement {
-  const choose = button('Rows ▾', TITLE, () => menuBelow(choose, items(session,
-    panels())));
+  const choose = button(withIcon('Rows', 'open'), TITLE, () => menuBelow(choose, items(session, panels())));
   const tell = (): void => {
     const n = session.machines?.size, what = [n !== undefined ? `${n} machine${n === 1 ? '' : 's'}` : '',
       session.busyOnly ? 'in view' : '', session.pinned.size ? `${session.pinned.size} pinned` : ''].filter(Boolean);
