@@ -169,7 +169,10 @@ class ServerGoesOn(ServerCase):
                 whose = found[o["id"]] = {-1: ()}
                 for e in (model or {"entries": []})["entries"]:
                     tid = e.get("metadata", {}).get("TID")
-                    whose[e["id"]] = whose[e["parentId"]] + (tid[0] if tid else e["labels"][0],)
+                    name = e["labels"][0]
+                    if o["id"] == "weft.requests.groups":  # whose first column is a number in the order of their size
+                        name = (e["labels"][1], e["labels"][7])
+                    whose[e["id"]] = whose[e["parentId"]] + (tid[0] if tid else name,)
         return found
 
     def reopen(self, file, share):
