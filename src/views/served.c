@@ -22,8 +22,8 @@ static const char *host_of(const struct served *l, int32_t host)
 /* ---- the table ---- */
 
 enum {
-    BEGIN,
     DURATION,
+    BEGIN,
     SERVER,
     TID,
     THREAD,
@@ -37,8 +37,9 @@ enum {
     GROUP,
     MACHINES
 };
-static const struct tsp_column columns[] = {{BEGIN, "Begin", "First byte in", "TIMESTAMP"},
-    {DURATION, "Duration", "To the last byte out", "DURATION"}, {SERVER, "Server", "Machine that replied", "STRING"},
+/* The first one is what they are in the order of. */
+static const struct tsp_column columns[] = {{DURATION, "Duration", "To the last byte out", "DURATION"},
+    {BEGIN, "Begin", "First byte in", "TIMESTAMP"}, {SERVER, "Server", "Machine that replied", "STRING"},
     {TID, "TID", "Thread that replied", "NUMBER"}, {THREAD, "Thread", "Its name", "STRING"},
     {CLIENT, "Client", "Machine that asked, or its address", "STRING"},
     {CLIENT_TID, "Client TID", "Thread that asked, where it was recorded", "NUMBER"},

@@ -14,7 +14,8 @@ IRQ_TABLE = (
 )
 STATISTICS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider"
 # Here a machine alone has no row above its rows, or sums are over the machines of a server.
-BY_SERVER = (HISTOGRAM, "statistics", "Statistics", "Density", "weft.disk.wait", "Scatter", PATH)
+BY_SERVER = (HISTOGRAM, "statistics", "Statistics", "Density", "weft.disk.wait", "weft.requests", "Scatter", PATH,
+             "weft.critical-path-comparison")
 
 
 class Answers(Case):

@@ -1,7 +1,7 @@
 // What Start asks for, made up: `requests` of them, the slowest first, whose durations halve every hundred.
 import { BEGIN } from './world.mjs';
 
-const COLUMNS = ['Begin', 'Duration', 'Server', 'TID', 'Thread', 'Client', 'Client TID', 'Client thread',
+const COLUMNS = ['Duration', 'Begin', 'Server', 'TID', 'Thread', 'Client', 'Client TID', 'Client thread',
   'Client begin', 'Client end', 'Bytes in', 'Bytes out', 'Group', 'Machines'];
 /** Names come from traces: nobody says that they are harmless. */
 export const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -13,7 +13,7 @@ export function requestAt(i) {
 }
 function cells(i) {
   const { begin, took, group, recorded } = requestAt(i);
-  return [begin, took, 'web', 1001, i === 1 ? HOSTILE : 'nginx', recorded ? 'client' : '192.0.2.7:4711', recorded ? 204
+  return [took, begin, 'web', 1001, i === 1 ? HOSTILE : 'nginx', recorded ? 'client' : '192.0.2.7:4711', recorded ? 204
     : '', recorded ? 'tier' : '', recorded ? begin - 1000n : '', recorded ? begin + BigInt(took) + 1000n : '', 34, 6,
   group, 'web db'].map(String);
 }

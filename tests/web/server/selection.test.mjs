@@ -27,8 +27,13 @@ test('threads between the cursors: states as `weft threads` tells them, sorted, 
       server = await serve(['--store', store, '--reference', 'web', traces]),
       { page, trouble } = await open({ url: server.url, browser }),
       min = await page.evaluate(() => String(weft.session.axis.min));
-    assert.deepEqual(await page.evaluate(() => performance.getEntriesByType('resource').map(e => e.name)
-      .filter(name => name.includes('/outputs/data/'))), [], 'before somebody looks');
+    // Start asks for some of them, for its cards; the page of the drawer asks once somebody looks.
+    const figures = () => page.evaluate(() => performance.getEntriesByType('resource').filter(e =>
+      e.name.includes('/outputs/data/weft.selection.')).length), before = await figures();
+    await select(page, 2_000_000_000, 2_100_000_000);
+    await settled(page);
+    assert.equal(await figures(), before, 'before somebody looks');
+    await page.evaluate(() => weft.session.axis.select(null));
     await page.getByRole('tab', { name: 'Selection' }).click();
     await page.locator('.selection-bar', { hasText: 'whole trace' }).waitFor();
     for (const [from, until] of [[2_000_000_000, 3_200_000_000], [1_500_000_000, 1_700_000_000]]) {
