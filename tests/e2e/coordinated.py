@@ -4,6 +4,7 @@ import http.server
 import json
 import threading
 
+from cluster_of import free_port
 from tsp_server import Server
 from weft_e2e import scenario, scratch
 
@@ -28,7 +29,7 @@ class Shop:
 
     def __init__(self, *options):
         self.stores = {h: scratch() for h in HOSTS}
-        self.servers = {h: serve(h, store=self.stores[h]) for h in HOSTS}
+        self.servers = {h: serve(h, store=self.stores[h], listen=f"127.0.0.1:{free_port('127.0.0.1')}") for h in HOSTS}
         self.all = serve(*HOSTS, store=scratch())
         self.uuid = self.all.first()["UUID"]
         for s in self.servers.values():

@@ -491,6 +491,7 @@ class Killed(Placed):
             f.write(bytes([DICE.randrange(256) for _ in range(64)]))
         c.nodes["client"].start()
         wait_for("both answer", lambda: weft("place", "--cluster", c.broker.url).code == 0)
+        wait_for("the client has it no more", lambda: self.node_of(c, "web") == "web")
         self.place(c, "--move", "web=client")
         self.same_files(hosts["web"], os.path.join(self.directory["client"], entry))
 
