@@ -6,8 +6,10 @@
 #include "cli/cli.h"
 #include "span/analysis.h"
 
+struct cli_kernel;
 struct cli_spans {
     struct spans *set;
+    struct cli_kernel *kernel;           /* critpath: traces of the machines; or NULL */
     int format;
     int64_t limit;                       /* -1: not given */
     struct spans_by by;

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/time.h"
-#include "cli/spans.h"
+#include "cli/spans_kernel.h"
 
 static const char *kind_of(int32_t row)
 {
@@ -17,6 +18,112 @@ static void write_cause(struct text *t, const struct spans *s, const struct span
         text_puts(t, x->row == SPANS_QUEUE ? "(queue)" : "(between stages)");
     else
         cli_spans_stage(t, s, x->service, x->name);
+}
+
+/* ---- what the kernel says ---- */
+
+static void why_json(struct json *j, const struct cli_reasons *r)
+{
+    json_kv_i64(j, "traced", r->traced);
+    json_key(j, "why");
+    json_object(j);
+    for (int i = 0; i < WHY_COUNT; i++)
+        json_kv_i64(j, cli_why_names[i], r->ns[i]);
+    json_end_object(j);
+}
+
+/* "kernel": null where the thread is not in the traces. */
+static void section_json(struct json *j, const struct cli_spans *c, const struct spans_section *x)
+{
+    struct cli_reasons r = {0};
+    struct text sentence = {.fd = -1};
+    if (cli_kernel_explain(c->kernel, c->set, x, &r, &sentence)) {
+        json_key(j, "kernel");
+        json_object(j);
+        why_json(j, &r);
+        json_kv_string(j, "sentence", text_cstr(&sentence));
+        json_end_object(j);
+    } else {
+        json_kv_string(j, "kernel", NULL);
+    }
+    text_fini(&sentence);
+}
+
+static bool is_of(const struct spans_cause *v, const struct spans_row *r)
+{
+    return !v->row && v->service == r->service && v->name == r->name;
+}
+
+/* By the number of the cause; free(). */
+static struct cli_reasons *reasons_of(const struct cli_spans *c, const struct spans_causes *x)
+{
+    struct cli_reasons *out = mem_zalloc((x->n + 1) * sizeof *out);
+    struct spans_sections path = {0};
+    const struct spans_row *rows;
+    const struct spans_unit *units;
+    size_t n = x->n ? spans_units(c->set, &units) : 0, cause = 0;
+    spans_rows(c->set, &rows);
+    for (size_t u = 0; u < n; u++) {
+        spans_path(c->set, (uint32_t)u, &path);
+        for (size_t i = 0; i < path.n; i++) {
+            if (path.v[i].row < 0)
+                continue;
+            const struct spans_row *r = rows + path.v[i].row;
+            for (size_t k = 0; k < x->n && !is_of(x->v + cause, r); k++) /* often that of before */
+                cause = k;
+            if (is_of(x->v + cause, r))
+                cli_kernel_explain(c->kernel, c->set, path.v + i, out + cause, NULL);
+        }
+    }
+    free(path.v);
+    return out;
+}
+
+static void note_unfound(const struct cli_reasons *r, size_t n)
+{
+    size_t found = 0, pieces = 0;
+    for (size_t i = 0; i < n; i++) {
+        found += r[i].found;
+        pieces += r[i].pieces;
+    }
+    if (!found && pieces)
+        cli_note("no span's process is in these traces: spans say it by host.name and process.pid (weft-span does), "
+                 "and a machine is found by its name (--kernel NAME=PATH gives one)");
+    else if (found < pieces)
+        cli_note(
+            "%zu of %zu pieces of the paths are of processes that are not in these traces", pieces - found, pieces);
+}
+
+/* Below the causes: where their time went, as far as it was traced. */
+static void write_reasons(const struct cli_spans *c, const struct spans_causes *x, struct text *out)
+{
+    struct cli_column columns[3 + WHY_COUNT] = {
+        {"why", false, false}, {"on the path", true, true}, {"traced", true, true}};
+    for (int i = 0; i < WHY_COUNT; i++)
+        columns[3 + i] = (struct cli_column){cli_why_names[i], true, true};
+    struct cli_reasons *r = reasons_of(c, x);
+    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
+    struct text cell = {.fd = -1};
+    size_t lines = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        if (!r[i].found)
+            continue;
+        lines++;
+        write_cause(&cell, c->set, x->v + i);
+        cli_table_text(t, &cell);
+        cli_table_duration(t, c->format, r[i].asked);
+        cli_table_cell(t, "%.1f %%", 100 * (double)r[i].traced / (double)(r[i].asked ? r[i].asked : 1));
+        for (int k = 0; k < WHY_COUNT; k++)
+            cli_table_duration(t, c->format, r[i].ns[k]);
+    }
+    if (lines) {
+        text_putc(out, '\n');
+        cli_table_write(t, c->format, out);
+    }
+    note_unfound(r, x->n);
+    cli_table_free(t);
+    text_fini(&cell);
+    free(r);
 }
 
 /* ---- one trace ---- */
@@ -49,10 +156,33 @@ static void sections_json(struct json *j, const struct cli_spans *c, uint32_t un
             json_kv_string(j, "service", spans_text(c->set, rows[x->row].service));
             json_kv_string(j, "stage", spans_text(c->set, rows[x->row].name));
         }
+        if (c->kernel)
+            section_json(j, c, x);
         json_end_object(j);
     }
     json_end_array(j);
     json_end_object(j);
+}
+
+/* Below the pieces: why each took so long. */
+static void write_sentences(const struct cli_spans *c, const struct spans_sections *path, struct text *out)
+{
+    struct cli_reasons all = {0};
+    const struct spans_row *rows;
+    spans_rows(c->set, &rows);
+    for (size_t i = 0; i < path->n; i++) {
+        struct text sentence = {.fd = -1};
+        if (path->v[i].row >= 0 && cli_kernel_explain(c->kernel, c->set, path->v + i, &all, &sentence)) {
+            text_puts(out, "\n  ");
+            text_puts(out, spans_text(c->set, rows[path->v[i].row].name));
+            text_puts(out, ", ");
+            text_put(out, sentence.v, sentence.n);
+        }
+        text_fini(&sentence);
+    }
+    if (all.found)
+        text_putc(out, '\n');
+    note_unfound(&all, 1);
 }
 
 static void write_sections(const struct cli_spans *c, uint32_t unit, struct text *out)
@@ -88,6 +218,8 @@ static void write_sections(const struct cli_spans *c, uint32_t unit, struct text
         cli_table_text(t, &cell);
     }
     cli_table_write(t, c->format, out);
+    if (c->kernel && c->format == CLI_TABLE)
+        write_sentences(c, &path, out);
     cli_table_free(t);
     text_fini(&cell);
     free(path.v);
@@ -121,6 +253,7 @@ static void causes_json(const struct cli_spans *c, const struct spans_causes *x,
     struct json j = JSON_TO(out);
     struct spans_sections path = {0};
     const struct spans_unit *units;
+    struct cli_reasons *why = c->kernel ? reasons_of(c, x) : NULL;
     size_t n = spans_units(c->set, &units), limit = cli_spans_limit(c, 1000, 1000);
     json_object(&j);
     json_key(&j, "causes");
@@ -137,9 +270,14 @@ static void causes_json(const struct cli_spans *c, const struct spans_causes *x,
         json_kv_i64(&j, "drag", v->drag);
         json_kv_i64(&j, "half", v->half);
         cli_spans_json_trace(&j, "example", c->set, units[v->example].trace);
+        if (why && !v->row)
+            why_json(&j, why + i);
         json_end_object(&j);
     }
     json_end_array(&j);
+    if (why)
+        note_unfound(why, x->n);
+    free(why);
     json_kv_u64(&j, "units_found", x->units);
     json_kv_i64(&j, "total", x->total);
     json_key(&j, "units");
@@ -201,6 +339,8 @@ int cli_spans_critpath(struct cli_spans *c, struct text *out, struct err *e)
         causes_json(c, x, &advice, out);
     else
         causes_rows(c, x, out);
+    if (c->kernel && c->format == CLI_TABLE)
+        write_reasons(c, x, out);
     cli_advice_lines(&advice, c->set, c->format == CLI_TABLE ? out : &unused);
     text_fini(&unused);
     if (x->units && x->units < SPANS_FEW)

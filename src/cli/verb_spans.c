@@ -10,6 +10,8 @@
 #include "base/time.h"
 #include "cli/cli.h"
 #include "cli/spans.h"
+#include "cli/spans_kernel.h"
+#include "cli/traces.h"
 
 static const struct command {
     const char *name;
@@ -46,6 +48,8 @@ struct spans_question {
     const struct command *command;
     const char *store, *service, *group, *begin_text, *end_text, *format_text;
     bool as_recorded;
+    struct cli_list traces; /* --kernel */
+    const char *trace_store;
     char *usual_store; /* where collect keeps them by itself */
     char *by_copy;     /* cut at its commas */
     uint8_t trace_id[SPAN_TRACE_BYTES];
@@ -219,27 +223,38 @@ static int answer(struct spans_question *q, char **paths, size_t n)
     struct err e = {0};
     struct text out = TEXT_TO(1);
     const struct spans_row *rows;
-    const char *keys[SPANS_BY + 3] = {"entry", "client"};
+    const char *keys[SPANS_BY + 5] = {"entry", "client", CLI_KERNEL_HOST, CLI_KERNEL_PROCESS};
     for (size_t i = 0; i < q->c.by.n; i++)
-        keys[2 + i] = q->c.by.keys[i];
+        keys[4 + i] = q->c.by.keys[i];
+    if (q->traces.n && cli_kernel_open(&q->traces, q->trace_store, &q->c.kernel, &e))
+        return cli_fail(&e);
     struct spans_choice choice = {
         .keys = keys, .all_keys = q->command->all_keys, .group = q->group, .as_recorded = q->as_recorded};
     q->c.set = spans_new(&choice);
     if (read_all(q, paths, n, &e)) {
         spans_free(q->c.set);
+        cli_kernel_close(q->c.kernel);
         return cli_fail(&e);
     }
     spans_settle(q->c.set);
     note_settled(&q->c);
+    if (q->c.kernel)
+        cli_kernel_know(q->c.kernel, q->c.set);
     if (!spans_rows(q->c.set, &rows))
         cli_note("no spans%s", q->c.trace || q->service || q->begin_text || q->end_text ? " of that choice" : "");
-    int rc = q->command->answer(&q->c, &out, &e);
+    int rc = q->command->answer(&q->c, &out, &e), code;
     spans_free(q->c.set);
     if (rc) {
         text_fini(&out);
-        return cli_fail(&e);
+        code = cli_fail(&e);
+    } else if (q->c.kernel) {
+        code = cli_finish_traces(cli_kernel_experiment(q->c.kernel), &out, NULL);
+        code = code == CLI_OK && q->c.damaged ? CLI_PARTIAL : code;
+    } else {
+        code = cli_finish(&out, q->c.damaged ? CLI_PARTIAL : CLI_OK);
     }
-    return cli_finish(&out, q->c.damaged ? CLI_PARTIAL : CLI_OK);
+    cli_kernel_close(q->c.kernel);
+    return code;
 }
 
 static int choose(struct spans_question *q, char **args, size_t n, struct err *e)
@@ -256,6 +271,8 @@ static int choose(struct spans_question *q, char **args, size_t n, struct err *e
             e, ERR_ARG, "spans %s: name files of spans (OTLP JSON), or a collector's store by --store DIR", args[0]);
     if (q->store && n > 1)
         return err_set(e, ERR_ARG, "spans %s: either --store or files", args[0]);
+    if (q->traces.n && q->command->answer != cli_spans_critpath)
+        return err_set(e, ERR_ARG, "spans %s: --kernel is for critpath", args[0]);
     return parse_question(q, e);
 }
 
@@ -275,6 +292,10 @@ static int run(int argc, char **argv)
         {"split", 0, CLI_STRING, "TIME", "compare: what began before this, and what began since", &q.c.split},
         {"main", 0, CLI_STRING, "STAGE", "the stage that the jobs are for; the rest is waste (default: main)",
             &q.c.main},
+        {"kernel", 'k', CLI_LIST, "TRACE",
+            "critpath: traces of the machines, which say why stages took so long; may be given several times",
+            &q.traces},
+        {"trace-store", 0, CLI_STRING, "DIR", "keep the stores of these traces below DIR", &q.trace_store},
         {"group", 0, CLI_STRING, "KEY", "the attribute whose value tells one job from another", &q.group},
         {"as-recorded", 0, CLI_FLAG, NULL, "begins that were cut to the second are left as they are", &q.as_recorded},
         {"limit", 'n', CLI_INT, "N", "at most N lines", &q.c.limit},
@@ -288,6 +309,7 @@ static int run(int argc, char **argv)
         return code;
     code = choose(&q, argv + 1, (size_t)n, &e) ? cli_fail(&e) : answer(&q, argv + 2, (size_t)n - 1);
     free(q.by_copy);
+    free(q.traces.v);
     free(q.usual_store);
     return code;
 }
