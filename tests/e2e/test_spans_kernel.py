@@ -118,8 +118,8 @@ class Joined(Case):
         self.assertRegex(text, r"\n  ask, [\d.]+ ms: .*db computed \(204 tier, ")
         text = self.spans(path).text
         head, = (line for line in text.splitlines() if line.startswith("why "))
-        self.assertEqual(re.split("  +", head), ["why", "on the path", "traced", "running", "preempted", "disk", "network",
-                                                "timer", "blocked", "other span", "not known"])
+        self.assertEqual(re.split("  +", head), ["why", "on the path", "traced", "running", "preempted", "disk",
+                                                 "network", "timer", "blocked", "other span", "not known"])
         self.assertRegex(text, r"\ncompute +[\d.]+ ms +\d+\.\d %")
 
     def test_what_cannot_be_joined(self):
