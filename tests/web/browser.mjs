@@ -6,6 +6,9 @@ const { chromium } = createRequire(new URL('../../web/package.json', import.meta
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 
+// Each question leaves so much later: shows which tests look before they have waited.
+const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
+
 export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   headless: true, args: QUIET, timeout: 120000 });
 
@@ -30,6 +33,10 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
       return id;
     };
     window.clearTimeout = id => { timers.delete(id); clearTimeout(id); };
+  });
+  if (LATE_MS) await page.route(/\/tsp\//, async route => {
+    await new Promise(done => setTimeout(done, LATE_MS));
+    await route.continue().catch(() => { /* nobody waits for it any more */ });
   });
   page.on('pageerror', e => trouble.push(String(e.stack)));
   page.on('console', m => {

@@ -45,6 +45,7 @@ test('a request whose client was not recorded: its server’s path; a picture of
   async () => {
   const { page, trouble } = await visit(world, { scheme: 'dark' });
   await rows(page).first().waitFor();
+  await settled(page);
   const bars = await page.locator('.histogram > div').evaluateAll(all => all.map(d => [d.title, d.innerText.trim(),
     d.firstChild.getBoundingClientRect().height]));
   assert.equal(bars.length, 20);

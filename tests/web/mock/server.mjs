@@ -55,8 +55,6 @@ const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMP
   BLOCK_DEVICE: style('#6a4fb3'), NETWORK: style('#b45cc4'),
   UNTRACED_PEER: { values: { 'background-color': '#8a5f66', 'style-name': 'untraced peer' } },
   PENDING: { values: { 'background-color': '#9aa0a6', height: 1, opacity: 0.6, 'style-name': 'PENDING' } } };
-// Each answer comes so much later: shows which tests look before they have waited.
-const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
 /** `fine`: so many states of a path are too short for the samples of all of it. `stalls`: the rows of threads stop
@@ -359,15 +357,11 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
           ? read(text) : null;
         log.push({ method: request.method, path: url.pathname, body });
         const value = write(answer(request.method, url, body));
-        const send = () => {
-          response.writeHead(200, { ...headers, 'Content-Type': 'application/json' });
-          if (stalls && url.pathname.endsWith(`${THREADS}/tree`)) {
-            response.write(value.slice(0, value.length / 2));
-            void released.then(() => response.end(value.slice(value.length / 2)));
-          } else response.end(value);
-        };
-        if (LATE_MS) setTimeout(send, LATE_MS);
-        else send();
+        response.writeHead(200, { ...headers, 'Content-Type': 'application/json' });
+        if (stalls && url.pathname.endsWith(`${THREADS}/tree`)) {
+          response.write(value.slice(0, value.length / 2));
+          void released.then(() => response.end(value.slice(value.length / 2)));
+        } else response.end(value);
       } catch (e) {
         response.writeHead(e.status ?? 500, { ...headers, 'Content-Type': 'application/json' })
           .end(write({ title: e.message }));

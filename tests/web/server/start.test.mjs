@@ -26,6 +26,7 @@ async function start(options = {}) {
   await page.waitForFunction(() => window.weft?.home?.isShown);
   await page.waitForFunction(() => ![...document.querySelectorAll('.start .card:not([hidden])')]
     .some(c => c.querySelector('.card-body[hidden]')));
+  await settled(page); // the picture of durations, the groups
   return { page, trouble };
 }
 /** The same digits as the page's. */
@@ -145,7 +146,7 @@ test('by keys alone: down the lists, to a group’s slowest, a thread’s row, a
 
   await list(page, 'Threads').locator('tbody tr').first().focus();
   await press('ArrowDown', 'Enter');
-  const [thread] = await page.evaluate(() => [weft.session.picked]), row = page.locator(`${THREADS} .tree-row.picked`);
+  const [thread] = await page.evaluate(() => [weft.session.picked]), row = page.locator(`${THREADS} .tree-row.picked:not([hidden])`);
   const second = weft('threads', '--store', store, '--limit', '2', traces)[1];
   assert.deepEqual([thread.host, thread.tid], [second.host, second.tid]);
   await row.waitFor();
