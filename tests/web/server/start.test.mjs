@@ -146,7 +146,8 @@ test('by keys alone: down the lists, to a group’s slowest, a thread’s row, a
 
   await list(page, 'Threads').locator('tbody tr').first().focus();
   await press('ArrowDown', 'Enter');
-  const [thread] = await page.evaluate(() => [weft.session.picked]), row = page.locator(`${THREADS} .tree-row.picked:not([hidden])`);
+  const [thread] = await page.evaluate(() => [weft.session.picked]),
+    row = page.locator(`${THREADS} .tree-row.picked:not([hidden])`);
   const second = weft('threads', '--store', store, '--limit', '2', traces)[1];
   assert.deepEqual([thread.host, thread.tid], [second.host, second.tid]);
   await row.waitFor();
