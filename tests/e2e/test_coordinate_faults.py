@@ -152,7 +152,7 @@ class Faults(Case):
         finally:
             os.kill(web.pid, signal.SIGCONT)
         self.assertEqual(wrong, [])
-        self.assertLess(self.many.peak_bytes(), 600 << 20)
+        self.assertLess(self.many.peak_bytes(), (600 << 20) * SLOWDOWN)
         self.back("web")
 
 
