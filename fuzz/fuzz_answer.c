@@ -69,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (s.at)
         walked = walk(s, &a);
     json_t *other = json_loadb(text, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    if (other && n < 20000 && depth_of(other) <= SLICE_DEPTH)
+    /* A NUL is no JSON anywhere, but jansson takes one for the end of the text. */
+    if (other && n < 20000 && !memchr(text, '\0', n) && depth_of(other) <= SLICE_DEPTH)
         assert(s.at && walked == count(other, 0));
     json_decref(other);
     arena_fini(&a);
