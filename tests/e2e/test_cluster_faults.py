@@ -11,11 +11,12 @@ import time
 from cluster_of import Broker, Card, Cluster, Node, wait_for
 from namespaces import Network
 from test_cluster import Compared, bare, hosts_of
-from weft_e2e import ROOT, SLOWDOWN, main, need, new_dice, scenario, scratch, weft
+from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, need, new_dice, scenario, scratch, weft
 
 DICE = new_dice(43)
 THREAD, GONE = "client:204", "db"  # whose path goes to all three
 TIMEOUT_S = 2 * min(SLOWDOWN, 5)
+SLACK_S = SLOWDOWN if not SANITIZER else 3 * SLOWDOWN  # sanitizers look for leaks at the end
 TIMEOUT = ("--timeout", f"{TIMEOUT_S}s")
 
 
@@ -58,7 +59,7 @@ class Faults(Compared):
         """On the client's clock, which does not depend on who else is there; in time."""
         begin = time.monotonic()
         run = self.cluster.ask(THREAD, "--reference", "client", *TIMEOUT, *options)
-        self.assertLess(time.monotonic() - begin, TIMEOUT_S + 4 * SLOWDOWN, run)
+        self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLACK_S, run)
         return run
 
     def nothing_left(self):
@@ -364,7 +365,7 @@ class Split(Compared):
             self.network.link(hosts.index(GONE), "down")
             begin = time.monotonic()
             run = self.cluster.ask(THREAD, "--reference", "client", *TIMEOUT)
-            self.assertLess(time.monotonic() - begin, TIMEOUT_S + 4 * SLOWDOWN, run)
+            self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLACK_S, run)
             self.assertEqual(run.code, 3, run)
             self.assertEqual({u["peer"].split(" ")[0] for u in json.loads(run.out)["unexplained"]
                               if u["reason"] == "offline-node"}, {GONE})
@@ -407,7 +408,7 @@ class Liars(Compared):
     def ask(self):
         begin = time.monotonic()
         run = self.cluster.ask(THREAD, *TIMEOUT)
-        self.assertLess(time.monotonic() - begin, TIMEOUT_S + 4 * SLOWDOWN, run)
+        self.assertLess(time.monotonic() - begin, TIMEOUT_S + SLACK_S, run)
         self.survived(run)
         return run
 

@@ -10,8 +10,8 @@ from coordinated import HOSTS, Coordinator, Shop, StandIn, serve
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import SLOWDOWN, Case, main, scratch
 
-NOTICED_S = 3 + 6 * SLOWDOWN  # one round of probes, its time-out, and what a busy machine adds
-BACK_S = 15 * SLOWDOWN  # 5 s on an idle one
+NOTICED_S = 3 + 2 * SLOWDOWN  # one round of probes, its time-out, and what a busy machine adds
+BACK_S = 5 * SLOWDOWN
 
 
 class Faults(Case):
