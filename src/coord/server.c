@@ -18,7 +18,7 @@ enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256 };
 
 static coord_run refuse_upload, refuse_configurations, no_config_types;
 
-/* A star stands for one part of the path. Literal parts come before stars that would hide them. */
+/* Begins as struct tsp_route. */
 static const struct route {
     const char *method, *pattern;
     coord_run *run;
@@ -191,23 +191,15 @@ static void run(struct coord_call *c, const struct route *r)
 static void route(struct coordinator *k, struct http_request *q, const struct tsp_path *path)
 {
     struct coord_call c = {.c = k, .q = q};
-    struct text allowed = {.fd = -1};
+    const char *title;
+    int status;
     if (tell_self(&c, path))
         return;
-    for (size_t i = 0; i < N_ROUTES; i++) {
-        if (!tsp_path_fits(path, routes[i].pattern, c.arg))
-            continue;
-        if (tsp_method_is(q, routes[i].method)) {
-            text_fini(&allowed);
-            run(&c, &routes[i]);
-            return;
-        }
-        text_printf(&allowed, "%s%s", allowed.n ? ", " : "", routes[i].method);
-    }
-    if (allowed.n)
-        http_header(q, "Allow", text_cstr(&allowed));
-    coord_error(&c, allowed.n ? 405 : 404, allowed.n ? "Method not allowed" : "No such resource", NULL);
-    text_fini(&allowed);
+    int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);
+    if (found >= 0)
+        run(&c, &routes[found]);
+    else
+        coord_error(&c, status, title, NULL);
 }
 
 static void handle(void *coordinator, struct http_request *q)

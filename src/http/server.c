@@ -2,318 +2,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/time.h"
+#include "http/connection.h"
 #include "http/gzip.h"
+#include "http/listen.h"
 #include "http/pages.h"
-#include "http/peers.h"
 
-enum {
-    SMALLEST_GZIP = 512,
-    SMALL_ANSWER = 64 << 10,
-    SMALL_HELD = 1 << 20,
-    PATIENCE_BYTES = 256 << 20,
-    MAX_HEADERS = 8,
-    STACK_BYTES = 2 << 20,
-    BODY_STEP = 256 << 10,
-    SMALL_BODY = 1 << 20
-};
-
-struct http_server {
-    struct MHD_Daemon *daemon;
-    struct http_options o;
-    http_handler *handler;
-    void *arg;
-    char *cert, *key;
-    struct gzip_packers *packers;
-    struct peers *peers;
-    char address[300];
-    atomic_bool stopping;
-    pthread_mutex_t lock; /* guards running */
-    pthread_cond_t free_place;
-    unsigned running;
-    atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
-    atomic_uint_least64_t held_bytes;    /* by handlers */
-    atomic_uint_least64_t body_bytes;    /* of bodies in memory */
-};
-
-/* One request on its connection, from its first header to the end of its answer. */
-struct http_connection {
-    struct http_server *server;
-    struct MHD_Connection *mhd;
-    struct peer *peer; /* NULL in a connection whose socket is not known */
-    struct http_request request;
-    struct arena arena, work; /* work: the handler's */
-    struct text body;
-    int file; /* upload in progress, or -1 */
-    uint64_t received;
-    int refused; /* status decided before the body is read; 0: none */
-    bool replied;
-    bool lacked;            /* its handler was told to end, because memory is short */
-    bool was_gone;          /* its handler was told to end, for whatever reason */
-    int64_t asked_ns;       /* monotonic: all of the question is there; 0: not yet */
-    int64_t begun_ns;       /* monotonic: it has not to wait for others any more; 0: it waits */
-    int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
-    uint64_t answer_bytes;  /* that the client has to read */
-    uint64_t waiting_bytes; /* of its answer, in memory of its own */
-    uint64_t held_bytes;    /* of its handler, as counted last */
-    uint64_t body_bytes;    /* of its body, likewise */
-    enum MHD_Result result;
-    struct {
-        const char *name, *value;
-    } headers[MAX_HEADERS];
-    size_t n_headers;
-};
-
-/* ---- answers ---- */
-
-static const char *header(const struct http_connection *c, const char *name)
-{
-    return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
-}
-
-static void await_client(struct http_connection *c, uint64_t bytes)
-{
-    if (c->peer)
-        peer_awaits(c->server->peers, c->peer, bytes);
-}
-
-/* How long the question waited for others, and how long the answer took, as browsers and proxies show it. */
-static void add_times(const struct http_connection *c, struct MHD_Response *r)
-{
-    if (!c->asked_ns)
-        return;
-    int64_t now = time_monotonic_ns(), begun = c->begun_ns ? c->begun_ns : now;
-    char value[80];
-    snprintf(value, sizeof value, "wait;dur=%.3f, answer;dur=%.3f", (double)(begun - c->asked_ns) / 1e6,
-        (double)(now - begun) / 1e6);
-    MHD_add_response_header(r, "Server-Timing", value);
-}
-
-/* `r` NULL: there was no memory for it, and the connection ends. */
-static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
-{
-    const char *origin = page_allowed_origin(header(c, "Origin"), c->server->o.origins);
-    c->replied = true;
-    c->result = MHD_NO;
-    if (!r)
-        return;
-    if (type)
-        MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    if (origin) {
-        MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
-        MHD_add_response_header(r, "Access-Control-Allow-Headers", "origin, content-type, accept, authorization");
-        MHD_add_response_header(r, "Access-Control-Allow-Methods",
-            c->request.only_asks ? "GET, POST, OPTIONS, HEAD" : "GET, POST, PUT, DELETE, OPTIONS, HEAD");
-        MHD_add_response_header(r, "Vary", "Origin");
-    }
-    add_times(c, r);
-    for (size_t i = 0; i < c->n_headers; i++)
-        MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
-    c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
-    await_client(c, c->answer_bytes);
-    MHD_destroy_response(r);
-}
-
-static bool accepts_gzip(const struct http_connection *c)
-{
-    const char *accept = header(c, "Accept-Encoding");
-    return accept && strstr(accept, "gzip") && !strstr(accept, "gzip;q=0");
-}
-
-void http_header(struct http_request *q, const char *name, const char *value)
-{
-    struct http_connection *c = q->connection;
-    if (c->n_headers < MAX_HEADERS) {
-        c->headers[c->n_headers].name = arena_strdup(&c->arena, name);
-        c->headers[c->n_headers++].value = arena_strdup(&c->arena, value);
-    }
-}
-
-static struct MHD_Response *response_of(const void *data, size_t n, enum MHD_ResponseMemoryMode mode)
-{
-    struct MHD_Response *r = MHD_create_response_from_buffer(n, (void *)data, mode);
-    for (unsigned tried = 0; !r && mem_again(&tried);)
-        r = MHD_create_response_from_buffer(n, (void *)data, mode);
-    return r;
-}
-
-/* 503 with a text of the program, for which nothing is allocated here. */
-static void send_busy(struct http_connection *c, const char *why)
-{
-    c->headers[0].name = MHD_HTTP_HEADER_RETRY_AFTER;
-    c->headers[0].value = "1";
-    c->n_headers = 1;
-    c->answer_bytes = strlen(why);
-    send_response(c, 503, "application/json", response_of(why, strlen(why), MHD_RESPMEM_PERSISTENT));
-}
-
-static void send_no_memory(struct http_connection *c)
-{
-    send_busy(c,
-        "{\"title\":\"The server is out of memory\","
-        "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
-}
-
-void http_reply(struct http_request *q, int status, const char *type, struct text *body)
-{
-    struct http_connection *c = q->connection;
-    struct text packed = {.fd = -1};
-    q->making = NULL;
-    if (c->lacked || body->error) {
-        text_fini(body);
-        *body = packed;
-        send_no_memory(c);
-        return;
-    }
-    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(c->server->packers, body->v, body->n, &packed);
-    if (gzip) {
-        text_fini(body);
-        *body = packed;
-        http_header(q, "Content-Encoding", "gzip");
-    }
-    /* Answers wait in memory for slow readers; so much may wait, not more. */
-    c->waiting_bytes = body->cap;
-    uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, body->cap);
-    if (others && others + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
-        atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
-        c->waiting_bytes = 0;
-        text_fini(body);
-        *body = (struct text){.fd = -1};
-        send_busy(c, "{\"title\":\"Too many answers wait for their readers\"}");
-        return;
-    }
-    c->answer_bytes = body->n;
-    struct MHD_Response *r = response_of(
-        body->v ? body->v : "", body->n, body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (!r)
-        text_fini(body);
-    *body = (struct text){.fd = -1};
-    send_response(c, status, type, r);
-}
-
-void http_reply_static(
-    struct http_request *q, const char *type, const void *data, size_t n, bool gzip, const char *etag)
-{
-    struct http_connection *c = q->connection;
-    const char *have = header(c, "If-None-Match");
-    if (etag)
-        http_header(q, "ETag", etag);
-    if (etag && have && strstr(have, etag)) {
-        send_response(c, 304, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
-        return;
-    }
-    if (gzip && !accepts_gzip(c)) {
-        struct text plain = {.fd = -1};
-        gzip_unpack(data, n, &plain);
-        http_reply(q, 200, type, &plain);
-        return;
-    }
-    if (gzip) {
-        http_header(q, "Content-Encoding", "gzip");
-        http_header(q, "Vary", "Accept-Encoding");
-    }
-    c->answer_bytes = n;
-    send_response(c, 200, type, response_of(data, n, MHD_RESPMEM_PERSISTENT));
-}
-
-static void refuse(struct http_connection *c, int status, const char *why)
-{
-    struct text t = {.fd = -1};
-    text_printf(&t, "{\"title\":\"%s\"}", why);
-    if (status == 401)
-        http_header(&c->request, "WWW-Authenticate", "Bearer");
-    if (status == 503)
-        http_header(&c->request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-    if (status == 413 || status == 400)
-        http_header(&c->request, "Connection", "close");
-    http_reply(&c->request, status, "application/json", &t);
-}
-
-const char *http_query(const struct http_request *q, const char *name)
-{
-    return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
-}
-
-const char *http_request_header(const struct http_request *q, const char *name)
-{
-    return header(q->connection, name);
-}
-
-struct each_value {
-    const char *name;
-    void (*take)(void *arg, const char *value);
-    void *arg;
-};
-
-static enum MHD_Result take_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    const struct each_value *each = arg;
-    if (!strcmp(name, each->name))
-        each->take(each->arg, value ? value : "");
-    return MHD_YES;
-}
-
-void http_query_each(
-    const struct http_request *q, const char *name, void (*take)(void *arg, const char *value), void *arg)
-{
-    struct each_value each = {name, take, arg};
-    MHD_get_connection_values(q->connection->mhd, MHD_GET_ARGUMENT_KIND, take_value, &each);
-}
-
-/* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
-static bool may_hold(struct http_connection *c, uint64_t bytes)
-{
-    struct http_server *s = c->server;
-    uint64_t more = bytes - c->held_bytes, all = atomic_fetch_add(&s->held_bytes, more) + more;
-    bool grows = bytes > c->held_bytes;
-    c->held_bytes = bytes;
-    return !grows || bytes <= SMALL_HELD || all <= s->o.max_held_bytes || all == bytes;
-}
-
-static bool is_over(struct http_connection *c)
-{
-    const struct text *making = c->request.making;
-    if (!may_hold(c, c->work.total_bytes + (making ? making->cap : 0)))
-        return c->lacked = true;
-    if (c->lacked || mem_short())
-        return c->lacked = true;
-    if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
-        return true;
-    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    char byte;
-    return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-bool http_gone(const struct http_request *q)
-{
-    struct http_connection *c = q->connection;
-    return c->was_gone = c->was_gone || is_over(c);
-}
-
-bool http_was_gone(const struct http_request *q)
-{
-    return q->connection->was_gone;
-}
-
-void http_lack_memory(struct http_request *q)
-{
-    q->connection->lacked = true;
-}
+enum { PATIENCE_BYTES = 256 << 20, STACK_BYTES = 2 << 20, BODY_STEP = 256 << 10, SMALL_BODY = 1 << 20 };
 
 /* ---- requests ---- */
 
@@ -336,7 +39,7 @@ static bool is_public(const struct http_connection *c)
 static bool authorised(const struct http_connection *c)
 {
     const struct http_options *o = &c->server->o;
-    const char *a = header(c, "Authorization");
+    const char *a = connection_header(c, "Authorization");
     if (!o->token || !strcmp(c->request.method, "OPTIONS") || is_public(c) ||
         (o->token_prefix && strncmp(c->request.path, o->token_prefix, strlen(o->token_prefix))))
         return true;
@@ -362,10 +65,10 @@ static bool host_fits(const struct http_connection *c, const char *host)
 static int refusal(struct http_connection *c, bool upload)
 {
     const struct page_head h = {.method = c->request.method,
-        .host = header(c, "Host"),
-        .origin = header(c, "Origin"),
-        .site = header(c, "Sec-Fetch-Site"),
-        .mode = header(c, "Sec-Fetch-Mode")};
+        .host = connection_header(c, "Host"),
+        .origin = connection_header(c, "Origin"),
+        .site = connection_header(c, "Sec-Fetch-Site"),
+        .mode = connection_header(c, "Sec-Fetch-Mode")};
     unsigned hosts = 0;
     MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, count_host, &hosts);
     if (hosts > 1 || (h.host && !page_host_is_sound(h.host)))
@@ -400,19 +103,19 @@ static struct http_connection *begin_request(
     c->peer = peer ? peer->socket_context : NULL;
     c->file = -1;
     c->body.fd = -1;
-    const char *type = header(c, "Content-Type");
+    const char *type = connection_header(c, "Content-Type");
     c->request = (struct http_request){.method = arena_strdup(&c->arena, method),
         .path = arena_strdup(&c->arena, url),
         .body = "",
         .content_type = type ? arena_strdup(&c->arena, type) : "",
         .arena = &c->work,
         .connection = c};
-    const char *length = header(c, "Content-Length");
+    const char *length = connection_header(c, "Content-Length");
     bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) &&
         (!strcmp(method, "POST") || !strcmp(method, "PUT"));
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
     uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
-    await_client(c, claimed < BODY_STEP ? claimed : BODY_STEP);
+    connection_awaits(c, claimed < BODY_STEP ? claimed : BODY_STEP);
     c->refused = refusal(c, upload);
     if (!c->refused && length && claimed > limit)
         c->refused = 413;
@@ -444,9 +147,9 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
     uint64_t limit = c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes;
     c->received += n;
     if (c->file >= 0)
-        await_client(c, 0);
+        connection_awaits(c, 0);
     else if (c->received / BODY_STEP != (c->received - n) / BODY_STEP)
-        await_client(c, BODY_STEP);
+        connection_awaits(c, BODY_STEP);
     if (c->refused)
         return c->received < limit + PATIENCE_BYTES;
     if (c->received > limit) {
@@ -516,16 +219,16 @@ static enum MHD_Result answer(struct http_connection *c)
         {503, "Too many bodies at once"}, {507, "The upload cannot be stored"}};
     for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == c->refused)
-            return refuse(c, c->refused, reasons[i].why), c->result;
+            return connection_refuse(c, c->refused, reasons[i].why), c->result;
     if (!strcmp(q->method, "OPTIONS")) {
-        send_response(c, 204, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
+        connection_send_nothing(c);
         return c->result;
     }
     if (c->peer)
         peer_rests(s->peers, c->peer);
     bool waits = !is_public(c);
     if (waits && !take_place(s))
-        return refuse(c, 503, "The server stops"), c->result;
+        return connection_refuse(c, 503, "The server stops"), c->result;
     c->begun_ns = time_monotonic_ns();
     mem_begin();
     if (!waits || recover(s, 1)) {
@@ -536,14 +239,14 @@ static enum MHD_Result answer(struct http_connection *c)
         s->handler(s->arg, q);
         arena_fini(&c->work);
         q->making = NULL;
-        may_hold(c, 0);
+        connection_may_hold(c, 0);
     } else {
-        send_no_memory(c);
+        connection_lacks_memory(c);
     }
     if (waits)
         leave_place(s);
     if (!c->replied)
-        refuse(c, 500, "No answer");
+        connection_refuse(c, 500, "No answer");
     return c->result;
 }
 
@@ -551,8 +254,9 @@ static enum MHD_Result answer(struct http_connection *c)
  * but not absurdly so, is read and thrown away first, unless the client waits for a word to go on. */
 static bool is_worth_draining(const struct http_connection *c)
 {
-    const char *length = header(c, "Content-Length");
-    return c->refused == 413 && !header(c, "Expect") && length && strtoull(length, NULL, 10) < PATIENCE_BYTES;
+    const char *length = connection_header(c, "Content-Length");
+    return c->refused == 413 && !connection_header(c, "Expect") && length &&
+        strtoull(length, NULL, 10) < PATIENCE_BYTES;
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
@@ -576,7 +280,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
     struct http_connection *c = *state;
     if (!c)
         return;
-    await_client(c, 0);
+    connection_awaits(c, 0);
     if (c->file >= 0) {
         close(c->file);
         unlink(c->request.body_file);
@@ -613,50 +317,6 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **peer, en
 }
 
 /* ---- start and stop ---- */
-
-static int parse_listen(const char *listen, char *host, size_t n, const char **port, struct err *e)
-{
-    const char *colon = strrchr(listen, ':');
-    size_t length = colon ? (size_t)(colon - listen) : 0;
-    if (!colon || !length || length + 1 > n || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
-        strlen(colon + 1) > 5 || atoi(colon + 1) > 65535)
-        return err_set(
-            e, ERR_ARG, "--listen %s: give ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)", listen);
-    bool brackets = listen[0] == '[' && listen[length - 1] == ']';
-    snprintf(host, n, "%.*s", (int)(length - 2 * brackets), listen + brackets);
-    *port = colon + 1;
-    return 0;
-}
-
-static int bind_socket(const char *listen_at, char *address, size_t n, bool tls, int *out, struct err *e)
-{
-    char host[256], shown[256], number[16];
-    const char *port = "";
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;
-    int rc = parse_listen(listen_at, host, sizeof host, &port, e);
-    if (rc)
-        return rc;
-    if ((rc = getaddrinfo(host, port, &hints, &info)))
-        return err_set(e, ERR_ARG, "--listen %s: %s", listen_at, gai_strerror(rc));
-    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_storage bound;
-    socklen_t length = sizeof bound;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
-        bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 511) ||
-        getsockname(fd, (struct sockaddr *)&bound, &length)) {
-        rc = err_sys(e, "cannot listen on %s (choose another port with --listen ADDRESS:PORT)", listen_at);
-        if (fd >= 0)
-            close(fd);
-        freeaddrinfo(info);
-        return rc;
-    }
-    freeaddrinfo(info);
-    getnameinfo(
-        (struct sockaddr *)&bound, length, shown, sizeof shown, number, sizeof number, NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(address, n, strchr(shown, ':') ? "%s://[%s]:%s" : "%s://%s:%s", tls ? "https" : "http", shown, number);
-    *out = fd;
-    return 0;
-}
 
 static int start_daemon(struct http_server *s, int fd, struct err *e)
 {
@@ -713,7 +373,7 @@ int http_server_start(
         rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
     else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
         rc = file_read(o->tls_key, 1 << 20, &s->key, &n, e);
-    if (!rc && !(rc = bind_socket(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) &&
+    if (!rc && !(rc = listen_on(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) &&
         (rc = start_daemon(s, fd, e)))
         close(fd);
     if (rc) {

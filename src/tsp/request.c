@@ -26,7 +26,7 @@ bool tsp_path_of(struct http_request *q, struct tsp_path *out)
     return true;
 }
 
-bool tsp_path_fits(const struct tsp_path *path, const char *pattern, const char *star[TSP_MAX_STARS])
+static bool path_fits(const struct tsp_path *path, const char *pattern, const char *star[TSP_MAX_STARS])
 {
     size_t stars = 0;
     if (path->n > TSP_MAX_PARTS)
@@ -48,6 +48,28 @@ bool tsp_path_fits(const struct tsp_path *path, const char *pattern, const char 
 bool tsp_method_is(const struct http_request *q, const char *method)
 {
     return !strcmp(q->method, method) || (!strcmp(q->method, "HEAD") && !strcmp(method, "GET"));
+}
+
+int tsp_route_find(struct http_request *q, const struct tsp_path *path, const void *routes, size_t n, size_t size,
+    const char *star[TSP_MAX_STARS], int *status, const char **title)
+{
+    struct text allowed = {.fd = -1};
+    int found = -1;
+    for (size_t i = 0; i < n && found < 0; i++) {
+        const struct tsp_route *r = (const void *)((const char *)routes + i * size);
+        if (!path_fits(path, r->pattern, star))
+            continue;
+        if (tsp_method_is(q, r->method))
+            found = (int)i;
+        else
+            text_printf(&allowed, "%s%s", allowed.n ? ", " : "", r->method);
+    }
+    if (found < 0 && allowed.n)
+        http_header(q, "Allow", text_cstr(&allowed));
+    *status = allowed.n ? 405 : 404;
+    *title = allowed.n ? "Method not allowed" : "No such resource";
+    text_fini(&allowed);
+    return found;
 }
 
 /* ---- bodies ---- */

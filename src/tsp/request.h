@@ -14,10 +14,15 @@ enum { TSP_MAX_PARTS = 8, TSP_MAX_STARS = 4 };
 struct tsp_path { const char *part[TSP_MAX_PARTS]; size_t n; };
 /* False: it is not below /tsp/api. One with too many parts fits nothing. */
 bool tsp_path_of(struct http_request *, struct tsp_path *);
-/* Patterns are parts joined by slashes; a star stands for one part, which goes to `star`. */
-bool tsp_path_fits(const struct tsp_path *, const char *pattern, const char *star[TSP_MAX_STARS]);
 /* HEAD asks what GET does. */
 bool tsp_method_is(const struct http_request *, const char *method);
+/* What a table of routes is made of: entries that begin so. Patterns are parts joined by slashes; a star stands for one
+ * part. Literal parts come before stars that would hide them. */
+struct tsp_route { const char *method, *pattern; };
+/* The number of the entry, of n of `size` bytes each, that fits; its stars. -1: none; *status is 404, or 405 with the
+ * methods that there are in "Allow", *title says it. */
+int tsp_route_find(struct http_request *, const struct tsp_path *, const void *routes, size_t n, size_t size,
+    const char *star[TSP_MAX_STARS], int *status, const char **title);
 
 /* The body as an object, and its member "parameters", which is never NULL: both are the caller's. A number: HTTP's
  * status of what is wrong, with title and detail (or NULL); 0: nothing. */

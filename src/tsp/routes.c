@@ -6,7 +6,7 @@
 
 enum { HAS_BODY = 1, CHANGES = 2 };
 
-/* A star stands for one part of the path. Literal parts come before stars that would hide them. */
+/* Begins as struct tsp_route. */
 static const struct route {
     const char *method, *pattern;
     call_handler *run;
@@ -161,25 +161,17 @@ static void run(struct call *c, const struct route *r)
 static void route(struct tsp_server *s, struct http_request *q, const struct tsp_path *path)
 {
     struct call c = {.s = s, .q = q};
-    struct text allowed = {.fd = -1};
+    const char *title;
+    int status;
     if (path->n == 1 && (!strcmp(path->part[0], "health") || !strcmp(path->part[0], "identifier"))) {
         server_tell(&c, path->part[0]);
         return;
     }
-    for (size_t i = 0; i < N_ROUTES; i++) {
-        if (!tsp_path_fits(path, routes[i].pattern, c.arg))
-            continue;
-        if (tsp_method_is(q, routes[i].method)) {
-            text_fini(&allowed);
-            run(&c, &routes[i]);
-            return;
-        }
-        text_printf(&allowed, "%s%s", allowed.n ? ", " : "", routes[i].method);
-    }
-    if (allowed.n)
-        http_header(q, "Allow", text_cstr(&allowed));
-    call_error(&c, allowed.n ? 405 : 404, allowed.n ? "Method not allowed" : "No such resource", NULL);
-    text_fini(&allowed);
+    int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);
+    if (found >= 0)
+        run(&c, &routes[found]);
+    else
+        call_error(&c, status, title, NULL);
 }
 
 void routes_handle(void *server, struct http_request *q)

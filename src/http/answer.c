@@ -1,0 +1,251 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/time.h"
+#include "http/connection.h"
+#include "http/gzip.h"
+#include "http/pages.h"
+
+enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, SMALL_HELD = 1 << 20 };
+
+const char *connection_header(const struct http_connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
+}
+
+void connection_awaits(struct http_connection *c, uint64_t bytes)
+{
+    if (c->peer)
+        peer_awaits(c->server->peers, c->peer, bytes);
+}
+
+/* How long the question waited for others, and how long the answer took, as browsers and proxies show it. */
+static void add_times(const struct http_connection *c, struct MHD_Response *r)
+{
+    if (!c->asked_ns)
+        return;
+    int64_t now = time_monotonic_ns(), begun = c->begun_ns ? c->begun_ns : now;
+    char value[80];
+    snprintf(value, sizeof value, "wait;dur=%.3f, answer;dur=%.3f", (double)(begun - c->asked_ns) / 1e6,
+        (double)(now - begun) / 1e6);
+    MHD_add_response_header(r, "Server-Timing", value);
+}
+
+/* `r` NULL: there was no memory for it, and the connection ends. */
+static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
+{
+    const char *origin = page_allowed_origin(connection_header(c, "Origin"), c->server->o.origins);
+    c->replied = true;
+    c->result = MHD_NO;
+    if (!r)
+        return;
+    if (type)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    if (origin) {
+        MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
+        MHD_add_response_header(r, "Access-Control-Allow-Headers", "origin, content-type, accept, authorization");
+        MHD_add_response_header(r, "Access-Control-Allow-Methods",
+            c->request.only_asks ? "GET, POST, OPTIONS, HEAD" : "GET, POST, PUT, DELETE, OPTIONS, HEAD");
+        MHD_add_response_header(r, "Vary", "Origin");
+    }
+    add_times(c, r);
+    for (size_t i = 0; i < c->n_headers; i++)
+        MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
+    c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
+    connection_awaits(c, c->answer_bytes);
+    MHD_destroy_response(r);
+}
+
+static bool accepts_gzip(const struct http_connection *c)
+{
+    const char *accept = connection_header(c, "Accept-Encoding");
+    return accept && strstr(accept, "gzip") && !strstr(accept, "gzip;q=0");
+}
+
+void http_header(struct http_request *q, const char *name, const char *value)
+{
+    struct http_connection *c = q->connection;
+    if (c->n_headers < MAX_HEADERS) {
+        c->headers[c->n_headers].name = arena_strdup(&c->arena, name);
+        c->headers[c->n_headers++].value = arena_strdup(&c->arena, value);
+    }
+}
+
+static struct MHD_Response *response_of(const void *data, size_t n, enum MHD_ResponseMemoryMode mode)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(n, (void *)data, mode);
+    for (unsigned tried = 0; !r && mem_again(&tried);)
+        r = MHD_create_response_from_buffer(n, (void *)data, mode);
+    return r;
+}
+
+/* 503 with a text of the program, for which nothing is allocated here. */
+static void send_busy(struct http_connection *c, const char *why)
+{
+    c->headers[0].name = MHD_HTTP_HEADER_RETRY_AFTER;
+    c->headers[0].value = "1";
+    c->n_headers = 1;
+    c->answer_bytes = strlen(why);
+    send_response(c, 503, "application/json", response_of(why, strlen(why), MHD_RESPMEM_PERSISTENT));
+}
+
+void connection_lacks_memory(struct http_connection *c)
+{
+    send_busy(c,
+        "{\"title\":\"The server is out of memory\","
+        "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
+}
+
+void http_reply(struct http_request *q, int status, const char *type, struct text *body)
+{
+    struct http_connection *c = q->connection;
+    struct text packed = {.fd = -1};
+    q->making = NULL;
+    if (c->lacked || body->error) {
+        text_fini(body);
+        *body = packed;
+        connection_lacks_memory(c);
+        return;
+    }
+    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(c->server->packers, body->v, body->n, &packed);
+    if (gzip) {
+        text_fini(body);
+        *body = packed;
+        http_header(q, "Content-Encoding", "gzip");
+    }
+    /* Answers wait in memory for slow readers; so much may wait, not more. */
+    c->waiting_bytes = body->cap;
+    uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, body->cap);
+    if (others && others + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
+        atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
+        c->waiting_bytes = 0;
+        text_fini(body);
+        *body = (struct text){.fd = -1};
+        send_busy(c, "{\"title\":\"Too many answers wait for their readers\"}");
+        return;
+    }
+    c->answer_bytes = body->n;
+    struct MHD_Response *r = response_of(
+        body->v ? body->v : "", body->n, body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!r)
+        text_fini(body);
+    *body = (struct text){.fd = -1};
+    send_response(c, status, type, r);
+}
+
+void http_reply_static(
+    struct http_request *q, const char *type, const void *data, size_t n, bool gzip, const char *etag)
+{
+    struct http_connection *c = q->connection;
+    const char *have = connection_header(c, "If-None-Match");
+    if (etag)
+        http_header(q, "ETag", etag);
+    if (etag && have && strstr(have, etag)) {
+        send_response(c, 304, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
+        return;
+    }
+    if (gzip && !accepts_gzip(c)) {
+        struct text plain = {.fd = -1};
+        gzip_unpack(data, n, &plain);
+        http_reply(q, 200, type, &plain);
+        return;
+    }
+    if (gzip) {
+        http_header(q, "Content-Encoding", "gzip");
+        http_header(q, "Vary", "Accept-Encoding");
+    }
+    c->answer_bytes = n;
+    send_response(c, 200, type, response_of(data, n, MHD_RESPMEM_PERSISTENT));
+}
+
+void connection_refuse(struct http_connection *c, int status, const char *why)
+{
+    struct text t = {.fd = -1};
+    text_printf(&t, "{\"title\":\"%s\"}", why);
+    if (status == 401)
+        http_header(&c->request, "WWW-Authenticate", "Bearer");
+    if (status == 503)
+        http_header(&c->request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (status == 413 || status == 400)
+        http_header(&c->request, "Connection", "close");
+    http_reply(&c->request, status, "application/json", &t);
+}
+
+const char *http_query(const struct http_request *q, const char *name)
+{
+    return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_request_header(const struct http_request *q, const char *name)
+{
+    return connection_header(q->connection, name);
+}
+
+struct each_value {
+    const char *name;
+    void (*take)(void *arg, const char *value);
+    void *arg;
+};
+
+static enum MHD_Result take_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    const struct each_value *each = arg;
+    if (!strcmp(name, each->name))
+        each->take(each->arg, value ? value : "");
+    return MHD_YES;
+}
+
+void http_query_each(
+    const struct http_request *q, const char *name, void (*take)(void *arg, const char *value), void *arg)
+{
+    struct each_value each = {name, take, arg};
+    MHD_get_connection_values(q->connection->mhd, MHD_GET_ARGUMENT_KIND, take_value, &each);
+}
+
+/* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
+bool connection_may_hold(struct http_connection *c, uint64_t bytes)
+{
+    struct http_server *s = c->server;
+    uint64_t more = bytes - c->held_bytes, all = atomic_fetch_add(&s->held_bytes, more) + more;
+    bool grows = bytes > c->held_bytes;
+    c->held_bytes = bytes;
+    return !grows || bytes <= SMALL_HELD || all <= s->o.max_held_bytes || all == bytes;
+}
+
+static bool is_over(struct http_connection *c)
+{
+    const struct text *making = c->request.making;
+    if (!connection_may_hold(c, c->work.total_bytes + (making ? making->cap : 0)))
+        return c->lacked = true;
+    if (c->lacked || mem_short())
+        return c->lacked = true;
+    if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
+        return true;
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    char byte;
+    return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool http_gone(const struct http_request *q)
+{
+    struct http_connection *c = q->connection;
+    return c->was_gone = c->was_gone || is_over(c);
+}
+
+bool http_was_gone(const struct http_request *q)
+{
+    return q->connection->was_gone;
+}
+
+void http_lack_memory(struct http_request *q)
+{
+    q->connection->lacked = true;
+}
+
+void connection_send_nothing(struct http_connection *c)
+{
+    send_response(c, 204, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
+}

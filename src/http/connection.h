@@ -1,0 +1,72 @@
+/* Private to http: a server, and one request on its connection; what all answers have in common. */
+#ifndef WEFT_HTTP_CONNECTION_H
+#define WEFT_HTTP_CONNECTION_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "http/http.h"
+#include "http/peers.h"
+
+enum { MAX_HEADERS = 8 };
+
+struct http_server {
+    struct MHD_Daemon *daemon;
+    struct http_options o;
+    http_handler *handler;
+    void *arg;
+    char *cert, *key;
+    struct gzip_packers *packers;
+    struct peers *peers;
+    char address[300];
+    atomic_bool stopping;
+    pthread_mutex_t lock; /* guards running */
+    pthread_cond_t free_place;
+    unsigned running;
+    atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
+    atomic_uint_least64_t held_bytes;    /* by handlers */
+    atomic_uint_least64_t body_bytes;    /* of bodies in memory */
+};
+
+/* One request on its connection, from its first header to the end of its answer. */
+struct http_connection {
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    struct peer *peer; /* NULL in a connection whose socket is not known */
+    struct http_request request;
+    struct arena arena, work; /* work: the handler's */
+    struct text body;
+    int file; /* upload in progress, or -1 */
+    uint64_t received;
+    int refused; /* status decided before the body is read; 0: none */
+    bool replied;
+    bool lacked;            /* its handler was told to end, because memory is short */
+    bool was_gone;          /* its handler was told to end, for whatever reason */
+    int64_t asked_ns;       /* monotonic: all of the question is there; 0: not yet */
+    int64_t begun_ns;       /* monotonic: it has not to wait for others any more; 0: it waits */
+    int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
+    uint64_t answer_bytes;  /* that the client has to read */
+    uint64_t waiting_bytes; /* of its answer, in memory of its own */
+    uint64_t held_bytes;    /* of its handler, as counted last */
+    uint64_t body_bytes;    /* of its body, likewise */
+    enum MHD_Result result;
+    struct {
+        const char *name, *value;
+    } headers[MAX_HEADERS];
+    size_t n_headers;
+};
+
+/* Of the question; NULL: it has no such header. */
+const char *connection_header(const struct http_connection *, const char *name);
+/* So many bytes are on their way from or to the client, who has time accordingly. */
+void connection_awaits(struct http_connection *, uint64_t bytes);
+/* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
+bool connection_may_hold(struct http_connection *, uint64_t bytes);
+
+/* Answers; each sets `replied` and `result`. */
+void connection_refuse(struct http_connection *, int status, const char *why);
+void connection_lacks_memory(struct http_connection *);
+void connection_send_nothing(struct http_connection *); /* 204 */
+
+#endif
