@@ -52,7 +52,7 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
 
 /** From Start, where there is one, to the views, and their first rows drawn. */
 export const views = page => page.waitForFunction(() => {
-  window.weft?.leaveStart?.();
+  window.weft?.entrance?.leave();
   return window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3);
 });
 

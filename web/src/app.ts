@@ -9,25 +9,26 @@ import { Bookmarks, detailPane, Drawer, isTab, legend } from './drawer';
 import { perFrame, settle } from './emitter';
 import { save } from './exports';
 import { Follower } from './follow';
+import { Front, type Floor } from './front';
 import { GraphView } from './graphview';
 import { showHelp } from './help';
-import { icon } from './icons';
 import { share } from './layout';
 import { bindKeys } from './keys';
 import { readLink, retimed, saysWhat, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
+import { Notice } from './notice';
 import { brokenSheet, Opening } from './opening';
 import { FIRST, ID, outputOf } from './outputs';
 import { Overview } from './overview';
-import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
+import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow } from './panel';
 import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
 import { openPairsForm, ownerOf } from './pairsform';
 import { Picker } from './picker';
 import { keep, keepLayout, kept, keptLayout, type KeptLayout } from './remember';
-import { pathOfRequest, requestBar, type RequestList, type ServedRequest } from './requests';
 import { SelectionPane } from './selection';
 import { Session, sessionAlong } from './session';
-import { Start } from './start';
+import type { Start } from './start';
+import { TablePanel } from './tablepanel';
 import { TimeAxis } from './timeaxis';
 import { TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
@@ -36,12 +37,12 @@ import { VirtualTable } from './vtable';
 import { rowsButton } from './wanted';
 import { XyView } from './xyview';
 
-export class App implements Stage {
+export class App implements Stage, Floor {
   readonly session: Session;
   panels: Panel[] = [];
-  private readonly stack = h('main', { class: 'stack', tabIndex: -1 });
-  private readonly notice = h('div', { class: 'notice', role: 'alert', hidden: true });
-  private readonly frame = h('div', { class: 'frame' });
+  readonly stack = h('main', { class: 'stack', tabIndex: -1 });
+  private readonly notice = new Notice();
+  readonly frame = h('div', { class: 'frame' });
   private readonly top: TopBar;
   private readonly overview: Overview;
   private readonly times: TimeAxis;
@@ -51,7 +52,7 @@ export class App implements Stage {
   private readonly selection: SelectionPane;
   events: VirtualTable | null = null;
   path: { spec: PathSpec; view: GraphView; pane: PathPane } | null = null;
-  home: Start | null = null;
+  private readonly entrance: Front;
   readonly comparer: Comparer;
   private markerSets: { id: string; name: string }[] = [];
   private picker: Picker | null = null;
@@ -64,13 +65,14 @@ export class App implements Stage {
   constructor(client: TspClient) {
     const session = this.session = new Session(client);
     this.comparer = new Comparer(session, this);
+    this.entrance = new Front(session, this);
     this.drawer = new Drawer(() => { this.resized(); this.relink(); this.arranged(); });
     this.overview = new Overview(session);
     this.times = new TimeAxis(session);
     this.follower = new Follower(session, { take: x => this.takeVersion(x),
       reopen: x => this.reopen(x), chosen: () => this.relink() });
     this.top = new TopBar(session, {
-      openPicker: () => this.showPicker(true), start: () => this.showStart(), viewsMenu: () => this.viewsMenu(),
+      openPicker: () => this.showPicker(true), start: () => this.entrance.show(), viewsMenu: () => this.viewsMenu(),
       reveal: o => this.reveal(o),
       save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
       copyLink: () => {
@@ -91,7 +93,7 @@ export class App implements Stage {
     this.drawer.tool('selection', this.selection.bar);
     this.overview.lostTotal.on(n => this.top.showLost(n));
     this.noPath();
-    this.frame.append(this.top.root, this.notice,
+    this.frame.append(this.top.root, this.notice.root,
       h('nav', { class: 'strip', 'aria-label': 'Whole trace' }, this.overview.root), this.times.root, this.stack,
       this.drawer.root);
     document.body.append(this.frame);
@@ -121,12 +123,15 @@ export class App implements Stage {
     session.relayout.on(() => { this.rows(); this.arranged(); });
     addEventListener('pagehide', () => this.rememberLayout());
     this.rows();
-    client.onLack = words => this.tellLack(words);
+    client.onLacks = (path, lacks, words) => {
+      if (session.experiment && path.includes(session.uuid)) this.top.machines.answered(path, lacks);
+      this.tellLack(words);
+    };
     client.onReachable = (up, why) => this.reachable(up, why);
     client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
     bindKeys(session, {
-      graph: () => this.graph(), start: () => this.showStart(),
-      views: () => this.leaveStart(), step: d => this.step(d, false), search: () => {
+      graph: () => this.graph(), start: () => this.entrance.show(),
+      views: () => this.entrance.leave(), step: d => this.step(d, false), search: () => {
         this.top.search.focus();
         this.top.search.select();
       }, along: d => (this.comparer.now ?? this.path?.pane.walk)?.step(d),
@@ -147,7 +152,7 @@ export class App implements Stage {
       if (link && link.experiment === this.session.uuid) {
         const own = await this.byOurClock(link);
         if (link.experiment !== this.session.uuid) return;
-        if (saysWhat(link)) this.leaveStart();
+        if (saysWhat(link)) this.entrance.leave();
         this.restore(own);
         return;
       }
@@ -186,8 +191,7 @@ export class App implements Stage {
     this.closeAll();
     this.opening.abort();
     const { signal } = this.opening = new AbortController();
-    this.hush();
-    this.lack = '';
+    this.notice.clear();
     this.closePicker();
     session.experiment = x;
     this.top.opened();
@@ -214,8 +218,8 @@ export class App implements Stage {
       const kept = keptLayout(x.UUID);
       this.arrange(kept, !!link);
       this.layout();
-      if (Start.isOffered(session.outputs)) this.home = this.makeStart();
-      if (this.home && !saysWhat(link)) this.showStart(); else this.openFirst(link, kept);
+      this.entrance.opened();
+      if (this.home && !saysWhat(link)) this.entrance.show(); else this.openFirst(link, kept);
       this.arranging = false;
       session.markerSet = null;
       this.follower.opened();
@@ -243,15 +247,10 @@ export class App implements Stage {
     const a = await this.session.client.tree(x.UUID, 'timeGraph', ID.machines, null, signal);
     this.showBroken(x, link, a.statusMessage);
   }
-  private lack = '';
-  /** Said large, once: whoever sums up some machines must know that it is not all. */
   private tellLack(words: string): void {
-    if (words === this.lack) return;
-    this.lack = words;
-    const notes = outputOf(this.session.outputs, ID.notes), said = this.notice.hidden ? ''
-      : `${this.notice.firstElementChild?.textContent} `;
-    this.say(`${said}Not everything could be read: ${words}`, notes ? button('Notes',
-      'What is wrong, and what to do about it', () => this.reveal(notes)) : undefined);
+    const notes = outputOf(this.session.outputs, ID.notes);
+    this.notice.lacks(words, notes ? button('Notes', 'What is wrong, and what to do about it',
+      () => this.reveal(notes)) : undefined);
   }
   /** What was recorded since, without anything being shut or moved away. */
   private async takeVersion(now: Experiment): Promise<void> {
@@ -280,9 +279,7 @@ export class App implements Stage {
     this.rememberLayout();
     this.arranging = true;
     this.follower.closed();
-    this.hideStart();
-    this.home?.dispose();
-    this.home = null;
+    this.entrance.closed();
     this.comparer.close();
     for (const p of [...this.panels]) p.dispose();
     this.panels = [];
@@ -329,53 +326,9 @@ export class App implements Stage {
     this.drawer.tool('events', this.events.bar);
   }
 
-  // ---- start --------------------------------------------------------------------------------------------------------
-  private makeStart(): Start {
-    const { session } = this, home = new Start(session, {
-      request: (list, r) => void this.openRequest(list, r), machine: host => this.leaveStart(`host:${host}`),
-      thread: t => { this.leaveStart(''); session.pick(t); },
-      view: o => { this.leaveStart(); this.reveal(o); }, say: words => this.say(words) });
-    this.stack.after(home.root);
-    return home;
-  }
-  showStart(): void {
-    const { home } = this;
-    if (!home) return;
-    this.frame.classList.add('starting');
-    home.show();
-    this.front = Promise.race([home.filled, sleep(PATIENCE)]).then(() => { /* whatever came of it */ });
-    this.relink();
-  }
-  private hideStart(): void {
-    this.frame.classList.remove('starting');
-    this.home?.hide();
-    this.relink();
-  }
-  /** To the views: those that were open, else the usual ones. `search`: of what they show from now on. */
-  leaveStart(search?: string): void {
-    if (!this.home?.isShown) return;
-    this.hideStart();
-    if (search !== undefined && search !== this.session.search.text) this.session.setSearch(search);
-    if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null, keptLayout(this.session.uuid));
-    this.stack.focus({ preventScroll: true });
-  }
-  private turn = 0;
-  /** Its critical path, selected and fitted, with the way to the other requests above it. */
-  private async openRequest(list: RequestList, r: ServedRequest): Promise<void> {
-    const { axis } = this.session, spec = pathOfRequest(r);
-    if (!spec) { this.say('No thread of this request is known, so nothing tells where its time went.'); return; }
-    const { begin, end } = spec as { begin: bigint; end: bigint }, pad = (end - begin) / 25n;
-    this.hideStart();
-    if (this.session.search.text) this.session.setSearch('');
-    axis.select(begin, end);
-    axis.show(begin - pad, end + pad);
-    const turn = ++this.turn, go = async (index: number): Promise<void> => {
-      try {
-        const next = await list.get(index, this.opening.signal);
-        if (next && turn === this.turn) await this.openRequest(list, next);
-      } catch (e) { if (!isAbort(e)) this.say(failureWords(e)); }
-    };
-    await this.openPath(spec, false, requestBar(list, r, i => void go(i)));
+  get home(): Start | null { return this.entrance.home; }
+  get signal(): AbortSignal { return this.opening.signal; }
+  furnish(): void {
     if (!this.panels.some(p => p !== this.path?.view)) this.openFirst(null, keptLayout(this.session.uuid));
   }
 
@@ -446,7 +399,7 @@ export class App implements Stage {
     return p;
   }
   /** Opens the view unless it is open, and brings it into sight. */
-  private reveal(o: Output): void {
+  reveal(o: Output): void {
     (this.panels.find(p => p.output.id === o.id) ?? this.add(o))?.root.scrollIntoView({ block: 'nearest',
       behavior: reducedMotion() ? 'auto' : 'smooth' });
   }
@@ -476,7 +429,7 @@ export class App implements Stage {
     if (this.arranging || !session.experiment) return;
     const shown = this.panels.filter(p => p !== this.path?.view && !this.comparer.now?.has(p));
     // While Start is shown the views are those of before.
-    keepLayout(session.uuid, { views: this.home?.isShown && !shown.length ? keptLayout(session.uuid)?.views ?? []
+    keepLayout(session.uuid, { views: this.entrance.isShown && !shown.length ? keptLayout(session.uuid)?.views ?? []
       : shown.map(p => ({ id: p.output.id, height: p.fixed ? p.height : undefined, folded: p.folded || undefined })),
     drawer: drawer.height,
       shut: !drawer.open || undefined, tab: drawer.now, dark: session.theme.dark, compact: session.compact });
@@ -652,7 +605,7 @@ export class App implements Stage {
   private writeLink(): void {
     const { session, path } = this, { axis } = session;
     if (!session.experiment) return;
-    this.wroteHash = writeLink(this.home?.isShown ? { experiment: session.uuid, mode: session.timeMode,
+    this.wroteHash = writeLink(this.entrance.isShown ? { experiment: session.uuid, mode: session.timeMode,
       clock: session.clock?.host, follow: this.follower.on || undefined } : {
       experiment: session.uuid, reference: session.experiment.reference, clock: session.clock?.host,
       view: axis.begin === axis.min && axis.end === axis.max ? undefined
@@ -723,7 +676,7 @@ export class App implements Stage {
   private watching = false;
   private reachable(up: boolean, why: string): void {
     if (up) {
-      this.hush();
+      this.notice.hush();
       announce('the server answers again');
       void this.lookAgain(); // with what it finds now
       for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
@@ -746,34 +699,8 @@ export class App implements Stage {
     }
     this.watching = false;
   }
-  say(text: string, action?: HTMLElement): void {
-    this.notice.replaceChildren(h('span', {}, text), action ?? '',
-      button(icon('close'), 'Dismiss', () => this.hush(), { class: 'plain' }));
-    this.notice.classList.remove('told');
-    this.notice.hidden = false;
-  }
-  tell(text: string): void {
-    if (text) this.say(text); else this.hush();
-    this.notice.classList.add('told');
-  }
-  private hush(): void { this.notice.hidden = true; }
+  say(text: string, action?: HTMLElement): void { this.notice.say(text, action); }
+  tell(text: string): void { this.notice.tell(text); }
 }
 
 const flat = ({ thread, begin, end }: PathSpec): NonNullable<LinkState['path']> => ({ ...thread, begin, end });
-
-/** A table among the views. */
-class TablePanel extends Panel {
-  private readonly table: VirtualTable;
-  constructor(session: Session, output: Output, host: PanelHost, height?: number) {
-    super(session, output, host, height);
-    this.table = new VirtualTable(session, output, false);
-    this.main.append(this.table.root);
-    const columns = button(icon('columns'), 'Columns', () => this.table.chooseColumns(columns), { class: 'plain' });
-    this.tools.append(this.table.bar, columns);
-  }
-  override reload(): void { void this.table.reload(); }
-  retry(): void { this.table.retry(); }
-  override resize(): void { /* it watches its size itself */ }
-  override draw(): void { this.table?.draw(); }
-  override dispose(): void { this.table.dispose(); super.dispose(); }
-}

@@ -1,7 +1,8 @@
 // Times by the clock of another machine than the one the server tells them by: for showing and typing only.
+import { ID } from './outputs';
 import type { Column, Experiment, Line, Output, Time, TspClient } from './tsp';
 
-const CLOCKS = 'weft.clocks', MAPS = 'weft.clocks.maps', LINES = 1000;
+const LINES = 1000;
 
 interface Piece { from: Time; until: Time; refFrom: Time; refUntil: Time }
 
@@ -40,10 +41,10 @@ const cells = (columns: Column[], line: Line, name: string): string =>
 
 /** Machines whose clocks are tied to the experiment's, that one first; none where there is no choice. */
 export async function clockHosts(client: TspClient, x: Experiment, outputs: Output[]): Promise<string[]> {
-  if (!x.reference || ![CLOCKS, MAPS].every(id => outputs.some(o => o.id === id))) return [];
-  const columns = (await client.columns(x.UUID, CLOCKS)).model ?? [], hosts: string[] = [];
+  if (!x.reference || ![ID.clocks, ID.clockMaps].every(id => outputs.some(o => o.id === id))) return [];
+  const columns = (await client.columns(x.UUID, ID.clocks)).model ?? [], hosts: string[] = [];
   for (let size = 1; hosts.length < size;) {
-    const { model } = await client.lines(x.UUID, CLOCKS, { requested_table_index: hosts.length,
+    const { model } = await client.lines(x.UUID, ID.clocks, { requested_table_index: hosts.length,
       requested_table_count: LINES });
     if (!model?.lines.length) break;
     size = model.size;
@@ -55,11 +56,11 @@ export async function clockHosts(client: TspClient, x: Experiment, outputs: Outp
 /** The clock of that machine; null: it is the experiment's, or nothing is known of it. */
 export async function clockMap(client: TspClient, x: Experiment, outputs: Output[], host: string):
 Promise<ClockMap | null> {
-  if (host === x.reference || !outputs.some(o => o.id === MAPS)) return null;
-  const columns = (await client.columns(x.UUID, MAPS)).model ?? [], pieces: Piece[] = [],
+  if (host === x.reference || !outputs.some(o => o.id === ID.clockMaps)) return null;
+  const columns = (await client.columns(x.UUID, ID.clockMaps)).model ?? [], pieces: Piece[] = [],
     id = columns.find(c => c.name === 'Host')?.id ?? 0, exactly = `^${host.replace(/[^\w]/g, '\\$&')}$`;
   for (let size = 1; pieces.length < size;) {
-    const { model } = await client.lines(x.UUID, MAPS, { requested_table_index: pieces.length,
+    const { model } = await client.lines(x.UUID, ID.clockMaps, { requested_table_index: pieces.length,
       requested_table_count: LINES, table_filter_expressions: { [id]: exactly } });
     if (!model?.lines.length) break;
     size = model.size;

@@ -6,6 +6,7 @@ import { announce, button, h } from './dom';
 import { icon } from './icons';
 import { perFrame } from './emitter';
 import { GraphView } from './graphview';
+import { ID, outputOf } from './outputs';
 import { failureWords, treeWidthNow, type PanelHost } from './panel';
 import { readings, sentenceOf, type Segment } from './pathdata';
 import type { PathSpec } from './pathpane';
@@ -22,7 +23,7 @@ const GAP = 4;          // px between words and edges
 
 /** What the server compares paths with, or null. */
 export function comparisonOutput(outputs: Output[]): Output | null {
-  return outputs.find(o => o.id === 'weft.critical-path-comparison') ?? null;
+  return outputOf(outputs, ID.comparison);
 }
 
 /** A path and what it is of. */

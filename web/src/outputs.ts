@@ -16,7 +16,10 @@ export const ID = {
   densities: `${TC}internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider`,
   disks: `${TC}analysis.os.linux.core.inputoutput.DisksIODataProvider`,
   memory: `${TC}analysis.os.linux.core.kernelmemoryusage`,
-  network: 'weft.network.io', machines: 'weft.machines', clocks: 'weft.clocks', notes: 'weft.notes',
+  network: 'weft.network.io', machines: 'weft.machines', notes: 'weft.notes',
+  clocks: 'weft.clocks', clockMaps: 'weft.clocks.maps', threadTimes: 'weft.selection.threads',
+  requests: 'weft.requests', requestGroups: 'weft.requests.groups', requestDurations: 'weft.requests.durations',
+  comparison: 'weft.critical-path-comparison',
 } as const;
 /** Shown at first, where the server has them. */
 export const FIRST: string[] = [ID.threads, ID.cpus, ID.cpuUsage];

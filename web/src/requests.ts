@@ -6,8 +6,6 @@ import type { Session } from './session';
 import { formatCount, formatDuration } from './time';
 import { poll, type Answer, type Line, type Lines, type Output, type Time } from './tsp';
 
-export const REQUESTS = 'weft.requests', REQUEST_GROUPS = 'weft.requests.groups',
-  REQUEST_DURATIONS = 'weft.requests.durations';
 /** Ids of the columns. */
 const enum Column { DURATION, BEGIN, SERVER, TID, THREAD, CLIENT, CLIENT_TID, CLIENT_THREAD, CLIENT_BEGIN, CLIENT_END,
   BYTES_IN, BYTES_OUT, GROUP, MACHINES }

@@ -2,16 +2,13 @@
 // by side, the slowest, busiest and most waiting first; every line leads to where more is told.
 import { button, h, setText } from './dom';
 import { LineList } from './lines';
+import { ID } from './outputs';
 import { failureWords } from './panel';
-import { partyText, REQUEST_DURATIONS, REQUEST_GROUPS, RequestList, REQUESTS, type ServedRequest } from './requests';
+import { partyText, RequestList, type ServedRequest } from './requests';
 import type { Picked, Session } from './session';
 import { formatCount, formatDuration, formatTick, formatValue } from './time';
 import { isAbort, poll, type Answer, type Entry, type Output, type Series, type Tree, type TreeKind } from './tsp';
 
-const MACHINES = 'weft.machines';
-/** What tells the time of threads by state; else that on CPUs alone. */
-const THREADS = 'weft.selection.threads',
-  CPU_USAGE = 'org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider';
 const LINES = 100;  // of a card; all there are have a view
 const EACH = 40;    // threads that are asked for, of each state those that were in it longest
 const HIGHEST = 58; // px of a bar
@@ -106,7 +103,7 @@ export class Start {
 
   /** Has the server any of it? */
   static isOffered(outputs: Output[]): boolean {
-    return outputs.some(o => o.id === REQUESTS || o.id === MACHINES);
+    return outputs.some(o => o.id === ID.requests || o.id === ID.machines);
   }
 
   constructor(private readonly session: Session, private readonly to: StartTargets) {
@@ -219,7 +216,7 @@ export class Start {
 
   // ---- requests -----------------------------------------------------------------------------------------------------
   private async loadRequests(signal: AbortSignal): Promise<void> {
-    const output = this.output(REQUESTS);
+    const output = this.output(ID.requests);
     if (!output) { this.requests.root.hidden = true; return; }
     const list = new RequestList(this.session, output);
     this.requests.wait('Finding the requests…');
@@ -239,7 +236,7 @@ export class Start {
     } catch (e) { this.failed(this.requests, e, () => this.reload()); }
   }
   private async loadBars(signal: AbortSignal): Promise<void> {
-    const { client, uuid, axis } = this.session, output = this.output(REQUEST_DURATIONS);
+    const { client, uuid, axis } = this.session, output = this.output(ID.requestDurations);
     this.bars.hidden = !output;
     if (!output) return;
     const range = { start: axis.min, end: axis.max },
@@ -252,7 +249,7 @@ export class Start {
     this.bars.setAttribute('aria-label', `How many requests took how long: ${bars.map(b => b.title).join('; ')}`);
   }
   private async loadGroups(signal: AbortSignal): Promise<void> {
-    const output = this.output(REQUEST_GROUPS);
+    const output = this.output(ID.requestGroups);
     this.groups.root.hidden = !output;
     if (output) this.groups.set((await this.tree('data', output, this.requests, {}, signal))?.entries ?? []);
     this.requests.say('');
@@ -266,7 +263,7 @@ export class Start {
 
   // ---- machines and threads -----------------------------------------------------------------------------------------
   private async loadMachines(signal: AbortSignal): Promise<void> {
-    const output = this.output(MACHINES);
+    const output = this.output(ID.machines);
     this.machines.root.hidden = !output;
     if (!output) return;
     this.machines.wait('Asking for the machines…');
@@ -285,7 +282,7 @@ export class Start {
     this.threads.of(this.without, output && this.all(output, 'all threads'));
     this.root.classList.toggle('without', this.requests.root.hidden);
   }
-  private get threadOutput(): Output | null { return this.output(THREADS) ?? this.output(CPU_USAGE); }
+  private get threadOutput(): Output | null { return this.output(ID.threadTimes) ?? this.output(ID.cpuUsage); }
   private async loadThreads(signal: AbortSignal): Promise<void> {
     const output = this.threadOutput;
     this.threads.root.hidden = !output;

@@ -47,7 +47,7 @@ export class TopBar {
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
   private readonly notes = h('button', { type: 'button', class: 'badge middling notes', hidden: true });
   private notesOutput: Output | null = null;
-  private readonly machines = new MachineSign(() => {
+  readonly machines = new MachineSign(() => {
     const o = this.notesOutput;
     return o && (() => this.actions.reveal(o));
   });
@@ -133,9 +133,6 @@ export class TopBar {
       setText(this.exclude, session.exclude ? 'hide' : 'dim');
       this.exclude.setAttribute('aria-pressed', String(session.exclude));
     });
-    session.client.onLacks = (path, lacking) => {
-      if (session.experiment && path.includes(session.uuid)) this.machines.answered(path, lacking);
-    };
     session.client.onActivity = () => toggle(this.busy, 'on', session.client.pending > 0);
     this.times();
   }

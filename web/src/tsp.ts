@@ -95,10 +95,9 @@ function bookmarkOf(b: any): Bookmark {
 }
 
 /** Whose part of an answer is not whole, in words. */
-function lacking(hosts: any): string {
-  const all = list(hosts?.lacking), told = all.slice(0, 3).map(x =>
-    `${x.host} ${x.status === 'FAILED' ? 'is missing' : 'is not whole'}`
-    + (x.statusMessage ? `: ${x.statusMessage}` : ''));
+function lackWords(all: Lack[]): string {
+  const told = all.slice(0, 3).map(x => `${x.host} ${x.status === 'FAILED' ? 'is missing' : 'is not whole'}`
+    + (x.why ? `: ${x.why}` : ''));
   return [...told, ...(all.length > 3 ? [`and ${all.length - 3} more machines`] : [])].join('; ');
 }
 async function readJson(response: Response): Promise<unknown> {
@@ -143,12 +142,10 @@ export class TspClient {
   onActivity: () => void = () => {};
   /** The server stopped answering (false), or answers again (true). */
   onReachable: (up: boolean, why: string) => void = () => {};
-  /** An answer from `path` says of which machines something is missing in it. */
-  onLacks: (path: string, lacking: Lack[]) => void = () => {};
+  /** An answer from `path` says of which machines something is missing in it, or that nothing is; in words, too. */
+  onLacks: (path: string, lacks: Lack[], words: string) => void = () => {};
   /** An answer says that a trace may have changed under the server. */
   onDoubt: () => void = () => {};
-  /** An answer says whose part is missing in it. */
-  onLack: (words: string) => void = () => {};
   private up = true;
 
   constructor(readonly base: string, readonly token: string | null = null) {}
@@ -245,10 +242,10 @@ export class TspClient {
 
   private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal,
     read?: (r: Response) => Promise<unknown>): Promise<Answer<T>> {
-    const a = await this.request('POST', path, { parameters }, signal, read), lack = lacking(a?.hosts);
-    this.onLacks(path, list(a?.hosts?.lacking).map(l => ({ host: String(l.host), status: String(l.status),
-      why: String(l.statusMessage ?? '') })));
-    if (lack) this.onLack(lack);
+    const a = await this.request('POST', path, { parameters }, signal, read),
+      lacks: Lack[] = list(a?.hosts?.lacking).map(l => ({ host: String(l.host), status: String(l.status),
+        why: String(l.statusMessage ?? '') })), lack = lackWords(lacks);
+    this.onLacks(path, lacks, lack);
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
       status: a?.status ?? 'COMPLETED', statusMessage: (a?.status === 'RUNNING' ? '' : lack)
         || (a?.statusMessage ?? '') };
