@@ -66,7 +66,7 @@ def measure(options):
         statuses[answer.status] += 1
         said = re.findall(r"dur=([\d.]+)", answer.headers.get("Server-Timing", ""))
         if said and SMALL.search(path):
-            times.append(sum(map(float, said)))
+            times.append((sum(map(float, said)), float(said[0]), path.rsplit("/", 1)[-1]))
         return answer
     server.ask = timed
     until = time.monotonic() + options.seconds
@@ -81,13 +81,15 @@ def measure(options):
     for c in clients:
         c.join()
     wrong = [w for c in clients[:-1] for w in c.wrong]
-    times.sort()
-    at = lambda share: times[int(share * (len(times) - 1))] if times else float("nan")
+    at = lambda share, of=0, what=None: sorted(t[of] for t in times if what in (None, t[2]))[
+        int(share * (sum(what in (None, t[2]) for t in times) - 1))]
     ok = sum(n for status, n in statuses.items() if status == 200)
-    print(f"{os.environ['WEFT_BIN']}: {ok / options.seconds:.0f} answers/s, refused "
-          f"{ {s: n for s, n in sorted(statuses.items()) if s != 200} }, {len(times)} small ones: p50 {at(.5):.2f} ms, "
-          f"p99 {at(.99):.2f} ms, max {at(1):.2f} ms; {most:.0f} MiB anonymous at most; hostile: "
-          f"{clients[-1].sent} connections; wrong: {len(wrong)} {wrong[:3]}", flush=True)
+    refused = {status: n for status, n in sorted(statuses.items()) if status != 200}
+    print(f"{os.environ['WEFT_BIN']}: {ok / options.seconds:.0f} answers/s, refused {refused}, {len(times)} small ones: "
+          f"p50 {at(.5):.2f} ms, p99 {at(.99):.2f} ms, max {at(1):.2f} ms, of it waiting for others p99 "
+          f"{at(.99, 1):.2f} ms; /health p99 {at(.99, 0, 'health'):.2f} ms, max {at(1, 0, 'health'):.2f} ms; "
+          f"{most:.0f} MiB anonymous at most; hostile: {clients[-1].sent} connections; wrong: {len(wrong)} {wrong[:3]}",
+          flush=True)
     server.stop()
 
 
