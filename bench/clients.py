@@ -85,9 +85,10 @@ def measure(options):
         int(share * (sum(what in (None, t[2]) for t in times) - 1))]
     ok = sum(n for status, n in statuses.items() if status == 200)
     refused = {status: n for status, n in sorted(statuses.items()) if status != 200}
-    print(f"{os.environ['WEFT_BIN']}: {ok / options.seconds:.0f} answers/s, refused {refused}, {len(times)} small ones: "
-          f"p50 {at(.5):.2f} ms, p99 {at(.99):.2f} ms, max {at(1):.2f} ms, of it waiting for others p99 "
-          f"{at(.99, 1):.2f} ms; /health p99 {at(.99, 0, 'health'):.2f} ms, max {at(1, 0, 'health'):.2f} ms; "
+    print(f"{os.environ['WEFT_BIN']}: {ok / options.seconds:.0f} answers/s, refused {refused}, "
+          f"{len(times)} small ones: p50 {at(.5):.2f} ms, p99 {at(.99):.2f} ms, max {at(1):.2f} ms, "
+          f"of it waiting for others p99 {at(.99, 1):.2f} ms; "
+          f"/health p99 {at(.99, 0, 'health'):.2f} ms, max {at(1, 0, 'health'):.2f} ms; "
           f"{most:.0f} MiB anonymous at most; hostile: {clients[-1].sent} connections; wrong: {len(wrong)} {wrong[:3]}",
           flush=True)
     server.stop()
