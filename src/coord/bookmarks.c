@@ -1,7 +1,5 @@
 /* Bookmarks: kept by the coordinator itself, for experiments that no server may have whole. */
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -55,22 +53,16 @@ void bookmarks_close(struct bookmarks *b)
     free(b);
 }
 
-/* With the lock held; whole or not at all. */
-static void save(const struct bookmarks *b)
+/* With the lock held; whole or not at all. False: it cannot be kept. */
+static bool save(const struct bookmarks *b)
 {
+    struct err e = {0};
     if (!b->path)
-        return;
-    char *text = json_dumps(b->all, JSON_INDENT(1)), *temporary = mem_printf("%s.new", b->path);
-    FILE *f = text ? fopen(temporary, "we") : NULL;
-    bool good = f && fputs(text, f) >= 0 && !fflush(f) && !fsync(fileno(f));
-    if (f)
-        good &= !fclose(f);
-    if (good)
-        good = !rename(temporary, b->path);
-    if (!good)
-        unlink(temporary);
-    free(temporary);
+        return true;
+    char *text = json_dumps(b->all, JSON_INDENT(1));
+    bool good = text && !file_write(b->path, text, strlen(text), &e);
     free(text);
+    return good;
 }
 
 static void put(struct json *j, const char *uuid, json_t *b)
@@ -137,6 +129,17 @@ static json_t *from_request(struct coord_call *c)
     return b;
 }
 
+/* `kept`: what the answer says is on disk. */
+static void answer(struct coord_call *c, bool kept, struct text *t)
+{
+    if (kept) {
+        coord_reply(c, 200, t);
+        return;
+    }
+    text_fini(t);
+    coord_error(c, 507, "The bookmarks cannot be stored: all is as it was", "is the disk of --state full?");
+}
+
 /* What happens to one bookmark: looks at it, replaces it or removes it. */
 enum change { LOOK, REPLACE, REMOVE };
 static void one(struct coord_call *c, enum change how)
@@ -150,22 +153,23 @@ static void one(struct coord_call *c, enum change how)
         return;
     }
     pthread_mutex_lock(&all->lock);
-    json_t *of = of_experiment(c), *b = json_object_get(of, uuid);
-    if (b && how == REPLACE)
-        json_object_set_new(of, uuid, b = from_request(c));
-    if (b)
-        put(&j, uuid, b);
-    if (b && how == REMOVE) {
+    json_t *of = of_experiment(c), *was = json_incref(json_object_get(of, uuid));
+    bool known = was != NULL, kept = true;
+    if (known && how == REPLACE)
+        json_object_set_new(of, uuid, from_request(c));
+    if (known)
+        put(&j, uuid, json_object_get(of, uuid));
+    if (known && how == REMOVE)
         json_object_del(of, uuid);
-        all->n--;
-    }
-    if (b && how != LOOK)
-        save(all);
+    if (known && how != LOOK && !(kept = save(all)))
+        json_object_set(of, uuid, was);
+    all->n -= known && how == REMOVE && kept;
+    json_decref(was);
     pthread_mutex_unlock(&all->lock);
-    if (b)
-        coord_reply(c, 200, &t);
-    else
+    if (!known)
         coord_error(c, 404, "No such bookmark", NULL);
+    else
+        answer(c, kept, &t);
 }
 
 void coord_bookmarks_get(struct coord_call *c)
@@ -196,19 +200,20 @@ void coord_bookmarks_post(struct coord_call *c)
     }
     uuid_random(uuid);
     pthread_mutex_lock(&all->lock);
-    bool room = all->n < MAX_BOOKMARKS;
+    bool room = all->n < MAX_BOOKMARKS, kept = true;
     if (room) {
         json_t *of = of_experiment(c), *b = from_request(c);
         if (!of)
             json_object_set_new(all->all, key_of(c, 0), of = json_object());
         json_object_set_new(of, uuid, b);
         put(&j, uuid, b);
-        all->n++;
-        save(all);
+        if (!(kept = save(all)))
+            json_object_del(of, uuid);
+        all->n += kept;
     }
     pthread_mutex_unlock(&all->lock);
     if (room)
-        coord_reply(c, 200, &t);
+        answer(c, kept, &t);
     else
         coord_error(c, 400, "There are too many bookmarks", "delete some");
 }

@@ -2,6 +2,7 @@
 """weft coordinate: many servers answer as one that holds all their traces. Compared by labels; what is by its own
 server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out."""
 import json
+import os
 
 from coordinated import HOSTS, KINDS, Coordinator, Shop, StandIn, named, plain
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS
@@ -362,7 +363,18 @@ class Answers(Case):
         self.assertEqual(one.delete(f"{at}/{other['uuid']}").json, other)
         self.assertEqual(one.stop(), 0)
         one = self.shop.coordinator("--state", state)
-        self.assertEqual(one.get(at).json, [{"uuid": made["uuid"], "name": "moved", "start": 6, "end": 9}])
+        kept = [{"uuid": made["uuid"], "name": "moved", "start": 6, "end": 9}]
+        self.assertEqual(one.get(at).json, kept)
+        # What cannot be stored is not said to be.
+        os.remove(os.path.join(state, "bookmarks.json"))
+        os.makedirs(os.path.join(state, "bookmarks.json", "in the way"))
+        for refused in (
+            one.post(at, {"name": "late", "start": 1, "end": 1}),
+            one.ask("PUT", f"{at}/{made['uuid']}", {"parameters": {"name": "late", "start": 1, "end": 1}}),
+            one.delete(f"{at}/{made['uuid']}"),
+        ):
+            self.assertEqual(refused.status, 507, refused)
+        self.assertEqual(one.get(at).json, kept)
         one.stop()
 
     def test_the_viewer_is_served(self):
