@@ -86,6 +86,17 @@ class Glideins(Case):
                              env=env, capture_output=True, timeout=60 * SLOWDOWN)
         self.assertEqual((run.returncode, run.stderr), (0, b""))
 
+    def test_an_early_failure(self):
+        """Where nothing can be written the first stage has failed, and so has the glidein."""
+        with Collector() as c:
+            run = subprocess.run([os.path.join(EXAMPLE, "glidein_startup.sh"), "-entry", "e"], cwd="/proc",
+                                 capture_output=True, timeout=60 * SLOWDOWN,
+                                 env=environment(c.url, WEFT_SPAN=SPAN, WEFT_SPAN_SPOOL=scratch()))
+            self.assertEqual(run.returncode, 1, run)
+            told = {s["name"]: s["status"] for s in c.spans()}
+        failed = {"code": 2, "message": "exit 1"}
+        self.assertEqual(told, {"init": failed, "cleanup": {}, "glidein": failed})
+
     def test_the_drop_in(self):
         """Classes and methods of the factory's library: a process that ends at once has sent its span, and a child has
         the parent that it was given."""

@@ -341,11 +341,15 @@ class Protocol(ServerCase):
         self.assertEqual(many.headers["Content-Encoding"], "gzip")
         self.assertEqual(self.server.get("/health", headers={"Host": "evil.example"}).status, 421)
         self.assertEqual(self.server.get("/health", headers={"Host": "127.0.0.1.evil.example"}).status, 421)
-        begin = time.monotonic()
-        timed = s.get("/experiments").headers["Server-Timing"]
-        took_ms = (time.monotonic() - begin) * 1000
-        waited, answered = map(float, re.fullmatch(r"wait;dur=([\d.]+), answer;dur=([\d.]+)", timed).groups())
-        self.assertTrue(0 <= waited + answered <= took_ms and answered > 0, f"{timed}, of {took_ms} ms")
+        shares = []
+        for _ in range(20):
+            begin = time.monotonic()
+            timed = s.get("/experiments").headers["Server-Timing"]
+            took_ms = (time.monotonic() - begin) * 1000
+            waited, answered = map(float, re.fullmatch(r"wait;dur=([\d.]+), answer;dur=([\d.]+)", timed).groups())
+            self.assertTrue(0 <= waited + answered <= took_ms and answered > 0, f"{timed}, of {took_ms} ms")
+            shares.append((waited, answered))
+        self.assertTrue(any(waited < answered for waited, answered in shares), "nobody else asks")
         page = s.ask("GET", "/", base="")
         self.assertEqual(page.status, 200)
         self.assertIn("default-src 'none'", page.headers["Content-Security-Policy"])
