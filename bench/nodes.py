@@ -68,6 +68,7 @@ class Nodes:
 
     def __init__(self, program, folder):
         self.program, self.folder, self.nodes = program, folder, []
+        self.traces = {}  # how many each node was given
         self.port, self.monitor_port = free_port(), free_port()
         self.url = self.nodes_url = f"nats://127.0.0.1:{self.port}"  # nodes_url: another way to it
         self.broker = self._start("broker", [NATS_SERVER, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd",
@@ -100,7 +101,15 @@ class Nodes:
                                   self.nodes_url, "--node", name, "--store", os.path.join(self.folder, "stores"),
                                   *traces])
         self.nodes.append(node)
+        self.traces[name] = len(traces)
         return node
+
+    def _all_there(self):
+        """Do all nodes say what traces they have? Until then a sender is one that was not traced."""
+        run = subprocess.run([self.program, "place", "--cluster", self.url, "--table", "hosts", "--format", "json"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        there = [host["node"] for host in json.loads(run.stdout or "[]")]
+        return all(there.count(name) >= count for name, count in self.traces.items())
 
     def path(self, thread, *args):
         """(exit code, Asked or None, what was said)"""
@@ -110,7 +119,7 @@ class Nodes:
         """Once all nodes are there, and their clocks are known."""
         give_up = time.monotonic() + PATIENCE_S
         while True:
-            code, asked, said = self.path(thread, *args)
+            code, asked, said = self.path(thread, *args) if self._all_there() else (1, None, "nodes are missing")
             if code == 0 and "have grown" not in said:
                 return asked
             if time.monotonic() > give_up or any(n.poll() is not None for n in self.nodes):

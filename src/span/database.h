@@ -55,6 +55,7 @@ struct span_store {
     struct map texts, origins, operations; /* of the writer: hash → number; forgotten by a rollback */
     struct arena arena;                     /* of database_add */
     struct text scratch;
+    bool to_give_back; /* what was removed: readers were in the way */
 };
 int database_fail(struct span_store *, struct err *e);
 /* Prepared once. NULL: e is set. */

@@ -327,19 +327,28 @@ static int remove_some(struct span_store *s, int64_t since_ns, uint64_t most, ui
     return rc;
 }
 
-/* What nothing refers to any more; pages go back to the file system. */
+/* Pages of what was removed go back to the file system; when readers are in the way, the next time. */
+static int give_back(struct span_store *s, struct err *e)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    s->to_give_back = rc == SQLITE_BUSY;
+    return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : database_fail(s, e);
+}
+
+/* What nothing refers to any more. */
 static int tidy(struct span_store *s, struct err *e)
 {
     forget(s);
-    return database_run(s,
+    int rc = database_run(s,
         "BEGIN IMMEDIATE;"
         "DELETE FROM operations WHERE NOT EXISTS (SELECT 1 FROM spans WHERE spans.service = operations.service"
         " AND spans.name = operations.name);"
         "DELETE FROM origins WHERE number NOT IN (SELECT DISTINCT origin FROM spans);"
         "DELETE FROM texts WHERE number NOT IN (SELECT service FROM operations UNION SELECT name FROM operations);"
         "COMMIT;"
-        "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)",
+        "PRAGMA incremental_vacuum",
         e);
+    return rc ? rc : give_back(s, e);
 }
 
 int database_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, uint64_t *removed, struct err *e)
@@ -353,6 +362,8 @@ int database_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, u
         *removed += gone;
     } while (!rc && gone);
     bool aged = *removed;
+    if (!rc && s->to_give_back)
+        rc = give_back(s, e);
     if (!rc)
         rc = bytes_used(s, &used, e);
     /* What goes at once is a share of what is there, so that few rounds are needed, and little too much goes. */
