@@ -11,6 +11,12 @@
 
 enum { MAX_HEADERS = 8 };
 
+/* Handlers that run at once; who finds no place waits. */
+struct lane {
+    unsigned running, most;
+    pthread_cond_t free_place;
+};
+
 struct http_server {
     struct MHD_Daemon *daemon;
     struct http_options o;
@@ -21,9 +27,8 @@ struct http_server {
     struct peers *peers;
     char address[300];
     atomic_bool stopping;
-    pthread_mutex_t lock; /* guards running */
-    pthread_cond_t free_place;
-    unsigned running;
+    pthread_mutex_t lock; /* guards the lanes */
+    struct lane lane, lane_of_small;
     atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
     atomic_uint_least64_t held_bytes;    /* by handlers */
     atomic_uint_least64_t body_bytes;    /* of bodies in memory */

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/text.h"
 
+struct http_request;
+
 struct http_options {
     const char *listen;            /* "127.0.0.1:8080", "[::1]:0"; port 0: any free port */
     const char *tls_cert, *tls_key; /* PEM files, or NULL */
@@ -23,7 +25,7 @@ struct http_options {
     /* That all bodies in memory take together; those of more than 1 MiB get 503 then; 0: 256 MiB. */
     uint64_t max_bodies_bytes;
     unsigned max_connections;      /* 0: 2048 */
-    unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
+    unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 8 */
     unsigned timeout_s;            /* without progress on a connection; for the whole head of a request; 0: 60 */
     /* Bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384. Uploads may take as long as bytes
      * come. */
@@ -39,6 +41,9 @@ struct http_options {
     /* Requests of this path ("/tsp/api/health") need no token, and are answered whatever else waits: their handler
      * must be quick. Or NULL. */
     const char *public_path;
+    /* Is little to be done for it? Such requests wait for one another only: eight times as many run at once. It may use
+     * the request's arena. NULL: none is. */
+    bool (*is_small)(struct http_request *);
     /* Memory is short (base/mem.h) and no handler runs: gives back what can be had again. Or NULL. */
     void (*give_memory)(void *arg);
 };

@@ -16,7 +16,13 @@
 #include "http/listen.h"
 #include "http/pages.h"
 
-enum { PATIENCE_BYTES = 256 << 20, STACK_BYTES = 2 << 20, BODY_STEP = 256 << 10, SMALL_BODY = 1 << 20 };
+enum {
+    PATIENCE_BYTES = 256 << 20,
+    STACK_BYTES = 2 << 20,
+    BODY_STEP = 256 << 10,
+    SMALL_BODY = 1 << 20,
+    SMALL_PER_PLACE = 8
+};
 
 /* ---- requests ---- */
 
@@ -179,30 +185,39 @@ static bool recover(struct http_server *s, unsigned own)
     if (mem_recover())
         return true;
     pthread_mutex_lock(&s->lock);
-    bool alone = s->running <= own;
+    bool alone = s->lane.running + s->lane_of_small.running <= own;
     pthread_mutex_unlock(&s->lock);
     if (alone && s->o.give_memory)
         s->o.give_memory(s->arg);
     return alone && mem_recover();
 }
 
-static bool take_place(struct http_server *s)
+static bool take_place(struct http_server *s, struct lane *lane)
 {
     pthread_mutex_lock(&s->lock);
-    while (s->running >= s->o.max_handlers && !atomic_load(&s->stopping))
-        pthread_cond_wait(&s->free_place, &s->lock);
+    while (lane->running >= lane->most && !atomic_load(&s->stopping))
+        pthread_cond_wait(&lane->free_place, &s->lock);
     bool go = !atomic_load(&s->stopping);
-    s->running += go;
+    lane->running += go;
     pthread_mutex_unlock(&s->lock);
     return go;
 }
 
-static void leave_place(struct http_server *s)
+static void leave_place(struct http_server *s, struct lane *lane)
 {
     pthread_mutex_lock(&s->lock);
-    s->running--;
-    pthread_cond_signal(&s->free_place);
+    lane->running--;
+    pthread_cond_signal(&lane->free_place);
     pthread_mutex_unlock(&s->lock);
+}
+
+/* NULL: it waits for nobody. */
+static struct lane *lane_of(struct http_connection *c)
+{
+    struct http_server *s = c->server;
+    if (is_public(c))
+        return NULL;
+    return s->o.is_small && s->o.is_small(&c->request) ? &s->lane_of_small : &s->lane;
 }
 
 static enum MHD_Result answer(struct http_connection *c)
@@ -226,25 +241,25 @@ static enum MHD_Result answer(struct http_connection *c)
     }
     if (c->peer)
         peer_rests(s->peers, c->peer);
-    bool waits = !is_public(c);
-    if (waits && !take_place(s))
+    struct lane *lane = lane_of(c);
+    if (lane && !take_place(s, lane))
         return connection_refuse(c, 503, "The server stops"), c->result;
     c->begun_ns = time_monotonic_ns();
     mem_begin();
-    if (!waits || recover(s, 1)) {
+    if (!lane || recover(s, 1)) {
         q->body_bytes = c->body.n;
         q->body = text_cstr(&c->body);
         if (c->file < 0)
             c->deadline_ns = c->begun_ns + (int64_t)s->o.max_handler_s * 1000000000;
         s->handler(s->arg, q);
-        arena_fini(&c->work);
         q->making = NULL;
         connection_may_hold(c, 0);
     } else {
         connection_lacks_memory(c);
     }
-    if (waits)
-        leave_place(s);
+    arena_fini(&c->work);
+    if (lane)
+        leave_place(s, lane);
     if (!c->replied)
         connection_refuse(c, 500, "No answer");
     return c->result;
@@ -339,7 +354,8 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
 static void free_server(struct http_server *s)
 {
     pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->free_place);
+    pthread_cond_destroy(&s->lane.free_place);
+    pthread_cond_destroy(&s->lane_of_small.free_place);
     peers_free(s->peers);
     gzip_packers_free(s->packers);
     free(s->cert);
@@ -358,17 +374,20 @@ int http_server_start(
     s->arg = arg;
     s->o.max_body_bytes = o->max_body_bytes ? o->max_body_bytes : 1 << 20;
     s->o.max_connections = o->max_connections ? o->max_connections : 2048;
-    s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() * 4 > 24 ? pool_cpus() * 4 : 24;
+    s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() > 2 ? pool_cpus() * 4 : 8;
     s->o.timeout_s = o->timeout_s ? o->timeout_s : 60;
     s->o.slowest_bytes_per_s = o->slowest_bytes_per_s ? o->slowest_bytes_per_s : 16384;
     s->o.max_handler_s = o->max_handler_s ? o->max_handler_s : 120;
     s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 256 << 20;
     s->o.max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 256 << 20;
     s->o.max_bodies_bytes = o->max_bodies_bytes ? o->max_bodies_bytes : 256 << 20;
-    s->packers = gzip_packers_new(s->o.max_handlers);
+    s->lane.most = s->o.max_handlers;
+    s->lane_of_small.most = s->o.max_handlers * SMALL_PER_PLACE;
+    s->packers = gzip_packers_new(s->lane.most);
     s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->free_place, NULL);
+    pthread_cond_init(&s->lane.free_place, NULL);
+    pthread_cond_init(&s->lane_of_small.free_place, NULL);
     if (!o->tls_cert != !o->tls_key)
         rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
     else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
@@ -395,7 +414,8 @@ void http_server_stop(struct http_server *s)
         return;
     atomic_store(&s->stopping, true);
     pthread_mutex_lock(&s->lock);
-    pthread_cond_broadcast(&s->free_place);
+    pthread_cond_broadcast(&s->lane.free_place);
+    pthread_cond_broadcast(&s->lane_of_small.free_place);
     pthread_mutex_unlock(&s->lock);
     MHD_stop_daemon(s->daemon);
     free_server(s);

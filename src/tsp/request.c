@@ -50,21 +50,29 @@ bool tsp_method_is(const struct http_request *q, const char *method)
     return !strcmp(q->method, method) || (!strcmp(q->method, "HEAD") && !strcmp(method, "GET"));
 }
 
+static const struct tsp_route *entry(const void *routes, size_t size, size_t i)
+{
+    return (const void *)((const char *)routes + i * size);
+}
+
+int tsp_route_match(const struct http_request *q, const struct tsp_path *path, const void *routes, size_t n,
+    size_t size, const char *star[TSP_MAX_STARS])
+{
+    for (size_t i = 0; i < n; i++)
+        if (path_fits(path, entry(routes, size, i)->pattern, star) && tsp_method_is(q, entry(routes, size, i)->method))
+            return (int)i;
+    return -1;
+}
+
 int tsp_route_find(struct http_request *q, const struct tsp_path *path, const void *routes, size_t n, size_t size,
     const char *star[TSP_MAX_STARS], int *status, const char **title)
 {
     struct text allowed = {.fd = -1};
-    int found = -1;
-    for (size_t i = 0; i < n && found < 0; i++) {
-        const struct tsp_route *r = (const void *)((const char *)routes + i * size);
-        if (!path_fits(path, r->pattern, star))
-            continue;
-        if (tsp_method_is(q, r->method))
-            found = (int)i;
-        else
-            text_printf(&allowed, "%s%s", allowed.n ? ", " : "", r->method);
-    }
-    if (found < 0 && allowed.n)
+    int found = tsp_route_match(q, path, routes, n, size, star);
+    for (size_t i = 0; i < n && found < 0; i++)
+        if (path_fits(path, entry(routes, size, i)->pattern, star))
+            text_printf(&allowed, "%s%s", allowed.n ? ", " : "", entry(routes, size, i)->method);
+    if (allowed.n)
         http_header(q, "Allow", text_cstr(&allowed));
     *status = allowed.n ? 405 : 404;
     *title = allowed.n ? "Method not allowed" : "No such resource";

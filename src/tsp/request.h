@@ -19,7 +19,10 @@ bool tsp_method_is(const struct http_request *, const char *method);
 /* What a table of routes is made of: entries that begin so. Patterns are parts joined by slashes; a star stands for one
  * part. Literal parts come before stars that would hide them. */
 struct tsp_route { const char *method, *pattern; };
-/* The number of the entry, of n of `size` bytes each, that fits; its stars. -1: none; *status is 404, or 405 with the
+/* The number of the entry, of n of `size` bytes each, that fits; its stars. -1: none. */
+int tsp_route_match(const struct http_request *, const struct tsp_path *, const void *routes, size_t n, size_t size,
+    const char *star[TSP_MAX_STARS]);
+/* The same for who answers then: of -1 *status is 404, or 405 with the
  * methods that there are in "Allow", *title says it. */
 int tsp_route_find(struct http_request *, const struct tsp_path *, const void *routes, size_t n, size_t size,
     const char *star[TSP_MAX_STARS], int *status, const char **title);

@@ -4,7 +4,8 @@
 
 #include "tsp/server.h"
 
-enum { HAS_BODY = 1, CHANGES = 2 };
+/* SMALL: what is known without looking into traces, or one element of an answer. */
+enum { HAS_BODY = 1, CHANGES = 2, SMALL = 4 };
 
 /* Begins as struct tsp_route. */
 static const struct route {
@@ -12,47 +13,47 @@ static const struct route {
     call_handler *run;
     int flags, operation;
 } routes[] = {
-    {"GET", "traces", traces_list, 0, 0},
+    {"GET", "traces", traces_list, SMALL, 0},
     {"POST", "traces", traces_post, HAS_BODY | CHANGES, 0},
     {"GET", "traces/below", traces_below, 0, 0},
-    {"GET", "traces/*", traces_get, 0, 0},
+    {"GET", "traces/*", traces_get, SMALL, 0},
     {"DELETE", "traces/*", traces_delete, CHANGES, 0},
-    {"GET", "experiments", experiments_list, 0, 0},
+    {"GET", "experiments", experiments_list, SMALL, 0},
     {"POST", "experiments", experiments_post, HAS_BODY | CHANGES, 0},
-    {"GET", "experiments/*", experiments_get, 0, 0},
+    {"GET", "experiments/*", experiments_get, SMALL, 0},
     {"DELETE", "experiments/*", experiments_delete, CHANGES, 0},
-    {"GET", "experiments/*/bookmarks", bookmarks_list, 0, 0},
-    {"POST", "experiments/*/bookmarks", bookmarks_post, HAS_BODY | CHANGES, 0},
-    {"GET", "experiments/*/bookmarks/*", bookmarks_get, 0, 0},
-    {"PUT", "experiments/*/bookmarks/*", bookmarks_put, HAS_BODY | CHANGES, 0},
-    {"DELETE", "experiments/*/bookmarks/*", bookmarks_delete, CHANGES, 0},
-    {"GET", "experiments/*/outputs", outputs_list, 0, 0},
-    {"GET", "experiments/*/outputs/markerSets", marker_sets, 0, 0},
+    {"GET", "experiments/*/bookmarks", bookmarks_list, SMALL, 0},
+    {"POST", "experiments/*/bookmarks", bookmarks_post, HAS_BODY | CHANGES | SMALL, 0},
+    {"GET", "experiments/*/bookmarks/*", bookmarks_get, SMALL, 0},
+    {"PUT", "experiments/*/bookmarks/*", bookmarks_put, HAS_BODY | CHANGES | SMALL, 0},
+    {"DELETE", "experiments/*/bookmarks/*", bookmarks_delete, CHANGES | SMALL, 0},
+    {"GET", "experiments/*/outputs", outputs_list, SMALL, 0},
+    {"GET", "experiments/*/outputs/markerSets", marker_sets, SMALL, 0},
     {"POST", "experiments/*/outputs/timeGraph/*/tree", analysis_run, HAS_BODY, TSP_TREE},
     {"POST", "experiments/*/outputs/timeGraph/*/states", analysis_run, HAS_BODY, TSP_STATES},
     {"POST", "experiments/*/outputs/timeGraph/*/arrows", analysis_run, HAS_BODY, TSP_ARROWS},
-    {"POST", "experiments/*/outputs/timeGraph/*/tooltip", analysis_run, HAS_BODY, TSP_TOOLTIP},
+    {"POST", "experiments/*/outputs/timeGraph/*/tooltip", analysis_run, HAS_BODY | SMALL, TSP_TOOLTIP},
     {"POST", "experiments/*/outputs/XY/*/tree", analysis_run, HAS_BODY, TSP_TREE},
     {"POST", "experiments/*/outputs/XY/*/xy", analysis_run, HAS_BODY, TSP_XY},
     {"POST", "experiments/*/outputs/genericXY/*/tree", analysis_run, HAS_BODY, TSP_TREE},
     {"POST", "experiments/*/outputs/genericXY/*/xy", analysis_run, HAS_BODY, TSP_GENERIC_XY},
     {"POST", "experiments/*/outputs/data/*/tree", analysis_run, HAS_BODY, TSP_TREE},
-    {"POST", "experiments/*/outputs/table/*/columns", analysis_run, HAS_BODY, TSP_COLUMNS},
+    {"POST", "experiments/*/outputs/table/*/columns", analysis_run, HAS_BODY | SMALL, TSP_COLUMNS},
     {"POST", "experiments/*/outputs/table/*/lines", analysis_run, HAS_BODY, TSP_LINES},
-    {"POST", "experiments/*/outputs/*/style", analysis_run, HAS_BODY, TSP_STYLE},
-    {"GET", "experiments/*/outputs/*/annotations", analysis_run, 0, TSP_ANNOTATION_CATEGORIES},
-    {"POST", "experiments/*/outputs/*/annotations", analysis_run, HAS_BODY, TSP_ANNOTATIONS},
-    {"GET", "experiments/*/outputs/*/configTypes", outputs_config_types, 0, 0},
-    {"GET", "experiments/*/outputs/*/configTypes/*", outputs_config_type, 0, 0},
-    {"GET", "experiments/*/outputs/*", outputs_get, 0, 0},
+    {"POST", "experiments/*/outputs/*/style", analysis_run, HAS_BODY | SMALL, TSP_STYLE},
+    {"GET", "experiments/*/outputs/*/annotations", analysis_run, SMALL, TSP_ANNOTATION_CATEGORIES},
+    {"POST", "experiments/*/outputs/*/annotations", analysis_run, HAS_BODY | SMALL, TSP_ANNOTATIONS},
+    {"GET", "experiments/*/outputs/*/configTypes", outputs_config_types, SMALL, 0},
+    {"GET", "experiments/*/outputs/*/configTypes/*", outputs_config_type, SMALL, 0},
+    {"GET", "experiments/*/outputs/*", outputs_get, SMALL, 0},
     {"POST", "experiments/*/outputs/*", outputs_post, HAS_BODY | CHANGES, 0},
     {"DELETE", "experiments/*/outputs/*/*", outputs_delete, CHANGES, 0},
-    {"GET", "config/types", config_types, 0, 0},
-    {"GET", "config/types/*", config_type, 0, 0},
+    {"GET", "config/types", config_types, SMALL, 0},
+    {"GET", "config/types/*", config_type, SMALL, 0},
     {"POST", "config/types/*", configs_post, HAS_BODY | CHANGES, 0}, /* as a client of version 0.9.0 sends it */
-    {"GET", "config/types/*/configs", configs_list, 0, 0},
+    {"GET", "config/types/*/configs", configs_list, SMALL, 0},
     {"POST", "config/types/*/configs", configs_post, HAS_BODY | CHANGES, 0},
-    {"GET", "config/types/*/configs/*", configs_get, 0, 0},
+    {"GET", "config/types/*/configs/*", configs_get, SMALL, 0},
     {"PUT", "config/types/*/configs/*", configs_put, HAS_BODY | CHANGES, 0},
     {"DELETE", "config/types/*/configs/*", configs_delete, CHANGES, 0},
     {"POST", "upload", upload_post, CHANGES, 0},
@@ -158,12 +159,17 @@ static void run(struct call *c, const struct route *r)
         open_unref(c->s, c->open);
 }
 
+static bool is_of_server(const struct tsp_path *path)
+{
+    return path->n == 1 && (!strcmp(path->part[0], "health") || !strcmp(path->part[0], "identifier"));
+}
+
 static void route(struct tsp_server *s, struct http_request *q, const struct tsp_path *path)
 {
     struct call c = {.s = s, .q = q};
     const char *title;
     int status;
-    if (path->n == 1 && (!strcmp(path->part[0], "health") || !strcmp(path->part[0], "identifier"))) {
+    if (is_of_server(path)) {
         server_tell(&c, path->part[0]);
         return;
     }
@@ -172,6 +178,16 @@ static void route(struct tsp_server *s, struct http_request *q, const struct tsp
         run(&c, &routes[found]);
     else
         call_error(&c, status, title, NULL);
+}
+
+bool routes_small(struct http_request *q)
+{
+    struct tsp_path path;
+    const char *star[TSP_MAX_STARS];
+    if (!tsp_path_of(q, &path))
+        return tsp_is_for_viewer(q);
+    int found = tsp_route_match(q, &path, routes, N_ROUTES, sizeof *routes, star);
+    return is_of_server(&path) || (found >= 0 && routes[found].flags & SMALL);
 }
 
 void routes_handle(void *server, struct http_request *q)

@@ -253,6 +253,7 @@ static int start_http(struct tsp_server *s, struct err *e)
     struct http_options h = s->o.http;
     h.public_path = "/tsp/api/health";
     h.token_prefix = "/tsp";
+    h.is_small = routes_small;
     h.give_memory = open_give_memory;
     if (s->upload_dir && s->o.max_upload_bytes) {
         h.upload_path = "/tsp/api/upload";

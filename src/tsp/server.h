@@ -223,8 +223,6 @@ void call_json(struct call *, int status, struct text *);
 /* The string `key` of an object, or NULL. */
 const char *call_string(json_t *object, const char *key);
 bool call_integer(const json_t *, int64_t *out);
-/* Parses the body; false: the error has been sent. */
-
 typedef void call_handler(struct call *);
 call_handler traces_list, traces_below, traces_post, traces_get, traces_delete;
 call_handler experiments_list, experiments_post, experiments_get, experiments_delete;
@@ -240,6 +238,8 @@ bool markers_write_category(struct tsp_server *, const char *set, struct json *o
 /* server.c: answers `health` and `identifier`. */
 void server_tell(struct call *, const char *what);
 void routes_handle(void *server, struct http_request *);
+/* Is little to be done for it? */
+bool routes_small(struct http_request *);
 
 /* query.c: what q->operation needs, from q->parameters. NULL, or the title of a 400. */
 const char *query_parse(struct tsp_query *);

@@ -416,10 +416,17 @@ static void test_held_by_all(void **state)
 }
 
 /* Somebody who watches the server must not take one that is busy for a dead one. */
-static void test_health_while_all_wait(void **state)
+static bool is_small(struct http_request *q)
+{
+    return !strcmp(q->path, "/small");
+}
+
+/* All places of those that take long are taken, and more of them wait. */
+static void test_small_while_all_wait(void **state)
 {
     enum { WAITING = 8 };
-    struct http_server *s = start((struct http_options){.max_handlers = 2, .public_path = "/health"});
+    struct http_server *s = start(
+        (struct http_options){.max_handlers = 2, .public_path = "/health", .is_small = is_small});
     const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
     int held[WAITING], before = atomic_load(&in_handler);
     struct timespec begin, end;
@@ -431,6 +438,7 @@ static void test_health_while_all_wait(void **state)
         usleep(1000);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     assert_answer(s, "GET /health HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    assert_answer(s, "GET /small HTTP/1.1\r\n" END, "HTTP/1.1 200");
     clock_gettime(CLOCK_MONOTONIC, &end);
     assert_in_range(end.tv_sec - begin.tv_sec, 0, 2); /* the others wait for 20 s */
     for (int i = 0; i < WAITING; i++)
@@ -509,7 +517,7 @@ int main(void)
         cmocka_unit_test(test_tricklers),
         cmocka_unit_test(test_bodies_of_all),
         cmocka_unit_test(test_held_by_all),
-        cmocka_unit_test(test_health_while_all_wait),
+        cmocka_unit_test(test_small_while_all_wait),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_handler_time),
         cmocka_unit_test(test_wrong_addresses),
