@@ -34,6 +34,7 @@ import { TopBar } from './topbar';
 import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
 import { viewItems } from './viewsmenu';
 import { VirtualTable } from './vtable';
+import { keepWatch } from './watch';
 import { rowsButton } from './wanted';
 import { XyView } from './xyview';
 
@@ -127,8 +128,8 @@ export class App implements Stage, Floor {
       if (session.experiment && path.includes(session.uuid)) this.top.machines.answered(path, lacks);
       this.tellLack(words);
     };
-    client.onReachable = (up, why) => this.reachable(up, why);
-    client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
+    keepWatch(session, { notice: this.notice, retry: () => this.retry(), reopen: x => this.reopen(x),
+      grown: x => this.follower.found(x) });
     bindKeys(session, {
       graph: () => this.graph(), start: () => this.entrance.show(),
       views: () => this.entrance.leave(), step: d => this.step(d, false), search: () => {
@@ -648,24 +649,6 @@ export class App implements Stage, Floor {
       await this.comparer.ask({ thread: compared, begin: compared.begin, end: compared.end });
   }
 
-  // ---- trouble ------------------------------------------------------------------------------------------------------
-  /** A trace that was cut off is opened again by the server, from what is left: with other rows, so everything here is
-   * asked for anew. One that has grown is offered. */
-  private async lookAgain(): Promise<void> {
-    const { session } = this, { client } = session, had = session.experiment;
-    if (!had) return;
-    try {
-      let now = await client.experiment(had.UUID);
-      for (let ms = 200; now.indexingStatus === 'RUNNING' && !now.version; ms = Math.min(2000, ms * 1.5)) {
-        await sleep(ms);
-        now = await client.experiment(had.UUID);
-      }
-      if (session.experiment !== had || (now.nbEvents === had.nbEvents && now.start === had.start
-        && now.end === had.end))
-        return;
-      await (now.version ? this.follower.found(now) : this.reopen(now));
-    } catch { /* what failed says so itself */ }
-  }
   private async reopen(now: Experiment): Promise<void> {
     this.writeLink();
     const link = readLink(location.hash), opened = this.open(now, link);
@@ -673,31 +656,11 @@ export class App implements Stage, Floor {
       + 'now.');
     await opened;
   }
-  private watching = false;
-  private reachable(up: boolean, why: string): void {
-    if (up) {
-      this.notice.hush();
-      announce('the server answers again');
-      void this.lookAgain(); // with what it finds now
-      for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
-      this.home?.refresh();
-      this.events?.retry();
-      return;
-    }
-    this.say(`The server does not answer (${why}). What was loaded stays; the page asks again by itself.`,
-      button('Try again', 'Ask the server now',
-        () => void this.session.client.health().catch(() => { /* still away */ })));
-    void this.watch();
-  }
-  /** Asks until the server is back. */
-  private async watch(): Promise<void> {
-    if (this.watching) return;
-    this.watching = true;
-    for (let ms = 1000; ; ms = Math.min(8000, ms * 1.4)) {
-      await sleep(ms);
-      try { await this.session.client.health(); break; } catch { /* still away */ }
-    }
-    this.watching = false;
+  /** What failed while the server was away is asked for now. */
+  private retry(): void {
+    for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
+    this.home?.refresh();
+    this.events?.retry();
   }
   say(text: string, action?: HTMLElement): void { this.notice.say(text, action); }
   tell(text: string): void { this.notice.tell(text); }
