@@ -49,7 +49,7 @@ static void tell(const char *what)
 
 static int collect(const struct span_collect_options *o, const sigset_t *stop)
 {
-    static const char *const takes[SPAN_DOORS] = {"OTLP/HTTP", "Jaeger's Thrift", "Zipkin", "questions"};
+    static const char *const takes[SPAN_DOORS] = {"OTLP/HTTP", "OTLP/gRPC", "Jaeger's Thrift", "Zipkin", "questions"};
     struct span_collector *c;
     struct err e = {0};
     int signal_number;
@@ -74,13 +74,15 @@ static const char *door(const char *listen)
 
 static int run(int argc, char **argv)
 {
-    const char *otlp_http = "127.0.0.1:4318", *jaeger = "127.0.0.1:14268", *zipkin = "127.0.0.1:9411",
-               *query = "127.0.0.1:16686", *store = NULL, *keep = "30d", *keep_size = none, *cert = NULL, *key = NULL,
-               *token_file = NULL;
+    const char *otlp_http = "127.0.0.1:4318", *otlp_grpc = "127.0.0.1:4317", *jaeger = "127.0.0.1:14268",
+               *zipkin = "127.0.0.1:9411", *query = "127.0.0.1:16686", *store = NULL, *keep = "30d", *keep_size = none,
+               *cert = NULL, *key = NULL, *token_file = NULL;
     struct cli_list origins = {0};
     const struct cli_option options[] = {
         {"otlp-http", 0, CLI_STRING, "ADDRESS:PORT",
             "where OTLP over HTTP comes (default: 127.0.0.1:4318; port 0: any free one; none: not at all)", &otlp_http},
+        {"otlp-grpc", 0, CLI_STRING, "ADDRESS:PORT", "where OTLP over gRPC comes (default: 127.0.0.1:4317; none)",
+            &otlp_grpc},
         {"jaeger", 0, CLI_STRING, "ADDRESS:PORT",
             "where Jaeger's Thrift over HTTP comes (default: 127.0.0.1:14268; none)", &jaeger},
         {"zipkin", 0, CLI_STRING, "ADDRESS:PORT", "where Zipkin's JSON comes (default: 127.0.0.1:9411; none)", &zipkin},
@@ -104,6 +106,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     struct span_collect_options o = {.otlp_http = door(otlp_http),
+        .otlp_grpc = door(otlp_grpc),
         .jaeger = door(jaeger),
         .zipkin = door(zipkin),
         .query = door(query),
@@ -117,7 +120,7 @@ static int run(int argc, char **argv)
         err_set(&e, ERR_ARG, "%s: collect takes no arguments; see weft collect --help", argv[1]);
     else if (!o.store)
         err_set(&e, ERR_ARG, "no HOME to keep spans in: give --store DIR");
-    else if (!o.otlp_http && !o.jaeger && !o.zipkin && !o.query)
+    else if (!o.otlp_http && !o.otlp_grpc && !o.jaeger && !o.zipkin && !o.query)
         err_set(&e, ERR_ARG, "nothing is open, neither to take spans in nor to ask: there is nothing to do");
     else if (!parse_age(keep, &o.keep_ns, &e) && strcmp(keep_size, none) != 0)
         cli_parse_size("--keep-size", keep_size, &o.keep_bytes, &e);

@@ -121,6 +121,14 @@ bool gzip_unpack(const void *data, size_t n, struct text *out)
     return unpack(data, n, SIZE_MAX - 1, out) == Z_STREAM_END;
 }
 
+int gzip_unpack_most(const void *data, size_t n, size_t most, struct text *out, struct err *e)
+{
+    int rc = n > UINT32_MAX ? Z_BUF_ERROR : unpack(data, n, most, out);
+    if (rc == Z_BUF_ERROR)
+        return err_set(e, ERR_LIMIT, "the body has more than %zu bytes once it is unpacked", most);
+    return rc == Z_STREAM_END ? 0 : err_set(e, ERR_FORMAT, "the body is no sound gzip");
+}
+
 int http_unpack_body(struct http_request *q, size_t most, struct text *out, struct err *e)
 {
     const char *encoding = http_request_header(q, "Content-Encoding");
@@ -129,11 +137,9 @@ int http_unpack_body(struct http_request *q, size_t most, struct text *out, stru
     if (strcasecmp(encoding, "gzip") != 0)
         return err_set(e, ERR_UNSUPPORTED, "Content-Encoding: gzip, or none");
     q->making = out;
-    int rc = q->body_bytes > UINT32_MAX ? Z_BUF_ERROR : unpack(q->body, q->body_bytes, most, out);
-    if (rc == Z_BUF_ERROR)
-        return err_set(e, ERR_LIMIT, "the body has more than %zu bytes once it is unpacked", most);
-    if (rc != Z_STREAM_END)
-        return err_set(e, ERR_FORMAT, "the body is no sound gzip");
+    int rc = gzip_unpack_most(q->body, q->body_bytes, most, out, e);
+    if (rc)
+        return rc;
     q->body_bytes = out->n;
     q->body = text_cstr(out);
     return 0;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
 #include "base/text.h"
 
 /* Compressors at rest: each is a quarter of a megabyte, which costs a small answer more to get and clear than to
@@ -15,5 +16,7 @@ void gzip_packers_free(struct gzip_packers *);
 /* False: not worth it; out is empty then. */
 bool gzip_pack(struct gzip_packers *, const void *data, size_t n, struct text *out);
 bool gzip_unpack(const void *data, size_t n, struct text *out);
+/* ERR_LIMIT: it has more than so many bytes; ERR_FORMAT: it is damaged. */
+int gzip_unpack_most(const void *data, size_t n, size_t most_bytes, struct text *out, struct err *e);
 
 #endif

@@ -97,3 +97,18 @@ bool page_host_is_loopback(const char *host)
     return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") ||
         (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
 }
+
+/* Compares all bytes whatever they are, so that the time gives nothing of the token away. */
+static bool token_fits(const char *given, const char *token)
+{
+    size_t n = strlen(token), m = strlen(given);
+    unsigned differ = n != m;
+    for (size_t i = 0; i < m; i++)
+        differ |= (unsigned char)given[i] ^ (unsigned char)token[n ? i % n : 0];
+    return !differ;
+}
+
+bool page_token_fits(const char *authorization, const char *token)
+{
+    return !strncasecmp(authorization, "Bearer ", 7) && token_fits(authorization + 7, token);
+}

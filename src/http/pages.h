@@ -19,6 +19,9 @@ enum page_rights page_rights(const struct page_head *, const char *const *origin
 /* The value of Access-Control-Allow-Origin for pages of the origin; NULL: none. */
 const char *page_allowed_origin(const char *origin, const char *const *origins);
 
+/* Does an Authorization header show the token? */
+bool page_token_fits(const char *authorization, const char *token);
+
 /* Is it a name or address, with or without a port, and nothing else? */
 bool page_host_is_sound(const char *host);
 /* Is it one of this machine's own names: localhost, 127.…, [::1]? Of a sound one. */

@@ -26,16 +26,6 @@ enum {
 
 /* ---- requests ---- */
 
-/* Compares all bytes whatever they are, so that the time gives nothing of the token away. */
-static bool token_fits(const char *given, const char *token)
-{
-    size_t n = strlen(token), m = strlen(given);
-    unsigned differ = n != m;
-    for (size_t i = 0; i < m; i++)
-        differ |= (unsigned char)given[i] ^ (unsigned char)token[n ? i % n : 0];
-    return !differ;
-}
-
 static bool is_public(const struct http_connection *c)
 {
     const char *path = c->server->o.public_path;
@@ -49,7 +39,7 @@ static bool authorised(const struct http_connection *c)
     if (!o->token || !strcmp(c->request.method, "OPTIONS") || is_public(c) ||
         (o->token_prefix && strncmp(c->request.path, o->token_prefix, strlen(o->token_prefix))))
         return true;
-    return a && !strncasecmp(a, "Bearer ", 7) && token_fits(a + 7, o->token);
+    return a && page_token_fits(a, o->token);
 }
 
 static enum MHD_Result count_host(void *hosts, enum MHD_ValueKind kind, const char *key, const char *value)

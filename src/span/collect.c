@@ -19,20 +19,20 @@ static bool may_work(struct span_collector *c, uint64_t bytes)
     return false;
 }
 
-static int take(
-    struct span_collector *c, struct http_request *q, span_reader *read, struct span_told *told, struct err *e)
+int collect_bytes(struct span_collector *c, const void *body, size_t n, const struct text **making, span_reader *read,
+    struct span_told *told, struct err *e)
 {
     struct span_making m = SPAN_MAKING;
-    if (!may_work(c, q->body_bytes))
+    if (!may_work(c, n))
         return err_set(e, ERR_BUSY, "too much is being taken in: try again soon");
-    q->making = &m.code;
-    int rc = read(&m, q->body, q->body_bytes, e);
+    *making = &m.code;
+    int rc = read(&m, body, n, e);
     if (!rc && m.told.taken)
         rc = log_append(c->log, m.code.v, m.code.n, time_now_ns(), most_behind_bytes, e);
     *told = m.told;
-    q->making = NULL;
+    *making = NULL;
     span_making_fini(&m);
-    atomic_fetch_sub(&c->in_work_bytes, q->body_bytes);
+    atomic_fetch_sub(&c->in_work_bytes, n);
     return rc;
 }
 
@@ -42,7 +42,7 @@ int collect_take(
     struct text unpacked = {.fd = -1};
     int rc = http_unpack_body(q, COLLECT_MOST_BODY_BYTES, &unpacked, e);
     if (!rc)
-        rc = take(c, q, read, told, e);
+        rc = collect_bytes(c, q->body, q->body_bytes, &q->making, read, told, e);
     q->making = NULL;
     text_fini(&unpacked);
     return rc;
@@ -88,6 +88,16 @@ static int open_door(
     return listen ? http_server_start(&o, handler, c, &c->doors[door], e) : 0;
 }
 
+static int open_grpc(struct span_collector *c, struct err *e)
+{
+    const struct grpc_options o = {.listen = c->o.otlp_grpc,
+        .tls_cert = c->o.tls_cert,
+        .tls_key = c->o.tls_key,
+        .token = c->o.token,
+        .max_message_bytes = COLLECT_MOST_BODY_BYTES};
+    return o.listen ? grpc_server_start(&o, collect_grpc, c, &c->grpc, e) : 0;
+}
+
 int span_collect_start(const struct span_collect_options *o, struct span_collector **out, struct err *e)
 {
     struct span_collector *c = mem_zalloc(sizeof *c);
@@ -100,6 +110,8 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
         rc = behind_start(c, e);
     if (!rc)
         rc = open_door(c, SPAN_DOOR_OTLP, o->otlp_http, collect_otlp, e);
+    if (!rc)
+        rc = open_grpc(c, e);
     if (!rc)
         rc = open_door(c, SPAN_DOOR_JAEGER, o->jaeger, collect_jaeger, e);
     if (!rc)
@@ -115,6 +127,8 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
 
 const char *span_collect_address(const struct span_collector *c, enum span_door door)
 {
+    if (door == SPAN_DOOR_GRPC)
+        return c->grpc ? grpc_server_address(c->grpc) : NULL;
     return c->doors[door] ? http_server_address(c->doors[door]) : NULL;
 }
 
@@ -122,6 +136,7 @@ void span_collect_stop(struct span_collector *c)
 {
     for (size_t i = 0; i < SPAN_DOORS; i++)
         http_server_stop(c->doors[i]);
+    grpc_server_stop(c->grpc);
     behind_stop(c);
     log_close(c->log);
     for (size_t i = 0; i < c->idle.n; i++)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "http/grpc.h"
 #include "http/http.h"
 #include "span/database.h"
 #include "span/log.h"
@@ -15,7 +16,8 @@ enum { COLLECT_MOST_BODY_BYTES = 64 << 20, COLLECT_MOST_IN_WORK_BYTES = 128 << 2
 struct span_collector {
     struct span_collect_options o;
     struct log *log;
-    struct http_server *doors[SPAN_DOORS];
+    struct http_server *doors[SPAN_DOORS];   /* but SPAN_DOOR_GRPC */
+    struct grpc_server *grpc;
     atomic_uint_least64_t in_work_bytes; /* of bodies that are taken apart */
     struct behind *behind;
     pthread_mutex_t lock;    /* guards `idle` */
@@ -29,14 +31,20 @@ void behind_stop(struct span_collector *);
 /* Waits until what is in the log now is in the database, for some seconds at most. */
 void behind_wait(struct span_collector *);
 
-/* Takes the body apart, unpacked if need be; what was taken is on disk when this returns 0. */
+/* Takes the bytes apart; what was taken is on disk when this returns 0. *making shows what it holds meanwhile. */
+int collect_bytes(struct span_collector *, const void *body, size_t n, const struct text **making, span_reader *,
+    struct span_told *, struct err *e);
+/* The same with a body, unpacked if need be. */
 int collect_take(struct span_collector *, struct http_request *, span_reader *, struct span_told *, struct err *e);
 /* The status of a body that was not taken. */
 int collect_status(int rc);
 /* Is it that type, with parameters or without? */
 bool collect_is_type(const char *given, const char *type);
+/* The answer to what was taken: an ExportTraceServiceResponse as protobuf. */
+void collect_write_taken(const struct span_told *, struct text *);
 void collect_reply_plain(struct http_request *, int status, const char *why);
 
 http_handler collect_otlp, collect_jaeger, collect_zipkin, collect_query;
+grpc_handler collect_grpc;
 
 #endif

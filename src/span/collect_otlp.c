@@ -49,32 +49,41 @@ static void write_partial(const struct span_told *told, struct text *t)
             told->refused ? "; " : "", (unsigned long long)told->repaired);
 }
 
+void collect_write_taken(const struct span_told *told, struct text *t)
+{
+    struct text why = {.fd = -1};
+    Otlp__Response r = OTLP__RESPONSE__INIT;
+    Otlp__PartialSuccess p = OTLP__PARTIAL_SUCCESS__INIT;
+    write_partial(told, &why);
+    p.rejected = (int64_t)told->refused;
+    p.message = binary_of(text_cstr(&why));
+    r.partial = why.n ? &p : NULL;
+    t->n += protobuf_c_message_pack(&r.base, (uint8_t *)text_room(t, protobuf_c_message_get_packed_size(&r.base)));
+    text_fini(&why);
+}
+
+static void write_taken_json(const struct span_told *told, struct text *t)
+{
+    struct text why = {.fd = -1};
+    struct json j = JSON_TO(t);
+    write_partial(told, &why);
+    json_object(&j);
+    if (why.n) {
+        json_key(&j, "partialSuccess");
+        json_object(&j);
+        text_printf(t, "\"rejectedSpans\":\"%llu\",\"errorMessage\":", (unsigned long long)told->refused);
+        json_quote(t, why.v, why.n);
+        json_end_object(&j);
+    }
+    json_end_object(&j);
+    text_fini(&why);
+}
+
 static void reply_taken(struct http_request *q, bool json, const struct span_told *told)
 {
-    bool partial = told->refused || told->repaired;
-    struct text why = {.fd = -1}, t = {.fd = -1};
-    struct json j = JSON_TO(&t);
-    write_partial(told, &why);
-    if (json) {
-        json_object(&j);
-        if (partial) {
-            json_key(&j, "partialSuccess");
-            json_object(&j);
-            text_printf(&t, "\"rejectedSpans\":\"%llu\",\"errorMessage\":", (unsigned long long)told->refused);
-            json_quote(&t, why.v, why.n);
-            json_end_object(&j);
-        }
-        json_end_object(&j);
-        http_reply(q, 200, type_json, &t);
-    } else {
-        Otlp__Response r = OTLP__RESPONSE__INIT;
-        Otlp__PartialSuccess p = OTLP__PARTIAL_SUCCESS__INIT;
-        p.rejected = (int64_t)told->refused;
-        p.message = binary_of(text_cstr(&why));
-        r.partial = partial ? &p : NULL;
-        reply_protobuf(q, 200, &r.base);
-    }
-    text_fini(&why);
+    struct text t = {.fd = -1};
+    (json ? write_taken_json : collect_write_taken)(told, &t);
+    http_reply(q, 200, json ? type_json : type_protobuf, &t);
 }
 
 void collect_otlp(void *arg, struct http_request *q)

@@ -132,14 +132,14 @@ void span_cursor_close(struct span_cursor *); /* before its store */
 struct span_collect_options {
     const char *store;       /* the directory */
     /* "127.0.0.1:4318"; port 0: any free one; NULL: none. */
-    const char *otlp_http, *jaeger, *zipkin, *query;
+    const char *otlp_http, *otlp_grpc, *jaeger, *zipkin, *query;
     const char *tls_cert, *tls_key, *token;     /* as of http_options; or NULL */
     const char *const *origins;
     int64_t keep_ns;         /* spans that came longer ago go; 0: none */
     uint64_t keep_bytes;     /* the oldest go while the database is larger; 0: none */
     void (*tell)(const char *what);     /* of what goes on behind: from threads of its own */
 };
-enum span_door { SPAN_DOOR_OTLP, SPAN_DOOR_JAEGER, SPAN_DOOR_ZIPKIN, SPAN_DOOR_QUERY, SPAN_DOORS };
+enum span_door { SPAN_DOOR_OTLP, SPAN_DOOR_GRPC, SPAN_DOOR_JAEGER, SPAN_DOOR_ZIPKIN, SPAN_DOOR_QUERY, SPAN_DOORS };
 struct span_collector;
 int span_collect_start(const struct span_collect_options *, struct span_collector **out, struct err *e);
 /* "http://127.0.0.1:4318", or NULL: it is not open. */

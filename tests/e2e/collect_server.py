@@ -10,6 +10,7 @@ import urllib.request
 
 from weft_e2e import BIN, SLOWDOWN, scratch
 
+DOORS = "otlp-http", "otlp-grpc", "jaeger", "zipkin", "query"
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
 
@@ -37,14 +38,14 @@ class Collect:
     def __init__(self, *options, store=None, **more):
         self.store = store or scratch()
         self.process = subprocess.Popen(
-            [BIN, "collect", "--store", self.store, *(x for door in ("otlp-http", "jaeger", "zipkin", "query")
-                                                      for x in ("--" + door, "127.0.0.1:0")), *options],
+            [BIN, "collect", "--store", self.store,
+             *(x for door in DOORS for x in ("--" + door, "127.0.0.1:0")), *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
-        lines = [self.process.stdout.readline() for _ in range(4)]
+        lines = [self.process.stdout.readline() for _ in DOORS]
         if not all(line.startswith("weft: listening on http") for line in lines):
             self.process.kill()
             raise AssertionError((lines, self.process.communicate()))
-        self.otlp, self.jaeger, self.zipkin, self.query = (line.split()[3] for line in lines)
+        self.otlp, self.grpc, self.jaeger, self.zipkin, self.query = (line.split()[3] for line in lines)
 
     def __enter__(self):
         return self

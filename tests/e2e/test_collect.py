@@ -15,7 +15,7 @@ import time
 import unittest
 
 import otlp_made as made
-from collect_server import JSON, PROTOBUF, Collect, call
+from collect_server import DOORS, JSON, PROTOBUF, Collect, call
 from span_collector import SPAN, environment, span
 from weft_e2e import BIN, DATA, SLOWDOWN, Case, main, need, new_dice, scratch
 
@@ -549,7 +549,7 @@ class Closed(Case):
     def test_wrong_use(self):
         for args, told in ((["there"], "takes no arguments"), (["--keep", "soon"], "--keep soon"),
                            (["--keep-size", "big"], "--keep-size big"),
-                           (["--otlp-http", "none", "--jaeger", "none", "--zipkin", "none", "--query", "none"],
+                           ([x for door in DOORS for x in ("--" + door, "none")],
                             "nothing to do"), (["--otlp-http", "here"], "ADDRESS:PORT")):
             run = subprocess.run([BIN, "collect", "--store", scratch(), *args], capture_output=True, text=True,
                                  timeout=60 * SLOWDOWN, check=False)

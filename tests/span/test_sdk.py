@@ -21,7 +21,7 @@ def sdk_directory():
     installs them."""
     need("node")
     here = os.path.join(HERE, "sdk")
-    if os.path.isdir(os.path.join(here, "node_modules", "@opentelemetry", "sdk-trace-node")):
+    if os.path.isdir(os.path.join(here, "node_modules", "@opentelemetry", "exporter-trace-otlp-grpc")):
         return here
     need("npm")
     directory = os.path.join(os.environ.get("WEFT_NODE")
@@ -140,10 +140,10 @@ class Sdk(Case):
 
     def test_exporters(self):
         with Collect() as c:
-            for exporter in ("http", "proto"):
+            for exporter, url in (("http", c.otlp + "/v1/traces"), ("proto", c.otlp + "/v1/traces"), ("grpc", c.grpc)):
                 for compression in ("none", "gzip"):
                     with self.subTest(exporter=exporter, compression=compression):
-                        sent = self.sent_by(exporter, c.otlp + "/v1/traces", compression)
+                        sent = self.sent_by(exporter, url, compression)
                         self.check(c, sent)
                         names = c.data(f"/api/services/sdk-{exporter}-{compression}/operations")
                         self.assertEqual(names, sorted({s["name"] for s in sent["spans"]}))
@@ -207,6 +207,10 @@ class Sdk(Case):
         with Collect() as c, Unsteady(c) as u:
             self.check(c, self.sent_by("proto", u.url + "/v1/traces", "gzip", 2000))
             self.assertGreaterEqual(u.n, 8)  # each of the batches was refused once
+
+    def test_many_by_grpc(self):
+        with Collect() as c:
+            self.check(c, self.sent_by("grpc", c.grpc, "gzip", 10000))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ const makers = {
     new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter({ url, compression }),
   proto: async () =>
     new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter({ url, compression }),
+  grpc: async () =>
+    new (await import('@opentelemetry/exporter-trace-otlp-grpc')).OTLPTraceExporter({ url, compression }),
   jaeger: async () => new (await import('@opentelemetry/exporter-jaeger')).JaegerExporter({ endpoint: url }),
   zipkin: async () => new (await import('@opentelemetry/exporter-zipkin')).ZipkinExporter({ url }),
 };

@@ -1,0 +1,25 @@
+/* Private to http: the bytes of a gRPC connection, in the clear or by TLS; never blocks. */
+#ifndef WEFT_HTTP_GRPC_WIRE_H
+#define WEFT_HTTP_GRPC_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct grpc_tls;                       /* certificate and key; or NULL */
+int grpc_tls_load(const char *cert, const char *key, struct grpc_tls **out, struct err *e);
+void grpc_tls_free(struct grpc_tls *);
+
+struct grpc_wire { int fd; void *session; bool shaken, half_sent, wants_write; };
+int grpc_wire_open(struct grpc_wire *, int fd, struct grpc_tls *);
+void grpc_wire_close(struct grpc_wire *);
+/* The greeting of TLS. 1: done; 0: not yet (wants_write: it waits for that); -1: it failed. */
+int grpc_wire_shake(struct grpc_wire *);
+/* How many bytes; 0: none now; -1: it is over. After 0, the same bytes are written again, or more behind them. */
+long grpc_wire_read(struct grpc_wire *, void *out, size_t n);
+/* Is there more to read that epoll does not see? */
+bool grpc_wire_pending(struct grpc_wire *);
+long grpc_wire_write(struct grpc_wire *, const void *data, size_t n);
+
+#endif
