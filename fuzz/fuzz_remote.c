@@ -1,6 +1,7 @@
 /* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
  * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
- * it for an answer; a card; questions and answers about threads, flows and moves, and about who talks to whom. */
+ * it for an answer; a card; where a server is; questions and answers about threads, flows and moves, and about who
+ * talks to whom. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "cluster/moves.h"
 #include "cluster/protocol.h"
 #include "cluster/routes.h"
+#include "cluster/servers.h"
 #include "cluster/shared.h"
 #include "index/index.h"
 #include "path/fragment.h"
@@ -218,6 +220,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct move_question move;
     struct cluster_move_progress progress;
     struct cluster_load load;
+    struct server_entry server;
     switch (kind) {
     case 2: card_read(&a, data, n, &card, NULL); break;
     case 3: lives_question_read(&a, data, n, &lives, NULL); break;
@@ -248,6 +251,10 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     case 19: move_progress_read(&a, data, n, &progress, NULL); break;
     case 20: move_load_read(data, n, &load, NULL); break;
     case 21: read_shared(data, n); break;
+    case 22:
+        if (!server_entry_read(&a, data, n, &server, NULL) && cluster_url_problem(server.is.url))
+            abort();
+        break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -267,7 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 22;
+    int kind = data[0] % 23;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

@@ -426,6 +426,15 @@ static size_t broker_max_payload(struct wire *w)
     return n < SMALLEST_PAYLOAD ? SMALLEST_PAYLOAD : (size_t)n;
 }
 
+static void broker_local_address(struct wire *w, char *buf, size_t n)
+{
+    char *ip = NULL;
+    int port;
+    natsStatus s = natsConnection_GetLocalIPAndPort(((struct broker *)w)->nc, &ip, &port);
+    snprintf(buf, n, "%s", s == NATS_OK && ip ? ip : "");
+    free(ip);
+}
+
 static void broker_trouble(struct wire *w, char *buf, size_t n)
 {
     struct broker *b = (struct broker *)w;
@@ -443,6 +452,7 @@ const struct wire_kind broker_kind = {
     .connected = broker_connected,
     .epoch = broker_epoch,
     .max_payload = broker_max_payload,
+    .local_address = broker_local_address,
     .trouble = broker_trouble,
     .publish = broker_publish,
     .subscribe = broker_subscribe,

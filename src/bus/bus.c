@@ -121,6 +121,11 @@ size_t bus_max_payload(struct bus *b)
     return n > 2 * HEADERS ? n - HEADERS : n / 2;
 }
 
+void bus_local_address(struct bus *b, char buf[BUS_ADDRESS])
+{
+    b->kind->local_address(b->wire, buf, BUS_ADDRESS);
+}
+
 /* ---- messages in parts ---- */
 
 static int send_part(struct bus *b, const struct outgoing *o, struct frame *f, uint8_t *buffer, struct err *e)

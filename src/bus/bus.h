@@ -39,6 +39,9 @@ int bus_open(const struct bus_options *, struct bus **out, struct err *e);
 /* After everything opened here was stopped, but for calls and questions: those end (ERR_CANCELLED, no answer). */
 void bus_close(struct bus *);
 bool bus_connected(struct bus *);
+/* The address of this machine on its way to the broker, without a port, an IPv6 one without brackets; "": not known. */
+enum { BUS_ADDRESS = 64 };
+void bus_local_address(struct bus *, char buf[BUS_ADDRESS]);
 size_t bus_max_payload(struct bus *);         /* bytes that one news or table value may have */
 
 /* A token that no other name has: "web-1.example" is "web-1=2Eexample". ERR_LIMIT when it does not fit into n bytes. */

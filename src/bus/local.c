@@ -283,6 +283,11 @@ static size_t local_max_payload(struct wire *w)
     return LOCAL_MAX_PAYLOAD;
 }
 
+static void local_local_address(struct wire *w, char *buf, size_t n)
+{
+    snprintf(buf, n, "127.0.0.1");
+}
+
 static void local_trouble(struct wire *w, char *buf, size_t n)
 {
     *buf = '\0';
@@ -295,6 +300,7 @@ const struct wire_kind local_kind = {
     .connected = local_connected,
     .epoch = local_epoch,
     .max_payload = local_max_payload,
+    .local_address = local_local_address,
     .trouble = local_trouble,
     .publish = local_publish,
     .subscribe = local_subscribe,

@@ -25,6 +25,8 @@ struct wire_kind {
     bool (*connected)(struct wire *);
     uint64_t (*epoch)(struct wire *);      /* another number whenever messages may have been lost since */
     size_t (*max_payload)(struct wire *);  /* bytes of one message */
+    /* By which address of this machine it talks to the broker; "": not known. */
+    void (*local_address)(struct wire *, char *buf, size_t n);
     /* Why a deadline was missed, if the connection is to blame: "not connected to HOST"; else "". */
     void (*trouble)(struct wire *, char *buf, size_t n);
     int (*publish)(struct wire *, const char *subject, const char *reply, const void *data, size_t n, struct err *);

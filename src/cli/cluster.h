@@ -12,8 +12,11 @@ struct cli_cluster {
     const char *creds, *token_file, *ca, *cert, *key;
     const char *timeout;
 };
-#define CLI_CLUSTER(c) \
-    {"cluster", 'c', CLI_STRING, "URL", "the cluster's broker: nats://HOST:PORT, several between commas, or tls://…", \
+#define CLI_CLUSTER(c) CLI_CLUSTER_LETTER(c, 'c')
+/* Where the letter is another option's: 0. */
+#define CLI_CLUSTER_LETTER(c, letter) \
+    {"cluster", letter, CLI_STRING, "URL", \
+        "the cluster's broker: nats://HOST:PORT, several between commas, or tls://…", \
         &(c)->url}, \
         {"cluster-name", 0, CLI_STRING, "NAME", "which of the clusters on that broker (default: weft)", &(c)->name}, \
         {"nats-creds", 0, CLI_STRING, "FILE", "NATS credentials", &(c)->creds}, \

@@ -1,7 +1,9 @@
 #include "cli/server.h"
 
 #include <malloc.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 
 #include "base/mem.h"
@@ -35,11 +37,41 @@ void cli_prepare_server(void)
     reserve_memory();
 }
 
+static const char *host_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    return host ? host + 3 : url;
+}
+
+bool cli_is_loopback(const char *url)
+{
+    const char *host = host_of(url);
+    size_t n = strcspn(host, ":/");
+    return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) || (n == 9 && !strncasecmp(host, "localhost", n));
+}
+
+bool cli_reached_at(const char *listening, struct bus *bus, char out[CLI_URL])
+{
+    static const char *const all[] = {"0.0.0.0", "[::]"};
+    const char *host = host_of(listening);
+    char address[BUS_ADDRESS];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        size_t n = strlen(all[i]);
+        if (strncmp(host, all[i], n) || host[n] != ':')
+            continue;
+        bus_local_address(bus, address);
+        bool v6 = strchr(address, ':');
+        snprintf(out, CLI_URL, "%.*s%s%s%s%s", (int)(host - listening), listening, v6 ? "[" : "", address,
+            v6 ? "]" : "", host + n);
+        return *address;
+    }
+    snprintf(out, CLI_URL, "%s", listening);
+    return true;
+}
+
 void cli_note_reach(const char *address, bool has_token)
 {
-    const char *host = strstr(address, "://");
-    host = host ? host + 3 : address;
-    if (!has_token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
+    if (!has_token && !cli_is_loopback(address))
         cli_note("%s can be reached from other machines, and everybody there can read what is served: see --token-file "
                  "and --tls-cert",
             address);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/found.h"
 #include "cli/secrets.h"
 #include "cli/server.h"
 #include "coord/coord.h"
@@ -37,12 +38,41 @@ static const char *find_listen(const char *given, char *into, size_t n)
     return into;
 }
 
-static int read_config(struct coord_config *config, const char *path, const struct cli_list *servers, struct err *e)
+static int read_config(
+    struct coord_config *config, const char *path, const struct cli_list *servers, bool none_will_do, struct err *e)
 {
     int rc = path ? coord_config_read(config, path, e) : 0;
     for (size_t i = 0; i < servers->n && !rc; i++)
         rc = coord_config_add(config, servers->v[i], e);
-    return rc ? rc : coord_config_check(config, path, e);
+    return rc || (none_will_do && !config->servers.n) ? rc : coord_config_check(config, path, e);
+}
+
+/* What there is of nodes beside, or instead of, servers that are named. */
+struct nodes {
+    struct cli_cluster cluster;
+    const char *token_file, *ca_file;
+    char *token;
+    struct cli_found found;
+    struct coord_finder finder;
+};
+
+static int check_nodes(struct nodes *n, bool others, struct err *e)
+{
+    if (others && cli_is_setting(&n->cluster.url))
+        n->cluster.url = NULL;
+    if (!n->cluster.url && (n->token_file || n->ca_file))
+        return err_set(e, ERR_ARG, "--node-token-file and --node-ca are for the servers of nodes: give --cluster URL");
+    return n->token_file ? cli_read_token("--node-token-file", n->token_file, &n->token, e) : 0;
+}
+
+static int find_nodes(struct nodes *n, struct coord_options *o, struct err *e)
+{
+    if (!n->cluster.url)
+        return 0;
+    n->finder = (struct coord_finder){
+        .arg = &n->found, .list = cli_found_list, .like = {.token = n->token, .ca_file = n->ca_file}};
+    o->finder = &n->finder;
+    return cli_found_open(&n->cluster, &n->found, e);
 }
 
 static int check(const struct coord_config *config)
@@ -68,7 +98,7 @@ static int generate(const struct coord_generate *o)
     return cli_fail(&e);
 }
 
-static int coordinate(const struct coord_options *o)
+static int coordinate(struct coord_options *o, struct nodes *nodes)
 {
     struct coordinator *c;
     struct err e = {0};
@@ -80,7 +110,7 @@ static int coordinate(const struct coord_options *o)
     sigaddset(&stop, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     cli_prepare_server();
-    if (coord_start(o, &c, &e))
+    if (find_nodes(nodes, o, &e) || coord_start(o, &c, &e))
         return cli_fail(&e);
     printf("weft: listening on %s\n", coord_address(c));
     fflush(stdout);
@@ -96,6 +126,7 @@ static int run(int argc, char **argv)
                *token_file = NULL, *traces = NULL;
     int64_t port = 8080;
     bool only_check = false, generates = false;
+    struct nodes nodes = {0};
     struct cli_list servers = {0}, origins = {0}, groups = {0};
     char listen_at[300];
     const struct cli_option options[] = {
@@ -106,6 +137,10 @@ static int run(int argc, char **argv)
         {"config", 'c', CLI_STRING, "FILE",
             "the servers (default: $TRACE_COORDINATOR_FILE, else " CONFIG_NAME " where it is; with --server: none)",
             &config_file},
+        CLI_CLUSTER_LETTER(&nodes.cluster, 0),
+        {"node-token-file", 0, CLI_STRING, "FILE", "send the token in FILE to the servers of the cluster's nodes",
+            &nodes.token_file},
+        {"node-ca", 0, CLI_STRING, "FILE", "authorities that may have signed their certificates (PEM)", &nodes.ca_file},
         {"name", 0, CLI_STRING, "NAME", "make an experiment of all traces of all servers", &name},
         {"state", 0, CLI_STRING, "DIR", "keep ids and bookmarks in DIR over restarts", &state},
         {"check", 0, CLI_FLAG, NULL, "only say whether the configuration is in order", &only_check},
@@ -134,7 +169,8 @@ static int run(int argc, char **argv)
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     vec_push(&origins, (const char *)NULL);
     vec_push(&groups, (const char *)NULL);
-    const char *path = find_config(config_file, servers.n > 0);
+    const char *path = find_config(
+        config_file, servers.n || (nodes.cluster.url && !cli_is_setting(&nodes.cluster.url)));
     if (generates) {
         struct coord_generate g = {
             (const char *const *)argv + 1, groups.n > 1 ? groups.v : NULL, traces, (unsigned)port};
@@ -142,7 +178,8 @@ static int run(int argc, char **argv)
     } else if (n) {
         err_set(&e, ERR_ARG, "%s: traces are opened by servers; name those (--server NAME=URL)", argv[1]);
         code = cli_fail(&e);
-    } else if (read_config(&config, path, &servers, &e) ||
+    } else if (check_nodes(&nodes, path || servers.n, &e) ||
+        read_config(&config, path, &servers, nodes.cluster.url != NULL, &e) ||
         (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         code = cli_fail(&e);
     } else {
@@ -155,8 +192,10 @@ static int run(int argc, char **argv)
             .tls_key = key,
             .token = token,
             .origins = origins.v};
-        code = only_check ? check(&config) : coordinate(&o);
+        code = only_check ? check(&config) : coordinate(&o, &nodes);
     }
+    cli_found_close(&nodes.found);
+    free(nodes.token);
     coord_config_fini(&config);
     free(token);
     free(servers.v);

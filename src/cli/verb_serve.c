@@ -35,11 +35,12 @@ static void note_of_node(void *arg, const char *what)
 /* What makes the server a node of a cluster, or nothing of it. */
 struct membership {
     struct cli_cluster cluster;
-    const char *node, *share;
+    const char *node, *share, *public_url;
     const char *receive, *receive_limit; /* where traces of other nodes may come, and how much */
     uint64_t receive_bytes;
     bool give;
     struct cluster_node *is;
+    struct cluster_told *told; /* where this server is */
     struct bus *bus;
     struct cli_far far; /* by which paths of the server go on to the other nodes */
 };
@@ -57,6 +58,22 @@ static int join_cluster(struct membership *m, const struct tsp_options *o, const
         .tell = note_of_node,
         .tell_arg = (void *)m->node};
     return cluster_node_start(m->bus, &n, &m->is, e);
+}
+
+/* Where it is reached is for coordinators; without it all else works. */
+static void tell_server(struct membership *m, const char *listening)
+{
+    struct cluster_server s = {.node = m->node, .url = m->public_url};
+    struct err e = {0};
+    char url[CLI_URL];
+    if (!s.url && !cli_reached_at(listening, m->bus, url)) {
+        cli_note("coordinators are not told where this server is: give --public-url URL");
+        return;
+    }
+    s.url = s.url ? s.url : url;
+    s.here_only = cli_is_loopback(s.url);
+    if (cluster_server_tell(m->bus, m->cluster.name, &s, &m->told, &e))
+        cli_note("coordinators are not told where this server is: %s", e.text);
 }
 
 static int connect_cluster(struct membership *m, struct err *e)
@@ -77,6 +94,11 @@ static int check_membership(struct membership *m, const struct tsp_options *o, s
 {
     if (!m->node && cli_is_setting(&m->cluster.url))
         m->cluster.url = NULL; /* it is for verbs that ask */
+    const char *wrong = m->public_url ? cluster_url_problem(m->public_url) : NULL;
+    if (wrong)
+        return err_set(e, ERR_ARG, "--public-url %s: %s", m->public_url, wrong);
+    if (!m->node && m->public_url)
+        return err_set(e, ERR_ARG, "--public-url is for coordinators of a cluster: give --cluster URL --node NAME");
     if (!m->node && (m->receive || m->give))
         return err_set(e, ERR_ARG, "--receive and --give are for nodes of a cluster: give --cluster URL --node NAME");
     if (m->receive_limit && !m->receive)
@@ -143,10 +165,13 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
             _exit(code);
         return code;
     }
+    if (m->node)
+        tell_server(m, tsp_server_address(server));
     printf("weft: listening on %s\n", tsp_server_address(server));
     fflush(stdout);
     note_reach(o, m, tsp_server_address(server));
     sigwait(stop, &signal_number);
+    cluster_server_take_back(m->told);
     cluster_node_stop(m->is);
     if (!tsp_server_stop(server))
         _exit(CLI_OK); /* traces are still being indexed; what is written is written in one step */
@@ -185,6 +210,8 @@ static int run(int argc, char **argv)
             &token_file},
         CLI_CLUSTER(&member.cluster),
         {"node", 0, CLI_STRING, "NAME", "answer for these traces in the cluster under this name", &member.node},
+        {"public-url", 0, CLI_STRING, "URL",
+            "with --node: where coordinators reach this server (default: where it listens)", &member.public_url},
         {"receive", 0, CLI_STRING, "DIR", "traces of other nodes may be moved here, below DIR (weft place)",
             &member.receive},
         {"receive-limit", 0, CLI_STRING, "SIZE",

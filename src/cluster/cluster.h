@@ -15,9 +15,7 @@
 #include "path/path.h"
 #include "path/talk.h"
 
-struct bus;
-struct clock_options;
-struct text;
+struct arena; struct bus; struct clock_options; struct text;
 
 #define CLUSTER_DEFAULT "weft"
 
@@ -48,6 +46,21 @@ int cluster_node_start(struct bus *, const struct cluster_node_options *, struct
 void cluster_node_stop(struct cluster_node *);
 /* Are the traces open, and is what is said of them known to all? For tests, and for who waits. */
 bool cluster_node_ready(struct cluster_node *);
+
+/* ---- the trace servers of its nodes ---- */
+
+/* url: "http://host:8080", no slash at its end. here_only: reached from its machine alone; in a list: from another. */
+struct cluster_server { const char *node, *url; bool here_only; };
+const char *cluster_url_problem(const char *url); /* NULL: none */
+/* Told to all, also after the broker lost it, until it is taken back, before the bus is closed. Texts are copied. */
+struct cluster_told; struct cluster_servers;
+int cluster_server_tell(struct bus *, const char *cluster, const struct cluster_server *, struct cluster_told **out,
+    struct err *e);
+void cluster_server_take_back(struct cluster_told *); /* NULL-safe */
+int cluster_servers_watch(struct bus *, const char *cluster, struct cluster_servers **out, struct err *e);
+void cluster_servers_close(struct cluster_servers *);
+/* By name, in the arena; also of nodes that were killed. False: not all have been told yet, and there is none. */
+bool cluster_servers_list(struct cluster_servers *, struct arena *, struct cluster_server **out, size_t *n);
 
 /* ---- asking a cluster ---- */
 
@@ -203,13 +216,11 @@ void cluster_place(struct cluster *, const struct cluster_place_options *, struc
 void cluster_placement_free(struct cluster_placement *);
 
 enum cluster_move_state {
-    CLUSTER_MOVE_UNKNOWN,
-    CLUSTER_MOVE_WAITING,            /* others are moved before */
+    CLUSTER_MOVE_UNKNOWN, CLUSTER_MOVE_WAITING, /* others are moved before */
     CLUSTER_MOVE_COPYING,
     CLUSTER_MOVE_CHECKING,           /* the sums of what has come */
     CLUSTER_MOVE_OPENING,            /* it is indexed */
-    CLUSTER_MOVE_DONE,
-    CLUSTER_MOVE_FAILED
+    CLUSTER_MOVE_DONE, CLUSTER_MOVE_FAILED
 };
 struct cluster_move_progress {
     enum cluster_move_state state;

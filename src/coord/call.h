@@ -20,6 +20,7 @@ struct coord_call {
     struct http_request *q;
     const char *arg[TSP_MAX_STARS];
     json_t *body, *parameters;       /* of requests with a body, else NULL and an empty object; owned */
+    struct node **servers; size_t n_servers; /* when it came */
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
     VEC(struct lack) lacks;
     uint64_t complete;               /* hosts of which nothing is missing */

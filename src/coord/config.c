@@ -380,10 +380,11 @@ int coord_config_add(struct coord_config *c, const char *given, struct err *e)
 int coord_config_check(const struct coord_config *c, const char *path, struct err *e)
 {
     if (!c->servers.n)
-        return path ? err_set(e, ERR_ARG, "%s: no server is in it; list some under trace-servers:", path)
-                    : err_set(e, ERR_ARG,
-                          "no server is given: name some (--server NAME=URL), or write .trace-coordinator.yml (see "
-                          "--generate)");
+        return path
+            ? err_set(e, ERR_ARG, "%s: no server is in it; list some under trace-servers:", path)
+            : err_set(e, ERR_ARG,
+                  "no server is given: name some (--server NAME=URL), find the nodes of a cluster (--cluster URL), or "
+                  "write .trace-coordinator.yml (see --generate)");
     for (size_t i = 0; i < c->servers.n; i++)
         for (size_t k = 0; k < i; k++) {
             const struct coord_server *a = &c->servers.v[k], *b = &c->servers.v[i];

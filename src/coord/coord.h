@@ -52,11 +52,24 @@ struct coord_generate {
 };
 int coord_generate(const struct coord_generate *, struct text *out, struct err *e);
 
+/* Servers that come and go, beside those of the configuration. */
+struct coord_found {
+    const char *name, *url;        /* as of struct coord_server */
+    const char *unusable;          /* why it cannot be reached from here, for users; NULL: it can */
+};
+struct coord_finder {
+    void *arg;
+    /* Into the arena, each name once. Asked each second, by one thread at a time. False: not known yet. */
+    bool (*list)(void *arg, struct arena *, struct coord_found **out, size_t *n);
+    struct coord_server like;      /* token, ca_file and times of all of them */
+};
+
 /* ---- the coordinator ---- */
 
 struct coord_options {
     struct http_options http;
-    const struct coord_config *config; /* borrowed */
+    const struct coord_config *config; /* borrowed, as the next; may have no server if there is a finder */
+    const struct coord_finder *finder; /* or NULL */
     const char *name;              /* an experiment of all traces of all servers, made at start; NULL: none */
     const char *state_dir;         /* ids and bookmarks are kept over a restart; NULL: they are not */
     const char *version;

@@ -235,9 +235,9 @@ static void take_experiment(struct all *all, struct node *n, size_t at, struct s
 
 static void ask_list(struct coord_call *c, struct fan *f)
 {
-    fan_begin(f, c, c->c->n);
-    for (size_t i = 0; i < c->c->n; i++)
-        fan_ask(f, &c->c->nodes[i], "GET", "/experiments", NULL);
+    fan_begin(f, c, c->n_servers);
+    for (size_t i = 0; i < c->n_servers; i++)
+        fan_ask(f, c->servers[i], "GET", "/experiments", NULL);
 }
 
 static void take_list(struct fan *f, struct all *all)
@@ -263,7 +263,7 @@ void coord_experiments_list(struct coord_call *c)
     struct fan f;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct all all = {.a = c->q->arena, .servers = c->c->n};
+    struct all all = {.a = c->q->arena, .servers = c->n_servers};
     ask_list(c, &f);
     if (fan_wait(&f)) {
         take_list(&f, &all);
@@ -287,7 +287,7 @@ void coord_experiments_list(struct coord_call *c)
 static void refresh(struct coord_call *c)
 {
     struct fan f;
-    struct all all = {.a = c->q->arena, .servers = c->c->n};
+    struct all all = {.a = c->q->arena, .servers = c->n_servers};
     ask_list(c, &f);
     if (fan_wait(&f))
         take_list(&f, &all);
@@ -301,18 +301,18 @@ static size_t collect(struct coord_call *c, const char *uuid)
 {
     size_t have = 0;
     c->n_members = 0;
-    for (size_t i = 0; i < c->c->n; i++) {
-        int has = node_has(&c->c->nodes[i], uuid);
+    for (size_t i = 0; i < c->n_servers; i++) {
+        int has = node_has(c->servers[i], uuid);
         have += has > 0;
         if (has)
-            c->members[c->n_members++] = &c->c->nodes[i];
+            c->members[c->n_members++] = c->servers[i];
     }
     return have;
 }
 
 bool members_find(struct coord_call *c, const char *uuid)
 {
-    c->members = arena_new(c->q->arena, struct node *, c->c->n + 1);
+    c->members = arena_new(c->q->arena, struct node *, c->n_servers + 1);
     if (!collect(c, uuid)) {
         refresh(c);
         if (!collect(c, uuid)) {
@@ -359,8 +359,9 @@ struct time_range experiment_range(struct coord_call *c)
     struct time_range r = {0};
     pthread_mutex_lock(&v->lock);
     const struct seen *s = seen_of(v, c->arg[0]);
-    for (size_t i = 0; i < s->of.n; i++) {
-        struct time_range its = s->of.v[i];
+    for (size_t i = 0; i < c->n_members; i++) {
+        size_t number = c->members[i]->number;
+        struct time_range its = number < s->of.n ? s->of.v[number] : (struct time_range){0};
         if (its.begin >= its.end)
             continue;
         r.begin = !r.end || its.begin < r.begin ? its.begin : r.begin;
@@ -448,11 +449,11 @@ static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
 {
     struct fan f;
     const struct fan_part *differs = NULL;
-    fan_begin(&f, c, c->c->n);
-    for (size_t i = 0; i < c->c->n; i++) {
-        json_t *own = own_list(owners, n, &c->c->nodes[i]);
+    fan_begin(&f, c, c->n_servers);
+    for (size_t i = 0; i < c->n_servers; i++) {
+        json_t *own = own_list(owners, n, c->servers[i]);
         if (own)
-            fan_ask(&f, &c->c->nodes[i], "POST", "/experiments", body_with(c, "traces", own, NULL, NULL));
+            fan_ask(&f, c->servers[i], "POST", "/experiments", body_with(c, "traces", own, NULL, NULL));
         json_decref(own);
     }
     if (fan_wait(&f)) {

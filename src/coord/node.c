@@ -8,11 +8,15 @@
 #include "base/time.h"
 #include "base/wait.h"
 
+/* Names that servers have been found under since the coordinator was started. */
+enum { MOST_FOUND = 16384 };
+
 enum { PROBE_MS = 2000, SECOND_NS = 1000000000, LIST_EACH = 5, LIST_BYTES = 64 << 20 };
 
 bool node_is_away(const struct node *n)
 {
-    return atomic_load(&n->stage) == NODE_AWAY;
+    int stage = atomic_load(&n->stage);
+    return stage == NODE_AWAY || stage == NODE_GONE;
 }
 
 const char *node_why(struct node *n, struct arena *a)
@@ -23,12 +27,40 @@ const char *node_why(struct node *n, struct arena *a)
     return why;
 }
 
-static void tell(struct coordinator *c, const struct node *n, const char *what)
+const char *node_url(struct node *n, struct arena *a)
 {
-    char said[600];
-    snprintf(said, sizeof said, "server %s (%s) %s", n->is->name, n->is->url, what);
+    if (!n->found)
+        return n->is->url;
+    pthread_mutex_lock(&n->lock);
+    const char *url = arena_strdup(a, n->url);
+    pthread_mutex_unlock(&n->lock);
+    return url;
+}
+
+size_t nodes_now(struct coordinator *c, struct arena *a, struct node ***out)
+{
+    size_t n = atomic_load(&c->n), kept = 0;
+    *out = arena_new(a, struct node *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (atomic_load(&c->nodes[i].stage) != NODE_GONE)
+            (*out)[kept++] = &c->nodes[i];
+    return kept;
+}
+
+int node_change(struct node *n, enum node_stage to, bool found)
+{
+    int was = atomic_load(&n->stage);
+    while ((was != NODE_GONE || found) && !atomic_compare_exchange_weak(&n->stage, &was, to))
+        ;
+    return was;
+}
+
+void node_tell(struct coordinator *c, struct node *n, const char *what)
+{
+    struct arena a = {0};
     if (c->o.tell)
-        c->o.tell(said);
+        c->o.tell(arena_printf(&a, "server %s (%s) %s", n->is->name, node_url(n, &a), what));
+    arena_fini(&a);
 }
 
 void node_note_away(struct coordinator *c, struct node *n, const char *why)
@@ -37,18 +69,19 @@ void node_note_away(struct coordinator *c, struct node *n, const char *why)
     snprintf(n->why, sizeof n->why, "%s", why);
     n->set_up = false;
     pthread_mutex_unlock(&n->lock);
-    if (atomic_exchange(&n->stage, NODE_AWAY) != NODE_AWAY) {
+    int was = node_change(n, NODE_AWAY, false);
+    if (was != NODE_AWAY && was != NODE_GONE) {
         char said[300];
         snprintf(said, sizeof said, "is away: %s", why);
-        tell(c, n, said);
+        node_tell(c, n, said);
     }
 }
 
 static void note_there(struct coordinator *c, struct node *n)
 {
-    int was = atomic_exchange(&n->stage, NODE_THERE);
+    int was = node_change(n, NODE_THERE, false);
     if (was == NODE_AWAY)
-        tell(c, n, "is there again");
+        node_tell(c, n, "is there again");
     if (was != NODE_THERE) {
         pthread_mutex_lock(&c->lock);
         pthread_cond_broadcast(&c->changed);
@@ -56,9 +89,9 @@ static void note_there(struct coordinator *c, struct node *n)
     }
 }
 
-void node_address(const struct node *n, struct arena *a, const char *path, struct http_fetch *f)
+void node_address(struct node *n, struct arena *a, const char *path, struct http_fetch *f)
 {
-    f->url = arena_printf(a, "%s/tsp/api%s", n->is->url, path);
+    f->url = arena_printf(a, "%s/tsp/api%s", node_url(n, a), path);
     f->token = n->is->token;
     f->ca_file = n->is->ca_file;
     f->connect_ms = n->is->connect_ms;
@@ -163,35 +196,52 @@ static const char *ill(const struct http_fetch *f, bool answered, struct arena *
     return slice_is(slice_get(health, "status"), '"') ? NULL : "what answers there is no trace server";
 }
 
+/* Those that can be asked at all. */
+static size_t nodes_to_probe(struct coordinator *c, struct arena *a, struct node ***out)
+{
+    size_t n = nodes_now(c, a, out), kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct node *its = (*out)[i];
+        pthread_mutex_lock(&its->lock);
+        bool usable = !its->unusable;
+        pthread_mutex_unlock(&its->lock);
+        if (usable)
+            (*out)[kept++] = its;
+    }
+    return kept;
+}
+
 /* Asks all of them at once. */
 static void probe(struct coordinator *c)
 {
     struct arena a = {0};
     struct http_gather g;
-    struct http_fetch *f = arena_new(&a, struct http_fetch, c->n);
+    struct node **nodes;
+    size_t n = nodes_to_probe(c, &a, &nodes);
+    struct http_fetch *f = arena_new(&a, struct http_fetch, n + 1);
     int64_t until = time_monotonic_ns() + PROBE_MS * INT64_C(1000000);
     http_gather_begin(&g, c->client);
-    for (size_t i = 0; i < c->n; i++) {
-        node_address(&c->nodes[i], &a, "/health", &f[i]);
+    for (size_t i = 0; i < n; i++) {
+        node_address(nodes[i], &a, "/health", &f[i]);
         f[i].method = "GET";
         f[i].answer_ms = f[i].connect_ms = PROBE_MS;
         f[i].max_bytes = 64 << 10;
         http_gather_add(&g, &f[i]);
     }
     /* Who answers is there at once, also while others do not. */
-    bool *known = arena_new(&a, bool, c->n + 1), all = false;
+    bool *known = arena_new(&a, bool, n + 1), all = false;
     while (!all) {
         int64_t now = time_monotonic_ns();
         all = http_gather_wait(&g, now + 50000000 < until ? now + 50000000 : until) || now >= until;
-        for (size_t i = 0; i < c->n; i++) {
+        for (size_t i = 0; i < n; i++) {
             bool answered = atomic_load(&f[i].done);
             if (known[i] || (!answered && !all))
                 continue;
             const char *why = ill(&f[i], answered, &a);
             if (why)
-                node_note_away(c, &c->nodes[i], why);
+                node_note_away(c, nodes[i], why);
             else
-                note_there(c, &c->nodes[i]);
+                note_there(c, nodes[i]);
             known[i] = true;
         }
     }
@@ -214,6 +264,7 @@ static void *run_prober(void *coordinator)
 {
     struct coordinator *c = coordinator;
     for (int64_t at = time_monotonic_ns() + SECOND_NS; rest(c, at);) {
+        finder_look(c);
         probe(c);
         at = time_monotonic_ns() + SECOND_NS;
     }
@@ -225,24 +276,26 @@ static void list_experiments(struct coordinator *c)
 {
     struct arena a = {0};
     struct http_gather g;
-    struct http_fetch *f = arena_new(&a, struct http_fetch, c->n);
+    struct node **nodes;
+    size_t n = nodes_now(c, &a, &nodes);
+    struct http_fetch *f = arena_new(&a, struct http_fetch, n + 1);
     http_gather_begin(&g, c->client);
-    for (size_t i = 0; i < c->n; i++) {
-        if (atomic_load(&c->nodes[i].stage) != NODE_THERE)
+    for (size_t i = 0; i < n; i++) {
+        if (atomic_load(&nodes[i]->stage) != NODE_THERE)
             continue;
-        node_address(&c->nodes[i], &a, "/experiments", &f[i]);
+        node_address(nodes[i], &a, "/experiments", &f[i]);
         f[i].method = "GET";
         f[i].max_bytes = LIST_BYTES;
         f[i].answer_ms = 2 * PROBE_MS;
         http_gather_add(&g, &f[i]);
     }
     http_gather_wait(&g, time_monotonic_ns() + 2 * PROBE_MS * INT64_C(1000000));
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct slice list = {0};
         if (atomic_load(&f[i].done) && !f[i].error.code && f[i].status == 200)
             list = slice_of(f[i].body.v, f[i].body.n, NULL);
         if (slice_is(list, '['))
-            node_note_experiments(&c->nodes[i], list);
+            node_note_experiments(nodes[i], list);
     }
     http_gather_end(&g);
     arena_fini(&a);
@@ -250,7 +303,8 @@ static void list_experiments(struct coordinator *c)
 
 static void make_all(struct coordinator *c)
 {
-    for (size_t i = 0; i < c->n; i++) {
+    size_t count = atomic_load(&c->n);
+    for (size_t i = 0; i < count; i++) {
         struct node *n = &c->nodes[i];
         pthread_mutex_lock(&n->lock);
         bool due = !n->set_up && atomic_load(&n->stage) == NODE_THERE;
@@ -265,7 +319,8 @@ static void make_all(struct coordinator *c)
 static bool somebody_waits(struct coordinator *c)
 {
     bool waits = false;
-    for (size_t i = 0; i < c->n && !waits; i++) {
+    size_t count = atomic_load(&c->n);
+    for (size_t i = 0; i < count && !waits; i++) {
         struct node *n = &c->nodes[i];
         pthread_mutex_lock(&n->lock);
         waits = !n->set_up && atomic_load(&n->stage) == NODE_THERE;
@@ -290,19 +345,23 @@ static void *run_maker(void *coordinator)
     return NULL;
 }
 
+void node_init(struct node *n, const struct coord_server *is, size_t number)
+{
+    n->is = is;
+    n->number = number;
+    n->hash = map_hash(is->name, strlen(is->name));
+    pthread_mutex_init(&n->lock, NULL);
+}
+
 int nodes_start(struct coordinator *c, struct err *e)
 {
     const struct coord_config *config = c->o.config;
-    c->n = config->servers.n;
-    c->nodes = mem_zalloc((c->n + 1) * sizeof *c->nodes);
-    for (size_t i = 0; i < c->n; i++) {
-        struct node *n = &c->nodes[i];
-        n->is = &config->servers.v[i];
-        n->number = i;
-        n->hash = map_hash(n->is->name, strlen(n->is->name));
-        pthread_mutex_init(&n->lock, NULL);
-        *map_put(&c->by_hash, n->hash, NULL) = i;
-    }
+    c->most = config->servers.n + (c->o.finder ? MOST_FOUND : 0);
+    c->nodes = mem_zalloc((c->most + 1) * sizeof *c->nodes);
+    for (size_t i = 0; i < config->servers.n; i++)
+        node_init(&c->nodes[i], &config->servers.v[i], i);
+    atomic_store(&c->n, config->servers.n);
+    finder_look(c);
     probe(c);
     list_experiments(c);
     c->probes = !pthread_create(&c->prober, NULL, run_prober, c);
@@ -320,15 +379,21 @@ void nodes_stop(struct coordinator *c)
         pthread_join(c->prober, NULL);
     if (c->makes)
         pthread_join(c->maker, NULL);
-    for (size_t i = 0; i < c->n; i++) {
+    size_t count = atomic_load(&c->n);
+    for (size_t i = 0; i < count; i++) {
         struct node *n = &c->nodes[i];
         while (n->experiments.n)
             free(n->experiments.v[--n->experiments.n]);
         vec_free(&n->experiments);
         free(n->traces);
+        free(n->url);
+        if (n->found) {
+            free((char *)n->is->name);
+            free((struct coord_server *)n->is);
+        }
         pthread_mutex_destroy(&n->lock);
     }
     free(c->nodes);
     c->nodes = NULL;
-    c->n = 0;
+    atomic_store(&c->n, 0);
 }

@@ -14,14 +14,18 @@
 #include "http/client.h"
 #include "tsp/uuid.h"
 
-enum node_stage { NODE_UNKNOWN, NODE_THERE, NODE_AWAY };
+/* GONE: a server that was found and has left; as if it had never been, until it is found again. */
+enum node_stage { NODE_UNKNOWN, NODE_THERE, NODE_AWAY, NODE_GONE };
 
 struct node {
     const struct coord_server *is;
     size_t number;                   /* its place in the configuration, and in answers */
     uint64_t hash;                   /* of its name */
     atomic_int stage;
+    bool found;                      /* not of the configuration; `is` is its own */
     pthread_mutex_t lock;            /* guards all below */
+    char *url;                       /* of a server that was found, which may come back elsewhere; else NULL */
+    bool unusable;                   /* as the finder says */
     char why[200];                   /* it is away */
     bool set_up;                     /* what the configuration wants of it was made since it is there */
     bool listed;                     /* its experiments are known */
@@ -34,9 +38,9 @@ struct coordinator {
     struct http_server *http;
     struct http_client *client;
     struct coord_ids *ids;
-    struct map by_hash;              /* -> number of the server */
-    struct node *nodes;
-    size_t n;
+    struct node *nodes;              /* never move; also those that have gone: see nodes_now */
+    atomic_size_t n;                 /* only the prober adds some */
+    size_t most;
     char *state_dir;                 /* or NULL */
     int state_lock;
     struct bookmarks *bookmarks;
@@ -50,6 +54,14 @@ struct coordinator {
 };
 
 int nodes_start(struct coordinator *, struct err *e);
+/* Into the arena: all that have not gone, in the order of answers. Returns how many. */
+size_t nodes_now(struct coordinator *, struct arena *, struct node ***out);
+void node_init(struct node *, const struct coord_server *, size_t number);
+/* Its stage from now on; one that has gone stays so unless it is `found` again. Returns what it was. */
+int node_change(struct node *, enum node_stage, bool found);
+const char *node_url(struct node *, struct arena *);
+/* "server NAME (URL) WHAT" */
+void node_tell(struct coordinator *, struct node *, const char *what);
 void nodes_stop(struct coordinator *);
 bool node_is_away(const struct node *);
 /* It does not answer. `why`: for users. */
@@ -65,9 +77,12 @@ void node_note_traces(struct node *, struct slice list);
 /* A copy of the list of its traces, as it said last; at NULL: it never did. */
 struct slice node_traces(struct node *, struct arena *);
 /* Fills in what every request to that server has. path: below /tsp/api, begins with a slash. */
-void node_address(const struct node *, struct arena *, const char *path, struct http_fetch *);
+void node_address(struct node *, struct arena *, const char *path, struct http_fetch *);
 /* The uuid that clients know a server's trace by: paths on two machines may be the same, and with them the uuids. */
 void node_trace_uuid(const struct node *, struct slice own, struct arena *, char out[UUID_TEXT]);
+
+/* finder.c: takes in who was found, lets go of who has left. Only before threads start, and by the prober. */
+void finder_look(struct coordinator *);
 
 /* make.c: opens traces and makes experiments on a server that is there. */
 void make_wanted(struct coordinator *, struct node *);

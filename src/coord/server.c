@@ -92,8 +92,8 @@ static void tell_health(struct coord_call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     bool up = false;
-    for (size_t i = 0; i < c->c->n; i++)
-        up |= !node_is_away(&c->c->nodes[i]);
+    for (size_t i = 0; i < c->n_servers; i++)
+        up |= !node_is_away(c->servers[i]);
     json_begin_object(&j);
     json_kv_string(&j, "status", up ? "UP" : "DOWN");
     json_end_object(&j);
@@ -125,17 +125,18 @@ static void tell_identity(struct coord_call *c)
 /* Beyond the protocol: who is asked, and who is away. */
 static void tell_servers(struct coord_call *c)
 {
-    static const char *const stages[] = {"UNKNOWN", "UP", "AWAY"};
+    static const char *const stages[] = {"UNKNOWN", "UP"};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     json_begin_array(&j);
-    for (size_t i = 0; i < c->c->n; i++) {
-        struct node *n = &c->c->nodes[i];
+    for (size_t i = 0; i < c->n_servers; i++) {
+        struct node *n = c->servers[i];
         json_begin_object(&j);
         json_kv_string(&j, "name", n->is->name);
-        json_kv_string(&j, "url", n->is->url);
-        json_kv_string(&j, "status", stages[atomic_load(&n->stage)]);
-        if (node_is_away(n))
+        json_kv_string(&j, "url", node_url(n, c->q->arena));
+        bool away = node_is_away(n);
+        json_kv_string(&j, "status", away ? "AWAY" : stages[atomic_load(&n->stage) == NODE_THERE]);
+        if (away)
             json_kv_string(&j, "statusMessage", node_why(n, c->q->arena));
         json_end_object(&j);
     }
@@ -193,6 +194,7 @@ static void route(struct coordinator *k, struct http_request *q, const struct ts
     struct coord_call c = {.c = k, .q = q};
     const char *title;
     int status;
+    c.n_servers = nodes_now(k, q->arena, &c.servers);
     if (tell_self(&c, path))
         return;
     int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);
@@ -246,7 +248,6 @@ static void free_all(struct coordinator *c)
     versions_free(c->versions);
     places_free(c->places);
     coord_ids_free(c->ids);
-    map_fini(&c->by_hash);
     if (c->state_lock >= 0)
         close(c->state_lock);
     pthread_mutex_destroy(&c->lock);

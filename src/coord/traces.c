@@ -46,10 +46,10 @@ void put_traces(struct coord_call *c, struct json *j, const struct node *n, stru
 /* Each server's list of traces, or what it said last: where they are does not change while it is away. */
 static struct slice *ask_traces(struct coord_call *c, struct fan *f)
 {
-    struct slice *lists = arena_new(c->q->arena, struct slice, c->c->n + 1);
-    fan_begin(f, c, c->c->n);
-    for (size_t i = 0; i < c->c->n; i++)
-        fan_ask(f, &c->c->nodes[i], "GET", "/traces", NULL);
+    struct slice *lists = arena_new(c->q->arena, struct slice, c->n_servers + 1);
+    fan_begin(f, c, c->n_servers);
+    for (size_t i = 0; i < c->n_servers; i++)
+        fan_ask(f, c->servers[i], "GET", "/traces", NULL);
     if (!fan_wait(f))
         return NULL;
     for (size_t i = 0; i < f->n; i++) {
@@ -152,22 +152,22 @@ void coord_traces_delete(struct coord_call *c)
 /* ---- opening ---- */
 
 /* "NAME:PATH" names its server; a path alone is the only server's, or that of whose configuration it is in. */
-static struct node *server_for(struct coordinator *c, const char *uri, const char **path)
+static struct node *server_for(struct coord_call *c, const char *uri, const char **path)
 {
-    struct node *found = c->n == 1 ? &c->nodes[0] : NULL;
+    struct node *found = c->n_servers == 1 ? c->servers[0] : NULL;
     *path = uri;
-    for (size_t i = 0; i < c->n; i++) {
-        size_t n = strlen(c->nodes[i].is->name);
-        if (!strncmp(uri, c->nodes[i].is->name, n) && uri[n] == ':' && uri[n + 1]) {
+    for (size_t i = 0; i < c->n_servers; i++) {
+        size_t n = strlen(c->servers[i]->is->name);
+        if (!strncmp(uri, c->servers[i]->is->name, n) && uri[n] == ':' && uri[n + 1]) {
             *path = uri + n + 1;
-            return &c->nodes[i];
+            return c->servers[i];
         }
     }
     unsigned fit = 0;
-    for (size_t i = 0; i < c->n && c->n > 1; i++)
-        for (size_t k = 0; k < c->nodes[i].is->traces.n; k++)
-            if (!strcmp(c->nodes[i].is->traces.v[k], uri)) {
-                found = &c->nodes[i];
+    for (size_t i = 0; i < c->n_servers && c->n_servers > 1; i++)
+        for (size_t k = 0; k < c->servers[i]->is->traces.n; k++)
+            if (!strcmp(c->servers[i]->is->traces.v[k], uri)) {
+                found = c->servers[i];
                 fit++;
             }
     return fit > 1 ? NULL : found;
@@ -185,10 +185,11 @@ void coord_traces_post(struct coord_call *c)
             NULL);
         return;
     }
-    struct node *n = server_for(c->c, uri, &path);
+    struct node *n = server_for(c, uri, &path);
     if (!n) {
         coord_error(c, 400, "Invalid query parameters: uri",
-            arena_printf(c->q->arena, "on which server? Write NAME:PATH, such as %s:%s", c->c->nodes[0].is->name, uri));
+            arena_printf(c->q->arena, "on which server? Write NAME:PATH, such as %s:%s",
+                c->n_servers ? c->servers[0]->is->name : "NAME", uri));
         return;
     }
     json_t *own = json_string(path);

@@ -1,0 +1,63 @@
+#include "cli/found.h"
+
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "cli/cli.h"
+
+#define WAIT_NS (2 * NS_PER_S)
+enum { LOOK_US = 20000 };
+
+/* Somebody who starts it first, or whose nodes do not tell, shall not have to guess. */
+static void await_first(struct cli_cluster *c, struct cli_found *f)
+{
+    struct arena a = {0};
+    struct cluster_server *seen;
+    size_t n;
+    bool all;
+    for (int64_t end = time_monotonic_ns() + WAIT_NS;;) {
+        all = cluster_servers_list(f->servers, &a, &seen, &n);
+        if (all || time_monotonic_ns() > end)
+            break;
+        usleep(LOOK_US);
+    }
+    if (all && !n)
+        cli_note("cluster %s has no node yet that says where its server is; they appear as they come (`weft serve "
+                 "--cluster URL --node NAME TRACE…`)",
+            c->name ? c->name : CLUSTER_DEFAULT);
+    arena_fini(&a);
+}
+
+int cli_found_open(struct cli_cluster *c, struct cli_found *out, struct err *e)
+{
+    *out = (struct cli_found){0};
+    int rc = cli_cluster_connect(c, "weft coordinate", false, &out->bus, e);
+    if (!rc)
+        rc = cluster_servers_watch(out->bus, c->name, &out->servers, e);
+    if (!rc)
+        await_first(c, out);
+    return rc;
+}
+
+void cli_found_close(struct cli_found *f)
+{
+    cluster_servers_close(f->servers);
+    if (f->bus)
+        bus_close(f->bus);
+    *f = (struct cli_found){0};
+}
+
+bool cli_found_list(void *arg, struct arena *a, struct coord_found **out, size_t *n)
+{
+    const struct cli_found *f = arg;
+    struct cluster_server *seen;
+    bool known = cluster_servers_list(f->servers, a, &seen, n);
+    *out = arena_new(a, struct coord_found, *n + 1);
+    for (size_t i = 0; i < *n; i++)
+        (*out)[i] = (struct coord_found){seen[i].node, seen[i].url,
+            seen[i].here_only ? "it can be reached on its own machine only: start it with --listen ADDRESS:PORT, or "
+                                "tell others its address with --public-url URL"
+                              : NULL};
+    return known;
+}

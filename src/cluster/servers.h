@@ -1,0 +1,15 @@
+/* Private to the room: what a node says of its trace server, as bytes (docs/cluster-protocol.md). */
+#ifndef WEFT_CLUSTER_SERVERS_H
+#define WEFT_CLUSTER_SERVERS_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "cluster/cluster.h"
+
+/* machine: of which `here_only` speaks. */
+struct server_entry { struct cluster_server is; uint64_t machine; };
+void server_entry_write(const struct server_entry *, struct text *out);
+/* Texts live in the arena. ERR_UNSUPPORTED: of another version. */
+int server_entry_read(struct arena *, const void *bytes, size_t n, struct server_entry *out, struct err *e);
+
+#endif

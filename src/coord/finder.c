@@ -1,0 +1,114 @@
+/* Servers that come and go by themselves. A name has its place for good: who comes back is the same server, with the
+ * same ids, also under another address. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coord/node.h"
+
+/* A server of the configuration, under this name or at this address, is that server; what is written there holds. */
+static bool is_configured(const struct coordinator *c, const struct coord_found *f)
+{
+    const struct coord_config *config = c->o.config;
+    for (size_t i = 0; i < config->servers.n; i++)
+        if (!strcmp(config->servers.v[i].name, f->name) || !strcmp(config->servers.v[i].url, f->url))
+            return true;
+    return false;
+}
+
+static struct node *find(struct coordinator *c, const char *name)
+{
+    size_t n = atomic_load(&c->n);
+    for (size_t i = 0; i < n; i++)
+        if (c->nodes[i].found && !strcmp(c->nodes[i].is->name, name))
+            return &c->nodes[i];
+    return NULL;
+}
+
+static struct node *add(struct coordinator *c, const struct coord_found *f)
+{
+    size_t number = atomic_load(&c->n);
+    if (number == c->most)
+        return NULL;
+    struct coord_server *is = mem_zalloc(sizeof *is);
+    *is = c->o.finder->like;
+    is->name = mem_strdup(f->name);
+    struct node *n = &c->nodes[number];
+    node_init(n, is, number);
+    n->found = true;
+    n->url = mem_strdup("");
+    atomic_store(&n->stage, NODE_GONE);
+    atomic_store(&c->n, number + 1);
+    return n;
+}
+
+/* It is there, or there again, perhaps elsewhere. */
+static void take(struct coordinator *c, struct node *n, const struct coord_found *f)
+{
+    pthread_mutex_lock(&n->lock);
+    bool moved = strcmp(n->url, f->url) != 0, back = atomic_load(&n->stage) == NODE_GONE;
+    if (moved) {
+        free(n->url);
+        n->url = mem_strdup(f->url);
+    }
+    n->unusable = f->unusable != NULL;
+    if (moved || back) {
+        *n->why = '\0';
+        n->set_up = false;
+    }
+    pthread_mutex_unlock(&n->lock);
+    if (moved || back)
+        node_change(n, NODE_UNKNOWN, true);
+    if (back)
+        node_tell(c, n, "has joined");
+    if (f->unusable)
+        node_note_away(c, n, f->unusable);
+}
+
+/* What it had is forgotten: who comes later under its name may have something else. */
+static void drop(struct coordinator *c, struct node *n)
+{
+    node_tell(c, n, "has left");
+    pthread_mutex_lock(&n->lock);
+    snprintf(n->why, sizeof n->why, "it has left");
+    while (n->experiments.n)
+        free(n->experiments.v[--n->experiments.n]);
+    free(n->traces);
+    n->traces = NULL;
+    n->listed = false;
+    pthread_mutex_unlock(&n->lock);
+    node_change(n, NODE_GONE, false);
+}
+
+static int by_text(const void *key, const void *found)
+{
+    return strcmp(key, ((const struct coord_found *)found)->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct coord_found *)a)->name, ((const struct coord_found *)b)->name);
+}
+
+void finder_look(struct coordinator *c)
+{
+    struct arena a = {0};
+    struct coord_found *found;
+    size_t n;
+    if (c->o.finder && c->o.finder->list(c->o.finder->arg, &a, &found, &n)) {
+        if (n)
+            qsort(found, n, sizeof *found, by_name);
+        for (size_t i = 0; i < n; i++) {
+            struct node *its = is_configured(c, &found[i]) ? NULL : find(c, found[i].name) ?: add(c, &found[i]);
+            if (its)
+                take(c, its, &found[i]);
+        }
+        for (size_t i = 0; i < atomic_load(&c->n); i++) {
+            struct node *its = &c->nodes[i];
+            if (its->found && atomic_load(&its->stage) != NODE_GONE &&
+                (!n || !bsearch(its->is->name, found, n, sizeof *found, by_text)))
+                drop(c, its);
+        }
+    }
+    arena_fini(&a);
+}

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""weft coordinate --cluster: nodes of a cluster are its servers. They appear, leave, die and come back by themselves,
+also at another address, and while the broker is started again; what lies elsewhere than it says is named."""
+import time
+
+from cluster_of import Cluster, wait_for
+from coordinated import HOSTS, Coordinator, named, plain, serve
+from tsp_server import THREAD_STATUS
+from weft_e2e import Case, main, scenario, scratch, weft
+
+
+def start(cluster, host, *options):
+    return cluster.add(host, f"{host}={scenario('three-tier')}/{host}", store=scratch(),
+                       options=("--no-sync", "--name", "shop", *options))
+
+
+class Found(Case):
+    def setUp(self):
+        self.cluster = Cluster({})
+        self.addCleanup(self.cluster.stop)
+
+    def coordinator(self, *options):
+        many = Coordinator("--cluster", self.cluster.broker.url, *options)
+        self.addCleanup(many.stop)
+        return many
+
+    def servers(self, many):
+        return {s["name"]: s["status"] for s in many.get("/servers").json}
+
+    def until(self, many, what, wanted):
+        wait_for(what, lambda: self.servers(many) == wanted)
+
+    def tree(self, many, uuid):
+        return many.model(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
+
+    def hosts(self, many, uuid):
+        return {e["labels"][0] for e in self.tree(many, uuid)["entries"] if e["parentId"] == -1}
+
+    def test_comes_and_goes(self):
+        many = self.coordinator()
+        self.assertIn("has no node yet", many.errors())
+        self.assertEqual((many.get("/servers").json, many.get("/health").status), ([], 503))
+        self.assertEqual(many.get("/experiments").json, [])
+        for host in HOSTS[:2]:
+            start(self.cluster, host)
+        self.until(many, "two nodes", {"client": "UP", "web": "UP"})
+        one = serve(*HOSTS, store=scratch())
+        self.addCleanup(one.stop)
+        uuid = one.first()["UUID"]
+        wait_for("their traces", lambda: self.hosts(many, uuid) == {"client", "web"})
+        before = named(self.tree(many, uuid))
+        start(self.cluster, "db")
+        self.until(many, "a third one", {host: "UP" for host in HOSTS})
+        wait_for("its trace", lambda: self.hosts(many, uuid) == set(HOSTS))
+        all_there = named(self.tree(many, uuid))
+        self.assertEqual({p: e["id"] for p, e in all_there.items() if p in before},
+                         {p: e["id"] for p, e in before.items()})
+        self.assertEqual({p: plain(e)["labels"] for p, e in all_there.items()},
+                         {p: plain(e)["labels"] for p, e in named(self.tree(one, uuid)).items()})
+        # Killed: it is away, by name. Back, at another port: it is the same.
+        self.cluster.nodes["web"].kill()
+        self.until(many, "web is away", {"client": "UP", "web": "AWAY", "db": "UP"})
+        answer = many.post(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree").json
+        self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["web"])
+        self.cluster.nodes["web"].start()
+        self.until(many, "web is back", {host: "UP" for host in HOSTS})
+        wait_for("all of it", lambda: self.hosts(many, uuid) == set(HOSTS))
+        self.assertEqual({p: e["id"] for p, e in named(self.tree(many, uuid)).items()},
+                         {p: e["id"] for p, e in all_there.items()})
+        # Told to stop: nobody lacks it.
+        self.assertEqual(self.cluster.nodes["web"].leave(), 0)
+        self.until(many, "web has left", {"client": "UP", "db": "UP"})
+        answer = many.post(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree").json
+        self.assertNotIn("hosts", answer)
+        self.assertEqual(self.hosts(many, uuid), {"client", "db"})
+        self.cluster.nodes["web"].start()
+        self.until(many, "web has joined again", {host: "UP" for host in HOSTS})
+        wait_for("all again", lambda: self.hosts(many, uuid) == set(HOSTS))
+        self.assertEqual({p: e["id"] for p, e in named(self.tree(many, uuid)).items()},
+                         {p: e["id"] for p, e in all_there.items()})
+
+    def test_broker(self):
+        """Without it, and when it is there again, with or without what it kept, all stay; news come then."""
+        start(self.cluster, "client")
+        start(self.cluster, "web")
+        many = self.coordinator()
+        self.until(many, "two nodes", {"client": "UP", "web": "UP"})
+        for keep in (True, False):
+            self.cluster.broker.kill()
+            time.sleep(1.5)
+            self.assertEqual(self.servers(many), {"client": "UP", "web": "UP"})
+            self.cluster.broker.restart(keep=keep)
+            wait_for("told again", lambda: len(self.cluster.broker.table("weft_weft_servers")) == 2)
+            self.assertEqual(self.servers(many), {"client": "UP", "web": "UP"})
+        self.assertNotIn("has left", many.errors())
+        self.assertEqual(self.cluster.nodes["web"].leave(), 0)
+        self.until(many, "web has left", {"client": "UP"})
+
+    def test_address(self):
+        """What a node tells: its address, or that by which it talks to the broker, or what it is told."""
+        def told(name):
+            """The entry, and its flags: behind a byte and two strings."""
+            entry = self.cluster.broker.table("weft_weft_servers")[name]
+            behind_name = 2 + entry[1]
+            return entry, entry[behind_name + 1 + entry[behind_name]]
+        start(self.cluster, "client", "--listen", "0.0.0.0:0")
+        start(self.cluster, "web", "--public-url", "http://web.example:81/sub")
+        many = self.coordinator()
+        wait_for("two nodes", lambda: set(self.servers(many)) == {"client", "web"})
+        urls = {s["name"]: s["url"] for s in many.get("/servers").json}
+        self.assertRegex(urls["client"], r"^http://127\.0\.0\.1:\d+$")
+        self.assertEqual(urls["web"], "http://web.example:81/sub")
+        self.until(many, "who answers", {"client": "UP", "web": "AWAY"})
+        entry, flags = told("client")
+        self.assertEqual((flags, told("web")[1]), (1, 0), "only the one on loopback is for its machine alone")
+        # As if it were another machine.
+        with self.cluster.broker.connect() as f:
+            other = entry[:-8] + bytes(x ^ 255 for x in entry[-8:])
+            f.write(b"PUB $KV.weft_weft_servers.client %d\r\n%s\r\nPING\r\n" % (len(other), other))
+            f.flush()
+            while not f.readline().startswith(b"PONG"):
+                pass
+        self.until(many, "client is elsewhere", {"client": "AWAY", "web": "AWAY"})
+        self.assertIn("on its own machine only", {s["name"]: s for s in many.get("/servers").json}["client"]
+                      ["statusMessage"])
+
+    def test_hostile(self):
+        """What makes no sense in the table is no server."""
+        start(self.cluster, "client")
+        many = self.coordinator()
+        self.until(many, "a node", {"client": "UP"})
+        good = self.cluster.broker.table("weft_weft_servers")["client"]
+
+        def entry(node, url, version=1, flags=0, rest=b""):
+            text = [bytes([len(s)]) + s for s in (node, url)]
+            return bytes([version]) + text[0] + text[1] + bytes([flags]) + good[-8:] + rest
+        bad = {"a": entry(b"a", b"file:///etc/passwd"), "b": entry(b"b", b"http://x y"),
+               "c": entry(b"other", b"http://x"), "d": entry(b"d", b"http://u:p@x"),
+               "e": entry(b"e", b"http://x", version=2), "f": b"", "g": good[:-1],
+               "h": entry(b"h", b"http://x", rest=b"!"), "i": entry(b"i", b"http://x", flags=2),
+               "j": entry(b"j", b"http://x\r\nHost: y")}
+        with self.cluster.broker.connect() as f:
+            for key, data in [*bad.items(), ("zoo", entry(b"zoo", b"http://127.0.0.1:1"))]:
+                f.write(b"PUB $KV.weft_weft_servers.%s %d\r\n%s\r\n" % (key.encode(), len(data), data))
+            f.flush()
+            self.until(many, "the last of them", {"client": "UP", "zoo": "AWAY"})
+
+    def test_with_others(self):
+        """Servers of the configuration and nodes add up; a node that is named there is that server."""
+        db = serve("db", store=scratch())
+        self.addCleanup(db.stop)
+        start(self.cluster, "client")
+        start(self.cluster, "web")
+        many = self.coordinator("--server", f"db={db.url}", "--server", "web=http://127.0.0.1:1")
+        self.until(many, "all", {"db": "UP", "web": "AWAY", "client": "UP"})
+
+    def test_arguments(self):
+        for args, said in (
+            (("serve", "--public-url", "http://x", "."), "give --cluster URL --node NAME"),
+            (("serve", "--cluster", "nats://127.0.0.1:1", "--node", "n", "--public-url", "x:80", "."), "give http://"),
+            (("coordinate", "--node-token-file", "/dev/null", "--server", "http://x"), "give --cluster URL"),
+            (("coordinate", "--cluster", "http://x"), "--cluster"),
+        ):
+            run = weft(*args)
+            self.assertEqual(run.code, 2, args)
+            self.assertIn(said, run.message)
+
+
+if __name__ == "__main__":
+    main()
