@@ -81,13 +81,6 @@ const struct experiment *cli_kernel_experiment(const struct cli_kernel *k)
 
 /* ---- whose span ---- */
 
-/* A machine is called by its name with or without its domain. */
-static bool is_named(const char *host, const char *said)
-{
-    size_t n = strcspn(said, ".");
-    return !strcmp(host, said) || (strlen(host) == n && !strncmp(host, said, n));
-}
-
 /* False: the span says no process, or of a machine that is not among the traces. */
 static bool find_process(
     const struct cli_kernel *k, const struct spans *s, const struct spans_row *r, int32_t *host, int32_t *process)
@@ -100,7 +93,7 @@ static bool find_process(
     if (*end || n <= 0 || n > INT32_MAX)
         return false;
     for (size_t i = 0; i < k->n; i++)
-        if (is_named(k->hosts[i].name, spans_text(s, said))) {
+        if (spans_is_host(k->hosts[i].name, spans_text(s, said))) {
             *host = (int32_t)i;
             *process = (int32_t)n;
             return true;

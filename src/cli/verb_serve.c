@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/cluster.h"
 #include "cli/far.h"
 #include "cli/secrets.h"
@@ -34,6 +35,7 @@ static void note_of_node(void *arg, const char *what)
 
 /* What makes the server a node of a cluster, or nothing of it. */
 struct membership {
+    const char *const *traces; /* TRACEs given: without spans */
     struct cli_cluster cluster;
     const char *node, *share, *public_url;
     const char *receive, *receive_limit; /* where traces of other nodes may come, and how much */
@@ -49,7 +51,7 @@ static int join_cluster(struct membership *m, const struct tsp_options *o, const
 {
     struct cluster_node_options n = {.cluster = m->cluster.name,
         .name = m->node,
-        .traces = o->traces,
+        .traces = m->traces,
         .store = store,
         .receive = m->receive,
         .receive_limit = m->receive_bytes,
@@ -90,7 +92,7 @@ static void close_cluster(struct membership *m)
         bus_close(m->bus);
 }
 
-static int check_membership(struct membership *m, const struct tsp_options *o, struct err *e)
+static int check_membership(struct membership *m, struct err *e)
 {
     if (!m->node && cli_is_setting(&m->cluster.url))
         m->cluster.url = NULL; /* it is for verbs that ask */
@@ -111,7 +113,7 @@ static int check_membership(struct membership *m, const struct tsp_options *o, s
                     : "--cluster needs a name for this node: give --node NAME");
     if (m->share && !m->node)
         return err_set(e, ERR_ARG, "--share is for a node of a cluster: give --cluster URL and --node NAME");
-    if (m->node && !m->share && !m->receive && !o->traces[0])
+    if (m->node && !m->share && !m->receive && !m->traces[0])
         return err_set(e, ERR_ARG,
             "a node without traces has nothing to answer with: name TRACEs, a directory of traces that several nodes "
             "see (--share DIR), or have it take some of other nodes (--receive DIR)");
@@ -120,16 +122,16 @@ static int check_membership(struct membership *m, const struct tsp_options *o, s
 
 /* A name that is given is one of a host of the TRACEs: as of other verbs. A setting is for all that is served. What
  * cannot be opened is told by the server. */
-static int check_reference(const struct cli_clocks *c, const struct tsp_options *o, const char *store, struct err *e)
+static int check_reference(const struct cli_clocks *c, const char *const *traces, const char *store, struct err *e)
 {
     const struct index_options index = {.store = store};
     const struct index_host *hosts;
     struct experiment *x;
     struct err unopened = {0};
     size_t n = 0;
-    while (o->traces[n])
+    while (traces[n])
         n++;
-    if (!c->reference || cli_is_setting(&c->reference) || !n || experiment_open(o->traces, n, &index, &x, &unopened))
+    if (!c->reference || cli_is_setting(&c->reference) || !n || experiment_open(traces, n, &index, &x, &unopened))
         return 0;
     struct cli_hosts names = CLI_HOSTS_NONE;
     size_t n_hosts = experiment_hosts(x, &hosts);
@@ -178,13 +180,21 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
     return CLI_OK;
 }
 
+/* The path as the server names traces by. */
+static int find_spans(const char *spans, char **real, struct err *e)
+{
+    if (spans && !(*real = file_real_path(spans)))
+        return err_sys(e, "--spans %s", spans);
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
     int64_t max_open = 0;
     const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL,
-               *token_file = NULL, *upload = "1G", *name = NULL;
+               *token_file = NULL, *upload = "1G", *name = NULL, *spans = NULL;
     bool frozen = false;
-    struct cli_list origins = {0};
+    struct cli_list origins = {0}, served = {0};
     struct cli_clocks clocks = {0};
     struct membership member = {0};
     const struct cli_option options[] = {
@@ -195,6 +205,9 @@ static int run(int argc, char **argv)
         {"state", 0, CLI_STRING, "DIR", "keep traces, experiments, bookmarks and uploads in DIR over restarts", &state},
         {"store", 0, CLI_STRING, "DIR",
             "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"spans", 0, CLI_STRING, "DIR",
+            "show spans, too: the store that weft collect keeps, or a file of OTLP JSON; TRACEs need not be given then",
+            &spans},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
         CLI_CLOCKS(&clocks),
         {"frozen", 0, CLI_FLAG, NULL,
@@ -237,23 +250,31 @@ static int run(int argc, char **argv)
         .not_opened = note_not_opened,
         .version = WEFT_VERSION};
 
-    char *token = NULL;
+    char *token = NULL, *spans_path = NULL;
     sigset_t stop;
     if (code >= 0)
         return code;
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
-    o.traces = (const char *const *)argv + 1;
+    member.traces = (const char *const *)argv + 1;
     if (cli_parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
-        check_membership(&member, &o, &e) || check_reference(&clocks, &o, store, &e) ||
-        (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
+        check_membership(&member, &e) || check_reference(&clocks, member.traces, store, &e) ||
+        find_spans(spans, &spans_path, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);
         free(origins.v);
+        free(spans_path);
         return cli_fail(&e);
     }
+    for (int i = 1; i <= n; i++)
+        vec_push(&served, (const char *)argv[i]);
+    if (spans)
+        vec_push(&served, (const char *)spans_path);
+    vec_push(&served, (const char *)NULL);
+    o.traces = served.v;
     clocks.options.some_named = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
     struct views_far far = cli_far_of(&member.far);
-    struct views_options views = {.store = store, .clocks = &clocks.options, .far = member.node ? &far : NULL};
+    struct views_options views = {
+        .store = store, .clocks = &clocks.options, .spans = spans_path, .far = member.node ? &far : NULL};
     o.backend = views_backend(&views);
     o.frozen = frozen;
     o.max_open = (size_t)max_open;
@@ -267,6 +288,8 @@ static int run(int argc, char **argv)
     cli_prepare_server();
     code = connect_cluster(&member, &e) ? cli_fail(&e) : serve(&o, &member, store, &stop);
     close_cluster(&member);
+    free(spans_path);
+    free(served.v);
     free(token);
     free(origins.v);
     cli_clocks_fini(&clocks);

@@ -81,6 +81,8 @@ uint32_t spans_own_value(const struct spans *, const struct spans_row *, const c
 uint32_t spans_trace_value(const struct spans *, const struct spans_trace *, const char *key);
 static inline int64_t spans_duration(const struct spans_row *r) { return r->end_ns - r->begin_ns; }
 void spans_write_id(struct text *, uint64_t id);
+/* Is the machine `host` the one that a span says? Names are with or without their domain. */
+bool spans_is_host(const char *host, const char *said);
 
 /* ---- stages: all spans of one service and name, apart by attributes ---- */
 

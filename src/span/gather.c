@@ -423,6 +423,12 @@ uint32_t spans_own_value(const struct spans *s, const struct spans_row *r, const
     return 0;
 }
 
+bool spans_is_host(const char *host, const char *said)
+{
+    size_t n = strcspn(said, ".");
+    return !strcmp(host, said) || (strlen(host) == n && !strncmp(host, said, n));
+}
+
 uint32_t spans_trace_value(const struct spans *s, const struct spans_trace *t, const char *key)
 {
     uint32_t value = 0;

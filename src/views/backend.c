@@ -6,6 +6,7 @@
 #include "ctf/ctf.h"
 #include "views/list.h"
 #include "views/open.h"
+#include "views/spanset.h"
 #include "views/tips.h"
 
 enum { MAX_MEMBERS = 1000 };
@@ -60,7 +61,8 @@ static void find_outputs(struct views *x)
 
 static int look(void *arg, const char *path, struct err *e)
 {
-    return ctf_discover_any(path, e);
+    const struct views_options *o = arg;
+    return o->spans && !strcmp(path, o->spans) ? spanset_look(path, e) : ctf_discover_any(path, e);
 }
 
 static struct views *views_of(struct tsp_data *d)
@@ -80,6 +82,7 @@ static void close_views(struct tsp_data *d)
         if (x->caches[i]) /* of a view that has a close(); it may look at the caches of those before it */
             view_list[i]->close(x, x->caches[i]);
     path_local_free(x->paths);
+    spanset_close(x->spans);
     if (x->x)
         experiment_close(x->x);
     pthread_mutex_destroy(&x->lock);
@@ -110,7 +113,7 @@ static int open_views(void *arg, const struct tsp_open_request *request, struct 
     int rc = views_open_traces(x, arg, e);
     if (!rc) {
         find_outputs(x);
-        rc = experiment_intact(x->x, e);
+        rc = x->x ? experiment_intact(x->x, e) : 0;
     }
     if (rc)
         close_views(&x->data);
@@ -133,6 +136,8 @@ static enum tsp_tidied tidy(struct tsp_data *d, bool (*stop)(void *), void *stop
     struct index_options index = {.stop = stop, .stop_arg = stop_arg};
     struct err e = {0};
     bool joined;
+    if (!views_of(d)->x)
+        return TSP_TIDY_ALL;
     if (experiment_join(views_of(d)->x, &index, &joined, &e) == ERR_CANCELLED)
         return TSP_TIDY_STOPPED;
     return joined ? TSP_TIDY_SOME : TSP_TIDY_ALL;
@@ -140,7 +145,8 @@ static enum tsp_tidied tidy(struct tsp_data *d, bool (*stop)(void *), void *stop
 
 static int intact(struct tsp_data *d, struct err *e)
 {
-    return experiment_intact(views_of(d)->x, e);
+    const struct experiment *x = views_of(d)->x;
+    return x ? experiment_intact(x, e) : 0;
 }
 
 /* ---- threads, which all views share ---- */

@@ -63,7 +63,7 @@ static struct histogram *histogram_of(struct views *x)
 
 static bool has_data(const struct view *self, struct views *x)
 {
-    return x->data.events > 0;
+    return x->n_sources && x->data.events > 0;
 }
 
 /* ---- entries: group 0 is all traces (when there are several), then one group per trace; each a root, Total, Lost ----

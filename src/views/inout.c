@@ -24,7 +24,7 @@ static void close_cache(struct views *x, void *cache)
 
 static bool has_data(const struct view *self, struct views *x)
 {
-    return x->data.events > 0;
+    return x->n_sources && x->data.events > 0;
 }
 
 static const char *config_check(struct views *x, json_t *parameters, struct arena *a)

@@ -33,6 +33,7 @@
     X(flows) \
     X(stacks) \
     X(flame_chart) \
+    X(spans_graph) \
     X(function_statistics) \
     X(function_density) \
     X(call_table) \

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ctf/ctf.h"
+#include "views/spanset.h"
 
 enum { BATCH = 512 };
 
@@ -201,6 +202,19 @@ static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
     }
 }
 
+/* Where a trace has events, a store has spans. */
+static void add_spans(struct views *x, struct tsp_figures *figures, struct tsp_figures *all)
+{
+    const struct spanset *o = x->spans;
+    for (size_t i = 0; o && i < x->request->n; i++) {
+        struct tsp_figures one = {.events = o->n_rows, .begin = o->begin, .end = o->end};
+        if (strcmp(x->request->paths[i], o->path) != 0)
+            continue;
+        tsp_figures_add(&figures[i], &one);
+        tsp_figures_add(all, &one);
+    }
+}
+
 static int set_figures(struct views *x, struct err *e)
 {
     int rc = 0;
@@ -221,6 +235,7 @@ static int set_figures(struct views *x, struct err *e)
         tsp_figures_add(&figures[path_of(x, x->sources[i].trace)], &one);
         tsp_figures_add(&all, &one);
     }
+    add_spans(x, figures, &all);
     for (size_t i = 0; i < x->request->n; i++)
         set_properties(x, i, &figures[i]);
     x->data.figures = figures;
@@ -273,14 +288,44 @@ static size_t indexed_hosts(const struct experiment *x)
 }
 
 
-/* The paths as the index takes them. */
-static const char *const *index_arguments(struct views *x)
+static bool is_spans(const struct views_options *o, const char *path)
+{
+    return o->spans && !strcmp(path, o->spans);
+}
+
+/* The paths of traces, as the index takes them; returns how many. */
+static size_t index_arguments(struct views *x, const struct views_options *o, const char *const **out)
 {
     const struct tsp_open_request *r = x->request;
     const char **args = arena_new(&x->arena, const char *, r->n + 1);
+    size_t n = 0;
     for (size_t i = 0; i < r->n; i++)
-        args[i] = r->hosts[i] ? arena_printf(&x->arena, "%s=%s", r->hosts[i], r->paths[i]) : r->paths[i];
-    return args;
+        if (!is_spans(o, r->paths[i]))
+            args[n++] = r->hosts[i] ? arena_printf(&x->arena, "%s=%s", r->hosts[i], r->paths[i]) : r->paths[i];
+    *out = args;
+    return n;
+}
+
+static int open_spans(struct views *x, const struct views_options *o, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < x->request->n && !rc; i++)
+        if (is_spans(o, x->request->paths[i]))
+            rc = spanset_open(x, o->spans, &x->spans, e);
+    return rc;
+}
+
+static int relate(struct views *x, const struct clock_options *clock, struct err *e)
+{
+    struct err unsynchronised = {0};
+    bool apart = clock->no_messages && !clock->n_trust;
+    /* Without clocks every host keeps its own; the clock report says why. */
+    if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, clock, &x->clocks, &unsynchronised)) {
+        x->clocks = NULL;
+        if (unsynchronised.code == ERR_NOMEM)
+            return err_set(e, ERR_NOMEM, "%s", unsynchronised.text);
+    }
+    return 0;
 }
 
 int views_open_traces(struct views *x, const struct views_options *o, struct err *e)
@@ -295,23 +340,22 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
         .tell_arg = x,
         .stop = x->request->stop,
         .stop_arg = x->request->arg};
-    int rc = experiment_open(index_arguments(x), x->request->n, &index, &x->x, e);
+    struct clock_options clock = o->clocks ? *o->clocks : clock_defaults();
+    const char *const *traces;
+    size_t n = index_arguments(x, o, &traces);
+    bool only_spans = !n && x->request->n;
+    int rc = only_spans ? 0 : experiment_open(traces, n, &index, &x->x, e);
+    rc = rc || only_spans ? rc : relate(x, &clock, e);
     if (rc)
         return rc;
-    struct err unsynchronised = {0};
-    struct clock_options clock = o->clocks ? *o->clocks : clock_defaults();
-    bool apart = clock.no_messages && !clock.n_trust;
-    /* Without clocks every host keeps its own; the clock report says why. */
-    if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, &clock, &x->clocks, &unsynchronised)) {
-        x->clocks = NULL;
-        if (unsynchronised.code == ERR_NOMEM)
-            return err_set(e, ERR_NOMEM, "%s", unsynchronised.text);
-    }
     x->far = o->far;
-    set_hosts(x, o);
-    set_reference(x, clock.reference);
-    set_sources(x);
-    set_paths(x);
-    set_lacks(x);
-    return set_figures(x, e);
+    if (x->x) {
+        set_hosts(x, o);
+        set_reference(x, clock.reference);
+        set_sources(x);
+        set_paths(x);
+        set_lacks(x);
+    }
+    rc = open_spans(x, o, e);
+    return rc ? rc : set_figures(x, e);
 }

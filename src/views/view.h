@@ -44,6 +44,7 @@ struct views {
     struct path_local *paths;            /* for critical paths; NULL without kernel traces */
     const int32_t *path_hosts;           /* host number in `paths` by host number here; -1 none */
     const struct views_far *far;         /* views.h; or NULL */
+    struct spanset *spans;               /* spanset.h; or NULL */
     pthread_mutex_t lock;                /* guards caches; recursive */
     void *caches[VIEWS_MAX];             /* by view; made by view_cache, freed by the view's close() */
     struct arena arena;                  /* lives as long as the experiment is open */

@@ -31,11 +31,11 @@ def recorded(*names):
 
 
 class Server:
-    """One experiment of one TRACE argument."""
+    """One experiment of the TRACEs (and options) given."""
 
-    def __init__(self, trace):
+    def __init__(self, *arguments):
         self.store = tempfile.mkdtemp(prefix="weft-tsp-")
-        self.process = subprocess.Popen([WEFT, "serve", "--listen", "127.0.0.1:0", "--store", self.store, trace],
+        self.process = subprocess.Popen([WEFT, "serve", "--listen", "127.0.0.1:0", "--store", self.store, *arguments],
                                         stdout=subprocess.PIPE, text=True)
         self.base = re.search(r"http://\S+", self.process.stdout.readline()).group(0).rstrip("/") + "/tsp/api"
         self.experiment = self.get("/experiments")[0]

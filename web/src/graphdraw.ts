@@ -128,6 +128,21 @@ function paintBands(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
   ctx.globalAlpha = 1;
 }
 
+function paintInstant(ctx: CanvasRenderingContext2D, x: number, y: number, css: string, edge: string): void {
+  const r = 4;
+  ctx.beginPath();
+  ctx.moveTo(x, y - r);
+  ctx.lineTo(x + r, y);
+  ctx.lineTo(x, y + r);
+  ctx.lineTo(x - r, y);
+  ctx.closePath();
+  ctx.fillStyle = css;
+  ctx.fill();
+  ctx.strokeStyle = edge;
+  ctx.lineWidth = 1;
+  ctx.stroke();
+}
+
 function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number,
   top: number, first: number, last: number): void {
   const { axis } = session, rh = session.rowHeight;
@@ -150,6 +165,11 @@ function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
       ? { ...given, pattern: 'hatch' as const } : given;
     const l = Math.max(0, a), w = Math.max(1, Math.min(width, b) - l);
     ctx.fillStyle = look.css;
+    // What happened at an instant is a diamond.
+    if (m.entry >= 0 && !m.wide && !g.path) {
+      paintInstant(ctx, a, y + hh / 2, look.css, session.theme.back);
+      continue;
+    }
     // In a row of states they are underlined, so that the colours stay what they are.
     if (m.entry >= 0 && !g.path) { ctx.globalAlpha = 0.9; ctx.fillRect(l, y + hh - 3, w, 2); } else if (!band) {
       ctx.globalAlpha = m.wide ? 0.3 : 0.9;

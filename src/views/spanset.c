@@ -1,0 +1,330 @@
+/* Opening spans: read once for rows, events and links; what else was recorded is looked up when it is asked for. */
+#include "views/spanset.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/order.h"
+#include "span/span.h"
+
+enum { BATCH = 1024 };
+
+static const char *const keys[] = {"process.pid", "thread.id", NULL};
+
+/* While rows have no numbers yet: who, by a hash of the ids. */
+struct found_event {
+    uint64_t who;
+    int64_t time;
+    uint32_t name;
+};
+struct found_link {
+    uint64_t who, of;
+};
+struct reading {
+    struct views *x;
+    struct spanset *o;
+    size_t path; /* number of it in the request */
+    uint64_t n, told;
+    int64_t begin, end;
+    VEC(struct found_event) events;
+    VEC(struct found_link) links;
+};
+
+/* ---- reading ---- */
+
+static uint64_t hash_of(const uint8_t *trace, const uint8_t *id)
+{
+    uint8_t both[SPAN_TRACE_BYTES + SPAN_ID_BYTES];
+    memcpy(both, trace, SPAN_TRACE_BYTES);
+    memcpy(both + SPAN_TRACE_BYTES, id, SPAN_ID_BYTES);
+    return map_hash(both, sizeof both);
+}
+
+static void tell_progress(struct reading *r)
+{
+    const struct tsp_open_request *q = r->x->request;
+    if (q->grow && r->n > r->told)
+        q->grow(q->arg, r->path, r->n - r->told, r->begin, r->end);
+    r->told = r->n;
+}
+
+/* False: nobody wants them any more, or memory is short. */
+static int take(struct reading *r, const struct span *s, struct err *e)
+{
+    uint64_t who = hash_of(s->trace_id, s->id);
+    spans_add(r->o->s, s);
+    for (size_t i = 0; i < s->n_events; i++) {
+        const char *name = s->events[i].name;
+        struct found_event f = {who, s->events[i].time_ns, strings_intern(&r->o->names, name, strlen(name))};
+        vec_push(&r->events, f);
+    }
+    for (size_t i = 0; i < s->n_links; i++)
+        vec_push(&r->links, ((struct found_link){who, hash_of(s->links[i].trace_id, s->links[i].id)}));
+    r->begin = !r->n || s->begin_ns < r->begin ? s->begin_ns : r->begin;
+    r->end = !r->n || s->end_ns > r->end ? s->end_ns : r->end;
+    if (++r->n % BATCH)
+        return 0;
+    tell_progress(r);
+    if (r->x->request->stop && r->x->request->stop(r->x->request->arg))
+        return err_set(e, ERR_CANCELLED, "%s is not wanted any more", r->o->path);
+    return mem_check("reading the spans", e);
+}
+
+static int read_store(struct reading *r, struct err *e)
+{
+    struct span_query all = {.any_order = true};
+    struct span_store *store = NULL;
+    struct span_cursor *cursor = NULL;
+    const struct span *s = NULL;
+    struct arena arena = {0};
+    int rc = span_store_open(r->o->path, &store, e);
+    rc = rc ? rc : span_select(store, &all, &cursor, e);
+    while (!rc && !(rc = span_next(cursor, &arena, &s, e)) && s) {
+        rc = take(r, s, e);
+        if (r->n % BATCH)
+            continue;
+        arena_fini(&arena);
+        arena = (struct arena){0};
+    }
+    arena_fini(&arena);
+    span_cursor_close(cursor);
+    span_store_close(store);
+    return rc;
+}
+
+static int read_file(struct reading *r, struct err *e)
+{
+    struct span_told told = {0};
+    int rc = span_read_file(r->o->path, &r->o->arena, &r->o->list, &told, e);
+    for (size_t i = 0; i < r->o->list.n && !rc; i++)
+        rc = take(r, r->o->list.v[i], e);
+    return rc;
+}
+
+int spanset_look(const char *path, struct err *e)
+{
+    struct span_store *store;
+    struct stat st;
+    if (stat(path, &st))
+        return err_sys(e, "%s", path);
+    if (!S_ISDIR(st.st_mode))
+        return 0;
+    int rc = span_store_open(path, &store, e);
+    if (!rc)
+        span_store_close(store);
+    return rc;
+}
+
+static bool is_of(const struct span *s, const struct spanset *o, const struct spans_row *r)
+{
+    uint64_t id;
+    memcpy(&id, s->id, sizeof id);
+    return __builtin_bswap64(id) == r->id && !memcmp(s->trace_id, o->traces[r->trace].id, SPAN_TRACE_BYTES);
+}
+
+/* Of several that were told of one span the last counts: the one that has ended. */
+static const struct span *better(const struct span *known, const struct span *s)
+{
+    return !known || s->life > known->life ? s : known;
+}
+
+struct spanset_whole spanset_find(const struct spanset *o, uint32_t row, struct arena *a)
+{
+    const struct spans_row *r = o->rows + row;
+    struct spanset_whole w = {0};
+    const struct span *s = NULL;
+    struct span_query q = {.trace_id = o->traces[r->trace].id, .any_order = true};
+    struct err ignored = {0};
+    for (size_t i = 0; i < o->list.n; i++)
+        if (is_of(o->list.v[i], o, r))
+            w.span = better(w.span, o->list.v[i]);
+    if (!o->is_store || span_store_open(o->path, &w.store, &ignored) || span_select(w.store, &q, &w.cursor, &ignored))
+        return w;
+    while ((!w.span || w.span->life < SPAN_ENDED) && !span_next(w.cursor, a, &s, &ignored) && s)
+        if (is_of(s, o, r))
+            w.span = better(w.span, s);
+    return w;
+}
+
+void spanset_release(struct spanset_whole *w)
+{
+    span_cursor_close(w->cursor);
+    span_store_close(w->store);
+}
+
+/* ---- times and hosts ---- */
+
+int64_t spanset_time_of(const struct views *x, const struct spanset *o, uint32_t row, int64_t t)
+{
+    return o->hosts[row] < 0 ? t : view_to_reference(&x->hosts[o->hosts[row]], t);
+}
+
+static int32_t find_host(const struct views *x, const char *said)
+{
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (spans_is_host(x->hosts[i].index->name, said))
+            return (int32_t)i;
+    return -1;
+}
+
+static void set_times(struct views *x, struct spanset *o)
+{
+    struct map known = {0}; /* by the text that names it: host + 1 */
+    o->times = mem_alloc((o->n_rows + 1) * sizeof *o->times);
+    o->hosts = mem_alloc((o->n_rows + 1) * sizeof *o->hosts);
+    for (uint32_t i = 0; i < o->n_rows; i++) {
+        const struct spans_row *r = o->rows + i;
+        uint32_t said = spans_own_value(o->s, r, "host");
+        bool fresh;
+        uint64_t *host = map_put(&known, said, &fresh);
+        if (fresh)
+            *host = (uint64_t)((said ? find_host(x, spans_text(o->s, said)) : -1) + 1);
+        o->hosts[i] = (int32_t)*host - 1;
+        struct spanset_time t = {spanset_time_of(x, o, i, r->begin_ns), spanset_time_of(x, o, i, r->end_ns)};
+        t.end = t.end > t.begin ? t.end : t.begin + 1; /* what takes no time can be seen, too */
+        o->begin = !i || t.begin < o->begin ? t.begin : o->begin;
+        o->end = !i || t.end > o->end ? t.end : o->end;
+        o->times[i] = t;
+    }
+    map_fini(&known);
+}
+
+/* ---- events and arrows ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct spanset_event *x = a, *y = b;
+    return order_of(x->time, y->time) ?: order_of(x->row, y->row) ?: order_of(x->name, y->name);
+}
+
+static void add_events(struct reading *r, const struct map *rows)
+{
+    struct spanset *o = r->o;
+    size_t kept = 0;
+    for (size_t i = 0; i < r->events.n; i++) {
+        const uint64_t *row = map_find(rows, r->events.v[i].who);
+        if (!row)
+            continue;
+        int64_t t = spanset_time_of(r->x, o, (uint32_t)*row, r->events.v[i].time);
+        vec_push(&o->events, ((struct spanset_event){t, (uint32_t)*row, r->events.v[i].name}));
+    }
+    if (o->events.n)
+        qsort(o->events.v, o->events.n, sizeof *o->events.v, by_time);
+    for (size_t i = 0; i < o->events.n; i++) /* a span that was told twice told its events twice */
+        if (!kept || by_time(o->events.v + kept - 1, o->events.v + i))
+            o->events.v[kept++] = o->events.v[i];
+    o->events.n = kept;
+}
+
+static void add_links(struct reading *r, const struct map *rows)
+{
+    struct spanset *o = r->o;
+    for (size_t i = 0; i < r->links.n; i++) {
+        const uint64_t *to = map_find(rows, r->links.v[i].who), *from = map_find(rows, r->links.v[i].of);
+        if (!to || !from || *to == *from)
+            continue;
+        int64_t begin = o->times[*to].begin, end = o->times[*from].end;
+        vec_push(&o->arrows,
+            ((struct spanset_arrow){end < begin ? end : begin, begin, (uint32_t)*from, (uint32_t)*to, true}));
+    }
+}
+
+static bool is_elsewhere(const struct spanset *o, uint32_t a, uint32_t b)
+{
+    return o->rows[a].service != o->rows[b].service ||
+        spans_own_value(o->s, o->rows + a, "host") != spans_own_value(o->s, o->rows + b, "host");
+}
+
+int32_t spanset_cause(const struct spanset *o, uint32_t row)
+{
+    const struct spans_row *r = o->rows + row;
+    return r->parent >= 0 ? r->parent : o->units[r->unit].after;
+}
+
+static void add_calls(struct spanset *o)
+{
+    for (uint32_t i = 0; i < o->n_rows; i++) {
+        int32_t from = spanset_cause(o, i);
+        if (from < 0 || !is_elsewhere(o, (uint32_t)from, i))
+            continue;
+        int64_t begin = o->times[i].begin, at = begin;
+        at = at > o->times[from].end ? o->times[from].end : at;
+        at = at < o->times[from].begin ? o->times[from].begin : at;
+        vec_push(&o->arrows,
+            ((struct spanset_arrow){at < begin ? at : begin, begin > at ? begin : at, (uint32_t)from, i, false}));
+    }
+}
+
+static void add_what_is_told(struct reading *r)
+{
+    struct spanset *o = r->o;
+    struct map rows = {0};
+    for (uint32_t i = 0; (r->events.n || r->links.n) && i < o->n_rows; i++) {
+        uint64_t id = __builtin_bswap64(o->rows[i].id);
+        *map_put(&rows, hash_of(o->traces[o->rows[i].trace].id, (const uint8_t *)&id), NULL) = i;
+    }
+    add_events(r, &rows);
+    add_links(r, &rows);
+    add_calls(o);
+    map_fini(&rows);
+}
+
+/* ---- opening ---- */
+
+static size_t path_number(const struct views *x, const char *path)
+{
+    size_t i = 0;
+    while (i + 1 < x->request->n && strcmp(x->request->paths[i], path) != 0)
+        i++;
+    return i;
+}
+
+int spanset_open(struct views *x, const char *path, struct spanset **out, struct err *e)
+{
+    struct stat st;
+    struct spans_choice choice = {.keys = keys};
+    struct spanset *o = mem_zalloc(sizeof *o);
+    struct reading r = {.x = x, .o = o, .path = path_number(x, path)};
+    o->path = mem_strdup(path);
+    o->s = spans_new(&choice);
+    int rc = stat(path, &st) ? err_sys(e, "%s", path) : 0;
+    o->is_store = !rc && S_ISDIR(st.st_mode);
+    rc = rc ? rc : o->is_store ? read_store(&r, e) : read_file(&r, e);
+    if (!rc) {
+        tell_progress(&r);
+        spans_settle(o->s);
+        o->n_rows = spans_rows(o->s, &o->rows);
+        o->n_traces = spans_traces(o->s, &o->traces);
+        o->n_units = spans_units(o->s, &o->units);
+        set_times(x, o);
+        add_what_is_told(&r);
+        spanset_lay_out(o);
+        *out = o;
+    } else {
+        spanset_close(o);
+    }
+    vec_free(&r.events);
+    vec_free(&r.links);
+    return rc;
+}
+
+void spanset_close(struct spanset *o)
+{
+    if (!o)
+        return;
+    spans_free(o->s);
+    free(o->path);
+    free(o->times);
+    free(o->hosts);
+    free(o->entry_of);
+    free(o->shown);
+    vec_free(&o->entries);
+    vec_free(&o->lanes);
+    vec_free(&o->path_units);
+    vec_free(&o->events);
+    vec_free(&o->arrows);
+    strings_fini(&o->names);
+    free(o->list.v);
+    arena_fini(&o->arena);
+    free(o);
+}
