@@ -1,5 +1,6 @@
-/* Which rows show spans: below each trace its critical paths, and for each service on a host as many lanes as it has
- * levels of nesting, and spans at once on one level. */
+/* Which rows show spans: below each trace its critical paths, and for each service on a host its lanes. Units that are
+ * there at once are one below the other, each with as many lanes as it has levels of nesting, and spans at once on one
+ * level. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -9,16 +10,11 @@
 struct placed {
     int64_t begin, end;
     uint32_t row, depth;
-    uint16_t place, lane;
+    uint16_t place, slot, lane;
 };
 struct place {
     uint32_t service, host_text;
     int32_t host;
-};
-/* A lane while it is filled. */
-struct lane {
-    int64_t end, unit_end;
-    uint32_t unit;
 };
 struct unit {
     int64_t begin, end;
@@ -31,6 +27,7 @@ struct layout {
     VEC(uint32_t) way;
     VEC(struct placed) spans;
     VEC(struct unit) units;
+    uint16_t *slots; /* by unit: those that are there at once have others; SPANSET_LANES: too many are */
     struct place places[SPANSET_PLACES];
     size_t n_places;
     uint32_t *unit_first, *unit_order; /* units by trace */
@@ -65,7 +62,7 @@ static int by_begin(const void *a, const void *b)
 static int by_level(const void *a, const void *b)
 {
     const struct placed *x = a, *y = b;
-    return order_of(x->place, y->place) ?: order_of(x->depth, y->depth) ?: by_begin(a, b);
+    return order_of(x->place, y->place) ?: order_of(x->slot, y->slot) ?: order_of(x->depth, y->depth) ?: by_begin(a, b);
 }
 
 static int by_lane(const void *a, const void *b)
@@ -96,7 +93,8 @@ static void gather(struct layout *l, const struct spans_trace *t)
 {
     l->spans.n = l->n_places = 0;
     for (uint32_t row = t->row; row < t->row + t->rows; row++) {
-        struct placed p = {l->o->times[row].begin, l->o->times[row].end, row, depth_of(l, row), 0, 0};
+        struct placed p = {
+            l->o->times[row].begin, l->o->times[row].end, row, depth_of(l, row), 0, l->slots[l->o->rows[row].unit], 0};
         vec_push(&l->spans, p);
     }
     qsort(l->spans.v, l->spans.n, sizeof *l->spans.v, by_begin);
@@ -105,41 +103,32 @@ static void gather(struct layout *l, const struct spans_trace *t)
     qsort(l->spans.v, l->spans.n, sizeof *l->spans.v, by_level);
 }
 
-/* The first of lanes[from … n) that is free then: one of the same unit if there is one. n: none is. */
-static size_t free_lane(const struct lane *lanes, size_t from, size_t n, int64_t begin, uint32_t unit)
+/* The first of ends[from … n) that is not after `begin`; n: none is. */
+static size_t first_free(const int64_t *ends, size_t from, size_t n, int64_t begin)
 {
-    size_t other = n;
-    for (size_t i = from; i < n; i++) {
-        if (lanes[i].end > begin)
-            continue;
-        if (lanes[i].unit == unit)
-            return i;
-        if (other == n && lanes[i].unit_end <= begin)
-            other = i;
-    }
-    return other;
+    while (from < n && ends[from] > begin)
+        from++;
+    return from;
 }
 
 /* By level. A span beyond the last lane gets none: SPANSET_LANES. */
 static void find_lanes(struct layout *l)
 {
-    struct lane lanes[SPANSET_LANES];
-    const struct spanset *o = l->o;
+    int64_t ends[SPANSET_LANES];
     size_t n = 0, from = 0;
     for (size_t i = 0; i < l->spans.n; i++) {
         struct placed *p = l->spans.v + i;
         const struct placed *before = i ? p - 1 : p;
-        uint32_t unit = o->rows[p->row].unit;
         if (p->place != before->place)
             n = from = 0;
-        else if (p->depth != before->depth)
+        else if (p->slot != before->slot || p->depth != before->depth)
             from = n;
-        size_t lane = free_lane(lanes, from, n, p->begin, unit);
+        size_t lane = first_free(ends, from, n, p->begin);
         p->lane = (uint16_t)lane;
         if (lane == SPANSET_LANES)
             continue;
         n += lane == n;
-        lanes[lane] = (struct lane){p->end, o->units[unit].end_ns, unit};
+        ends[lane] = p->end;
     }
 }
 
@@ -180,13 +169,47 @@ static void add_lanes(struct layout *l, uint32_t trace, uint32_t root)
     }
 }
 
-/* ---- critical paths ---- */
+/* ---- units at once ---- */
 
 static int by_unit_begin(const void *a, const void *b)
 {
     const struct unit *x = a, *y = b;
     return order_of(x->begin, y->begin) ?: order_of(y->end, x->end) ?: order_of(x->number, y->number);
 }
+
+static struct unit extent_of(const struct spanset *o, uint32_t number)
+{
+    const struct spans_unit *u = o->units + number;
+    const uint32_t *members = spans_members(o->s, u);
+    struct unit out = {INT64_MAX, INT64_MIN, number, 0};
+    for (uint32_t i = 0; i < u->members; i++) {
+        const struct spanset_time *t = o->times + members[i];
+        out.begin = t->begin < out.begin ? t->begin : out.begin;
+        out.end = t->end > out.end ? t->end : out.end;
+    }
+    return out;
+}
+
+static void find_slots(struct layout *l, uint32_t trace)
+{
+    int64_t ends[SPANSET_LANES];
+    size_t n = 0;
+    l->units.n = 0;
+    for (uint32_t i = l->unit_first[trace]; i < l->unit_first[trace + 1]; i++)
+        vec_push(&l->units, extent_of(l->o, l->unit_order[i]));
+    if (l->units.n)
+        qsort(l->units.v, l->units.n, sizeof *l->units.v, by_unit_begin);
+    for (size_t i = 0; i < l->units.n; i++) {
+        size_t slot = first_free(ends, 0, n, l->units.v[i].begin);
+        l->slots[l->units.v[i].number] = (uint16_t)slot;
+        if (slot == SPANSET_LANES)
+            continue;
+        n += slot == n;
+        ends[slot] = l->units.v[i].end;
+    }
+}
+
+/* ---- critical paths ---- */
 
 static int by_unit_lane(const void *a, const void *b)
 {
@@ -242,9 +265,7 @@ static void add_paths(struct layout *l, uint32_t trace, uint32_t root)
     qsort(l->units.v, l->units.n, sizeof *l->units.v, by_unit_begin);
     for (size_t i = 0; i < l->units.n; i++) {
         struct unit *u = l->units.v + i;
-        size_t lane = 0;
-        while (lane < n && ends[lane] > u->begin)
-            lane++;
+        size_t lane = first_free(ends, 0, n, u->begin);
         left_out += lane == SPANSET_PATHS;
         if (lane == SPANSET_PATHS || u->begin >= u->end)
             continue;
@@ -285,6 +306,7 @@ static void add_trace(struct layout *l, uint32_t trace)
     struct spanset *o = l->o;
     const struct spans_trace *t = o->traces + trace;
     struct spanset_shown *shown = o->shown + trace;
+    find_slots(l, trace);
     gather(l, t);
     find_lanes(l);
     qsort(l->spans.v, l->spans.n, sizeof *l->spans.v, by_lane);
@@ -310,11 +332,13 @@ void spanset_lay_out(struct spanset *o)
     o->shown = mem_zalloc((o->n_traces + 1) * sizeof *o->shown);
     memset(l.depths, 0xff, o->n_rows * sizeof *l.depths);
     memset(o->entry_of, 0xff, o->n_rows * sizeof *o->entry_of);
+    l.slots = mem_alloc((o->n_units + 1) * sizeof *l.slots);
     order_units(&l);
     for (uint32_t t = 0; t < o->n_traces; t++)
         if (o->traces[t].rows)
             add_trace(&l, t);
     free(l.depths);
+    free(l.slots);
     free(l.unit_first);
     free(l.unit_order);
     vec_free(&l.way);
