@@ -1,12 +1,10 @@
 /* weft spans: what the spans of many jobs or requests tell together. */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/near.h"
-#include "base/order.h"
 #include "base/time.h"
 #include "cli/cli.h"
 #include "cli/spans.h"
@@ -122,31 +120,6 @@ static void note_told(struct spans_question *q, const char *path, const struct s
             (unsigned long long)told->repaired, told->repaired > 1 ? "s" : "");
 }
 
-static bool is_spans_file(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot && (!strcmp(dot, ".jsonl") || !strcmp(dot, ".json"));
-}
-
-/* The files of a spool, by name, which is by time. */
-static int list_directory(const char *path, struct cli_list *out, struct err *e)
-{
-    DIR *d = opendir(path);
-    if (!d)
-        return err_sys(e, "%s", path);
-    for (struct dirent *x; (x = readdir(d));)
-        if (is_spans_file(x->d_name)) {
-            vec_reserve(out, 1);
-            out->v[out->n++] = mem_printf("%s/%s", path, x->d_name);
-        }
-    closedir(d);
-    if (!out->n)
-        return err_set(
-            e, ERR_NOTFOUND, "%s: no spans there (.jsonl, .json); a collector's store is named by --store", path);
-    qsort(out->v, out->n, sizeof *out->v, order_strings);
-    return 0;
-}
-
 static int read_file(struct spans_question *q, const char *path, struct err *e)
 {
     struct span_told told = {0};
@@ -159,15 +132,15 @@ static int read_file(struct spans_question *q, const char *path, struct err *e)
 static int read_path(struct spans_question *q, const char *path, struct err *e)
 {
     struct stat st;
-    struct cli_list files = {0};
+    struct arena names = {0};
+    const char *const *files;
+    size_t n = 0;
     if (stat(path, &st) || !S_ISDIR(st.st_mode))
         return read_file(q, path, e);
-    int rc = list_directory(path, &files, e);
-    for (size_t i = 0; i < files.n && !rc; i++)
-        rc = read_file(q, files.v[i], e);
-    for (size_t i = 0; i < files.n; i++)
-        free((void *)(uintptr_t)files.v[i]);
-    free(files.v);
+    int rc = span_list_files(path, &names, &files, &n, e);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = read_file(q, files[i], e);
+    arena_fini(&names);
     return rc;
 }
 

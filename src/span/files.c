@@ -1,10 +1,12 @@
 /* Spans from files of OTLP JSON. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/order.h"
 #include "span/read.h"
 
@@ -140,4 +142,33 @@ int span_read_file(const char *path, struct arena *arena, struct span_list *out,
     *told = m.told;
     span_making_fini(&m);
     return rc;
+}
+
+static bool is_spans_file(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && (!strcmp(dot, ".jsonl") || !strcmp(dot, ".json"));
+}
+
+int span_list_files(const char *directory, struct arena *a, const char *const **out, size_t *n, struct err *e)
+{
+    VEC(const char *) files = {0};
+    DIR *d = opendir(directory);
+    if (!d)
+        return err_sys(e, "%s", directory);
+    for (struct dirent *x; (x = readdir(d));)
+        if (is_spans_file(x->d_name))
+            vec_push(&files, (const char *)arena_printf(a, "%s/%s", directory, x->d_name));
+    closedir(d);
+    if (files.n)
+        qsort(files.v, files.n, sizeof *files.v, order_strings);
+    const char **kept = arena_new(a, const char *, files.n + 1);
+    for (size_t i = 0; i < files.n; i++)
+        kept[i] = files.v[i];
+    *out = kept;
+    *n = files.n;
+    vec_free(&files);
+    return *n ? 0
+              : err_set(e, ERR_NOTFOUND, "%s: no spans there (.jsonl, .json); a collector's store is named by --store",
+                    directory);
 }

@@ -101,6 +101,9 @@ struct span_told {
  * that cannot be (ids of zeros, times beyond 2262) are left out and told. Identical ones are there once each. */
 int span_read_file(const char *path, struct arena *, struct span_list *out, struct span_told *told, struct err *e);
 
+/* The .json and .jsonl files in a directory, as a spool has them, by name, which is by time. ERR_NOTFOUND: none are. */
+int span_list_files(const char *directory, struct arena *, const char *const **out, size_t *n, struct err *e);
+
 /* ---- the store ---- */
 
 /* A directory (docs/formats/spans.md). Not thread-safe; several may be open at once, in several processes. */

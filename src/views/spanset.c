@@ -92,26 +92,48 @@ static int read_store(struct reading *r, struct err *e)
     return rc;
 }
 
-static int read_file(struct reading *r, struct err *e)
+static int read_file(struct reading *r, const char *path, struct err *e)
 {
     struct span_told told = {0};
-    int rc = span_read_file(r->o->path, &r->o->arena, &r->o->list, &told, e);
-    for (size_t i = 0; i < r->o->list.n && !rc; i++)
+    size_t before = r->o->list.n;
+    int rc = span_read_file(path, &r->o->arena, &r->o->list, &told, e);
+    for (size_t i = before; i < r->o->list.n && !rc; i++)
         rc = take(r, r->o->list.v[i], e);
+    return rc;
+}
+
+static int read_files(struct reading *r, struct err *e)
+{
+    const char *const *files;
+    size_t n = 0;
+    int rc = span_list_files(r->o->path, &r->o->arena, &files, &n, e);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = read_file(r, files[i], e);
+    return rc;
+}
+
+/* A directory may be a store or a spool. */
+static int try_store(const char *path, struct err *e)
+{
+    struct span_store *store;
+    int rc = span_store_open(path, &store, e);
+    if (!rc)
+        span_store_close(store);
     return rc;
 }
 
 int spanset_look(const char *path, struct err *e)
 {
-    struct span_store *store;
     struct stat st;
+    struct arena names = {0};
+    const char *const *files;
+    size_t n;
     if (stat(path, &st))
         return err_sys(e, "%s", path);
-    if (!S_ISDIR(st.st_mode))
-        return 0;
-    int rc = span_store_open(path, &store, e);
-    if (!rc)
-        span_store_close(store);
+    int rc = S_ISDIR(st.st_mode) ? try_store(path, e) : 0;
+    if (rc == ERR_NOTFOUND && !span_list_files(path, &names, &files, &n, &(struct err){0}))
+        rc = 0;
+    arena_fini(&names);
     return rc;
 }
 
@@ -288,8 +310,9 @@ int spanset_open(struct views *x, const char *path, struct spanset **out, struct
     o->path = mem_strdup(path);
     o->s = spans_new(&choice);
     int rc = stat(path, &st) ? err_sys(e, "%s", path) : 0;
-    o->is_store = !rc && S_ISDIR(st.st_mode);
-    rc = rc ? rc : o->is_store ? read_store(&r, e) : read_file(&r, e);
+    bool is_directory = !rc && S_ISDIR(st.st_mode);
+    o->is_store = is_directory && try_store(path, &(struct err){0}) != ERR_NOTFOUND;
+    rc = rc ? rc : o->is_store ? read_store(&r, e) : is_directory ? read_files(&r, e) : read_file(&r, path, e);
     if (!rc) {
         tell_progress(&r);
         spans_settle(o->s);

@@ -213,6 +213,22 @@ def check_glideins(path):
                         if (name, end) == (s["stage"], s["end_us"] * 1000)}) == 1, g
 
 
+def check_spool(w, place):
+    """A directory of files is what is in all of them."""
+    spool = os.path.join(place, "spool")
+    os.mkdir(spool)
+    first, second = World(), World()
+    for s in w.spans:
+        half = first if s["trace"] == 1 else second
+        half.add(**{k if k != "id" else "ident": v for k, v in s.items()})
+    first.write(os.path.join(spool, "1.json"))
+    second.write(os.path.join(spool, "2.jsonl"))
+    with Server("--spans", spool) as server:
+        assert server.experiment["nbEvents"] == len(w.spans)
+        rows = Rows(server)
+        check_tips(server, {**check_place(w, rows, 1), **check_place(w, rows, 2)})
+
+
 def check_hostile(place):
     w, deep = World(), 30000
     w.add(1, 1, 2, "a", T0, T0 + 10)
@@ -330,6 +346,7 @@ def main():
         w = tree_world()
         check_tree(w, w.write(os.path.join(place, "tree.json")))
         check_store(w, place)
+        check_spool(w, place)
         check_hostile(place)
         check_many(place)
         check_kernel(place)
