@@ -93,9 +93,10 @@ def tree_world():
           events=[{"timeUnixNano": str(T0 + 50 * MS), "name": "exception",
                    "attributes": [attribute("exception.type", "Timeout")]},
                   {"timeUnixNano": str(T0 + 60 * MS + 1), "name": "retry"}])
-    for i in range(3):  # two of them at once, one after the first
-        w.add(1, 10 + i, root, "render %d" % i, T0 + (82 + 3 * i) * MS, T0 + (87 + 3 * i) * MS)
-        w.add(1, 20 + i, 10 + i, "part", T0 + (83 + 3 * i) * MS, T0 + (84 + 3 * i) * MS)
+    # The second is there while the first and the third are; its part begins when both have ended.
+    for i, (begin, end, part) in enumerate(((82, 85, 83), (83, 96, 92), (86, 90, 87))):
+        w.add(1, 10 + i, root, "render %d" % i, T0 + begin * MS, T0 + end * MS)
+        w.add(1, 20 + i, 10 + i, "part", T0 + part * MS, T0 + (part + 1) * MS)
     w.add(1, 30, root, "instant", T0 + 5 * MS, T0 + 5 * MS)
     w.add(2, 40, 0, "job", T0 + 200 * MS, T0 + 300 * MS, "worker", None,
           links=[{"traceId": "%032x" % 1, "spanId": "%016x" % 1}])
@@ -275,9 +276,11 @@ def check_many(place):
         roots = [e for e in tree if e["parentId"] == -1]
         assert roots[0]["labels"][0].startswith("2500 more traces"), roots[0]
         assert [int(e["metadata"]["Trace id"][0], 16) for e in roots[1:]] == list(range(2501, 3001))
-        early = [e for e in server.tree(SPANS, requested_timerange={"start": T0, "end": T0 + 9 * MS, "nbTimes": 100})
-                 if e["parentId"] == -1]
-        assert [int(e["metadata"]["Trace id"][0], 16) for e in early] == list(range(1, 11))
+        for first in (0, 2000):
+            begin = T0 + first * MS
+            found = [e for e in server.tree(SPANS, requested_timerange={"start": begin, "end": begin + 9 * MS,
+                                                                        "nbTimes": 100}) if e["parentId"] == -1]
+            assert [int(e["metadata"]["Trace id"][0], 16) for e in found] == list(range(first + 1, first + 11)), found
         lane = next(e for e in server.tree(SPANS, requested_timerange={"start": T0, "end": T0 + MS // 4, "nbTimes": 9})
                     if e["labels"][0] == "job")
         shown = [s for s in server.states(SPANS, [lane["id"]], T0, T0 + MS, 100)[lane["id"]] if "label" in s]
