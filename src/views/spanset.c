@@ -176,9 +176,9 @@ void spanset_release(struct spanset_whole *w)
 
 /* ---- times and hosts ---- */
 
-int64_t spanset_time_of(const struct views *x, const struct spanset *o, uint32_t row, int64_t t)
+int64_t spanset_time_of(const struct spanset *o, uint32_t row, int64_t t)
 {
-    return o->hosts[row] < 0 ? t : view_to_reference(&x->hosts[o->hosts[row]], t);
+    return o->hosts[row] < 0 ? t : view_to_reference(&o->x->hosts[o->hosts[row]], t);
 }
 
 static int32_t find_host(const struct views *x, const char *said)
@@ -202,7 +202,7 @@ static void set_times(struct views *x, struct spanset *o)
         if (fresh)
             *host = (uint64_t)((said ? find_host(x, spans_text(o->s, said)) : -1) + 1);
         o->hosts[i] = (int32_t)*host - 1;
-        struct spanset_time t = {spanset_time_of(x, o, i, r->begin_ns), spanset_time_of(x, o, i, r->end_ns)};
+        struct spanset_time t = {spanset_time_of(o, i, r->begin_ns), spanset_time_of(o, i, r->end_ns)};
         t.end = t.end > t.begin ? t.end : t.begin + 1; /* what takes no time can be seen, too */
         o->begin = !i || t.begin < o->begin ? t.begin : o->begin;
         o->end = !i || t.end > o->end ? t.end : o->end;
@@ -227,7 +227,7 @@ static void add_events(struct reading *r, const struct map *rows)
         const uint64_t *row = map_find(rows, r->events.v[i].who);
         if (!row)
             continue;
-        int64_t t = spanset_time_of(r->x, o, (uint32_t)*row, r->events.v[i].time);
+        int64_t t = spanset_time_of(o, (uint32_t)*row, r->events.v[i].time);
         vec_push(&o->events, ((struct spanset_event){t, (uint32_t)*row, r->events.v[i].name}));
     }
     if (o->events.n)
@@ -307,6 +307,7 @@ int spanset_open(struct views *x, const char *path, struct spanset **out, struct
     struct spans_choice choice = {.keys = keys};
     struct spanset *o = mem_zalloc(sizeof *o);
     struct reading r = {.x = x, .o = o, .path = path_number(x, path)};
+    o->x = x;
     o->path = mem_strdup(path);
     o->s = spans_new(&choice);
     int rc = stat(path, &st) ? err_sys(e, "%s", path) : 0;

@@ -30,6 +30,7 @@ struct spanset_event { int64_t time; uint32_t row, name; };
 struct spanset_arrow { int64_t begin, end; uint32_t from, to; bool is_link; }; /* rows */
 
 struct spanset {
+    const struct views *x;
     char *path; bool is_store;
     struct spans *s;
     const struct spans_row *rows; size_t n_rows;
@@ -70,7 +71,7 @@ struct spanset_section { int64_t begin, end; int32_t row; uint32_t unit; }; /* r
 struct spanset_sections { struct spanset_section *v; size_t n, cap; };
 void spanset_sections(const struct spanset *, uint32_t unit, struct spanset_sections *);
 /* A time of the row's host on the experiment's clock. */
-int64_t spanset_time_of(const struct views *, const struct spanset *, uint32_t row, int64_t t);
+int64_t spanset_time_of(const struct spanset *, uint32_t row, int64_t t);
 
 /* spanset_tips.c: adds to an open tooltip. */
 struct spanset_pointed { struct views *x; const struct tsp_query *q; struct tsp_answer *answer; };

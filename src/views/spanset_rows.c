@@ -217,18 +217,24 @@ static int by_unit_lane(const void *a, const void *b)
     return order_of(x->lane, y->lane) ?: by_unit_begin(a, b);
 }
 
+/* By the clock of its host. Time in a queue, and between spans, is what others leave. */
+static struct spanset_section joint_section(const struct spanset *o, const struct spans_sections *path, size_t i)
+{
+    const struct spans_section *x = path->v + i, *next = i + 1 < path->n ? x + 1 : x, *before = i ? x - 1 : x;
+    int32_t first = x->row >= 0 ? x->row : before->row, last = x->row >= 0 ? x->row : next->row;
+    return (struct spanset_section){first < 0 ? x->begin_ns : spanset_time_of(o, (uint32_t)first, x->begin_ns),
+        last < 0 ? x->end_ns : spanset_time_of(o, (uint32_t)last, x->end_ns), x->row, 0};
+}
+
 void spanset_sections(const struct spanset *o, uint32_t unit, struct spanset_sections *out)
 {
     struct spans_sections path = {0};
     spans_path(o->s, unit, &path);
     for (size_t i = 0; i < path.n; i++) {
-        const struct spans_section *x = path.v + i;
-        struct spanset_section mine = {x->begin_ns, x->end_ns, x->row, unit};
-        if (x->row >= 0) { /* by the clock of its host: as far from the ends of the span as it was there */
-            const struct spans_row *r = o->rows + x->row;
-            mine.begin = o->times[x->row].begin + (x->begin_ns - r->begin_ns);
-            mine.end = x->end_ns == r->end_ns ? o->times[x->row].end : mine.begin + (x->end_ns - x->begin_ns);
-        }
+        struct spanset_section mine = joint_section(o, &path, i);
+        mine.unit = unit;
+        if (mine.row == SPANS_QUEUE)
+            mine.begin = o->times[o->units[unit].after].end;
         if (out->n && mine.begin < out->v[out->n - 1].end)
             mine.begin = out->v[out->n - 1].end;
         if (mine.begin < mine.end)

@@ -305,17 +305,21 @@ def check_kernel(place):
     ends = {}
     for number, host in enumerate(("client", "web", "db"), 1):
         own, joint = host_times(traces, store, host), host_times(traces, store, host, "--sync")
-        if len(own) < 2 or own[0] == own[-1]:
+        if len(own) < 3 or not own[0] < own[1] < own[-1]:
             continue
         w.add(number, 1, 0, "on " + host, own[0], own[-1], "s", host + ".example.org", pid=number + 10)
-        ends[number] = joint[0], joint[-1], host
+        w.add(number, 2, 1, "part", own[0], own[1], "s", host, pid=number + 10)
+        ends[number] = joint[0], joint[1], joint[-1], host
         told += own != joint
     assert told, "no host's clock is another one"
     with Server("--spans", w.write(os.path.join(place, "kernel.json")), traces) as server:
         assert server.experiment["name"] == "three-tier"
         rows = Rows(server)
-        for number, (begin, end, host) in ends.items():
-            ((where, (lane,)),) = rows.lanes(number).items()
+        for number, (begin, middle, end, host) in ends.items():
+            path = next(e for e in rows.children[rows.traces["%032x" % number]["id"]] if "path" in e["labels"][0])
+            found = rows.states([path["id"]], [begin + 1, end - 1])[path["id"]]
+            assert [(s["start"], s["end"]) for s in found] == [(begin, middle), (middle, end)], (found, ends[number])
+            (lane,) = next(v for k, v in rows.lanes(number).items() if "example.org" in k)
             found = rows.states([lane["id"]], [begin + 1])[lane["id"]]
             assert [(s["start"], s["end"]) for s in found] == [(begin, end)], (host, found, begin, end)
             tip = server.tooltip(SPANS, lane["id"], begin + 1)
