@@ -21,6 +21,7 @@ struct coord_call {
     const char *arg[TSP_MAX_STARS];
     json_t *body, *parameters;       /* of requests with a body, else NULL and an empty object; owned */
     struct node **servers; size_t n_servers; /* when it came */
+    bool several;                    /* more than one member, when it came */
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
     VEC(struct lack) lacks;
     uint64_t complete;               /* hosts of which nothing is missing */

@@ -322,6 +322,7 @@ bool members_find(struct coord_call *c, const char *uuid)
             return false;
         }
     }
+    c->several = c->n_members > 1;
     return true;
 }
 

@@ -7,12 +7,14 @@
 #include "coord/node.h"
 
 /* A server of the configuration, under this name or at this address, is that server; what is written there holds. */
-static bool is_configured(const struct coordinator *c, const struct coord_found *f)
+static bool is_configured(struct coordinator *c, const struct coord_found *f)
 {
     const struct coord_config *config = c->o.config;
     for (size_t i = 0; i < config->servers.n; i++)
-        if (!strcmp(config->servers.v[i].name, f->name) || !strcmp(config->servers.v[i].url, f->url))
+        if (!strcmp(config->servers.v[i].name, f->name) || !strcmp(config->servers.v[i].url, f->url)) {
+            atomic_store(&c->nodes[i].in_cluster, true);
             return true;
+        }
     return false;
 }
 
@@ -36,6 +38,7 @@ static struct node *add(struct coordinator *c, const struct coord_found *f)
     struct node *n = &c->nodes[number];
     node_init(n, is, number);
     n->found = true;
+    atomic_store(&n->in_cluster, true);
     n->url = mem_strdup("");
     atomic_store(&n->stage, NODE_GONE);
     atomic_store(&c->n, number + 1);

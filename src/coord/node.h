@@ -22,6 +22,7 @@ struct node {
     size_t number;                   /* its place in the configuration, and in answers */
     uint64_t hash;                   /* of its name */
     atomic_int stage;
+    atomic_bool in_cluster;          /* its critical paths go on to the others, by itself */
     bool found;                      /* not of the configuration; `is` is its own */
     pthread_mutex_t lock;            /* guards all below */
     char *url;                       /* of a server that was found, which may come back elsewhere; else NULL */

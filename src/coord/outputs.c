@@ -50,6 +50,38 @@ static bool ask_members(struct fan *f, struct coord_call *c, const char *method,
     return some;
 }
 
+/* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not be
+ * all of it. */
+static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
+{
+    static const char *const paths[] = {
+        "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
+        "weft.critical-path-comparison"};
+    struct slice parent = slice_get(output, "parentId");
+    return c->several && !atomic_load(&n->in_cluster) &&
+        (slice_equals(parent, paths[0]) || slice_equals(parent, paths[1]));
+}
+
+static void put_output(struct coord_call *c, struct json *j, const struct node *n, struct slice output)
+{
+    if (!is_local(c, n, output)) {
+        put_slice(j, output);
+        return;
+    }
+    const char *its = slice_string(slice_get(output, "description"), c->q->arena);
+    struct slice_walk w = slice_members(output);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        if (slice_equals(key, "description"))
+            continue;
+        put_slice_key(j, key);
+        put_slice(j, value);
+    }
+    json_kv_string(j, "description",
+        arena_printf(c->q->arena, "%s%s(as %s alone tells it)", its ? its : "", its ? " " : "", n->is->name));
+    json_end_object(j);
+}
+
 /* Lists of objects with ids: outputs, types of configuration. */
 void coord_outputs_list(struct coord_call *c)
 {
@@ -63,7 +95,7 @@ void coord_outputs_list(struct coord_call *c)
             struct slice_walk w = slice_items(f.parts[i].fate == PART_GOOD ? f.parts[i].root : (struct slice){0});
             for (struct slice o; slice_next(&w, &o);)
                 if (slice_is(slice_get(o, "id"), '"') && take_output(&all, o))
-                    put_slice(&j, o);
+                    put_output(c, &j, f.parts[i].node, o);
         }
         json_end_array(&j);
         coord_warn(c);
@@ -86,7 +118,7 @@ static void send_first(struct coord_call *c, const struct fan *f)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    put_slice(&j, first_good(f)->root);
+    put_output(c, &j, first_good(f)->node, first_good(f)->root);
     coord_warn(c);
     coord_reply(c, 200, &t);
 }
@@ -120,19 +152,66 @@ static const char *derivation(struct coord_call *c, struct node **owner)
     return kept;
 }
 
+/* Does the request say whose thread is meant? Else a number may be one of several machines. */
+static bool names_host(const struct coord_call *c)
+{
+    json_t *parameters = json_object_get(c->body, "parameters");
+    const char *thread = coord_text(parameters, "thread");
+    return !thread ? !json_object_get(parameters, "thread") || coord_text(parameters, "host")
+                   : strchr(thread, ':') || coord_text(parameters, "host");
+}
+
+/* What more than one server has made is taken back, but perhaps for the first. */
+static void take_back(struct coord_call *c, const struct fan *made, bool keep_first)
+{
+    struct fan f;
+    const char *at = path_asked(c);
+    fan_begin(&f, c, made->n);
+    for (size_t i = 0; i < made->n; i++) {
+        const struct fan_part *p = &made->parts[i];
+        const char *id = p->fate == PART_GOOD ? slice_string(slice_get(p->root, "id"), c->q->arena) : NULL;
+        if (id && !keep_first)
+            fan_ask(&f, p->node, "DELETE", arena_printf(c->q->arena, "%s/%s", at, path_part(c->q->arena, id)), NULL);
+        keep_first &= !id;
+    }
+    fan_wait(&f);
+    fan_end(&f);
+}
+
+/* Several servers know such a thread: said as one server says it of several of its machines. */
+static void refuse_several(struct coord_call *c, const struct fan *f)
+{
+    const char *names = NULL;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_GOOD)
+            names = arena_printf(
+                c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", f->parts[i].node->is->name);
+    coord_error(c, 400, "Invalid query parameters: thread",
+        arena_printf(c->q->arena, "threads of several machines are meant: name one as HOST:TID (servers: %s)", names));
+}
+
 /* Whoever knows what is asked for makes it: a thread of HOST:TID is known where that host is. */
 void coord_outputs_derive(struct coord_call *c)
 {
     struct fan f;
     struct node *owner;
     const char *json = derivation(c, &owner);
+    size_t good = 0;
     if (owner) {
         c->members[0] = owner;
         c->n_members = 1;
     }
     if (ask_members(&f, c, "POST", json, '{')) {
+        for (size_t i = 0; i < f.n; i++)
+            good += f.parts[i].fate == PART_GOOD;
+        bool one = good == 1 || names_host(c);
+        if (good > 1)
+            take_back(c, &f, one);
         c->lacks.n = 0; /* they need not know it */
-        send_first(c, &f);
+        if (one)
+            send_first(c, &f);
+        else
+            refuse_several(c, &f);
     }
     fan_end(&f);
 }

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """weft coordinate --cluster: nodes of a cluster are its servers. They appear, leave, die and come back by themselves,
 also at another address, and while the broker is started again; what lies elsewhere than it says is named."""
+import json
 import time
 
 from cluster_of import Cluster, wait_for
 from coordinated import HOSTS, Coordinator, named, plain, serve
-from tsp_server import THREAD_STATUS
+from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, main, scenario, scratch, weft
+
+PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+THREAD = "client:204"
 
 
 def start(cluster, host, *options):
@@ -164,6 +168,130 @@ class Found(Case):
             run = weft(*args)
             self.assertEqual(run.code, 2, args)
             self.assertIn(said, run.message)
+
+
+class Paths(Case):
+    """The critical path of a coordinator of nodes is that of all their machines, as one server with all traces, and
+    the verb, tell it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        traces = scenario("three-tier")
+        # By the directory: clocks found of hosts in another order differ by some hundred ns.
+        cls.one = Server("--name", "shop", "--reference", "client", traces, store=scratch())
+        cls.addClassCleanup(cls.one.stop)
+        cls.truth = json.loads(weft("critpath", traces, "--store", scratch(), "--thread", THREAD, "--reference",
+                                    "client", "--format", "json").out)
+        cls.cluster = Cluster({})
+        cls.addClassCleanup(cls.cluster.stop)
+        for host in HOSTS:
+            cls.cluster.add(host, f"{host}={traces}/{host}", store=scratch(), options=("--name", "shop"))
+        cls.cluster.settle()
+        cls.many = Coordinator("--cluster", cls.cluster.broker.url)
+        cls.addClassCleanup(cls.many.stop)
+        cls.uuid = cls.one.first()["UUID"]
+        wait_for("all machines", lambda: len(cls.many.opened(cls.uuid)["traces"]) == len(HOSTS))
+        cls.outputs = f"/experiments/{cls.uuid}/outputs"
+
+    def derive(self, server, **parameters):
+        body = {"name": "path", "sourceTypeId": "weft.critical-path", "parameters": parameters}
+        return server.ask("POST", f"{self.outputs}/{PATH}", body)
+
+    def shown(self, server, path):
+        """Tree, states and arrows, without ids."""
+        entries = server.model(f"{self.outputs}/timeGraph/{path}/tree")["entries"]
+        rows = {e["id"]: tuple(e["labels"][:2]) for e in entries}
+        figures = {(rows[e["id"]]): (e["labels"][2:], {k: v for k, v in e["metadata"].items() if k != "key"})
+                   for e in entries}
+        begin, end = self.truth["query"]["begin"], self.truth["query"]["end"]
+        times = sorted({(s["begin"] + s["end"]) // 2 for s in self.truth["segments"]})
+        states = server.model(f"{self.outputs}/timeGraph/{path}/states",
+                              {"requested_times": times, "requested_items": [e["id"] for e in entries]})["rows"]
+        arrows = server.model(f"{self.outputs}/timeGraph/{path}/arrows",
+                              {"requested_timerange": {"start": begin, "end": end}})
+        return ([rows[e["id"]] for e in entries], figures,
+                {(rows[r["entryId"]][1], x["start"], x["end"], x["style"]["parentKey"])
+                 for r in states for x in r["states"] if x.get("style", {}).get("parentKey")},
+                sorted((a["start"], a["end"], rows[a["sourceId"]], rows[a["targetId"]]) for a in arrows))
+
+    def test_is_that_of_one_server(self):
+        paths = []
+        for server in (self.one, self.many):
+            made = self.derive(server, thread=THREAD)
+            self.assertEqual(made.status, 200, made)
+            self.assertNotIn("alone", made.json["description"])
+            paths.append(made.json["id"])
+        (rows, figures, states, arrows), its = (self.shown(s, p) for s, p in zip((self.one, self.many), paths))
+        self.assertEqual(its[0], rows)
+        for row, told in figures.items():
+            self.assertEqual(its[1][row], told, row)
+        self.assertEqual(its[2], states)
+        self.assertEqual(its[3], arrows)
+        self.assertEqual(its[2], {(s["host"], s["begin"], s["end"], s["state"].upper().replace("-", "_"))
+                                  for s in self.truth["segments"]})
+        self.assertEqual([a[:2] for a in its[3]],
+                         sorted((a["from"]["time"], a["to"]["time"]) for a in self.truth["links"]))
+        self.assertIn("sentence", its[1][("client", "client")][1])
+        self.assertEqual(self.many.delete(f"{self.outputs}/{PATH}/{paths[1]}").status, 200)
+
+    def test_several_are_meant(self):
+        """A number that threads of two machines have is refused, as one server does, and nothing is left of it."""
+        for server in (self.one, self.many):
+            made = self.derive(server, thread="204")
+            self.assertEqual(made.status, 400, made)
+            self.assertIn("HOST:TID", made.body.decode())
+        self.assertEqual([o for o in self.many.get(self.outputs).json if o.get("parentId") == PATH], [])
+        for parameters in ({"thread": "db:204"}, {"thread": "204", "host": "db"}):
+            made = self.derive(self.many, **parameters)
+            self.assertEqual(made.status, 200, made)
+            tree = self.many.model(f"{self.outputs}/timeGraph/{made.json['id']}/tree")["entries"]
+            self.assertEqual(tree[0]["labels"][0], "db")
+            self.assertEqual(self.many.delete(f"{self.outputs}/{PATH}/{made.json['id']}").status, 200)
+
+    def test_a_node_is_away(self):
+        """Its piece is missing under its name, all else is there; back again, all is."""
+        end = self.truth["query"]["end"]
+
+        def machines(end):
+            made = self.derive(self.many, thread=THREAD, begin=self.truth["query"]["begin"], end=end)
+            self.assertEqual(made.status, 200, made)
+            path = made.json["id"]
+            tree = self.many.model(f"{self.outputs}/timeGraph/{path}/tree")["entries"]
+            notes = self.many.model(f"{self.outputs}/{path}/annotations",
+                                    {"requested_timerange": {"start": self.truth["query"]["begin"], "end": end}})
+            self.many.delete(f"{self.outputs}/{PATH}/{path}")
+            return {e["labels"][1] for e in tree}, json.dumps(notes)
+        self.cluster.nodes["db"].kill()
+        there, notes = machines(end - 1)
+        self.assertEqual(there, {"client", "web"})
+        self.assertIn("offline-node: db", notes)
+        self.assertNotIn("offline-node: web", notes)
+        before = self.cluster.cards()["db"].instance
+        self.cluster.nodes["db"].start()
+        wait_for("db is back", lambda: self.cluster.cards()["db"].instance != before)
+        self.cluster.settle()
+        wait_for("db is up", lambda: all(s["status"] == "UP" for s in self.many.get("/servers").json))
+        there, notes = machines(end - 2)
+        self.assertEqual(there, set(HOSTS))
+        self.assertNotIn("offline-node", notes)
+
+    def test_without_a_cluster_it_says_so(self):
+        servers = [serve(h, store=scratch()) for h in HOSTS]
+        many = Coordinator(*[f"--server={s.url}" for s in servers])
+        for s in [many, *servers]:
+            self.addCleanup(s.stop)
+        for s in servers:
+            s.opened(self.uuid)
+        made = self.derive(many, thread=THREAD)
+        self.assertEqual(made.status, 200, made)
+        said = f"(as {servers[0].host} alone tells it)"
+        self.assertIn(said, made.json["description"])
+        listed = [o["description"] for o in many.get(self.outputs).json if o["id"] == made.json["id"]]
+        self.assertEqual(len(listed), 1)
+        self.assertIn(said, listed[0])
+        tree = many.model(f"{self.outputs}/timeGraph/{made.json['id']}/tree")["entries"]
+        self.assertEqual({e["labels"][1] for e in tree}, {"client"})
 
 
 if __name__ == "__main__":
