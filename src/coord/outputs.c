@@ -50,8 +50,8 @@ static bool ask_members(struct fan *f, struct coord_call *c, const char *method,
     return some;
 }
 
-/* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not be
- * all of it. */
+/* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not
+ * be all of it. */
 static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
 {
     static const char *const paths[] = {
@@ -152,13 +152,19 @@ static const char *derivation(struct coord_call *c, struct node **owner)
     return kept;
 }
 
-/* Does the request say whose thread is meant? Else a number may be one of several machines. */
-static bool names_host(const struct coord_call *c)
+/* Does the question say whose thread is meant? Else a number may be one of several machines. */
+static bool names_host(json_t *question)
+{
+    const char *thread = coord_text(question, "thread");
+    return !json_object_get(question, "thread") || coord_text(question, "host") || (thread && strchr(thread, ':'));
+}
+
+/* Of one path, or of both that are compared. */
+static bool all_name_hosts(const struct coord_call *c)
 {
     json_t *parameters = json_object_get(c->body, "parameters");
-    const char *thread = coord_text(parameters, "thread");
-    return !thread ? !json_object_get(parameters, "thread") || coord_text(parameters, "host")
-                   : strchr(thread, ':') || coord_text(parameters, "host");
+    return names_host(parameters) && names_host(json_object_get(parameters, "a")) &&
+        names_host(json_object_get(parameters, "b"));
 }
 
 /* What more than one server has made is taken back, but perhaps for the first. */
@@ -204,7 +210,7 @@ void coord_outputs_derive(struct coord_call *c)
     if (ask_members(&f, c, "POST", json, '{')) {
         for (size_t i = 0; i < f.n; i++)
             good += f.parts[i].fate == PART_GOOD;
-        bool one = good == 1 || names_host(c);
+        bool one = good == 1 || all_name_hosts(c);
         if (good > 1)
             take_back(c, &f, one);
         c->lacks.n = 0; /* they need not know it */

@@ -10,6 +10,7 @@ from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, main, scenario, scratch, weft
 
 PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+COMPARISON = "weft.critical-path-comparison"
 THREAD = "client:204"
 
 
@@ -248,6 +249,25 @@ class Paths(Case):
             tree = self.many.model(f"{self.outputs}/timeGraph/{made.json['id']}/tree")["entries"]
             self.assertEqual(tree[0]["labels"][0], "db")
             self.assertEqual(self.many.delete(f"{self.outputs}/{PATH}/{made.json['id']}").status, 200)
+
+    def test_comparison(self):
+        """Of two paths of one machine's threads, each over all machines."""
+        at, begin, end = f"{self.outputs}/{COMPARISON}", self.truth["query"]["begin"], self.truth["query"]["end"]
+        half = (begin + end) // 2
+        sides = {"a": {"thread": THREAD, "begin": begin, "end": half},
+                 "b": {"thread": THREAD, "begin": half, "end": end}}
+        told = []
+        for server in (self.one, self.many):
+            made = server.ask("POST", at, {"name": "both", "sourceTypeId": COMPARISON, "parameters": sides})
+            self.assertEqual(made.status, 200, made)
+            entries = server.model(f"{self.outputs}/data/{made.json['id']}/tree")["entries"]
+            told.append([(e["labels"], {k: v for k, v in e["metadata"].items() if k != "key"}) for e in entries])
+            self.assertEqual(server.delete(f"{at}/{made.json['id']}").status, 200)
+        self.assertGreater(len(told[0]), 3)
+        self.assertEqual(told[1], told[0])
+        sides["a"]["thread"] = sides["b"]["thread"] = "204"
+        made = self.many.ask("POST", at, {"name": "both", "sourceTypeId": COMPARISON, "parameters": sides})
+        self.assertEqual(made.status, 400, made)
 
     def test_a_node_is_away(self):
         """Its piece is missing under its name, all else is there; back again, all is."""
