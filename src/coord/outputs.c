@@ -134,17 +134,26 @@ void coord_outputs_pass(struct coord_call *c)
 
 /* ---- deriving ---- */
 
-/* The body as it came, with an entry's id as its owner has it. Derived outputs have their parameters at the top. */
+/* The entry that a question names, as its owner has it. */
+static void own_entry(struct coord_call *c, json_t *question, struct node **owner)
+{
+    int64_t id, own;
+    struct node *n = coord_integer(json_object_get(question, "id"), &id) ? entry_owner(c, id, &own) : NULL;
+    if (!n)
+        return;
+    json_object_set_new(question, "id", json_integer(own));
+    *owner = *owner ? *owner : n;
+}
+
+/* The body as it came, with ids of entries as their owner has them: of one question, or of both that are compared.
+ * Derived outputs have their parameters at the top. */
 static const char *derivation(struct coord_call *c, struct node **owner)
 {
-    json_t *parameters = json_object_get(c->body, "parameters"), *body = json_copy(c->body);
-    int64_t id, own;
+    json_t *body = json_deep_copy(c->body), *parameters = json_object_get(body, "parameters");
     *owner = NULL;
-    if (coord_integer(json_object_get(parameters, "id"), &id) && (*owner = entry_owner(c, id, &own))) {
-        json_t *p = json_copy(parameters);
-        json_object_set_new(p, "id", json_integer(own));
-        json_object_set_new(body, "parameters", p);
-    }
+    own_entry(c, parameters, owner);
+    own_entry(c, json_object_get(parameters, "a"), owner);
+    own_entry(c, json_object_get(parameters, "b"), owner);
     char *text = json_dumps(body, JSON_COMPACT);
     const char *kept = arena_strdup(c->q->arena, text ? text : "{}");
     free(text);
@@ -156,7 +165,8 @@ static const char *derivation(struct coord_call *c, struct node **owner)
 static bool names_host(json_t *question)
 {
     const char *thread = coord_text(question, "thread");
-    return !json_object_get(question, "thread") || coord_text(question, "host") || (thread && strchr(thread, ':'));
+    return !json_object_get(question, "thread") || coord_text(question, "host") ||
+        (thread && thread[strcspn(thread, ":/")] == ':'); /* "kworker/0:1" names none */
 }
 
 /* Of one path, or of both that are compared. */

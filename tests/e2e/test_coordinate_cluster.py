@@ -265,6 +265,14 @@ class Paths(Case):
             self.assertEqual(server.delete(f"{at}/{made.json['id']}").status, 200)
         self.assertGreater(len(told[0]), 3)
         self.assertEqual(told[1], told[0])
+        # By the entries of the other views: whoever has them is meant.
+        tree = self.many.model(f"{self.outputs}/timeGraph/{THREAD_STATUS}/tree")["entries"]
+        entry = next(e for e in tree if e["labels"][1] == "204" and e["metadata"].get("hostId") == ["db"])
+        by_id = {k: {**v, "thread": "204", "id": entry["id"]} for k, v in sides.items()}
+        made = self.many.ask("POST", at, {"name": "db", "sourceTypeId": COMPARISON, "parameters": by_id})
+        self.assertEqual(made.status, 200, made)
+        self.assertNotEqual(made.json["configuration"]["parameters"]["a"]["id"], entry["id"], "the owner's own id")
+        self.assertEqual(self.many.delete(f"{at}/{made.json['id']}").status, 200)
         sides["a"]["thread"] = sides["b"]["thread"] = "204"
         made = self.many.ask("POST", at, {"name": "both", "sourceTypeId": COMPARISON, "parameters": sides})
         self.assertEqual(made.status, 400, made)
