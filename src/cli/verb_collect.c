@@ -76,7 +76,7 @@ static int run(int argc, char **argv)
 {
     const char *otlp_http = "127.0.0.1:4318", *otlp_grpc = "127.0.0.1:4317", *jaeger = "127.0.0.1:14268",
                *zipkin = "127.0.0.1:9411", *query = "127.0.0.1:16686", *store = NULL, *keep = "30d", *keep_size = none,
-               *cert = NULL, *key = NULL, *token_file = NULL;
+               *cert = NULL, *key = NULL, *token_file = NULL, *forward = NULL, *forward_spool = "1G";
     struct cli_list origins = {0};
     const struct cli_option options[] = {
         {"otlp-http", 0, CLI_STRING, "ADDRESS:PORT",
@@ -90,6 +90,10 @@ static int run(int argc, char **argv)
             "where questions are answered as Jaeger does (default: 127.0.0.1:16686; none)", &query},
         {"store", 0, CLI_STRING, "DIR", "where spans are kept (default: weft/collect in the user's directory of state)",
             &store},
+        {"forward", 0, CLI_STRING, "URL", "what comes goes on to this collector's OTLP over HTTP (http://HOST:4318)",
+            &forward},
+        {"forward-spool", 0, CLI_STRING, "SIZE",
+            "the oldest spans that wait for it go while they take more than SIZE (default: 1G)", &forward_spool},
         {"keep", 0, CLI_STRING, "TIME", "spans that came so long ago go (30d, 12h, 90m; none; default: 30d)", &keep},
         {"keep-size", 0, CLI_STRING, "SIZE",
             "the oldest spans go while they take more than SIZE (512M, 20G; none; default: none)", &keep_size},
@@ -110,6 +114,7 @@ static int run(int argc, char **argv)
         .jaeger = door(jaeger),
         .zipkin = door(zipkin),
         .query = door(query),
+        .forward = forward,
         .tls_cert = cert,
         .tls_key = key,
         .tell = tell};
@@ -124,6 +129,8 @@ static int run(int argc, char **argv)
         err_set(&e, ERR_ARG, "nothing is open, neither to take spans in nor to ask: there is nothing to do");
     else if (!parse_age(keep, &o.keep_ns, &e) && strcmp(keep_size, none) != 0)
         cli_parse_size("--keep-size", keep_size, &o.keep_bytes, &e);
+    if (!e.code)
+        cli_parse_size("--forward-spool", forward_spool, &o.forward_spool_bytes, &e);
     if (!e.code && token_file)
         cli_read_token("--token-file", token_file, &token, &e);
     vec_push(&origins, (const char *)NULL);

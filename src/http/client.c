@@ -5,10 +5,12 @@
 
 #include "base/mem.h"
 #include "base/wait.h"
+#include "http/gzip.h"
 
 enum { CONNECT_MS = 2000, ANSWER_MS = 30000, PER_HOST = 32, KEPT = 512, SMALL_HELD = 1 << 20, LARGEST = 1 << 30 };
 
 struct http_client {
+    struct gzip_packers *packers;
     CURLM *multi;
     pthread_t thread;
     uint64_t max_held_bytes;
@@ -70,9 +72,16 @@ static void set_question(struct http_fetch *f, CURL *easy)
     struct curl_slist *headers = NULL;
     if (f->json) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, f->json);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)f->json_bytes);
-        add_header(&headers, "Content-Type: application/json");
+        struct text type = {.fd = -1};
+        bool packed = f->packs && gzip_pack(f->gather->client->packers, f->json, f->json_bytes, &f->packed);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, packed ? f->packed.v : f->json);
+        curl_easy_setopt(
+            easy, CURLOPT_POSTFIELDSIZE_LARGE, packed ? (curl_off_t)f->packed.n : (curl_off_t)f->json_bytes);
+        text_printf(&type, "Content-Type: %s", f->type ? f->type : "application/json");
+        add_header(&headers, text_cstr(&type));
+        text_fini(&type);
+        if (packed)
+            add_header(&headers, "Content-Encoding: gzip");
         add_header(&headers, "Expect:"); /* a round for nothing */
     }
     if (f->token) {
@@ -139,6 +148,7 @@ static void finish(struct http_client *c, struct http_fetch *f)
         curl_multi_remove_handle(c->multi, f->easy);
         curl_easy_cleanup(f->easy);
         curl_slist_free_all(f->headers);
+        text_fini(&f->packed);
         f->easy = f->headers = NULL;
     }
     if (f->error.code)
@@ -174,6 +184,9 @@ static void end_finished(struct http_client *c)
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &f);
         curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         f->status = (int)status;
+        curl_off_t after = 0;
+        if (curl_easy_getinfo(m->easy_handle, CURLINFO_RETRY_AFTER, &after) == CURLE_OK)
+            f->retry_after_s = (long)after;
         if (rc != CURLE_OK)
             explain(f, rc);
         finish(c, f);
@@ -237,6 +250,7 @@ int http_client_start(const struct http_client_options *o, struct http_client **
     CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
     pthread_mutex_unlock(&global);
     pthread_mutex_init(&c->lock, NULL);
+    c->packers = gzip_packers_new(1);
     c->queue_end = &c->queue;
     c->max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 512 << 20;
     c->multi = ready == CURLE_OK ? curl_multi_init() : NULL;
@@ -249,6 +263,7 @@ int http_client_start(const struct http_client_options *o, struct http_client **
     }
     if (rc) {
         curl_multi_cleanup(c->multi);
+        gzip_packers_free(c->packers);
         pthread_mutex_destroy(&c->lock);
         free(c);
         errno = rc;
@@ -268,6 +283,7 @@ void http_client_stop(struct http_client *c)
     curl_multi_wakeup(c->multi);
     pthread_join(c->thread, NULL);
     curl_multi_cleanup(c->multi);
+    gzip_packers_free(c->packers);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -284,7 +300,7 @@ void http_gather_add(struct http_gather *g, struct http_fetch *f)
 {
     struct http_client *c = g->client;
     f->gather = g;
-    f->body.fd = -1;
+    f->body.fd = f->packed.fd = -1;
     pthread_mutex_lock(&c->lock);
     f->next = g->first;
     g->first = f;

@@ -31,6 +31,8 @@ struct http_fetch {
     const char *url;               /* http or https; redirections are not followed, proxies not used */
     const char *json;              /* the body to send; NULL: none */
     size_t json_bytes;
+    const char *type;              /* what it is, if no JSON; or NULL */
+    bool packs;                    /* it goes compressed by gzip if that is worth it */
     const char *token;             /* sent as Authorization: Bearer; NULL: none */
     const char *ca_file;           /* PEM, of who signed the server's certificate; NULL: the system's */
     unsigned connect_ms;           /* to connect in; 0: 2000 */
@@ -45,6 +47,7 @@ struct http_fetch {
     atomic_bool done;
     struct err error;              /* code 0: there is an answer, whatever its status */
     int status;
+    long retry_after_s;            /* as its header says, also by a date; 0: it says nothing */
     struct text body;
 
     /* Private to the client. */
@@ -52,6 +55,7 @@ struct http_fetch {
     struct http_fetch *next;       /* of the gather */
     struct http_fetch *next_queued;
     void *easy, *headers;
+    struct text packed;
     uint64_t received, held;
 };
 

@@ -17,6 +17,7 @@ struct behind {
     bool stop;
     struct log_position applied;
     /* of the thread */
+    struct log_reader reader;
     struct log_position synced;
     uint64_t since_sync_bytes, damaged;
     int64_t kept_ns, told_ns;
@@ -52,7 +53,7 @@ static int apply(struct span_collector *c, struct log_position *at, int wait_ms,
     struct text records = {.fd = -1};
     int64_t came_ns;
     size_t bytes = 0;
-    int more = log_next(c->log, at, wait_ms, &records, &came_ns, e), rc = more < 0 ? more : 0;
+    int more = log_next(c->log, &b->reader, at, wait_ms, &records, &came_ns, e), rc = more < 0 ? more : 0;
     if (more <= 0) {
         text_fini(&records);
         return rc;
@@ -62,7 +63,7 @@ static int apply(struct span_collector *c, struct log_position *at, int wait_ms,
     while (!rc && more > 0) {
         bytes += records.n;
         rc = database_add(b->store, records.v, records.n, came_ns, &b->damaged, e);
-        more = !rc && bytes < AT_ONCE_BYTES ? log_next(c->log, at, 0, &records, &came_ns, e) : 0;
+        more = !rc && bytes < AT_ONCE_BYTES ? log_next(c->log, &b->reader, at, 0, &records, &came_ns, e) : 0;
         rc = rc ? rc : more < 0 ? more : 0;
     }
     if (!rc)
@@ -140,6 +141,7 @@ static void *follow(void *arg)
 int behind_start(struct span_collector *c, struct err *e)
 {
     struct behind *b = mem_zalloc(sizeof *b);
+    b->reader = LOG_READER;
     pthread_condattr_t monotonic;
     int rc = database_open_to_write(c->o.store, &b->store, e);
     if (!rc)
@@ -175,6 +177,7 @@ void behind_stop(struct span_collector *c)
     pthread_mutex_unlock(&b->lock);
     log_stop(c->log);
     pthread_join(b->thread, NULL);
+    log_reader_close(&b->reader);
     span_store_close(b->store);
     pthread_mutex_destroy(&b->lock);
     pthread_cond_destroy(&b->change);

@@ -107,9 +107,14 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
     int rc = log_open(log, &c->log, e);
     free(log);
     if (!rc)
+        rc = forward_start(c, e);
+    if (!rc)
         rc = behind_start(c, e);
     if (!rc)
         rc = open_door(c, SPAN_DOOR_OTLP, o->otlp_http, collect_otlp, e);
+    if (!rc && o->forward && c->doors[SPAN_DOOR_OTLP] &&
+        !strncmp(o->forward, span_collect_address(c, SPAN_DOOR_OTLP), strlen(span_collect_address(c, SPAN_DOOR_OTLP))))
+        rc = err_set(e, ERR_ARG, "--forward %s: that is this collector itself", o->forward);
     if (!rc)
         rc = open_grpc(c, e);
     if (!rc)
@@ -138,6 +143,7 @@ void span_collect_stop(struct span_collector *c)
         http_server_stop(c->doors[i]);
     grpc_server_stop(c->grpc);
     behind_stop(c);
+    forward_stop(c);
     log_close(c->log);
     for (size_t i = 0; i < c->idle.n; i++)
         span_store_close(c->idle.v[i]);

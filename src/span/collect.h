@@ -20,6 +20,7 @@ struct span_collector {
     struct grpc_server *grpc;
     atomic_uint_least64_t in_work_bytes; /* of bodies that are taken apart */
     struct behind *behind;
+    struct forward *forward;         /* or NULL */
     pthread_mutex_t lock;    /* guards `idle` */
     VEC(struct span_store *) idle;       /* for questions */
 };
@@ -30,6 +31,12 @@ int behind_start(struct span_collector *, struct err *e);
 void behind_stop(struct span_collector *);
 /* Waits until what is in the log now is in the database, for some seconds at most. */
 void behind_wait(struct span_collector *);
+
+/* Sends what is in the log to another collector, if that is wanted, in a thread of its own. Before behind_start, which
+ * lets the log go. */
+struct forward;
+int forward_start(struct span_collector *, struct err *e);
+void forward_stop(struct span_collector *);
 
 /* Takes the bytes apart; what was taken is on disk when this returns 0. *making shows what it holds meanwhile. */
 int collect_bytes(struct span_collector *, const void *body, size_t n, const struct text **making, span_reader *,

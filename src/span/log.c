@@ -46,9 +46,8 @@ struct log {
     bool writing, stopped;
     struct log_position end;
     uint64_t behind_bytes;
-    /* of the reader */
-    int read_fd;
-    uint64_t read_file;
+    struct log_position kept, held;       /* as log_done and log_hold said last */
+    uint64_t held_most_bytes, lost_bytes; /* 0: nothing is held */
 };
 
 static char *path_of(const struct log *l, uint64_t file)
@@ -145,7 +144,7 @@ int log_open(const char *directory, struct log **out, struct err *e)
     struct log *l = mem_zalloc(sizeof *l);
     pthread_condattr_t monotonic;
     l->directory = mem_strdup(directory);
-    l->lock_fd = l->fd = l->read_fd = -1;
+    l->lock_fd = l->fd = -1;
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -171,8 +170,6 @@ void log_close(struct log *l)
         return;
     if (l->fd >= 0)
         close(l->fd);
-    if (l->read_fd >= 0)
-        close(l->read_fd);
     if (l->lock_fd >= 0)
         close(l->lock_fd);
     vec_free(&l->files);
@@ -301,16 +298,21 @@ static bool file_from(struct log *l, uint64_t from, uint64_t *out)
     return false;
 }
 
-static int open_for_reading(struct log *l, uint64_t file, struct err *e)
+void log_reader_close(struct log_reader *r)
 {
-    if (l->read_fd >= 0 && l->read_file == file)
+    if (r->fd >= 0)
+        close(r->fd);
+    *r = LOG_READER;
+}
+
+static int open_for_reading(struct log *l, struct log_reader *r, uint64_t file, struct err *e)
+{
+    if (r->fd >= 0 && r->file == file)
         return 0;
-    if (l->read_fd >= 0)
-        close(l->read_fd);
+    log_reader_close(r);
     char *path = path_of(l, file);
-    l->read_fd = open(path, O_RDONLY | O_CLOEXEC);
-    l->read_file = file;
-    int rc = l->read_fd < 0 ? err_sys(e, "%s", path) : 0;
+    *r = (struct log_reader){open(path, O_RDONLY | O_CLOEXEC), file};
+    int rc = r->fd < 0 ? err_sys(e, "%s", path) : 0;
     free(path);
     return rc;
 }
@@ -327,14 +329,15 @@ static bool read_at(int fd, void *out, size_t n, uint64_t offset)
 }
 
 /* Reads the record at `at`, which lies before `limit`. False: there is no whole one. */
-static bool read_record(struct log *l, struct log_position *at, uint64_t limit, struct text *out, int64_t *came_ns)
+static bool read_record(
+    struct log_reader *r, struct log_position *at, uint64_t limit, struct text *out, int64_t *came_ns)
 {
     struct head h;
-    if (limit < at->offset || limit - at->offset < sizeof h || !read_at(l->read_fd, &h, sizeof h, at->offset) ||
+    if (limit < at->offset || limit - at->offset < sizeof h || !read_at(r->fd, &h, sizeof h, at->offset) ||
         h.bytes > limit - at->offset - sizeof h)
         return false;
     out->n = 0;
-    if (!text_try_grow(out, h.bytes + 1) || !read_at(l->read_fd, out->v, h.bytes, at->offset + sizeof h) ||
+    if (!text_try_grow(out, h.bytes + 1) || !read_at(r->fd, out->v, h.bytes, at->offset + sizeof h) ||
         check_of(&h, out->v, h.bytes) != h.check)
         return false;
     out->n = h.bytes;
@@ -365,7 +368,8 @@ static bool find_more(struct log *l, struct log_position *at, uint64_t *limit)
     return file != l->end.file || at->offset < l->end.offset;
 }
 
-int log_next(struct log *l, struct log_position *at, int wait_ms, struct text *records, int64_t *came_ns, struct err *e)
+int log_next(struct log *l, struct log_reader *r, struct log_position *at, int wait_ms, struct text *records,
+    int64_t *came_ns, struct err *e)
 {
     for (;;) {
         uint64_t limit;
@@ -380,12 +384,12 @@ int log_next(struct log *l, struct log_position *at, int wait_ms, struct text *r
         pthread_mutex_unlock(&l->lock);
         if (!more)
             return 0;
-        int rc = open_for_reading(l, at->file, e);
+        int rc = open_for_reading(l, r, at->file, e);
         if (rc)
             return rc;
         if (limit == UINT64_MAX)
-            limit = fstat(l->read_fd, &st) ? 0 : (uint64_t)st.st_size;
-        if (read_record(l, at, limit, records, came_ns))
+            limit = fstat(r->fd, &st) ? 0 : (uint64_t)st.st_size;
+        if (read_record(r, at, limit, records, came_ns))
             return 1;
         if (at->file == log_end(l).file)
             return 0;
@@ -393,29 +397,68 @@ int log_next(struct log *l, struct log_position *at, int wait_ms, struct text *r
     }
 }
 
-void log_done(struct log *l, const struct log_position *at, const struct log_position *kept)
+static uint64_t file_bytes(const struct log *l, uint64_t file)
 {
+    char *path = path_of(l, file);
+    struct stat st;
+    uint64_t bytes = file == l->end.file ? l->end.offset : stat(path, &st) ? 0 : (uint64_t)st.st_size;
+    free(path);
+    return bytes;
+}
+
+/* Under the lock: files go that nobody asks for, or that are too much to hold. */
+static void trim(struct log *l)
+{
+    uint64_t held = 0;
     size_t gone = 0;
-    pthread_mutex_lock(&l->lock);
-    while (gone < l->files.n && l->files.v[gone] < kept->file && l->files.v[gone] != l->end.file) {
-        char *path = path_of(l, l->files.v[gone++]);
+    for (size_t i = 0; l->held_most_bytes && i < l->files.n; i++)
+        held += l->files.v[i] >= l->held.file ? file_bytes(l, l->files.v[i]) : 0;
+    for (; gone < l->files.n && l->files.v[gone] < l->kept.file && l->files.v[gone] != l->end.file; gone++) {
+        uint64_t file = l->files.v[gone], bytes = file_bytes(l, file);
+        if (l->held_most_bytes && file >= l->held.file) {
+            if (held <= l->held_most_bytes)
+                break;
+            held -= bytes;
+            uint64_t from = file == l->held.file && l->held.offset > sizeof magic ? l->held.offset : sizeof magic;
+            l->lost_bytes += bytes > from ? bytes - from : 0;
+        }
+        char *path = path_of(l, file);
         unlink(path);
         free(path);
     }
     l->files.n -= gone;
     if (l->files.n && gone)
         memmove(l->files.v, l->files.v + gone, l->files.n * sizeof *l->files.v);
+}
+
+void log_hold(struct log *l, const struct log_position *at, uint64_t most_bytes)
+{
+    pthread_mutex_lock(&l->lock);
+    l->held = *at;
+    l->held_most_bytes = most_bytes;
+    trim(l);
+    pthread_mutex_unlock(&l->lock);
+}
+
+uint64_t log_lost(struct log *l)
+{
+    pthread_mutex_lock(&l->lock);
+    uint64_t bytes = l->lost_bytes;
+    l->lost_bytes = 0;
+    pthread_mutex_unlock(&l->lock);
+    return bytes;
+}
+
+void log_done(struct log *l, const struct log_position *at, const struct log_position *kept)
+{
+    pthread_mutex_lock(&l->lock);
+    l->kept = *kept;
+    trim(l);
     l->behind_bytes = 0;
     for (size_t i = 0; i < l->files.n; i++) {
-        uint64_t file = l->files.v[i];
-        char *path = path_of(l, file);
-        struct stat st;
-        uint64_t bytes = file == l->end.file ? l->end.offset : stat(path, &st) ? 0 : (uint64_t)st.st_size;
-        uint64_t read = file < at->file ? bytes : file == at->file && at->offset < bytes ? at->offset : 0;
-        if (file == at->file && at->offset >= bytes)
-            read = bytes;
+        uint64_t file = l->files.v[i], bytes = file_bytes(l, file);
+        uint64_t read = file < at->file ? bytes : file > at->file ? 0 : at->offset < bytes ? at->offset : bytes;
         l->behind_bytes += bytes - read;
-        free(path);
     }
     pthread_mutex_unlock(&l->lock);
 }

@@ -20,11 +20,20 @@ void log_close(struct log *);
 int log_append(struct log *, const void *records, size_t n, int64_t came_ns, uint64_t most_behind_bytes, struct err *e);
 /* How far it is synced. */
 struct log_position log_end(struct log *);
+/* The file that is read. LOG_READER; each is for one thread. */
+struct log_reader { int fd; uint64_t file; };
+#define LOG_READER ((struct log_reader){.fd = -1})
+void log_reader_close(struct log_reader *);
 /* The record behind *at, which moves on; waits for it for so many ms. 1: there is one; 0: not yet; else an error: what
- * is there cannot be read. The text is filled with its bytes. Only one thread. */
-int log_next(struct log *, struct log_position *at, int wait_ms, struct text *records, int64_t *came_ns, struct err *e);
+ * is there cannot be read. The text is filled with its bytes. */
+int log_next(struct log *, struct log_reader *, struct log_position *at, int wait_ms, struct text *records,
+    int64_t *came_ns, struct err *e);
 /* What is before has been read; `kept`: it will not be asked for again either, so that files before go. */
 void log_done(struct log *, const struct log_position *at, const struct log_position *kept);
+/* Files with records behind *at stay too, but for the oldest of them while they take more bytes than that. */
+void log_hold(struct log *, const struct log_position *at, uint64_t most_bytes);
+/* Bytes of held records that went since it was last asked, because there were too many. */
+uint64_t log_lost(struct log *);
 /* log_next and log_append end soon. */
 void log_stop(struct log *);
 

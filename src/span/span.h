@@ -140,6 +140,9 @@ struct span_collect_options {
     const char *const *origins;
     int64_t keep_ns;         /* spans that came longer ago go; 0: none */
     uint64_t keep_bytes;     /* the oldest go while the database is larger; 0: none */
+    /* URL of another collector's OTLP over HTTP, which gets all that comes from now on; or NULL. */
+    const char *forward;
+    uint64_t forward_spool_bytes;       /* that wait for it at most; the oldest go then */
     void (*tell)(const char *what);     /* of what goes on behind: from threads of its own */
 };
 enum span_door { SPAN_DOOR_OTLP, SPAN_DOOR_GRPC, SPAN_DOOR_JAEGER, SPAN_DOOR_ZIPKIN, SPAN_DOOR_QUERY, SPAN_DOORS };
