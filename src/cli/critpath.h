@@ -11,7 +11,7 @@ struct critpath_question {
     const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *compare;
     struct cli_clocks clocks;
     struct cli_cluster cluster;
-    bool segments, aggregate, no_early_return, refine, snips;
+    bool segments, aggregate, no_early_return, request, refine, snips;
     int format;
 };
 

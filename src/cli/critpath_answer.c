@@ -61,7 +61,8 @@ void critpath_add_span(struct cli_span *span, const struct clock_map *map, int64
 int critpath_parse_interval(
     const struct critpath_question *q, const struct cli_span *span, struct path_options *o, struct err *e)
 {
-    *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
+    *o = (struct path_options){
+        .begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return, .request = q->request};
     int rc = cli_parse_window(q->begin, q->end, span, &o->begin, &o->end, e);
     if (!rc && o->begin == o->end)
         rc = err_set(e, ERR_ARG,

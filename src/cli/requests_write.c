@@ -295,7 +295,8 @@ static void write_table(const struct requests_shown *s, struct text *out)
     int32_t tid;
     const char *comm;
     name_at(s, slowest->thread, slowest->end, &tid, &comm);
-    text_printf(out, "Try: weft critpath TRACE… --thread %s:%" PRId32 " --begin %" PRId64 " --end %" PRId64 "%s%s\n",
+    text_printf(out,
+        "Try: weft critpath TRACE… --thread %s:%" PRId32 " --begin %" PRId64 " --end %" PRId64 " --request%s%s\n",
         host_of(s, slowest->thread.host), tid, slowest->begin, slowest->end, s->reference ? " --reference " : "",
         s->reference ? s->reference : "");
 }

@@ -238,6 +238,8 @@ static int run(int argc, char **argv)
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
         {"polling", 0, CLI_STRING, "assume",
             "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
+        {"request", 0, CLI_FLAG, NULL,
+            "the interval is that of a request: leave out what the thread did for others meanwhile", &q.request},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",
             &q.no_early_return},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &q.format_name},

@@ -252,8 +252,11 @@ int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct p
     if (q->by_interrupt)
         row.row = PATH_ROW_UNKNOWN_CPU;
     struct path_query *query = path_query_new(path_local_source(r->local), row,
-        &(struct path_options){
-            .begin = q->begin, .end = q->end, .reached = PATH_REACHED_BY_MESSAGE, .receiver = q->thread});
+        &(struct path_options){.begin = q->begin,
+            .end = q->end,
+            .reached = PATH_REACHED_BY_MESSAGE,
+            .receiver = q->thread,
+            .request = true});
     int rc = path_query_run(query, SLICE, e);
     for (; rc == PATH_MORE && *slices; --*slices)
         rc = path_query_run(query, SLICE, e);

@@ -42,7 +42,7 @@ struct walk_frame {
     struct path_row row;     /* who waits */
     uint64_t id;             /* in which interval */
     int64_t slept;           /* since when */
-    int64_t floor;           /* the beginning of the stretch of running that ends there, once `floor_known` */
+    int64_t floor;           /* walk_stretch at `slept`, once `floor_known` */
     int64_t low;             /* how far back the walk goes within the frame as far as is known: see enum walk_end */
     struct walk_arrival arrival; /* from [floor, slept) */
     uint8_t end;             /* enum walk_end */
@@ -91,6 +91,8 @@ struct walk_pending {
 struct walker {
     const struct path_source *source;
     bool no_early_return;
+    struct path_row server;  /* whose request the question is, or PATH_NOWHERE; */
+    int64_t server_since;    /* begun then */
     struct path_build build;
     size_t first_piece, first_arrow; /* of the build: this walk's */
     struct walk_position at;
@@ -138,8 +140,9 @@ void walk_fini(struct walker *);
 void walk_check(const struct walker *);
 /* Forgets all frames; frame 0 ends at `bound`. */
 void walk_reset_frames(struct walker *, struct path_row, int64_t bound);
-/* The beginning of the stretch in which the row wanted the CPU or had it without a break until `t`, as far as it was
- * looked through. */
+/* Since when the row can have sent what a wait that begins at `t` is for: the beginning of the stretch in which it
+ * wanted the CPU or had it without a break until then, as far as it was looked through; of a server that of its
+ * request. */
 int64_t walk_stretch(struct walker *, struct path_row row, int64_t t);
 /* The frame of a wait of the row that the walk is on, not yet entered. */
 struct walk_frame walk_frame_of(struct walker *, const struct path_interval *wait);

@@ -120,7 +120,8 @@ class Logged(Requests):
 
     def test_machines_are_those_of_the_path(self):
         for r in self.requests(self.trace, "--store", self.store)["requests"]:
-            path = self.critpath(self.trace, self.store, f"{r['host']}:{r['tid']}", r["begin"], r["end"])
+            path = self.critpath(self.trace, self.store, f"{r['host']}:{r['tid']}", r["begin"], r["end"],
+                                 "--request")
             self.assertEqual(r["machines"], list(dict.fromkeys(s["host"] for s in path["segments"])))
 
     def test_choices(self):
@@ -450,7 +451,7 @@ class Made(Requests):
         names = {(t.host.name, t.tid): re.sub(r"(?<=[^A-Za-z0-9])\d+", "#", t.name)
                  for h in thread.host.world.hosts for t in h.threads}
         sums = collections.Counter()
-        for host, tid, since, until, state in Oracle().path(thread, begin, end):
+        for host, tid, since, until, state in Oracle().path(thread, begin, end, request=True):
             sums[host, names[host, tid], state] += until - since
         return sums, (thread.host.name, names[thread.host.name, thread.tid])
 
