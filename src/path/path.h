@@ -147,9 +147,9 @@ struct path_options {
     struct path_row receiver;
     const char *label;                           /* of the message: struct path_cause */
     bool no_early_return;                        /* for comparison with other tools */
-    bool request;                                /* the interval is a request's, which the row may have served among
-                                                  * others: a wait of its own ends where it sent what led there, however
-                                                  * long ago within the interval */
+    bool request;                                /* the interval is a request's, which threads served among others: the
+                                                  * explanation of a wait goes back to where the thread sent what led to
+                                                  * its end, however long ago within the interval */
 };
 /* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there,
  * ERR_ARG when begin > end; an empty interval has an empty path). What is pending stays so. Cost: O(segments + waits

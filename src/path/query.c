@@ -39,7 +39,7 @@ struct path_query *path_query_new(
     struct path_query *q = mem_zalloc(sizeof *q);
     q->walker.source = source;
     q->walker.no_early_return = options->no_early_return;
-    q->walker.server = PATH_NOWHERE;
+    q->walker.request_since = WALK_NEVER;
     q->row = row;
     q->options = *options;
     q->begin = q->end = options->end;
@@ -93,10 +93,8 @@ static void begin_first_walk(struct path_query *q)
 {
     struct walk_position at = {
         .row = q->row, .t = q->end, .from_id = PATH_ID_NONE, .reached = q->options.reached, .circle = PATH_NOWHERE};
-    if (q->options.request && !q->options.no_early_return) {
-        q->walker.server = q->row;
-        q->walker.server_since = q->begin;
-    }
+    if (q->options.request)
+        q->walker.request_since = q->begin;
     walk_start(&q->walker, &at, q->begin);
     if (at.reached == PATH_REACHED_BY_MESSAGE)
         q->walker.build.cover = (struct path_cover){.row = q->options.receiver,

@@ -91,8 +91,7 @@ struct walk_pending {
 struct walker {
     const struct path_source *source;
     bool no_early_return;
-    struct path_row server;  /* whose request the question is, or PATH_NOWHERE; */
-    int64_t server_since;    /* begun then */
+    int64_t request_since;   /* the question is a request that began then; else WALK_NEVER */
     struct path_build build;
     size_t first_piece, first_arrow; /* of the build: this walk's */
     struct walk_position at;
@@ -141,7 +140,7 @@ void walk_check(const struct walker *);
 /* Forgets all frames; frame 0 ends at `bound`. */
 void walk_reset_frames(struct walker *, struct path_row, int64_t bound);
 /* Since when the row can have sent what a wait that begins at `t` is for: the beginning of the stretch in which it
- * wanted the CPU or had it without a break until then, as far as it was looked through; of a server that of its
+ * wanted the CPU or had it without a break until then, as far as it was looked through; in a request that of the
  * request. */
 int64_t walk_stretch(struct walker *, struct path_row row, int64_t t);
 /* The frame of a wait of the row that the walk is on, not yet entered. */

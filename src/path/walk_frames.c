@@ -86,8 +86,8 @@ void walk_check(const struct walker *w)
 
 int64_t walk_stretch(struct walker *w, struct path_row row, int64_t t)
 {
-    if (path_row_equal(row, w->server))
-        return t < w->server_since ? t : w->server_since;
+    if (w->request_since != WALK_NEVER)
+        return t < w->request_since ? t : w->request_since;
     for (int i = 0; i < WALK_MOST_STRETCH && t > WALK_NEVER; i++) {
         struct path_interval iv;
         enum path_reply reply = w->source->interval(w->source->arg, row, t, t - 1, &iv);

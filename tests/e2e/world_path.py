@@ -5,8 +5,8 @@ The path of a thread over [begin, end], backwards from `end`:
 - while it runs or waits for a CPU, and where nobody is to be followed, the time is its own;
 - a wait is what its waker did, back to the wait's begin; a message is `network` since its first send;
 - and further back, to where that chain leaves the waiting thread itself by a signal, if that happened in the stretch of
-  running in which the thread went to sleep (it had asked, and slept only later); of the thread that served a request at
-  any time of the request.
+  running in which the thread went to sleep (it had asked, and slept only later); in the path of a request: if that
+  happened at any time of the request.
 """
 import sys
 
@@ -18,7 +18,7 @@ sys.setrecursionlimit(100000)
 class Oracle:
     def __init__(self):
         self.returns = {}
-        self.request = None  # (its server, its begin)
+        self.request = None  # its begin
 
     @staticmethod
     def state_at(thread, t):
@@ -35,9 +35,9 @@ class Oracle:
     def path(self, thread, begin, end, request=False):
         """[(host, tid, begin, end, state)] in time order."""
         out = []
-        if self.request or request:
+        if self.request is not None or request:
             self.returns.clear()
-        self.request = (thread, begin) if request else None
+        self.request = begin if request else None
         for piece in self.walk(thread, end, begin, []):
             who, since, until, state = piece
             since, until = max(since, begin), min(until, end)
@@ -91,8 +91,8 @@ class Oracle:
             floor -= 1
         wait, found = thread.intervals[i], None
         since = thread.intervals[floor].begin
-        if self.request and self.request[0] is thread:
-            since = min(self.request[1], wait.begin)
+        if self.request is not None:
+            since = min(self.request, wait.begin)
         if since < wait.begin:
             arrivals = []
             for _ in self.explain(thread, wait, since, arrivals):
