@@ -74,7 +74,7 @@ static void list_hosts(struct handle *h)
 
 static int ask(struct handle *h, const struct views_far_question *q, const atomic_bool *stop, struct err *e)
 {
-    struct cluster_path_options o = {.path = {.begin = q->begin, .end = q->end},
+    struct cluster_path_options o = {.path = {.begin = q->begin, .end = q->end, .request = q->request},
         .assuming = q->assume_polling,
         .deadline_ns = time_monotonic_ns() + PATIENCE_NS,
         .stop = stop,

@@ -137,7 +137,8 @@ static struct critical_view *ask_far(struct critical_paths *p, struct critical_e
         .row = index_row_id(h, q->row.row),
         .begin = q->begin,
         .end = q->end,
-        .assume_polling = q->assume_polling};
+        .assume_polling = q->assume_polling,
+        .request = q->request};
     struct views_far_path path;
     struct progress progress = {p, e};
     struct views_far_progress told = {&progress, on_known, on_moves_on};

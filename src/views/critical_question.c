@@ -19,10 +19,12 @@ const char critical_question_schema[] =
     "start, or ISO 8601; the thread's first instant when absent\"},"
     "\"end\":{\"type\":[\"integer\",\"string\"],\"description\":\"To here; the thread's last instant when absent\"},"
     "\"polling\":{\"enum\":[\"assume\"],\"description\":\"assume: a thread that spun until a message came, and soon "
-    "sent again, is taken to have waited for it; what is assumed is marked\"}},"
+    "sent again, is taken to have waited for it; what is assumed is marked\"},"
+    "\"request\":{\"type\":\"boolean\",\"description\":\"The interval is that of a request: what threads did for "
+    "others meanwhile is left out\"}},"
     "\"required\":[\"thread\"]}";
 
-static const char *const keys[] = {"thread", "host", "id", "begin", "end", "polling"};
+static const char *const keys[] = {"thread", "host", "id", "begin", "end", "polling", "request"};
 
 const char *critical_question_key(json_t *parameters, struct arena *a)
 {
@@ -129,6 +131,14 @@ static const char *parse_polling(json_t *v, bool *assume)
     return *assume ? NULL : "Invalid query parameters: polling (give assume, or leave it out)";
 }
 
+static const char *parse_request(json_t *v, bool *request)
+{
+    *request = json_is_true(v);
+    return !v || json_is_null(v) || json_is_boolean(v)
+        ? NULL
+        : "Invalid query parameters: request (give true, or leave it out)";
+}
+
 const char *critical_question_parse(struct views *x, json_t *parameters, struct arena *a, struct critical_question *out)
 {
     json_t *host_value = json_object_get(parameters, "host");
@@ -142,6 +152,8 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
         wrong = parse_time(x, json_object_get(parameters, "end"), "end", a, &out->end);
     if (!wrong)
         wrong = parse_polling(json_object_get(parameters, "polling"), &out->assume_polling);
+    if (!wrong)
+        wrong = parse_request(json_object_get(parameters, "request"), &out->request);
     if (!wrong && out->begin > out->end)
         wrong = "Invalid query parameters: begin (it lies after end)";
     json_t *id = json_object_get(parameters, "id");

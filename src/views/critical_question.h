@@ -6,11 +6,11 @@
 
 /* Parameters: thread ("HOST:TID", "HOST:NAME", TID as number or text, NAME), host (a name, optional), id (of the
  * thread's entry, which tells lives of one number apart; optional), begin and end (ns, or times as people write them;
- * optional), polling ("assume", optional). */
+ * optional), polling ("assume", optional), request (true, optional). */
 extern const char critical_question_schema[]; /* JSON schema */
 
 /* row: numbers of the experiment's `paths`; the interval is not yet clipped */
-struct critical_question { struct path_row row; int64_t begin, end; bool assume_polling; };
+struct critical_question { struct path_row row; int64_t begin, end; bool assume_polling, request; };
 /* NULL; or what is wrong and what to do, in the arena. A thread of several lives or hosts is refused with the list of
  * what it may mean. */
 const char *critical_question_parse(struct views *, json_t *parameters, struct arena *,

@@ -65,7 +65,7 @@ struct critical_view *critical_walk(const struct views *x, const size_t *hosts, 
                                                         : path_local_source(x->paths);
     struct lens l = {
         {&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name}, inner, only};
-    struct path_options o = {.begin = q->begin, .end = q->end};
+    struct path_options o = {.begin = q->begin, .end = q->end, .request = q->request};
     struct path_query *query = path_query_new(&l.source, q->row, &o);
     int rc = PATH_MORE;
     while (rc == PATH_MORE && !atomic_load_explicit(stop, memory_order_relaxed)) {

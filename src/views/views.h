@@ -22,7 +22,7 @@ struct views_far_path {
     void *handle;                        /* whose all that is */
 };
 /* Of a host that is open here: keys of it and of the one whose clock times are told by, id of the thread. */
-struct views_far_question { uint64_t host, reference, row; int64_t begin, end; bool assume_polling; };
+struct views_far_question { uint64_t host, reference, row; int64_t begin, end; bool assume_polling, request; };
 /* Told by the thread that calls find. */
 struct views_far_progress {
     void *arg;

@@ -100,7 +100,8 @@ class Compared(Case):
                 begin, end = sorted(row["begin"] + DICE.randint(0, row["life"]) for _ in range(2))
                 options += ["--begin", begin, "--end", max(end, begin + 1)]
             options += DICE.choice((["--reference", DICE.choice(sorted(hosts))], [], []))
-            options += DICE.choice((["--polling", "assume"], ["--no-early-return"], ["--no-sync"], [], [], []))
+            options += DICE.choice((["--polling", "assume"], ["--no-early-return"], ["--request"], ["--no-sync"], [], [],
+                                    []))
             if "--no-sync" in options and "--reference" in options:
                 options.remove("--no-sync")
             yield f"{host}:{tid}" if DICE.random() < 0.9 else str(tid), options

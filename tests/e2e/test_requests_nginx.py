@@ -2,9 +2,11 @@
 application logged: every request is found with its times, and groups name the queries that were slow, and why."""
 import collections
 
+from tsp_server import Server
 from weft_e2e import Case, Truth, load, main, scenario, scratch
 
 MS = 1_000_000
+PATHS = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 SLOW = ("compute", "disk", "hold", "lock")
 TIERS = ("nginx", "webapp", "postgres")
 
@@ -136,6 +138,21 @@ class Web(Case):
             # The path of the thread is all that went on meanwhile.
             everything = self.critpath(*asked)["segments"]
             self.assertTrue(any(s["host"] == "client" and s["tid"] != x["tid"] for s in everything))
+
+    def test_served(self):
+        """A path in a viewer is that of the verb."""
+        with Server(self.trace, store=self.store) as server:
+            tree = f"/experiments/{server.first()['UUID']}/outputs/timeGraph/{PATHS}/tree"
+            slowest = self.json("requests", self.trace, "--store", self.store, "-q")["requests"][0]
+            thread, begin, end = f"{slowest['host']}:{slowest['tid']}", slowest["begin"], slowest["end"]
+            said = set()
+            for options, more in (((), {}), (("--request",), {"request": True})):
+                path = self.critpath(self.trace, self.store, thread, begin, end, *options)
+                asked = {"thread": thread, "begin": begin, "end": end, **more}
+                first = server.model(tree, asked)["entries"][0]
+                self.assertEqual(first["metadata"]["sentence"], [path["sentence"]])
+                said.add(path["sentence"])
+            self.assertEqual(len(said), 2)
 
 
 if __name__ == "__main__":

@@ -182,11 +182,13 @@ def check_refusals(server):
                          ({"thread": "client:204", "end": 5}, "no such thread"),
                          ({"thread": "client:204", "begin": 1.5}, "begin"), ({"thread": ""}, "thread"),
                          ({"thread": -4}, "thread"), ({"thread": "client:204", "polling": "guess"}, "polling"),
-                         ({"thread": "client:204", "polling": True}, "polling")):
+                         ({"thread": "client:204", "polling": True}, "polling"),
+                         ({"thread": "client:204", "request": "yes"}, "request")):
         status, answer = server.derive(**wrong)
         assert status == 400 and words in answer["title"], (wrong, status, answer)
     for good in ({"thread": 204, "host": "client"}, {"thread": "204", "host": "client"}, {"thread": "client:tier"},
-                 {"thread": "client:204", "host": None}, {"thread": "client:204", "polling": None}):
+                 {"thread": "client:204", "host": None}, {"thread": "client:204", "polling": None},
+                 {"thread": "client:204", "request": None}, {"thread": "client:204", "request": True}):
         status, answer = server.derive(**good)
         assert status == 200, (good, answer)
 

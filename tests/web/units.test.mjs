@@ -166,7 +166,8 @@ test('link: written and read again', async () => {
     machines: ['a|b', 'c/d'], busyOnly: true, tab: 'path', follow: true,
     reference: 'web', clock: 'db 1&' };
   assert.deepEqual(readLink(writeLink(s)), s);
-  for (const path of [{}, { id: 7 }, { begin: 5n, end: 6n }, { id: 7, begin: 5n, end: 6n }]) {
+  for (const path of [{}, { id: 7 }, { begin: 5n, end: 6n }, { id: 7, begin: 5n, end: 6n },
+    { begin: 5n, end: 6n, request: true }, { id: 7, begin: 5n, end: 6n, request: true }]) {
     const one = { ...s, path: { host: 'h', tid: 4, name: 'n', ...path } };
     assert.deepEqual(readLink(writeLink(one)), one);
   }

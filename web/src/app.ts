@@ -644,9 +644,10 @@ export class App implements Stage, Floor {
   }
 
   private async restorePath({ path, compared }: LinkState): Promise<void> {
-    await this.openPath({ thread: path!, begin: path!.begin, end: path!.end }, true);
+    await this.openPath({ thread: path!, begin: path!.begin, end: path!.end, request: path!.request }, true);
     if (compared && this.path)
-      await this.comparer.ask({ thread: compared, begin: compared.begin, end: compared.end });
+      await this.comparer.ask({ thread: compared, begin: compared.begin, end: compared.end,
+        request: compared.request });
   }
 
   private async reopen(now: Experiment): Promise<void> {
@@ -666,4 +667,5 @@ export class App implements Stage, Floor {
   tell(text: string): void { this.notice.tell(text); }
 }
 
-const flat = ({ thread, begin, end }: PathSpec): NonNullable<LinkState['path']> => ({ ...thread, begin, end });
+const flat = ({ thread, begin, end, request }: PathSpec): NonNullable<LinkState['path']> =>
+  ({ ...thread, begin, end, request });

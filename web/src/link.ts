@@ -2,7 +2,7 @@
 import type { TimeMode } from './time';
 
 type Who = { host: string; tid: number; name: string };
-type PathLink = Who & { id?: number; begin?: bigint; end?: bigint };
+type PathLink = Who & { id?: number; begin?: bigint; end?: bigint; request?: boolean };
 export interface LinkState {
   experiment: string;
   /** The machine whose clock the times below are by, as far as known, and the one by whose clock they are shown. */
@@ -31,13 +31,13 @@ function thread(text: string | null): Who | undefined {
 const who = (t: Who): string => `${encodeURIComponent(t.host)}/${t.tid}/${encodeURIComponent(t.name)}`;
 
 function pathOf(text: string | null): PathLink | undefined {
-  const p = thread(text), [, , , range = '', id] = text?.split('/') ?? [], interval = pair(range);
+  const p = thread(text), [, , , range = '', id, request] = text?.split('/') ?? [], interval = pair(range);
   return p && { ...p, ...(Number(id) > 0 ? { id: Number(id) } : {}),
-    ...(interval ? { begin: interval[0], end: interval[1] } : {}) };
+    ...(interval ? { begin: interval[0], end: interval[1] } : {}), ...(request ? { request: true } : {}) };
 }
 function pathText(p: PathLink): string {
   const range = p.begin !== undefined ? `${p.begin},${p.end}` : '';
-  return who(p) + (p.id !== undefined ? `/${range}/${p.id}` : range && `/${range}`);
+  return who(p) + ['', range, p.id ?? '', p.request ? 'request' : ''].join('/').replace(/\/+$/, '');
 }
 
 export function readLink(hash: string): LinkState | null {

@@ -17,7 +17,8 @@ interface Total { key: string; ns: number; host: string; tid: number | null; nam
 
 const SMALL = 0.4;     // of the view's width: a path that has less of it is zoomed to
 
-export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
+/** `request`: the interval is that of a request, of which the work of its threads for others is no part. */
+export interface PathSpec { thread: Picked; begin?: Time; end?: Time; request?: boolean }
 
 /** Whose path a derived output is. */
 export function specOf(output: Output): PathSpec | null {
@@ -27,7 +28,7 @@ export function specOf(output: Output): PathSpec | null {
     time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
   return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '',
     ...(p.id === undefined ? {} : { id: Number(p.id) }) },
-    begin: time(p.begin), end: time(p.end) };
+    begin: time(p.begin), end: time(p.end), ...(p.request === true ? { request: true } : {}) };
 }
 
 /** The server's way to make critical paths, or null. */
@@ -41,13 +42,14 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
   if (!parent) throw new Error('This server offers no critical path.');
   const types = await client.configTypes(uuid, parent.id);
   if (!types.length) throw new Error('The critical path cannot be configured on this server.');
-  const { thread, begin, end } = spec;
+  const { thread, begin, end, request } = spec;
   const derived = await client.derive(uuid, parent.id, {
     name: `Critical path of ${thread.name || 'thread'} ${thread.tid}${thread.host ? ` on ${thread.host}` : ''}`,
-    description: begin === undefined ? 'Its whole life' : 'An interval of it', sourceTypeId: types[0].id,
+    description: begin === undefined ? 'Its whole life' : request ? 'A request' : 'An interval of it',
+    sourceTypeId: types[0].id,
     parameters: { thread: thread.tid, ...(thread.host ? { host: thread.host } : {}),
       ...(thread.id === undefined ? {} : { id: thread.id }),
-      ...(begin !== undefined && end !== undefined ? { begin, end } : {}) },
+      ...(begin !== undefined && end !== undefined ? { begin, end } : {}), ...(request ? { request } : {}) },
   });
   return { parent, derived };
 }

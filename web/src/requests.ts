@@ -37,7 +37,7 @@ function requestOf(line: Line, columns: number[]): ServedRequest {
 /** Whose path tells where the request's time went: of who asked for all of it, else of who served it. */
 export function pathOfRequest(r: ServedRequest): PathSpec | null {
   const { client, server } = r, of = (p: Party, begin: Time, end: Time): PathSpec | null => p.tid === null ? null
-    : { thread: { host: p.host, tid: p.tid, name: p.name }, begin, end };
+    : { thread: { host: p.host, tid: p.tid, name: p.name }, begin, end, request: true };
   return (r.seen && of(client, ...r.seen)) ?? of(server, r.begin, r.end);
 }
 
