@@ -1,8 +1,9 @@
-/* The coordinator's configuration, and lists of hosts that one is made of. */
+/* The coordinator's configuration, lists of hosts that one is made of, and clocks. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "coord/coord.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -27,6 +28,30 @@ static void generate(const uint8_t *data, size_t n)
     unlink(path);
 }
 
+/* A map that is taken never falls, and its inverse is near. */
+static void try_map(const struct clock_map *m)
+{
+    static const int64_t times[] = {INT64_MIN, -1, 0, 5, 1795225075376113629, INT64_MAX};
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        int64_t t = clock_to_reference(m, times[i]), first = clock_first_from(m, times[i]);
+        if (t < last || first > time_after(clock_last_until(m, times[i])))
+            abort();
+        last = t;
+    }
+}
+
+static void read_clocks(const uint8_t *data, size_t n)
+{
+    struct coord_config c = {0};
+    struct err e = {0};
+    if (coord_config_add(&c, "a=http://h", &e))
+        abort();
+    if (!coord_config_clocks_parse(&c, "input", (const char *)data, n, &e) && c.servers.v[0].clock)
+        try_map(c.servers.v[0].clock);
+    coord_config_fini(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct coord_config c = {0};
@@ -37,5 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         abort(); /* every refusal says why */
     coord_config_fini(&c);
     generate(data, n);
+    read_clocks(data, n);
     return 0;
 }

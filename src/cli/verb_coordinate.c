@@ -39,11 +39,14 @@ static const char *find_listen(const char *given, char *into, size_t n)
 }
 
 static int read_config(
-    struct coord_config *config, const char *path, const struct cli_list *servers, bool none_will_do, struct err *e)
+    struct coord_config *config, const char *path, const struct cli_list *servers, const char *clocks,
+    bool none_will_do, struct err *e)
 {
     int rc = path ? coord_config_read(config, path, e) : 0;
     for (size_t i = 0; i < servers->n && !rc; i++)
         rc = coord_config_add(config, servers->v[i], e);
+    if (!rc)
+        rc = coord_config_clocks(config, clocks, e);
     return rc || (none_will_do && !config->servers.n) ? rc : coord_config_check(config, path, e);
 }
 
@@ -123,7 +126,7 @@ static int coordinate(struct coord_options *o, struct nodes *nodes)
 static int run(int argc, char **argv)
 {
     const char *listen = NULL, *config_file = NULL, *state = NULL, *name = NULL, *cert = NULL, *key = NULL,
-               *token_file = NULL, *traces = NULL;
+               *token_file = NULL, *traces = NULL, *clocks = NULL;
     int64_t port = 8080;
     bool only_check = false, generates = false;
     struct nodes nodes = {0};
@@ -141,6 +144,8 @@ static int run(int argc, char **argv)
         {"node-token-file", 0, CLI_STRING, "FILE", "send the token in FILE to the servers of the cluster's nodes",
             &nodes.token_file},
         {"node-ca", 0, CLI_STRING, "FILE", "authorities that may have signed their certificates (PEM)", &nodes.ca_file},
+        {"clocks", 0, CLI_STRING, "FILE",
+            "put the servers on one clock: FILE is what sync --format json says of the hosts of their names", &clocks},
         {"name", 0, CLI_STRING, "NAME", "make an experiment of all traces of all servers", &name},
         {"state", 0, CLI_STRING, "DIR", "keep ids and bookmarks in DIR over restarts", &state},
         {"check", 0, CLI_FLAG, NULL, "only say whether the configuration is in order", &only_check},
@@ -179,7 +184,7 @@ static int run(int argc, char **argv)
         err_set(&e, ERR_ARG, "%s: traces are opened by servers; name those (--server NAME=URL)", argv[1]);
         code = cli_fail(&e);
     } else if (check_nodes(&nodes, path || servers.n, &e) ||
-        read_config(&config, path, &servers, nodes.cluster.url != NULL, &e) ||
+        read_config(&config, path, &servers, clocks, nodes.cluster.url != NULL, &e) ||
         (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         code = cli_fail(&e);
     } else {

@@ -116,10 +116,20 @@ const struct clock_map *clock_net_map(const struct clock_net *, size_t host);
 int64_t clock_to_reference(const struct clock_map *, int64_t t);
 int64_t clock_from_reference(const struct clock_map *, int64_t t);
 int64_t clock_error_at(const struct clock_map *, int64_t t);   /* ns; grows outside the pieces as the drift allows */
+/* Of all times that are not after (not before) t by the reference, the last (the first). */
+int64_t clock_last_until(const struct clock_map *, int64_t t);
+int64_t clock_first_from(const struct clock_map *, int64_t t);
 /* A ctf_time_map: arg is a struct clock_map. */
 void clock_map_times(void *map, int64_t *ts, size_t n);
 
 void clock_net_write_json(const struct clock_net *, struct json *);            /* DESIGN section 2 */
+/* The line t_ref = drift * t + offset_ns, of decimals as they are written there; within 1 ns for times within +-2^62
+ * ns, and exact once it is told through which whole times it goes. ERR_ARG says what is wrong. */
+int clock_line_read(const char *drift, const char *offset_ns, struct clock_piece *out, struct err *e);
+int clock_line_through(struct clock_piece *, int64_t t, int64_t t_ref, struct err *e);
+/* Makes a map of pieces that were read, in order of time: errors are not known, and no time falls behind one before.
+ * ERR_ARG when they do. The pieces are borrowed, and may be moved by few ns. */
+int clock_map_of(struct clock_piece *, size_t n, struct clock_map *out, struct err *e);
 void clock_net_write_table(const struct clock_net *, struct text *, bool color); /* looks.md */
 void clock_net_write_stats(const struct clock_net *, struct text *);            /* LTTV's layout: reference A.7 */
 

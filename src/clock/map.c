@@ -4,6 +4,7 @@
 
 #include "base/order.h"
 #include "base/search.h"
+#include "base/time.h"
 #include "clock/net.h"
 
 static void piece_push(struct net_host *h, int64_t begin, int64_t end)
@@ -242,6 +243,24 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
     for (int i = 0; i < 2 && back > INT64_MIN && piece_apply(p, back) > t; i++)
         back--;
     return back;
+}
+
+/* The inverse is that near; where times end they no longer rise. */
+enum { NEAR_NS = 8 };
+
+int64_t clock_last_until(const struct clock_map *m, int64_t t)
+{
+    int64_t at = clock_from_reference(m, t);
+    for (int i = 0; i < NEAR_NS && at > INT64_MIN && clock_to_reference(m, at) > t; i++)
+        at--;
+    for (int i = 0; i < NEAR_NS && at < INT64_MAX && clock_to_reference(m, at + 1) <= t; i++)
+        at++;
+    return at;
+}
+
+int64_t clock_first_from(const struct clock_map *m, int64_t t)
+{
+    return t == INT64_MIN ? t : time_after(clock_last_until(m, t - 1));
 }
 
 int64_t clock_error_at(const struct clock_map *m, int64_t t)

@@ -18,6 +18,11 @@ static void write_piece(struct json *j, const struct clock_piece *p)
     json_kv_i64(j, "end", p->end);
     write_decimal(j, "drift", decimal_drift, p);
     write_decimal(j, "offset_ns", decimal_offset, p);
+    json_key(j, "through");
+    json_array(j);
+    json_i64(j, p->t0);
+    json_i64(j, sat64((i128)p->t0 + p->shift));
+    json_end_array(j);
     json_kv_i64(j, "error_ns_begin", p->error_begin);
     json_kv_i64(j, "error_ns_end", p->error_end);
     json_end_object(j);

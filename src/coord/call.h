@@ -24,6 +24,7 @@ struct coord_call {
     bool several;                    /* more than one member, when it came */
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
     VEC(struct lack) lacks;
+    struct own_times *own_times;     /* by number of the server: times that it was asked for; NULL: none (times.c) */
     uint64_t complete;               /* hosts of which nothing is missing */
     enum verdict verdict;            /* of the analysis, once its answers are there */
     const char *message;             /* that a server gave with it; NULL: none */
@@ -98,7 +99,7 @@ int64_t coord_id(struct coord_call *, const struct node *, int64_t own);
 /* A key as it stands, for the value that is written next. */
 void put_slice_key(struct json *, struct slice key);
 static inline void put_slice(struct json *j, struct slice s) { json_raw(j, s.at, s.n); }
-/* Copies an object, but for the members with these names, which are ids. */
+/* Copies an object, but for the members with these names, which are ids, and times. */
 void put_with_ids(struct coord_call *, struct json *, const struct node *, struct slice object, const char *const *ids);
 
 /* The requested items by their owners. Ids that nobody has are left out, after the trees of the output at hand were
@@ -109,8 +110,10 @@ const char *items_split(struct coord_call *, struct items *);
 /* The member with the entry, and its own id; NULL: nobody. */
 struct node *entry_owner(struct coord_call *, int64_t id, int64_t *own);
 
-/* The parameters at hand with another value under one key, as a body; both keys may be NULL. Lives in the arena. */
-const char *body_with(struct coord_call *, const char *key, json_t *value, const char *key2, json_t *value2);
+/* The parameters at hand as the server knows times, with another value under one key, as a body; both keys may be NULL.
+ * Lives in the arena. */
+const char *body_with(struct coord_call *, const struct node *, const char *key, json_t *value,
+    const char *key2, json_t *value2);
 
 /* ---- operations ---- */
 

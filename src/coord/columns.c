@@ -86,7 +86,8 @@ static void take_columns(struct table_columns *t, struct own_columns *of, struct
         if (at == t->n && t->n == MAX_COLUMNS)
             continue;
         if (at == t->n) {
-            t->v[at] = (struct table_column){new_id(t, own, name), name, object};
+            t->v[at] = (struct table_column){
+                new_id(t, own, name), name, object, texts_are_times(name, slice_get(object, "type"))};
             t->n++;
         }
         of->own[at] = own;
@@ -108,8 +109,8 @@ static void add_trace(struct table_columns *t)
     for (size_t i = t->n; i > 1; i--)
         t->v[i] = t->v[i - 1];
     t->trace = t->n ? 1 : 0;
-    t->v[t->trace] = (struct table_column){
-        new_id(t, 1, (struct slice){name, sizeof name - 1}), {name, sizeof name - 1}, {object, sizeof object - 1}};
+    t->v[t->trace] = (struct table_column){new_id(t, 1, (struct slice){name, sizeof name - 1}), {name, sizeof name - 1},
+        {object, sizeof object - 1}, false};
     t->n++;
 }
 

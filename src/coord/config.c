@@ -178,6 +178,41 @@ static void take_token(struct reader *r, struct coord_server *s, const yaml_node
     free(token);
 }
 
+static const char *place_of(struct reader *r, const yaml_node_t *n)
+{
+    return arena_printf(
+        &r->c->arena, "%s: line %zu, column %zu", r->path, n->start_mark.line + 1, n->start_mark.column + 1);
+}
+
+/* {drift: "1.00000002", offset-ns: "-12"}, or whose clock of the file of clocks. */
+static void take_clock(struct reader *r, struct coord_server *s, const yaml_node_t *n)
+{
+    const char *drift = "1", *offset = "0";
+    struct clock_piece *line = arena_new(&r->c->arena, struct clock_piece, 1);
+    struct clock_map *map = arena_new(&r->c->arena, struct clock_map, 1);
+    struct err why = {0};
+    s->clock_place = place_of(r, n);
+    if (n->type != YAML_MAPPING_NODE) {
+        s->clock_host = text_of(r, n);
+        return;
+    }
+    for (yaml_node_pair_t *m = n->data.mapping.pairs.start; m < n->data.mapping.pairs.top && !r->rc; m++) {
+        const yaml_node_t *key = node(r, m->key), *value = node(r, m->value);
+        const char *k = text_of(r, key);
+        if (k && !strcmp(k, "drift"))
+            drift = text_of(r, value);
+        else if (k && !strcmp(k, "offset-ns"))
+            offset = text_of(r, value);
+        else if (k)
+            wrong(r, key, arena_printf(&r->c->arena, "'%.100s' is no key of a clock: drift, offset-ns", k));
+        if (!r->rc && clock_line_read(drift, offset, line, &why))
+            wrong(r, value, arena_strdup(&r->c->arena, why.text));
+    }
+    if (!r->rc && (clock_line_read(drift, offset, line, &why) || clock_map_of(line, 1, map, &why)))
+        wrong(r, n, arena_strdup(&r->c->arena, why.text));
+    s->clock = map;
+}
+
 /* While one server is read. */
 struct server_parts {
     struct coord_server s;
@@ -200,6 +235,8 @@ static void server_member(struct reader *r, struct server_parts *p, const yaml_n
         p->s.name = text_of(r, value);
     else if (!strcmp(k, "traces-path"))
         each_text(r, value, add_trace, &p->s);
+    else if (!strcmp(k, "clock"))
+        take_clock(r, &p->s, value);
     else if (!strcmp(k, "token-file"))
         take_token(r, &p->s, value);
     else if (!strcmp(k, "ca-file"))
@@ -213,8 +250,8 @@ static void server_member(struct reader *r, struct server_parts *p, const yaml_n
     else
         wrong(r, key,
             arena_printf(&r->c->arena,
-                "'%.100s' is no key of a server: host, port, url, name, traces-path, token-file, ca-file, "
-                "connect-timeout, timeout",
+                "'%.100s' is no key of a server: host, port, url, name, traces-path, clock, token-file, "
+                "ca-file, connect-timeout, timeout",
                 k));
 }
 
@@ -322,8 +359,10 @@ static void read_root(struct reader *r, const yaml_node_t *root)
             read_list(r, value, MAX_SERVERS, read_server);
         else if (k && !strcmp(k, "experiments"))
             read_list(r, value, MAX_EXPERIMENTS, read_experiment);
+        else if (k && !strcmp(k, "clocks"))
+            r->c->clocks = path_of(r, value);
         else if (k)
-            wrong(r, key, arena_printf(&r->c->arena, "'%.100s' is no key here: trace-servers, experiments", k));
+            wrong(r, key, arena_printf(&r->c->arena, "'%.100s' is no key here: trace-servers, experiments, clocks", k));
     }
 }
 

@@ -9,8 +9,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/text.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "clock/clock.h"
 #include "http/http.h"
 
 /* ---- which servers there are ---- */
@@ -23,6 +24,9 @@ struct coord_server {
     const char *ca_file;           /* NULL: the system's */
     unsigned connect_ms, answer_ms; /* 0: usual ones */
     VEC(const char *) traces;      /* that are opened on it */
+    const struct clock_map *clock; /* from its times to those of all; NULL: they are the same */
+    const char *clock_host;        /* whose clock of the file of clocks it is; NULL: that of its name, if any */
+    const char *clock_place;       /* where that is said: "FILE: line 3, column 12"; NULL: nowhere */
     unsigned line;                 /* of the file; 0: not from a file */
 };
 /* Made on all servers that have traces whose path fits. */
@@ -32,6 +36,7 @@ struct coord_config {
     struct arena arena;
     VEC(struct coord_server) servers;
     VEC(struct coord_experiment) experiments;
+    const char *clocks;            /* a file as `weft sync --format json` writes it; NULL: none */
     VEC(const char *) notes;       /* what is in the file and does nothing, with line and column */
 };
 void coord_config_fini(struct coord_config *);
@@ -39,6 +44,10 @@ void coord_config_fini(struct coord_config *);
 int coord_config_read(struct coord_config *, const char *path, struct err *e);
 /* The same of text; `path` is for messages and what is relative to it. */
 int coord_config_parse(struct coord_config *, const char *path, const char *text, size_t n, struct err *e);
+/* Gives servers the clocks of a file (NULL: of the one that the configuration names), once all servers are there. */
+int coord_config_clocks(struct coord_config *, const char *path, struct err *e);
+/* The same of text. */
+int coord_config_clocks_parse(struct coord_config *, const char *path, const char *text, size_t n, struct err *e);
 /* Adds "NAME=URL" or "URL". */
 int coord_config_add(struct coord_config *, const char *server, struct err *e);
 /* Is there a server, and is each its own? `path` for messages; NULL: none was read. */

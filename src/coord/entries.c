@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 enum { MAX_ITEMS = 1 << 20 };
 
@@ -32,19 +32,21 @@ void put_with_ids(
         put_slice_key(j, key);
         if (is_id)
             json_i64(j, coord_id(c, n, own));
-        else
+        else if (!put_times(c, j, n, object, key, value))
             put_slice(j, value);
     }
     json_end_object(j);
 }
 
-const char *body_with(struct coord_call *c, const char *key, json_t *value, const char *key2, json_t *value2)
+const char *body_with(
+    struct coord_call *c, const struct node *n, const char *key, json_t *value, const char *key2, json_t *value2)
 {
     json_t *p = json_copy(c->parameters), *body = json_object();
     if (key)
         json_object_set(p, key, value);
     if (key2)
         json_object_set(p, key2, value2);
+    times_ask(c, n, p);
     json_object_set_new(body, "parameters", p);
     char *text = json_dumps(body, JSON_COMPACT);
     const char *kept = text ? arena_strdup(c->q->arena, text) : NULL;

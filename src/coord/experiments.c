@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 enum { MAX_TRACES = 10000 };
 
@@ -95,6 +95,8 @@ static void put_figures(struct coord_call *c, struct json *j, const struct joine
                 n = integer_in(x->of[i], "nbEvents");
         if (!x->of[i].at || (!b && !e))
             continue;
+        b = time_shown(x->node[i], b);
+        e = time_shown(x->node[i], e);
         note_range(c->c->versions, uuid, x->node[i], (struct time_range){b, e});
         begin = !end || b < begin ? b : begin;
         end = !end || e > end ? e : end;
@@ -454,7 +456,8 @@ static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
     for (size_t i = 0; i < c->n_servers; i++) {
         json_t *own = own_list(owners, n, c->servers[i]);
         if (own)
-            fan_ask(&f, c->servers[i], "POST", "/experiments", body_with(c, "traces", own, NULL, NULL));
+            fan_ask(&f, c->servers[i], "POST", "/experiments",
+                body_with(c, c->servers[i], "traces", own, NULL, NULL));
         json_decref(own);
     }
     if (fan_wait(&f)) {

@@ -1,7 +1,7 @@
 /* Outputs: what all servers offer, each once; derived ones are their server's. */
 #include <string.h>
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 /* The same output of two servers. */
 static bool same_output(struct slice a, struct slice b)
@@ -27,14 +27,16 @@ static bool take_output(struct outputs *all, struct slice o)
     return true;
 }
 
-/* Asks the members by the path at hand; false: an answer was sent, or nobody waits. */
-static bool ask_members(struct fan *f, struct coord_call *c, const char *method, const char *json, char form)
+typedef const char *make_body(struct coord_call *, const struct node *);
+
+/* Asks the members by the path at hand, with bodies if any; false: an answer was sent, or nobody waits. */
+static bool ask_members(struct fan *f, struct coord_call *c, const char *method, make_body *body, char form)
 {
     const char *path = path_asked(c);
     bool some = false;
     fan_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(f, c->members[i], method, path, json);
+        fan_ask(f, c->members[i], method, path, body ? body(c, c->members[i]) : NULL);
     if (!fan_wait(f))
         return false;
     for (size_t i = 0; i < f->n; i++) {
@@ -134,26 +136,45 @@ void coord_outputs_pass(struct coord_call *c)
 
 /* ---- deriving ---- */
 
-/* The entry that a question names, as its owner has it. */
-static void own_entry(struct coord_call *c, json_t *question, struct node **owner)
+/* The entry that a question names. */
+static struct node *named(struct coord_call *c, json_t *question, int64_t *own)
 {
-    int64_t id, own;
-    struct node *n = coord_integer(json_object_get(question, "id"), &id) ? entry_owner(c, id, &own) : NULL;
-    if (!n)
-        return;
-    json_object_set_new(question, "id", json_integer(own));
-    *owner = *owner ? *owner : n;
+    int64_t id;
+    return coord_integer(json_object_get(question, "id"), &id) ? entry_owner(c, id, own) : NULL;
 }
 
-/* The body as it came, with ids of entries as their owner has them: of one question, or of both that are compared.
- * Derived outputs have their parameters at the top. */
-static const char *derivation(struct coord_call *c, struct node **owner)
+/* The questions of a derived output: of one path, or also of the two that are compared. */
+enum { QUESTIONS = 3 };
+static void questions(json_t *parameters, json_t *out[QUESTIONS])
 {
-    json_t *body = json_deep_copy(c->body), *parameters = json_object_get(body, "parameters");
-    *owner = NULL;
-    own_entry(c, parameters, owner);
-    own_entry(c, json_object_get(parameters, "a"), owner);
-    own_entry(c, json_object_get(parameters, "b"), owner);
+    out[0] = parameters;
+    out[1] = json_object_get(parameters, "a");
+    out[2] = json_object_get(parameters, "b");
+}
+
+/* Of whom the entries are that something is derived from, the first of them; NULL: of nobody, or it is not said so. */
+static struct node *derived_from(struct coord_call *c)
+{
+    json_t *q[QUESTIONS];
+    int64_t own;
+    struct node *owner = NULL;
+    questions(c->parameters, q);
+    for (size_t i = 0; i < QUESTIONS && !owner; i++)
+        owner = named(c, q[i], &own);
+    return owner;
+}
+
+/* The body as it came, with ids of entries, and times, as the server has them. */
+static const char *derivation(struct coord_call *c, const struct node *n)
+{
+    json_t *body = json_deep_copy(c->body), *q[QUESTIONS];
+    questions(json_object_get(body, "parameters"), q);
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        int64_t own;
+        if (named(c, q[i], &own) == n)
+            json_object_set_new(q[i], "id", json_integer(own));
+        times_ask(c, n, q[i]);
+    }
     char *text = json_dumps(body, JSON_COMPACT);
     const char *kept = arena_strdup(c->q->arena, text ? text : "{}");
     free(text);
@@ -210,14 +231,13 @@ static void refuse_several(struct coord_call *c, const struct fan *f)
 void coord_outputs_derive(struct coord_call *c)
 {
     struct fan f;
-    struct node *owner;
-    const char *json = derivation(c, &owner);
+    struct node *owner = derived_from(c);
     size_t good = 0;
     if (owner) {
         c->members[0] = owner;
         c->n_members = 1;
     }
-    if (ask_members(&f, c, "POST", json, '{')) {
+    if (ask_members(&f, c, "POST", derivation, '{')) {
         for (size_t i = 0; i < f.n; i++)
             good += f.parts[i].fate == PART_GOOD;
         bool one = good == 1 || all_name_hosts(c);

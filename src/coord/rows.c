@@ -1,7 +1,7 @@
 /* What belongs to entries: states, arrows, series, tooltips, annotations; and styles. */
 #include <string.h>
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 /* ---- rows of the entries asked for: each server is asked for its own ---- */
 
@@ -19,7 +19,8 @@ static bool ask_owners(struct fan *f, struct coord_call *c, struct items *items)
     fan_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++) /* nobody's ids: somebody shall say what is wrong with the rest */
         if (json_array_size(items->own[i]) || (!asked && (!node_is_away(c->members[i]) || i + 1 == c->n_members))) {
-            fan_ask(f, c->members[i], "POST", path, body_with(c, "requested_items", items->own[i], NULL, NULL));
+            fan_ask(f, c->members[i], "POST", path,
+                body_with(c, c->members[i], "requested_items", items->own[i], NULL, NULL));
             if (!asked)
                 break;
         }
@@ -89,14 +90,15 @@ void coord_analysis_xy(struct coord_call *c)
 
 /* ---- what all have to add to ---- */
 
-static void ask_all(struct fan *f, struct coord_call *c, const char *method, const char *body)
+static void ask_all(struct fan *f, struct coord_call *c, const char *method)
 {
     const char *path = path_asked(c), *set = http_query(c->q, "markerSetId");
     if (set)
         path = arena_printf(c->q->arena, "%s?markerSetId=%s", path, path_part(c->q->arena, set));
     fan_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(f, c->members[i], method, path, body);
+        fan_ask(f, c->members[i], method, path,
+            *method == 'P' ? body_with(c, c->members[i], NULL, NULL, NULL, NULL) : NULL);
 }
 
 void coord_analysis_arrows(struct coord_call *c)
@@ -104,7 +106,7 @@ void coord_analysis_arrows(struct coord_call *c)
     static const char *const ids[] = {"sourceId", "targetId", NULL};
     struct fan f;
     struct text t = {.fd = -1};
-    ask_all(&f, c, "POST", body_with(c, NULL, NULL, NULL, NULL));
+    ask_all(&f, c, "POST");
     if (fan_wait(&f) && envelopes_open(&f)) {
         struct json j = envelope_begin(c, &t);
         json_begin_array(&j);
@@ -146,7 +148,7 @@ void coord_analysis_style(struct coord_call *c)
     struct fan f;
     struct text t = {.fd = -1};
     struct names names = names_new(c);
-    ask_all(&f, c, "POST", body_with(c, NULL, NULL, NULL, NULL));
+    ask_all(&f, c, "POST");
     if (fan_wait(&f) && envelopes_open(&f)) {
         struct json j = envelope_begin(c, &t);
         json_begin_object(&j);
@@ -186,7 +188,7 @@ void coord_analysis_categories(struct coord_call *c)
 {
     struct fan f;
     struct text t = {.fd = -1};
-    ask_all(&f, c, "GET", NULL);
+    ask_all(&f, c, "GET");
     if (fan_wait(&f) && envelopes_open(&f)) {
         struct json j = envelope_begin(c, &t);
         json_begin_object(&j);
@@ -202,7 +204,7 @@ void coord_marker_sets(struct coord_call *c)
 {
     struct fan f;
     struct text t = {.fd = -1};
-    ask_all(&f, c, "GET", NULL);
+    ask_all(&f, c, "GET");
     if (fan_wait(&f) && envelopes_open(&f)) {
         struct json j = envelope_begin(c, &t);
         put_union(&f, &j, NULL);
@@ -236,7 +238,7 @@ void coord_analysis_annotations(struct coord_call *c)
     struct text t = {.fd = -1};
     struct items items;
     struct names names = names_new(c);
-    const char *wrong = NULL, *path = path_asked(c), *plain = body_with(c, NULL, NULL, NULL, NULL);
+    const char *wrong = NULL, *path = path_asked(c);
     bool by_items = json_is_array(json_object_get(c->parameters, "requested_items"));
     if (by_items && (wrong = items_split(c, &items))) {
         coord_error(c, 400, wrong, NULL);
@@ -245,7 +247,8 @@ void coord_analysis_annotations(struct coord_call *c)
     fan_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(&f, c->members[i], "POST", path,
-            by_items ? body_with(c, "requested_items", items.own[i], NULL, NULL) : plain);
+            body_with(
+                c, c->members[i], by_items ? "requested_items" : NULL, by_items ? items.own[i] : NULL, NULL, NULL));
     if (fan_wait(&f) && envelopes_open(&f)) {
         struct json j = envelope_begin(c, &t);
         json_begin_object(&j);
@@ -279,6 +282,26 @@ static json_t *own_element(struct coord_call *c, const struct node *owner)
     return e;
 }
 
+/* Times among them are known by their date. */
+static void put_tip(struct json *j, const struct node *owner, struct slice tip)
+{
+    if (slice_is(tip, '"') && tip.n > 10 && tip.at[5] == '-')
+        put_time_text(j, owner, tip, NULL);
+    else
+        put_slice(j, tip);
+}
+
+static void put_tips(struct json *j, const struct node *owner, struct slice tips)
+{
+    struct slice_walk w = slice_members(tips);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        put_tip(j, owner, value);
+    }
+    json_end_object(j);
+}
+
 void coord_analysis_tooltip(struct coord_call *c)
 {
     struct fan f;
@@ -296,14 +319,14 @@ void coord_analysis_tooltip(struct coord_call *c)
     for (owner = nobody ? 0 : owner; nobody && owner + 1 < c->n_members && node_is_away(c->members[owner]);)
         owner++;
     json_t *element = own_element(c, c->members[owner]);
-    const char *body = body_with(
-        c, items.given ? "requested_items" : NULL, items.own[owner], element ? "requested_element" : NULL, element);
+    const char *body = body_with(c, c->members[owner], items.given ? "requested_items" : NULL, items.own[owner],
+        element ? "requested_element" : NULL, element);
     fan_begin(&f, c, 1);
     fan_ask(&f, c->members[owner], "POST", path, body);
     if (fan_wait(&f) && envelopes_open(&f)) {
         struct json j = envelope_begin(c, &t);
-        if (f.parts[0].model.at)
-            put_slice(&j, f.parts[0].model);
+        if (slice_is(f.parts[0].model, '{'))
+            put_tips(&j, f.parts[0].node, f.parts[0].model);
         else
             json_write_null(&j);
         envelope_send(c, &t);

@@ -30,13 +30,14 @@ static void set(json_t *p, const char *key, json_t *value)
 static const char *body_for(const struct merged_table *t, size_t member, const struct line_ask *a)
 {
     json_t *p = json_copy(t->call->parameters), *body = json_object();
+    int64_t own_time = time_asked_from(t->call->members[member], a->time);
     set(p, "requested_table_index", NULL);
     set(p, "requested_times", NULL);
     set(p, "table_search_direction", NULL);
     set(p, "table_filter_expressions", t->filter[member]);
     set(p, "table_search_expressions", a->find || a->tagged ? t->search[member] : NULL);
     if (a->by_time)
-        json_object_set_new(p, "requested_times", list_of(&a->time, 1));
+        json_object_set_new(p, "requested_times", list_of(&own_time, 1));
     else
         json_object_set_new(p, "requested_table_index", json_integer((json_int_t)a->index));
     if (a->find)
@@ -102,9 +103,11 @@ static const char *read_lines(
         struct table_line *l = &out->lines[out->n];
         if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
             return "its table has lines without numbers";
-        *l = (struct table_line){item, 0, (uint64_t)index};
-        if (t->columns->by_time && !take_time(content_at(item, time), &l->time))
+        *l = (struct table_line){.object = item, .index = (uint64_t)index};
+        if (t->columns->by_time && !take_time(content_at(item, time), &l->own_time))
             return "its table has lines without times";
+        if (t->columns->by_time)
+            l->time = time_shown(t->call->members[member], l->own_time);
     }
     out->good = true;
     return NULL;
@@ -166,7 +169,10 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
             at++;
         int64_t own = at < t->columns->n ? t->columns->of[member].own[at] : -1;
         if (own >= 0) {
-            json_object_set(*out, arena_printf(t->call->q->arena, "%lld", (long long)own), value);
+            json_t *asked = pattern && t->columns->v[at].timed
+                ? json_string(time_text_asked(t->call->q->arena, t->call->members[member], pattern))
+                : json_incref(value);
+            json_object_set_new(*out, arena_printf(t->call->q->arena, "%lld", (long long)own), asked);
         } else if (pattern) { /* all of its lines show the same there */
             struct terms one = {0};
             terms_add(&one, 0, pattern);
@@ -349,8 +355,23 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
 
 /* ---- writing ---- */
 
+static void put_timed_cell(
+    struct json *j, const struct node *n, struct slice cell, const struct table_line *line, bool by_time)
+{
+    struct slice_walk in = slice_members(cell);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&in, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "content"))
+            put_time_text(j, n, value, by_time ? &line->own_time : NULL);
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+}
+
 static void put_cells(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
-    const struct line_answer *of, struct slice cells)
+    const struct line_answer *of, const struct table_line *line, struct slice cells)
 {
     struct slice *cell = arena_new(t->call->q->arena, struct slice, of->n_ids + 1);
     struct slice_walk in = slice_items(cells);
@@ -361,7 +382,10 @@ static void put_cells(const struct merged_table *t, struct json *j, const struct
         int64_t own = t->columns->of[member].own[w->shown[i]];
         size_t at = own < 0 ? of->n_ids : find_id(of->ids, of->n_ids, own);
         if (at < of->n_ids && cell[at].at) {
-            put_slice(j, cell[at]);
+            if (t->columns->v[w->shown[i]].timed && t->call->members[member]->is->clock)
+                put_timed_cell(j, t->call->members[member], cell[at], line, t->columns->by_time);
+            else
+                put_slice(j, cell[at]);
             continue;
         }
         json_begin_object(j);
@@ -381,7 +405,7 @@ static void put_line(const struct merged_table *t, struct json *j, const struct 
         if (slice_equals(key, "index"))
             json_u64(j, index);
         else if (slice_equals(key, "cells"))
-            put_cells(t, j, w, member, of, value);
+            put_cells(t, j, w, member, of, line, value);
         else
             put_slice(j, value);
     }

@@ -5,12 +5,12 @@
 #ifndef WEFT_COORD_TABLE_H
 #define WEFT_COORD_TABLE_H
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 /* ---- columns (columns.c) ---- */
 
 /* Columns with equal names are one, whatever number each server gives it. */
-struct table_column { int64_t id; struct slice name, object; };
+struct table_column { int64_t id; struct slice name, object; bool timed; /* its cells are times */ };
 /* What a server has of them. own: its numbers by column, -1: it has none. */
 struct own_columns { bool known; int64_t *own; int64_t time; };
 struct table_columns {
@@ -46,7 +46,7 @@ struct line_ask {
     const int64_t *ids; size_t n_ids; /* the member's columns */
     bool skip;                       /* it is not asked */
 };
-struct table_line { struct slice object; int64_t time; uint64_t index; };
+struct table_line { struct slice object; int64_t own_time, time; uint64_t index; }; /* own: by its server's clock */
 struct line_answer {
     bool good;
     uint64_t low, size;

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 /* ---- as text ---- */
 
@@ -11,6 +11,7 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
 {
     struct slice_walk w = slice_members(trace);
     char uuid[UUID_TEXT];
+    int64_t t; /* 0: it is not known yet */
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         put_slice_key(j, key);
@@ -27,7 +28,7 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
                     put_slice(j, text);
                 }
             json_end_object(j);
-        } else {
+        } else if (!slice_integer(value, &t) || !t || !put_times(c, j, n, trace, key, value)) {
             put_slice(j, value);
         }
     }
@@ -194,7 +195,7 @@ void coord_traces_post(struct coord_call *c)
     }
     json_t *own = json_string(path);
     fan_begin(&f, c, 1);
-    const struct fan_part *p = fan_ask(&f, n, "POST", "/traces", body_with(c, "uri", own, NULL, NULL));
+    const struct fan_part *p = fan_ask(&f, n, "POST", "/traces", body_with(c, n, "uri", own, NULL, NULL));
     json_decref(own);
     if (fan_wait(&f)) {
         if (p->fate == PART_GOOD) {

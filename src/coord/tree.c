@@ -1,15 +1,16 @@
 /* Trees: the entries of all servers, one after the other, below headers that they have in common. */
 #include <string.h>
 
-#include "coord/call.h"
+#include "coord/times.h"
 
 enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
 /* The columns of all, and where each server has them. */
 struct headers {
     struct slice v[MAX_HEADERS], name[MAX_HEADERS]; /* the object, its name */
+    bool timed[MAX_HEADERS];                        /* labels below are times */
+    bool some_timed;
     size_t n;
-    bool same; /* all servers have these, in this order */
 };
 
 static size_t find_header(const struct headers *h, struct slice name)
@@ -30,6 +31,8 @@ static size_t take_headers(struct headers *h, struct slice list, uint16_t *place
         size_t at = find_header(h, name);
         if (at == h->n && h->n < MAX_HEADERS) {
             h->v[h->n] = header;
+            h->timed[h->n] = texts_are_times(name, slice_get(header, "dataType"));
+            h->some_timed |= h->timed[h->n];
             h->name[h->n++] = name;
         }
         places[n] = (uint16_t)at;
@@ -112,29 +115,33 @@ static void look_through(struct fan *f, struct tree *t)
         t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
         t->of[i].n = take_headers(&t->headers, slice_get(p->model, "headers"), t->of[i].place);
         if (slice_next(&w, &first) && slice_integer(slice_get(first, "start"), &start)) {
+            start = time_shown(p->node, start);
             t->start = t->has_start && t->start < start ? t->start : start;
             t->has_start = true;
         }
     }
 }
 
-/* The labels below the headers that they belong to. */
-static void put_labels(struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *root)
+/* The labels below the headers that they belong to. root: it is one that others call alike. */
+static void put_labels(
+    struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *n, bool root)
 {
     struct slice cell[MAX_HEADERS] = {0}, label;
     struct slice_walk w = slice_items(labels);
-    size_t n = 0;
-    for (; n < MAX_HEADERS && slice_next(&w, &label); n++) {
-        size_t place = n < t->of[part].n ? t->of[part].place[n]
-                                         : n; /* trees without headers have labels as they come */
+    size_t given = 0;
+    for (; given < MAX_HEADERS && slice_next(&w, &label); given++) {
+        size_t place = given < t->of[part].n ? t->of[part].place[given]
+                                             : given; /* trees without headers have labels as they come */
         if (place < MAX_HEADERS)
             cell[place] = label;
     }
     const struct slice first = first_label(labels);
     json_begin_array(j);
-    for (size_t i = 0; i < (t->headers.n ? t->headers.n : n); i++)
+    for (size_t i = 0; i < (t->headers.n ? t->headers.n : given); i++)
         if (root && slice_same(cell[i], first))
-            put_root_label(j, root, cell[i]);
+            put_root_label(j, n, cell[i]);
+        else if (cell[i].at && i < t->headers.n && t->headers.timed[i])
+            put_time_text(j, n, cell[i], NULL);
         else if (cell[i].at)
             put_slice(j, cell[i]);
         else
@@ -142,12 +149,27 @@ static void put_labels(struct json *j, const struct tree *t, size_t part, struct
     json_end_array(j);
 }
 
+/* What labels tell in numbers. */
+static void put_metadata(struct json *j, const struct node *n, struct slice metadata)
+{
+    struct slice_walk w = slice_members(metadata);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "minimumBegin") || slice_equals(key, "maximumBegin"))
+            put_time_numbers(j, n, value);
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+}
+
 static void put_entry(struct coord_call *c, struct json *j, const struct tree *t, const struct fan_part *p, size_t part,
     struct slice entry, bool first)
 {
     struct slice_walk w = slice_members(entry);
     bool ambiguous = is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels"))),
-         same = !ambiguous && same_places(t, part);
+         same = !ambiguous && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
     int64_t own;
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
@@ -155,10 +177,12 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
         if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
             json_i64(j, coord_id(c, p->node, own));
         else if (slice_equals(key, "labels") && !same)
-            put_labels(j, t, part, value, ambiguous ? p->node : NULL);
+            put_labels(j, t, part, value, p->node, ambiguous);
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
-        else
+        else if (slice_equals(key, "metadata") && p->node->is->clock && slice_is(value, '{'))
+            put_metadata(j, p->node, value);
+        else if (!put_times(c, j, p->node, entry, key, value))
             put_slice(j, value);
     }
     json_end_object(j);
@@ -226,17 +250,17 @@ static void send_tree(struct fan *f)
 
 /* What trees over time show of a range is the whole experiment's where none is asked for: each server knows only its
  * own part of it. */
-static const char *tree_body(struct coord_call *c, const char *path)
+static const char *tree_body(struct coord_call *c, const struct node *n, const char *path)
 {
     struct time_range whole = experiment_range(c);
     bool ranged = json_object_get(c->parameters, "requested_timerange") ||
         json_object_get(c->parameters, "requested_times");
     if (ranged || (!strstr(path, "/timeGraph/") && !strstr(path, "/XY/")) || whole.begin >= whole.end)
-        return body_with(c, NULL, NULL, NULL, NULL);
+        return body_with(c, n, NULL, NULL, NULL, NULL);
     json_t *range = json_object();
     json_object_set_new(range, "start", json_integer(whole.begin));
     json_object_set_new(range, "end", json_integer(whole.end));
-    const char *body = body_with(c, "requested_timerange", range, NULL, NULL);
+    const char *body = body_with(c, n, "requested_timerange", range, NULL, NULL);
     json_decref(range);
     return body;
 }
@@ -244,10 +268,10 @@ static const char *tree_body(struct coord_call *c, const char *path)
 void coord_analysis_tree(struct coord_call *c)
 {
     struct fan f;
-    const char *path = path_asked(c), *body = tree_body(c, path);
+    const char *path = path_asked(c);
     fan_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path, body);
+        fan_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
     if (fan_wait(&f) && envelopes_open(&f))
         send_tree(&f);
     fan_end(&f);

@@ -5,7 +5,7 @@
 #include "base/search.h"
 #include "tsp/server.h"
 
-enum { MAX_TIMES = 65536, MAX_CELLS = 8 << 20, MAX_LINES = 20000, MAX_COLUMNS = 1000 };
+enum { MAX_CELLS = 8 << 20, MAX_LINES = 20000, MAX_COLUMNS = 1000 };
 
 #define MISSING(key) "Missing query parameters: " key
 #define INVALID(key) "Invalid query parameters: " key
@@ -58,23 +58,6 @@ static const int64_t *integers(struct arena *a, json_t *list, bool sorted, size_
     return v;
 }
 
-/* start, start + step, … below end, and end: with the step that whole numbers allow. */
-static void expand(struct tsp_query *q, int64_t samples)
-{
-    uint64_t span = (uint64_t)q->end - (uint64_t)q->begin;
-    samples = samples > MAX_TIMES ? MAX_TIMES : samples;
-    uint64_t step = samples > 1 ? span / (uint64_t)(samples - 1) : span;
-    step = step ? step : 1;
-    uint64_t inner = span / step + (span % step != 0); /* less than twice the samples */
-    int64_t *v = arena_new(q->http->arena, int64_t, inner + 1);
-    size_t n = 0;
-    for (uint64_t i = 0; i < inner; i++)
-        v[n++] = (int64_t)((uint64_t)q->begin + i * step);
-    v[n++] = q->end;
-    q->times = v;
-    q->n_times = n;
-}
-
 static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
 {
     json_t *range = get(q, "requested_timerange"), *times = get(q, "requested_times");
@@ -88,7 +71,7 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
             (count && !call_integer(count, &samples)) || (generic && !count))
             return INVALID("requested_timerange");
         q->has_range = true;
-        expand(q, samples);
+        q->times = tsp_sample_times(q->http->arena, q->begin, q->end, samples, &q->n_times);
         return NULL;
     }
     if (!times)

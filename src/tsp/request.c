@@ -6,6 +6,8 @@
 
 #define BASE "/tsp/api"
 
+enum { MAX_TIMES = 65536 };
+
 bool tsp_path_of(struct http_request *q, struct tsp_path *out)
 {
     size_t n = sizeof BASE - 1;
@@ -113,6 +115,21 @@ int tsp_body(struct http_request *q, json_t **body, json_t **parameters, const c
     }
     *parameters = json_is_object(p) ? json_incref(p) : json_object();
     return 0;
+}
+
+const int64_t *tsp_sample_times(struct arena *a, int64_t begin, int64_t end, int64_t samples, size_t *n)
+{
+    uint64_t span = (uint64_t)end - (uint64_t)begin;
+    samples = samples > MAX_TIMES ? MAX_TIMES : samples;
+    uint64_t step = samples > 1 ? span / (uint64_t)(samples - 1) : span;
+    step = step ? step : 1;
+    uint64_t inner = span / step + (span % step != 0); /* less than twice the samples */
+    int64_t *v = arena_new(a, int64_t, inner + 1);
+    for (uint64_t i = 0; i < inner; i++)
+        v[i] = (int64_t)((uint64_t)begin + i * step);
+    v[inner] = end;
+    *n = inner + 1;
+    return v;
 }
 
 void tsp_put_error(struct text *t, const char *title, const char *detail)

@@ -31,6 +31,10 @@ int tsp_route_find(struct http_request *, const struct tsp_path *, const void *r
  * status of what is wrong, with title and detail (or NULL); 0: nothing. */
 int tsp_body(struct http_request *, json_t **body, json_t **parameters, const char **title, const char **detail);
 
+/* The times that a range with so many samples stands for: begin, begin + step, … below end, and end, with the step that
+ * whole numbers allow. Lives in the arena. */
+const int64_t *tsp_sample_times(struct arena *, int64_t begin, int64_t end, int64_t samples, size_t *n);
+
 /* {"title": …, "detail"?: …} */
 void tsp_put_error(struct text *, const char *title, const char *detail);
 

@@ -17,27 +17,32 @@ class Coordinator(Server):
         super().__init__(*args, verb="coordinate", store="", **how)
 
 
-def serve(*hosts, store, **how):
-    """A server with these machines, each on its own clock."""
+def serve(*hosts, store, sync=False, **how):
+    """A server with these machines, each on its own clock unless they shall be synchronised."""
     return Server(
-        "--no-sync", "--name", "shop", *[f"{h}={scenario('three-tier')}/{h}" for h in hosts], store=store, **how
+        *([] if sync else ["--no-sync"]),
+        *("--name", "shop"),
+        *[f"{h}={scenario('three-tier')}/{h}" for h in hosts],
+        store=store,
+        **how,
     )
 
 
 class Shop:
-    """A server for each machine, one with all, and a coordinator of the former."""
+    """A server for each machine, one with all (on one clock if `sync`), and a coordinator of the former."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, sync=False):
+        self.options = options
         self.stores = {h: scratch() for h in HOSTS}
         self.servers = {h: serve(h, store=self.stores[h], listen=f"127.0.0.1:{free_port('127.0.0.1')}") for h in HOSTS}
-        self.all = serve(*HOSTS, store=scratch())
+        self.all = serve(*HOSTS, store=scratch(), sync=sync)
         self.uuid = self.all.first()["UUID"]
         for s in self.servers.values():
             s.opened(self.uuid)
-        self.many = self.coordinator(*options)
+        self.many = self.coordinator()
 
     def coordinator(self, *options, hosts=HOSTS):
-        return Coordinator(*[f"--server={h}={self.servers[h].url}" for h in hosts], *options)
+        return Coordinator(*[f"--server={h}={self.servers[h].url}" for h in hosts], *self.options, *options)
 
     def stop(self):
         for s in [self.many, self.all, *self.servers.values()]:

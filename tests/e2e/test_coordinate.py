@@ -20,14 +20,25 @@ BY_SERVER = (HISTOGRAM, "statistics", "Statistics", "Density", "weft.disk.wait",
 
 
 class Answers(Case):
+    by_server = BY_SERVER
+
+    @staticmethod
+    def make_shop():
+        return Shop()
+
+    @staticmethod
+    def rounded(entry):
+        """What of an entry, a tooltip, a row is the same on both."""
+        return entry
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.shop = Shop()
+        cls.shop = cls.make_shop()
         cls.one, cls.many, cls.uuid = cls.shop.all, cls.shop.many, cls.shop.uuid
         cls.whole = cls.one.get(f"/experiments/{cls.uuid}").json
         cls.many.first()
-        alone = [s.first() for s in cls.shop.servers.values()]
+        alone = cls.whole["traces"]
         cls.begins, cls.ends = {x["start"] for x in alone}, {x["end"] for x in alone}
 
     @classmethod
@@ -40,7 +51,7 @@ class Answers(Case):
 
     def outputs(self):
         for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
-            if o["type"] in KINDS and not any(part in o["id"] for part in BY_SERVER):
+            if o["type"] in KINDS and not any(part in o["id"] for part in self.by_server):
                 yield o["id"], KINDS[o["type"]]
 
     def test_experiment(self):
@@ -61,6 +72,7 @@ class Answers(Case):
     def test_outputs(self):
         one, many = (s.get(f"/experiments/{self.uuid}/outputs").json for s in (self.one, self.many))
         key = lambda o: (o["id"], o["type"])
+        one = [o for o in one if o["id"] not in self.by_server or o in many]
         self.assertEqual(sorted(one, key=key), sorted(many, key=key))
         self.assertEqual(self.many.get(f"/experiments/{self.uuid}/outputs/{CPU}").json["name"], "CPU Usage")
         self.assertEqual(self.many.get(f"/experiments/{self.uuid}/outputs/none").status, 404)
@@ -79,7 +91,7 @@ class Answers(Case):
                     if y.get("start") in self.begins or y.get("end") in self.ends:
                         # it lasts as long as its server's traces; on one server some such rows last as long as all
                         self.assertLessEqual((x.pop("start"), -x.pop("end")), (y.pop("start"), -y.pop("end")))
-                    self.assertEqual(x, y)
+                    self.assertEqual(self.rounded(x), self.rounded(y))
                 self.assertTrue(all(0 < e["id"] < 1 << 52 for e in many["entries"]))
                 self.assertEqual(len({e["id"] for e in many["entries"]}), len(many["entries"]))
                 if kind == "data":
@@ -94,7 +106,7 @@ class Answers(Case):
             of = {e["id"]: path for path, e in entries.items()}
             path = f"/experiments/{self.uuid}/outputs/{kind}/{output}"
             model = server.model(f"{path}/{what}", {"requested_timerange": times, "requested_items": list(of)})
-            found = {of[r[key]]: {k: v for k, v in r.items() if k != key} for r in model[rows]}
+            found = {of[r[key]]: self.rounded({k: v for k, v in r.items() if k != key}) for r in model[rows]}
             arrows = []
             if kind == "timeGraph":
                 arrows = [
@@ -141,7 +153,7 @@ class Answers(Case):
                         },
                     )
                 )
-            self.assertEqual(tips[0], tips[1])
+            self.assertEqual(self.rounded(tips[0]), self.rounded(tips[1]))
             seen += bool(tips[0])
         self.assertGreater(seen, 10)
 

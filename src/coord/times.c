@@ -1,0 +1,343 @@
+/* Times of servers that have a clock of their own: as they are asked for, as they are shown. */
+#include "coord/times.h"
+
+#include <string.h>
+
+#include "base/search.h"
+#include "base/time.h"
+#include "clock/clock.h"
+
+int64_t time_shown(const struct node *n, int64_t own)
+{
+    return n->is->clock ? clock_to_reference(n->is->clock, own) : own;
+}
+
+int64_t time_asked_from(const struct node *n, int64_t t)
+{
+    return n->is->clock ? clock_first_from(n->is->clock, t) : t;
+}
+
+/* The time of its own at which things are as they are at t. */
+static int64_t time_asked(const struct node *n, int64_t t)
+{
+    return clock_last_until(n->is->clock, t);
+}
+
+/* ---- questions ---- */
+
+struct own_times {
+    const int64_t *own, *asked; /* ascending */
+    size_t n;
+};
+
+static json_t *ask_list(struct coord_call *c, const struct node *n, const int64_t *v, size_t count)
+{
+    struct arena *a = c->q->arena;
+    int64_t *own = arena_new(a, int64_t, count + 1);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        own[i] = time_asked(n, v[i]);
+        json_array_append_new(list, json_integer(own[i]));
+    }
+    if (!c->own_times)
+        c->own_times = arena_new(a, struct own_times, c->c->most + 1);
+    c->own_times[n->number] = (struct own_times){own, v, count};
+    return list;
+}
+
+static void ask_member(const struct node *n, json_t *object, const char *key)
+{
+    int64_t t;
+    if (coord_integer(json_object_get(object, key), &t))
+        json_object_set_new(object, key, json_integer(time_asked(n, t)));
+}
+
+/* Servers take requests of 1 MiB. */
+enum { MOST_LISTED = 16384 };
+
+/* Steps that are even by one clock need not be by another: samples are asked for one by one. */
+static void ask_range(struct coord_call *c, const struct node *n, json_t *p)
+{
+    json_t *range = json_object_get(p, "requested_timerange");
+    int64_t begin, end, samples;
+    size_t count;
+    if (!json_is_object(range))
+        return;
+    if (coord_integer(json_object_get(range, "nbTimes"), &samples) && samples > 2 && samples <= MOST_LISTED &&
+        !json_object_get(range, "nbSamples") && coord_integer(json_object_get(range, "start"), &begin) &&
+        coord_integer(json_object_get(range, "end"), &end) && begin <= end) {
+        const int64_t *v = tsp_sample_times(c->q->arena, begin, end, samples, &count);
+        json_object_set_new(p, "requested_times", ask_list(c, n, v, count));
+        json_object_del(p, "requested_timerange");
+        return;
+    }
+    range = json_copy(range);
+    ask_member(n, range, "start");
+    ask_member(n, range, "end");
+    json_object_set_new(p, "requested_timerange", range);
+}
+
+static void ask_times(struct coord_call *c, const struct node *n, json_t *p)
+{
+    json_t *list = json_object_get(p, "requested_times"), *item;
+    int64_t *v = arena_new(c->q->arena, int64_t, json_array_size(list) + 1);
+    size_t i;
+    if (!json_array_size(list))
+        return;
+    json_array_foreach (list, i, item)
+        if (!coord_integer(item, &v[i]))
+            return;
+    json_object_set_new(p, "requested_times", ask_list(c, n, v, i));
+}
+
+static void ask_selection(const struct node *n, json_t *p)
+{
+    json_t *range = json_object_get(p, "selection_range");
+    if (!json_is_object(range))
+        return;
+    range = json_copy(range);
+    ask_member(n, range, "start");
+    ask_member(n, range, "end");
+    json_object_set_new(p, "selection_range", range);
+}
+
+static void ask_element(const struct node *n, json_t *p)
+{
+    json_t *e = json_object_get(p, "requested_element");
+    int64_t time, duration, end;
+    if (!coord_integer(json_object_get(e, "time"), &time))
+        return;
+    e = json_copy(e);
+    ask_member(n, e, "time");
+    if (coord_integer(json_object_get(e, "duration"), &duration) && !__builtin_add_overflow(time, duration, &end))
+        json_object_set_new(e, "duration", json_integer(time_asked(n, end) - time_asked(n, time)));
+    json_object_set_new(p, "requested_element", e);
+}
+
+/* Of what is derived: numbers, or texts, which may count from the experiment's begin. */
+static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, const char *key)
+{
+    const char *text = coord_text(p, key);
+    int64_t t;
+    if (text && !time_parse(text, experiment_range(c).begin, &t, NULL))
+        json_object_set_new(p, key, json_integer(t));
+    ask_member(n, p, key);
+}
+
+void times_ask(struct coord_call *c, const struct node *n, json_t *p)
+{
+    if (!n->is->clock)
+        return;
+    if (json_object_get(p, "requested_times"))
+        ask_times(c, n, p);
+    ask_range(c, n, p);
+    ask_selection(n, p);
+    ask_element(n, p);
+    if (c->arg[0]) {
+        ask_moment(c, n, p, "begin");
+        ask_moment(c, n, p, "end");
+    }
+}
+
+/* ---- answers ---- */
+
+/* A sample is where it was asked for, though no time of the server's clock may be exactly that. */
+static int64_t sample_shown(const struct coord_call *c, const struct node *n, int64_t own)
+{
+    const struct own_times *t = c->own_times ? &c->own_times[n->number] : NULL;
+    size_t at = t ? search_first(i, 0, t->n, t->own[i] >= own) : 0;
+    return t && at < t->n && t->own[at] == own ? t->asked[at] : time_shown(n, own);
+}
+
+static void put_samples(const struct coord_call *c, struct json *j, const struct node *n, struct slice list)
+{
+    struct slice_walk w = slice_items(list);
+    int64_t t;
+    json_begin_array(j);
+    for (struct slice item; slice_next(&w, &item);)
+        if (slice_integer(item, &t))
+            json_i64(j, sample_shown(c, n, t));
+        else
+            put_slice(j, item);
+    json_end_array(j);
+}
+
+/* Objects with times. */
+static void put_timed_list(struct coord_call *c, struct json *j, const struct node *n, struct slice list)
+{
+    struct slice_walk w = slice_items(list);
+    json_begin_array(j);
+    for (struct slice item; slice_next(&w, &item);) {
+        struct slice_walk in = slice_members(item);
+        json_begin_object(j);
+        for (struct slice key, value; slice_next_member(&in, &key, &value);) {
+            put_slice_key(j, key);
+            if (!put_times(c, j, n, item, key, value))
+                put_slice(j, value);
+        }
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static bool axis_is_time(const struct coord_call *c, struct slice series)
+{
+    struct slice type = slice_get(slice_get(series, "xValuesDescription"), "dataType");
+    return slice_is(type, '"') ? slice_equals(type, "TIMESTAMP") : !strstr(c->q->path, "/genericXY/");
+}
+
+bool put_times(struct coord_call *c, struct json *j, const struct node *n, struct slice object, struct slice key,
+    struct slice value)
+{
+    int64_t t, begin;
+    if (!n->is->clock)
+        return false;
+    if (slice_equals(key, "states") && slice_is(value, '[')) {
+        put_timed_list(c, j, n, value);
+    } else if (slice_equals(key, "xValues") && slice_is(value, '[') && axis_is_time(c, object)) {
+        put_samples(c, j, n, value);
+    } else if (slice_equals(key, "xRanges") && slice_is(value, '[') && axis_is_time(c, object)) {
+        put_timed_list(c, j, n, value);
+    } else if (!slice_integer(value, &t)) {
+        return false;
+    } else if (slice_equals(key, "start") || slice_equals(key, "end") || slice_equals(key, "time")) {
+        json_i64(j, time_shown(n, t));
+    } else if (slice_equals(key, "duration") && slice_integer(slice_get(object, "time"), &begin) &&
+        !__builtin_add_overflow(begin, t, &t)) {
+        json_i64(j, time_shown(n, t) - time_shown(n, begin));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void put_time_numbers(struct json *j, const struct node *n, struct slice value)
+{
+    struct slice_walk w = slice_items(value);
+    int64_t t;
+    if (slice_integer(value, &t)) {
+        json_i64(j, time_shown(n, t));
+    } else if (!slice_is(value, '[')) {
+        put_slice(j, value);
+    } else {
+        json_begin_array(j);
+        for (struct slice item; slice_next(&w, &item);)
+            if (slice_integer(item, &t))
+                json_i64(j, time_shown(n, t));
+            else
+                put_slice(j, item);
+        json_end_array(j);
+    }
+}
+
+/* ---- texts ---- */
+
+bool texts_are_times(struct slice name, struct slice type)
+{
+    return slice_equals(type, "TIMESTAMP") || slice_equals(type, "TIME_RANGE") || slice_equals(name, "Timestamp");
+}
+
+enum { LONGEST_TEXT = 64, WHOLE_DIGITS = 16 /* fewer are a part of a time, in ns since the epoch */ };
+
+/* A time of the clock in a text. */
+typedef int64_t turn(const struct node *, int64_t);
+
+/* "01:37:53.184 022 483", with or without a date; the digits may stand together. `own`: of which day it is without. */
+static bool turn_clock(const char *s, const struct node *n, turn *turned, const int64_t *own, struct text *out)
+{
+    char packed[LONGEST_TEXT];
+    const char *point = strchr(s, '.');
+    bool date = strlen(s) > 10 && s[4] == '-', spaced = point && strchr(point, ' ');
+    struct text again = {.fd = -1};
+    size_t k = 0;
+    int64_t t;
+    for (const char *p = s; *p; p++)
+        if (*p != ' ')
+            packed[k++] = *p;
+        else if (!point || p < point)
+            packed[k++] = 'T';
+    packed[k] = '\0';
+    if ((!date && (!own || !strchr(s, ':'))) || !point || time_parse(packed, own ? *own : 0, &t, NULL))
+        return false;
+    /* Only what is written so is understood. */
+    time_write_utc(&again, t, date);
+    const char *whole = text_cstr(&again), *p = s;
+    for (; *whole; whole++)
+        if (*whole == *p)
+            p++;
+        else if (spaced || *whole != ' ')
+            break;
+    bool known = !*whole && !*p;
+    text_fini(&again);
+    if (!known)
+        return false;
+    t = date ? turned(n, t) : (int64_t)((uint64_t)t + (uint64_t)turned(n, *own) - (uint64_t)*own);
+    time_write_utc(&again, t, date);
+    point = strchr(text_cstr(&again), '.');
+    for (p = text_cstr(&again); *p; p++)
+        if (spaced || *p != ' ' || p < point)
+            text_putc(out, *p);
+    text_fini(&again);
+    return true;
+}
+
+/* "[a,b]" */
+static bool turn_range(const char *s, const struct node *n, turn *turned, struct text *out)
+{
+    const char *comma = strchr(s, ',');
+    size_t length = strlen(s);
+    int64_t a, b;
+    if (*s != '[' || !comma || s[length - 1] != ']')
+        return false;
+    const char *second = comma + 1 + strspn(comma + 1, " ");
+    if (!slice_integer((struct slice){s + 1, (size_t)(comma - s - 1)}, &a) ||
+        !slice_integer((struct slice){second, (size_t)(s + length - 1 - second)}, &b))
+        return false;
+    text_putc(out, '[');
+    text_i64(out, turned(n, a));
+    text_put(out, comma, (size_t)(second - comma));
+    text_i64(out, turned(n, b));
+    text_putc(out, ']');
+    return true;
+}
+
+static bool turn_text(const char *s, const struct node *n, turn *turned, const int64_t *own, struct text *out)
+{
+    int64_t t;
+    if (!*s || strlen(s) >= LONGEST_TEXT)
+        return false;
+    if (!slice_integer((struct slice){s, strlen(s)}, &t))
+        return turn_range(s, n, turned, out) || turn_clock(s, n, turned, own, out);
+    text_i64(out, turned(n, t));
+    return true;
+}
+
+void put_time_text(struct json *j, const struct node *n, struct slice text, const int64_t *own)
+{
+    char s[LONGEST_TEXT + 1] = "";
+    struct text shown = {.fd = -1};
+    int64_t t;
+    if (!n->is->clock || (!slice_is(text, '"') && slice_integer(text, &t))) {
+        put_time_numbers(j, n, text);
+        return;
+    }
+    if (slice_is(text, '"') && text.n - 2 <= LONGEST_TEXT)
+        memcpy(s, text.at + 1, text.n - 2);
+    if (turn_text(s, n, time_shown, own, &shown))
+        json_write_string(j, text_cstr(&shown));
+    else
+        put_slice(j, text);
+    text_fini(&shown);
+}
+
+const char *time_text_asked(struct arena *a, const struct node *n, const char *pattern)
+{
+    struct text asked = {.fd = -1};
+    const char *out = pattern;
+    size_t digits = strspn(pattern, "0123456789");
+    bool whole = *pattern != '[' && (pattern[digits] || digits >= WHOLE_DIGITS);
+    if (n->is->clock && whole && turn_text(pattern, n, time_asked, NULL, &asked))
+        out = arena_strdup(a, text_cstr(&asked));
+    text_fini(&asked);
+    return out;
+}
