@@ -281,7 +281,7 @@ static bool turn_clock(const char *s, const struct node *n, turn *turned, const 
     return true;
 }
 
-/* "[a,b]" */
+/* "[a,b]": of something measured, which lasts as long as the machine's own clock says. */
 static bool turn_range(const char *s, const struct node *n, turn *turned, struct text *out)
 {
     const char *comma = strchr(s, ',');
@@ -296,7 +296,7 @@ static bool turn_range(const char *s, const struct node *n, turn *turned, struct
     text_putc(out, '[');
     text_i64(out, turned(n, a));
     text_put(out, comma, (size_t)(second - comma));
-    text_i64(out, turned(n, b));
+    text_i64(out, (int64_t)((uint64_t)turned(n, a) + (uint64_t)b - (uint64_t)a));
     text_putc(out, ']');
     return true;
 }

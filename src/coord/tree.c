@@ -1,7 +1,7 @@
 /* Trees: the entries of all servers, one after the other, below headers that they have in common. */
 #include <string.h>
 
-#include "coord/times.h"
+#include "coord/sums.h"
 
 enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
@@ -42,6 +42,7 @@ static size_t take_headers(struct headers *h, struct slice list, uint16_t *place
 
 struct tree {
     struct headers headers;
+    struct sums sums;
     struct map roots; /* first labels of roots, by hash -> the part that has it, or SEVERAL */
     struct {
         uint16_t *place;
@@ -122,9 +123,30 @@ static void look_through(struct fan *f, struct tree *t)
     }
 }
 
-/* The labels below the headers that they belong to. root: it is one that others call alike. */
-static void put_labels(
-    struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *n, bool root)
+/* What is a sum over machines also where only one server has any. */
+static bool is_total(const struct fan *f, struct slice label)
+{
+    return f->call->n_members > 1 && (slice_equals(label, "Total") || slice_equals(label, "Selection"));
+}
+
+/* Roots that several have are added up where their numbers are known. */
+static void add_up(struct fan *f, struct tree *t)
+{
+    t->sums.parts = f->n;
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        for (struct slice e; slice_next(&w, &e);) {
+            struct slice label = first_label(slice_get(e, "labels"));
+            if (is_root(e) && (is_ambiguous(t, label) || is_total(f, label)))
+                sums_take(&t->sums, f->call, f->parts[i].node, i, e);
+        }
+    }
+}
+
+/* The labels below the headers that they belong to. named: the server's name stands before the first. sum: what it is;
+ * NULL: no sum. */
+static void put_labels(struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *n,
+    bool named, const struct root_sum *sum)
 {
     struct slice cell[MAX_HEADERS] = {0}, label;
     struct slice_walk w = slice_items(labels);
@@ -135,11 +157,13 @@ static void put_labels(
         if (place < MAX_HEADERS)
             cell[place] = label;
     }
-    const struct slice first = first_label(labels);
+    const size_t first = t->of[part].n ? t->of[part].place[0] : 0;
     json_begin_array(j);
     for (size_t i = 0; i < (t->headers.n ? t->headers.n : given); i++)
-        if (root && slice_same(cell[i], first))
+        if (named && i == first && slice_is(cell[i], '"'))
             put_root_label(j, n, cell[i]);
+        else if (sum && i < t->headers.n && i != first && put_sum_label(j, sum, t->headers.name[i]))
+            continue;
         else if (cell[i].at && i < t->headers.n && t->headers.timed[i])
             put_time_text(j, n, cell[i], NULL);
         else if (cell[i].at)
@@ -168,18 +192,24 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
     struct slice entry, bool first)
 {
     struct slice_walk w = slice_members(entry);
-    bool ambiguous = is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels"))),
-         same = !ambiguous && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
+    const struct root_sum *sum = root_sum_of(&t->sums, part, slice_get(entry, "id")),
+                          *above = root_sum_of(&t->sums, part, slice_get(entry, "parentId"));
+    bool named = above || (!sum && is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels")))),
+         same = !named && !sum && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
     int64_t own;
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
         put_slice_key(j, key);
-        if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
+        if (above && slice_equals(key, "parentId"))
+            json_i64(j, above->id);
+        else if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
             json_i64(j, coord_id(c, p->node, own));
         else if (slice_equals(key, "labels") && !same)
-            put_labels(j, t, part, value, p->node, ambiguous);
+            put_labels(j, t, part, value, p->node, named, sum);
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
+        else if (slice_equals(key, "metadata") && sum)
+            put_sum_metadata(j, sum, value);
         else if (slice_equals(key, "metadata") && p->node->is->clock && slice_is(value, '{'))
             put_metadata(j, p->node, value);
         else if (!put_times(c, j, p->node, entry, key, value))
@@ -194,8 +224,13 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
     json_begin_array(j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
-        for (struct slice e; slice_next(&w, &e); first = false)
+        for (struct slice e; slice_next(&w, &e);) {
+            const struct root_sum *sum = root_sum_of(&t->sums, i, slice_get(e, "id"));
+            if (sum && sum->first != i)
+                continue; /* it is written */
             put_entry(f->call, j, t, &f->parts[i], i, e, first);
+            first = false;
+        }
     }
     json_end_array(j);
 }
@@ -233,6 +268,7 @@ static void send_tree(struct fan *f)
         envelope_send_null(f->call, f->call->verdict, f->call->message);
         return;
     }
+    add_up(f, &t);
     struct json j = envelope_begin(f->call, &out);
     json_begin_object(&j);
     json_key(&j, "headers");
@@ -245,6 +281,7 @@ static void send_tree(struct fan *f)
     put_rest(f, &j);
     json_end_object(&j);
     map_fini(&t.roots);
+    sums_fini(&t.sums);
     envelope_send(f->call, &out);
 }
 

@@ -15,7 +15,7 @@ IRQ_TABLE = (
 )
 STATISTICS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider"
 # Here a machine alone has no row above its rows, or sums are over the machines of a server.
-BY_SERVER = (HISTOGRAM, "statistics", "Statistics", "Density", "weft.disk.wait", "weft.requests", "Scatter", PATH,
+BY_SERVER = (HISTOGRAM, "Density", "scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH,
              "weft.critical-path-comparison")
 
 
@@ -28,7 +28,10 @@ class Answers(Case):
 
     @staticmethod
     def rounded(entry):
-        """What of an entry, a tooltip, a row is the same on both."""
+        """What of an entry, a tooltip, a row is the same on both: sums of squares depend on the order of addition."""
+        spread = entry.get("metadata", {}).get("spread")
+        if spread:
+            entry["metadata"]["spread"] = [float(f"{spread[0]:.9g}")]
         return entry
 
     @classmethod
@@ -121,14 +124,28 @@ class Answers(Case):
         tree = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
         self.assertEqual(tree["entries"][0]["start"], self.whole["start"])
 
-    def test_sums_of_servers_are_told_apart(self):
-        output = STATISTICS + ":lttng.analysis.irq"
-        one, many = self.both(f"data/{output}/tree")
-        totals = {e["labels"][0]: e["metadata"]["count"][0] for e in many["entries"] if e["parentId"] == -1}
-        self.assertEqual(set(totals), {f"{h}/Total" for h in HOSTS})
-        self.assertEqual(
-            sum(totals.values()), next(e for e in one["entries"] if e["parentId"] == -1)["metadata"]["count"][0]
-        )
+    def test_statistics_are_sums_over_all_machines(self):
+        """Total and Selection, of the whole and of a range; each row below tells its machine."""
+        middle = {"start": self.whole["start"] + 10**9, "end": self.whole["end"] - 10**9}
+        compared = 0
+        for what in ("irq", "futex"):
+            for range_of in ({}, {"requested_timerange": middle}, {"requested_timerange": middle, "isFiltered": True}):
+                models = self.both(f"data/{STATISTICS}:lttng.analysis.{what}/tree", range_of)
+                one, many = ({p: self.rounded(plain(e)) for p, e in named(m).items()} for m in models)
+                self.assertEqual(one, many)
+                roots = [e["labels"][0] for e in models[1]["entries"] if e["parentId"] == -1]
+                self.assertEqual(len(roots), len(set(roots)))
+                self.assertIn("Total", roots)
+                compared += len(one)
+        self.assertGreater(compared, 100)
+
+    def test_roots_that_are_no_sums_are_told_apart(self):
+        entries = self.both("data/weft.requests.groups/tree")[1]["entries"]
+        first = [e["labels"][0] for e in entries]
+        self.assertIn("web/1", first)
+        self.assertEqual(len(first), len(set(first)))
+        # The name stands before the first label alone, whatever the others are.
+        self.assertFalse([e for e in entries if any("/" in label for label in e["labels"][2:7])])
 
     def test_tooltip_is_the_owners(self):
         seen = 0

@@ -1,0 +1,200 @@
+/* What several servers say of all their machines, as one server says it of all of them. */
+#include "coord/sums.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_SUMS = 64 };
+
+/* ---- rules: what a label says, and which numbers it is made of (docs/tsp.md) ---- */
+
+static void minimum(struct text *t, const struct root_sum *s)
+{
+    text_duration(t, s->all.least);
+}
+static void maximum(struct text *t, const struct root_sum *s)
+{
+    text_duration(t, s->all.most);
+}
+static void total(struct text *t, const struct root_sum *s)
+{
+    text_duration(t, s->all.sum);
+}
+static void self_time(struct text *t, const struct root_sum *s)
+{
+    text_duration(t, s->self);
+}
+static void how_many(struct text *t, const struct root_sum *s)
+{
+    text_u64(t, s->all.n);
+}
+
+static void average(struct text *t, const struct root_sum *s)
+{
+    text_duration(t, (int64_t)((double)s->all.sum / (double)s->all.n));
+}
+
+static void deviation(struct text *t, const struct root_sum *s)
+{
+    if (s->all.n > 2)
+        text_duration(t, (int64_t)sqrt(s->all.spread / ((double)s->all.n - 1)));
+    else
+        text_puts(t, "---");
+}
+
+static void range(struct text *t, int64_t begin, int64_t duration)
+{
+    text_putc(t, '[');
+    text_i64(t, begin);
+    text_putc(t, ',');
+    text_i64(t, figures_sum(begin, duration));
+    text_putc(t, ']');
+}
+
+static void minimum_range(struct text *t, const struct root_sum *s)
+{
+    range(t, s->all.least_begin, s->all.least);
+}
+static void maximum_range(struct text *t, const struct root_sum *s)
+{
+    range(t, s->all.most_begin, s->all.most);
+}
+
+static const struct {
+    const char *header;
+    void (*write)(struct text *, const struct root_sum *);
+} labels[] = {{"Minimum", minimum}, {"Maximum", maximum}, {"Average", average}, {"Std Dev", deviation},
+    {"Count", how_many}, {"Total", total}, {"Min Time Range", minimum_range}, {"Max Time Range", maximum_range},
+    {"Self Time", self_time}};
+enum { N_LABELS = sizeof labels / sizeof *labels };
+
+bool put_sum_label(struct json *j, const struct root_sum *s, struct slice header)
+{
+    size_t i = 0;
+    struct text t = {.fd = -1};
+    while (i < N_LABELS && !slice_equals(header, labels[i].header))
+        i++;
+    if (i == N_LABELS)
+        return false;
+    labels[i].write(&t, s);
+    json_write_string(j, text_cstr(&t));
+    text_fini(&t);
+    return true;
+}
+
+/* ---- numbers ---- */
+
+/* Of a list of one number, or the number. */
+static struct slice first_of(struct slice value)
+{
+    struct slice_walk w = slice_items(value);
+    struct slice item = {0};
+    return slice_is(value, '[') && slice_next(&w, &item) ? item : value;
+}
+
+static bool number(struct slice metadata, const char *key, int64_t *out)
+{
+    return slice_integer(first_of(slice_get(metadata, key)), out);
+}
+
+static bool take_figures(const struct node *n, struct slice m, struct figures *f)
+{
+    int64_t count;
+    struct slice spread = first_of(slice_get(m, "spread"));
+    if (!number(m, "count", &count) || count <= 0 || !number(m, "minimum", &f->least) ||
+        !number(m, "maximum", &f->most) || !number(m, "total", &f->sum) ||
+        !number(m, "minimumBegin", &f->least_begin) || !number(m, "maximumBegin", &f->most_begin) || !spread.at ||
+        !(text_is_digit(*spread.at)))
+        return false;
+    f->n = (uint64_t)count;
+    f->spread = strtod(spread.at, NULL); /* what follows it in the answer is no part of a number */
+    f->least_begin = time_shown(n, f->least_begin);
+    f->most_begin = time_shown(n, f->most_begin);
+    return true;
+}
+
+void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice metadata)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } whole[] = {{"minimum", s->all.least}, {"maximum", s->all.most}, {"minimumBegin", s->all.least_begin},
+        {"maximumBegin", s->all.most_begin}, {"count", (int64_t)s->all.n}, {"total", s->all.sum}, {"self", s->self}};
+    enum { N_WHOLE = sizeof whole / sizeof *whole };
+    struct slice_walk w = slice_members(metadata);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        size_t i = 0;
+        bool spread = slice_equals(key, "spread");
+        while (i < N_WHOLE && !slice_equals(key, whole[i].key))
+            i++;
+        put_slice_key(j, key);
+        if (i == N_WHOLE && !spread) {
+            put_slice(j, value);
+            continue;
+        }
+        json_begin_array(j);
+        if (spread)
+            json_double(j, s->all.spread);
+        else
+            json_i64(j, whole[i].value);
+        json_end_array(j);
+    }
+    json_end_object(j);
+}
+
+/* ---- which ---- */
+
+static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struct slice label)
+{
+    for (size_t i = 0; i < all->v.n; i++)
+        if (slice_same(all->v.v[i].label, label))
+            return &all->v.v[i];
+    if (all->v.n == MOST_SUMS)
+        return NULL;
+    struct root_sum s = {.label = label, .root = arena_new(c->q->arena, int64_t, all->parts + 1)};
+    for (size_t i = 0; i < all->parts; i++)
+        s.root[i] = -1;
+    vec_push(&all->v, s);
+    return &all->v.v[all->v.n - 1];
+}
+
+void sums_take(struct sums *all, struct coord_call *c, const struct node *n, size_t part, struct slice entry)
+{
+    struct slice_walk w = slice_items(slice_get(entry, "labels"));
+    struct slice label, m = slice_get(entry, "metadata");
+    struct figures f = {0};
+    int64_t own, self;
+    struct root_sum *s = slice_next(&w, &label) ? sum_called(all, c, label) : NULL;
+    if (!s)
+        return;
+    bool known = slice_integer(slice_get(entry, "id"), &own) && own >= 0 && take_figures(n, m, &f);
+    if (!known || s->root[part] >= 0) {
+        s->apart = true;
+        return;
+    }
+    if (!s->all.n) {
+        s->id = coord_id(c, n, own);
+        s->first = part;
+    }
+    s->root[part] = own;
+    if (number(m, "self", &self))
+        s->self = figures_sum(s->self, self);
+    figures_join(&s->all, &f);
+}
+
+const struct root_sum *root_sum_of(const struct sums *all, size_t part, struct slice id)
+{
+    int64_t own;
+    if (!slice_integer(id, &own) || own < 0)
+        return NULL;
+    for (size_t i = 0; i < all->v.n; i++)
+        if (!all->v.v[i].apart && all->v.v[i].root[part] == own)
+            return &all->v.v[i];
+    return NULL;
+}
+
+void sums_fini(struct sums *all)
+{
+    vec_free(&all->v);
+}
