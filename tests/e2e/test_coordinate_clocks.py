@@ -233,20 +233,20 @@ class Stated(Case):
         self.assertLessEqual(abs(self.asked["tooltip"]["requested_times"][0] - t), 2)
         element = self.asked["tooltip"]["requested_element"]
         self.assertLessEqual(abs(element["time"] - t), 2)
-        self.assertLessEqual(abs(element["duration"] - 100), 2)
+        self.assertLessEqual(abs(element["duration"] - 90 / self.DRIFT), 2)
         self.assertEqual(tip["Count"], str(t))
         seconds, ns = tip["Start"].split(".")
         # 2026-11-21 01:37:55 is 1795225075
         day = 1_795_225_075 - (1 * 3600 + 37 * 60 + 55)
         moved = math.floor(self.shown(t))
-        self.assertEqual(int(ns.replace(" ", "")) // 10, moved % 10**9 // 10)
+        self.assertLessEqual(abs(int(ns.replace(" ", "")) - moved % 10**9), 1)
         self.assertNotEqual(seconds.split(" ")[0], "2026-11-21")
         line = self.many.model(
             f"{at}/outputs/table/v/lines", {"requested_times": [x["start"]], "requested_table_count": 1}
         )["lines"][0]
         self.near(int(line["cells"][1]["content"]), t)
         hours = int(line["cells"][0]["content"].split(":")[0])
-        self.assertEqual(hours, (moved // 10**9 - day) // 3600 % 24 + 2)  # in its time zone, as it was
+        self.assertEqual(hours, ((moved // 10**9 - day) // 3600 + 2) % 24)  # in its time zone, as it was
 
     def test_all_questions(self):
         at = f"/experiments/{self.UUID}"
@@ -270,7 +270,13 @@ class Stated(Case):
             self.many.model(f"{at}/outputs/table/v/lines", {"requested_times": [a], "requested_table_count": 1})
             self.many.model(f"{at}/outputs/timeGraph/v/arrows", {"requested_timerange": {"start": a, "end": b}})
             for own, t in zip(self.asked["arrows"]["requested_timerange"].values(), (a, b)):
-                self.assertLessEqual(abs(self.shown(own) - t), 2)
+                self.assertLessEqual(abs(self.shown(own) - t), 3)
+
+
+class Slow(Stated):
+    """One that is slow: not every time of everybody's clock is one of its own."""
+
+    DRIFT, OFFSET = Fraction("1.75"), Fraction("-900000000.5")
 
 
 class Wrong(Case):
