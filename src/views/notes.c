@@ -20,7 +20,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
 
 static void table(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_table *t)
 {
-    const struct index_note *notes;
+    const struct index_note *notes = NULL;
     t->rows = x->x ? experiment_notes(x->x, &notes) : 0;
     t->arg = (void *)(uintptr_t)notes;
     t->cell = cell;

@@ -329,19 +329,16 @@ static void arrows(const struct view *self, struct views *x, const struct tsp_qu
 {
     const struct spanset *o = x->spans;
     size_t n = 0, at = 0;
-    struct chosen c = choose(o, q);
-    bool *listed = arena_new(q->http->arena, bool, o->n_traces + 1);
-    for (size_t i = 0; i < c.n; i++)
-        listed[c.v[i]] = true;
     for (size_t i = 0; i < o->arrows.n; i++)
         n += is_in_view(o, q, o->arrows.v + i);
     size_t step = n / MOST_ARROWS + 1; /* of very many every so manieth */
     tsp_begin_arrows(answer);
     for (size_t i = 0; i < o->arrows.n && view_goes_on(q, answer); i++) {
         const struct spanset_arrow *a = o->arrows.v + i;
-        if (!is_in_view(o, q, a) || at++ % step || !listed[o->rows[a->from].trace] || !listed[o->rows[a->to].trace])
+        if (!is_in_view(o, q, a) || at++ % step)
             continue;
         int64_t from = view_id(x, o->entry_of[a->from]), to = view_id(x, o->entry_of[a->to]);
+        /* Traces that no tree lists have none. */
         if (tsp_id(answer, from) >= 0 && tsp_id(answer, to) >= 0)
             tsp_write_arrow(answer, a->begin, a->end, from, to, a->is_link ? "Link" : "Call");
     }

@@ -167,6 +167,8 @@ def check_arrows(server, w, entry):
     found = server.model("/timeGraph/%s/arrows" % SPANS, requested_timerange={
         "start": server.begin, "end": server.end, "nbTimes": 1000})
     assert sorted((a["start"], a["end"], a["sourceId"], a["targetId"]) for a in found) == sorted(told), found
+    (between,) = server.arrows(SPANS, by_id[1]["end"] + MS, by_id[40]["begin"] - MS)  # where neither trace is
+    assert (between["sourceId"], between["targetId"]) == (entry[1], entry[40]), between
 
 
 def check_tips(server, entry):
