@@ -29,6 +29,7 @@ struct path_query {
     struct view_list views;         /* what is known; after the first walk they cover the question */
     VEC(struct walk_pending) round; /* what is walked again, newest first; `done` of it was, by the fresh views */
     size_t done;
+    bool in_piece; /* number `done` is being walked */
     struct view_list fresh;
     double seconds;
 };
@@ -119,8 +120,9 @@ static void begin_round(struct path_query *q)
     q->state = ROUND;
 }
 
-/* Begins with the next piece. Where it overlaps the one before, that one holds. */
-static void begin_piece(struct path_query *q)
+/* Begins with the next piece. Where it overlaps the one before, that one holds: of a piece within it nothing is left
+ * to walk, and false is returned. */
+static bool begin_piece(struct path_query *q)
 {
     struct walker *w = &q->walker;
     const struct walk_pending *p = &q->round.v[q->done];
@@ -128,14 +130,18 @@ static void begin_piece(struct path_query *q)
             begin;
     if (!walk_extent(w, p, q->begin, &begin))
         vec_push(&w->asked, *p);
+    else if (above <= begin)
+        return false;
     walk_start(w, &p->at, begin);
     add_view(&q->fresh, view_of(w, begin < end ? begin : end, end));
+    return true;
 }
 
 static void end_piece(struct path_query *q)
 {
     struct path_view *v = &q->fresh.v[q->fresh.n - 1];
     *v = view_of(&q->walker, v->begin, v->end);
+    q->in_piece = false;
     q->done++;
 }
 
@@ -172,8 +178,11 @@ static void end_round(struct path_query *q)
 static int run_round(struct path_query *q, uint64_t *steps, struct err *e)
 {
     while (q->done < q->round.n) {
-        if (q->fresh.n == q->done)
-            begin_piece(q);
+        if (!q->in_piece && !begin_piece(q)) {
+            q->done++;
+            continue;
+        }
+        q->in_piece = true;
         int rc = walk_run(&q->walker, steps, e);
         if (rc != 1)
             return rc;

@@ -100,7 +100,7 @@ class Compared(Case):
                 begin, end = sorted(row["begin"] + DICE.randint(0, row["life"]) for _ in range(2))
                 options += ["--begin", begin, "--end", max(end, begin + 1)]
             options += DICE.choice((["--reference", DICE.choice(sorted(hosts))], [], []))
-            options += DICE.choice((["--polling", "assume"], ["--no-early-return"], ["--request"], ["--no-sync"], [], [],
+            options += DICE.choice((["--polling", "assume"], ["--no-early-return"], ["--request"], ["--no-sync"], [],
                                     []))
             if "--no-sync" in options and "--reference" in options:
                 options.remove("--no-sync")
@@ -145,7 +145,8 @@ class Recorded(EachRecording, Compared):
                     answer = self.same(cluster, [recording], thread, *options)
                     if answer:
                         answers += 1
-                        self.check_cost(answer, {h: [f"node-of-{h}"] for h in hosts}, "--begin" in options)
+                        self.check_cost(answer, {h: [f"node-of-{h}"] for h in hosts},
+                                        bool({"--begin", "--request"} & set(options)))
             self.assertGreaterEqual(answers, fewest)
 
     def test_peers_that_were_not_traced(self):
@@ -218,7 +219,7 @@ class Placed(Compared):
             with self.subTest(thread=thread, options=options):
                 answer = self.same(cluster, [recording], thread, *options)
                 if answer:
-                    self.check_cost(answer, holders, "--begin" in options)
+                    self.check_cost(answer, holders, bool({"--begin", "--request"} & set(options)))
                     answers += 1
         self.assertGreater(answers, 0)
 
