@@ -38,9 +38,8 @@ static const char *find_listen(const char *given, char *into, size_t n)
     return into;
 }
 
-static int read_config(
-    struct coord_config *config, const char *path, const struct cli_list *servers, const char *clocks,
-    bool none_will_do, struct err *e)
+static int read_config(struct coord_config *config, const char *path, const struct cli_list *servers,
+    const char *clocks, bool none_will_do, struct err *e)
 {
     int rc = path ? coord_config_read(config, path, e) : 0;
     for (size_t i = 0; i < servers->n && !rc; i++)

@@ -456,8 +456,7 @@ static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
     for (size_t i = 0; i < c->n_servers; i++) {
         json_t *own = own_list(owners, n, c->servers[i]);
         if (own)
-            fan_ask(&f, c->servers[i], "POST", "/experiments",
-                body_with(c, c->servers[i], "traces", own, NULL, NULL));
+            fan_ask(&f, c->servers[i], "POST", "/experiments", body_with(c, c->servers[i], "traces", own, NULL, NULL));
         json_decref(own);
     }
     if (fan_wait(&f)) {
