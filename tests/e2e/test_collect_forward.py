@@ -5,6 +5,7 @@ import signal
 import time
 
 import otlp_made as made
+from cluster_of import free_port
 from collect_server import Collect
 from span_collector import Collector
 from test_collect import rich, sound
@@ -25,6 +26,12 @@ def until(what, tries=300):
             return True
         time.sleep(0.1)
     return False
+
+
+def place():
+    """Where a collector comes and goes: the option, and what others call it."""
+    address = f"127.0.0.1:{free_port('127.0.0.1')}"
+    return ["--otlp-http", address], "http://" + address
 
 
 class Forward(Case):
@@ -49,10 +56,7 @@ class Forward(Case):
 
     def test_killed_and_restarted(self):
         """The other one away, killed, back; this one killed and back: all is there once, as it is here."""
-        store, far = scratch(), scratch()
-        with Collect(store=far) as last:
-            url = last.otlp
-        port = ["--otlp-http", url.removeprefix("http://")]
+        store, far, (port, url) = scratch(), scratch(), place()
         first = Collect("--forward", url, store=store)
         self.assertEqual(first.send(spans(1, 50)).status, 200)  # nobody is there
         last = Collect(*port, store=far)
@@ -105,9 +109,7 @@ class Forward(Case):
 
     def test_spool(self):
         """Beyond what may wait, the oldest goes, and that is said; the rest is forwarded."""
-        store, far = scratch(), scratch()
-        with Collect(store=far) as last:
-            url = last.otlp
+        store, far, (port, url) = scratch(), scratch(), place()
         for n in (1, 2, 3):  # each start begins a file of the log
             with Collect("--forward", url, "--forward-spool", "1M", store=store) as c:
                 attributes = [made.text("k", os.urandom(200000).hex())]
@@ -115,7 +117,7 @@ class Forward(Case):
                 self.assertEqual(len(c.spans(trace(n))), 1)
         self.assertRegex(c.said, "bytes of the oldest spans are left out")
         self.assertGreater(len(glob.glob(os.path.join(store, "log", "*.log"))), 1)
-        with Collect(*["--otlp-http", url.removeprefix("http://")], store=far) as last:
+        with Collect(*port, store=far) as last:
             with Collect("--forward", url, "--forward-spool", "1M", store=store) as c:
                 self.assertTrue(until(lambda: last.spans(trace(3))))
             self.assertEqual([len(last.spans(trace(n))) for n in (1, 2, 3)], [0, 1, 1])

@@ -333,7 +333,8 @@ def check_store(w, place):
     """The store of a collector."""
     path, store = w.write(os.path.join(place, "tree.json")), os.path.join(place, "collected")
     collector = subprocess.Popen([WEFT, "collect", "--store", store, "--otlp-http", "127.0.0.1:0", "--jaeger", "none",
-                                  "--zipkin", "none", "--query", "none"], stdout=subprocess.PIPE, text=True)
+                                  "--otlp-grpc", "none", "--zipkin", "none", "--query", "none"],
+                                 stdout=subprocess.PIPE, text=True)
     try:
         base = re.search(r"http://[\w.:]+", collector.stdout.readline()).group(0)
         sent = urllib.request.Request(base + "/v1/traces", open(path, "rb").read(),
