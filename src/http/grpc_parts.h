@@ -8,6 +8,8 @@
 #include "http/grpc.h"
 #include "http/grpc_wire.h"
 
+enum { GRPC_READ_BYTES = 64 << 10 };
+
 struct nghttp2_session;
 struct grpc_connection;
 
@@ -35,6 +37,7 @@ struct grpc_server {
     struct grpc_connection *first;
     unsigned connections;
     bool deaf;                       /* no file is left for another connection */
+    uint8_t in[GRPC_READ_BYTES];     /* what is read at once */
     atomic_uint_least64_t bodies_bytes;
     pthread_mutex_t lock;            /* guards all below */
     pthread_cond_t change;

@@ -14,7 +14,6 @@ enum {
     WINDOW_BYTES = 1 << 20,
     CONNECTION_WINDOW_BYTES = 4 << 20,
     MOST_HEADER_BYTES = 16 << 10,
-    READ_BYTES = 64 << 10,
     READS_AT_ONCE = 16,
     RETRY_MS = 2000,
     RESTS_FACTOR = 5
@@ -390,7 +389,7 @@ static bool flush(struct grpc_connection *c)
 
 bool grpc_connection_run(struct grpc_connection *c)
 {
-    static _Thread_local uint8_t in[READ_BYTES];
+    uint8_t *in = c->server->in;
     int shaken = grpc_wire_shake(&c->wire);
     if (shaken <= 0)
         return !shaken;
@@ -398,7 +397,7 @@ bool grpc_connection_run(struct grpc_connection *c)
         return false;
     /* Who does not read its answers is not read either. */
     for (unsigned i = 0; c->sent == c->out.n && (i < READS_AT_ONCE || grpc_wire_pending(&c->wire)); i++) {
-        long n = grpc_wire_read(&c->wire, in, sizeof in);
+        long n = grpc_wire_read(&c->wire, in, GRPC_READ_BYTES);
         if (n < 0)
             return false;
         if (!n)
