@@ -120,7 +120,9 @@ class Wrapped(Span):
                 wrapper = subprocess.Popen(
                     [SPAN, "run", "--name", "trapped", "--", "sh", "-c",
                      f"trap 'echo caught; exit 7' {number.name[3:]}; echo ready; while :; do sleep 0.01; done"],
-                    env=environment(c.url), stdout=subprocess.PIPE)
+                    env=environment(c.url), stdout=subprocess.PIPE,
+                    # A shell cannot trap what was ignored when it began, as in jobs of the background.
+                    preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
                 self.assertEqual(wrapper.stdout.readline(), b"ready\n")
                 wrapper.send_signal(number)
                 self.assertEqual(wrapper.stdout.read(), b"caught\n")
