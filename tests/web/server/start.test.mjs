@@ -51,7 +51,7 @@ test('from the opened page to the answer: one key; the sentence is that of weft 
   await page.waitForFunction(() => weft.path.pane.done);
   console.log(`# ${Date.now() - began} ms from the address to the sentence of the slowest request`);
   const { begin, end } = slowest.client, asked = ['critpath', '--store', store, '--thread', 'client:204', '--begin',
-    String(begin), '--end', String(end), traces];
+    String(begin), '--end', String(end), '--request', traces];
   assert.ok(Math.max(...logged) - Number(end - begin) < 8e6, 'the one that the client logged');
   assert.equal(await sentence.innerText(), weft(...asked).sentence);
   await settled(page);
