@@ -207,7 +207,9 @@ static struct lane *lane_of(struct http_connection *c)
     struct http_server *s = c->server;
     if (is_public(c))
         return NULL;
-    return s->o.is_small && s->o.is_small(&c->request) ? &s->lane_of_small : &s->lane;
+    bool small = s->o.is_small && s->o.is_small(&c->request);
+    arena_fini(&c->work); /* who waits for a place, perhaps in vain, holds nothing */
+    return small ? &s->lane_of_small : &s->lane;
 }
 
 static enum MHD_Result answer(struct http_connection *c)
