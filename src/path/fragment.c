@@ -12,14 +12,15 @@
 enum {
     MOST_WINDOWS = 1 << 16, /* of a request, whatever it claims */
     MOST_HOSTS = 1 << 16,
-    FRAGMENT_VERSION = 1,
+    FRAGMENT_VERSION = 2,
     REQUEST_VERSION = 1,
     FLAG_POLLING = 16,
     FLAG_ASSUMED = 32,
     FLAG_CAUSE = 64, /* and STATE in the low bits */
     FLAG_ORIGIN = 128,
     ANSWER_MAY_SEND = 4,
-    ANSWER_LOST = 8
+    ANSWER_LOST = 8,
+    CAUSE_REPLY = 128
 };
 
 void fragment_fini(struct fragment *f)
@@ -187,11 +188,13 @@ void fragment_pack(struct fragment *f, struct text *out)
     wire_put_u(out, f->causes.n);
     for (size_t i = 0; i < f->causes.n; i++) {
         const struct fragment_cause *c = &f->causes.v[i];
-        text_putc(out, (char)(c->kind | c->reason << 4));
+        text_putc(out, (char)(c->kind | c->reason << 4 | (c->is_reply ? CAUSE_REPLY : 0)));
         wire_put_u(out, c->message);
         wire_put_u(out, c->from);
         if (c->from)
             wire_put_i(out, (int64_t)((uint64_t)c->ts - (uint64_t)base));
+        if (c->is_reply)
+            wire_put_i(out, (int64_t)((uint64_t)c->asked - (uint64_t)base));
     }
     wire_put_u(out, f->messages.n);
     for (size_t i = 0; i < f->messages.n; i++) {
@@ -321,13 +324,16 @@ static void unpack_causes(struct fragment *f, struct wire_in *u, int64_t base)
         uint8_t flags;
         wire_bytes(u, &flags, 1);
         c.kind = flags & 15;
-        c.reason = flags >> 4;
+        c.reason = (flags & ~CAUSE_REPLY) >> 4;
+        c.is_reply = flags & CAUSE_REPLY;
         c.message = (uint32_t)wire_below(u, UINT32_MAX);
         c.from = unpack_number(u, f->rows.n + 1);
         c.ts = c.from ? unpack_time(u, base) : 0;
+        c.asked = c.is_reply ? unpack_time(u, base) : 0;
         bool signal = c.kind == PATH_CAUSE_WAKEUP || c.kind == PATH_CAUSE_FORK;
         u->damaged |= c.kind >= PATH_CAUSE_PENDING || c.reason > PATH_PENDING || signal != (c.from != 0) ||
-            (c.kind == PATH_CAUSE_NETWORK) != (c.message != 0);
+            (c.kind == PATH_CAUSE_NETWORK) != (c.message != 0) ||
+            (c.is_reply && !c.message);
         vec_push(&f->causes, c);
     }
 }

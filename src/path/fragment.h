@@ -33,6 +33,8 @@ struct fragment_cause {
     uint32_t from;           /* row + 1: WAKEUP, FORK */
     int64_t ts;
     uint32_t message;        /* + 1 */
+    bool is_reply;           /* as of struct path_cause, as the next */
+    int64_t asked;
 };
 /* What a host says of a message. */
 struct fragment_answer {

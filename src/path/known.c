@@ -383,6 +383,8 @@ static void cause(
             cause_of_message(k, &k->messages.v[c->message - 1], iv->end, bound, out);
         else
             *out = c->is;
+        out->is_reply = c->is.is_reply;
+        out->asked = c->is.asked;
     } else if (!(origin && row.row < 0 && iv->id == PATH_ID_NONE)) {
         struct path_window w = window_of_row(k, number, iv->end, bound < iv->end ? bound : iv->end - 1);
         if (want(k, &w)) {

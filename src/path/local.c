@@ -19,7 +19,8 @@
 #define ASSUMING_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 2))
 enum {
     MOST_NEIGHBOURS =
-        1024 /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
+        1024, /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
+    MOST_SENDS_LOOKED_AT = 1024 /* back from when a row slept, for what its peer had acknowledged by the end */
 };
 
 struct path_local {
@@ -241,6 +242,35 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint64_t number
     out->packet = number + 1;
 }
 
+/* What a receive of the row is the reply to: on the same connection the last that the peer had of this host by then, if
+ * the row sent that, before it went to sleep. What is sent again says nothing about when it was asked. */
+static void find_asked(
+    const struct path_local_host *h, int32_t row, uint64_t number, int64_t slept, struct path_cause *out)
+{
+    struct flow_packet receive, send;
+    bool is_send;
+    if (!h->flows || !flow_by_number(h->flows, number, &receive, &is_send) || is_send)
+        return;
+    struct flow_key key;
+    flow_key(h->flows, receive.flow, &key);
+    bool tcp = key.protocol == FLOW_TCP;
+    key = flow_key_reverse(&key);
+    int64_t flow = flow_lookup(h->flows, &key);
+    if (flow < 0)
+        return;
+    size_t n = flow_sends(h->flows, (size_t)flow);
+    size_t i = search_first(k, 0, n, (flow_send(h->flows, (size_t)flow, k, &send), send.ts >= slept));
+    for (int looked = 0; i && looked < MOST_SENDS_LOOKED_AT; looked++) {
+        flow_send(h->flows, (size_t)flow, --i, &send);
+        bool counts = (send.bytes || send.flags & FLOW_SYN) && send.origin == FLOW_BY_THREAD && !send.retransmission;
+        if (!counts || (tcp && (int32_t)((uint32_t)send.seq_end - receive.ack) > 0))
+            continue;
+        out->is_reply = send.row == row;
+        out->asked = path_to_reference(h, send.ts);
+        return;
+    }
+}
+
 /* ---- causes ---- */
 
 static void cause_in_graph(struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin,
@@ -267,6 +297,7 @@ static void cause_in_graph(struct path_local *l, struct path_row row, const stru
         if (h->flows && c->wake < flow_wakes(h->flows)) {
             flow_wake(h->flows, c->wake, &wake);
             cause_of_receive(l, row.host, wake.receive, out);
+            find_asked(h, row.row, wake.receive, begin, out);
         }
         break;
     case GRAPH_CAUSE_LOST: out->reason = PATH_LOST_EVENTS; break;
@@ -299,8 +330,10 @@ static void cause(
     } else if (iv->id & POLL_BIT) {
         const struct traffic_poll *poll = traffic_poll(
             traffic_of(l, row.host), row.row, (size_t)(iv->id & ~(POLL_BIT | ASSUMING_BIT)), iv->id & ASSUMING_BIT);
-        if (poll)
+        if (poll) {
             cause_of_receive(l, row.host, poll->receive, out);
+            find_asked(h, row.row, poll->receive, poll->begin, out);
+        }
     } else if (iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK || iv->state == GRAPH_UNKNOWN) {
         struct graph_interval wait;
         graph_interval_bare(h->graph, row.row, iv->id, &wait);

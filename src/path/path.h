@@ -61,6 +61,10 @@ struct path_cause {
     /* A message, whoever sent it: 1 + its number among the packets of the row's host (flow/flow.h), for who tells of it
      * elsewhere; else 0. The walk does not look at it. */
     uint64_t packet;
+    /* Of a message that ended a wait: the row itself had sent something on that connection before it slept, and this
+     * acknowledges it; the last such send. */
+    bool is_reply;
+    int64_t asked;
 };
 
 enum path_reply {
@@ -148,8 +152,9 @@ struct path_options {
     const char *label;                           /* of the message: struct path_cause */
     bool no_early_return;                        /* for comparison with other tools */
     bool request;                                /* the interval is a request's, which threads served among others: the
-                                                  * explanation of a wait goes back to where the thread sent what led to
-                                                  * its end, however long ago within the interval */
+                                                  * explanation of a wait that a reply ended goes back to what was asked,
+                                                  * that of others to where the thread sent what led to their end,
+                                                  * however long ago within the interval */
 };
 /* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there,
  * ERR_ARG when begin > end; an empty interval has an empty path). What is pending stays so. Cost: O(segments + waits

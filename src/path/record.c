@@ -97,6 +97,8 @@ static uint32_t add_cause(struct recorder *r, int32_t host, const struct path_ca
         out.kind = PATH_CAUSE_NETWORK;
         out.reason = 0;
         out.message = number_of_message(r, host, c->packet - 1) + 1;
+        out.is_reply = c->is_reply;
+        out.asked = c->asked;
     } else if (c->kind == PATH_CAUSE_WAKEUP || c->kind == PATH_CAUSE_FORK) {
         out.from = number_of_row(r, c->from) + 1;
         out.ts = c->ts;

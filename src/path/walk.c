@@ -138,6 +138,8 @@ static void explain(struct walker *w, const struct path_interval *iv)
     } else if (c.kind == PATH_CAUSE_WAKEUP && c.ts <= iv->begin) {
         keep_wait_of_woken(w, iv, &c);
     } else {
+        if (c.is_reply && c.asked <= e.sent)
+            walk_frame_asked(w, &f, c.asked);
         walk_enter(w, f);
         follow(w, w->at.row, iv, &e);
     }

@@ -145,6 +145,8 @@ void walk_reset_frames(struct walker *, struct path_row, int64_t bound);
 int64_t walk_stretch(struct walker *, struct path_row row, int64_t t);
 /* The frame of a wait of the row that the walk is on, not yet entered. */
 struct walk_frame walk_frame_of(struct walker *, const struct path_interval *wait);
+/* A reply ended it, to what the row sent at `asked`: in the path of a request it is explained back to that. */
+void walk_frame_asked(const struct walker *, struct walk_frame *, int64_t asked);
 /* How far back what explains the wait will be wanted, as far as is known. */
 int64_t walk_wanted(const struct walker *, const struct walk_frame *);
 /* Enters it. The caller goes on with what ended the wait. */

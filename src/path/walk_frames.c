@@ -180,6 +180,14 @@ struct walk_frame walk_frame_of(struct walker *w, const struct path_interval *wa
     return f;
 }
 
+void walk_frame_asked(const struct walker *w, struct walk_frame *f, int64_t asked)
+{
+    if (f->end != WALK_TENTATIVE || asked < w->request_since || w->request_since == WALK_NEVER || asked > f->slept)
+        return;
+    f->low = asked;
+    f->end = WALK_SETTLED;
+}
+
 int64_t walk_wanted(const struct walker *w, const struct walk_frame *f)
 {
     return f->floor_known ? f->floor : walk_later(w->bound, f->low);

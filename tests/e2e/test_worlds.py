@@ -150,9 +150,10 @@ class Worlds(Case):
     def compare(self, number, folder, world, questions):
         oracle = Oracle()
         for thread, begin, end in self.questions(world, questions):
-            with self.subTest(world=number, boot=world.boot, thread=str(thread), begin=begin, end=end):
-                got = self.rows(self.answer(folder, thread, begin, end, "--no-sync"))
-                self.assertEqual(got, oracle.path(thread, begin, end))
+            for request in False, True:
+                with self.subTest(world=number, boot=world.boot, thread=str(thread), begin=begin, end=end, of=request):
+                    got = self.rows(self.answer(folder, thread, begin, end, "--no-sync", *["--request"] * request))
+                    self.assertEqual(got, oracle.path(thread, begin, end, request))
 
     def test_plain(self):
         self.agree(1)

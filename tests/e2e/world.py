@@ -21,8 +21,9 @@ STACKS = (("eth0",), ("bond0", "eth0"), ("vlan7", "bond0", "eth0"), ("veth1", "b
 
 
 class Interval:
-    """A state of a thread over [begin, end). cause, of a wait: ("wake", thread, when), ("net", thread, when) with the
-    sender and its first send, or ("end", state) where nobody is to be followed."""
+    """A state of a thread over [begin, end). cause, of a wait: ("wake", thread, when), ("net", thread, when, asked)
+    with the sender and its first send, and when the thread had sent what that replies to (or None), or ("end", state)
+    where nobody is to be followed."""
 
     def __init__(self, begin, kind):
         self.begin, self.end, self.kind, self.cause = begin, None, kind, None
@@ -65,6 +66,12 @@ class End:
         self.got = 0           # bytes that the reader may take
         self.next = None       # the next byte expected
         self.early = []        # segments that came before it
+        self.sent = []         # (the byte after it, when, by whom), what is sent again aside
+
+    def asked(self, thread, ack):
+        """When the thread sent the last that the peer had of this end by then."""
+        had = [x for x in self.sent if self.protocol == UDP or x[0] <= ack]
+        return had[-1][1] if had and had[-1][2] is thread else None
 
 
 class Cpu:
@@ -308,6 +315,7 @@ class World:
             end.seq += part
             n -= part
             self.put_on_wire(host, thread.cpu, host.devices, p)
+            end.sent.append((end.seq, p.sent, thread))
             self.travel(end, p)
         return True
 
@@ -356,7 +364,7 @@ class World:
         cpu = self.softirq_begin(host, NET_RX)
         self.take_off_wire(host, cpu, p)
         if self.accept(end, p) and end.reader and end.reader.waits_for is end:
-            self.wake(end.reader, cpu, ("net", p.by, p.sent))
+            self.wake(end.reader, cpu, ("net", p.by, p.sent, end.asked(end.reader, p.ack)))
         if end.protocol == TCP and self.dice.random() < 0.4:
             ack = Packet(end.address, end.peer.address, TCP, 0, end.seq, end.next, 0x10, host.ip_ids & 0xffff, None,
                          None)

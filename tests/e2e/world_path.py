@@ -6,7 +6,8 @@ The path of a thread over [begin, end], backwards from `end`:
 - a wait is what its waker did, back to the wait's begin; a message is `network` since its first send;
 - and further back, to where that chain leaves the waiting thread itself by a signal, if that happened in the stretch of
   running in which the thread went to sleep (it had asked, and slept only later); in the path of a request: if that
-  happened at any time of the request.
+  happened at any time of the request; or, where a reply ended the wait, to when the thread had asked for that within
+  the request, wherever the chain is then.
 """
 import sys
 
@@ -76,7 +77,7 @@ class Oracle:
                 t = down
 
     def explain(self, thread, wait, bound, arrivals):
-        kind, waker, when = wait.cause
+        kind, waker, when = wait.cause[:3]
         if kind == "net":
             yield thread, max(when, bound), wait.end, "network"
         arrivals.append((waker, when))
@@ -92,6 +93,9 @@ class Oracle:
         wait, found = thread.intervals[i], None
         since = thread.intervals[floor].begin
         if self.request is not None:
+            asked = wait.cause[3] if wait.cause[0] == "net" else None
+            if asked is not None and self.request <= asked <= min(wait.begin, wait.cause[2]):
+                return asked
             since = min(self.request, wait.begin)
         if since < wait.begin:
             arrivals = []
