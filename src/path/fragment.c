@@ -332,8 +332,7 @@ static void unpack_causes(struct fragment *f, struct wire_in *u, int64_t base)
         c.asked = c.is_reply ? unpack_time(u, base) : 0;
         bool signal = c.kind == PATH_CAUSE_WAKEUP || c.kind == PATH_CAUSE_FORK;
         u->damaged |= c.kind >= PATH_CAUSE_PENDING || c.reason > PATH_PENDING || signal != (c.from != 0) ||
-            (c.kind == PATH_CAUSE_NETWORK) != (c.message != 0) ||
-            (c.is_reply && !c.message);
+            (c.kind == PATH_CAUSE_NETWORK) != (c.message != 0) || (c.is_reply && !c.message);
         vec_push(&f->causes, c);
     }
 }

@@ -131,8 +131,8 @@ static void take_causes(struct taking *t)
 {
     for (size_t i = 0; i < t->f->causes.n; i++) {
         const struct fragment_cause *c = &t->f->causes.v[i];
-        struct known_cause known = {.is = {
-            .kind = c->kind, .reason = c->reason, .ts = c->ts, .is_reply = c->is_reply, .asked = c->asked}};
+        struct known_cause known = {
+            .is = {.kind = c->kind, .reason = c->reason, .ts = c->ts, .is_reply = c->is_reply, .asked = c->asked}};
         if (c->from)
             known.is.from = known_path_row(t->k, t->rows.v[c->from - 1]);
         if (c->message)

@@ -152,7 +152,7 @@ struct path_options {
     const char *label;                           /* of the message: struct path_cause */
     bool no_early_return;                        /* for comparison with other tools */
     bool request;                                /* the interval is a request's, which threads served among others: the
-                                                  * explanation of a wait that a reply ended goes back to what was asked,
+                                                  * explanation of a wait that a reply ended goes back to the question,
                                                   * that of others to where the thread sent what led to their end,
                                                   * however long ago within the interval */
 };
