@@ -96,6 +96,8 @@ static void json_part(struct json *j, const struct requests_shown *s, const stru
     json_kv_string(j, "host", host_of(s, p->host));
     json_kv_string(j, "comm", p->comm);
     json_kv_string(j, "state", graph_state_name(p->state));
+    if (p->another)
+        json_kv_bool(j, "another", true);
 }
 
 static void json_group(struct json *j, const struct requests_shown *s, size_t i)

@@ -169,7 +169,9 @@ static int most_growth_first(const void *pa, const void *pb)
     const struct request_growth *a = pa, *b = pb;
     return order_of(b->slow - b->typical, a->slow - a->typical)
         ?: order_of(a->part.host, b->part.host)
-        ?: strcmp(a->part.comm, b->part.comm) ?: order_of(a->part.state, b->part.state);
+        ?: strcmp(a->part.comm, b->part.comm)
+        ?: order_of(a->part.state, b->part.state)
+        ?: order_of(a->part.another, b->part.another);
 }
 
 /* What differs in those beyond the 90th percentile from the faster half. */

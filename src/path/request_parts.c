@@ -32,18 +32,25 @@ static uint32_t name_of(struct request_parts *p, const char *comm)
     return strings_intern(&p->names, folded, n);
 }
 
-static uint32_t number_of(struct request_parts *p, int32_t host, uint32_t name, uint8_t state)
+/* The threads of one name on one host that a part is of. */
+struct whose {
+    int32_t host;
+    uint32_t name;
+    bool another;
+};
+
+static uint32_t number_of(struct request_parts *p, struct whose w, uint8_t state)
 {
     struct {
         int32_t host;
-        uint32_t name, state;
-    } key = {host, name, state};
+        uint32_t name, another, state;
+    } key = {w.host, w.name, w.another, state};
     bool fresh;
     uint64_t *at = map_put(&p->by_key, map_hash(&key, sizeof key), &fresh);
     if (!fresh)
         return (uint32_t)*at;
     *at = p->v.n;
-    vec_push(&p->v, ((struct request_part){host, state, strings_get(&p->names, name)}));
+    vec_push(&p->v, ((struct request_part){w.host, state, w.another, strings_get(&p->names, w.name)}));
     return (uint32_t)p->v.n - 1;
 }
 
@@ -53,10 +60,9 @@ static uint8_t fold(uint8_t state)
     return graph_is_awake(state) || state == GRAPH_IPI ? GRAPH_RUNNING : state;
 }
 
-static uint32_t part_of(struct request_parts *p, int32_t host, const char *comm, uint8_t state)
+static uint32_t part_of(struct request_parts *p, struct whose w, uint8_t state)
 {
-    uint32_t name = name_of(p, comm), folded = number_of(p, host, name, fold(state)),
-             part = number_of(p, host, name, state);
+    uint32_t folded = number_of(p, w, fold(state)), part = number_of(p, w, state);
     while (p->folded.n < p->v.n)
         vec_push(&p->folded, folded); /* the folded part, if it is new, folds to itself */
     return part;
@@ -68,6 +74,73 @@ void request_parts_fini(struct request_parts *p)
     vec_free(&p->v);
     vec_free(&p->folded);
     map_fini(&p->by_key);
+}
+
+/* ---- whose the parts of a path are ---- */
+
+struct role {
+    struct path_row row;
+    struct whose whose;
+    int64_t last; /* until when the path is on it */
+    bool woke;    /* one of its name, which waited for it */
+};
+struct roles {
+    struct role *v;
+    size_t n;
+    struct map at; /* row -> number */
+};
+
+static uint64_t key_of(struct path_row row)
+{
+    return (uint64_t)(uint32_t)row.host << 32 | (uint32_t)row.row;
+}
+
+static struct role *role_of(const struct roles *r, struct path_row row)
+{
+    const uint64_t *at = map_find(&r->at, key_of(row));
+    return at ? &r->v[*at] : NULL;
+}
+
+static bool are_alike(const struct role *a, const struct role *b)
+{
+    return a->whose.host == b->whose.host && a->whose.name == b->whose.name;
+}
+
+/* One that waited for another of its name is told from that: who waits for a lock from who holds it. The one that the
+ * path is on last is the request's own. */
+static void tell_apart(const struct roles *r)
+{
+    for (struct role *a = r->v; a < r->v + r->n; a++)
+        for (const struct role *b = r->v; a->woke && !a->whose.another && b < r->v + r->n; b++)
+            a->whose.another = are_alike(a, b) && b->last > a->last;
+}
+
+static struct roles roles_of(
+    struct request_parts *parts, const struct path_source *source, const struct path *p, struct arena *a)
+{
+    struct roles r = {.v = arena_new(a, struct role, p->n_totals + 1)};
+    for (size_t i = 0; i < p->n_totals; i++) {
+        struct path_row row = p->totals[i].row;
+        bool fresh;
+        int32_t tid;
+        const char *comm;
+        uint64_t *at = map_put(&r.at, key_of(row), &fresh);
+        if (!fresh)
+            continue;
+        *at = r.n;
+        source->row_name(source->arg, row, p->end, p->end, &tid, &comm);
+        r.v[r.n++] = (struct role){.row = row, .whose = {row.host, name_of(parts, comm), false}, .last = INT64_MIN};
+    }
+    for (size_t i = 0; i < p->n_segments; i++)
+        role_of(&r, p->segments[i].row)->last = p->segments[i].end;
+    for (size_t i = 0; i < p->n_links; i++) {
+        const struct path_link *l = &p->links[i];
+        struct role *from = role_of(&r, l->from), *to = role_of(&r, l->to);
+        if (l->kind == PATH_LINK_WAKEUP && from && to && from != to && are_alike(from, to))
+            from->woke = true;
+    }
+    tell_apart(&r);
+    return r;
 }
 
 /* ---- profiles ---- */
@@ -103,18 +176,19 @@ void request_profile_of(struct request_parts *parts, const struct path_source *s
 {
     int32_t tid;
     const char *comm;
+    struct roles roles = roles_of(parts, source, p, a);
     source->row_name(source->arg, server, p->end, p->end, &tid, &comm);
     *out = (struct request_profile){.duration = time_between(p->begin, p->end),
         .shares = arena_new(a, struct request_share, p->n_totals + 1),
         .shape = arena_new(a, struct request_share, p->n_totals + 1),
-        .server = part_of(parts, server.host, comm, GRAPH_RUNNING)};
+        .server = part_of(parts, (struct whose){server.host, name_of(parts, comm), false}, GRAPH_RUNNING)};
     for (size_t i = 0; i < p->n_totals; i++) {
         const struct path_total *t = &p->totals[i];
-        source->row_name(source->arg, t->row, p->end, p->end, &tid, &comm);
-        uint32_t part = part_of(parts, t->row.host, comm, t->state);
+        uint32_t part = part_of(parts, role_of(&roles, t->row)->whose, t->state);
         out->shares[out->n_shares++] = (struct request_share){part, t->duration};
         out->shape[out->n_shape++] = (struct request_share){parts->folded.v[part], t->duration};
     }
+    map_fini(&roles.at);
     out->n_shares = gather(out->shares, out->n_shares);
     size_t n = gather(out->shape, out->n_shape);
     out->n_shape = 0;

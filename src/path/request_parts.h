@@ -17,7 +17,7 @@ struct request_parts {
     struct strings names;
     VEC(struct request_part) v;
     VEC(uint32_t) folded;          /* by number: the part with the folded state */
-    struct map by_key;             /* host, name, state -> number */
+    struct map by_key;             /* host, name, another, state -> number */
 };
 void request_parts_fini(struct request_parts *);
 

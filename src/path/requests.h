@@ -56,8 +56,8 @@ int requests_path(const struct requests *, size_t i, struct path **out, struct e
 /* ---- groups of like ones ---- */
 
 /* Time in one state of the threads of one name on one host. Numbers in a name that tell threads of a pool apart are
- * "#": "worker-#". */
-struct request_part { int32_t host; uint8_t state; const char *comm; };
+ * "#": "worker-#". another: of those that one of the same name waited for, which went on with the request. */
+struct request_part { int32_t host; uint8_t state; bool another; const char *comm; };
 struct request_growth { struct request_part part; int64_t typical, slow; };
 /* Figures are of the requests that were looked at, each counted for those that it stands for. */
 struct request_group {

@@ -10,8 +10,8 @@ enum { PARTS = 3, GREW = 2 };
 
 static void put_part(struct text *t, const struct path_source *source, const struct request_part *p)
 {
-    text_printf(t, "%s %s %s", source->host_name(source->arg, p->host), *p->comm ? p->comm : "interrupt",
-        graph_state_name(p->state));
+    text_printf(t, "%s %s%s %s", source->host_name(source->arg, p->host), p->another ? "another " : "",
+        *p->comm ? p->comm : "interrupt", graph_state_name(p->state));
 }
 
 void show_request_shape(const struct request_group *g, const struct path_source *source, struct text *t)

@@ -189,11 +189,15 @@ class Logged(Requests):
         for e, t, g in zip(tree["entries"], told, verb["groups"]):
             self.assertEqual([e["metadata"][k][0] for k in ("count", "p50", "p90", "p99", "maximum")],
                              [g[k] for k in ("count", "p50", "p90", "p99", "max")])
-            shape = [f"{p['host']} {p['comm']} {p['state']}" for p in g["shape"]]
+            shape = [self.words_of(p) for p in g["shape"]]
             self.assertEqual(t["Path"].split(" · "), shape[:3] + ["…"] * (len(shape) > 3))
             grew = t["Grew in the slow ones"]
             self.assertEqual([x.split(" ", 2)[2] for x in grew.split(" · ")] if grew else [],
-                             [f"{p['host']} {p['comm']} {p['state']}" for p in g["grew"]][:2])
+                             [self.words_of(p) for p in g["grew"]][:2])
+
+    @staticmethod
+    def words_of(part):
+        return f"{part['host']} {'another ' * part.get('another', False)}{part['comm']} {part['state']}"
 
     def check_bars(self, server, base, told):
         output, x = f"{base}/genericXY/weft.requests.durations", server.first()
@@ -390,7 +394,7 @@ class Made(Requests):
                 world.spawn(theirs.host, "forker", forker(line, Semaphore()))
             elif i % 2:
                 ready, done = Semaphore(), Semaphore()
-                world.spawn(theirs.host, "reader", reader(line, ready, done))
+                world.spawn(theirs.host, "reader" if i == 1 else f"worker-{i + 1}", reader(line, ready, done))
                 world.spawn(theirs.host, f"worker-{i}", worker(line, ready, done))
             else:
                 world.spawn(theirs.host, "server", server(line))
@@ -446,20 +450,28 @@ class Made(Requests):
 
     @staticmethod
     def parts(known):
-        """Of a request: (host, name, state) -> ns."""
+        """Of a request: (host, name, state, another) -> ns."""
         begin, end, _, thread, *_ = known
         names = {(t.host.name, t.tid): re.sub(r"(?<=[^A-Za-z0-9])\d+", "#", t.name)
                  for h in thread.host.world.hosts for t in h.threads}
-        sums = collections.Counter()
-        for host, tid, since, until, state in Oracle().path(thread, begin, end, request=True):
-            sums[host, names[host, tid], state] += until - since
+        sums, last, oracle = collections.Counter(), {}, Oracle()
+        path = oracle.path(thread, begin, end, request=True)
+        for host, tid, _, until, _ in path:
+            last[host, tid] = until
+        woke = {(who.host.name, who.tid) for who, _, woken in oracle.signals if woken and who is not woken and
+                names[who.host.name, who.tid] == names[woken.host.name, woken.tid]}
+        for host, tid, since, until, state in path:
+            another = (host, tid) in woke and any(
+                h == host and names[h, other] == names[host, tid] and t > last[host, tid]
+                for (h, other), t in last.items())
+            sums[host, names[host, tid], state, another] += until - since
         return sums, (thread.host.name, names[thread.host.name, thread.tid])
 
     @staticmethod
     def folded(parts):
         out = collections.Counter()
-        for (host, name, state), ns in parts.items():
-            out[host, name, "running" if state in FOLDED else state] += ns
+        for (host, name, state, another), ns in parts.items():
+            out[host, name, "running" if state in FOLDED else state, another] += ns
         return out
 
     def check_groups(self, answer, known):
@@ -491,7 +503,7 @@ class Made(Requests):
         parts = {p for m in members for p in m[4]}
         shape = [p for p in parts if 2 * sum(p in m[4] for m in members) >= len(members)]
         time = {p: sum(m[3][p] for m in members if p in m[4]) for p in shape}
-        self.assertEqual([(x["host"], x["comm"], x["state"]) for x in told["shape"]],
+        self.assertEqual([self.told_part(x) for x in told["shape"]],
                          sorted(shape, key=lambda p: -time[p]))
         half, slow = members[:rank(50) + 1], members[rank(90):]
         grew = {}
@@ -502,8 +514,11 @@ class Made(Requests):
                 grew[p] = (typical, mean)
         everything = sum(b - a for a, b in grew.values())
         expected = {p: x for p, x in grew.items() if x[1] - x[0] >= everything // 20}
-        self.assertEqual({(x["host"], x["comm"], x["state"]): (x["typical"], x["slow"]) for x in told["grew"]},
-                         expected)
+        self.assertEqual({self.told_part(x): (x["typical"], x["slow"]) for x in told["grew"]}, expected)
+
+    @staticmethod
+    def told_part(x):
+        return x["host"], x["comm"], x["state"], x.get("another", False)
 
     def test_nothing_lost(self):
         self.check(*self.world(1))

@@ -20,6 +20,7 @@ class Oracle:
     def __init__(self):
         self.returns = {}
         self.request = None  # its begin
+        self.signals = []    # of the last path: (who, when, whom it woke or None), as it led over them
 
     @staticmethod
     def state_at(thread, t):
@@ -39,7 +40,8 @@ class Oracle:
         if self.request is not None or request:
             self.returns.clear()
         self.request = begin if request else None
-        for piece in self.walk(thread, end, begin, []):
+        self.signals = []
+        for piece in self.walk(thread, end, begin, self.signals):
             who, since, until, state = piece
             since, until = max(since, begin), min(until, end)
             if since < until:
@@ -51,17 +53,17 @@ class Oracle:
         return out[::-1]
 
     def walk(self, thread, t, bound, arrivals):
-        """Pieces from t down to bound, latest first. arrivals: collects (thread, when) where a signal led, and None
-        where nothing is known, each with the time down to which all was explained."""
+        """Pieces from t down to bound, latest first. arrivals: collects (thread, when, whom it woke) where a signal
+        led, and None where nothing is known, each with the time down to which all was explained."""
         while t > bound:
             i = self.state_at(thread, t)
             if i is None:
                 if not thread.parent:
-                    arrivals.append((None, t))
+                    arrivals.append((None, t, None))
                     yield thread, bound, t, "unknown"
                     return
                 thread, t = thread.parent
-                arrivals.append((thread, t))
+                arrivals.append((thread, t, None))
                 continue
             state = thread.intervals[i]
             if state.kind != WAIT:
@@ -80,7 +82,7 @@ class Oracle:
         kind, waker, when = wait.cause[:3]
         if kind == "net":
             yield thread, max(when, bound), wait.end, "network"
-        arrivals.append((waker, when))
+        arrivals.append((waker, when, thread if kind == "wake" else None))
         yield from self.walk(waker, when, bound, arrivals)
 
     def early_return(self, thread, i):
@@ -101,7 +103,7 @@ class Oracle:
             arrivals = []
             for _ in self.explain(thread, wait, since, arrivals):
                 pass
-            for who, when in arrivals:
+            for who, when, _ in arrivals:
                 if who is None:
                     break
                 if who is thread and since <= when <= wait.begin:
