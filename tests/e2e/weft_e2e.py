@@ -28,10 +28,11 @@ _scratch = []
 
 
 def scratch(prefix="weft-test-"):
-    """A directory that is removed when the test program ends."""
+    """A directory that is removed when the test program ends, and so is one beside it called as it and `.stores`."""
     path = tempfile.mkdtemp(prefix=prefix)
     if not _scratch:
-        atexit.register(lambda: [shutil.rmtree(p, ignore_errors=True) for p in _scratch])
+        atexit.register(lambda: [shutil.rmtree(p + suffix, ignore_errors=True) for p in _scratch
+                                 for suffix in ("", ".stores")])
     _scratch.append(path)
     return path
 
