@@ -1,8 +1,10 @@
 """The numbers of the trace server's views against babeltrace2's text, counted here by other means."""
+import array
 import bisect
 import os
 import re
 import subprocess
+import unittest
 from collections import Counter
 
 from tsp_server import EVENTS, HISTOGRAM, Server
@@ -324,10 +326,18 @@ class Histograms(Case):
         before = [bisect.bisect_right(times, t) for t in at]
         return [before[0] - bisect.bisect_left(times, at[0])] + [b - a for a, b in zip(before, before[1:])]
 
+    @staticmethod
+    def times_of(path):
+        times = array.array("q")
+        with subprocess.Popen(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as run:
+            times.extend(int(line[1:21].replace(b".", b"")) for line in run.stdout)
+        if run.returncode:
+            raise AssertionError(f"babeltrace2 {path} ended with {run.returncode}")
+        return times
+
     def check(self, path):
-        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, check=True).stdout
-        times = sorted(int(line[1:21].replace(b".", b"")) for line in text.splitlines())
+        times = self.times_of(path)
         dice = new_dice(12)
         with Server(path, "--no-sync") as server:
             x = server.first()
@@ -355,6 +365,18 @@ class Histograms(Case):
             path = os.path.join(DATA, name)
             if have(path):
                 self.check(path)
+
+    def test_of_a_large_one(self):
+        need("babeltrace2", "zstd")
+        archive = os.path.join(DATA, "traces-large", "big-20s.tar.zst")
+        if have(archive):
+            folder = scratch()
+            subprocess.run(["tar", "-C", folder, "--zstd", "-xf", archive], check=True)
+            self.check(os.path.join(folder, "big-20s"))
+
+    @unittest.skipUnless("WEFT_TRACE" in os.environ, "WEFT_TRACE names no trace")
+    def test_of_one_more(self):
+        self.check(os.environ["WEFT_TRACE"])
 
 
 if __name__ == "__main__":
