@@ -9,8 +9,8 @@ const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 // Each question leaves so much later: shows which tests look before they have waited.
 const LATE_MS = Number(process.env.WEFT_LATE_MS ?? 0);
 
-export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  headless: true, args: QUIET, timeout: 120000 });
+export const browse = (...more) => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  headless: true, args: [...QUIET, ...more], timeout: 120000 });
 
 /** The mock server and a browser. */
 export async function start(options = {}) {
