@@ -36,7 +36,7 @@ function modules() {
 }
 
 /* A page on this machine, which browsers let talk to servers on it, whatever it is called. */
-const pages = createServer((_, answer) => { answer.setHeader('Content-Type', 'text/html'); answer.end('<!doctype html>'); });
+const pages = createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end('<!doctype html>'));
 let browser, bundle, traces;
 before(async () => {
   const d = modules();
