@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/pool.h"
 #include "index/names.h"
 #include "index/stores.h"
@@ -241,16 +242,48 @@ static int32_t find_host(const struct opening *o, const size_t *group_of, size_t
     return found;
 }
 
-/* Every kernel trace is a host. User-space traces stand for one only where no kernel trace does. */
+/* A group that was opened, by what does not depend on the order in which traces were named. */
+struct named_group {
+    const char *name, *path;
+    int64_t begin;
+    size_t group;
+};
+
+static int by_name_and_time(const void *pa, const void *pb)
+{
+    const struct named_group *a = pa, *b = pb;
+    return strcmp(a->name, b->name) ?: order_of(a->begin, b->begin) ?: strcmp(a->path, b->path);
+}
+
+static struct named_group *groups_by_name(const struct opening *o, size_t *n)
+{
+    struct named_group *v = mem_zalloc((o->n + 1) * sizeof *v);
+    *n = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        int64_t begin, end;
+        if (!o->traces[i])
+            continue;
+        ctf_trace_span(o->traces[i], &begin, &end);
+        v[(*n)++] = (struct named_group){o->names[i], ctf_trace_path(o->traces[i]), begin, i};
+    }
+    if (*n)
+        qsort(v, *n, sizeof *v, by_name_and_time);
+    return v;
+}
+
+/* Every kernel trace is a host. User-space traces stand for one only where no kernel trace does. Hosts are numbered by
+ * name: clocks are fitted from the lesser number to the greater one, and the same traces shall give the same clocks. */
 static void make_hosts(struct opening *o)
 {
     struct experiment *x = o->x;
-    size_t *group_of = mem_zalloc(sizeof *group_of * (o->n + 1));
+    size_t n, *group_of = mem_zalloc(sizeof *group_of * (o->n + 1));
     int32_t *host_of = mem_zalloc(sizeof *host_of * (o->n + 1));
+    struct named_group *groups = groups_by_name(o, &n);
     for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < o->n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            size_t i = groups[k].group;
             bool is_kernel = pass == 0;
-            if (!o->traces[i] || kernel_is_kernel_trace(o->traces[i]) != is_kernel)
+            if (kernel_is_kernel_trace(o->traces[i]) != is_kernel)
                 continue;
             host_of[i] = is_kernel ? -1 : find_host(o, group_of, i);
             if (host_of[i] >= 0)
@@ -264,6 +297,7 @@ static void make_hosts(struct opening *o)
             add_trace(o, o->traces[i], host_of[i]);
     name_clocks(x);
     experiment_set_keys(x);
+    free(groups);
     free(group_of);
     free(host_of);
 }

@@ -194,7 +194,7 @@ class Stores(Case):
 
     def test_named_hosts(self):
         rows = self.json("index", f"front={self.trace}/client", f"back={self.trace}/web", "--store", self.store)
-        self.assertEqual([r["host"] for r in rows], ["front", "back"])
+        self.assertEqual([r["host"] for r in rows], ["back", "front"])
 
     def test_wrong_use(self):
         for args, code in ((["index"], 2), (["index", "/nowhere"], 1), (["index", self.store], 1),

@@ -1,4 +1,5 @@
 """`weft sync` against the measured relation of the clocks (true-sync.json of each scenario)."""
+import itertools
 import os
 from fractions import Fraction
 
@@ -232,6 +233,14 @@ class ThreeTier(SyncTruth, Case):
         paths = [self.json("critpath", trace, "--thread", "client:204", "--store", self.store, "--no-sync")
                  for trace in (self.trace, os.path.join(self.trace, "client"))]
         self.assertEqual(paths[0]["query"], paths[1]["query"])  # by client's own clock
+
+    def test_order_of_arguments(self):
+        """The same traces are the same clocks, whoever is named first."""
+        hosts = [f"{h}={self.trace}/{h}" for h in ("client", "web", "db")]
+        for options in ((), ("--reference", "web")):
+            answers = [self.ok("sync", "--format", "json", "--store", self.store, *order, *options).text
+                       for order in itertools.permutations(hosts)]
+            self.assertEqual(len(set(answers)), 1, options)
 
     def test_wrong_trust(self):
         for value, said in (("client,nobody=1ms", "nobody"), ("client,db=1parsec", "1parsec"), ("=1ms", "=1ms"),
