@@ -22,6 +22,7 @@ struct coord_call {
     json_t *body, *parameters;       /* of requests with a body, else NULL and an empty object; owned */
     struct node **servers; size_t n_servers; /* when it came */
     bool several;                    /* more than one member, when it came */
+    unsigned *epochs;                /* by number of the server: that of its members, when it came; NULL: no members */
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
     VEC(struct lack) lacks;
     struct own_times *own_times;     /* by number of the server: times that it was asked for; NULL: none (times.c) */
@@ -143,6 +144,8 @@ void versions_free(struct versions *);
  * nobody has asked. */
 struct time_range { int64_t begin, end; };
 struct time_range experiment_range(struct coord_call *);
+/* The server's part of it. */
+struct time_range member_range(struct coord_call *, const struct node *);
 
 /* Bookmarks are the coordinator's own; path NULL: they are not kept. */
 int bookmarks_open(const char *path, struct bookmarks **out, struct err *e);

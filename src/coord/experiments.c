@@ -325,6 +325,9 @@ bool members_find(struct coord_call *c, const char *uuid)
         }
     }
     c->several = c->n_members > 1;
+    c->epochs = arena_new(c->q->arena, unsigned, atomic_load(&c->c->n));
+    for (size_t i = 0; i < c->n_members; i++)
+        c->epochs[c->members[i]->number] = atomic_load(&c->members[i]->epoch);
     return true;
 }
 
@@ -356,21 +359,26 @@ static void send_joined_experiment(struct coord_call *c, struct fan *f)
     coord_reply(c, 200, &t);
 }
 
-struct time_range experiment_range(struct coord_call *c)
+struct time_range member_range(struct coord_call *c, const struct node *n)
 {
     struct versions *v = c->c->versions;
-    struct time_range r = {0};
     pthread_mutex_lock(&v->lock);
     const struct seen *s = seen_of(v, c->arg[0]);
+    struct time_range r = n->number < s->of.n ? s->of.v[n->number] : (struct time_range){0};
+    pthread_mutex_unlock(&v->lock);
+    return r;
+}
+
+struct time_range experiment_range(struct coord_call *c)
+{
+    struct time_range r = {0};
     for (size_t i = 0; i < c->n_members; i++) {
-        size_t number = c->members[i]->number;
-        struct time_range its = number < s->of.n ? s->of.v[number] : (struct time_range){0};
+        struct time_range its = member_range(c, c->members[i]);
         if (its.begin >= its.end)
             continue;
         r.begin = !r.end || its.begin < r.begin ? its.begin : r.begin;
         r.end = !r.end || its.end > r.end ? its.end : r.end;
     }
-    pthread_mutex_unlock(&v->lock);
     return r;
 }
 

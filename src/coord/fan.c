@@ -36,6 +36,10 @@ struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, cons
         lack(f, p, node_why(n, f->call->q->arena));
         return p;
     }
+    if (f->call->epochs && f->call->epochs[n->number] != atomic_load(&n->epoch)) {
+        lack(f, p, "it was away a moment ago"); /* one answer holds what one run of a server says */
+        return p;
+    }
     node_address(n, f->call->q->arena, path, &p->fetch);
     p->fetch.method = method;
     p->fetch.max_bytes = ANSWER_BYTES;

@@ -79,6 +79,8 @@ void node_note_away(struct coordinator *c, struct node *n, const char *why)
 
 static void note_there(struct coordinator *c, struct node *n)
 {
+    if (node_is_away(n))
+        atomic_fetch_add(&n->epoch, 1);
     int was = node_change(n, NODE_THERE, false);
     if (was == NODE_AWAY)
         node_tell(c, n, "is there again");

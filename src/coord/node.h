@@ -22,6 +22,7 @@ struct node {
     size_t number;                   /* its place in the configuration, and in answers */
     uint64_t hash;                   /* of its name */
     atomic_int stage;
+    atomic_uint epoch;               /* so many times it has come back: who was away may be another */
     atomic_bool in_cluster;          /* its critical paths go on to the others, by itself */
     bool found;                      /* not of the configuration; `is` is its own */
     pthread_mutex_t lock;            /* guards all below */
@@ -46,6 +47,7 @@ struct coordinator {
     int state_lock;
     struct bookmarks *bookmarks;
     struct places *places;           /* where lines of tables are */
+    struct memories *memories;         /* where those of servers that are away were */
     struct versions *versions;       /* of experiments */
     pthread_t prober, maker;
     bool probes, makes;              /* the threads run */

@@ -22,6 +22,7 @@ struct kept_table {
 };
 struct kept_columns {
     uint64_t key;
+    unsigned epoch;
     char *text;
     size_t n;
 };
@@ -76,15 +77,25 @@ static uint64_t columns_key(struct coord_call *c, const struct node *n)
     return map_hash(key, sizeof key);
 }
 
+/* With the lock held; NULL: none. */
+static struct kept_columns *find_columns(struct places *p, uint64_t key)
+{
+    for (size_t i = 0; i < p->columns.n; i++)
+        if (p->columns.v[i].key == key)
+            return &p->columns.v[i];
+    return NULL;
+}
+
 struct slice places_columns(struct coord_call *c, const struct node *n)
 {
     struct places *p = c->c->places;
     struct slice s = {0};
     uint64_t key = columns_key(c, n);
     pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < p->columns.n && !s.at; i++)
-        if (p->columns.v[i].key == key)
-            s = (struct slice){arena_strndup(c->q->arena, p->columns.v[i].text, p->columns.v[i].n), p->columns.v[i].n};
+    const struct kept_columns *k = find_columns(p, key);
+    /* Who was away since may have been started with other columns. */
+    if (k && (k->epoch == atomic_load(&n->epoch) || node_is_away(n)))
+        s = (struct slice){arena_strndup(c->q->arena, k->text, k->n), k->n};
     pthread_mutex_unlock(&p->lock);
     return s;
 }
@@ -92,12 +103,18 @@ struct slice places_columns(struct coord_call *c, const struct node *n)
 void places_note_columns(struct coord_call *c, const struct node *n, struct slice model)
 {
     struct places *p = c->c->places;
-    struct kept_columns k = {columns_key(c, n), mem_alloc(model.n + 1), model.n};
+    struct kept_columns k = {columns_key(c, n), atomic_load(&n->epoch), mem_alloc(model.n + 1), model.n};
     memcpy(k.text, model.at, model.n);
     pthread_mutex_lock(&p->lock);
-    if (p->columns.n >= KEPT_TABLES * 8)
+    struct kept_columns *old = find_columns(p, k.key);
+    if (!old && p->columns.n >= KEPT_TABLES * 8)
         forget_columns(p);
-    vec_push(&p->columns, k);
+    if (old) {
+        free(old->text);
+        *old = k;
+    } else {
+        vec_push(&p->columns, k);
+    }
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -114,6 +131,9 @@ void places_note(struct merged_table *t, const uint64_t *position)
 {
     struct places *p = t->call->c->places;
     size_t bytes = t->n * sizeof *position;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->absent[i])
+            return;
     struct noted n = {.position = mem_alloc(2 * bytes + 1)};
     n.size = n.position + t->n;
     memcpy(n.position, position, bytes);

@@ -247,6 +247,7 @@ static void free_all(struct coordinator *c)
     bookmarks_close(c->bookmarks);
     versions_free(c->versions);
     places_free(c->places);
+    memories_free(c->memories);
     coord_ids_free(c->ids);
     if (c->state_lock >= 0)
         close(c->state_lock);
@@ -266,6 +267,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     c->ids = coord_ids_new();
     c->versions = versions_new();
     c->places = places_new();
+    c->memories = memories_new();
     pthread_mutex_init(&c->lock, NULL);
     wait_init(&c->changed);
     h.public_path = "/tsp/api/health";

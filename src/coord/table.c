@@ -113,17 +113,21 @@ static const char *read_lines(
     return NULL;
 }
 
-static void take_lines(
-    struct merged_table *t, size_t member, struct fan *f, struct fan_part *p, uint64_t most, struct line_answer *out)
+static void take_lines(struct merged_table *t, size_t member, struct fan *f, struct fan_part *p,
+    const struct line_ask *ask, struct line_answer *out)
 {
-    const char *wrong = p->fate == PART_GOOD && slice_is(p->model, '{') ? read_lines(t, member, p->model, most, out)
-                                                                        : NULL;
+    const char *wrong = p->fate == PART_GOOD && slice_is(p->model, '{')
+        ? read_lines(t, member, p->model, ask->count, out)
+        : NULL;
     if (wrong)
         part_spoil(f, p, wrong);
-    if (!out->good || wrong) {
+    if (out->good && !wrong) {
+        memory_note(t, member, out);
+    } else {
         *out = (struct line_answer){0};
-        t->asked[member] = false;
-        return;
+        bool away = p->fate == PART_LACKS || (p->fate == PART_REFUSED && p->fetch.status >= 500);
+        t->absent[member] = away && memory_answer(t, member, ask, out);
+        t->asked[member] = t->absent[member];
     }
     t->size[member] = out->size;
 }
@@ -135,7 +139,9 @@ bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_a
     struct fan_part **part = arena_new(c->q->arena, struct fan_part *, t->n + 1);
     fan_begin(f, c, t->n);
     for (size_t i = 0; i < t->n; i++)
-        if (t->asked[i] && !ask[i].skip)
+        if (t->absent[i] && !ask[i].skip)
+            memory_answer(t, i, &ask[i], &answer[i]);
+        else if (t->asked[i] && !ask[i].skip)
             part[i] = fan_ask(f, c->members[i], "POST", path, body_for(t, i, &ask[i]));
     if (!f->n)
         return true;
@@ -143,7 +149,7 @@ bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_a
         return false;
     for (size_t i = 0; i < t->n; i++)
         if (part[i])
-            take_lines(t, i, f, part[i], ask[i].count, &answer[i]);
+            take_lines(t, i, f, part[i], &ask[i], &answer[i]);
     t->sized = true;
     return true;
 }
@@ -210,6 +216,8 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
     struct arena *a = c->q->arena;
     *t = (struct merged_table){.call = c, .columns = columns, .n = c->n_members, .key = key_of(c)};
     t->asked = arena_new(a, bool, t->n + 1);
+    t->absent = arena_new(a, bool, t->n + 1);
+    t->remembered = arena_new(a, const struct remembered *, t->n + 1);
     t->fits = arena_new(a, bool, t->n + 1);
     t->all_fit = arena_new(a, bool, t->n + 1);
     t->filter = arena_new(a, json_t *, t->n + 1);
@@ -334,7 +342,7 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
             .count = 1,
             .find = !t->all_fit[i],
             .backward = backward,
-            .skip = none || !t->fits[i],
+            .skip = none || !t->fits[i] || t->absent[i],
             .ids = &t->columns->of[i].time,
             .n_ids = t->columns->by_time};
     }
@@ -395,10 +403,49 @@ static void put_cells(const struct merged_table *t, struct json *j, const struct
     json_end_array(j);
 }
 
+/* The column that says of a line of an absent server that it is one: the first of text, or the last. */
+static size_t telling_column(const struct merged_table *t, const struct wanted *w)
+{
+    for (size_t i = 0; i < w->n_shown; i++) {
+        const struct table_column *c = &t->columns->v[w->shown[i]];
+        if (!c->timed && w->shown[i] != t->columns->trace && slice_equals(slice_get(c->object, "type"), "STRING"))
+            return i;
+    }
+    return w->n_shown - 1;
+}
+
+static void put_absent_line(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
+    const struct table_line *line, uint64_t index)
+{
+    const char *name = t->call->members[member]->is->name;
+    size_t telling = telling_column(t, w);
+    json_begin_object(j);
+    json_kv_u64(j, "index", index);
+    json_key(j, "cells");
+    json_begin_array(j);
+    for (size_t i = 0; i < w->n_shown; i++) {
+        size_t column = w->shown[i];
+        const char *text = column == t->columns->trace ? name : "";
+        if (i == telling)
+            text = arena_printf(t->call->q->arena, "(%s is away)", name);
+        else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].time)
+            text = arena_printf(t->call->q->arena, "%lld", (long long)line->time);
+        json_begin_object(j);
+        json_kv_string(j, "content", text);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
 static void put_line(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
     const struct line_answer *of, const struct table_line *line, uint64_t index)
 {
     struct slice_walk in = slice_members(line->object);
+    if (t->absent[member]) {
+        put_absent_line(t, j, w, member, line, index);
+        return;
+    }
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&in, &key, &value);) {
         put_slice_key(j, key);

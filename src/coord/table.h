@@ -32,6 +32,8 @@ struct merged_table {
     json_t **filter, **search;       /* as it calls the columns; NULL: none */
     bool *fits, *all_fit;            /* some of its lines may be what is searched for; all are */
     uint64_t *size;                  /* lines that it has, known once `sized` */
+    bool *absent;                    /* it is away, and its part is what is remembered of it */
+    const struct remembered **remembered; /* that; NULL: not looked for yet, or nothing is */
     bool sized;
     uint64_t key;                    /* of the table, filters included */
 };
@@ -46,15 +48,17 @@ struct line_ask {
     const int64_t *ids; size_t n_ids; /* the member's columns */
     bool skip;                       /* it is not asked */
 };
-struct table_line { struct slice object; int64_t own_time, time; uint64_t index; }; /* own: by its server's clock */
+/* own_time: by its server's clock. Of an absent server the object is at NULL; sure: the time is not estimated. */
+struct table_line { struct slice object; int64_t own_time, time; uint64_t index; bool sure; };
 struct line_answer {
     bool good;
     uint64_t low, size;
     struct table_line *lines; size_t n;
     int64_t *ids; size_t n_ids;      /* the columns of the cells */
 };
-/* Asks all at once; answers[i].good: member i answered (and is not skipped). What they lack is noted, and those that do
- * take part no more. `f` holds what the lines borrow: fan_end it. False: an answer was sent, or nobody waits. */
+/* Asks all at once; answers[i].good: member i answered (and is not skipped). What they lack is noted; those that do are
+ * absent, or take part no more where nothing is remembered. `f` holds what the lines borrow: fan_end it. False: an
+ * answer was sent, or nobody waits. */
 bool table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct fan *f);
 
 /* The position of the n-th line, of the first line at or after a time. False: as above. */
@@ -63,7 +67,20 @@ bool table_locate_time(struct merged_table *, int64_t time, uint64_t *position);
 /* The member whose line is next at a position; n: nobody's is. `next`: their next lines. */
 size_t table_next(const struct merged_table *, const struct line_answer *next, const size_t *taken);
 
-/* Positions that were found, so that neighbours need no search. */
+/* ---- what is remembered of servers that are away (memory.c) ---- */
+
+/* How many lines each had in a table, and which of them were at what time. Where lines were shown all are known, so
+ * that the lines of others keep their numbers there; elsewhere between known ones they are taken to be spread
+ * evenly. */
+struct memories *memories_new(void);
+void memories_free(struct memories *); /* NULL-safe */
+void memory_note(const struct merged_table *, size_t member, const struct line_answer *);
+/* Answers in the member's stead; false: it never said anything of this table. */
+bool memory_answer(struct merged_table *, size_t member, const struct line_ask *, struct line_answer *);
+
+/* ---- what was found before (places.c) ---- */
+
+/* Positions that were found, so that neighbours need no search; not while somebody is absent. */
 void places_note(struct merged_table *, const uint64_t *position);
 struct places *places_new(void);
 void places_free(struct places *);

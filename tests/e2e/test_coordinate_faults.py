@@ -36,8 +36,12 @@ class Faults(Case):
         self.assertEqual(answer.status, 200, answer)
         return answer
 
-    def lacking(self, host):
-        """Every operation gives what the others have and names the one."""
+    @staticmethod
+    def is_told(line):
+        return not any(" is away)" in cell["content"] for cell in line["cells"])
+
+    def lacking(self, host, seen=True):
+        """Every operation gives what the others have and names the one. seen: the table was asked for before."""
         others = [h for h in HOSTS if h != host]
         answer = self.ask(self.tree)
         self.assertEqual(self.roots(answer), others)
@@ -46,10 +50,11 @@ class Faults(Case):
         self.assertIn(f"without {host}: ", answer.json["statusMessage"])
         answer = self.ask(self.lines, {"requested_table_index": 100, "requested_table_count": 50})
         self.assertEqual([x["host"] for x in answer.json["hosts"]["lacking"]], [host])
-        self.assertLessEqual({line["cells"][1]["content"] for line in answer.json["model"]["lines"]}, set(others))
+        told = {line["cells"][1]["content"] for line in answer.json["model"]["lines"] if self.is_told(line)}
+        self.assertLessEqual(told, set(others))
         self.assertEqual(len(answer.json["model"]["lines"]), 50)
         rest = sum(self.shop.servers[h].get(f"/experiments/{self.uuid}").json["nbEvents"] for h in others)
-        self.assertEqual(answer.json["model"]["size"], rest)
+        self.assertEqual(answer.json["model"]["size"], self.whole["nbEvents"] if seen else rest)
         x = self.many.get(f"/experiments/{self.uuid}").json
         self.assertEqual((x["nbEvents"], [n["host"] for n in x["hosts"]["lacking"]]), (rest, [host]))
         self.assertNotEqual(x["version"], self.whole["version"])
@@ -84,12 +89,73 @@ class Faults(Case):
         self.assertIn("server web", self.many.errors())
         self.assertIn("is there again", self.many.errors())
 
+    def page(self, **asked):
+        return self.ask(self.lines, asked).json["model"]
+
+    def test_lines_keep_their_numbers(self):
+        """While a server is away its lines are gaps, at their places wherever somebody was before."""
+        columns = [c["name"] for c in self.ask(self.lines.replace("/lines", "/columns")).json["model"]]
+        trace, exact = columns.index("Trace"), columns.index("Timestamp ns")
+        n = self.whole["nbEvents"]
+        asked = [{"requested_table_index": at, "requested_table_count": 60} for at in (0, 900, n // 2, n - 30)]
+        before = [self.page(**how) for how in asked]
+        gaps = [line for page in before for line in page["lines"] if line["cells"][trace]["content"] == "web"]
+        self.assertGreater(len(gaps), 5)
+        web = self.shop.servers["web"]
+        has = web.get(f"/experiments/{self.uuid}").json["nbEvents"]
+        os.kill(web.process.pid, signal.SIGSTOP)
+        try:
+            self.page(**asked[0])  # it is found to be away
+            begun = time.monotonic()
+            for how, was in zip(asked, before):
+                now = self.page(**how)
+                self.assertEqual((now["size"], now["lowIndex"]), (was["size"], was["lowIndex"]))
+                self.assertEqual(len(now["lines"]), len(was["lines"]))
+                for one, other in zip(now["lines"], was["lines"]):
+                    if other["cells"][trace]["content"] != "web":
+                        self.assertEqual(one, other)
+                        continue
+                    self.assertFalse(self.is_told(one), one)
+                    self.assertEqual(one["index"], other["index"])
+                    for column in (trace, exact):
+                        self.assertEqual(one["cells"][column], other["cells"][column])
+            self.assertLess(time.monotonic() - begun, SLOWDOWN, "it is away and nobody is to wait for it")
+            self.whole_while_away(n, has, exact)
+            found = self.page(requested_table_index=0, requested_table_count=1, table_search_direction="NEXT",
+                              table_search_expressions={str(trace): "web|db"})
+            self.assertEqual(found["lines"][0]["cells"][trace]["content"], "db", "nobody knows what is in a gap")
+        finally:
+            os.kill(web.process.pid, signal.SIGCONT)
+        self.back("web")
+        self.assertEqual([self.page(**how) for how in asked], before)
+
+    def whole_while_away(self, n, gaps, exact):
+        """All of the table, also where nobody was: each line of the others once, in their order, with one number."""
+        lines = []
+        while len(lines) < n:
+            page = self.page(requested_table_index=len(lines), requested_table_count=10000)
+            self.assertEqual((page["lowIndex"], page["size"]), (len(lines), n))
+            lines += page["lines"]
+        self.assertEqual([line["index"] for line in lines], list(range(n)))
+        told = [line for line in lines if self.is_told(line)]
+        self.assertEqual(n - len(told), gaps)
+        times = [int(line["cells"][exact]["content"]) for line in told]
+        self.assertEqual(times, sorted(times))
+        for k in (len(told) // 3, len(told) // 2, len(told) - 2):
+            first = next(i for i in range(k + 1) if times[i] == times[k])
+            page = self.page(requested_times=[times[k]], requested_table_count=200)
+            at = next(line for line in page["lines"] if self.is_told(line))
+            self.assertEqual(at, told[first])
+            for back in (1, 7):
+                alone = self.page(requested_table_index=told[k]["index"] - back, requested_table_count=back + 1)
+                self.assertEqual(alone["lines"][-1], told[k])
+
     def test_killed_and_started_again(self):
         ids = {e["id"]: e["labels"] for e in self.ask(self.tree).json["model"]["entries"]}
         self.many.get("/traces")
         db = self.shop.servers["db"]
         db.stop(signal.SIGKILL)
-        self.lacking("db")
+        self.lacking("db", seen=False)
         self.shop.servers["db"] = serve("db", store=self.shop.stores["db"], listen=db.host)
         self.shop.servers["db"].opened(self.uuid)
         self.back("db")

@@ -1,0 +1,279 @@
+/* What servers told of their lines, for when they are away. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coord/table.h"
+
+/* Of one server in one table, of all; an answer has fewer lines than half of the first. */
+enum { KNOWN_OF_ONE = 32768, KNOWN_OF_ALL = 4 << 20, KEPT_TABLES = 256 };
+
+struct known_line {
+    uint64_t index;
+    int64_t time;
+};
+/* Lines in order of index, and of time. */
+struct known_part {
+    bool told;
+    unsigned epoch;
+    uint64_t size;
+    VEC(struct known_line) v;
+};
+struct known_table {
+    uint64_t key, used;
+    VEC(struct known_part) of; /* by number of the server */
+};
+struct memories {
+    pthread_mutex_t lock;
+    uint64_t uses;
+    size_t lines; /* of all */
+    VEC(struct known_table) v;
+};
+
+struct memories *memories_new(void)
+{
+    struct memories *r = mem_zalloc(sizeof *r);
+    pthread_mutex_init(&r->lock, NULL);
+    return r;
+}
+
+static void forget_table(struct memories *r, size_t at)
+{
+    struct known_table *t = &r->v.v[at];
+    for (size_t i = 0; i < t->of.n; i++) {
+        r->lines -= t->of.v[i].v.n;
+        vec_free(&t->of.v[i].v);
+    }
+    vec_free(&t->of);
+    *t = r->v.v[--r->v.n];
+}
+
+void memories_free(struct memories *r)
+{
+    if (!r)
+        return;
+    while (r->v.n)
+        forget_table(r, 0);
+    vec_free(&r->v);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+/* ---- learning ---- */
+
+static struct known_table *find_table(struct memories *r, uint64_t key)
+{
+    for (size_t i = 0; i < r->v.n; i++)
+        if (r->v.v[i].key == key)
+            return &r->v.v[i];
+    return NULL;
+}
+
+static void forget_oldest(struct memories *r)
+{
+    size_t oldest = 0;
+    for (size_t i = 1; i < r->v.n; i++)
+        if (r->v.v[i].used < r->v.v[oldest].used)
+            oldest = i;
+    forget_table(r, oldest);
+}
+
+/* The table was used just now. With the lock held. */
+static struct known_part *part_to_learn(struct memories *r, const struct merged_table *t, size_t member)
+{
+    size_t number = t->call->members[member]->number;
+    struct known_table *k = find_table(r, t->key);
+    if (!k) {
+        while (r->v.n && (r->v.n >= KEPT_TABLES || r->lines >= KNOWN_OF_ALL))
+            forget_oldest(r);
+        vec_push(&r->v, ((struct known_table){.key = t->key}));
+        k = &r->v.v[r->v.n - 1];
+    }
+    k->used = ++r->uses;
+    while (k->of.n <= number)
+        vec_push(&k->of, ((struct known_part){0}));
+    return &k->of.v[number];
+}
+
+/* Room for what is new: of what was known every other line. */
+static void thin(struct known_part *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->v.n; i++)
+        if (!(i & 1) || i + 1 == p->v.n)
+            p->v.v[kept++] = p->v.v[i];
+    p->v.n = kept;
+}
+
+/* What contradicts them is known no more. */
+static void put_known(struct known_part *p, const struct known_line *lines, size_t n)
+{
+    const struct known_line *last = &lines[n - 1];
+    size_t from = 0, to = p->v.n;
+    for (size_t half = to; from < half;) { /* the first that is not before them */
+        size_t middle = from + (half - from) / 2;
+        if (p->v.v[middle].index < lines->index && p->v.v[middle].time <= lines->time)
+            from = middle + 1;
+        else
+            half = middle;
+    }
+    for (size_t half = from; half < to;) { /* the first that is after them */
+        size_t middle = half + (to - half) / 2;
+        if (p->v.v[middle].index > last->index && p->v.v[middle].time >= last->time)
+            to = middle;
+        else
+            half = middle + 1;
+    }
+    size_t rest = p->v.n - to;
+    if (n > to - from)
+        vec_reserve(&p->v, n - (to - from));
+    memmove(p->v.v + from + n, p->v.v + to, rest * sizeof *p->v.v);
+    memcpy(p->v.v + from, lines, n * sizeof *p->v.v);
+    p->v.n = from + n + rest;
+}
+
+/* Those whose order is that of their numbers. */
+static size_t lines_in_order(const struct line_answer *a, struct known_line *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct table_line *l = &a->lines[i];
+        if (l->index < a->size && (!n || (l->index > out[n - 1].index && l->time >= out[n - 1].time)))
+            out[n++] = (struct known_line){l->index, l->time};
+    }
+    return n;
+}
+
+void memory_note(const struct merged_table *t, size_t member, const struct line_answer *a)
+{
+    struct memories *r = t->call->c->memories;
+    unsigned epoch = atomic_load(&t->call->members[member]->epoch);
+    struct known_line *lines = arena_new(t->call->q->arena, struct known_line, a->n + 1);
+    size_t n = t->columns->by_time ? lines_in_order(a, lines) : 0;
+    pthread_mutex_lock(&r->lock);
+    struct known_part *p = part_to_learn(r, t, member);
+    size_t before = p->v.n;
+    if (a->size < p->size || (p->epoch != epoch && a->size != p->size))
+        p->v.n = 0; /* it has other lines now */
+    while (p->v.n + n > KNOWN_OF_ONE)
+        thin(p);
+    if (n)
+        put_known(p, lines, n);
+    p->told = true;
+    p->epoch = epoch;
+    p->size = a->size;
+    r->lines += p->v.n - before;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- remembering ---- */
+
+/* As it was when first asked for: numbers of one answer shall be of one state. */
+struct remembered {
+    uint64_t size, n;
+    struct known_line *v; /* the first and the last line are there, if only by estimate */
+    bool first_guessed, last_guessed;
+};
+
+/* Lines at both ends, where they are not known: by the times of the server's part of the experiment. */
+static void add_ends(const struct merged_table *t, size_t member, struct remembered *r)
+{
+    struct time_range range = member_range(t->call, t->call->members[member]);
+    bool some = r->n > 0;
+    if (!r->size)
+        return;
+    if (!some || r->v[0].index > 0) {
+        int64_t begin = some && (range.begin >= range.end || r->v[0].time < range.begin) ? r->v[0].time : range.begin;
+        memmove(r->v + 1, r->v, r->n * sizeof *r->v);
+        r->v[0] = (struct known_line){0, begin};
+        r->n++;
+        r->first_guessed = true;
+    }
+    const struct known_line *last = &r->v[r->n - 1];
+    if (last->index < r->size - 1) {
+        r->v[r->n] = (struct known_line){r->size - 1, last->time > range.end ? last->time : range.end};
+        r->n++;
+        r->last_guessed = true;
+    }
+}
+
+static const struct remembered *remember(struct merged_table *t, size_t member)
+{
+    struct memories *r = t->call->c->memories;
+    struct arena *a = t->call->q->arena;
+    size_t number = t->call->members[member]->number;
+    struct remembered *out = NULL;
+    if (t->remembered[member])
+        return t->remembered[member];
+    pthread_mutex_lock(&r->lock);
+    struct known_table *k = find_table(r, t->key);
+    if (k && number < k->of.n && k->of.v[number].told) {
+        const struct known_part *p = &k->of.v[number];
+        k->used = ++r->uses;
+        out = arena_new(a, struct remembered, 1);
+        *out = (struct remembered){.size = p->size, .n = p->v.n, .v = arena_new(a, struct known_line, p->v.n + 2)};
+        if (p->v.n)
+            memcpy(out->v, p->v.v, p->v.n * sizeof *out->v);
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (out && t->columns->by_time)
+        add_ends(t, member, out);
+    return t->remembered[member] = out;
+}
+
+/* The last known line whose index is at most that. */
+static size_t known_before(const struct remembered *r, uint64_t index)
+{
+    size_t low = 0, high = r->n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(r->v[middle].index <= index ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* Between two known lines the others are taken to be spread evenly. */
+static struct table_line line_at(const struct remembered *r, uint64_t index)
+{
+    struct table_line l = {.index = index};
+    if (!r->n)
+        return l;
+    size_t at = known_before(r, index);
+    const struct known_line *k = &r->v[at];
+    l.time = k->time;
+    l.sure = index == k->index && !(at == 0 && r->first_guessed) && !(at + 1 == r->n && r->last_guessed);
+    if (index > k->index && at + 1 < r->n)
+        l.time += (int64_t)((unsigned __int128)((uint64_t)k[1].time - (uint64_t)k->time) * (index - k->index) /
+            (k[1].index - k->index));
+    return l;
+}
+
+/* The first line at or after the time. */
+static uint64_t line_from(const struct remembered *r, int64_t time)
+{
+    uint64_t low = 0, high = r->size;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (line_at(r, middle).time < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool memory_answer(struct merged_table *t, size_t member, const struct line_ask *ask, struct line_answer *out)
+{
+    const struct remembered *r = remember(t, member);
+    if (!r)
+        return false;
+    uint64_t from = ask->by_time ? line_from(r, ask->time) : ask->index;
+    *out = (struct line_answer){.good = true, .low = from, .size = r->size};
+    if (ask->find || from >= r->size)
+        return true; /* nobody knows what is written there */
+    uint64_t n = ask->count < r->size - from ? ask->count : r->size - from;
+    out->lines = arena_new(t->call->q->arena, struct table_line, n + 1);
+    for (; out->n < n; out->n++)
+        out->lines[out->n] = line_at(r, from + out->n);
+    return true;
+}
