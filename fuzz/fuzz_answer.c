@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char *text = malloc(n ? n : 1); /* exactly, so that reading beyond it shows */
     if (n)
         memcpy(text, data, n);
-    struct slice s = slice_of(text, n, &bad);
+    struct slice s = slice_of(text, n, &a, &bad);
     assert(bad <= n);
     if (s.at)
         walked = walk(s, &a);

@@ -91,7 +91,7 @@ static int give(struct clocks *k, struct coord_server *s, struct err *e)
 int coord_config_clocks_parse(struct coord_config *c, const char *path, const char *text, size_t n, struct err *e)
 {
     size_t bad;
-    struct slice root = slice_of(text, n, &bad);
+    struct slice root = slice_of(text, n, NULL, &bad);
     struct clocks k = {c, path, slice_get(root, "hosts")};
     int rc = 0;
     if (!slice_is(k.hosts, '['))

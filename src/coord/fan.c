@@ -63,7 +63,7 @@ static void settle(struct fan *f, struct fan_part *p)
         return;
     }
     p->settled = true;
-    p->root = slice_of(t->body.v, t->body.n, &bad);
+    p->root = slice_of(t->body.v, t->body.n, a, &bad);
     if (t->status != 200)
         p->fate = PART_REFUSED;
     else if (!p->root.at)

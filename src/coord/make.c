@@ -42,7 +42,7 @@ static struct slice ask(struct made *m, const char *method, const char *path, co
     *status = atomic_load(&f->done) && !f->error.code ? f->status : 0;
     if (*status) {
         const char *text = arena_strndup(&m->arena, f->body.n ? f->body.v : "", f->body.n);
-        s = slice_of(text, f->body.n, NULL);
+        s = slice_of(text, f->body.n, NULL, NULL);
     }
     http_gather_end(&g);
     return s;

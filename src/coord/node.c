@@ -194,7 +194,7 @@ static const char *ill(const struct http_fetch *f, bool answered, struct arena *
     if (f->status != 200)
         return arena_printf(a, "it is not well (status %d)", f->status);
     size_t bad;
-    struct slice health = slice_of(f->body.v, f->body.n, &bad);
+    struct slice health = slice_of(f->body.v, f->body.n, NULL, &bad);
     return slice_is(slice_get(health, "status"), '"') ? NULL : "what answers there is no trace server";
 }
 
@@ -295,7 +295,7 @@ static void list_experiments(struct coordinator *c)
     for (size_t i = 0; i < n; i++) {
         struct slice list = {0};
         if (atomic_load(&f[i].done) && !f[i].error.code && f[i].status == 200)
-            list = slice_of(f[i].body.v, f[i].body.n, NULL);
+            list = slice_of(f[i].body.v, f[i].body.n, &a, NULL);
         if (slice_is(list, '['))
             node_note_experiments(nodes[i], list);
     }

@@ -1,13 +1,28 @@
 #include "coord/slice.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "base/text.h"
 
 /* ---- checking ---- */
 
+/* Where containers begin and end, by their begin. Smaller ones are not worth a search. */
+struct extent {
+    uint32_t begin, end;
+};
+struct slice_ends {
+    const char *text;
+    struct extent *v;
+    size_t n, room;
+};
+enum { WORTH_BYTES = 192 };
+
 struct check {
     const char *at, *end;
+    struct arena *arena; /* NULL: ends are not kept */
+    struct slice_ends *ends;
+    size_t open[SLICE_DEPTH]; /* extents of the open containers */
 };
 
 static bool is_space(char c)
@@ -15,13 +30,13 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static void skip_space(struct check *c)
+static inline void skip_space(struct check *c)
 {
     while (c->at < c->end && is_space(*c->at))
         c->at++;
 }
 
-static bool take(struct check *c, char wanted)
+static inline bool take(struct check *c, char wanted)
 {
     bool is = c->at < c->end && *c->at == wanted;
     c->at += is;
@@ -36,9 +51,46 @@ static bool take_word(struct check *c, const char *word)
     return is;
 }
 
+/* Eight bytes at once, the first one lowest. Masks have bits in the first byte that is as said, none in those before
+ * it, and whatever in those behind. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static uint64_t eight(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return le64toh(w);
+}
+
+static uint64_t zeros(uint64_t w)
+{
+    return (w - EACH(1)) & ~w & EACH(0x80);
+}
+
+static uint64_t no_digits(uint64_t w)
+{
+    return ((w & EACH(0xf0)) ^ EACH(0x30)) | (((w + EACH(6)) & EACH(0xf0)) ^ EACH(0x30));
+}
+
+/* Bytes of a string that do not stand for themselves. */
+static uint64_t specials(uint64_t w)
+{
+    return (w & EACH(0x80)) | zeros(w ^ EACH('"')) | zeros(w ^ EACH('\\')) | ((w - EACH(0x20)) & ~w & EACH(0x80));
+}
+
+/* To the first byte of the mask, as long as there are eight more. */
+static inline void skip_eights(struct check *c, uint64_t (*mask)(uint64_t))
+{
+    for (uint64_t m = 0; !m && c->end - c->at >= 8;) {
+        m = mask(eight(c->at));
+        c->at += m ? __builtin_ctzll(m) / 8 : 8;
+    }
+}
+
 static bool take_digits(struct check *c)
 {
     const char *first = c->at;
+    skip_eights(c, no_digits);
     while (c->at < c->end && text_is_digit(*c->at))
         c->at++;
     return c->at > first;
@@ -83,7 +135,7 @@ static bool take_string(struct check *c)
 {
     if (!take(c, '"'))
         return false;
-    while (c->at < c->end && *c->at != '"') {
+    for (skip_eights(c, specials); c->at < c->end && *c->at != '"'; skip_eights(c, specials)) {
         unsigned char byte = (unsigned char)*c->at;
         size_t n = 1;
         if (byte < 0x20 || (byte >= 0x80 && !(n = text_sequence(c->at, (size_t)(c->end - c->at)))))
@@ -116,6 +168,33 @@ static bool take_key(struct check *c)
     return take(c, ':');
 }
 
+static void note_begin(struct check *c, unsigned depth)
+{
+    struct slice_ends *e = c->ends;
+    if (!e)
+        return;
+    if (e->n == e->room) {
+        struct extent *old = e->v;
+        e->room = e->room ? 2 * e->room : 64;
+        e->v = arena_new(c->arena, struct extent, e->room);
+        if (e->n)
+            memcpy(e->v, old, e->n * sizeof *old);
+    }
+    c->open[depth] = e->n;
+    e->v[e->n++] = (struct extent){.begin = (uint32_t)(c->at - e->text)};
+}
+
+/* One that is small holds small ones only, which are gone, so that it is the last. */
+static void note_end(struct check *c, unsigned depth)
+{
+    struct slice_ends *e = c->ends;
+    if (!e)
+        return;
+    struct extent *s = &e->v[c->open[depth]];
+    s->end = (uint32_t)(c->at - e->text);
+    e->n -= s->end - s->begin < WORTH_BYTES;
+}
+
 /* What may stand between values: closes containers that end here. False: it is wrong. *more: a value follows. */
 static bool take_ends(struct check *c, uint64_t *objects, unsigned *depth, bool *more)
 {
@@ -128,6 +207,7 @@ static bool take_ends(struct check *c, uint64_t *objects, unsigned *depth, bool 
         }
         if (!take(c, object ? '}' : ']'))
             return false;
+        note_end(c, *depth - 1);
         *objects >>= 1;
         --*depth;
     }
@@ -148,6 +228,7 @@ static bool take_value(struct check *c)
         }
         if (depth == SLICE_DEPTH)
             return false;
+        note_begin(c, depth);
         c->at++;
         objects = objects << 1 | object;
         depth++;
@@ -162,9 +243,13 @@ static bool take_value(struct check *c)
     return true;
 }
 
-struct slice slice_of(const char *text, size_t n, size_t *bad)
+struct slice slice_of(const char *text, size_t n, struct arena *arena, size_t *bad)
 {
-    struct check c = {text, text + n};
+    struct check c = {.at = text, .end = text + n, .arena = arena};
+    if (arena && n >= WORTH_BYTES && n <= UINT32_MAX) {
+        c.ends = arena_new(arena, struct slice_ends, 1);
+        c.ends->text = text;
+    }
     skip_space(&c);
     const char *first = c.at;
     bool good = n && take_value(&c);
@@ -172,7 +257,7 @@ struct slice slice_of(const char *text, size_t n, size_t *bad)
     skip_space(&c);
     if (bad)
         *bad = (size_t)(c.at - text);
-    return good && c.at == c.end ? (struct slice){first, (size_t)(end - first)} : (struct slice){0};
+    return good && c.at == c.end ? (struct slice){first, (size_t)(end - first), c.ends} : (struct slice){0};
 }
 
 /* ---- walking what was checked ---- */
@@ -187,10 +272,32 @@ static const char *past_space(const char *p)
 /* Behind the closing quote; p is at the opening one. */
 static const char *past_string(const char *p)
 {
-    for (p++; *p != '"'; p++)
-        if (*p == '\\')
-            p++;
-    return p + 1;
+    for (const char *first = p + 1;;) {
+        const char *escape = p = rawmemchr(p + 1, '"'); /* it is there, as the text was checked */
+        while (escape > first && escape[-1] == '\\')
+            escape--;
+        if (!((p - escape) & 1))
+            return p + 1;
+    }
+}
+
+/* What ends a scalar, or is more than a byte within a container. */
+static const bool matters[256] = {['"'] = true,
+    [','] = true,
+    ['['] = true,
+    [']'] = true,
+    ['{'] = true,
+    ['}'] = true,
+    [' '] = true,
+    ['\n'] = true,
+    ['\t'] = true,
+    ['\r'] = true};
+
+static const char *past_plain(const char *p)
+{
+    while (!matters[(unsigned char)*p])
+        p++;
+    return p;
 }
 
 static const char *past_container(const char *p)
@@ -209,19 +316,33 @@ static const char *past_container(const char *p)
             if (!--depth)
                 return p;
             break;
-        default: p++;
+        default: p = past_plain(p + 1);
         }
 }
 
-static const char *past_value(const char *p, const char *end)
+/* The end of the container at p; NULL: it is not known. */
+static const char *known_end(const struct slice_ends *e, const char *p)
+{
+    size_t low = 0, high = e ? e->n : 0;
+    uint32_t begin = e ? (uint32_t)(p - e->text) : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (e->v[middle].begin < begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return e && low < e->n && e->v[low].begin == begin ? e->text + e->v[low].end : NULL;
+}
+
+static const char *past_value(const char *p, const struct slice_ends *ends)
 {
     if (*p == '"')
         return past_string(p);
-    if (*p == '{' || *p == '[')
-        return past_container(p);
-    while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space(*p))
-        p++;
-    return p;
+    if (*p != '{' && *p != '[')
+        return past_plain(p);
+    const char *known = known_end(ends, p);
+    return known ? known : past_container(p);
 }
 
 bool slice_is(struct slice s, char first)
@@ -231,7 +352,7 @@ bool slice_is(struct slice s, char first)
 
 static struct slice_walk walk(struct slice s, char open)
 {
-    return slice_is(s, open) ? (struct slice_walk){s.at + 1, s.at + s.n - 1} : (struct slice_walk){0};
+    return slice_is(s, open) ? (struct slice_walk){s.at + 1, s.at + s.n - 1, s.ends} : (struct slice_walk){0};
 }
 
 struct slice_walk slice_items(struct slice array)
@@ -246,8 +367,8 @@ struct slice_walk slice_members(struct slice object)
 
 static struct slice take_slice(struct slice_walk *w)
 {
-    const char *end = past_value(w->at, w->end);
-    struct slice s = {w->at, (size_t)(end - w->at)};
+    const char *end = past_value(w->at, w->ends);
+    struct slice s = {w->at, (size_t)(end - w->at), w->ends};
     w->at = past_space(end);
     return s;
 }

@@ -11,17 +11,19 @@
 
 enum { SLICE_DEPTH = 60 };
 
-/* Without the space around it; at NULL: there is no such value. Borrows the text. */
-struct slice { const char *at; size_t n; };
+/* Without the space around it; at NULL: there is no such value. Borrows the text, and what is known of where its larger
+ * containers end (NULL: nothing), so that they are stepped over and not walked through. */
+struct slice { const char *at; size_t n; const struct slice_ends *ends; };
 
 /* The whole text as one value: RFC 8259, at most SLICE_DEPTH deep, well-formed UTF-8. at NULL: it is none, and *bad
- * (may be NULL) is where that shows. All below are for slices of such a text. O(n) */
-struct slice slice_of(const char *text, size_t n, size_t *bad);
+ * (may be NULL) is where that shows. All below are for slices of such a text. Where containers end is kept in the
+ * arena; NULL: it is not. O(n) */
+struct slice slice_of(const char *text, size_t n, struct arena *, size_t *bad);
 
 bool slice_is(struct slice, char first); /* '{', '[', '"' */
 /* The values of an array or object, one after the other; a container of the other kind, or no container, has none. The
  * key is as it stands, in quotes. */
-struct slice_walk { const char *at, *end; };
+struct slice_walk { const char *at, *end; const struct slice_ends *ends; };
 struct slice_walk slice_items(struct slice array);
 bool slice_next(struct slice_walk *, struct slice *item);
 struct slice_walk slice_members(struct slice object);
