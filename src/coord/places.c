@@ -188,6 +188,27 @@ bool places_near(struct merged_table *t, uint64_t n, uint64_t *position)
     return least != UINT64_MAX;
 }
 
+bool places_exactly(struct merged_table *t, uint64_t n, uint64_t *position)
+{
+    struct places *p = t->call->c->places;
+    bool found = false;
+    pthread_mutex_lock(&p->lock);
+    const struct kept_table *k = kept(p, t);
+    for (size_t i = k ? k->v.n : 0; i-- && !found;) {
+        bool same_members = true;
+        for (size_t m = 0; m < t->n; m++)
+            same_members &= t->asked[m] == (k->v.v[i].size[m] != UINT64_MAX);
+        found = same_members && position_sum(t, k->v.v[i].position) == n;
+        if (!found)
+            continue;
+        memcpy(position, k->v.v[i].position, t->n * sizeof *position);
+        for (size_t m = 0; m < t->n; m++)
+            t->size[m] = t->asked[m] ? k->v.v[i].size[m] : 0;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return found;
+}
+
 /* ---- finding ---- */
 
 uint64_t position_sum(const struct merged_table *t, const uint64_t *position)

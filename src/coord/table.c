@@ -490,35 +490,106 @@ static void put_head(const struct merged_table *t, struct json *j, const struct 
     json_begin_array(j);
 }
 
-/* Sends `count` lines from a position on. */
-static void send_lines(struct merged_table *t, const struct wanted *w, uint64_t count, uint64_t low, uint64_t *position)
+/* Lines of all, in their order. */
+struct merged_line {
+    size_t member;
+    const struct line_answer *of;
+    const struct table_line *line;
+};
+struct merged_lines {
+    struct merged_line *v;
+    uint64_t n;
+};
+
+/* Takes lines until there are `count`, or one has no more of the `asked` ones: what comes next is not known then.
+ * False: that is so. */
+static bool merge_lines(struct merged_table *t, const struct line_answer *answer, uint64_t asked, uint64_t count,
+    uint64_t *position, struct merged_lines *out)
+{
+    size_t *taken = arena_new(t->call->q->arena, size_t, t->n + 1);
+    for (size_t i; out->n < count && (i = table_next(t, answer, taken)) < t->n;) {
+        out->v[out->n++] = (struct merged_line){i, &answer[i], &answer[i].lines[taken[i]++]};
+        position[i]++;
+        if (taken[i] == asked && out->n < count)
+            return false;
+    }
+    return true;
+}
+
+static bool ask_lines(struct merged_table *t, struct line_ask *ask, uint64_t count, const uint64_t *position,
+    struct line_answer *answer, struct fan *f)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        ask[i].index = position[i];
+        ask[i].count = count;
+    }
+    return table_ask(t, ask, answer, f);
+}
+
+/* So many of each server's lines will do, as a rule: four times its share. */
+static uint64_t usual_page(const struct merged_table *t, uint64_t lines)
+{
+    uint64_t share = 4 * lines / (t->n ? t->n : 1) + 16;
+    return share < lines ? share : lines;
+}
+
+static void write_lines(const struct merged_table *t, const struct wanted *w, uint64_t low, struct merged_lines *lines)
+{
+    struct text out = {.fd = -1};
+    struct json j = envelope_begin(t->call, &out);
+    put_head(t, &j, w, low);
+    for (uint64_t i = 0; i < lines->n; i++) {
+        const struct merged_line *l = &lines->v[i];
+        put_line(t, &j, w, l->member, l->of, l->line, low + i);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+    envelope_send(t->call, &out);
+}
+
+/* Sends `count` lines from a position on. sizes: those that the position is of; where they are others now nothing is
+ * sent and false is returned. NULL: those that the servers told just now. */
+static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t count, uint64_t low, uint64_t *position,
+    const uint64_t *sizes)
 {
     struct coord_call *c = t->call;
-    struct text out = {.fd = -1};
-    struct line_ask *ask = arena_new(c->q->arena, struct line_ask, t->n + 1);
-    struct line_answer *answer = arena_new(c->q->arena, struct line_answer, t->n + 1);
-    size_t *taken = arena_new(c->q->arena, size_t, t->n + 1);
-    struct fan f;
+    struct arena *a = c->q->arena;
+    struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
+    struct line_answer *answer = arena_new(a, struct line_answer, 2 * t->n + 1);
+    struct merged_lines lines = {.v = arena_new(a, struct merged_line, count + 1)};
+    uint64_t asked = usual_page(t, count);
+    struct fan f[2];
     for (size_t i = 0; i < t->n; i++)
-        ask[i] = (struct line_ask){.index = position[i], .count = count, .tagged = t->fits[i]};
+        ask[i].tagged = t->fits[i];
     ask_shown(t, w, ask);
-    if (t->call->verdict == VERDICT_COMPLETED)
+    if (!sizes && c->verdict == VERDICT_COMPLETED)
         places_note(t, position);
-    if (table_ask(t, ask, answer, &f)) {
-        struct json j = envelope_begin(c, &out);
-        put_head(t, &j, w, low);
-        for (size_t i; count && (i = table_next(t, answer, taken)) < t->n; count--) {
-            put_line(t, &j, w, i, &answer[i], &answer[i].lines[taken[i]], low++);
-            taken[i]++;
-            position[i]++;
-        }
-        json_end_array(&j);
-        json_end_object(&j);
-        if (c->verdict == VERDICT_COMPLETED)
-            places_note(t, position);
-        envelope_send(c, &out);
+    fan_begin(&f[1], c, 0);
+    bool good = ask_lines(t, ask, asked, position, answer, &f[0]);
+    bool same = !good || !sizes || !memcmp(sizes, t->size, t->n * sizeof *sizes);
+    if (good && same && !merge_lines(t, answer, asked, count, position, &lines)) {
+        uint64_t left = count - lines.n;
+        good = ask_lines(t, ask, left, position, answer + t->n, &f[1]);
+        if (good)
+            merge_lines(t, answer + t->n, left, count, position, &lines);
     }
-    fan_end(&f);
+    if (good && same && c->verdict == VERDICT_COMPLETED)
+        places_note(t, position);
+    if (good && same)
+        write_lines(t, w, low, &lines);
+    fan_end(&f[1]);
+    fan_end(&f[0]);
+    return same;
+}
+
+/* Where somebody was before one question to each server will do, if all have the lines that they had. */
+static bool send_lines_again(struct merged_table *t, const struct wanted *w, uint64_t *position)
+{
+    if (w->by_time || w->find || !places_exactly(t, w->index, position) || w->index >= table_size(t))
+        return false;
+    uint64_t *sizes = arena_new(t->call->q->arena, uint64_t, t->n + 1);
+    memcpy(sizes, t->size, t->n * sizeof *sizes);
+    return send_lines(t, w, w->count, w->index, position, sizes);
 }
 
 void coord_table_lines(struct coord_call *c)
@@ -536,11 +607,13 @@ void coord_table_lines(struct coord_call *c)
     }
     table_begin(&t, c, &columns);
     uint64_t *position = arena_new(c->q->arena, uint64_t, t.n + 1);
+    if (send_lines_again(&t, &w, position))
+        return;
     if (w.by_time ? !table_locate_time(&t, w.time, position) : !table_locate(&t, w.index, position))
         return;
     if (w.find && !find(&t, w.backward, position, &found))
         return;
     uint64_t at = position_sum(&t, position), beyond = w.find ? 0 : w.index;
     bool there = at < table_size(&t) && found;
-    send_lines(&t, &w, found ? w.count : 0, there || (w.by_time && found) ? at : beyond, position);
+    send_lines(&t, &w, found ? w.count : 0, there || (w.by_time && found) ? at : beyond, position, NULL);
 }
