@@ -144,6 +144,8 @@ void versions_free(struct versions *);
  * nobody has asked. */
 struct time_range { int64_t begin, end; };
 struct time_range experiment_range(struct coord_call *);
+/* As the servers call it; asks them if nobody has. NULL: nobody tells. */
+const char *experiment_name(struct coord_call *);
 /* The server's part of it. */
 struct time_range member_range(struct coord_call *, const struct node *);
 

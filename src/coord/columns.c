@@ -20,7 +20,7 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
     bool some = false, unknown = false;
     fan_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++) {
-        models[i] = places_columns(c, c->members[i]);
+        models[i] = places_told(c, c->members[i]);
         some |= models[i].at != NULL;
         unknown |= !models[i].at;
         if (!models[i].at)
@@ -34,8 +34,8 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
         struct slice model = slice_get(p->root, "model");
         if (p->fate != PART_GOOD || !slice_is(model, '['))
             continue;
-        places_note_columns(c, p->node, model);
-        models[i] = places_columns(c, p->node);
+        places_note_told(c, p->node, model);
+        models[i] = places_told(c, p->node);
         some = true;
     }
     if (good && !some) {

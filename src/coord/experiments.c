@@ -12,6 +12,7 @@ enum { MAX_TRACES = 10000 };
 
 struct seen {
     char uuid[UUID_TEXT];
+    char *name;                /* NULL: nobody has told it yet */
     uint64_t parts, version;   /* parts: a hash of who said which version */
     VEC(struct time_range) of; /* by server, as it said last */
 };
@@ -31,8 +32,10 @@ void versions_free(struct versions *v)
 {
     if (!v)
         return;
-    for (size_t i = 0; i < v->v.n; i++)
+    for (size_t i = 0; i < v->v.n; i++) {
+        free(v->v.v[i].name);
         vec_free(&v->v.v[i].of);
+    }
     vec_free(&v->v);
     pthread_mutex_destroy(&v->lock);
     free(v);
@@ -59,6 +62,15 @@ static uint64_t version_for(struct versions *v, const char *uuid, uint64_t parts
     uint64_t version = s->version;
     pthread_mutex_unlock(&v->lock);
     return version;
+}
+
+static void note_name(struct versions *v, const char *uuid, const char *name)
+{
+    pthread_mutex_lock(&v->lock);
+    struct seen *s = seen_of(v, uuid);
+    if (!s->name && name)
+        s->name = mem_strdup(name);
+    pthread_mutex_unlock(&v->lock);
 }
 
 static void note_range(struct versions *v, const char *uuid, const struct node *n, struct time_range r)
@@ -178,6 +190,7 @@ static void put_experiment(struct coord_call *c, struct json *j, const struct jo
     while (!x->of[first].at)
         first++;
     const char *uuid = slice_string(slice_get(x->of[first], "UUID"), c->q->arena);
+    note_name(c->c->versions, uuid, slice_string(slice_get(x->of[first], "name"), c->q->arena));
     json_begin_object(j);
     json_key(j, "name");
     put_slice(j, slice_get(x->of[first], "name"));
@@ -357,6 +370,34 @@ static void send_joined_experiment(struct coord_call *c, struct fan *f)
     }
     put_experiment(c, &j, &x);
     coord_reply(c, 200, &t);
+}
+
+static const char *noted_name(struct coord_call *c)
+{
+    struct versions *v = c->c->versions;
+    pthread_mutex_lock(&v->lock);
+    const struct seen *s = seen_of(v, c->arg[0]);
+    const char *name = s->name ? arena_strdup(c->q->arena, s->name) : NULL;
+    pthread_mutex_unlock(&v->lock);
+    return name;
+}
+
+const char *experiment_name(struct coord_call *c)
+{
+    struct fan f;
+    const char *name = noted_name(c);
+    if (name)
+        return name;
+    const char *path = arena_printf(c->q->arena, "/experiments/%s", path_part(c->q->arena, c->arg[0]));
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "GET", path, NULL);
+    if (fan_wait(&f))
+        for (size_t i = 0; i < f.n; i++)
+            if (f.parts[i].fate == PART_GOOD && is_experiment(f.parts[i].root))
+                note_name(c->c->versions, c->arg[0], slice_string(slice_get(f.parts[i].root, "name"), c->q->arena));
+    fan_end(&f);
+    return noted_name(c);
 }
 
 struct time_range member_range(struct coord_call *c, const struct node *n)

@@ -86,7 +86,7 @@ static struct kept_columns *find_columns(struct places *p, uint64_t key)
     return NULL;
 }
 
-struct slice places_columns(struct coord_call *c, const struct node *n)
+struct slice places_told(struct coord_call *c, const struct node *n)
 {
     struct places *p = c->c->places;
     struct slice s = {0};
@@ -100,7 +100,7 @@ struct slice places_columns(struct coord_call *c, const struct node *n)
     return s;
 }
 
-void places_note_columns(struct coord_call *c, const struct node *n, struct slice model)
+void places_note_told(struct coord_call *c, const struct node *n, struct slice model)
 {
     struct places *p = c->c->places;
     struct kept_columns k = {columns_key(c, n), atomic_load(&n->epoch), mem_alloc(model.n + 1), model.n};

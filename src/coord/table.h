@@ -88,8 +88,9 @@ void places_free(struct places *);
 bool places_near(struct merged_table *, uint64_t n, uint64_t *position);
 /* The n-th line itself was noted, once: sets the sizes, too, which may be others by now. */
 bool places_exactly(struct merged_table *, uint64_t n, uint64_t *position);
-/* What the members said of columns: a copy in the arena, or at NULL; and noting it. */
-struct slice places_columns(struct coord_call *, const struct node *);
-void places_note_columns(struct coord_call *, const struct node *, struct slice model);
+/* What the members said of the columns, or the tree, of the output at hand: a copy in the arena, or at NULL; and
+ * noting it. */
+struct slice places_told(struct coord_call *, const struct node *);
+void places_note_told(struct coord_call *, const struct node *, struct slice model);
 
 #endif

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "coord/sums.h"
+#include "coord/table.h"
+#include "coord/wholes.h"
 
 enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
@@ -43,6 +45,7 @@ static size_t take_headers(struct headers *h, struct slice list, uint16_t *place
 struct tree {
     struct headers headers;
     struct sums sums;
+    struct wholes wholes;
     struct map roots; /* first labels of roots, by hash -> the part that has it, or SEVERAL */
     struct {
         uint16_t *place;
@@ -208,6 +211,8 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
             put_labels(j, t, part, value, p->node, named, sum);
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
+        else if (t->wholes.name && slice_equals(key, "isDefault"))
+            json_bool(j, false); /* the whole is shown first */
         else if (slice_equals(key, "metadata") && sum)
             put_sum_metadata(j, sum, value);
         else if (slice_equals(key, "metadata") && p->node->is->clock && slice_is(value, '{'))
@@ -222,11 +227,12 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
 {
     bool first = true;
     json_begin_array(j);
+    put_wholes(j, &t->wholes, t->headers.n);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             const struct root_sum *sum = root_sum_of(&t->sums, i, slice_get(e, "id"));
-            if (sum && sum->first != i)
+            if ((sum && sum->first != i) || wholes_replace(&t->wholes, i, slice_get(e, "id")))
                 continue; /* it is written */
             put_entry(f->call, j, t, &f->parts[i], i, e, first);
             first = false;
@@ -258,6 +264,17 @@ static bool some_model(const struct fan *f)
     return some;
 }
 
+static void find_wholes(struct fan *f, struct tree *t)
+{
+    struct slice *models = arena_new(f->call->q->arena, struct slice, f->n + 1);
+    for (size_t i = 0; i < f->n; i++)
+        models[i] = f->parts[i].model;
+    wholes_find(f->call, models, &t->wholes);
+    for (size_t i = 0; t->wholes.name && i < f->n; i++)
+        if (models[i].at)
+            places_note_told(f->call, f->parts[i].node, models[i]);
+}
+
 static void send_tree(struct fan *f)
 {
     struct tree t = {0};
@@ -269,6 +286,7 @@ static void send_tree(struct fan *f)
         return;
     }
     add_up(f, &t);
+    find_wholes(f, &t);
     struct json j = envelope_begin(f->call, &out);
     json_begin_object(&j);
     json_key(&j, "headers");
@@ -282,6 +300,7 @@ static void send_tree(struct fan *f)
     json_end_object(&j);
     map_fini(&t.roots);
     sums_fini(&t.sums);
+    wholes_fini(&t.wholes);
     envelope_send(f->call, &out);
 }
 

@@ -15,7 +15,7 @@ IRQ_TABLE = (
 )
 STATISTICS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider"
 # Here a machine alone has no row above its rows, or sums are over the machines of a server.
-BY_SERVER = (HISTOGRAM, "Density", "scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH,
+BY_SERVER = ("Density", "scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH,
              "weft.critical-path-comparison")
 
 
@@ -138,6 +138,21 @@ class Answers(Case):
                 self.assertIn("Total", roots)
                 compared += len(one)
         self.assertGreater(compared, 100)
+
+    def test_histogram_of_the_whole_experiment(self):
+        """Its line alone is asked for, which no server has."""
+        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 77}
+        said = []
+        for server, tree in zip((self.one, self.many), self.both(f"XY/{HISTOGRAM}/tree")):
+            root, total = tree["entries"][:2]
+            self.assertEqual((root["labels"], total["labels"]), ([self.whole["name"]], ["Total"]))
+            self.assertEqual((total["parentId"], total["isDefault"]), (root["id"], True))
+            asked = {"requested_timerange": times, "requested_items": [root["id"], total["id"]]}
+            model = server.model(f"/experiments/{self.uuid}/outputs/XY/{HISTOGRAM}/xy", asked)
+            self.assertEqual([s.pop("seriesId") for s in model["series"]], [total["id"]])
+            said.append(model)
+        self.assertEqual(*said)
+        self.assertEqual(sum(said[1]["series"][0]["yValues"]), self.whole["nbEvents"])
 
     def test_roots_that_are_no_sums_are_told_apart(self):
         entries = self.both("data/weft.requests.groups/tree")[1]["entries"]

@@ -1,0 +1,333 @@
+#include "coord/wholes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coord/table.h"
+
+static const char histogram[] = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider";
+static const char *const labels[MOST_WHOLES] = {"Total", "Lost"};
+
+static bool has_wholes(const struct coord_call *c)
+{
+    return c->several && !strcmp(c->arg[1], histogram);
+}
+
+/* ---- which ---- */
+
+static bool is_labelled(struct slice entry, const char *label)
+{
+    struct slice_walk w = slice_items(slice_get(entry, "labels"));
+    struct slice first;
+    return slice_next(&w, &first) && slice_equals(first, label);
+}
+
+static int64_t number_in(struct slice entry, const char *key)
+{
+    int64_t v;
+    return slice_integer(slice_get(entry, key), &v) ? v : -1;
+}
+
+/* The server's own sum: a root that is called as the experiment. -1: it has none. */
+static int64_t own_sum(struct slice entries, const char *name)
+{
+    struct slice_walk w = slice_items(entries);
+    for (struct slice e; slice_next(&w, &e);)
+        if (number_in(e, "parentId") < 0 && is_labelled(e, name))
+            return number_in(e, "id");
+    return -1;
+}
+
+static void take_line(struct wholes *x, size_t member, struct slice entry, int64_t sum)
+{
+    for (size_t i = 0; i < MOST_WHOLES; i++)
+        if (is_labelled(entry, labels[i]) && (sum < 0 || number_in(entry, "parentId") == sum)) {
+            vec_push(&x->parts, ((struct whole_part){member, number_in(entry, "id"), i}));
+            x->line[i].shown |= slice_get(entry, "isDefault").n == strlen("true");
+        }
+}
+
+static void take_member(struct wholes *x, size_t member, struct slice entries)
+{
+    struct slice_walk w = slice_items(entries);
+    int64_t sum = own_sum(entries, x->name);
+    for (struct slice e; slice_next(&w, &e);) {
+        int64_t id = number_in(e, "id"), parent = number_in(e, "parentId");
+        if (parent >= 0 && id >= 0)
+            take_line(x, member, e, sum);
+        if (sum >= 0 && (id == sum || parent == sum))
+            vec_push(&x->instead, ((struct whole_part){member, id, 0}));
+    }
+}
+
+void wholes_find(struct coord_call *c, const struct slice *models, struct wholes *x)
+{
+    *x = (struct wholes){0};
+    if (!has_wholes(c) || !(x->name = experiment_name(c)))
+        return;
+    const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
+    uint64_t nobody = map_hash(of, strlen(of)); /* whom these ids are of */
+    x->root = coord_id_of(c->c->ids, nobody, 0);
+    for (size_t i = 0; i < MOST_WHOLES; i++) {
+        x->line[i].label = labels[i];
+        x->line[i].id = coord_id_of(c->c->ids, nobody, (int64_t)i + 1);
+    }
+    for (size_t m = 0; m < c->n_members; m++)
+        take_member(x, m, slice_get(models[m], "entries"));
+}
+
+void wholes_fini(struct wholes *x)
+{
+    vec_free(&x->parts);
+    vec_free(&x->instead);
+}
+
+bool wholes_replace(const struct wholes *x, size_t member, struct slice id)
+{
+    int64_t own;
+    bool instead = false;
+    for (size_t i = 0; i < x->instead.n && !instead; i++)
+        instead = x->instead.v[i].member == member && slice_integer(id, &own) && x->instead.v[i].own == own;
+    return instead;
+}
+
+static void put_whole(
+    struct json *j, int64_t id, int64_t parent, const char *label, bool has_data, bool shown, size_t columns)
+{
+    json_begin_object(j);
+    json_kv_i64(j, "id", id);
+    json_kv_i64(j, "parentId", parent);
+    json_key(j, "labels");
+    json_begin_array(j);
+    json_write_string(j, label);
+    for (size_t i = 1; i < columns; i++)
+        json_write_string(j, "");
+    json_end_array(j);
+    json_kv_bool(j, "hasData", has_data);
+    json_kv_bool(j, "isDefault", shown);
+    json_end_object(j);
+}
+
+void put_wholes(struct json *j, const struct wholes *x, size_t columns)
+{
+    if (!x->name)
+        return;
+    put_whole(j, x->root, -1, x->name, false, false, columns);
+    for (size_t i = 0; i < MOST_WHOLES; i++)
+        put_whole(j, x->line[i].id, x->root, x->line[i].label, true, x->line[i].shown, columns);
+}
+
+/* ---- the trees of the members, for a question for series ---- */
+
+static struct slice *member_trees(struct coord_call *c)
+{
+    struct arena *a = c->q->arena;
+    struct slice *models = arena_new(a, struct slice, c->n_members + 1);
+    const char *path = path_asked(c), *slash = strrchr(path, '/');
+    struct fan f;
+    path = arena_printf(a, "%.*s/tree", (int)(slash - path), path);
+    fan_begin(&f, c, c->n_members);
+    for (size_t m = 0; m < c->n_members; m++)
+        if (!(models[m] = places_told(c, c->members[m])).at)
+            fan_ask(&f, c->members[m], "POST", path, "{\"parameters\":{}}");
+    bool good = !f.n || fan_wait(&f);
+    for (size_t m = 0, k = 0; good && m < c->n_members && k < f.n; m++) {
+        if (models[m].at)
+            continue;
+        struct slice model = slice_get(f.parts[k].root, "model");
+        if (f.parts[k++].fate == PART_GOOD && slice_is(model, '{')) {
+            places_note_told(c, c->members[m], model);
+            models[m] = places_told(c, c->members[m]);
+        }
+    }
+    fan_end(&f);
+    return good ? models : NULL;
+}
+
+/* ---- series ---- */
+
+/* What is asked of a member: its own items, then those that are only added up. */
+struct asked {
+    size_t n_own;
+    json_t *list;
+};
+struct sum {
+    bool wanted;
+    double *y;
+    size_t n;
+    const struct node *of; /* whose series it is written like */
+    struct slice like;
+};
+struct answer {
+    struct wholes wholes;
+    struct asked *asked; /* by member */
+    struct sum sum[MOST_WHOLES];
+};
+
+/* Takes the sums out of what is asked for. */
+static bool take_wanted(struct coord_call *c, struct answer *x)
+{
+    json_t *items = json_object_get(c->parameters, "requested_items"), *item, *rest = json_array();
+    bool some = false;
+    size_t i;
+    json_array_foreach (items, i, item) {
+        bool is_sum = false;
+        for (size_t k = 0; k < MOST_WHOLES; k++)
+            if (json_is_integer(item) && json_integer_value(item) == x->wholes.line[k].id)
+                is_sum = x->sum[k].wanted = true;
+        if (!is_sum && (!json_is_integer(item) || json_integer_value(item) != x->wholes.root))
+            json_array_append(rest, item);
+        some |= is_sum;
+    }
+    if (some)
+        json_object_set(c->parameters, "requested_items", rest);
+    json_decref(rest);
+    return some;
+}
+
+static void add_parts(struct coord_call *c, struct answer *x, const struct items *items)
+{
+    x->asked = arena_new(c->q->arena, struct asked, c->n_members + 1);
+    for (size_t m = 0; m < c->n_members; m++)
+        x->asked[m] = (struct asked){json_array_size(items->own[m]), items->own[m]};
+    for (size_t i = 0; i < x->wholes.parts.n; i++) {
+        const struct whole_part *p = &x->wholes.parts.v[i];
+        json_t *list = x->asked[p->member].list;
+        size_t at = 0;
+        while (at < json_array_size(list) && json_integer_value(json_array_get(list, at)) != p->own)
+            at++;
+        if (x->sum[p->line].wanted && at == json_array_size(list))
+            json_array_append_new(list, json_integer(p->own));
+    }
+}
+
+static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct slice series)
+{
+    struct slice y = slice_get(series, "yValues"), item;
+    struct slice_walk w = slice_items(y);
+    size_t n = 0;
+    if (!s->like.at) {
+        for (struct slice_walk count = w; slice_next(&count, &item);)
+            s->n++;
+        s->y = arena_new(f->call->q->arena, double, s->n + 1);
+        s->like = series;
+        s->of = p->node;
+    }
+    for (; slice_next(&w, &item); n++)
+        if (n < s->n)
+            s->y[n] += strtod(item.at, NULL); /* what follows it is no part of a number */
+    if (n != s->n)
+        coord_lacks(f->call, p->node, "its histogram is of other times");
+}
+
+static void add_up(struct fan *f, struct fan_part *p, size_t member, struct answer *x)
+{
+    struct slice_walk w = slice_items(slice_get(p->model, "series"));
+    for (struct slice series; slice_next(&w, &series);)
+        for (size_t i = 0; i < x->wholes.parts.n; i++) {
+            const struct whole_part *part = &x->wholes.parts.v[i];
+            if (part->member == member && x->sum[part->line].wanted && part->own == number_in(series, "seriesId"))
+                add_series(f, p, &x->sum[part->line], series);
+        }
+}
+
+static void put_sum(struct coord_call *c, struct json *j, const struct answer *x, size_t line)
+{
+    const struct sum *s = &x->sum[line];
+    struct slice_walk w = slice_members(s->like);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "seriesId")) {
+            json_i64(j, x->wholes.line[line].id);
+        } else if (slice_equals(key, "seriesName")) {
+            json_write_string(j, arena_printf(c->q->arena, "%s/%s", x->wholes.name, labels[line]));
+        } else if (slice_equals(key, "yValues")) {
+            json_begin_array(j);
+            for (size_t i = 0; i < s->n; i++)
+                json_double(j, s->y[i]);
+            json_end_array(j);
+        } else if (!put_times(c, j, s->of, s->like, key, value)) {
+            put_slice(j, value);
+        }
+    }
+    json_end_object(j);
+}
+
+/* A member's series that are asked for as they are. */
+static void put_own(struct coord_call *c, struct json *j, const struct fan_part *p, const struct asked *a)
+{
+    static const char *const ids[] = {"seriesId", NULL};
+    struct slice_walk w = slice_items(slice_get(p->model, "series"));
+    for (struct slice series; slice_next(&w, &series);)
+        for (size_t i = 0; i < a->n_own; i++)
+            if (json_integer_value(json_array_get(a->list, i)) == number_in(series, "seriesId")) {
+                put_with_ids(c, j, p->node, series, ids);
+                break;
+            }
+}
+
+static void send(struct fan *f, struct answer *x, const size_t *member)
+{
+    struct coord_call *c = f->call;
+    struct text t = {.fd = -1};
+    struct slice title = {0};
+    for (size_t i = 0; i < f->n; i++) {
+        add_up(f, &f->parts[i], member[i], x);
+        title = title.at ? title : slice_get(f->parts[i].model, "title");
+    }
+    struct json j = envelope_begin(c, &t);
+    json_begin_object(&j);
+    if (title.at) {
+        json_key(&j, "title");
+        put_slice(&j, title);
+    }
+    json_key(&j, "series");
+    json_begin_array(&j);
+    for (size_t i = 0; i < f->n; i++)
+        put_own(c, &j, &f->parts[i], &x->asked[member[i]]);
+    for (size_t k = 0; k < MOST_WHOLES; k++)
+        if (x->sum[k].like.at)
+            put_sum(c, &j, x, k);
+    json_end_array(&j);
+    json_end_object(&j);
+    envelope_send(c, &t);
+}
+
+static void ask_and_send(struct coord_call *c, struct answer *x)
+{
+    struct items items;
+    struct fan f;
+    const char *wrong = items_split(c, &items), *path = path_asked(c);
+    size_t *member = arena_new(c->q->arena, size_t, c->n_members + 1);
+    if (wrong) {
+        coord_error(c, 400, wrong, NULL);
+        return;
+    }
+    add_parts(c, x, &items);
+    fan_begin(&f, c, c->n_members);
+    for (size_t m = 0; m < c->n_members; m++)
+        if (json_array_size(x->asked[m].list) || node_is_away(c->members[m])) {
+            member[f.n] = m;
+            fan_ask(&f, c->members[m], "POST", path,
+                body_with(c, c->members[m], "requested_items", x->asked[m].list, NULL, NULL));
+        }
+    if (fan_wait(&f) && envelopes_open(&f))
+        send(&f, x, member);
+    fan_end(&f);
+}
+
+bool wholes_answer(struct coord_call *c)
+{
+    struct answer x = {0};
+    const struct slice *trees = has_wholes(c) ? member_trees(c) : NULL;
+    if (!trees)
+        return false;
+    c->lacks.n = 0; /* the question itself tells who lacks */
+    wholes_find(c, trees, &x.wholes);
+    bool some = x.wholes.name && take_wanted(c, &x);
+    if (some)
+        ask_and_send(c, &x);
+    wholes_fini(&x.wholes);
+    return some;
+}
