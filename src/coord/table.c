@@ -116,9 +116,9 @@ static const char *read_lines(
 static void take_lines(struct merged_table *t, size_t member, struct fan *f, struct fan_part *p,
     const struct line_ask *ask, struct line_answer *out)
 {
-    const char *wrong = p->fate == PART_GOOD && slice_is(p->model, '{')
-        ? read_lines(t, member, p->model, ask->count, out)
-        : NULL;
+    const char *wrong = NULL;
+    if (p->fate == PART_GOOD && p->model.at)
+        wrong = slice_is(p->model, '{') ? read_lines(t, member, p->model, ask->count, out) : "its table is none";
     if (wrong)
         part_spoil(f, p, wrong);
     if (out->good && !wrong) {

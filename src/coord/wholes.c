@@ -273,7 +273,10 @@ static void send(struct fan *f, struct answer *x, const size_t *member)
     struct text t = {.fd = -1};
     struct slice title = {0};
     for (size_t i = 0; i < f->n; i++) {
-        add_up(f, &f->parts[i], member[i], x);
+        struct fan_part *p = &f->parts[i];
+        if (p->model.at && !slice_is(slice_get(p->model, "series"), '['))
+            part_spoil(f, p, "its answer has another form than the protocol's");
+        add_up(f, p, member[i], x);
         title = title.at ? title : slice_get(f->parts[i].model, "title");
     }
     struct json j = envelope_begin(c, &t);

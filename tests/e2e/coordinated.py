@@ -2,13 +2,20 @@
 stand-ins for servers of other makes."""
 import http.server
 import json
+import os
+import subprocess
 import threading
 
 from cluster_of import free_port
-from tsp_server import Server
-from weft_e2e import scenario, scratch
+from tsp_server import EVENTS, Server
+from weft_e2e import ROOT, scenario, scratch
 
 HOSTS = ("client", "web", "db")
+MAKE_CLUSTER = os.environ.get("WEFT_MAKE_CLUSTER") or os.path.join(ROOT, "build", "bench", "make_cluster")
+PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+# Here a machine alone has no row above its rows, or sums are over the machines of a server.
+BY_SERVER = ("Density", "scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH,
+             "weft.critical-path-comparison")
 KINDS = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "DATA_TREE": "data"}
 
 
@@ -26,6 +33,39 @@ def serve(*hosts, store, sync=False, **how):
         store=store,
         **how,
     )
+
+
+class Farm:
+    """Made machines (bench/make_cluster) on servers that have so many each, one server with all, and a coordinator of
+    the former. Servers are called as their first machine."""
+
+    def __init__(self, sizes, *options, pattern="mpi", **made):
+        folder, machines = os.path.join(scratch(), "farm"), sum(sizes)
+        subprocess.run([MAKE_CLUSTER, folder, pattern, str(machines), *[f"{k}={v}" for k, v in made.items()]],
+                       check=True, stdout=subprocess.DEVNULL)
+        self.traces = {name: f"{folder}/{name}" for name in (f"node-{i}" for i in range(machines))}
+        names = list(self.traces)
+        self.stores = {h: scratch() for h in names}
+        begins = [sum(sizes[:i]) for i in range(len(sizes))]
+        self.groups = {names[at]: names[at : at + n] for at, n in zip(begins, sizes)}
+        self.servers = {h: self.serve(h) for h in self.groups}
+        self.all = self.serve_these(names, scratch())
+        self.uuid = self.all.first()["UUID"]
+        for s in self.servers.values():
+            s.opened(self.uuid)
+        self.many = Coordinator(*[f"--server={h}={s.url}" for h, s in self.servers.items()], *options)
+        self.whole = self.many.opened(self.uuid)
+
+    def serve_these(self, hosts, store, **how):
+        return Server("--no-sync", "--name", "farm", *[f"{h}={self.traces[h]}" for h in hosts], store=store, **how)
+
+    def serve(self, name, listen=None):
+        return self.serve_these(self.groups[name], self.stores[name],
+                                listen=listen or f"127.0.0.1:{free_port('127.0.0.1')}")
+
+    def stop(self):
+        for s in [self.many, self.all, *self.servers.values()]:
+            s.stop()
 
 
 class Shop:
@@ -64,6 +104,79 @@ def named(tree):
 
 def plain(entry):
     return {k: v for k, v in entry.items() if k not in ("id", "parentId")}
+
+
+class Compared:
+    """Of a test case with `one` server that has all traces, and `many` behind a coordinator: what they say of the
+    experiment `uuid` is compared by labels. whole: the experiment; begins, ends: those of its traces."""
+
+    by_server = BY_SERVER
+
+    @staticmethod
+    def rounded(entry):
+        """What of an entry, a tooltip, a row is the same on both: sums of squares depend on the order of addition."""
+        spread = entry.get("metadata", {}).get("spread")
+        if spread:
+            entry["metadata"]["spread"] = [float(f"{spread[0]:.9g}")]
+        return entry
+
+    def both(self, path, parameters=None):
+        path = f"/experiments/{self.uuid}/outputs/{path}"
+        return self.one.model(path, parameters), self.many.model(path, parameters)
+
+    def outputs(self):
+        for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
+            if o["type"] in KINDS and not any(part in o["id"] for part in self.by_server):
+                yield o["id"], KINDS[o["type"]]
+
+    def compare_views(self, at_least):
+        """Trees, states, arrows, series of all views."""
+        compared = 0
+        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 120}
+        for output, kind in self.outputs():
+            with self.subTest(output):
+                one, many = self.both(f"{kind}/{output}/tree")
+                a, b = named(one), named(many)
+                self.assertEqual(one["headers"], many["headers"])
+                self.assertEqual(set(a), set(b))
+                for path in a:
+                    x, y = plain(a[path]), plain(b[path])
+                    if y.get("start") in self.begins or y.get("end") in self.ends:
+                        # it lasts as long as its server's traces; on one server some such rows last as long as all
+                        self.assertLessEqual((x.pop("start"), -x.pop("end")), (y.pop("start"), -y.pop("end")))
+                    self.assertEqual(self.rounded(x), self.rounded(y))
+                self.assertTrue(all(0 < e["id"] < 1 << 52 for e in many["entries"]))
+                self.assertEqual(len({e["id"] for e in many["entries"]}), len(many["entries"]))
+                if kind == "data":
+                    continue
+                compared += self.check_rows(kind, output, a, b, times)
+        self.assertGreater(compared, at_least)
+
+    def check_rows(self, kind, output, a, b, times):
+        what, rows, key = ("states", "rows", "entryId") if kind == "timeGraph" else ("xy", "series", "seriesId")
+        said = []
+        for server, entries in ((self.one, a), (self.many, b)):
+            of = {e["id"]: path for path, e in entries.items()}
+            path = f"/experiments/{self.uuid}/outputs/{kind}/{output}"
+            model = server.model(f"{path}/{what}", {"requested_timerange": times, "requested_items": list(of)})
+            found = {of[r[key]]: self.rounded({k: v for k, v in r.items() if k != key}) for r in model[rows]}
+            arrows = []
+            if kind == "timeGraph":
+                arrows = [
+                    (of[x["sourceId"]], of[x["targetId"]], x["start"], x["end"], json.dumps(x.get("style")))
+                    for x in server.model(f"{path}/arrows", {"requested_timerange": times})
+                ]
+            said.append((found, sorted(arrows)))
+        self.assertEqual(said[0], said[1])
+        return len(said[0][0])
+
+    def lines(self, server, table=EVENTS, **parameters):
+        return server.model(f"/experiments/{self.uuid}/outputs/table/{table}/lines", parameters)
+
+    def same_lines(self, table=EVENTS, **parameters):
+        one, many = (self.lines(s, table, **parameters) for s in (self.one, self.many))
+        self.assertEqual(one, many, parameters)
+        return one
 
 
 class StandIn:

@@ -4,35 +4,21 @@ server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out
 import json
 import os
 
-from coordinated import HOSTS, KINDS, Coordinator, Shop, StandIn, named, plain
+from coordinated import HOSTS, PATH, Compared, Coordinator, Shop, StandIn, named, plain
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS
 from weft_e2e import Case, main, new_dice, scratch
 
 CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
-PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 IRQ_TABLE = (
     "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider:lttng.analysis.irq"
 )
 STATISTICS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider"
-# Here a machine alone has no row above its rows, or sums are over the machines of a server.
-BY_SERVER = ("Density", "scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH,
-             "weft.critical-path-comparison")
 
 
-class Answers(Case):
-    by_server = BY_SERVER
-
+class Answers(Compared, Case):
     @staticmethod
     def make_shop():
         return Shop()
-
-    @staticmethod
-    def rounded(entry):
-        """What of an entry, a tooltip, a row is the same on both: sums of squares depend on the order of addition."""
-        spread = entry.get("metadata", {}).get("spread")
-        if spread:
-            entry["metadata"]["spread"] = [float(f"{spread[0]:.9g}")]
-        return entry
 
     @classmethod
     def setUpClass(cls):
@@ -47,15 +33,6 @@ class Answers(Case):
     @classmethod
     def tearDownClass(cls):
         cls.shop.stop()
-
-    def both(self, path, parameters=None):
-        path = f"/experiments/{self.uuid}/outputs/{path}"
-        return self.one.model(path, parameters), self.many.model(path, parameters)
-
-    def outputs(self):
-        for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
-            if o["type"] in KINDS and not any(part in o["id"] for part in self.by_server):
-                yield o["id"], KINDS[o["type"]]
 
     def test_experiment(self):
         x = self.many.get(f"/experiments/{self.uuid}").json
@@ -81,44 +58,7 @@ class Answers(Case):
         self.assertEqual(self.many.get(f"/experiments/{self.uuid}/outputs/none").status, 404)
 
     def test_trees_states_arrows_series(self):
-        compared = 0
-        times = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 120}
-        for output, kind in self.outputs():
-            with self.subTest(output):
-                one, many = self.both(f"{kind}/{output}/tree")
-                a, b = named(one), named(many)
-                self.assertEqual(one["headers"], many["headers"])
-                self.assertEqual(set(a), set(b))
-                for path in a:
-                    x, y = plain(a[path]), plain(b[path])
-                    if y.get("start") in self.begins or y.get("end") in self.ends:
-                        # it lasts as long as its server's traces; on one server some such rows last as long as all
-                        self.assertLessEqual((x.pop("start"), -x.pop("end")), (y.pop("start"), -y.pop("end")))
-                    self.assertEqual(self.rounded(x), self.rounded(y))
-                self.assertTrue(all(0 < e["id"] < 1 << 52 for e in many["entries"]))
-                self.assertEqual(len({e["id"] for e in many["entries"]}), len(many["entries"]))
-                if kind == "data":
-                    continue
-                compared += self.check_rows(kind, output, a, b, times)
-        self.assertGreater(compared, 500)
-
-    def check_rows(self, kind, output, a, b, times):
-        what, rows, key = ("states", "rows", "entryId") if kind == "timeGraph" else ("xy", "series", "seriesId")
-        said = []
-        for server, entries in ((self.one, a), (self.many, b)):
-            of = {e["id"]: path for path, e in entries.items()}
-            path = f"/experiments/{self.uuid}/outputs/{kind}/{output}"
-            model = server.model(f"{path}/{what}", {"requested_timerange": times, "requested_items": list(of)})
-            found = {of[r[key]]: self.rounded({k: v for k, v in r.items() if k != key}) for r in model[rows]}
-            arrows = []
-            if kind == "timeGraph":
-                arrows = [
-                    (of[x["sourceId"]], of[x["targetId"]], x["start"], x["end"], json.dumps(x.get("style")))
-                    for x in server.model(f"{path}/arrows", {"requested_timerange": times})
-                ]
-            said.append((found, sorted(arrows)))
-        self.assertEqual(said[0], said[1])
-        return len(said[0][0])
+        self.compare_views(500)
 
     def test_first_entry_begins_with_the_experiment(self):
         tree = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")
@@ -224,14 +164,6 @@ class Answers(Case):
         self.assertEqual(self.many.post("/upload").status, 501)
 
     # ---- tables
-
-    def lines(self, server, table=EVENTS, **parameters):
-        return server.model(f"/experiments/{self.uuid}/outputs/table/{table}/lines", parameters)
-
-    def same_lines(self, table=EVENTS, **parameters):
-        one, many = (self.lines(s, table, **parameters) for s in (self.one, self.many))
-        self.assertEqual(one, many, parameters)
-        return one
 
     def test_columns(self):
         self.assertEqual(
@@ -355,7 +287,7 @@ class Answers(Case):
             server = self.shop.servers["web"]
             for path, parameters in (
                 (f"XY/{CPU}/tree", {}),
-                (f"data/{BY_SERVER[0]}/tree", {}),
+                (f"data/{HISTOGRAM}/tree", {}),
                 (f"table/{EVENTS}/columns", {}),
             ):
                 a, b = (s.post(f"/experiments/{self.uuid}/outputs/{path}", parameters) for s in (server, alone))

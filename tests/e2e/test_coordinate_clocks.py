@@ -8,7 +8,7 @@ import os
 from fractions import Fraction
 
 import test_coordinate
-from coordinated import HOSTS, Coordinator, Shop, StandIn
+from coordinated import BY_SERVER, HOSTS, PATH, Coordinator, Shop, StandIn
 from test_coordinate_config import write
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import Case, main, new_dice, scenario, scratch, weft
@@ -32,7 +32,7 @@ class Near(float):
 
 class OneClock(test_coordinate.Answers):
     # How well clocks are known only the server that synchronised them can tell.
-    by_server = (*test_coordinate.BY_SERVER, "weft.clocks", "weft.clocks.maps", "weft.clocks.error")
+    by_server = (*BY_SERVER, "weft.clocks", "weft.clocks.maps", "weft.clocks.error")
 
     @staticmethod
     def make_shop():
@@ -98,7 +98,7 @@ class OneClock(test_coordinate.Answers):
     def test_path_within_a_range(self):
         """Begin and end are by everybody's clock."""
         begin = self.trace("db")["start"] + 500_000_000
-        at = f"/experiments/{self.uuid}/outputs/{test_coordinate.PATH}"
+        at = f"/experiments/{self.uuid}/outputs/{PATH}"
         body = {
             "name": "path",
             "sourceTypeId": "weft.critical-path",
