@@ -53,6 +53,11 @@ void coord_lacks(struct coord_call *c, struct node *n, const char *why)
     add_lack(c, n->is->name, why, true);
 }
 
+void coord_lacks_some(struct coord_call *c, struct node *n, const char *why)
+{
+    add_lack(c, n->is->name, why, false);
+}
+
 const char *coord_missing(struct coord_call *c, const char *what)
 {
     struct arena *a = c->q->arena;
@@ -141,7 +146,7 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
         return;
     }
     if (v == VERDICT_CANCELLED)
-        add_lack(c, p->node->is->name, message ? message : "its analysis was cancelled", false);
+        coord_lacks_some(c, p->node, message ? message : "its analysis was cancelled");
     else
         take_hosts(c, p);
     if (!*some || v > c->verdict) {

@@ -21,6 +21,7 @@ struct coord_call {
     const char *arg[TSP_MAX_STARS];
     json_t *body, *parameters;       /* of requests with a body, else NULL and an empty object; owned */
     struct node **servers; size_t n_servers; /* when it came */
+    const uint64_t *keys;            /* of the nodes by number, when it came: no answer mixes two runs of a server */
     bool several;                    /* more than one member, when it came */
     unsigned *epochs;                /* by number of the server: that of its members, when it came; NULL: no members */
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
@@ -38,6 +39,8 @@ const char *coord_text(json_t *object, const char *key); /* or NULL */
 bool coord_integer(const json_t *, int64_t *out);
 /* The server lacks in the answer; said once for each. */
 void coord_lacks(struct coord_call *, struct node *, const char *why);
+/* The same of a part of what it has. */
+void coord_lacks_some(struct coord_call *, struct node *, const char *why);
 /* "Completed; without db: no answer in 3.0 s": what is missing, behind `what` (NULL: nothing); NULL: nothing is. */
 const char *coord_missing(struct coord_call *, const char *what);
 /* The header Warning, where an answer has no place for who is missing. */
@@ -95,6 +98,8 @@ void envelope_send_null(struct coord_call *, enum verdict, const char *message);
 
 /* ---- entries ---- */
 
+/* The server was (as far as is known) not started again since the request came. */
+bool node_is_same(const struct coord_call *, const struct node *);
 /* The id for clients; -1, 0 for what is none. */
 int64_t coord_id(struct coord_call *, const struct node *, int64_t own);
 /* A key as it stands, for the value that is written next. */

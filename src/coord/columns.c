@@ -13,6 +13,14 @@ static const char *columns_path(struct coord_call *c)
         path_part(c->q->arena, c->arg[1]));
 }
 
+/* It has the table, perhaps, but does not say what is in it. */
+static void note_unknown(struct coord_call *c, const struct fan_part *p)
+{
+    const char *said = slice_string(slice_get(p->root, p->fate == PART_GOOD ? "statusMessage" : "title"), c->q->arena);
+    if (p->fate == PART_GOOD || (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405))
+        coord_lacks(c, p->node, said ? said : "it does not say which columns its table has");
+}
+
 /* Those that never said which they have. */
 static bool ask_columns(struct coord_call *c, struct slice *models)
 {
@@ -38,6 +46,9 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
         models[i] = places_told(c, p->node);
         some = true;
     }
+    for (size_t i = 0; good && some && i < f.n; i++)
+        if (!slice_is(slice_get(f.parts[i].root, "model"), '['))
+            note_unknown(c, &f.parts[i]);
     if (good && !some) {
         good = false;
         if (envelopes_open(&f))
@@ -65,7 +76,8 @@ static bool id_is_taken(const struct table_columns *t, int64_t id)
     return taken;
 }
 
-/* The server's own number where nobody has it, so that servers that agree are understood without a table. */
+/* The server's own number (-1: it has none that lasts) where nobody has it, so that servers that agree are understood
+ * without a table. */
 static int64_t new_id(const struct table_columns *t, int64_t own, struct slice name)
 {
     for (uint64_t n = 0; own < 0 || own >= INT64_C(1) << ID_BITS || id_is_taken(t, own); n++)
@@ -73,7 +85,7 @@ static int64_t new_id(const struct table_columns *t, int64_t own, struct slice n
     return own;
 }
 
-static void take_columns(struct table_columns *t, struct own_columns *of, struct slice model)
+static void take_columns(struct table_columns *t, struct own_columns *of, struct slice model, bool numbers_anew)
 {
     struct slice_walk w = slice_items(model);
     bool first = true;
@@ -86,8 +98,8 @@ static void take_columns(struct table_columns *t, struct own_columns *of, struct
         if (at == t->n && t->n == MAX_COLUMNS)
             continue;
         if (at == t->n) {
-            t->v[at] = (struct table_column){
-                new_id(t, own, name), name, object, texts_are_times(name, slice_get(object, "type"))};
+            t->v[at] = (struct table_column){new_id(t, numbers_anew ? -1 : own, name), name, object,
+                texts_are_times(name, slice_get(object, "type"))};
             t->n++;
         }
         of->own[at] = own;
@@ -129,7 +141,7 @@ bool columns_find(struct coord_call *c, struct table_columns *t)
         memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
         t->of[i].time = -1;
         if (models[i].at) {
-            take_columns(t, &t->of[i], models[i]);
+            take_columns(t, &t->of[i], models[i], atomic_load(&c->members[i]->numbers_anew));
             t->by_time &= t->of[i].time >= 0;
             known++;
         }

@@ -8,7 +8,12 @@ enum { MAX_ITEMS = 1 << 20 };
 
 int64_t coord_id(struct coord_call *c, const struct node *n, int64_t own)
 {
-    return own < 0 ? own : coord_id_of(c->c->ids, n->hash, own);
+    return own < 0 ? own : coord_id_of(c->c->ids, c->keys[n->number], own, atomic_load(&n->numbers_anew));
+}
+
+bool node_is_same(const struct coord_call *c, const struct node *n)
+{
+    return c->keys[n->number] == atomic_load(&n->key);
 }
 
 void put_slice_key(struct json *j, struct slice key)
@@ -63,7 +68,7 @@ struct node *entry_owner(struct coord_call *c, int64_t id, int64_t *own)
     if (!coord_id_owner(c->c->ids, id, &server, own))
         return NULL;
     for (size_t i = 0; i < c->n_members; i++)
-        if (c->members[i]->hash == server)
+        if (c->keys[c->members[i]->number] == server)
             return c->members[i];
     return NULL;
 }

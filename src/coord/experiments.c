@@ -133,6 +133,14 @@ static const char *status_of(const struct joined *x)
     return s;
 }
 
+static bool has_versions(const struct joined *x)
+{
+    bool some = false;
+    for (size_t i = 0; i < x->n; i++)
+        some |= slice_get(x->of[i], "version").at != NULL;
+    return some;
+}
+
 /* 0: a server that could answer has nothing to answer from yet, or none says. */
 static uint64_t joined_version(struct coord_call *c, const struct joined *x, const char *uuid)
 {
@@ -142,8 +150,9 @@ static uint64_t joined_version(struct coord_call *c, const struct joined *x, con
         struct slice its = x->of[i];
         if (!its.at)
             continue;
-        int64_t v = integer_in(its, "version");
-        uint64_t one[2] = {x->node[i]->number, (uint64_t)v};
+        /* What a server without versions shows is another when it has grown. */
+        int64_t v = integer_in(its, slice_get(its, "version").at ? "version" : "nbEvents");
+        uint64_t one[3] = {x->node[i]->number, (uint64_t)v, c->keys[x->node[i]->number]};
         parts = map_mix(parts ^ map_hash(one, sizeof one));
         some |= v > 0;
         if (slice_get(its, "version").at && !v && slice_equals(slice_get(its, "indexingStatus"), "RUNNING"))
@@ -198,7 +207,7 @@ static void put_experiment(struct coord_call *c, struct json *j, const struct jo
     put_slice(j, slice_get(x->of[first], "UUID"));
     put_figures(c, j, x, uuid);
     json_kv_string(j, "indexingStatus", status_of(x));
-    if (slice_get(x->of[first], "version").at)
+    if (has_versions(x))
         json_kv_u64(j, "version", joined_version(c, x, uuid));
     put_problem(c, j, x);
     json_key(j, "traces");

@@ -62,6 +62,10 @@ static void settle(struct fan *f, struct fan_part *p)
         lack(f, p, arena_strdup(a, t->error.text));
         return;
     }
+    if (!node_is_same(f->call, p->node)) {
+        lack(f, p, "it was started again meanwhile; ask again");
+        return;
+    }
     p->settled = true;
     p->root = slice_of(t->body.v, t->body.n, a, &bad);
     if (t->status != 200)

@@ -22,12 +22,15 @@ struct given {
 };
 _Static_assert(sizeof(struct given) == sizeof signature, "layout of the file");
 
-struct coord_ids {
-    pthread_mutex_t lock;
+struct ids {
     struct map by_id; /* -> in `v` */
     VEC(struct given) v;
-    size_t saved;
-    int file; /* -1: not kept */
+};
+struct coord_ids {
+    pthread_mutex_t lock;
+    struct ids staying, passing;
+    size_t saved; /* of those that stay */
+    int file;     /* -1: not kept */
 };
 
 struct coord_ids *coord_ids_new(void)
@@ -44,8 +47,10 @@ void coord_ids_free(struct coord_ids *t)
         return;
     if (t->file >= 0)
         close(t->file);
-    map_fini(&t->by_id);
-    vec_free(&t->v);
+    map_fini(&t->staying.by_id);
+    vec_free(&t->staying.v);
+    map_fini(&t->passing.by_id);
+    vec_free(&t->passing.v);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -65,29 +70,41 @@ static bool is(const struct given *g, uint64_t server, int64_t own)
     return g->server == server && g->own == own;
 }
 
-static uint64_t give(struct coord_ids *t, uint64_t server, int64_t own)
+static const struct given *find(const struct ids *t, uint64_t id)
 {
+    const uint64_t *at = map_find(&t->by_id, id);
+    return at ? &t->v.v[*at] : NULL;
+}
+
+static void put(struct ids *t, struct given g)
+{
+    *map_put(&t->by_id, g.id, NULL) = t->v.n;
+    vec_push(&t->v, g);
+}
+
+static uint64_t give(struct coord_ids *t, uint64_t server, int64_t own, bool passing)
+{
+    struct ids *to = passing ? &t->passing : &t->staying;
     for (uint64_t n = 0;; n++) {
         uint64_t id = candidate(server, own, n);
-        const uint64_t *at = map_find(&t->by_id, id);
-        if (at && is(&t->v.v[*at], server, own))
+        const struct given *its = find(to, id);
+        if (its && is(its, server, own))
             return id;
-        if (at || !id)
+        if (its || find(passing ? &t->staying : &t->passing, id) || !id)
             continue;
-        if (t->v.n >= MAX_IDS)
+        if (to->v.n >= MAX_IDS)
             return 0;
         struct given g = {server, own, id, 0};
         g.check = check_of(&g);
-        *map_put(&t->by_id, id, NULL) = t->v.n;
-        vec_push(&t->v, g);
+        put(to, g);
         return id;
     }
 }
 
-int64_t coord_id_of(struct coord_ids *t, uint64_t server, int64_t own)
+int64_t coord_id_of(struct coord_ids *t, uint64_t server, int64_t own, bool passing)
 {
     pthread_mutex_lock(&t->lock);
-    uint64_t id = give(t, server, own);
+    uint64_t id = give(t, server, own, passing);
     pthread_mutex_unlock(&t->lock);
     return (int64_t)id;
 }
@@ -95,21 +112,35 @@ int64_t coord_id_of(struct coord_ids *t, uint64_t server, int64_t own)
 bool coord_id_owner(struct coord_ids *t, int64_t id, uint64_t *server, int64_t *own)
 {
     pthread_mutex_lock(&t->lock);
-    const uint64_t *at = map_find(&t->by_id, (uint64_t)id);
-    if (at) {
-        *server = t->v.v[*at].server;
-        *own = t->v.v[*at].own;
+    const struct given *its = find(&t->staying, (uint64_t)id);
+    its = its ? its : find(&t->passing, (uint64_t)id);
+    if (its) {
+        *server = its->server;
+        *own = its->own;
     }
     pthread_mutex_unlock(&t->lock);
-    return at != NULL;
+    return its != NULL;
+}
+
+void coord_ids_forget(struct coord_ids *t, uint64_t server)
+{
+    struct ids left = {0};
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < t->passing.v.n; i++)
+        if (t->passing.v.v[i].server != server)
+            put(&left, t->passing.v.v[i]);
+    map_fini(&t->passing.by_id);
+    vec_free(&t->passing.v);
+    t->passing = left;
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- the file: a signature, then ids in the order in which they were given ---- */
 
 static bool is_sound(const struct coord_ids *t, const struct given *g)
 {
-    return g->check == check_of(g) && g->id && g->id < UINT64_C(1) << ID_BITS && !map_find(&t->by_id, g->id) &&
-        t->v.n < MAX_IDS;
+    return g->check == check_of(g) && g->id && g->id < UINT64_C(1) << ID_BITS && !find(&t->staying, g->id) &&
+        t->staying.v.n < MAX_IDS;
 }
 
 /* How many bytes of the file are good. */
@@ -122,8 +153,7 @@ static size_t take_in(struct coord_ids *t, const char *data, size_t n)
         memcpy(&g, data + at, sizeof g);
         if (!is_sound(t, &g))
             break;
-        *map_put(&t->by_id, g.id, NULL) = t->v.n;
-        vec_push(&t->v, g);
+        put(&t->staying, g);
     }
     return at;
 }
@@ -151,7 +181,7 @@ int coord_ids_keep_in(struct coord_ids *t, const char *path, struct err *e)
         return rc;
     size_t good = take_in(t, data, n);
     free(data);
-    t->saved = t->v.n;
+    t->saved = t->staying.v.n;
     t->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (t->file < 0 || ftruncate(t->file, (off_t)good) || lseek(t->file, 0, SEEK_END) < 0 ||
         (!good && write_all(t->file, signature, sizeof signature)))
@@ -163,11 +193,11 @@ int coord_ids_save(struct coord_ids *t, struct err *e)
 {
     int rc = 0;
     pthread_mutex_lock(&t->lock);
-    if (t->file >= 0 && t->saved < t->v.n) {
+    if (t->file >= 0 && t->saved < t->staying.v.n) {
         off_t before = lseek(t->file, 0, SEEK_CUR);
-        rc = write_all(t->file, t->v.v + t->saved, (t->v.n - t->saved) * sizeof *t->v.v);
+        rc = write_all(t->file, t->staying.v.v + t->saved, (t->staying.v.n - t->saved) * sizeof *t->staying.v.v);
         if (!rc)
-            t->saved = t->v.n;
+            t->saved = t->staying.v.n;
         else if (before < 0 || ftruncate(t->file, before) || lseek(t->file, before, SEEK_SET) < 0)
             t->file = -1; /* what follows half of one would be lost */
     }

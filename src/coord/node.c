@@ -67,7 +67,7 @@ void node_note_away(struct coordinator *c, struct node *n, const char *why)
 {
     pthread_mutex_lock(&n->lock);
     snprintf(n->why, sizeof n->why, "%s", why);
-    n->set_up = false;
+    n->set_up = n->identified = false;
     pthread_mutex_unlock(&n->lock);
     int was = node_change(n, NODE_AWAY, false);
     if (was != NODE_AWAY && was != NODE_GONE) {
@@ -213,6 +213,67 @@ static size_t nodes_to_probe(struct coordinator *c, struct arena *a, struct node
     return kept;
 }
 
+/* Weft's own ids of entries stay. Others number them as they come up, so that what an id was of a server that was away,
+ * for whatever reason, may be another entry's now. */
+static void note_make(struct coordinator *c, struct node *n, const struct http_fetch *identity)
+{
+    bool answered = atomic_load(&identity->done) && !identity->error.code;
+    struct slice its = answered ? slice_of(identity->body.v, identity->body.n, NULL) : (struct slice){0};
+    bool weft = slice_equals(slice_get(its, "productId"), "weft"), before = atomic_load(&n->numbers_anew),
+         comes = atomic_load(&n->stage) != NODE_THERE;
+    uint64_t name = map_hash(n->is->name, strlen(n->is->name));
+    pthread_mutex_lock(&n->lock);
+    n->identified = answered;
+    pthread_mutex_unlock(&n->lock);
+    if (before && (weft || comes))
+        coord_ids_forget(c->ids, atomic_load(&n->key));
+    atomic_store(&n->numbers_anew, !weft);
+    if (weft)
+        atomic_store(&n->key, name);
+    else if (comes)
+        atomic_store(&n->key, map_mix(name ^ (uint64_t)time_now_ns()));
+}
+
+struct probed {
+    struct node *n;
+    struct http_fetch health, identity;
+    bool identifies; /* it is asked for its identity, too */
+    bool known;
+};
+
+static void ask_well(struct probed *p, struct arena *a, struct http_gather *g)
+{
+    pthread_mutex_lock(&p->n->lock);
+    p->identifies = !p->n->identified;
+    pthread_mutex_unlock(&p->n->lock);
+    for (int i = 0; i < 1 + p->identifies; i++) {
+        struct http_fetch *f = i ? &p->identity : &p->health;
+        node_address(p->n, a, i ? "/identifier" : "/health", f);
+        f->method = "GET";
+        f->answer_ms = f->connect_ms = PROBE_MS;
+        f->max_bytes = 64 << 10;
+        http_gather_add(g, f);
+    }
+}
+
+/* late: it has had its time. False: it may still say. */
+static bool note_probed(struct coordinator *c, struct probed *p, bool late, struct arena *a)
+{
+    bool answered = atomic_load(&p->health.done);
+    if (!answered && !late)
+        return false;
+    const char *why = ill(&p->health, answered, a);
+    if (!why && p->identifies && !late && !atomic_load(&p->identity.done))
+        return false;
+    if (!why && p->identifies)
+        note_make(c, p->n, &p->identity);
+    if (why)
+        node_note_away(c, p->n, why);
+    else
+        note_there(c, p->n);
+    return true;
+}
+
 /* Asks all of them at once. */
 static void probe(struct coordinator *c)
 {
@@ -220,32 +281,19 @@ static void probe(struct coordinator *c)
     struct http_gather g;
     struct node **nodes;
     size_t n = nodes_to_probe(c, &a, &nodes);
-    struct http_fetch *f = arena_new(&a, struct http_fetch, n + 1);
+    struct probed *p = arena_new(&a, struct probed, n + 1);
     int64_t until = time_monotonic_ns() + PROBE_MS * INT64_C(1000000);
     http_gather_begin(&g, c->client);
     for (size_t i = 0; i < n; i++) {
-        node_address(nodes[i], &a, "/health", &f[i]);
-        f[i].method = "GET";
-        f[i].answer_ms = f[i].connect_ms = PROBE_MS;
-        f[i].max_bytes = 64 << 10;
-        http_gather_add(&g, &f[i]);
+        p[i].n = nodes[i];
+        ask_well(&p[i], &a, &g);
     }
     /* Who answers is there at once, also while others do not. */
-    bool *known = arena_new(&a, bool, n + 1), all = false;
-    while (!all) {
+    for (bool all = false; !all;) {
         int64_t now = time_monotonic_ns();
         all = http_gather_wait(&g, now + 50000000 < until ? now + 50000000 : until) || now >= until;
-        for (size_t i = 0; i < n; i++) {
-            bool answered = atomic_load(&f[i].done);
-            if (known[i] || (!answered && !all))
-                continue;
-            const char *why = ill(&f[i], answered, &a);
-            if (why)
-                node_note_away(c, nodes[i], why);
-            else
-                note_there(c, nodes[i]);
-            known[i] = true;
-        }
+        for (size_t i = 0; i < n; i++)
+            p[i].known = p[i].known || note_probed(c, &p[i], all, &a);
     }
     http_gather_end(&g);
     arena_fini(&a);
@@ -351,7 +399,7 @@ void node_init(struct node *n, const struct coord_server *is, size_t number)
 {
     n->is = is;
     n->number = number;
-    n->hash = map_hash(is->name, strlen(is->name));
+    atomic_store(&n->key, map_hash(is->name, strlen(is->name)));
     pthread_mutex_init(&n->lock, NULL);
 }
 

@@ -20,7 +20,8 @@ enum node_stage { NODE_UNKNOWN, NODE_THERE, NODE_AWAY, NODE_GONE };
 struct node {
     const struct coord_server *is;
     size_t number;                   /* its place in the configuration, and in answers */
-    uint64_t hash;                   /* of its name */
+    atomic_bool numbers_anew;        /* a server of another make: entries have other ids once it was started again */
+    atomic_uint_fast64_t key;        /* by which its ids are known: a hash of its name, and of when it came if so */
     atomic_int stage;
     atomic_uint epoch;               /* so many times it has come back: who was away may be another */
     atomic_bool in_cluster;          /* its critical paths go on to the others, by itself */
@@ -29,6 +30,7 @@ struct node {
     char *url;                       /* of a server that was found, which may come back elsewhere; else NULL */
     bool unusable;                   /* as the finder says */
     char why[200];                   /* it is away */
+    bool identified;                 /* it said of what make it is since it is there */
     bool set_up;                     /* what the configuration wants of it was made since it is there */
     bool listed;                     /* its experiments are known */
     VEC(char *) experiments;         /* their uuids */

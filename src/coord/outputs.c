@@ -52,21 +52,42 @@ static bool ask_members(struct fan *f, struct coord_call *c, const char *method,
     return some;
 }
 
+static const char *const paths[] = {
+    "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
+    "weft.critical-path-comparison"};
+
 /* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not
  * be all of it. */
 static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    static const char *const paths[] = {
-        "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
-        "weft.critical-path-comparison"};
     struct slice parent = slice_get(output, "parentId");
     return c->several && !atomic_load(&n->in_cluster) &&
         (slice_equals(parent, paths[0]) || slice_equals(parent, paths[1]));
 }
 
+/* Servers of other makes show a path of their own, of a thread that was chosen there. NULL: there are none. */
+static const char *others_with_paths(const struct coord_call *c)
+{
+    const char *names = NULL;
+    for (size_t i = 0; c->several && i < c->n_members; i++)
+        if (atomic_load(&c->members[i]->numbers_anew))
+            names = arena_printf(c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", c->members[i]->is->name);
+    return names;
+}
+
+/* Whose path it is, where that is not that of all machines; NULL: nothing need be said. */
+static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
+{
+    if (is_local(c, n, output))
+        return arena_printf(c->q->arena, "(as %s alone tells it)", n->is->name);
+    const char *others = slice_equals(slice_get(output, "id"), paths[0]) ? others_with_paths(c) : NULL;
+    return others ? arena_printf(c->q->arena, "(a path chosen on %s: as it alone tells it)", others) : NULL;
+}
+
 static void put_output(struct coord_call *c, struct json *j, const struct node *n, struct slice output)
 {
-    if (!is_local(c, n, output)) {
+    const char *whose = whose_path(c, n, output);
+    if (!whose) {
         put_slice(j, output);
         return;
     }
@@ -79,8 +100,7 @@ static void put_output(struct coord_call *c, struct json *j, const struct node *
         put_slice_key(j, key);
         put_slice(j, value);
     }
-    json_kv_string(j, "description",
-        arena_printf(c->q->arena, "%s%s(as %s alone tells it)", its ? its : "", its ? " " : "", n->is->name));
+    json_kv_string(j, "description", its && *its ? arena_printf(c->q->arena, "%s %s", its, whose) : whose);
     json_end_object(j);
 }
 

@@ -73,7 +73,8 @@ void places_free(struct places *p)
 
 static uint64_t columns_key(struct coord_call *c, const struct node *n)
 {
-    uint64_t key[3] = {n->hash, map_hash(c->arg[0], strlen(c->arg[0])), map_hash(c->arg[1], strlen(c->arg[1]))};
+    uint64_t key[3] = {
+        c->keys[n->number], map_hash(c->arg[0], strlen(c->arg[0])), map_hash(c->arg[1], strlen(c->arg[1]))};
     return map_hash(key, sizeof key);
 }
 

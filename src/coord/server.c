@@ -189,12 +189,22 @@ static void run(struct coord_call *c, const struct route *r)
     vec_free(&c->lacks);
 }
 
+static const uint64_t *keys_now(struct coordinator *k, struct arena *a)
+{
+    size_t n = atomic_load(&k->n); /* not fewer than those in nodes_now before */
+    uint64_t *keys = arena_new(a, uint64_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = atomic_load(&k->nodes[i].key);
+    return keys;
+}
+
 static void route(struct coordinator *k, struct http_request *q, const struct tsp_path *path)
 {
     struct coord_call c = {.c = k, .q = q};
     const char *title;
     int status;
     c.n_servers = nodes_now(k, q->arena, &c.servers);
+    c.keys = keys_now(k, q->arena);
     if (tell_self(&c, path))
         return;
     int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);

@@ -230,6 +230,8 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
         t->asked[i] = columns->of[i].known && passes;
         if (!columns->of[i].known && node_is_away(c->members[i]))
             coord_lacks(c, c->members[i], node_why(c->members[i], a));
+        if (t->asked[i] && json_object_size(t->filter[i]) && atomic_load(&c->members[i]->numbers_anew))
+            coord_lacks_some(c, c->members[i], "it may show lines that do not fit: the protocol has no such filters");
         keep(c, "filter", i, t->filter[i]);
         keep(c, "search", i, t->search[i]);
     }

@@ -6,6 +6,19 @@
 
 /* ---- as text ---- */
 
+static void put_properties(struct json *j, const struct node *n, struct slice properties)
+{
+    struct slice_walk p = slice_members(properties);
+    json_begin_object(j);
+    json_kv_string(j, "server", n->is->name);
+    for (struct slice name, text; slice_next_member(&p, &name, &text);)
+        if (!slice_equals(name, "server")) {
+            put_slice_key(j, name);
+            put_slice(j, text);
+        }
+    json_end_object(j);
+}
+
 /* A trace, by the uuid that clients know it by; its properties say whose it is. */
 static void put_trace(struct coord_call *c, struct json *j, const struct node *n, struct slice trace)
 {
@@ -14,24 +27,18 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
     int64_t t; /* 0: it is not known yet */
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        if (slice_equals(key, "properties"))
+            continue;
         put_slice_key(j, key);
         if (slice_equals(key, "UUID")) {
             node_trace_uuid(n, value, c->q->arena, uuid);
             json_write_string(j, uuid);
-        } else if (slice_equals(key, "properties") && slice_is(value, '{')) {
-            struct slice_walk p = slice_members(value);
-            json_begin_object(j);
-            json_kv_string(j, "server", n->is->name);
-            for (struct slice name, text; slice_next_member(&p, &name, &text);)
-                if (!slice_equals(name, "server")) {
-                    put_slice_key(j, name);
-                    put_slice(j, text);
-                }
-            json_end_object(j);
         } else if (!slice_integer(value, &t) || !t || !put_times(c, j, n, trace, key, value)) {
             put_slice(j, value);
         }
     }
+    json_key(j, "properties"); /* also where there are none */
+    put_properties(j, n, slice_get(trace, "properties"));
     json_end_object(j);
 }
 
