@@ -40,22 +40,23 @@ bool coord_integer(const json_t *v, int64_t *out)
 
 /* ---- who is missing ---- */
 
-static void add_lack(struct coord_call *c, const char *host, const char *why, bool failed)
+/* Servers behind two coordinators may be called alike. */
+static void add_lack(struct coord_call *c, const struct node *server, const char *host, const char *why, bool failed)
 {
     for (size_t i = 0; i < c->lacks.n; i++)
-        if (!strcmp(c->lacks.v[i].host, host))
+        if (c->lacks.v[i].server == server && !strcmp(c->lacks.v[i].host, host))
             return;
-    vec_push(&c->lacks, ((struct lack){host, why, failed}));
+    vec_push(&c->lacks, ((struct lack){host, why, failed, server}));
 }
 
 void coord_lacks(struct coord_call *c, struct node *n, const char *why)
 {
-    add_lack(c, n->is->name, why, true);
+    add_lack(c, n, n->is->name, why, true);
 }
 
 void coord_lacks_some(struct coord_call *c, struct node *n, const char *why)
 {
-    add_lack(c, n->is->name, why, false);
+    add_lack(c, n, n->is->name, why, false);
 }
 
 const char *coord_missing(struct coord_call *c, const char *what)
@@ -87,11 +88,11 @@ void coord_warn(struct coord_call *c)
     http_header(c->q, "Warning", line);
 }
 
-static void put_hosts(struct coord_call *c, struct json *j)
+void put_hosts(struct coord_call *c, struct json *j, uint64_t complete)
 {
     json_key(j, "hosts");
     json_begin_object(j);
-    json_kv_u64(j, "complete", c->complete);
+    json_kv_u64(j, "complete", complete);
     json_key(j, "lacking");
     json_begin_array(j);
     for (size_t i = 0; i < c->lacks.n && i < LACKS_TOLD; i++) {
@@ -105,24 +106,21 @@ static void put_hosts(struct coord_call *c, struct json *j)
     json_end_object(j);
 }
 
-/* ---- envelopes ---- */
-
-/* What the server says is missing of its hosts. */
-static void take_hosts(struct coord_call *c, const struct fan_part *p)
+uint64_t coord_lacks_there(struct coord_call *c, const struct node *n, struct slice answer)
 {
-    struct slice hosts = slice_get(p->root, "hosts"), l;
+    struct slice hosts = slice_get(answer, "hosts"), l;
     struct slice_walk w = slice_items(slice_get(hosts, "lacking"));
     struct arena *a = c->q->arena;
     int64_t complete;
-    if (!slice_integer(slice_get(hosts, "complete"), &complete) || complete < 0)
-        complete = 1;
-    c->complete += (uint64_t)complete;
-    for (size_t n = 0; n < LACKS_TOLD && slice_next(&w, &l); n++) {
+    for (size_t k = 0; k < LACKS_TOLD && slice_next(&w, &l); k++) {
         const char *host = slice_string(slice_get(l, "host"), a), *why = slice_string(slice_get(l, "statusMessage"), a);
         add_lack(
-            c, host ? host : p->node->is->name, why ? why : "not said", slice_equals(slice_get(l, "status"), "FAILED"));
+            c, n, host ? host : n->is->name, why ? why : "not said", slice_equals(slice_get(l, "status"), "FAILED"));
     }
+    return slice_integer(slice_get(hosts, "complete"), &complete) && complete >= 0 ? (uint64_t)complete : 1;
 }
+
+/* ---- envelopes ---- */
 
 static enum verdict verdict_of(const struct fan_part *p)
 {
@@ -142,13 +140,17 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
         return;
     }
     if (v == VERDICT_FAILED) {
-        part_spoil(f, p, message ? message : "failed");
+        size_t before = c->lacks.n;
+        coord_lacks_there(c, p->node, p->root); /* those that it is the front of */
+        if (c->lacks.n == before)
+            part_spoil(f, p, message ? message : "failed");
+        p->fate = PART_LACKS;
         return;
     }
     if (v == VERDICT_CANCELLED)
         coord_lacks_some(c, p->node, message ? message : "its analysis was cancelled");
     else
-        take_hosts(c, p);
+        c->complete += coord_lacks_there(c, p->node, p->root);
     if (!*some || v > c->verdict) {
         c->verdict = v;
         c->message = message && strcmp(message, verdict_words[v]) != 0 ? message : NULL;
@@ -216,7 +218,7 @@ void envelope_send(struct coord_call *c, struct text *t)
     json_kv_string(&j, "status", verdict_names[c->verdict]);
     json_kv_string(&j, "statusMessage", coord_missing(c, c->message ? c->message : verdict_words[c->verdict]));
     if (c->lacks.n)
-        put_hosts(c, &j);
+        put_hosts(c, &j, c->complete);
     json_end_object(&j);
     coord_reply(c, 200, t);
 }

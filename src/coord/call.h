@@ -8,9 +8,8 @@
 #include "coord/node.h"
 #include "tsp/request.h"
 
-/* Somebody whose data are not, or not all, in the answer. `host`: a server of the coordinator, or whom a server
- * names. */
-struct lack { const char *host, *why; bool failed; };
+/* Somebody whose data are not, or not all, in the answer. `host`: the server itself, or whom it names. */
+struct lack { const char *host, *why; bool failed; const struct node *server; };
 
 /* Words for what an answer is, in the order in which a later one is what the whole is. */
 enum verdict { VERDICT_FAILED, VERDICT_CANCELLED, VERDICT_COMPLETED, VERDICT_RUNNING };
@@ -30,6 +29,7 @@ struct coord_call {
     uint64_t complete;               /* hosts of which nothing is missing */
     enum verdict verdict;            /* of the analysis, once its answers are there */
     const char *message;             /* that a server gave with it; NULL: none */
+    const char *via;                 /* the header by which coordinators know that they ask each other in a circle */
     bool replied;
 };
 
@@ -41,6 +41,10 @@ bool coord_integer(const json_t *, int64_t *out);
 void coord_lacks(struct coord_call *, struct node *, const char *why);
 /* The same of a part of what it has. */
 void coord_lacks_some(struct coord_call *, struct node *, const char *why);
+/* Who the server says is missing of what it has: the member `hosts` of its answer. Returns how many are not. */
+uint64_t coord_lacks_there(struct coord_call *, const struct node *, struct slice answer);
+/* The members of an answer that say so. */
+void put_hosts(struct coord_call *, struct json *, uint64_t complete);
 /* "Completed; without db: no answer in 3.0 s": what is missing, behind `what` (NULL: nothing); NULL: nothing is. */
 const char *coord_missing(struct coord_call *, const char *what);
 /* The header Warning, where an answer has no place for who is missing. */

@@ -175,27 +175,10 @@ static void put_problem(struct coord_call *c, struct json *j, const struct joine
         json_kv_string(j, "problem", s);
 }
 
-static void put_lacking(struct coord_call *c, struct json *j, size_t there)
-{
-    json_key(j, "hosts");
-    json_begin_object(j);
-    json_kv_u64(j, "complete", there);
-    json_key(j, "lacking");
-    json_begin_array(j);
-    for (size_t i = 0; i < c->lacks.n; i++) {
-        json_begin_object(j);
-        json_kv_string(j, "host", c->lacks.v[i].host);
-        json_kv_string(j, "status", "FAILED");
-        json_kv_string(j, "statusMessage", c->lacks.v[i].why);
-        json_end_object(j);
-    }
-    json_end_array(j);
-    json_end_object(j);
-}
-
 static void put_experiment(struct coord_call *c, struct json *j, const struct joined *x)
 {
-    size_t first = 0, there = 0;
+    size_t first = 0;
+    uint64_t complete = 0;
     while (!x->of[first].at)
         first++;
     const char *uuid = slice_string(slice_get(x->of[first], "UUID"), c->q->arena);
@@ -214,11 +197,11 @@ static void put_experiment(struct coord_call *c, struct json *j, const struct jo
     json_begin_array(j);
     for (size_t i = 0; i < x->n; i++) {
         put_traces(c, j, x->node[i], slice_get(x->of[i], "traces"));
-        there += x->of[i].at != NULL;
+        complete += x->of[i].at ? coord_lacks_there(c, x->node[i], x->of[i]) : 0;
     }
     json_end_array(j);
     if (c->lacks.n)
-        put_lacking(c, j, there);
+        put_hosts(c, j, complete);
     json_end_object(j);
 }
 
@@ -295,8 +278,9 @@ void coord_experiments_list(struct coord_call *c)
         for (size_t i = 0; i < all.v.n; i++) {
             /* What is missing is told for each experiment by itself; of a list, in a header. */
             struct coord_call one = *c;
-            one.lacks.n = 0;
+            memset(&one.lacks, 0, sizeof one.lacks);
             put_experiment(&one, &j, &all.v.v[i]);
+            vec_free(&one.lacks);
         }
         json_end_array(&j);
         coord_warn(c);

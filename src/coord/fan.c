@@ -41,6 +41,7 @@ struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, cons
         return p;
     }
     node_address(n, f->call->q->arena, path, &p->fetch);
+    p->fetch.header = f->call->via;
     p->fetch.method = method;
     p->fetch.max_bytes = ANSWER_BYTES;
     if (json) {
@@ -49,6 +50,13 @@ struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, cons
     }
     http_gather_add(&f->gather, &p->fetch);
     return p;
+}
+
+/* `199 weft "without db: nobody answers there"`: what another coordinator says of a list. */
+static const char *warning_of(const struct http_fetch *t, struct arena *a)
+{
+    const char *said = strchr(t->warning, '"'), *end = strrchr(t->warning, '"');
+    return said && end > said ? arena_strndup(a, said + 1, (size_t)(end - said - 1)) : arena_strdup(a, t->warning);
 }
 
 static void settle(struct fan *f, struct fan_part *p)
@@ -66,6 +74,8 @@ static void settle(struct fan *f, struct fan_part *p)
         lack(f, p, "it was started again meanwhile; ask again");
         return;
     }
+    if (*t->warning && *t->method == 'G')
+        coord_lacks_some(f->call, p->node, warning_of(t, a));
     p->settled = true;
     p->root = slice_of(t->body.v, t->body.n, a, &bad);
     if (t->status != 200)

@@ -39,6 +39,7 @@ struct node {
 
 struct coordinator {
     struct coord_options o;
+    char id[UUID_TEXT];              /* of this run */
     struct http_server *http;
     struct http_client *client;
     struct coord_ids *ids;

@@ -65,6 +65,14 @@ static bool is_local(const struct coord_call *c, const struct node *n, struct sl
         (slice_equals(parent, paths[0]) || slice_equals(parent, paths[1]));
 }
 
+/* Another coordinator has said it. */
+static bool says_so(const char *description)
+{
+    static const char end[] = " alone tells it)";
+    size_t n = description ? strlen(description) : 0;
+    return n >= sizeof end - 1 && !strcmp(description + n - (sizeof end - 1), end);
+}
+
 /* Servers of other makes show a path of their own, of a thread that was chosen there. NULL: there are none. */
 static const char *others_with_paths(const struct coord_call *c)
 {
@@ -78,7 +86,7 @@ static const char *others_with_paths(const struct coord_call *c)
 /* Whose path it is, where that is not that of all machines; NULL: nothing need be said. */
 static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    if (is_local(c, n, output))
+    if (is_local(c, n, output) && !says_so(slice_string(slice_get(output, "description"), c->q->arena)))
         return arena_printf(c->q->arena, "(as %s alone tells it)", n->is->name);
     const char *others = slice_equals(slice_get(output, "id"), paths[0]) ? others_with_paths(c) : NULL;
     return others ? arena_printf(c->q->arena, "(a path chosen on %s: as it alone tells it)", others) : NULL;

@@ -198,15 +198,30 @@ static const uint64_t *keys_now(struct coordinator *k, struct arena *a)
     return keys;
 }
 
+/* The header Via that says that the question went through here; NULL: it has been here before. */
+static const char *via_from_here(struct coordinator *k, struct http_request *q)
+{
+    const char *before = http_request_header(q, "Via");
+    if (before && strstr(before, k->id))
+        return NULL;
+    return arena_printf(q->arena, "Via: %s%s1.1 weft-%s", before ? before : "", before ? ", " : "", k->id);
+}
+
 static void route(struct coordinator *k, struct http_request *q, const struct tsp_path *path)
 {
     struct coord_call c = {.c = k, .q = q};
     const char *title;
     int status;
+    c.via = via_from_here(k, q);
     c.n_servers = nodes_now(k, q->arena, &c.servers);
     c.keys = keys_now(k, q->arena);
     if (tell_self(&c, path))
         return;
+    if (!c.via) {
+        coord_error(
+            &c, 508, "Coordinators ask each other in a circle", "take this one off its own list of servers, or theirs");
+        return;
+    }
     int found = tsp_route_find(q, path, routes, N_ROUTES, sizeof *routes, c.arg, &status, &title);
     if (found >= 0)
         run(&c, &routes[found]);
@@ -274,6 +289,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
     c->o = *o;
     c->state_lock = -1;
+    uuid_random(c->id);
     c->ids = coord_ids_new();
     c->versions = versions_new();
     c->places = places_new();

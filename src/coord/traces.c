@@ -6,11 +6,12 @@
 
 /* ---- as text ---- */
 
-static void put_properties(struct json *j, const struct node *n, struct slice properties)
+static void put_properties(struct arena *a, struct json *j, const struct node *n, struct slice properties)
 {
     struct slice_walk p = slice_members(properties);
+    const char *below = slice_string(slice_get(properties, "server"), a); /* of another coordinator */
     json_begin_object(j);
-    json_kv_string(j, "server", n->is->name);
+    json_kv_string(j, "server", below ? arena_printf(a, "%s/%s", n->is->name, below) : n->is->name);
     for (struct slice name, text; slice_next_member(&p, &name, &text);)
         if (!slice_equals(name, "server")) {
             put_slice_key(j, name);
@@ -38,7 +39,7 @@ static void put_trace(struct coord_call *c, struct json *j, const struct node *n
         }
     }
     json_key(j, "properties"); /* also where there are none */
-    put_properties(j, n, slice_get(trace, "properties"));
+    put_properties(c->q->arena, j, n, slice_get(trace, "properties"));
     json_end_object(j);
 }
 

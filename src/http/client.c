@@ -90,6 +90,8 @@ static void set_question(struct http_fetch *f, CURL *easy)
         add_header(&headers, text_cstr(&line));
         text_fini(&line);
     }
+    if (f->header)
+        add_header(&headers, f->header);
     if (!strcmp(f->method, "HEAD"))
         curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
     else
@@ -187,6 +189,9 @@ static void end_finished(struct http_client *c)
         curl_off_t after = 0;
         if (curl_easy_getinfo(m->easy_handle, CURLINFO_RETRY_AFTER, &after) == CURLE_OK)
             f->retry_after_s = (long)after;
+        struct curl_header *warning;
+        if (curl_easy_header(m->easy_handle, "Warning", 0, CURLH_HEADER, -1, &warning) == CURLHE_OK)
+            snprintf(f->warning, sizeof f->warning, "%s", warning->value);
         if (rc != CURLE_OK)
             explain(f, rc);
         finish(c, f);

@@ -34,6 +34,7 @@ struct http_fetch {
     const char *type;              /* what it is, if no JSON; or NULL */
     bool packs;                    /* it goes compressed by gzip if that is worth it */
     const char *token;             /* sent as Authorization: Bearer; NULL: none */
+    const char *header;            /* another header of the question, "Via: 1.1 name"; NULL: none */
     const char *ca_file;           /* PEM, of who signed the server's certificate; NULL: the system's */
     unsigned connect_ms;           /* to connect in; 0: 2000 */
     unsigned answer_ms;            /* for everything, connecting included; 0: 30000 */
@@ -48,6 +49,7 @@ struct http_fetch {
     struct err error;              /* code 0: there is an answer, whatever its status */
     int status;
     long retry_after_s;            /* as its header says, also by a date; 0: it says nothing */
+    char warning[512];             /* its header Warning, perhaps cut; "": it has none */
     struct text body;
 
     /* Private to the client. */

@@ -189,7 +189,7 @@ class Mixed(Case):
         self.assertEqual(list(columns[0]), list(columns[1]))
         n, dice = self.whole["nbEvents"], new_dice(0)
         asks = [{"requested_table_index": i} for i in [0, n - 3, *(dice.randrange(n) for _ in range(6))]]
-        asks += [{"requested_times": [dice.randrange(self.whole["start"], self.whole["end"])]} for _ in range(6)]
+        asks += [{"requested_times": [dice.randrange(self.whole["start"], self.whole["end"])]} for _ in range(3)]
         asks += [{"requested_table_index": dice.randrange(n), "table_search_direction": way, "find": what}
                  for way in ("NEXT", "PREVIOUS")
                  for what in ({"Event type": "net_dev"}, {"Trace": "^db$", "Event type": "sched_switch"},

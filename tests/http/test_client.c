@@ -33,6 +33,9 @@ static void handle(void *arg, struct http_request *q)
         for (int i = 0; i < 30000 && !http_gone(q); i++)
             usleep(1000);
         atomic_fetch_add(&told_gone, http_gone(q));
+    } else if (!strcmp(q->path, "/warned")) {
+        const char *via = http_request_header(q, "Via");
+        http_header(q, "Warning", via ? via : "none");
     } else {
         text_printf(&t, "%s %s %s", q->method, *q->content_type ? q->content_type : "-", q->body);
     }
@@ -96,6 +99,29 @@ static void test_questions_and_answers(void **state)
     ask_one(&f, &g);
     assert_int_equal(f.status, 418);
     assert_string_equal(text_cstr(&f.body), "DELETE - ");
+    http_gather_end(&g);
+}
+
+static void test_headers(void **state)
+{
+    char url[200], header[1000] = "Via: ", long_one[600];
+    struct http_gather g;
+    struct http_fetch f = get("/x", url);
+    ask_one(&f, &g);
+    assert_string_equal(f.warning, "");
+    http_gather_end(&g);
+    f = get("/warned", url);
+    f.header = "Via: 1.1 here";
+    ask_one(&f, &g);
+    assert_string_equal(f.warning, "1.1 here");
+    http_gather_end(&g);
+    memset(long_one, 'v', sizeof long_one);
+    memcpy(header + 5, long_one, sizeof long_one);
+    f = get("/warned", url);
+    f.header = header;
+    ask_one(&f, &g);
+    assert_int_equal(strlen(f.warning), sizeof f.warning - 1);
+    assert_memory_equal(f.warning, long_one, sizeof f.warning - 1);
     http_gather_end(&g);
 }
 
@@ -311,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_questions_and_answers),
+        cmocka_unit_test(test_headers),
         cmocka_unit_test(test_token),
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_deadline),
