@@ -53,9 +53,10 @@ int coord_config_add(struct coord_config *, const char *server, struct err *e);
 /* Is there a server, and is each its own? `path` for messages; NULL: none was read. */
 int coord_config_check(const struct coord_config *, const char *path, struct err *e);
 
-/* Writes a configuration with all machines of lists of hosts, one on a line, or Ansible inventories in INI form. */
+/* Writes a configuration with all machines of lists of hosts, one on a line, or Ansible inventories, in INI form or in
+ * YAML. */
 struct coord_generate {
-    const char *const *hosts, *const *groups; /* files, groups to take (NULL: all); NULL at the end */
+    const char *const *hosts, *const *groups; /* files, groups to take with those below (NULL: all); NULL at the end */
     const char *traces;            /* path of the traces on each; NULL: none are opened */
     unsigned port;
 };

@@ -2,6 +2,7 @@
 """The configuration of weft coordinate: what is read, what is said to be wrong and where, what is generated, and what
 is made of it on the servers."""
 import os
+import re
 import subprocess
 import time
 
@@ -113,11 +114,101 @@ class Generate(Case):
             self.assertEqual(weft("coordinate", "--check", "--config", made).code, 0)
         self.assertIn("192.0.2.1", run.text)
 
+    def made(self, text, *options):
+        """{name: (host, port)} of what is made of an inventory, in its order."""
+        run = self.ok("coordinate", "--generate", *options, write(text, "inventory"))
+        self.assertEqual(weft("coordinate", "--check", "--config", write(run.text)).code, 0)
+        found = re.findall(r'- name: "(.*)"\n    host: "http://(.*)"\n    port: (\d+)\n', run.text)
+        self.assertEqual(run.text.count("- name"), len(found))
+        return {name: (host, int(port)) for name, host, port in found}
+
+    def test_inventories_in_yaml(self):
+        """As Ansible reads them: groups below groups, what is said nearest to the host holds."""
+        text = """---
+# our machines
+all:
+  vars:
+    trace_server_port: 7000
+    ansible_user: root
+  hosts:
+    lone: {ansible_host: 192.0.2.1}
+  children:
+    site:
+      vars: {trace_server_port: "7001"}
+      children:
+        workers:
+          hosts:
+            node[08:10].example:
+            alpha:
+              ansible_host: fd00::1
+              trace_server_port: 81
+              roles: [{name: x}, y]
+        masters: ~
+masters:
+  hosts:
+    m1:
+    alpha:
+  vars:
+    trace_server_port: 7002
+"""
+        nodes = {f"node{n}.example": (f"node{n}.example", 7001) for n in ("08", "09", "10")}
+        alpha = {"alpha": ("[fd00::1]", 81)}
+        masters = {"m1": ("m1", 7002)}
+        self.assertEqual(self.made(text), {"lone": ("192.0.2.1", 7000), **nodes, **alpha, **masters})
+        self.assertEqual(list(self.made(text)), ["lone", *nodes, "alpha", "m1"])
+        self.assertEqual(self.made(text, "--groups", "workers"), {**nodes, **alpha})
+        self.assertEqual(self.made(text, "--groups", "masters"), {**alpha, **masters})
+        self.assertEqual(self.made(text, "--groups", "site"), {**nodes, **alpha, **masters})
+        self.assertEqual(len(self.made(text, "--groups", "all")), 6)
+        # The same in INI form.
+        ini = ("[all:vars]\ntrace_server_port=7000\n[workers]\nnode[08:10].example\n"
+               "alpha ansible_host=fd00::1 trace_server_port=81\n"
+               "[masters]\nm1\nalpha\n[site:children]\nworkers\nmasters\n[site:vars]\ntrace_server_port = 7001\n"
+               "[masters:vars]\ntrace_server_port=7002\n")
+        for group in ("workers", "masters", "site"):
+            self.assertEqual(self.made(ini, "--groups", group), self.made(text, "--groups", group))
+        # Aliases and merges, as templates of variables are written.
+        text = ("x: &x\n  vars: &v {trace_server_port: 90}\n  hosts: {a: &a {ansible_host: h}}\n"
+                "y:\n  hosts:\n    b: {<<: *a, trace_server_port: 91}\n    c: {<<: [*v, *a], ansible_host: g}\n  vars: *v\nz: *x\n")
+        self.assertEqual(self.made(text), {"a": ("h", 90), "b": ("h", 91), "c": ("g", 90)})
+        self.assertEqual(self.made(text, "--groups", "z"), {"a": ("h", 90)})
+        self.assertEqual(self.made("all: {vars: {trace_server_port: 90}}\nx: {hosts: {a: }}\n"), {"a": ("a", 90)})
+        self.assertEqual(self.made("{all: {hosts: {a: , b: }}}"), {"a": ("a", 8080), "b": ("b", 8080)})
+
+    def test_inventories_in_yaml_that_are_wrong(self):
+        bomb = "a0: &a0 {hosts: {h: }}\n" + "".join(
+            f"a{n}: &a{n} {{children: {{{', '.join(f'b{k}: *a{n - 1}' for k in range(10))}}}}}\n" for n in range(1, 9))
+        for text, what in (
+            ("all:\n  hosts: [a, b]\n", "line 2, column 10: a mapping is expected here"),
+            ("all:\n  host:\n    a:\n", "line 2, column 3: this is no key of a group"),
+            ("all:\n  hosts:\n    a: 7\n", "line 3, column 8: the variables of a host"),
+            ("all:\n  hosts:\n    a: {trace_server_port: 99999}\n", "line 3, column 28: the port"),
+            ("all:\n  hosts:\n    a: {ansible_host: '{{ ip }}'}\n", "line 3, column 5: this is no name of a host"),
+            ("all:\n  hosts:\n    'x[1:':\n", "line 3, column 5: a range"),
+            ("all:\n  hosts:\n    'x[1:9999]':\n", "line 3, column 5: a range"),
+            ("all:\n  hosts:\n    'x[1:99][1:99]':\n", "line 3, column 5: there are too many hosts"),
+            ("plugin: aws_ec2\nregions: [x]\n", "line 1, column 9: a group is expected here"),
+            ("a:\n  hosts: {x: \n", "line 3, column 1"),
+            ("a:\n  children:\n    b:\n      children:\n        a:\n", "line 5, column 9: the group a is below itself"),
+            ("a: &a\n  children: {b: *a}\n", "this is too deep, or is in itself by an alias"),
+            (bomb, "repeats itself by its aliases"),
+            ("---\n- a\n- b\n", "line 2, column 1: groups are expected here"),
+            ("---\n", "no host is in it"),
+            ("all:\n  children:\n    a:\n", "no host is in it"),
+        ):
+            with self.subTest(text[:60]):
+                run = weft("coordinate", "--generate", write(text, "inventory.yml"))
+                self.assertEqual(run.code, 1, run)
+                self.assertIn(what, run.message)
+                self.assertEqual(run.text, "")
+
     def test_what_is_no_list(self):
         self.assertEqual(weft("coordinate", "--generate").code, 2)
         for text, what in (
             ("", "no host is in it"),
             ("[a\n", "line 1: a group"),
+            ("[a:kids]\n", "line 1: a group"),
+            ("[a:children]\na\n", "line 2: the group a is below itself"),
             ("x[1:\n", "line 1: a range"),
             ("a{b}\n", "line 1: this is no name"),
             ("a:99999\n", "line 1: the port"),
