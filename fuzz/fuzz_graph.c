@@ -40,6 +40,7 @@ static const struct {
     {"occupants32", 4},
     {"formers", sizeof(struct graph_disk_former)},
     {"totals", 8},
+    {"marks", sizeof(struct graph_mark)},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, ROWS = 1, MOST_CHUNKS = 4, MOST_ROWS = 1 << 16 };
 
@@ -90,6 +91,11 @@ static void read_all(const struct graph *g, bool sound)
         for (int64_t ts = -2; ts <= 2; ts++)
             (void)graph_cpu_occupant(g, (uint32_t)c, ts);
     graph_losses(g, &losses);
+    const struct graph_mark *marks;
+    size_t n = graph_marks(g, &marks);
+    for (size_t i = 0; i < n; i++)
+        if (marks[i].row < -1 || (marks[i].row >= 0 && (size_t)marks[i].row >= graph_rows(g)))
+            abort();
 }
 
 /* Writes the store of the sections up to the next chunk's; returns how many rows it has, or -1. */

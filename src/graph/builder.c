@@ -22,6 +22,7 @@ void graph_builder_free(struct graph_builder *b)
     vec_free(&b->rows);
     vec_free(&b->cpus);
     vec_free(&b->losses);
+    vec_free(&b->marks);
     vec_free(&b->windows.by_begin);
     vec_free(&b->early_wakes);
     vec_free(&b->early_wake_of);
@@ -428,6 +429,15 @@ static void on_dumped(struct graph_builder *b, const struct kernel_record *rec)
     r->wait_detail = 0;
 }
 
+static void on_mark(struct graph_builder *b, const struct kernel_record *rec)
+{
+    const struct kernel_mark *from = &rec->u.mark;
+    struct graph_mark m = {.ts = b->now, .row = rec->row, .process = from->process, .is_end = from->is_end};
+    memcpy(m.trace, from->trace, sizeof m.trace);
+    memcpy(m.span, from->span, sizeof m.span);
+    vec_push(&b->marks, m);
+}
+
 /* ---- records ---- */
 
 void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec, uint64_t packet_wake)
@@ -468,6 +478,7 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec,
         c->block_dev = rec->u.block.dev;
         break;
     case KERNEL_STATEDUMP_THREAD: on_dumped(b, rec); break;
+    case KERNEL_SPAN_MARK: on_mark(b, rec); break;
     default: break;
     }
     b->cpus.v[rec->cpu].last_ts = b->now;

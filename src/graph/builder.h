@@ -61,6 +61,7 @@ struct graph_builder {
     VEC(struct graph_building_row) rows;
     VEC(struct graph_building_cpu) cpus;
     VEC(struct graph_loss) losses;
+    VEC(struct graph_mark) marks;
     struct graph_windows windows; /* of losses */
     VEC(struct graph_early_wake) early_wakes;
     VEC(size_t) early_wake_of; /* SAVE: by row: the number of its last one + 1 */

@@ -262,6 +262,15 @@ static const char *formers_defect(const struct graph_chunk *g)
     return NULL;
 }
 
+static const char *marks_defect(const struct graph_chunk *g)
+{
+    for (size_t i = 0; i < g->n_marks; i++)
+        if (g->marks[i].row < -1 || (g->marks[i].row >= 0 && (size_t)g->marks[i].row >= g->n_rows) ||
+            g->marks[i].is_end > 1 || (i && g->marks[i].ts < g->marks[i - 1].ts))
+            return "a mark of a span that makes no sense";
+    return NULL;
+}
+
 static const char *values_defect(const struct graph_chunk *g)
 {
     if (g->wakers16 ? !ALL_BELOW(g->wakers16, g->n_wakers, g->n_rows) : !ALL_BELOW(g->wakers32, g->n_wakers, g->n_rows))
@@ -291,5 +300,7 @@ const char *graph_content_defect(const struct graph_chunk *g)
         what = values_defect(g);
     if (!what)
         what = formers_defect(g);
+    if (!what)
+        what = marks_defect(g);
     return what ? what : columns_defect(g);
 }

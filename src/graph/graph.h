@@ -150,6 +150,16 @@ struct graph_loss {
 };
 size_t graph_losses(const struct graph *, const struct graph_loss **out);
 
+/* Where weft-span told the kernel's trace that a span begins or ends, in order of time. `row` wrote it (-1: not known);
+ * `process` as in struct kernel_mark. */
+struct graph_mark {
+    int64_t ts;
+    uint8_t trace[16], span[8];
+    int32_t row, process;
+    uint32_t is_end, reserved; /* the struct is written as it is */
+};
+size_t graph_marks(const struct graph *, const struct graph_mark **out);
+
 /* ---- building ---- */
 struct carry;
 struct kernel_record;

@@ -100,10 +100,11 @@ struct graph_chunk {
     const struct graph_disk_former *formers;
     const struct graph_disk_cpu *cpus;
     const struct graph_loss *losses;
+    const struct graph_mark *marks; /* rows are the chunk's */
     const uint32_t *string_at;
     const char *text;
     size_t n_rows, n_totals, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names,
-        n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
+        n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_marks, n_strings, n_text;
     int64_t begin, end; /* of its rows */
     const int32_t *host_rows; /* by row, the list's; NULL: the same */
 };
@@ -139,8 +140,9 @@ struct graph {
     struct chunk_rows *chunk_rows;
     struct graph_former *formers; /* by row and time */
     struct graph_loss *losses;
+    struct graph_mark *marks;
     int64_t *cpu_ends; /* by CPU, then chunk: the greatest end of its occupants in the chunks up to this one */
-    size_t n_chunks, n_rows, n_formers, n_losses, n_cpus;
+    size_t n_chunks, n_rows, n_formers, n_losses, n_marks, n_cpus;
     int64_t begin, end;      /* of all chunks */
     _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for: by row, then by former */
 };

@@ -1,4 +1,5 @@
-/* What is known from all chunks of a list together, but for rows: names, losses, and where each CPU's occupants are. */
+/* What is known from all chunks of a list together, but for rows: names, losses, marks,
+ * and where each CPU's occupants are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,20 @@ static void join_losses(struct graph *g, const struct chunk *v)
     }
 }
 
+static void join_marks(struct graph *g)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < g->n_chunks; k++)
+        n += g->chunks[k].n_marks;
+    g->marks = mem_alloc((n + 1) * sizeof *g->marks);
+    for (size_t k = 0; k < g->n_chunks; k++)
+        for (size_t i = 0; i < g->chunks[k].n_marks; i++) {
+            struct graph_mark *m = &g->marks[g->n_marks++];
+            *m = g->chunks[k].marks[i];
+            m->row = graph_host_row(&g->chunks[k], m->row);
+        }
+}
+
 static const char *join_cpus(struct graph *g, size_t *chunk)
 {
     size_t n = g->n_chunks;
@@ -97,6 +112,7 @@ const char *graph_list_join(struct graph *g, const struct chunk *v, size_t *chun
     g->rows = mem_zalloc((g->n_rows + 1) * sizeof *g->rows);
     join_formers(g);
     join_losses(g, v);
+    join_marks(g);
     g->by_row = mem_zalloc((g->n_rows + g->n_formers + 1) * sizeof *g->by_row);
     return NULL;
 }

@@ -60,6 +60,7 @@ static bool find_sections(struct graph_chunk *c)
     c->cpu_begins = section(s, "cpu-begins", sizeof *c->cpu_begins, &c->n_occupants);
     either(s, "occupants16", &c->occupants16, "occupants32", &c->occupants32, &n);
     c->losses = section(s, "losses", sizeof *c->losses, &c->n_losses);
+    c->marks = section(s, "marks", sizeof *c->marks, &c->n_marks);
     c->string_at = section(s, "string-at", sizeof *c->string_at, &c->n_strings);
     c->text = section(s, "text", 1, &c->n_text); /* its last byte is 0, also where the file was cut off */
     return n_head == 1 && n == c->n_occupants;
@@ -160,6 +161,7 @@ void graph_close(struct graph *g)
     graph_host_rows_free(g);
     free(g->formers);
     free(g->losses);
+    free(g->marks);
     free(g->cpu_ends);
     for (size_t i = 0; i < g->n_chunks; i++)
         graph_chunk_close(&g->chunks[i]);

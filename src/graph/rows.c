@@ -122,6 +122,12 @@ void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *ou
     }
 }
 
+size_t graph_marks(const struct graph *g, const struct graph_mark **out)
+{
+    *out = g->marks;
+    return g->n_marks;
+}
+
 size_t graph_losses(const struct graph *g, const struct graph_loss **out)
 {
     *out = g->losses;

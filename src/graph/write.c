@@ -332,7 +332,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         rc = err_set(
             e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", place.path);
     } else {
-        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, 20);
+        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, 21);
         store_add(w, "head", &head, sizeof head, 1);
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
         store_add(w, "totals", totals.v.v, sizeof *totals.v.v, totals.v.n);
@@ -341,6 +341,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         store_add(w, "formers", formers, sizeof *formers, n_formers);
         add_early_wakes(b, w, a, disk_rows);
         store_add(w, "cpus", disk_cpus, sizeof *disk_cpus, b->cpus.n);
+        store_add(w, "marks", b->marks.v, sizeof *b->marks.v, b->marks.n);
         store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
         add_strings(w, a, &names);
         rc = store_commit(w, e);

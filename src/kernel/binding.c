@@ -97,6 +97,7 @@ static const struct spec specs[] = {
     {"lttng_statedump_network_interface", KERNEL_STATEDUMP_NETIF, {NULL}, {"name"}},
     {"lttng_statedump_interrupt", KERNEL_STATEDUMP_IRQ, {"irq"}, {"action", "name"}},
     {"lttng_statedump_file_descriptor", KERNEL_STATEDUMP_FD, {TID, "fd", "flags", "file_table_address"}, {"filename"}},
+    {"lttng_logger", KERNEL_SPAN_MARK, {NULL}, {"msg"}},
     {"lttng_statedump_end", KERNEL_STATEDUMP_END, {NULL}, {NULL}},
 };
 static const struct spec syscall_entry = {"", KERNEL_SYSCALL_ENTRY, {NULL}, {NULL}};

@@ -17,7 +17,7 @@ struct carry; struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 11 };
+enum { KERNEL_RULES_VERSION = 12 };
 
 enum kernel_kind {
     KERNEL_OTHER,
@@ -43,6 +43,7 @@ enum kernel_kind {
     KERNEL_KVM_ENTRY, KERNEL_KVM_EXIT,
     KERNEL_PAGE_ALLOC, KERNEL_PAGE_FREE,
     KERNEL_FREQUENCY,
+    KERNEL_SPAN_MARK, /* weft-span says that a span begins or ends */
     KERNEL_COUNTERS, /* performance counters at the event whose record came just before, where it has such contexts */
     KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ,
     KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
@@ -93,6 +94,11 @@ struct kernel_packet {
     bool has_length;
     uint32_t device;   /* string number of the interface name */
 };
+
+/* `process` has the span, by the number that it knows of itself or its child of it; 0: not told, as where it ends. */
+struct kernel_mark { uint8_t trace[16], span[8]; int32_t process; bool is_end; };
+/* Of the text of an lttng_logger. False: it is something else. */
+bool kernel_read_mark(const char *text, size_t n, struct kernel_mark *out);
 
 /* One thing that happened on the host. Rows and strings by number. The record and what it points to live until the
  * sink returns; it points to text and numbers only, never to a struct of the decoder. */
@@ -165,6 +171,7 @@ struct kernel_record {
             uint64_t count;
         } lost;                  /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
         struct kernel_packet packet;
+        struct kernel_mark mark;
     } u;
 };
 /* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that reports lost events

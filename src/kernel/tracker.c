@@ -501,6 +501,17 @@ static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const str
         close_loss(t, c);
 }
 
+static void on_logger(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    size_t n;
+    const char *text = kernel_text(ev, p, 0, &n);
+    in_thread(c);
+    struct kernel_record *r = start(t, c, p->kind);
+    if (kernel_read_mark(text, n, &r->u.mark))
+        send(t);
+}
+
 /* ---- events ---- */
 
 static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
@@ -518,6 +529,7 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     case KERNEL_SYSCALL_EXIT: on_syscall(t, c, ev, p, v); return;
     case KERNEL_PACKET_SEND:
     case KERNEL_PACKET_RECEIVE: on_packet(t, c, ev, p, v); return;
+    case KERNEL_SPAN_MARK: on_logger(t, c, ev, p); return;
     case KERNEL_FORK:
         in_thread(c);
         known = kernel_on_fork(t, ev, p, v, start(t, c, p->kind));

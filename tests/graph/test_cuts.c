@@ -245,6 +245,11 @@ static void same_graphs(const struct graph *a, const struct graph *b, const stru
     assert_int_equal(graph_losses(b, &lb), n);
     if (n)
         assert_memory_equal(la, lb, n * sizeof *la);
+    const struct graph_mark *ma, *mb;
+    n = graph_marks(a, &ma);
+    assert_int_equal(graph_marks(b, &mb), n);
+    if (n)
+        assert_memory_equal(ma, mb, n * sizeof *ma);
 }
 
 /* ---- recordings and made traces ---- */
@@ -317,7 +322,16 @@ static struct maker *random_story(void)
             maker_task(m, cpu, t, M_FREE, tid);
             break;
         case 16: maker_dump_thread(m, cpu, t, tid, tid, 1, (int)random_between(0, 7), "dumped"); break;
-        case 17: maker_number(m, cpu, t, random_between(0, 1) ? M_FUTEX_ENTRY : M_FUTEX_EXIT, 0); break;
+        case 17:
+            if (random_between(0, 1)) {
+                char text[120];
+                snprintf(text, sizeof text, "weft-span %s %032x %016x - %d step", i % 2 ? "begin" : "end", i / 8 + 1,
+                    i / 2 + 1, tid);
+                maker_logger(m, cpu, t, text);
+                break;
+            }
+            maker_number(m, cpu, t, random_between(0, 1) ? M_FUTEX_ENTRY : M_FUTEX_EXIT, 0);
+            break;
         case 18:
             maker_irq(m, cpu, t, true, 4, "disk");
             maker_block_complete(m, cpu, t, 8 << 20);

@@ -94,6 +94,8 @@ static const struct {
     [M_CLOSE_EXIT] = {"syscall_exit_close", I64 "_ret; "},
     [M_DUP_ENTRY] = {"syscall_entry_dup", I32 "_fildes; "},
     [M_DUP_EXIT] = {"syscall_exit_dup", I64 "_ret; "},
+    [M_LOGGER] = {"lttng_logger",
+        U64 "__msg_length; integer { size = 8; align = 8; encoding = UTF8; } _msg[ __msg_length ]; "},
 };
 
 struct item {
@@ -238,6 +240,14 @@ void maker_fork(struct maker *m, uint32_t cpu, int64_t ts, int parent, int child
         i32(i, vtid);
     i32(i, tgid);
     i32(i, 4026531836);
+}
+
+void maker_logger(struct maker *m, uint32_t cpu, int64_t ts, const char *text)
+{
+    struct item *i = add(m, M_LOGGER, cpu, ts);
+    i64(i, (int64_t)strlen(text));
+    while (*text)
+        u8(i, (uint8_t)*text++);
 }
 
 void maker_exec(struct maker *m, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid)

@@ -50,6 +50,7 @@ enum maker_event {
     M_CLOSE_EXIT,
     M_DUP_ENTRY,
     M_DUP_EXIT,
+    M_LOGGER,
     M_EVENTS
 };
 /* No events: the packet ends here, and its context reports losses in it (LOSE) or none (CUT). */
@@ -69,6 +70,7 @@ int maker_kind(const struct maker *, size_t i, uint32_t *cpu, int64_t *ts);
 void maker_switch(struct maker *, uint32_t cpu, int64_t ts, int prev, int64_t state, int next);
 void maker_wake(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, int target_cpu);
 void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid);
+void maker_logger(struct maker *, uint32_t cpu, int64_t ts, const char *text); /* up to 180 bytes */
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
 void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */
 void maker_irq(struct maker *, uint32_t cpu, int64_t ts, bool entry, int irq, const char *name);

@@ -217,6 +217,37 @@ static void packets(void **state)
     done(&r);
 }
 
+static void marks(void **state)
+{
+    static const char *const others[] = {"", "weft-span", "weft-span begin", "hello",
+        "weft-span begin 0102030405060708090a0b0c0d0e0f10 1112131415161718 - 4x job",
+        "weft-span begin 0102030405060708090a0b0c0d0e0f10 1112131415161718 - 99999999999 job",
+        "weft-span begin 0102030405060708090a0b0c0d0e0f10 1112131415161718 -",
+        "weft-span begin 0102030405060708090a0b0c0d0e0f1 1112131415161718 - 4 job",
+        "weft-span begin 0102030405060708090a0b0c0d0e0f1g 1112131415161718 - 4 job",
+        "weft-span ends 0102030405060708090a0b0c0d0e0f10 1112131415161718",
+        "weft-spanend 0102030405060708090a0b0c0d0e0f10 1112131415161718"};
+    struct maker *m = maker_new(1, 0);
+    struct kept k = {.kinds = UINT64_C(1) << KERNEL_SPAN_MARK};
+    maker_switch(m, 0, 10, 0, 0, 100);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        maker_logger(m, 0, 11 + (int64_t)i, others[i]);
+    maker_logger(m, 0, 30, "weft-span begin 0102030405060708090a0b0c0d0e0f10 1112131415161718 - 4711 a job");
+    maker_switch(m, 0, 40, 100, 1, 101);
+    maker_logger(m, 0, 50, "weft-span end 0102030405060708090a0b0c0d0e0f10 1112131415161718");
+    struct run r = run(m, &k);
+    assert_int_equal(k.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(k.v[i].ts % 1000, i ? 50 : 30);
+        assert_int_equal(tid_of(&r, k.v[i].row), i ? 101 : 100);
+        assert_int_equal(k.v[i].u.mark.process, i ? 0 : 4711);
+        assert_int_equal(k.v[i].u.mark.is_end, i);
+        for (uint8_t b = 0; b < 24; b++)
+            assert_int_equal((b < 16 ? k.v[i].u.mark.trace : k.v[i].u.mark.span - 16)[b], b + 1);
+    }
+    done(&r);
+}
+
 static void lives(void **state)
 {
     struct maker *m = maker_new(2, 0);
@@ -456,6 +487,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(contexts), cmocka_unit_test(packets), cmocka_unit_test(lives),
         cmocka_unit_test(unseen_forks), cmocka_unit_test(zombies), cmocka_unit_test(reused_unseen),
         cmocka_unit_test(wake_events), cmocka_unit_test(losses), cmocka_unit_test(unmatched_exits),
-        cmocka_unit_test(loss_in_a_handler)};
+        cmocka_unit_test(loss_in_a_handler), cmocka_unit_test(marks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
