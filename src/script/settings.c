@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PAIRS_BYTES = 64 << 10, HEADER_BYTES = 8 << 10 };
@@ -266,15 +267,26 @@ static const char *boot_id(struct arena *a)
     return line ? arena_strdup(a, id) : NULL;
 }
 
+/* Of a container, in which processes have other numbers than the kernel's; 0: outside of them. */
+static long long pid_namespace(void)
+{
+    const ino_t first = 0xeffffffc; /* Linux' PROC_PID_INIT_INO */
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) || st.st_ino == first ? 0 : (long long)st.st_ino;
+}
+
 static void take_resource(struct script_settings *s, bool pfeil)
 {
     char host[256] = "";
     const char *given = variable("OTEL_RESOURCE_ATTRIBUTES"), *tags = variable("JAEGER_TAGS"), *boot;
+    long long space;
     script_add_text(&s->resource, "service.name", "");
     if (gethostname(host, sizeof host - 1) == 0 && *host)
         script_add_text(&s->resource, "host.name", arena_strdup(&s->arena, host));
     if ((boot = boot_id(&s->arena)) != NULL)
         script_add_text(&s->resource, "host.boot_id", boot);
+    if ((space = pid_namespace()) != 0)
+        script_add_number(&s->resource, "weft.pid_namespace", space);
     if (tags && strlen(tags) <= PAIRS_BYTES)
         script_read_pairs(&s->arena, tags, &s->resource);
     if (given && strlen(given) <= PAIRS_BYTES)

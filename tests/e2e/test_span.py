@@ -1,6 +1,7 @@
 """weft-span: commands are run untouched, spans arrive, wait, or are said to be lost. The judge is a stand-in collector
 that knows JSON and HTTP from Python alone; times are those of this process's clock."""
 import glob
+import json
 import os
 import random
 import re
@@ -12,7 +13,7 @@ import time
 import unittest
 
 from span_collector import NOBODY, SPAN, Collector, attributes, environment, span, spool_of, spooled
-from weft_e2e import BIN, SANITIZER, SLOWDOWN, Case, main, need, new_dice, scratch
+from weft_e2e import BIN, SANITIZER, SLOWDOWN, Case, absent, main, need, new_dice, scratch
 
 ERROR = 2  # of OTLP's status
 MANY = int(os.environ.get("WEFT_SPAN_WRAPPERS", 200))
@@ -49,6 +50,21 @@ class Marks(Span):
             self.assertEqual(f.read(), "".join(begun + [f"weft-span end {s['traceId']} {s['spanId']}"
                                                         for s in (inner, outer)]))
         self.assertEqual(attributes(outer)["process.pid"], int(shell))
+
+    def test_the_namespace(self):
+        """Of a container, in which processes have other numbers; outside of them nothing is said."""
+        apart = ["unshare", "--pid", "--fork"]
+        if subprocess.run(apart + ["true"], capture_output=True, check=False).returncode:
+            absent("no pid namespaces here")
+        for before in ([], apart):
+            env = environment(None, scratch(), WEFT_SPAN_SPOOL=scratch())
+            script = 'stat -Lc %i /proc/self/ns/pid; "$0" run true; :'
+            run = subprocess.run(before + ["sh", "-c", script, SPAN], env=env, capture_output=True, text=True,
+                                 check=True)
+            inode = int(run.stdout)
+            with open(os.path.join(env["WEFT_SPAN_SPOOL"], "spans.jsonl"), encoding="utf-8") as f:
+                told = json.loads(f.read())["resourceSpans"][0]["resource"]
+            self.assertEqual(attributes(told).get("weft.pid_namespace"), None if inode == 0xeffffffc else inode)
 
     def test_none(self):
         marks = os.path.join(scratch(), "marks")
