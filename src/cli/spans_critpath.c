@@ -35,13 +35,17 @@ static void why_json(struct json *j, const struct cli_reasons *r)
 /* "kernel": null where the thread is not in the traces. */
 static void section_json(struct json *j, const struct cli_spans *c, const struct spans_section *x)
 {
+    static const char *const ways[] = {"", "number", "namespace", "mark"}; /* enum index_span_by */
     struct cli_reasons r = {0};
     struct text sentence = {.fd = -1};
-    if (cli_kernel_explain(c->kernel, c->set, x, &r, &sentence)) {
+    if (cli_kernel_explain(c->kernel, x, &r, &sentence)) {
         json_key(j, "kernel");
         json_object(j);
         why_json(j, &r);
         json_kv_string(j, "sentence", text_cstr(&sentence));
+        json_kv_string(j, "host", r.host);
+        json_kv_i64(j, "tid", r.tid);
+        json_kv_string(j, "by", ways[r.by]);
         json_end_object(j);
     } else {
         json_kv_string(j, "kernel", NULL);
@@ -72,7 +76,7 @@ static struct cli_reasons *reasons_of(const struct cli_spans *c, const struct sp
             for (size_t k = 0; k < x->n && !is_of(x->v + cause, r); k++) /* often that of before */
                 cause = k;
             if (is_of(x->v + cause, r))
-                cli_kernel_explain(c->kernel, c->set, path.v + i, out + cause, NULL);
+                cli_kernel_explain(c->kernel, path.v + i, out + cause, NULL);
         }
     }
     free(path.v);
@@ -87,8 +91,8 @@ static void note_unfound(const struct cli_reasons *r, size_t n)
         pieces += r[i].pieces;
     }
     if (!found && pieces)
-        cli_note("no span's process is in these traces: spans say it by host.name and process.pid (weft-span does), "
-                 "and a machine is found by its name (--kernel NAME=PATH gives one)");
+        cli_note("no span's process is in these traces: spans say it by marks in them, or by host.boot_id or host.name "
+                 "and process.pid (weft-span does all of it; --kernel NAME=PATH gives a machine a name)");
     else if (found < pieces)
         cli_note(
             "%zu of %zu pieces of the paths are of processes that are not in these traces", pieces - found, pieces);
@@ -172,7 +176,7 @@ static void write_sentences(const struct cli_spans *c, const struct spans_sectio
     spans_rows(c->set, &rows);
     for (size_t i = 0; i < path->n; i++) {
         struct text sentence = {.fd = -1};
-        if (path->v[i].row >= 0 && cli_kernel_explain(c->kernel, c->set, path->v + i, &all, &sentence)) {
+        if (path->v[i].row >= 0 && cli_kernel_explain(c->kernel, path->v + i, &all, &sentence)) {
             text_puts(out, "\n  ");
             text_puts(out, spans_text(c->set, rows[path->v[i].row].name));
             text_puts(out, ", ");
@@ -248,6 +252,24 @@ static void advise(const struct cli_spans *c, const struct spans_causes *x, stru
     }
 }
 
+static void clocks_json(struct json *j, const struct cli_kernel *k)
+{
+    struct cli_clock c;
+    json_key(j, "clocks");
+    json_array(j);
+    for (size_t i = 0; i < cli_kernel_hosts(k); i++) {
+        if (!cli_kernel_clock(k, i, &c))
+            continue;
+        json_object(j);
+        json_kv_string(j, "host", c.host);
+        json_kv_u64(j, "marked", c.marked);
+        json_kv_i64(j, "least", c.least_ns);
+        json_kv_i64(j, "most", c.most_ns);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 static void causes_json(const struct cli_spans *c, const struct spans_causes *x, struct cli_advice *a, struct text *out)
 {
     struct json j = JSON_TO(out);
@@ -285,6 +307,8 @@ static void causes_json(const struct cli_spans *c, const struct spans_causes *x,
     for (size_t u = 0; u < n && u < limit; u++)
         sections_json(&j, c, (uint32_t)u, &path);
     json_end_array(&j);
+    if (c->kernel)
+        clocks_json(&j, c->kernel);
     cli_advice_json(a, c->set, &j);
     json_end_object(&j);
     text_putc(out, '\n');

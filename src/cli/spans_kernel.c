@@ -1,24 +1,26 @@
 #include "cli/spans_kernel.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "cli/traces.h"
+#include "graph/graph.h"
+#include "index/span_threads.h"
 #include "path/path.h"
 #include "show/show.h"
 
 const char *const cli_why_names[WHY_COUNT] = {
     "running", "preempted", "disk", "network", "timer", "blocked", "other span", "not known"};
 
-/* That process has a span then, by the clock of its machine. */
+/* As far as wall clocks are usually from a trace's, and who started a process cares. */
+enum { NOTABLE_NS = 1000000, MOST_FOREBEARS = 64 };
+
+/* That thread has a span then, by the clock of its machine. */
 struct owner {
-    int32_t host, process;
+    int32_t host, row;
     int64_t begin_ns, end_ns;
-    uint64_t span;
 };
 struct cli_kernel {
     struct experiment *experiment;
@@ -26,7 +28,8 @@ struct cli_kernel {
     struct path_local_host *hosts;
     size_t n;
     struct path_local *local;
-    VEC(struct owner) owners; /* by machine and process */
+    struct index_joined joined; /* by row of the spans */
+    VEC(struct owner) owners;   /* by machine and thread */
 };
 
 /* ---- opening ---- */
@@ -69,6 +72,7 @@ void cli_kernel_close(struct cli_kernel *k)
     path_local_free(k->local);
     free(k->hosts);
     vec_free(&k->owners);
+    index_joined_fini(&k->joined);
     experiment_close(k->experiment);
     cli_clocks_fini(&k->clocks);
     free(k);
@@ -81,43 +85,46 @@ const struct experiment *cli_kernel_experiment(const struct cli_kernel *k)
 
 /* ---- whose span ---- */
 
-/* False: the span says no process, or of a machine that is not among the traces. */
-static bool find_process(
-    const struct cli_kernel *k, const struct spans *s, const struct spans_row *r, int32_t *host, int32_t *process)
-{
-    uint32_t said = spans_own_value(s, r, CLI_KERNEL_HOST), pid = spans_own_value(s, r, CLI_KERNEL_PROCESS);
-    if (!said || !pid)
-        return false;
-    char *end;
-    long n = strtol(spans_text(s, pid), &end, 10);
-    if (*end || n <= 0 || n > INT32_MAX)
-        return false;
-    for (size_t i = 0; i < k->n; i++)
-        if (spans_is_host(k->hosts[i].name, spans_text(s, said))) {
-            *host = (int32_t)i;
-            *process = (int32_t)n;
-            return true;
-        }
-    return false;
-}
-
-static int by_process(const void *x, const void *y)
+static int by_row(const void *x, const void *y)
 {
     const struct owner *a = x, *b = y;
-    return order_of(a->host, b->host) ?: order_of(a->process, b->process) ?: order_of(a->begin_ns, b->begin_ns);
+    return order_of(a->host, b->host) ?: order_of(a->row, b->row) ?: order_of(a->begin_ns, b->begin_ns);
+}
+
+static void join_spans(struct cli_kernel *k, const struct spans *s, const struct spans_row *rows, size_t n)
+{
+    const struct index_host *hosts;
+    const struct spans_trace *traces;
+    struct index_span *asked = mem_zalloc((n + 1) * sizeof *asked);
+    spans_traces(s, &traces);
+    for (size_t i = 0; i < n; i++) {
+        struct spans_process p = spans_process(s, rows + i);
+        asked[i] = (struct index_span){.trace_id = traces[rows[i].trace].id,
+            .id = rows[i].id,
+            .host = p.host,
+            .boot = p.boot,
+            .pid = p.pid,
+            .tid = p.tid,
+            .pid_ns = (uint32_t)p.pid_namespace,
+            .begin_ns = rows[i].recorded_ns,
+            .end_ns = rows[i].end_ns};
+    }
+    index_join_spans(hosts, experiment_hosts(k->experiment, &hosts), asked, n, &k->joined);
+    free(asked);
 }
 
 void cli_kernel_know(struct cli_kernel *k, const struct spans *s)
 {
     const struct spans_row *rows;
     size_t n = spans_rows(s, &rows);
+    join_spans(k, s, rows, n);
     for (size_t i = 0; i < n; i++) {
-        struct owner o = {.begin_ns = rows[i].begin_ns, .end_ns = rows[i].end_ns, .span = rows[i].id};
-        if (find_process(k, s, rows + i, &o.host, &o.process))
-            vec_push(&k->owners, o);
+        const struct index_span_thread *t = k->joined.threads + i;
+        if (t->row >= 0)
+            vec_push(&k->owners, ((struct owner){t->host, t->row, t->begin_ns, t->end_ns}));
     }
     if (k->owners.n)
-        qsort(k->owners.v, k->owners.n, sizeof *k->owners.v, by_process);
+        qsort(k->owners.v, k->owners.n, sizeof *k->owners.v, by_row);
 }
 
 static int64_t own_time(const struct cli_kernel *k, int32_t host, int64_t t)
@@ -132,17 +139,31 @@ static int64_t joint_time(const struct cli_kernel *k, int32_t host, int64_t t)
     return map ? clock_to_reference(map, t) : t;
 }
 
-/* Is it, at that time, a process of another span than those of `mine`'s process? */
-static bool is_of_another(const struct cli_kernel *k, const struct path_segment *x, int32_t tid, struct path_row mine)
+static bool has_span(const struct cli_kernel *k, const struct owner *then)
 {
-    if (tid <= 0 || (x->row.host == mine.host && x->row.row == mine.row))
-        return false;
-    struct owner key = {.host = x->row.host, .process = tid, .begin_ns = INT64_MIN};
-    int64_t begin = own_time(k, x->row.host, x->begin), end = own_time(k, x->row.host, x->end);
-    for (size_t i = search_first(j, 0, k->owners.n, by_process(k->owners.v + j, &key) >= 0);
-         i < k->owners.n && k->owners.v[i].host == key.host && k->owners.v[i].process == tid; i++)
-        if (k->owners.v[i].begin_ns < end && k->owners.v[i].end_ns > begin)
+    struct owner first = {.host = then->host, .row = then->row, .begin_ns = INT64_MIN};
+    for (size_t i = search_first(j, 0, k->owners.n, by_row(k->owners.v + j, &first) >= 0);
+         i < k->owners.n && k->owners.v[i].host == then->host && k->owners.v[i].row == then->row; i++)
+        if (k->owners.v[i].begin_ns < then->end_ns && k->owners.v[i].end_ns > then->begin_ns)
             return true;
+    return false;
+}
+
+/* Is it, at that time, a thread that has another span than those of `mine`, or one that such a thread forked? */
+static bool is_of_another(const struct cli_kernel *k, const struct path_segment *x, struct path_row mine)
+{
+    int32_t row = x->row.row;
+    for (int i = 0; row >= 0 && i < MOST_FOREBEARS; i++) {
+        struct graph_row r;
+        if (x->row.host == mine.host && row == mine.row)
+            return false;
+        if (has_span(k,
+                &(struct owner){
+                    x->row.host, row, own_time(k, x->row.host, x->begin), own_time(k, x->row.host, x->end)}))
+            return true;
+        graph_row(k->hosts[x->row.host].graph, row, &r);
+        row = r.parent_row;
+    }
     return false;
 }
 
@@ -164,61 +185,67 @@ static enum cli_why why_of(int state)
     }
 }
 
-static void add_path(
-    const struct cli_kernel *k, const struct path_source *source, const struct path *p, struct cli_reasons *out)
+static void add_path(const struct cli_kernel *k, const struct path *p, struct cli_reasons *out)
 {
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *x = p->segments + i;
-        int32_t tid;
-        const char *comm;
-        source->row_name(source->arg, x->row, x->begin, x->end, &tid, &comm);
-        out->ns[is_of_another(k, x, tid, p->start) ? WHY_OTHER_SPAN : why_of(x->state)] += x->end - x->begin;
+        out->ns[is_of_another(k, x, p->start) ? WHY_OTHER_SPAN : why_of(x->state)] += x->end - x->begin;
     }
     out->traced += p->end - p->begin;
 }
 
-/* Of several lives of that number the one that was there longest meanwhile. */
-static bool find_thread(
-    const struct cli_kernel *k, int32_t host, int32_t process, int64_t begin, int64_t end, struct path_row *row)
-{
-    struct path_lives found = {0};
-    char number[16];
-    int64_t most = 0;
-    snprintf(number, sizeof number, "%d", process);
-    path_find_lives(k->local, number, k->hosts[host].name, begin, end, &found);
-    for (size_t i = 0; i < found.n; i++) {
-        int64_t from = found.v[i].begin > begin ? found.v[i].begin : begin,
-                to = found.v[i].end < end ? found.v[i].end : end;
-        if (to - from > most) {
-            most = to - from;
-            *row = found.v[i].row;
-        }
-    }
-    vec_free(&found);
-    return most > 0;
-}
-
-bool cli_kernel_explain(const struct cli_kernel *k, const struct spans *s, const struct spans_section *x,
-    struct cli_reasons *out, struct text *sentence)
+bool cli_kernel_explain(
+    const struct cli_kernel *k, const struct spans_section *x, struct cli_reasons *out, struct text *sentence)
 {
     const struct path_source *source = path_local_source(k->local);
-    const struct spans_row *rows;
-    struct path_row row;
     struct path *p;
     struct err e = {0};
-    int32_t host, process;
-    spans_rows(s, &rows);
     out->asked += x->end_ns - x->begin_ns;
     out->pieces++;
-    if (x->row < 0 || !find_process(k, s, rows + x->row, &host, &process))
+    const struct index_span_thread *t = x->row < 0 ? NULL : k->joined.threads + x->row;
+    if (!t || t->row < 0)
         return false;
-    struct path_options o = {.begin = joint_time(k, host, x->begin_ns), .end = joint_time(k, host, x->end_ns)};
-    if (!find_thread(k, host, process, o.begin, o.end, &row) || path_walk(source, row, &o, &p, &e))
+    struct path_options o = {.begin = joint_time(k, t->host, index_span_time(t, x->begin_ns)),
+        .end = joint_time(k, t->host, index_span_time(t, x->end_ns))};
+    if (o.begin >= o.end || path_walk(source, (struct path_row){t->host, t->row}, &o, &p, &e))
         return false;
-    add_path(k, source, p, out);
+    add_path(k, p, out);
+    struct graph_row thread;
+    graph_row_then(k->hosts[t->host].graph, t->row, t->begin_ns, t->end_ns, &thread);
+    out->host = k->hosts[t->host].name;
+    out->tid = thread.tid;
+    out->by = t->by;
     out->found++;
     if (sentence)
         show_sentence(p, source, sentence);
     path_free(p);
     return true;
+}
+
+/* ---- clocks ---- */
+
+bool cli_kernel_clock(const struct cli_kernel *k, size_t host, struct cli_clock *out)
+{
+    const struct index_span_clock *c = k->joined.clocks + host;
+    *out = (struct cli_clock){k->hosts[host].name, c->marked, c->least_ns, c->most_ns};
+    return c->marked > 0;
+}
+
+size_t cli_kernel_hosts(const struct cli_kernel *k)
+{
+    return k->n;
+}
+
+void cli_kernel_note_clocks(const struct cli_kernel *k)
+{
+    struct cli_clock c;
+    for (size_t i = 0; i < k->n; i++) {
+        if (!cli_kernel_clock(k, i, &c) || (c.least_ns > -NOTABLE_NS && c.least_ns < NOTABLE_NS))
+            continue;
+        struct text t = {.fd = -1};
+        text_duration(&t, c.least_ns < 0 ? -c.least_ns : c.least_ns);
+        cli_note("%s: times of its spans are taken as %s %s, as %zu of them marked in the trace tell", c.host,
+            text_cstr(&t), c.least_ns < 0 ? "earlier" : "later", c.marked);
+        text_fini(&t);
+    }
 }

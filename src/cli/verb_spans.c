@@ -196,9 +196,10 @@ static int answer(struct spans_question *q, char **paths, size_t n)
     struct err e = {0};
     struct text out = TEXT_TO(1);
     const struct spans_row *rows;
-    const char *keys[SPANS_BY + 5] = {"entry", "client", CLI_KERNEL_HOST, CLI_KERNEL_PROCESS};
-    for (size_t i = 0; i < q->c.by.n; i++)
-        keys[4 + i] = q->c.by.keys[i];
+    const char *keys[SPANS_BY + 9] = {"entry", "client", SPANS_PROCESS_KEYS};
+    size_t n_keys = q->traces.n ? 7 : 3; /* units are told apart by hosts, too */
+    for (size_t i = 0; i <= q->c.by.n; i++)
+        keys[n_keys + i] = i < q->c.by.n ? q->c.by.keys[i] : NULL;
     if (q->traces.n && cli_kernel_open(&q->traces, q->trace_store, &q->c.kernel, &e))
         return cli_fail(&e);
     struct spans_choice choice = {
@@ -211,8 +212,10 @@ static int answer(struct spans_question *q, char **paths, size_t n)
     }
     spans_settle(q->c.set);
     note_settled(&q->c);
-    if (q->c.kernel)
+    if (q->c.kernel) {
         cli_kernel_know(q->c.kernel, q->c.set);
+        cli_kernel_note_clocks(q->c.kernel);
+    }
     if (!spans_rows(q->c.set, &rows))
         cli_note("no spans%s", q->c.trace || q->service || q->begin_text || q->end_text ? " of that choice" : "");
     int rc = q->command->answer(&q->c, &out, &e), code;

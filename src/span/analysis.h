@@ -81,8 +81,10 @@ uint32_t spans_own_value(const struct spans *, const struct spans_row *, const c
 uint32_t spans_trace_value(const struct spans *, const struct spans_trace *, const char *key);
 static inline int64_t spans_duration(const struct spans_row *r) { return r->end_ns - r->begin_ns; }
 void spans_write_id(struct text *, uint64_t id);
-/* Is the machine `host` the one that a span says? Names are with or without their domain. */
-bool spans_is_host(const char *host, const char *said);
+/* What a row says of who made it, where the choice has these keys. Texts NULL and numbers 0: it does not. */
+#define SPANS_PROCESS_KEYS "host", "host.boot_id", "process.pid", "thread.id", "weft.pid_namespace"
+struct spans_process { const char *host, *boot; int64_t pid, tid, pid_namespace; };
+struct spans_process spans_process(const struct spans *, const struct spans_row *);
 
 /* ---- stages: all spans of one service and name, apart by attributes ---- */
 

@@ -423,10 +423,28 @@ uint32_t spans_own_value(const struct spans *s, const struct spans_row *r, const
     return 0;
 }
 
-bool spans_is_host(const char *host, const char *said)
+static const char *own_text(const struct spans *s, const struct spans_row *r, const char *key)
 {
-    size_t n = strcspn(said, ".");
-    return !strcmp(host, said) || (strlen(host) == n && !strncmp(host, said, n));
+    uint32_t value = spans_own_value(s, r, key);
+    return value ? spans_text(s, value) : NULL;
+}
+
+static int64_t own_number(const struct spans *s, const struct spans_row *r, const char *key)
+{
+    const char *text = own_text(s, r, key);
+    char *end = NULL;
+    long long n = text ? strtoll(text, &end, 10) : 0;
+    return text && !*end && n > 0 ? n : 0;
+}
+
+struct spans_process spans_process(const struct spans *s, const struct spans_row *r)
+{
+    static const char *const keys[] = {SPANS_PROCESS_KEYS};
+    return (struct spans_process){.host = own_text(s, r, keys[0]),
+        .boot = own_text(s, r, keys[1]),
+        .pid = own_number(s, r, keys[2]),
+        .tid = own_number(s, r, keys[3]),
+        .pid_namespace = own_number(s, r, keys[4])};
 }
 
 uint32_t spans_trace_value(const struct spans *s, const struct spans_trace *t, const char *key)

@@ -9,7 +9,7 @@
 
 enum { BATCH = 1024 };
 
-static const char *const keys[] = {"process.pid", "thread.id", NULL};
+static const char *const keys[] = {SPANS_PROCESS_KEYS, NULL};
 
 /* While rows have no numbers yet: who, by a hash of the ids. */
 struct found_event {
@@ -178,37 +178,43 @@ void spanset_release(struct spanset_whole *w)
 
 int64_t spanset_time_of(const struct spanset *o, uint32_t row, int64_t t)
 {
-    return o->hosts[row] < 0 ? t : view_to_reference(&o->x->hosts[o->hosts[row]], t);
+    const struct index_span_thread *of = o->joined.threads + row;
+    return of->host < 0 ? t : view_to_reference(&o->x->hosts[of->host], index_span_time(of, t));
 }
 
-static int32_t find_host(const struct views *x, const char *said)
+static void join_spans(struct views *x, struct spanset *o)
 {
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (spans_is_host(x->hosts[i].index->name, said))
-            return (int32_t)i;
-    return -1;
+    const struct index_host *hosts = NULL;
+    size_t n_hosts = x->x ? experiment_hosts(x->x, &hosts) : 0;
+    struct index_span *asked = mem_zalloc((o->n_rows + 1) * sizeof *asked);
+    for (size_t i = 0; i < o->n_rows; i++) {
+        const struct spans_row *r = o->rows + i;
+        struct spans_process p = spans_process(o->s, r);
+        asked[i] = (struct index_span){.trace_id = o->traces[r->trace].id,
+            .id = r->id,
+            .host = p.host,
+            .boot = p.boot,
+            .pid = p.pid,
+            .tid = p.tid,
+            .pid_ns = (uint32_t)p.pid_namespace,
+            .begin_ns = r->recorded_ns,
+            .end_ns = r->end_ns};
+    }
+    index_join_spans(hosts, n_hosts, asked, o->n_rows, &o->joined);
+    free(asked);
 }
 
-static void set_times(struct views *x, struct spanset *o)
+static void set_times(struct spanset *o)
 {
-    struct map known = {0}; /* by the text that names it: host + 1 */
     o->times = mem_alloc((o->n_rows + 1) * sizeof *o->times);
-    o->hosts = mem_alloc((o->n_rows + 1) * sizeof *o->hosts);
     for (uint32_t i = 0; i < o->n_rows; i++) {
         const struct spans_row *r = o->rows + i;
-        uint32_t said = spans_own_value(o->s, r, "host");
-        bool fresh;
-        uint64_t *host = map_put(&known, said, &fresh);
-        if (fresh)
-            *host = (uint64_t)((said ? find_host(x, spans_text(o->s, said)) : -1) + 1);
-        o->hosts[i] = (int32_t)*host - 1;
         struct spanset_time t = {spanset_time_of(o, i, r->begin_ns), spanset_time_of(o, i, r->end_ns)};
         t.end = t.end > t.begin ? t.end : t.begin + 1; /* what takes no time can be seen, too */
         o->begin = !i || t.begin < o->begin ? t.begin : o->begin;
         o->end = !i || t.end > o->end ? t.end : o->end;
         o->times[i] = t;
     }
-    map_fini(&known);
 }
 
 /* ---- events and arrows ---- */
@@ -320,7 +326,8 @@ int spanset_open(struct views *x, const char *path, struct spanset **out, struct
         o->n_rows = spans_rows(o->s, &o->rows);
         o->n_traces = spans_traces(o->s, &o->traces);
         o->n_units = spans_units(o->s, &o->units);
-        set_times(x, o);
+        join_spans(x, o);
+        set_times(o);
         add_what_is_told(&r);
         spanset_lay_out(o);
         *out = o;
@@ -339,7 +346,7 @@ void spanset_close(struct spanset *o)
     spans_free(o->s);
     free(o->path);
     free(o->times);
-    free(o->hosts);
+    index_joined_fini(&o->joined);
     free(o->entry_of);
     free(o->shown);
     vec_free(&o->entries);

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "index/span_threads.h"
 #include "span/analysis.h"
 #include "views/view.h"
 
@@ -37,7 +38,7 @@ struct spanset {
     const struct spans_trace *traces; size_t n_traces;
     const struct spans_unit *units; size_t n_units;
     struct spanset_time *times;          /* by row: on the experiment's clock */
-    int32_t *hosts;                      /* by row: among the traced ones, or -1 */
+    struct index_joined joined;          /* by row: host and thread among the traced ones */
     uint32_t *entry_of;                  /* by row: the lane it is in, or SPANSET_NONE */
     struct spanset_shown *shown;         /* by trace */
     VEC(struct spanset_entry) entries;   /* trace by trace, parents first */

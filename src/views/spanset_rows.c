@@ -75,7 +75,7 @@ static int by_lane(const void *a, const void *b)
 static uint16_t place_of(struct layout *l, uint32_t row)
 {
     const struct spanset *o = l->o;
-    struct place p = {o->rows[row].service, spans_own_value(o->s, o->rows + row, "host"), o->hosts[row]};
+    struct place p = {o->rows[row].service, spans_own_value(o->s, o->rows + row, "host"), o->joined.threads[row].host};
     size_t i = 0;
     while (i < l->n_places && (l->places[i].service != p.service || l->places[i].host_text != p.host_text))
         i++;

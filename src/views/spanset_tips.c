@@ -135,17 +135,32 @@ static void write_status(const struct spanset_pointed *p, const struct spans_row
         tsp_write_tip(p->answer, "Kind", kinds[s->kind]);
 }
 
-/* Where its process is of a traced machine. */
+static const char *shift_text(const struct spanset_pointed *p, int64_t ns)
+{
+    struct text t = {.fd = -1};
+    text_puts(&t, ns < 0 ? "-" : "+");
+    text_duration(&t, ns < 0 ? -ns : ns);
+    const char *out = arena_strdup(p->q->http->arena, text_cstr(&t));
+    text_fini(&t);
+    return out;
+}
+
+/* Among the traced ones, and how it was found. */
 static void write_thread(const struct spanset_pointed *p, uint32_t row)
 {
+    static const char *const ways[] = {"", "by its number", "by its number in the container", "by marks in the trace"};
     const struct spanset *o = p->x->spans;
-    uint32_t pid = spans_own_value(o->s, o->rows + row, "process.pid"),
-             tid = spans_own_value(o->s, o->rows + row, "thread.id");
-    if (o->hosts[row] < 0 || !pid)
+    const struct index_span_thread *t = o->joined.threads + row;
+    struct graph_row r;
+    if (t->row < 0)
         return;
-    tsp_write_tip(p->answer, "Thread",
-        arena_printf(
-            p->q->http->arena, "%s:%s", p->x->hosts[o->hosts[row]].index->name, spans_text(o->s, tid ? tid : pid)));
+    const struct index_host *host = p->x->hosts[t->host].index;
+    graph_row_then(host->graph, t->row, t->begin_ns, t->end_ns, &r);
+    tsp_write_tip(p->answer, "Thread", arena_printf(p->q->http->arena, "%s:%d", host->name, r.tid));
+    tsp_write_tip(p->answer, "Thread found", ways[t->by]);
+    int64_t shift = t->begin_ns - t->said_begin_ns;
+    if (shift)
+        tsp_write_tip(p->answer, "Wall clock put right by", shift_text(p, shift));
 }
 
 static void write_on_path(const struct spanset_pointed *p, uint32_t row)
@@ -190,8 +205,9 @@ void spanset_tell_span(const struct spanset_pointed *p, uint32_t row)
     write_status(p, r, w.span);
     write_begin(p, row);
     write_on_path(p, row);
-    if (o->hosts[row] >= 0)
-        view_write_clock_error(p->answer, &p->x->hosts[o->hosts[row]], o->times[row].begin);
+    int32_t traced = o->joined.threads[row].host;
+    if (traced >= 0)
+        view_write_clock_error(p->answer, &p->x->hosts[traced], o->times[row].begin);
     if (w.span) {
         write_events(p, w.span);
         write_attributes(p, &w.span->attributes, "");

@@ -17,6 +17,7 @@ RUN, READY, WAIT = "running", "preempted", "wait"
 NET_RX, TIMER_SOFTIRQ = 3, 1
 SLEEPING, DISK_SLEEP, RUNNABLE, DEAD = 1, 2, 0, 16
 DUMPED_WAITING = 5
+ROOT_SPACE = 0xEFFFFFFC  # inode of the first pid namespace
 STACKS = (("eth0",), ("bond0", "eth0"), ("vlan7", "bond0", "eth0"), ("veth1", "br0", "eth0"))  # topmost first
 
 
@@ -37,6 +38,7 @@ class Thread:
         self.dispatched = 0    # counts the times it got a CPU: events of earlier ones are void
         self.waits_for = None
         self.dead = False
+        self.space = None      # (inode, number within) of its pid namespace, if the trace tells it
 
     def become(self, t, kind, cause=None):
         if self.intervals:
@@ -139,6 +141,13 @@ class World:
         thread.become(t, WAIT)
         self.at(self.now + self.dice.randint(1000, 300000), self.expire, thread)
         return thread
+
+    def contain(self, thread, inode, number):
+        """The state dump tells the namespace that it is in."""
+        thread.space = inode, number
+        for level, space, tid in ((0, ROOT_SPACE, thread.tid), (1, inode, number)):
+            self.emit(thread.host, thread.host.cpus[0], "lttng_statedump_process_pid_ns",
+                      struct.pack("<iiiiiI", thread.tid, tid, tid, 1, level, space))
 
     def place(self, thread):
         idle = [c for c in thread.host.cpus if not c.thread]
@@ -270,11 +279,16 @@ class World:
             semaphore.count += 1
         return True
 
-    def do_fork(self, thread, name, program):
+    def do_fork(self, thread, name, program, space=None):
         child = Thread(thread.host, next(thread.host.tids), name, program)
-        t = self.emit(thread.host, thread.cpu, "sched_process_fork",
-                      comm(thread.name) + struct.pack("<ii", thread.tid, thread.tid) + comm(name) +
-                      struct.pack("<ii", child.tid, child.tid))
+        start = comm(thread.name) + struct.pack("<ii", thread.tid, thread.tid) + comm(name)
+        if space:
+            child.space = space
+            t = self.emit(thread.host, thread.cpu, "sched_process_fork+ns",
+                          start + struct.pack("<iBiiiI", child.tid, 2, child.tid, space[1], child.tid, space[0]))
+        else:
+            t = self.emit(thread.host, thread.cpu, "sched_process_fork",
+                          start + struct.pack("<ii", child.tid, child.tid))
         child.parent = (thread, t)
         child.become(t, READY)
         thread.host.threads.append(child)
@@ -282,6 +296,11 @@ class World:
         self.emit(thread.host, thread.cpu, "sched_wakeup_new",
                   comm(name) + struct.pack("<iii", child.tid, 20, target.number))
         self.enqueue(child, target)
+        return True
+
+    def do_log(self, thread, text, told):
+        """Writes to /proc/lttng-logger. `told` gets who did, and when."""
+        told(thread, self.emit(thread.host, thread.cpu, "lttng_logger", struct.pack("<Q", len(text)) + text.encode()))
         return True
 
     # ---- the network ----

@@ -84,7 +84,13 @@ _EVENTS = [
     ("net_if_receive_skb", _PACKET),
     ("lttng_statedump_process_state", "i32 _tid; i32 _pid; i32 _ppid; letter _name[16]; i32 _type; i32 _mode; "
                                       "i32 _submode; i32 _status; u32 _cpu; u64 _file_table_address;"),
+    ("lttng_statedump_process_pid_ns", "i32 _tid; i32 _vtid; i32 _vpid; i32 _vppid; i32 _ns_level; u32 _ns_inum;"),
+    ("sched_process_fork+ns", "letter _parent_comm[16]; i32 _parent_tid; i32 _parent_pid; letter _child_comm[16]; "
+                              "i32 _child_tid; u8 __vtids_length; i32 _vtids[ __vtids_length ]; i32 _child_pid; "
+                              "u32 _child_ns_inum;"),
+    ("lttng_logger", "u64 __msg_length; letter _msg[ __msg_length ];"),
 ]
+# What follows a "+" tells events of one name and several forms apart.
 NUMBER = {name: i for i, (name, _) in enumerate(_EVENTS)}
 
 
@@ -111,7 +117,7 @@ def metadata(host, boot=0):
     trace, clock = (uuid.uuid5(space, f"{host} {boot}") for space in (uuid.NAMESPACE_DNS, uuid.NAMESPACE_URL))
     return trace.bytes, _TRACE % {"numbers": _NUMBERS, "uuid": trace, "clock": clock, "host": host,
                                   "offset": START_NS} + "".join(
-        f'event {{ name = "{name}"; id = {i}; stream_id = 0; fields := struct {{ {fields} }}; }};\n'
+        f'event {{ name = "{name.split("+")[0]}"; id = {i}; stream_id = 0; fields := struct {{ {fields} }}; }};\n'
         for i, (name, fields) in enumerate(_EVENTS))
 
 

@@ -309,8 +309,8 @@ def check_kernel(place):
         own, joint = host_times(traces, store, host), host_times(traces, store, host, "--sync")
         if len(own) < 3 or not own[0] < own[1] < own[-1]:
             continue
-        w.add(number, 1, 0, "on " + host, own[0], own[-1], "s", host + ".example.org", pid=number + 10)
-        w.add(number, 2, 1, "part", own[0], own[1], "s", host, pid=number + 10)
+        w.add(number, 1, 0, "on " + host, own[0], own[-1], "s", host + ".example.org", pid=1)
+        w.add(number, 2, 1, "part", own[0], own[1], "s", host, pid=1)
         ends[number] = joint[0], joint[1], joint[-1], host
         told += own != joint
     assert told, "no host's clock is another one"
@@ -325,7 +325,7 @@ def check_kernel(place):
             found = rows.states([lane["id"]], [begin + 1])[lane["id"]]
             assert [(s["start"], s["end"]) for s in found] == [(begin, end)], (host, found, begin, end)
             tip = server.tooltip(SPANS, lane["id"], begin + 1)
-            assert tip["Thread"] == "%s:%d" % (host, number + 10), tip
+            assert tip["Thread"] == host + ":1", tip
             assert lane["metadata"]["hostId"] == [host], lane
 
 
