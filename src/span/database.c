@@ -168,6 +168,10 @@ static void write_condition(const struct span_query *q, struct text *sql)
         TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
     if (q->by_time)
         TEXT_PUT(sql, " AND begin >= ?4 AND begin < ?5");
+    if (q->least_ns)
+        TEXT_PUT(sql, " AND lasted >= ?7");
+    if (q->most_ns)
+        TEXT_PUT(sql, " AND lasted <= ?8");
     if (!q->any_order)
         text_puts(sql, q->newest_first ? " ORDER BY begin DESC, number DESC" : " ORDER BY begin, number");
     if (q->limit)
@@ -186,6 +190,10 @@ static void bind_condition(const struct span_query *q, sqlite3_stmt *s)
         sqlite3_bind_int64(s, 4, q->begin_ns);
         sqlite3_bind_int64(s, 5, q->end_ns);
     }
+    if (q->least_ns)
+        sqlite3_bind_int64(s, 7, q->least_ns);
+    if (q->most_ns)
+        sqlite3_bind_int64(s, 8, q->most_ns);
     if (q->limit)
         sqlite3_bind_int64(s, 6, q->limit > INT64_MAX ? INT64_MAX : (int64_t)q->limit);
 }

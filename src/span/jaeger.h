@@ -11,6 +11,7 @@ struct jaeger_search {
     const char *service, *name;
     int64_t begin_ns, end_ns, least_ns, most_ns; /* most_ns: INT64_MAX, none */
     struct { struct jaeger_tag *v; size_t n, cap; } tags;
+    struct filter *filter;   /* jaeger_filter.h; or NULL */
     uint64_t limit;          /* of traces */
 };
 void jaeger_search_fini(struct jaeger_search *);

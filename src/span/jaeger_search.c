@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "span/jaeger.h"
+#include "span/jaeger_filter.h"
 #include "span/json_text.h"
 
 void jaeger_search_fini(struct jaeger_search *s)
 {
     free(s->tags.v);
+    filter_free(s->filter);
 }
 
 bool jaeger_read_duration(const char *s, int64_t *out)
@@ -99,5 +101,5 @@ bool jaeger_matches(const struct jaeger_search *q, const struct span *s, struct 
     for (size_t i = 0; i < q->tags.n; i++)
         if (!has_tag(s, &q->tags.v[i], arena))
             return false;
-    return true;
+    return !q->filter || filter_holds(q->filter, s, arena);
 }

@@ -66,6 +66,8 @@ bool query_find(struct query *w, const struct jaeger_search *search, struct quer
         .by_time = true,
         .begin_ns = search->begin_ns,
         .end_ns = search->end_ns,
+        .least_ns = search->least_ns,
+        .most_ns = search->most_ns == INT64_MAX ? 0 : search->most_ns,
         .newest_first = true};
     struct span_cursor *c;
     struct map seen = {0};

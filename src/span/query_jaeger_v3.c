@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "span/base64.h"
+#include "span/jaeger_filter.h"
 #include "span/query.h"
 
 enum { USUAL_DEPTH = 100 };
@@ -140,6 +141,22 @@ static bool read_duration(struct query *w, const char *camel, const char *snake,
     return !s || jaeger_read_duration(s, ns) || query_refuse(w, 400, "%s: give a duration such as 1.5s", camel);
 }
 
+/* It says all that is asked but the time. */
+static bool read_filter(struct query *w, struct jaeger_search *s)
+{
+    const char *filter = parameter(w, "query.filter", "query.filter");
+    struct err e = {0};
+    if (!filter)
+        return true;
+    if (s->service || s->name || s->tags.n || s->least_ns || s->most_ns != INT64_MAX)
+        return query_refuse(w, 400, "query.filter says service, name, duration and attributes itself");
+    if (filter_read(filter, &s->filter, &e))
+        return query_refuse(w, 400, "query.filter: %s", e.text);
+    s->service = filter_service(s->filter);
+    s->name = filter_name(s->filter);
+    return true;
+}
+
 static bool read_search(struct query *w, struct jaeger_search *s)
 {
     const char *depth = parameter(w, "query.searchDepth", "query.search_depth"),
@@ -157,6 +174,7 @@ static bool read_search(struct query *w, struct jaeger_search *s)
     s->end_ns = time_after(s->end_ns);
     if (s->most_ns < s->least_ns)
         return query_refuse(w, 400, "query.durationMax is less than query.durationMin");
+    depth = depth ? depth : parameter(w, "query.num_traces", "query.num_traces");
     if (depth) {
         unsigned long long n = strtoull(depth, &end, 10);
         if (*end || *depth == '-' || !n)
@@ -165,9 +183,7 @@ static bool read_search(struct query *w, struct jaeger_search *s)
     }
     if (tags && !jaeger_read_tags(tags, &w->arena, s))
         return query_refuse(w, 400, "query.attributes: give {\"KEY\":\"VALUE\",…}");
-    if (parameter(w, "query.filter", "query.filter"))
-        return query_refuse(w, 400, "query.filter is not understood; give query.attributes");
-    return true;
+    return read_filter(w, s);
 }
 
 static void answer_search(struct query *w, bool summaries)
@@ -184,6 +200,33 @@ static void answer_search(struct query *w, bool summaries)
     jaeger_search_fini(&search);
 }
 
+static void write_names(struct json *j, const char *key, const char *const *names)
+{
+    json_key(j, key);
+    json_array(j);
+    for (; *names; names++)
+        json_string(j, *names);
+    json_end_array(j);
+}
+
+/* What clients need not try. */
+static void answer_capabilities(struct query *w)
+{
+    struct json j = JSON_TO(&w->out);
+    json_object(&j);
+    json_key(&j, "search");
+    json_object(&j);
+    json_kv_bool(&j, "withoutServiceName", true);
+    json_kv_bool(&j, "sameSpanConjunction", true);
+    json_key(&j, "filter");
+    json_object(&j);
+    write_names(&j, "levels", filter_levels);
+    write_names(&j, "operators", filter_operators);
+    json_end_object(&j);
+    json_end_object(&j);
+    json_end_object(&j);
+}
+
 void query_jaeger_v3(struct query *w)
 {
     const char *path = w->q->path + strlen("/api/v3");
@@ -195,6 +238,8 @@ void query_jaeger_v3(struct query *w)
         answer_search(w, false);
     else if (!strcmp(path, "/trace-summaries"))
         answer_search(w, true);
+    else if (!strcmp(path, "/capabilities"))
+        answer_capabilities(w);
     else if (!strncmp(path, "/traces/", 8))
         answer_trace(w, path + 8);
     else

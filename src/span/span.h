@@ -118,6 +118,7 @@ struct span_query {
     const char *service, *name;         /* or NULL */
     bool by_time;            /* begin within [begin_ns, end_ns) counts */
     int64_t begin_ns, end_ns;
+    int64_t least_ns, most_ns;          /* how long it took; most_ns 0: any time */
     bool newest_first;       /* by begin; otherwise the oldest first */
     bool any_order;          /* as they lie there: nothing is sorted, which for all of many takes most of the time */
     uint64_t limit;          /* 0: none */
