@@ -1,4 +1,4 @@
-/* Taking spans in: bench_spans [SPANS]
+/* Taking spans in: bench_spans [SPANS], or bench_spans --fill DIR SPANS, which leaves the store there (spans_asked.py).
  * OTLP as protobuf, batches of 512, each acknowledged when it is synced, by one sender in the process; how far the
  * database is behind then, and when it has all. Beside them: plain inserts of rows of the same size into an SQLite
  * table with the same two indexes, a transaction for each 4 MiB as the collector makes them. Prints JSON lines. */
@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "span/collect.h"
 
-enum { BATCH = 512, TRACE_SPANS = 16, BODY_BYTES = 230 };
+enum { MOST_BEHIND_BYTES = 256 << 20, BATCH = 512, TRACE_SPANS = 16, BODY_BYTES = 230, SERVICES = 10 };
 
 static uint64_t draw(void)
 {
@@ -74,7 +74,9 @@ static void make_batch(struct text *t, uint64_t *n)
 {
     struct text resource = {.fd = -1}, spans = {.fd = -1}, all = {.fd = -1};
     uint64_t trace[2] = {0};
-    put_pair(&resource, 1, "service.name", "shop");
+    char service[16];
+    snprintf(service, sizeof service, "shop-%u", (unsigned)(*n / BATCH % SERVICES));
+    put_pair(&resource, 1, "service.name", service);
     put_pair(&resource, 1, "host.name", "web-3");
     for (int i = 0; i < BATCH; i++, ++*n) {
         if (i % TRACE_SPANS == 0)
@@ -104,22 +106,50 @@ static void fail(const struct err *e)
     exit(1);
 }
 
-static void take_in(const char *directory, struct text *batches, size_t count)
+static struct span_collector *begin_collecting(const char *directory)
 {
     struct span_collect_options o = {.store = directory};
     struct span_collector *c;
     struct err e = {0};
     if (span_collect_start(&o, &c, &e))
         fail(&e);
+    return c;
+}
+
+static void take_batch(struct span_collector *c, const struct text *batch, uint64_t most_behind_bytes)
+{
+    struct span_making m = SPAN_MAKING;
+    struct err e = {0};
+    if (span_read_protobuf(&m, batch->v, batch->n, &e))
+        fail(&e);
+    int rc;
+    while ((rc = log_append(c->log, m.code.v, m.code.n, time_now_ns(), most_behind_bytes, &e)) == ERR_BUSY)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* the database catches up */
+    if (rc)
+        fail(&e);
+    span_making_fini(&m);
+}
+
+/* A store of so many spans. */
+static void fill(const char *directory, uint64_t n)
+{
+    struct span_collector *c = begin_collecting(directory);
+    for (uint64_t made = 0; made < n;) {
+        struct text batch = {.fd = -1};
+        make_batch(&batch, &made);
+        take_batch(c, &batch, MOST_BEHIND_BYTES);
+        text_fini(&batch);
+    }
+    span_collect_stop(c);
+}
+
+static void take_in(const char *directory, struct text *batches, size_t count)
+{
+    struct span_collector *c = begin_collecting(directory);
     double begin = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
     double process = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    for (size_t i = 0; i < count; i++) {
-        struct span_making m = SPAN_MAKING;
-        if (span_read_protobuf(&m, batches[i].v, batches[i].n, &e) ||
-            log_append(c->log, m.code.v, m.code.n, time_now_ns(), UINT64_MAX, &e))
-            fail(&e);
-        span_making_fini(&m);
-    }
+    for (size_t i = 0; i < count; i++)
+        take_batch(c, &batches[i], UINT64_MAX);
     double n = (double)(count * BATCH), taken = seconds(CLOCK_MONOTONIC) - begin;
     cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
     span_collect_stop(c); /* ends when the database has all */
@@ -179,6 +209,10 @@ static void remove_all(const char *directory)
 
 int main(int argc, char **argv)
 {
+    if (argc == 4 && !strcmp(argv[1], "--fill")) {
+        fill(argv[2], strtoull(argv[3], NULL, 10));
+        return 0;
+    }
     uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 500000, made = 0;
     size_t count = (size_t)(n / BATCH + 1);
     const char *tmp = getenv("TMPDIR");
