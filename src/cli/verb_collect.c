@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/time.h"
 #include "cli/cli.h"
@@ -76,7 +77,8 @@ static int run(int argc, char **argv)
 {
     const char *otlp_http = "127.0.0.1:4318", *otlp_grpc = "127.0.0.1:4317", *jaeger = "127.0.0.1:14268",
                *zipkin = "127.0.0.1:9411", *query = "127.0.0.1:16686", *store = NULL, *keep = "30d", *keep_size = none,
-               *cert = NULL, *key = NULL, *token_file = NULL, *forward = NULL, *forward_spool = "1G";
+               *cert = NULL, *key = NULL, *token_file = NULL, *forward = NULL, *forward_spool = "1G",
+               *forward_token_file = NULL, *forward_ca = NULL;
     struct cli_list origins = {0};
     const struct cli_option options[] = {
         {"otlp-http", 0, CLI_STRING, "ADDRESS:PORT",
@@ -92,6 +94,10 @@ static int run(int argc, char **argv)
             &store},
         {"forward", 0, CLI_STRING, "URL", "what comes goes on to this collector's OTLP over HTTP (http://HOST:4318)",
             &forward},
+        {"forward-token-file", 0, CLI_STRING, "FILE", "the token in FILE is shown to it (Authorization: Bearer)",
+            &forward_token_file},
+        {"forward-ca", 0, CLI_STRING, "FILE", "who signed its certificate (PEM; default: whom the system trusts)",
+            &forward_ca},
         {"forward-spool", 0, CLI_STRING, "SIZE",
             "the oldest spans that wait for it go while they take more than SIZE (default: 1G)", &forward_spool},
         {"keep", 0, CLI_STRING, "TIME", "spans that came so long ago go (30d, 12h, 90m; none; default: 30d)", &keep},
@@ -115,10 +121,11 @@ static int run(int argc, char **argv)
         .zipkin = door(zipkin),
         .query = door(query),
         .forward = forward,
+        .forward_ca = forward_ca,
         .tls_cert = cert,
         .tls_key = key,
         .tell = tell};
-    char *token = NULL, *usual = store ? NULL : cli_collect_store();
+    char *token = NULL, *forward_token = NULL, *usual = store ? NULL : cli_collect_store();
     sigset_t stop;
     o.store = store ? store : usual;
     if (n)
@@ -133,9 +140,16 @@ static int run(int argc, char **argv)
         cli_parse_size("--forward-spool", forward_spool, &o.forward_spool_bytes, &e);
     if (!e.code && token_file)
         cli_read_token("--token-file", token_file, &token, &e);
+    if (!e.code && !forward && (forward_token_file || forward_ca))
+        err_set(&e, ERR_ARG, "--forward-token-file and --forward-ca are for --forward URL");
+    if (!e.code && forward_ca && access(forward_ca, R_OK))
+        err_sys(&e, "--forward-ca %s", forward_ca);
+    if (!e.code && forward_token_file)
+        cli_read_token("--forward-token-file", forward_token_file, &forward_token, &e);
     vec_push(&origins, (const char *)NULL);
     o.origins = origins.v;
     o.token = token;
+    o.forward_token = forward_token;
     /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
@@ -144,6 +158,7 @@ static int run(int argc, char **argv)
     umask(077); /* spans may tell what is nobody else's business */
     code = e.code ? cli_fail(&e) : collect(&o, &stop);
     free(token);
+    free(forward_token);
     free(usual);
     free(origins.v);
     return code;

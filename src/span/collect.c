@@ -112,9 +112,6 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
         rc = behind_start(c, e);
     if (!rc)
         rc = open_door(c, SPAN_DOOR_OTLP, o->otlp_http, collect_otlp, e);
-    if (!rc && o->forward && c->doors[SPAN_DOOR_OTLP] &&
-        !strncmp(o->forward, span_collect_address(c, SPAN_DOOR_OTLP), strlen(span_collect_address(c, SPAN_DOOR_OTLP))))
-        rc = err_set(e, ERR_ARG, "--forward %s: that is this collector itself", o->forward);
     if (!rc)
         rc = open_grpc(c, e);
     if (!rc)
@@ -123,6 +120,8 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
         rc = open_door(c, SPAN_DOOR_ZIPKIN, o->zipkin, collect_zipkin, e);
     if (!rc)
         rc = open_door(c, SPAN_DOOR_QUERY, o->query, collect_query, e);
+    if (!rc && forward_is_to_itself(c))
+        rc = err_set(e, ERR_ARG, "--forward %s: that is this collector itself", o->forward);
     if (rc)
         span_collect_stop(c);
     else

@@ -37,6 +37,8 @@ void behind_wait(struct span_collector *);
 struct forward;
 int forward_start(struct span_collector *, struct err *e);
 void forward_stop(struct span_collector *);
+/* forward_self.c: once all doors are open. What a name that cannot be looked up now will mean is not known. */
+bool forward_is_to_itself(const struct span_collector *);
 
 /* Takes the bytes apart; what was taken is on disk when this returns 0. *making shows what it holds meanwhile. */
 int collect_bytes(struct span_collector *, const void *body, size_t n, const struct text **making, span_reader *,

@@ -132,6 +132,8 @@ static bool try_once(struct span_collector *c, int64_t *again_ms)
         .json_bytes = f->request.body.n,
         .type = "application/x-protobuf",
         .packs = true,
+        .token = c->o.forward_token,
+        .ca_file = c->o.forward_ca,
         .answer_ms = ANSWER_MS,
         .max_bytes = MOST_ANSWER_BYTES};
     char why[1200] = "";

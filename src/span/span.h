@@ -143,6 +143,7 @@ struct span_collect_options {
     uint64_t keep_bytes;     /* the oldest go while the database is larger; 0: none */
     /* URL of another collector's OTLP over HTTP, which gets all that comes from now on; or NULL. */
     const char *forward;
+    const char *forward_token, *forward_ca;     /* shown to it; PEM file of who signed its certificate; or NULL */
     uint64_t forward_spool_bytes;       /* that wait for it at most; the oldest go then */
     void (*tell)(const char *what);     /* of what goes on behind: from threads of its own */
 };

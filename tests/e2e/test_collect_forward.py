@@ -2,6 +2,7 @@
 import glob
 import os
 import signal
+import subprocess
 import time
 
 import otlp_made as made
@@ -9,7 +10,7 @@ from cluster_of import free_port
 from collect_server import Collect
 from span_collector import Collector
 from test_collect import rich, sound
-from weft_e2e import SLOWDOWN, Case, main, scratch
+from weft_e2e import SLOWDOWN, Case, main, need, scratch, weft
 
 
 def trace(n):
@@ -122,8 +123,45 @@ class Forward(Case):
                 self.assertTrue(until(lambda: last.spans(trace(3))))
             self.assertEqual([len(last.spans(trace(n))) for n in (1, 2, 3)], [0, 1, 1])
 
+    def test_token_and_certificate(self):
+        """What comes by https arrives, with the token; without either nothing is lost, and it is said why."""
+        openssl, at = need("openssl"), scratch()
+        key, cert, token = (os.path.join(at, x) for x in ("key.pem", "cert.pem", "token"))
+        subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days",
+                        "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True,
+                       capture_output=True)
+        with open(token, "w", encoding="utf-8") as f:
+            f.write("open sesame\n")
+        trusts, shows, store = ["--forward-ca", cert], ["--forward-token-file", token], scratch()
+        with Collect("--tls-cert", cert, "--tls-key", key, "--token-file", token) as last:
+            for n, (more, why) in enumerate(((shows, "certificate"), (trusts, "status 401")), 1):
+                with Collect("--forward", last.otlp, *more, store=store) as c:
+                    self.assertEqual(c.send(spans(n, 1)).status, 200)
+                    self.assertIn(why, c.process.stderr.readline())
+            self.assertEqual(weft("spans", "table", "--store", last.store).text.count("\n"), 1)
+            with Collect("--forward", last.otlp, *trusts, *shows, store=store):
+                self.assertTrue(until(lambda: weft("spans", "table", "--store", last.store).text.count("\n") == 3))
+
+    def test_to_itself(self):
+        """By any name that this machine has, at any of its doors."""
+        port, free = free_port("127.0.0.1"), free_port("127.0.0.1")
+        for listen, url in ((f"127.0.0.1:{port}", f"http://127.0.0.1:{port}"),
+                            (f"127.0.0.1:{port}", f"http://localhost:{port}/v1/traces"),
+                            (f"127.0.0.1:{port}", f"http://user@LOCALHOST:{port}"),
+                            (f"127.0.0.1:{port}", f"http://0.0.0.0:{port}"),
+                            (f"0.0.0.0:{port}", f"http://127.0.0.2:{port}"),
+                            (f"0.0.0.0:{port}", f"http://localhost:{port}")):
+            for door in ("otlp-http", "query"):
+                with self.subTest(f"{door} {listen} {url}"), self.assertRaisesRegex(AssertionError, "collector itself"):
+                    Collect("--forward", url, "--" + door, listen)
+        for url in (f"http://127.0.0.2:{port}", f"http://127.0.0.1:{free}", "http://nobody.invalid:4318"):
+            with Collect("--forward", url, "--otlp-http", f"127.0.0.1:{port}") as c:
+                self.assertEqual(c.send(spans(1, 1)).status, 200)
+
     def test_wrong_use(self):
-        for args in (["--forward", "somewhere"], ["--forward", "http://127.0.0.1:1", "--forward-spool", "much"]):
+        for args in (["--forward", "somewhere"], ["--forward", "http://127.0.0.1:1", "--forward-spool", "much"],
+                     ["--forward-token-file", "for --forward URL"],
+                     ["--forward", "http://127.0.0.1:1", "--forward-ca", "/no"]):
             with self.assertRaisesRegex(AssertionError, args[-1]):
                 Collect(*args)
 
