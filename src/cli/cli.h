@@ -65,6 +65,8 @@ int cli_finish(struct text *out, int code);
 
 /* Where collect keeps spans unless it is told; free() it. NULL: the user has no home. */
 char *cli_collect_store(void);
+/* weft/NAME in the user's directory of state; likewise. */
+char *cli_state_directory(const char *name);
 
 /* Tables: rows of cells printed aligned, as CSV, or as JSON objects keyed by column. */
 enum cli_format { CLI_TABLE, CLI_JSON, CLI_CSV };

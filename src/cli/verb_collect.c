@@ -35,12 +35,17 @@ static int parse_age(const char *s, int64_t *out, struct err *e)
     return err_set(e, ERR_ARG, "--keep %s: give a time such as 30d, 12h or 90m, or none", s);
 }
 
-char *cli_collect_store(void)
+char *cli_state_directory(const char *name)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (state && *state == '/')
-        return mem_printf("%s/weft/collect", state);
-    return home && *home ? mem_printf("%s/.local/state/weft/collect", home) : NULL;
+        return mem_printf("%s/weft/%s", state, name);
+    return home && *home ? mem_printf("%s/.local/state/weft/%s", home, name) : NULL;
+}
+
+char *cli_collect_store(void)
+{
+    return cli_state_directory("collect");
 }
 
 static void tell(const char *what)
@@ -77,7 +82,7 @@ static int run(int argc, char **argv)
 {
     const char *otlp_http = "127.0.0.1:4318", *otlp_grpc = "127.0.0.1:4317", *jaeger = "127.0.0.1:14268",
                *zipkin = "127.0.0.1:9411", *query = "127.0.0.1:16686", *store = NULL, *keep = "30d", *keep_size = none,
-               *cert = NULL, *key = NULL, *token_file = NULL, *forward = NULL, *forward_spool = "1G",
+               *cert = NULL, *key = NULL, *token_file = NULL, *log = NULL, *forward = NULL, *forward_spool = "1G",
                *forward_token_file = NULL, *forward_ca = NULL;
     struct cli_list origins = {0};
     const struct cli_option options[] = {
@@ -90,8 +95,14 @@ static int run(int argc, char **argv)
         {"zipkin", 0, CLI_STRING, "ADDRESS:PORT", "where Zipkin's JSON comes (default: 127.0.0.1:9411; none)", &zipkin},
         {"query", 0, CLI_STRING, "ADDRESS:PORT",
             "where questions are answered as Jaeger does (default: 127.0.0.1:16686; none)", &query},
-        {"store", 0, CLI_STRING, "DIR", "where spans are kept (default: weft/collect in the user's directory of state)",
+        {"store", 0, CLI_STRING, "DIR|URL",
+            "where spans are kept: a directory (default: weft/collect in the user's directory of state), or a "
+            "PostgreSQL database (postgresql://USER@HOST/DATABASE)",
             &store},
+        {"log", 0, CLI_STRING, "DIR",
+            "with a database: where acknowledged spans wait for it (default: weft/collect-log in the user's directory "
+            "of state)",
+            &log},
         {"forward", 0, CLI_STRING, "URL", "what comes goes on to this collector's OTLP over HTTP (http://HOST:4318)",
             &forward},
         {"forward-token-file", 0, CLI_STRING, "FILE", "the token in FILE is shown to it (Authorization: Bearer)",
@@ -125,13 +136,20 @@ static int run(int argc, char **argv)
         .tls_cert = cert,
         .tls_key = key,
         .tell = tell};
-    char *token = NULL, *forward_token = NULL, *usual = store ? NULL : cli_collect_store();
+    bool url = store && span_store_is_url(store);
+    char *token = NULL, *forward_token = NULL, *usual = store ? NULL : cli_collect_store(),
+         *usual_log = url && !log ? cli_state_directory("collect-log") : NULL;
     sigset_t stop;
     o.store = store ? store : usual;
+    o.directory = log ? log : usual_log;
     if (n)
         err_set(&e, ERR_ARG, "%s: collect takes no arguments; see weft collect --help", argv[1]);
     else if (!o.store)
         err_set(&e, ERR_ARG, "no HOME to keep spans in: give --store DIR");
+    else if (url && !o.directory)
+        err_set(&e, ERR_ARG, "no HOME to keep the log of spans in: give --log DIR");
+    else if (log && !url)
+        err_set(&e, ERR_ARG, "--log %s: a store in a directory keeps its log beside it; --log is for a database", log);
     else if (!o.otlp_http && !o.otlp_grpc && !o.jaeger && !o.zipkin && !o.query)
         err_set(&e, ERR_ARG, "nothing is open, neither to take spans in nor to ask: there is nothing to do");
     else if (!parse_age(keep, &o.keep_ns, &e) && strcmp(keep_size, none) != 0)
@@ -160,6 +178,7 @@ static int run(int argc, char **argv)
     free(token);
     free(forward_token);
     free(usual);
+    free(usual_log);
     free(origins.v);
     return code;
 }

@@ -15,6 +15,7 @@
 #include "cli/size.h"
 #include "cli/traces.h"
 #include "cluster/cluster.h"
+#include "span/span.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
 
@@ -180,9 +181,34 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
     return CLI_OK;
 }
 
+/* Traces have paths, and clients see them: a file stands for a database, always the same one. */
+static int stand_in(const char *url, char **real, struct err *e)
+{
+    char *shown = span_store_shown(url), *directory = cli_state_directory("spans");
+    if (!directory) {
+        free(shown);
+        return err_set(e, ERR_ARG, "--spans: no HOME for a file that stands for the database");
+    }
+    for (char *c = shown; (c = strchr(c, '/')); c++)
+        *c = '_';
+    *real = mem_printf("%s/%s", directory, strchr(shown, ':') + 3);
+    int rc = file_make_dirs(directory, e);
+    rc = rc ? rc : file_write(*real, "", 0, e);
+    free(shown);
+    free(directory);
+    if (!rc) {
+        char *path = *real;
+        *real = file_real_path(path);
+        free(path);
+    }
+    return rc || *real ? rc : err_sys(e, "--spans");
+}
+
 /* The path as the server names traces by. */
 static int find_spans(const char *spans, char **real, struct err *e)
 {
+    if (spans && span_store_is_url(spans))
+        return stand_in(spans, real, e);
     if (spans && !(*real = file_real_path(spans)))
         return err_sys(e, "--spans %s", spans);
     return 0;
@@ -205,8 +231,9 @@ static int run(int argc, char **argv)
         {"state", 0, CLI_STRING, "DIR", "keep traces, experiments, bookmarks and uploads in DIR over restarts", &state},
         {"store", 0, CLI_STRING, "DIR",
             "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
-        {"spans", 0, CLI_STRING, "DIR",
-            "show spans, too: the store that weft collect keeps, or a file of OTLP JSON; TRACEs need not be given then",
+        {"spans", 0, CLI_STRING, "DIR|URL",
+            "show spans, too: the store that weft collect keeps (a directory, postgresql:…), or a file of OTLP JSON; "
+            "TRACEs need not be given then",
             &spans},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
         CLI_CLOCKS(&clocks),
@@ -273,8 +300,11 @@ static int run(int argc, char **argv)
     clocks.options.some_named = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
     struct views_far far = cli_far_of(&member.far);
-    struct views_options views = {
-        .store = store, .clocks = &clocks.options, .spans = spans_path, .far = member.node ? &far : NULL};
+    struct views_options views = {.store = store,
+        .clocks = &clocks.options,
+        .spans = spans_path,
+        .spans_url = spans && span_store_is_url(spans) ? spans : NULL,
+        .far = member.node ? &far : NULL};
     o.backend = views_backend(&views);
     o.frozen = frozen;
     o.max_open = (size_t)max_open;

@@ -256,7 +256,8 @@ static int run(int argc, char **argv)
 {
     struct spans_question q = {.c = {.limit = -1, .main = "main"}, .begin_ns = INT64_MIN, .end_ns = INT64_MAX};
     const struct cli_option options[] = {
-        {"store", 0, CLI_STRING, "DIR", "the store that weft collect keeps (default: where it does so unless told)",
+        {"store", 0, CLI_STRING, "DIR|URL",
+            "the store that weft collect keeps: a directory or postgresql://… (default: where it does so unless told)",
             &q.store},
         {"trace", 't', CLI_STRING, "ID", "this trace only; critpath then shows it piece by piece", &q.c.trace},
         {"service", 's', CLI_STRING, "NAME", "spans of this service only", &q.service},

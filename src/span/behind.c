@@ -99,12 +99,11 @@ static void keep(struct span_collector *c)
 {
     struct behind *b = c->behind;
     struct err e = {0};
-    uint64_t removed;
     int64_t now = time_monotonic_ns();
     if ((!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
         return;
     b->kept_ns = now;
-    if (database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &removed, &e))
+    if (database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &e))
         tell(c, &e);
 }
 
@@ -143,7 +142,7 @@ int behind_start(struct span_collector *c, struct err *e)
     struct behind *b = mem_zalloc(sizeof *b);
     b->reader = LOG_READER;
     pthread_condattr_t monotonic;
-    int rc = database_open_to_write(c->o.store, &b->store, e);
+    int rc = database_open_to_write(c->o.store, c->directory, &b->store, e);
     if (!rc)
         rc = database_position(b->store, &b->applied, e);
     if (rc) {

@@ -101,8 +101,9 @@ static int open_grpc(struct span_collector *c, struct err *e)
 int span_collect_start(const struct span_collect_options *o, struct span_collector **out, struct err *e)
 {
     struct span_collector *c = mem_zalloc(sizeof *c);
-    char *log = mem_printf("%s/log", o->store);
     c->o = *o;
+    c->directory = o->directory ? o->directory : o->store;
+    char *log = mem_printf("%s/log", c->directory);
     pthread_mutex_init(&c->lock, NULL);
     int rc = log_open(log, &c->log, e);
     free(log);

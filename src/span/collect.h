@@ -15,6 +15,7 @@ enum { COLLECT_MOST_BODY_BYTES = 64 << 20, COLLECT_MOST_IN_WORK_BYTES = 128 << 2
 
 struct span_collector {
     struct span_collect_options o;
+    const char *directory;   /* where the log lies */
     struct log *log;
     struct http_server *doors[SPAN_DOORS];   /* but SPAN_DOOR_GRPC */
     struct grpc_server *grpc;

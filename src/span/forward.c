@@ -291,7 +291,7 @@ static void read_position(struct span_collector *c)
 
 int forward_start(struct span_collector *c, struct err *e)
 {
-    char *path = mem_printf("%s/forwarded", c->o.store);
+    char *path = mem_printf("%s/forwarded", c->directory);
     if (!c->o.forward) {
         unlink(path); /* what comes now is not forwarded later either */
         free(path);

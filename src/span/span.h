@@ -106,10 +106,15 @@ int span_list_files(const char *directory, struct arena *, const char *const **o
 
 /* ---- the store ---- */
 
-/* A directory (docs/formats/spans.md). Not thread-safe; several may be open at once, in several processes. */
+/* A directory, or the URL of a PostgreSQL database (docs/formats/spans.md). Not thread-safe; several may be open at
+ * once, in several processes. */
 struct span_store;
+/* postgresql://… */
+bool span_store_is_url(const char *store);
+/* As it may be shown: a URL without its password. free() it. */
+char *span_store_shown(const char *store);
 /* For reading. ERR_NOTFOUND: there is none; ERR_UNSUPPORTED: of a newer weft. */
-int span_store_open(const char *directory, struct span_store **out, struct err *e);
+int span_store_open(const char *store, struct span_store **out, struct err *e);
 void span_store_close(struct span_store *);
 
 /* All that is set must hold. Zero-initialised: every span. */
@@ -134,7 +139,8 @@ void span_cursor_close(struct span_cursor *); /* before its store */
 
 /* Takes spans in, and answers Jaeger's questions about them. */
 struct span_collect_options {
-    const char *store;       /* the directory */
+    const char *store;       /* the directory, or a URL, for which `directory` is needed: where its log lies */
+    const char *directory;
     /* "127.0.0.1:4318"; port 0: any free one; NULL: none. */
     const char *otlp_http, *otlp_grpc, *jaeger, *zipkin, *query;
     const char *tls_cert, *tls_key, *token;     /* as of http_options; or NULL */

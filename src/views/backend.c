@@ -62,7 +62,8 @@ static void find_outputs(struct views *x)
 static int look(void *arg, const char *path, struct err *e)
 {
     const struct views_options *o = arg;
-    return o->spans && !strcmp(path, o->spans) ? spanset_look(path, e) : ctf_discover_any(path, e);
+    return o->spans && !strcmp(path, o->spans) ? spanset_look(o->spans_url ? o->spans_url : path, e)
+                                               : ctf_discover_any(path, e);
 }
 
 static struct views *views_of(struct tsp_data *d)

@@ -311,7 +311,7 @@ static int open_spans(struct views *x, const struct views_options *o, struct err
     int rc = 0;
     for (size_t i = 0; i < x->request->n && !rc; i++)
         if (is_spans(o, x->request->paths[i]))
-            rc = spanset_open(x, o->spans, &x->spans, e);
+            rc = spanset_open(x, o->spans, o->spans_url, &x->spans, e);
     return rc;
 }
 

@@ -77,7 +77,7 @@ static int read_store(struct reading *r, struct err *e)
     struct span_cursor *cursor = NULL;
     const struct span *s = NULL;
     struct arena arena = {0};
-    int rc = span_store_open(r->o->path, &store, e);
+    int rc = span_store_open(r->o->store, &store, e);
     rc = rc ? rc : span_select(store, &all, &cursor, e);
     while (!rc && !(rc = span_next(cursor, &arena, &s, e)) && s) {
         rc = take(r, s, e);
@@ -128,6 +128,8 @@ int spanset_look(const char *path, struct err *e)
     struct arena names = {0};
     const char *const *files;
     size_t n;
+    if (span_store_is_url(path))
+        return try_store(path, e);
     if (stat(path, &st))
         return err_sys(e, "%s", path);
     int rc = S_ISDIR(st.st_mode) ? try_store(path, e) : 0;
@@ -160,7 +162,7 @@ struct spanset_whole spanset_find(const struct spanset *o, uint32_t row, struct 
     for (size_t i = 0; i < o->list.n; i++)
         if (is_of(o->list.v[i], o, r))
             w.span = better(w.span, o->list.v[i]);
-    if (!o->is_store || span_store_open(o->path, &w.store, &ignored) || span_select(w.store, &q, &w.cursor, &ignored))
+    if (!o->is_store || span_store_open(o->store, &w.store, &ignored) || span_select(w.store, &q, &w.cursor, &ignored))
         return w;
     while ((!w.span || w.span->life < SPAN_ENDED) && !span_next(w.cursor, a, &s, &ignored) && s)
         if (is_of(s, o, r))
@@ -307,7 +309,7 @@ static size_t path_number(const struct views *x, const char *path)
     return i;
 }
 
-int spanset_open(struct views *x, const char *path, struct spanset **out, struct err *e)
+int spanset_open(struct views *x, const char *path, const char *url, struct spanset **out, struct err *e)
 {
     struct stat st;
     struct spans_choice choice = {.keys = keys};
@@ -315,10 +317,11 @@ int spanset_open(struct views *x, const char *path, struct spanset **out, struct
     struct reading r = {.x = x, .o = o, .path = path_number(x, path)};
     o->x = x;
     o->path = mem_strdup(path);
+    o->store = mem_strdup(url ? url : path);
     o->s = spans_new(&choice);
     int rc = stat(path, &st) ? err_sys(e, "%s", path) : 0;
     bool is_directory = !rc && S_ISDIR(st.st_mode);
-    o->is_store = is_directory && try_store(path, &(struct err){0}) != ERR_NOTFOUND;
+    o->is_store = url || (is_directory && try_store(path, &(struct err){0}) != ERR_NOTFOUND);
     rc = rc ? rc : o->is_store ? read_store(&r, e) : is_directory ? read_files(&r, e) : read_file(&r, path, e);
     if (!rc) {
         tell_progress(&r);
@@ -345,6 +348,7 @@ void spanset_close(struct spanset *o)
         return;
     spans_free(o->s);
     free(o->path);
+    free(o->store);
     free(o->times);
     index_joined_fini(&o->joined);
     free(o->entry_of);

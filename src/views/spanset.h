@@ -32,7 +32,7 @@ struct spanset_arrow { int64_t begin, end; uint32_t from, to; bool is_link; }; /
 
 struct spanset {
     const struct views *x;
-    char *path; bool is_store;
+    char *path, *store; bool is_store;   /* store: its directory or URL */
     struct spans *s;
     const struct spans_row *rows; size_t n_rows;
     const struct spans_trace *traces; size_t n_traces;
@@ -53,8 +53,9 @@ struct spanset {
     struct span_list list;
 };
 
-/* Reads a collector's store, or a file of OTLP JSON; the experiment's hosts are known. */
-int spanset_open(struct views *, const char *path, struct spanset **out, struct err *);
+/* Reads a collector's store, or a file of OTLP JSON; the experiment's hosts are known. url: the store that the path
+ * stands for; or NULL. */
+int spanset_open(struct views *, const char *path, const char *url, struct spanset **out, struct err *);
 void spanset_close(struct spanset *);
 /* Is there a store, or what may be a file of spans? */
 int spanset_look(const char *path, struct err *);

@@ -46,6 +46,7 @@ struct views_options {
     const char *store;                   /* index stores, as --store */
     const struct clock_options *clocks;  /* how experiments of several traces are synchronised; NULL: the defaults */
     const char *spans;                   /* a store or file of spans, by its real path, that may be opened; or NULL */
+    const char *spans_url;               /* the store that the path stands for, if it is a database's; or NULL */
     const struct views_far *far;         /* or NULL: paths end where the traces that are open do */
 };
 /* The options are borrowed as long as the backend is used. */

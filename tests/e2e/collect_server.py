@@ -1,6 +1,8 @@
 """weft collect, as tests start, ask and kill it."""
+import glob
 import gzip
 import json
+import os
 import signal
 import subprocess
 import time
@@ -36,16 +38,30 @@ class Collect:
     """A collector with a store of its own, or a given one."""
 
     def __init__(self, *options, store=None, **more):
-        self.store = store or scratch()
         self.process = subprocess.Popen(
-            [BIN, "collect", "--store", self.store,
-             *(x for door in DOORS for x in ("--" + door, "127.0.0.1:0")), *options],
+            [BIN, "collect", *self.place(store), *(x for door in DOORS for x in ("--" + door, "127.0.0.1:0")),
+             *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
         lines = [self.process.stdout.readline() for _ in DOORS]
         if not all(line.startswith("weft: listening on http") for line in lines):
             self.process.kill()
             raise AssertionError((lines, self.process.communicate()))
         self.otlp, self.grpc, self.jaeger, self.zipkin, self.query = (line.split()[3] for line in lines)
+
+    def place(self, store):
+        """Options that say where spans are kept."""
+        self.store = store or scratch()
+        return ["--store", self.store]
+
+    most_names = 20  # of 41 operations, once a third of the spans is left
+
+    def used(self):
+        """Bytes of the database on disk."""
+        return sum(os.stat(p).st_blocks * 512 for p in glob.glob(self.store + "/spans.db*"))
+
+    def lose_database(self):
+        for path in glob.glob(self.store + "/spans.db*"):
+            os.unlink(path)
 
     def __enter__(self):
         return self

@@ -1,0 +1,419 @@
+/* PostgreSQL: connecting, statements and what comes back. */
+#include "span/postgres.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+
+/* A statement's time on the server, and beyond it, until a server that does not answer is let go. */
+enum { STATEMENT_MS = 30000 };
+static const int64_t answer_ns = 35 * NS_PER_S;
+static const char connect_s[] = "5", not_answering_ms[] = "15000";
+
+/* ---- values ---- */
+
+static char *put_value(struct postgres_values *v, Oid type, const void *bytes, size_t n)
+{
+    v->types[v->n] = type;
+    v->v[v->n] = bytes;
+    v->lengths[v->n] = (int)n;
+    return (char *)&v->room[v->n++];
+}
+
+void postgres_put_number(struct postgres_values *v, int64_t number)
+{
+    v->room[v->n] = htobe64((uint64_t)number);
+    put_value(v, POSTGRES_NUMBERS, &v->room[v->n], sizeof v->room[0]);
+}
+
+void postgres_put_uuid(struct postgres_values *v, const void *uuid)
+{
+    put_value(v, POSTGRES_UUIDS, uuid, SPAN_TRACE_BYTES);
+}
+
+void postgres_put_text(struct postgres_values *v, const char *s)
+{
+    put_value(v, POSTGRES_TEXTS, s, strlen(s));
+}
+
+void postgres_put_array(struct postgres_values *v, const struct text *array)
+{
+    put_value(v, 0, array->v, array->n); /* of the type that the statement tells */
+}
+
+void postgres_put_16(struct text *t, uint16_t v)
+{
+    v = htobe16(v);
+    text_put(t, (const char *)&v, sizeof v);
+}
+
+void postgres_put_32(struct text *t, uint32_t v)
+{
+    v = htobe32(v);
+    text_put(t, (const char *)&v, sizeof v);
+}
+
+void postgres_put_64(struct text *t, uint64_t v)
+{
+    v = htobe64(v);
+    text_put(t, (const char *)&v, sizeof v);
+}
+
+void postgres_array(struct text *t, enum postgres_type type, size_t items)
+{
+    *t = (struct text){.fd = -1};
+    postgres_put_32(t, items ? 1 : 0); /* dimensions */
+    postgres_put_32(t, 0);             /* no NULLs */
+    postgres_put_32(t, type);
+    if (items) {
+        postgres_put_32(t, (uint32_t)items);
+        postgres_put_32(t, 1);
+    }
+}
+
+void postgres_array_item(struct text *t, const void *v, size_t n)
+{
+    postgres_put_32(t, (uint32_t)n);
+    text_put(t, v, n);
+}
+
+void postgres_array_number(struct text *t, int64_t v)
+{
+    postgres_put_32(t, sizeof v);
+    postgres_put_64(t, (uint64_t)v);
+}
+
+int64_t postgres_number(const PGresult *r, int row, int column)
+{
+    uint64_t v = 0;
+    if (PQgetlength(r, row, column) == (int)sizeof v)
+        memcpy(&v, PQgetvalue(r, row, column), sizeof v);
+    return (int64_t)be64toh(v);
+}
+
+const char *postgres_text(const PGresult *r, int row, int column)
+{
+    return PQgetvalue(r, row, column);
+}
+
+void postgres_hash(const void *v, size_t n, uint64_t out[2])
+{
+    map_hash_pieces(&(struct map_piece){v, n}, 1, out);
+}
+
+/* ---- errors ---- */
+
+/* On one line. */
+static const char *line_of(const char *message, char *out, size_t most)
+{
+    size_t n = 0;
+    for (; *message && n + 2 < most; message++) {
+        char c = *message == '\n' || *message == '\t' ? ' ' : *message;
+        if (c != ' ' || (n && out[n - 1] != ' '))
+            out[n++] = c;
+    }
+    while (n && out[n - 1] == ' ')
+        n--;
+    out[n] = '\0';
+    return out;
+}
+
+static int fail_to_reach(struct postgres *p, const char *why, struct err *e)
+{
+    char line[600];
+    err_set(e, ERR_BUSY, "%s: %s", p->is.name, line_of(why, line, sizeof line));
+    PQfinish(p->c);
+    p->c = NULL;
+    return ERR_BUSY;
+}
+
+static int fail(struct postgres *p, const PGresult *r, struct err *e)
+{
+    /* Too little of something, somebody in the way, a server that ends or begins: later it may go. */
+    static const char *const later[] = {"53", "57", "08", "40", "55P03", "58030"};
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE), *hint = "";
+    const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    char line[600];
+    bool again = false;
+    if (PQstatus(p->c) == CONNECTION_BAD)
+        return fail_to_reach(p, PQerrorMessage(p->c), e);
+    for (size_t i = 0; state && i < sizeof later / sizeof *later; i++)
+        again |= !strncmp(state, later[i], strlen(later[i]));
+    if (state && !strcmp(state, "53100"))
+        hint = " (free some space there; acknowledged spans are kept in the log meanwhile)";
+    else if (state && !strcmp(state, "42501"))
+        hint = " (the role needs rights there: GRANT CREATE ON DATABASE, or a schema of its own by search_path)";
+    else if (state && !strcmp(state, "25006"))
+        hint = " (a standby? name the primary, or add target_session_attrs=read-write)";
+    return err_set(e, again ? ERR_BUSY : ERR_IO, "%s: %s%s", p->is.name,
+        line_of(message ? message : PQresultErrorMessage(r), line, sizeof line), hint);
+}
+
+/* ---- statements ---- */
+
+/* Waits until the server has sent something, or takes something. False: not in time. */
+static bool wait_for_server(struct postgres *p, bool to_write, int64_t until_ns)
+{
+    int64_t left = until_ns - time_monotonic_ns();
+    struct pollfd f = {.fd = PQsocket(p->c), .events = (short)(POLLIN | (to_write ? POLLOUT : 0))};
+    return left > 0 && (poll(&f, 1, (int)(left / 1000000) + 1) > 0 || errno == EINTR);
+}
+
+static int flush(struct postgres *p, int64_t until_ns, struct err *e)
+{
+    int left;
+    while ((left = PQflush(p->c)) == 1) {
+        if (!wait_for_server(p, true, until_ns))
+            return fail_to_reach(p, "the server does not answer", e);
+        if (!PQconsumeInput(p->c))
+            break;
+    }
+    return left ? fail_to_reach(p, PQerrorMessage(p->c), e) : 0;
+}
+
+static int get_result(struct postgres *p, int64_t until_ns, PGresult **out, struct err *e)
+{
+    while (PQisBusy(p->c)) {
+        if (!wait_for_server(p, false, until_ns))
+            return fail_to_reach(p, "the server does not answer", e);
+        if (!PQconsumeInput(p->c))
+            break;
+    }
+    *out = PQgetResult(p->c);
+    return 0;
+}
+
+/* All results of a statement, of which it is the last that counts, or the first error. A copy that begins ends them. */
+static int finish(struct postgres *p, int64_t until_ns, PGresult **out, struct err *e)
+{
+    PGresult *r = NULL, *last = NULL;
+    int rc = flush(p, until_ns, e), got = 0;
+    while (!got && p->c && !(got = get_result(p, until_ns, &r, e)) && r) {
+        ExecStatusType is = PQresultStatus(r);
+        if (!rc && is != PGRES_COMMAND_OK && is != PGRES_TUPLES_OK && is != PGRES_COPY_IN)
+            rc = fail(p, r, e);
+        PQclear(last);
+        last = r;
+        if (is == PGRES_COPY_IN)
+            break;
+    }
+    rc = rc ? rc : got;
+    if (!rc && !last)
+        rc = fail_to_reach(p, PQerrorMessage(p->c), e);
+    if (rc || !out)
+        PQclear(last);
+    else
+        *out = last;
+    return rc;
+}
+
+static int send(struct postgres *p, const char *sql, const struct postgres_values *v, struct err *e)
+{
+    static const int binary[POSTGRES_MOST_VALUES] = {1, 1, 1, 1, 1, 1, 1, 1};
+    int sent = PQsendQueryParams(
+        p->c, sql, v ? v->n : 0, v ? v->types : NULL, v ? v->v : NULL, v ? v->lengths : NULL, binary, 1);
+    return sent ? 0 : fail_to_reach(p, PQerrorMessage(p->c), e);
+}
+
+int postgres_ask(struct postgres *p, const char *sql, const struct postgres_values *v, PGresult **out, struct err *e)
+{
+    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    if (!p->c)
+        return err_set(e, ERR_BUSY, "%s: the connection was lost", p->is.name);
+    int rc = send(p, sql, v, e);
+    return rc ? rc : finish(p, until_ns, out, e);
+}
+
+int postgres_ask_anew(
+    struct postgres *p, const char *sql, const struct postgres_values *v, PGresult **out, struct err *e)
+{
+    bool was_connected = p->c;
+    int rc = postgres_ready(p, e);
+    rc = rc ? rc : postgres_ask(p, sql, v, out, e);
+    if (!rc || !was_connected || p->c)
+        return rc;
+    e->code = 0;
+    rc = postgres_ready(p, e);
+    return rc ? rc : postgres_ask(p, sql, v, out, e);
+}
+
+int postgres_copy(struct postgres *p, const char *sql, const struct text *bytes, struct err *e)
+{
+    enum { PIECE = 64 << 10 };
+    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    int rc = postgres_ask(p, sql, NULL, NULL, e);
+    for (size_t at = 0, n; !rc && at < bytes->n; at += n) {
+        n = bytes->n - at < PIECE ? bytes->n - at : PIECE;
+        if (PQputCopyData(p->c, bytes->v + at, (int)n) < 0)
+            rc = fail_to_reach(p, PQerrorMessage(p->c), e);
+        else
+            rc = flush(p, until_ns, e);
+    }
+    if (!rc && PQputCopyEnd(p->c, NULL) < 0)
+        rc = fail_to_reach(p, PQerrorMessage(p->c), e);
+    return rc ? rc : finish(p, until_ns, NULL, e);
+}
+
+/* ---- connecting ---- */
+
+/* What messages call it: without a password, wherever that was. */
+static char *shown_of(const char *url, struct err *e)
+{
+    PQconninfoOption *all = PQconninfoParse(url, NULL);
+    const char *user = NULL, *host = NULL, *port = NULL, *database = NULL;
+    if (!all) {
+        err_set(e, ERR_ARG,
+            "--store postgresql:…: that is no URL as libpq takes it: postgresql://USER@HOST:PORT/DATABASE, "
+            "%%XX for other characters");
+        return NULL;
+    }
+    for (PQconninfoOption *o = all; o->keyword; o++) {
+        user = !strcmp(o->keyword, "user") ? o->val : user;
+        host = !strcmp(o->keyword, "host") ? o->val : host;
+        port = !strcmp(o->keyword, "port") ? o->val : port;
+        database = !strcmp(o->keyword, "dbname") ? o->val : database;
+    }
+    char *shown = mem_printf("postgresql://%s%s%s%s%s%s%s", user ? user : "", user ? "@" : "", host ? host : "",
+        port ? ":" : "", port ? port : "", database ? "/" : "", database ? database : "");
+    PQconninfoFree(all);
+    return shown;
+}
+
+char *span_store_shown(const char *store)
+{
+    char *shown = span_store_is_url(store) ? shown_of(store, NULL) : mem_strdup(store);
+    return shown ? shown : mem_strdup("postgresql://?");
+}
+
+static void ignore_notice(void *arg, const PGresult *r)
+{
+    (void)arg;
+    (void)r;
+}
+
+static int connect_to(struct postgres *p, struct err *e)
+{
+    const char *const keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "fallback_application_name",
+        "dbname", "client_encoding", NULL};
+    const char *const values[] = {connect_s, not_answering_ms, "30", "weft", p->url, "UTF8", NULL};
+    p->c = PQconnectdbParams(keys, values, 1);
+    if (!p->c)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    if (PQstatus(p->c) != CONNECTION_OK)
+        return fail_to_reach(p, PQerrorMessage(p->c), e);
+    PQsetNoticeReceiver(p->c, ignore_notice, NULL);
+    PQsetnonblocking(p->c, 1);
+    return 0;
+}
+
+/* Plans are short here, and compiling them takes longer than they do. */
+static int set_up(struct postgres *p, struct err *e)
+{
+    struct postgres_values v = {0};
+    char statement_ms[16];
+    snprintf(statement_ms, sizeof statement_ms, "%d", STATEMENT_MS);
+    postgres_put_text(&v, statement_ms);
+    postgres_put_text(&v, p->filled ? "off" : "on");
+    return postgres_ask(p,
+        "SELECT set_config('statement_timeout', $1, false), set_config('default_transaction_read_only', $2, false),"
+        " set_config('jit', 'off', false), set_config('lock_timeout', $1, false),"
+        " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
+        " ELSE current_setting('synchronous_commit') END, false)",
+        &v, NULL, e);
+}
+
+int postgres_ready(struct postgres *p, struct err *e)
+{
+    if (p->c && PQstatus(p->c) == CONNECTION_OK)
+        return 0;
+    PQfinish(p->c);
+    p->c = NULL;
+    postgres_forget(p);
+    int rc = connect_to(p, e);
+    rc = rc ? rc : set_up(p, e);
+    rc = rc ? rc : postgres_check_schema(p, e);
+    if (rc) {
+        PQfinish(p->c);
+        p->c = NULL;
+    }
+    return rc;
+}
+
+/* ---- open and close ---- */
+
+static void knowns_fini(struct postgres_knowns *k)
+{
+    vec_free(&k->v);
+    vec_free(&k->used);
+    map_fini(&k->by_hash);
+    *k = (struct postgres_knowns){0};
+}
+
+void postgres_forget(struct postgres *p)
+{
+    knowns_fini(&p->texts);
+    knowns_fini(&p->origins);
+    map_fini(&p->operations);
+    map_fini(&p->days);
+    p->operations = p->days = (struct map){0};
+    p->new_operations.n = 0;
+}
+
+static void postgres_close(struct span_store *s)
+{
+    struct postgres *p = postgres_of(s);
+    PQfinish(p->c);
+    postgres_forget(p);
+    vec_free(&p->new_operations);
+    vec_free(&p->spans);
+    arena_fini(&p->arena);
+    free(p->filled);
+    free(p->schema);
+    free(p->shown);
+    free(p->url);
+    free(p);
+}
+
+static int postgres_open(const char *store, const char *directory, struct span_store **out, struct err *e)
+{
+    char *shown = shown_of(store, e);
+    if (!shown)
+        return ERR_ARG;
+    struct postgres *p = mem_zalloc(sizeof *p);
+    p->is = (struct span_store){&database_postgres, shown};
+    p->shown = shown;
+    p->url = mem_strdup(store);
+    p->filled = directory ? mem_printf("%s/filled", directory) : NULL;
+    int rc = directory ? 0 : postgres_ready(p, e);
+    if (rc)
+        postgres_close(&p->is);
+    else
+        *out = &p->is;
+    return rc;
+}
+
+const struct database_kind database_postgres = {
+    .open = postgres_open,
+    .close = postgres_close,
+    .begin = postgres_begin,
+    .add_origin = postgres_add_origin,
+    .add_span = postgres_add_span,
+    .commit = postgres_commit,
+    .rollback = postgres_rollback,
+    .position = postgres_position,
+    .sync = postgres_sync,
+    .keep = postgres_keep,
+    .services = postgres_services,
+    .operations = postgres_operations,
+    .calls = postgres_calls,
+    .select = postgres_select,
+    .next = postgres_next,
+    .origin = postgres_origin,
+    .end = postgres_end,
+};

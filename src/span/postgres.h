@@ -1,0 +1,137 @@
+/* Private to span: the store in a PostgreSQL database. The only files that know libpq are postgres*.c. */
+#ifndef WEFT_SPAN_POSTGRES_H
+#define WEFT_SPAN_POSTGRES_H
+
+#include <libpq-fe.h>
+
+#include "span/database.h"
+
+/* Days of spans: the day in which they begin since the epoch, or one of these. */
+enum { POSTGRES_OPEN = -2 /* not ended yet */, POSTGRES_OTHER = -1 /* of days that have no table of their own */ };
+
+/* What the database has a number for. hash: of its bytes; number 0: not asked for yet. stamp: the hour that is told of
+ * it. */
+struct postgres_known {
+    uint64_t hash[2];
+    int64_t number, stamp;
+    uint64_t batch;          /* the last one that it was in; `body` is of that */
+    const void *body;
+    size_t n;
+};
+struct postgres_knowns { VEC(struct postgres_known) v; VEC(uint32_t) used; struct map by_hash; };
+
+/* A span that waits for the commit. Texts and origin: places in what is known. */
+struct postgres_span {
+    uint8_t trace[SPAN_TRACE_BYTES], id[SPAN_ID_BYTES], parent[SPAN_ID_BYTES];
+    bool has_parent;
+    enum span_life life;
+    enum span_kind kind;
+    int32_t day;
+    int64_t hash, came, begin, lasted;
+    uint32_t service, name, origin;
+    const void *body;
+    size_t n;
+};
+
+struct postgres_operation { uint32_t service, name; enum span_kind kind; };
+
+struct postgres {
+    struct span_store is;
+    char *url, *shown;
+    PGconn *c;
+    char *schema;
+    size_t reading;          /* rows that are open, in one transaction */
+    unsigned named;          /* cursors so far */
+    /* of the writer */
+    char *filled;            /* the file that tells how far the log is in the database; NULL: a reader */
+    int64_t generation;      /* of numbers and tables: when it changes, what is known is not so any more */
+    struct postgres_knowns texts, origins;
+    struct map operations, days;         /* told before */
+    VEC(struct postgres_operation) new_operations;
+    uint32_t service, origin;            /* of the spans that are added */
+    uint64_t batch;
+    VEC(struct postgres_span) spans;
+    struct arena arena;      /* of the batch */
+};
+static inline struct postgres *postgres_of(struct span_store *s)
+{
+    return (struct postgres *)s;
+}
+
+/* ---- postgres.c ---- */
+
+/* Values of a statement, in their binary form. Zero-initialise. */
+enum { POSTGRES_MOST_VALUES = 8 };
+struct postgres_values {
+    int n;
+    Oid types[POSTGRES_MOST_VALUES];
+    const char *v[POSTGRES_MOST_VALUES];
+    int lengths[POSTGRES_MOST_VALUES];
+    uint64_t room[POSTGRES_MOST_VALUES];
+};
+void postgres_put_number(struct postgres_values *, int64_t);
+void postgres_put_uuid(struct postgres_values *, const void *);        /* borrowed */
+void postgres_put_text(struct postgres_values *, const char *);        /* borrowed */
+/* An array that POSTGRES_ARRAY began and postgres_array_item filled; borrowed. */
+void postgres_put_array(struct postgres_values *, const struct text *);
+enum postgres_type { POSTGRES_NUMBERS = 20, POSTGRES_UUIDS = 2950, POSTGRES_TEXTS = 25, POSTGRES_BYTES = 17 };
+void postgres_array(struct text *, enum postgres_type, size_t items);
+void postgres_array_item(struct text *, const void *, size_t n);
+void postgres_array_number(struct text *, int64_t);
+/* Big-endian numbers, as COPY and arrays have them. */
+void postgres_put_16(struct text *, uint16_t);
+void postgres_put_32(struct text *, uint32_t);
+void postgres_put_64(struct text *, uint64_t);
+/* Of a result. Numbers: int8. */
+int64_t postgres_number(const PGresult *, int row, int column);
+const char *postgres_text(const PGresult *, int row, int column);
+
+/* Connects if need be. */
+int postgres_ready(struct postgres *, struct err *e);
+/* One statement; what came is *out (PQclear), if that is not NULL. NULL values: none. A server that does not answer in
+ * time is let go: ERR_BUSY, as all that may go well later. */
+int postgres_ask(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out, struct err *e);
+/* The same as a reader: a connection that was lost since the last question is made again. */
+int postgres_ask_anew(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out,
+    struct err *e);
+/* Bytes for COPY … FROM STDIN. */
+int postgres_copy(struct postgres *, const char *sql, const struct text *, struct err *e);
+/* What a text or origin is found by. */
+void postgres_hash(const void *, size_t n, uint64_t out[2]);
+void postgres_forget(struct postgres *);
+
+/* ---- postgres_schema.c ---- */
+
+/* The schema is there, in a version that this weft knows; a writer makes it if need be. */
+int postgres_check_schema(struct postgres *, struct err *e);
+/* One writer at a time, until the transaction ends. */
+int postgres_lock(struct postgres *, struct err *e);
+/* Name of a day's table. */
+void postgres_day_table(int32_t day, char *out, size_t n);
+int postgres_make_day(struct postgres *, int32_t day, const char *table, struct err *e);
+/* Attaches the table, which postgres_make_day made. */
+int postgres_attach_day(struct postgres *, int32_t day, const char *table, struct err *e);
+int postgres_change(struct postgres *, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- postgres_read.c, postgres_write.c, postgres_keep.c: for the table of functions ---- */
+
+int postgres_select(struct span_store *, const struct span_query *, struct database_rows **, struct err *e);
+int postgres_next(struct database_rows *, struct database_row *, struct err *e);
+int postgres_origin(struct database_rows *, int64_t number, const void **body, size_t *n, struct err *e);
+void postgres_end(struct database_rows *);
+int postgres_services(struct span_store *, struct arena *, struct database_names *, struct err *e);
+int postgres_operations(struct span_store *, const char *service, struct arena *, struct database_operations *,
+    struct err *e);
+int postgres_calls(struct span_store *, int64_t begin_ns, int64_t end_ns, struct arena *, struct database_calls *,
+    struct err *e);
+int postgres_begin(struct span_store *, struct err *e);
+int postgres_add_origin(struct span_store *, const struct span_origin *, const void *body, size_t n, struct err *e);
+int postgres_add_span(struct span_store *, const struct span *, const void *body, size_t n, int64_t came_ns,
+    struct err *e);
+int postgres_commit(struct span_store *, const struct log_position *, struct err *e);
+void postgres_rollback(struct span_store *);
+int postgres_position(struct span_store *, struct log_position *, struct err *e);
+int postgres_sync(struct span_store *, bool *all, struct err *e);
+int postgres_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, struct err *e);
+
+#endif

@@ -1,0 +1,325 @@
+#include "span/sqlite.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+enum { SCHEMA = 1, APPLICATION = 0x77656674, BUSY_MS = 10000, CACHE_KIB = 64 << 10 };
+
+int sqlite_fail(struct sqlite_store *s, struct err *e)
+{
+    int code = sqlite3_errcode(s->db);
+    const char *hint = code == SQLITE_FULL
+        ? " (free some space there; acknowledged spans are kept in the log meanwhile)"
+        : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? " (the database is damaged: move it away; the log is kept)"
+                                                          : "";
+    return err_set(e,
+        code == SQLITE_BUSY          ? ERR_BUSY
+            : code == SQLITE_CORRUPT ? ERR_FORMAT
+                                     : ERR_IO,
+        "%s: %s%s", s->path, sqlite3_errmsg(s->db), hint);
+}
+
+int sqlite_run(struct sqlite_store *s, const char *sql, struct err *e)
+{
+    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(s, e);
+}
+
+/* Spans are in the order in which they came, so that the oldest lie together and free whole pages when they go. */
+static const char schema[] =
+    "CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE origins (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body BLOB NOT NULL);"
+    "CREATE TABLE operations (service INTEGER, name INTEGER, kind INTEGER, PRIMARY KEY (service, name, kind))"
+    " WITHOUT ROWID;"
+    "CREATE TABLE spans (number INTEGER PRIMARY KEY, trace BLOB NOT NULL, id BLOB NOT NULL, life INTEGER NOT NULL,"
+    " hash INTEGER NOT NULL, came INTEGER NOT NULL, service INTEGER NOT NULL, name INTEGER NOT NULL,"
+    " begin INTEGER NOT NULL, lasted INTEGER NOT NULL, parent BLOB, origin INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE INDEX spans_by_id ON spans (trace, id);"
+    "CREATE INDEX spans_by_service ON spans (service, begin, name, lasted);"
+    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;";
+
+static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, struct err *e)
+{
+    sqlite3_stmt *q;
+    if (sqlite3_prepare_v2(s->db, pragma, -1, &q, NULL) != SQLITE_OK)
+        return sqlite_fail(s, e);
+    int rc = sqlite3_step(q) == SQLITE_ROW ? 0 : sqlite_fail(s, e);
+    if (!rc)
+        *out = sqlite3_column_int64(q, 0);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+static int check_schema(struct sqlite_store *s, bool make, struct err *e)
+{
+    int64_t application, version;
+    int rc = number_of(s, "PRAGMA application_id", &application, e);
+    if (!rc)
+        rc = number_of(s, "PRAGMA user_version", &version, e);
+    if (rc)
+        return rc;
+    if (!application && !version && make) {
+        char sql[sizeof schema + 200];
+        snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
+            schema, APPLICATION, SCHEMA);
+        return sqlite_run(s, sql, e);
+    }
+    if (application != APPLICATION)
+        return err_set(e, ERR_FORMAT, "%s is no store of spans", s->path);
+    if (version != SCHEMA)
+        return err_set(e, ERR_UNSUPPORTED, "%s has schema %lld, and this weft reads %d: use the weft that made it",
+            s->path, (long long)version, SCHEMA);
+    return 0;
+}
+
+/* Its count of memory costs a lock for each allocation, and nobody asks for it. */
+static void configure(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static void sqlite_close(struct span_store *is)
+{
+    struct sqlite_store *s = sqlite_of(is);
+    for (size_t i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(s->prepared[i]);
+    sqlite3_close(s->db);
+    map_fini(&s->texts);
+    map_fini(&s->origins);
+    map_fini(&s->operations);
+    free(s->path);
+    free(s);
+}
+
+static int open_file(struct sqlite_store *s, const char *directory, bool write, struct err *e)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | (write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE);
+    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK &&
+        (write || (sqlite3_close(s->db), sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READONLY, NULL)) != SQLITE_OK))
+        return sqlite3_errcode(s->db) == SQLITE_CANTOPEN && !write
+            ? err_set(e, ERR_NOTFOUND, "%s: there are no spans (a collector keeps them: weft collect --store %s)",
+                  s->path, directory)
+            : sqlite_fail(s, e);
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    sqlite3_extended_result_codes(s->db, 0);
+    return sqlite_run(s,
+        write ? "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+                "PRAGMA wal_autocheckpoint=16384; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;"
+                "PRAGMA cache_size=-65536"
+              : "PRAGMA query_only=1; PRAGMA cache_size=-16384",
+        e);
+}
+
+static int sqlite_open(const char *store, const char *directory, struct span_store **out, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int rc = directory ? file_make_dirs(store, e) : 0;
+    if (rc)
+        return rc;
+    struct sqlite_store *s = mem_zalloc(sizeof *s);
+    pthread_once(&once, configure);
+    s->path = mem_printf("%s/spans.db", store);
+    s->is = (struct span_store){&database_sqlite, s->path};
+    rc = open_file(s, store, directory != NULL, e);
+    if (!rc)
+        rc = check_schema(s, directory != NULL, e);
+    if (rc)
+        sqlite_close(&s->is);
+    else
+        *out = &s->is;
+    return rc;
+}
+
+/* ---- reading ---- */
+
+struct database_rows {
+    struct sqlite_store *store;
+    sqlite3_stmt *rows, *origin;
+};
+
+static void write_condition(const struct span_query *q, struct text *sql)
+{
+    TEXT_PUT(sql, "SELECT origin, body FROM spans WHERE 1");
+    if (q->trace_id)
+        TEXT_PUT(sql, " AND trace = ?1");
+    if (q->service)
+        TEXT_PUT(sql, " AND service = (SELECT number FROM texts WHERE text = ?2)");
+    else if (q->by_time && !q->trace_id)
+        TEXT_PUT(sql, " AND service IN (SELECT service FROM operations)");
+    if (q->name)
+        TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
+    if (q->by_time)
+        TEXT_PUT(sql, " AND begin >= ?4 AND begin < ?5");
+    if (q->least_ns)
+        TEXT_PUT(sql, " AND lasted >= ?7");
+    if (q->most_ns)
+        TEXT_PUT(sql, " AND lasted <= ?8");
+    if (!q->any_order)
+        text_puts(sql, q->newest_first ? " ORDER BY begin DESC, number DESC" : " ORDER BY begin, number");
+    if (q->limit)
+        TEXT_PUT(sql, " LIMIT ?6");
+}
+
+static void bind_condition(const struct span_query *q, sqlite3_stmt *s)
+{
+    if (q->trace_id)
+        sqlite3_bind_blob(s, 1, q->trace_id, SPAN_TRACE_BYTES, SQLITE_TRANSIENT);
+    if (q->service)
+        sqlite3_bind_text(s, 2, q->service, -1, SQLITE_TRANSIENT);
+    if (q->name)
+        sqlite3_bind_text(s, 3, q->name, -1, SQLITE_TRANSIENT);
+    if (q->by_time) {
+        sqlite3_bind_int64(s, 4, q->begin_ns);
+        sqlite3_bind_int64(s, 5, q->end_ns);
+    }
+    if (q->least_ns)
+        sqlite3_bind_int64(s, 7, q->least_ns);
+    if (q->most_ns)
+        sqlite3_bind_int64(s, 8, q->most_ns);
+    if (q->limit)
+        sqlite3_bind_int64(s, 6, q->limit > INT64_MAX ? INT64_MAX : (int64_t)q->limit);
+}
+
+static void sqlite_end(struct database_rows *r)
+{
+    sqlite3_finalize(r->rows);
+    sqlite3_finalize(r->origin);
+    free(r);
+}
+
+static int sqlite_select(struct span_store *s, const struct span_query *q, struct database_rows **out, struct err *e)
+{
+    struct database_rows *r = mem_zalloc(sizeof *r);
+    struct text sql = {.fd = -1};
+    r->store = sqlite_of(s);
+    write_condition(q, &sql);
+    int rc = sqlite3_prepare_v2(r->store->db, text_cstr(&sql), -1, &r->rows, NULL) == SQLITE_OK &&
+            sqlite3_prepare_v2(r->store->db, "SELECT body FROM origins WHERE number = ?1", -1, &r->origin, NULL) ==
+                SQLITE_OK
+        ? 0
+        : sqlite_fail(r->store, e);
+    text_fini(&sql);
+    if (rc) {
+        sqlite_end(r);
+        return rc;
+    }
+    bind_condition(q, r->rows);
+    *out = r;
+    return 0;
+}
+
+static int sqlite_origin(struct database_rows *r, int64_t number, const void **body, size_t *n, struct err *e)
+{
+    sqlite3_reset(r->origin);
+    sqlite3_bind_int64(r->origin, 1, number);
+    int step = sqlite3_step(r->origin);
+    *n = 0;
+    if (step == SQLITE_DONE)
+        return 0;
+    if (step != SQLITE_ROW)
+        return sqlite_fail(r->store, e);
+    *body = sqlite3_column_blob(r->origin, 0);
+    *n = (size_t)sqlite3_column_bytes(r->origin, 0);
+    return 0;
+}
+
+static int sqlite_next(struct database_rows *r, struct database_row *out, struct err *e)
+{
+    int step = sqlite3_step(r->rows);
+    if (step == SQLITE_DONE)
+        return 0;
+    if (step != SQLITE_ROW)
+        return sqlite_fail(r->store, e);
+    *out = (struct database_row){
+        sqlite3_column_int64(r->rows, 0), sqlite3_column_blob(r->rows, 1), (size_t)sqlite3_column_bytes(r->rows, 1)};
+    return 1;
+}
+
+/* ---- names ---- */
+
+static int sqlite_services(struct span_store *s, struct arena *arena, struct database_names *out, struct err *e)
+{
+    sqlite3_stmt *q;
+    if (sqlite3_prepare_v2(sqlite_of(s)->db,
+            "SELECT text FROM texts WHERE number IN (SELECT service FROM operations) ORDER BY text", -1, &q,
+            NULL) != SQLITE_OK)
+        return sqlite_fail(sqlite_of(s), e);
+    int step;
+    while ((step = sqlite3_step(q)) == SQLITE_ROW)
+        vec_push(out, arena_strdup(arena, (const char *)sqlite3_column_text(q, 0)));
+    int rc = step == SQLITE_DONE ? 0 : sqlite_fail(sqlite_of(s), e);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+static int sqlite_operations(
+    struct span_store *s, const char *service, struct arena *arena, struct database_operations *out, struct err *e)
+{
+    sqlite3_stmt *q;
+    if (sqlite3_prepare_v2(sqlite_of(s)->db,
+            "SELECT text, kind FROM operations JOIN texts ON name = number"
+            " WHERE service = (SELECT number FROM texts WHERE text = ?1) ORDER BY text, kind",
+            -1, &q, NULL) != SQLITE_OK)
+        return sqlite_fail(sqlite_of(s), e);
+    sqlite3_bind_text(q, 1, service, -1, SQLITE_TRANSIENT);
+    int step;
+    while ((step = sqlite3_step(q)) == SQLITE_ROW) {
+        const char *name = arena_strdup(arena, (const char *)sqlite3_column_text(q, 0));
+        vec_push(out, ((struct database_operation){name, (enum span_kind)sqlite3_column_int(q, 1)}));
+    }
+    int rc = step == SQLITE_DONE ? 0 : sqlite_fail(sqlite_of(s), e);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+/* ---- traces and calls ---- */
+
+static int sqlite_calls(struct span_store *s, int64_t begin_ns, int64_t end_ns, struct arena *arena,
+    struct database_calls *out, struct err *e)
+{
+    sqlite3_stmt *q;
+    if (sqlite3_prepare_v2(sqlite_of(s)->db,
+            "SELECT (SELECT text FROM texts WHERE number = p.service),"
+            " (SELECT text FROM texts WHERE number = c.service), count(*)"
+            " FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"
+            " WHERE c.service IN (SELECT service FROM operations) AND c.begin >= ?1 AND c.begin < ?2"
+            " AND p.service <> c.service GROUP BY p.service, c.service ORDER BY 1, 2",
+            -1, &q, NULL) != SQLITE_OK)
+        return sqlite_fail(sqlite_of(s), e);
+    sqlite3_bind_int64(q, 1, begin_ns);
+    sqlite3_bind_int64(q, 2, end_ns);
+    int step;
+    while ((step = sqlite3_step(q)) == SQLITE_ROW) {
+        const char *parent = (const char *)sqlite3_column_text(q, 0), *child = (const char *)sqlite3_column_text(q, 1);
+        vec_push(out,
+            ((struct database_call){arena_strdup(arena, parent ? parent : ""), arena_strdup(arena, child ? child : ""),
+                (uint64_t)sqlite3_column_int64(q, 2)}));
+    }
+    int rc = step == SQLITE_DONE ? 0 : sqlite_fail(sqlite_of(s), e);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+const struct database_kind database_sqlite = {
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .begin = sqlite_begin,
+    .add_origin = sqlite_add_origin,
+    .add_span = sqlite_add_span,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .position = sqlite_position,
+    .sync = sqlite_sync,
+    .keep = sqlite_keep,
+    .services = sqlite_services,
+    .operations = sqlite_operations,
+    .calls = sqlite_calls,
+    .select = sqlite_select,
+    .next = sqlite_next,
+    .origin = sqlite_origin,
+    .end = sqlite_end,
+};
