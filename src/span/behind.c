@@ -1,4 +1,5 @@
 /* The database follows the log. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,11 +17,13 @@ struct behind {
     pthread_cond_t change;
     bool stop;
     struct log_position applied;
+    char problem[512]; /* why the database takes nothing now; "": it does */
     /* of the thread */
     struct log_reader reader;
     struct log_position synced;
     uint64_t since_sync_bytes, damaged;
-    int64_t kept_ns, told_ns;
+    int64_t kept_ns, told_ns, failed_ns;
+    bool failing, told_failing;
 };
 
 static bool is_before(const struct log_position *a, const struct log_position *b)
@@ -36,6 +39,42 @@ static void tell(struct span_collector *c, const struct err *e)
         c->o.tell(e->text);
         b->told_ns = now;
     }
+}
+
+static void set_problem(struct behind *b, const char *why)
+{
+    pthread_mutex_lock(&b->lock);
+    snprintf(b->problem, sizeof b->problem, "%.511s", why);
+    pthread_cond_broadcast(&b->change);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Told once, when it begins; one that comes and goes, now and then. */
+static void note_failing(struct span_collector *c, struct err *e)
+{
+    struct behind *b = c->behind;
+    int64_t now = time_monotonic_ns();
+    set_problem(b, e->text);
+    if (b->failing)
+        return;
+    b->failing = true;
+    b->told_failing = c->o.tell && (!b->failed_ns || now - b->failed_ns > tell_every_ns);
+    if (b->told_failing) {
+        err_wrap(e, "the database takes no spans now, which wait in the log");
+        c->o.tell(e->text);
+        b->failed_ns = now;
+    }
+}
+
+static void note_working(struct span_collector *c)
+{
+    struct behind *b = c->behind;
+    if (!b->failing)
+        return;
+    set_problem(b, "");
+    b->failing = false;
+    if (b->told_failing)
+        c->o.tell("the database takes spans again");
 }
 
 static bool is_stopping(struct behind *b)
@@ -100,10 +139,11 @@ static void keep(struct span_collector *c)
     struct behind *b = c->behind;
     struct err e = {0};
     int64_t now = time_monotonic_ns();
-    if ((!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
+    if (b->failing || (!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
         return;
     b->kept_ns = now;
-    if (database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &e))
+    int rc = database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &e);
+    if (rc && rc != ERR_BUSY) /* readers in the way: the next time */
         tell(c, &e);
 }
 
@@ -120,8 +160,9 @@ static void *follow(void *arg)
         if (rc > 0 || (!rc && is_before(&at, &next))) {
             at = next;
             note_applied(c, &at);
+            note_working(c);
         } else if (rc < 0) {
-            tell(c, &e);
+            note_failing(c, &e);
             if (!stop)
                 usleep(AGAIN_MS * 1000);
         }
@@ -135,6 +176,20 @@ static void *follow(void *arg)
             return NULL;
         keep(c);
     }
+}
+
+/* A database that cannot be reached yet is waited for; one that is not what it should be is told at once. */
+static int try_database(struct span_collector *c, struct err *e)
+{
+    int rc = database_begin(c->behind->store, e);
+    if (!rc)
+        database_rollback(c->behind->store);
+    else if (rc == ERR_BUSY) {
+        note_failing(c, e);
+        *e = (struct err){0};
+        rc = 0;
+    }
+    return rc;
 }
 
 int behind_start(struct span_collector *c, struct err *e)
@@ -157,11 +212,12 @@ int behind_start(struct span_collector *c, struct err *e)
     pthread_cond_init(&b->change, &monotonic);
     pthread_condattr_destroy(&monotonic);
     c->behind = b;
-    if ((rc = pthread_create(&b->thread, NULL, follow, c))) {
+    log_done(c->log, &b->applied, &b->synced); /* so much does not wait, even if the database cannot be reached */
+    if (try_database(c, e) || (rc = pthread_create(&b->thread, NULL, follow, c))) {
         span_store_close(b->store);
         free(b);
         c->behind = NULL;
-        return err_set(e, ERR_LIMIT, "cannot start a thread");
+        return rc ? err_set(e, ERR_LIMIT, "cannot start a thread") : e->code;
     }
     return 0;
 }
@@ -192,7 +248,15 @@ void behind_wait(struct span_collector *c)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
     pthread_mutex_lock(&b->lock);
-    while (is_before(&b->applied, &end) && !pthread_cond_timedwait(&b->change, &b->lock, &until))
+    while (!*b->problem && is_before(&b->applied, &end) && !pthread_cond_timedwait(&b->change, &b->lock, &until))
         ;
+    pthread_mutex_unlock(&b->lock);
+}
+
+void behind_problem(struct span_collector *c, char *out, size_t n)
+{
+    struct behind *b = c->behind;
+    pthread_mutex_lock(&b->lock);
+    snprintf(out, n, "%s", b->problem);
     pthread_mutex_unlock(&b->lock);
 }

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
 #include "base/time.h"
-
-static const uint64_t most_behind_bytes = UINT64_C(1) << 30;
 
 /* A body of so many bytes may be taken apart now; false: later. */
 static bool may_work(struct span_collector *c, uint64_t bytes)
@@ -28,7 +27,7 @@ int collect_bytes(struct span_collector *c, const void *body, size_t n, const st
     *making = &m.code;
     int rc = read(&m, body, n, e);
     if (!rc && m.told.taken)
-        rc = log_append(c->log, m.code.v, m.code.n, time_now_ns(), most_behind_bytes, e);
+        rc = log_append(c->log, m.code.v, m.code.n, time_now_ns(), COLLECT_MOST_BEHIND_BYTES, e);
     *told = m.told;
     *making = NULL;
     span_making_fini(&m);
@@ -73,6 +72,24 @@ void collect_reply_plain(struct http_request *q, int status, const char *why)
     http_reply(q, status, "text/plain", &t);
 }
 
+void collect_health(struct span_collector *c, struct http_request *q)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    char problem[512];
+    uint64_t waiting = log_behind(c->log);
+    bool full = waiting > COLLECT_MOST_BEHIND_BYTES;
+    behind_problem(c, problem, sizeof problem);
+    json_object(&j);
+    json_kv_string(&j, "status", full ? "full" : *problem ? "behind" : "ok");
+    json_kv_i64(&j, "waitingBytes", (int64_t)waiting);
+    json_kv_i64(&j, "mostWaitingBytes", COLLECT_MOST_BEHIND_BYTES);
+    json_key(&j, "database");
+    json_write_string(&j, *problem ? problem : "ok");
+    json_end_object(&j);
+    http_reply(q, full ? 503 : 200, "application/json", &t);
+}
+
 /* ---- start and stop ---- */
 
 static int open_door(
@@ -83,6 +100,7 @@ static int open_door(
         .tls_key = c->o.tls_key,
         .token = c->o.token,
         .origins = c->o.origins,
+        .public_path = door == SPAN_DOOR_QUERY || door == SPAN_DOOR_OTLP ? COLLECT_HEALTH : NULL,
         .max_body_bytes = door == SPAN_DOOR_QUERY ? 0 : COLLECT_MOST_BODY_BYTES,
         .max_held_bytes = UINT64_C(1) << 30};
     return listen ? http_server_start(&o, handler, c, &c->doors[door], e) : 0;

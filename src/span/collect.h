@@ -12,6 +12,8 @@
 #include "span/read.h"
 
 enum { COLLECT_MOST_BODY_BYTES = 64 << 20, COLLECT_MOST_IN_WORK_BYTES = 128 << 20 };
+/* What may wait for the database. */
+enum { COLLECT_MOST_BEHIND_BYTES = 1 << 30 };
 
 struct span_collector {
     struct span_collect_options o;
@@ -30,8 +32,10 @@ struct span_collector {
 struct behind;
 int behind_start(struct span_collector *, struct err *e);
 void behind_stop(struct span_collector *);
-/* Waits until what is in the log now is in the database, for some seconds at most. */
+/* Waits until what is in the log now is in the database, for some seconds at most, and not for one that fails. */
 void behind_wait(struct span_collector *);
+/* Why the database takes nothing now; "": it does. */
+void behind_problem(struct span_collector *, char *out, size_t n);
 
 /* Sends what is in the log to another collector, if that is wanted, in a thread of its own. Before behind_start, which
  * lets the log go. */
@@ -53,6 +57,10 @@ bool collect_is_type(const char *given, const char *type);
 /* The answer to what was taken: an ExportTraceServiceResponse as protobuf. */
 void collect_write_taken(const struct span_told *, struct text *);
 void collect_reply_plain(struct http_request *, int status, const char *why);
+
+/* At this path, by the doors of OTLP and of questions. */
+#define COLLECT_HEALTH "/health"
+void collect_health(struct span_collector *, struct http_request *);
 
 http_handler collect_otlp, collect_jaeger, collect_zipkin, collect_query;
 grpc_handler collect_grpc;

@@ -91,7 +91,9 @@ void collect_otlp(void *arg, struct http_request *q)
     bool json = collect_is_type(q->content_type, type_json);
     struct span_told told = {0};
     struct err e = {0};
-    if (strcmp(q->path, "/v1/traces") != 0) {
+    if (!strcmp(q->path, COLLECT_HEALTH)) {
+        collect_health(arg, q);
+    } else if (strcmp(q->path, "/v1/traces") != 0) {
         collect_reply_plain(q, 404, "Spans come to POST /v1/traces");
     } else if (strcmp(q->method, "POST") != 0) {
         http_header(q, "Allow", "POST");

@@ -271,6 +271,14 @@ int log_append(struct log *l, const void *records, size_t n, int64_t came_ns, ui
 
 /* ---- reading ---- */
 
+uint64_t log_behind(struct log *l)
+{
+    pthread_mutex_lock(&l->lock);
+    uint64_t bytes = l->behind_bytes;
+    pthread_mutex_unlock(&l->lock);
+    return bytes;
+}
+
 struct log_position log_end(struct log *l)
 {
     pthread_mutex_lock(&l->lock);

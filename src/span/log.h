@@ -18,6 +18,8 @@ void log_close(struct log *);
 /* Many threads at once: one write and one sync serves all that wait. ERR_BUSY: more than most_behind_bytes wait for the
  * database. ERR_IO: it could not be written, and is not there. */
 int log_append(struct log *, const void *records, size_t n, int64_t came_ns, uint64_t most_behind_bytes, struct err *e);
+/* Bytes that wait for the database. */
+uint64_t log_behind(struct log *);
 /* How far it is synced. */
 struct log_position log_end(struct log *);
 /* The file that is read. LOG_READER; each is for one thread. */

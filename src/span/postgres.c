@@ -262,33 +262,41 @@ int postgres_copy(struct postgres *p, const char *sql, const struct text *bytes,
 
 /* ---- connecting ---- */
 
+static int refuse_url(struct err *e)
+{
+    return err_set(e, ERR_ARG,
+        "that is no URL as libpq takes it (it is not repeated here, for its password): "
+        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE; in names and passwords %%40 is written for @, %%2F for /, "
+        "%%3A for :, %%3F for ?");
+}
+
 /* What messages call it: without a password, wherever that was. */
-static char *shown_of(const char *url, struct err *e)
+static int show_url(const char *url, char **out, struct err *e)
 {
     PQconninfoOption *all = PQconninfoParse(url, NULL);
-    const char *user = NULL, *host = NULL, *port = NULL, *database = NULL;
-    if (!all) {
-        err_set(e, ERR_ARG,
-            "--store postgresql:…: that is no URL as libpq takes it: postgresql://USER@HOST:PORT/DATABASE, "
-            "%%XX for other characters");
-        return NULL;
-    }
-    for (PQconninfoOption *o = all; o->keyword; o++) {
-        user = !strcmp(o->keyword, "user") ? o->val : user;
-        host = !strcmp(o->keyword, "host") ? o->val : host;
-        port = !strcmp(o->keyword, "port") ? o->val : port;
-        database = !strcmp(o->keyword, "dbname") ? o->val : database;
-    }
-    char *shown = mem_printf("postgresql://%s%s%s%s%s%s%s", user ? user : "", user ? "@" : "", host ? host : "",
-        port ? ":" : "", port ? port : "", database ? "/" : "", database ? database : "");
+    const char *user = "", *host = "", *port = "", *database = "";
+    const struct {
+        const char *key, **value;
+    } wanted[] = {{"user", &user}, {"host", &host}, {"port", &port}, {"dbname", &database}};
+    for (PQconninfoOption *o = all; o && o->keyword; o++)
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+            if (!strcmp(o->keyword, wanted[i].key) && o->val)
+                *wanted[i].value = o->val;
+    /* A password whose signs were not written so is cut in pieces, which seem to be these. */
+    bool sound = all && strspn(port, "0123456789,") == strlen(port) && !strchr(database, '@') && !strchr(host, '@');
+    if (sound)
+        *out = mem_printf("postgresql://%s%s%s%s%s%s%s", user, *user ? "@" : "", host, *port ? ":" : "", port,
+            *database ? "/" : "", database);
     PQconninfoFree(all);
-    return shown;
+    return sound ? 0 : refuse_url(e);
 }
 
 char *span_store_shown(const char *store)
 {
-    char *shown = span_store_is_url(store) ? shown_of(store, NULL) : mem_strdup(store);
-    return shown ? shown : mem_strdup("postgresql://?");
+    char *shown;
+    if (!span_store_is_url(store))
+        return mem_strdup(store);
+    return show_url(store, &shown, NULL) ? mem_strdup("postgresql://?") : shown;
 }
 
 static void ignore_notice(void *arg, const PGresult *r)
@@ -382,15 +390,16 @@ static void postgres_close(struct span_store *s)
 
 static int postgres_open(const char *store, const char *directory, struct span_store **out, struct err *e)
 {
-    char *shown = shown_of(store, e);
-    if (!shown)
-        return ERR_ARG;
+    char *shown;
+    int rc = show_url(store, &shown, e);
+    if (rc)
+        return rc;
     struct postgres *p = mem_zalloc(sizeof *p);
     p->is = (struct span_store){&database_postgres, shown};
     p->shown = shown;
     p->url = mem_strdup(store);
     p->filled = directory ? mem_printf("%s/filled", directory) : NULL;
-    int rc = directory ? 0 : postgres_ready(p, e);
+    rc = directory ? 0 : postgres_ready(p, e);
     if (rc)
         postgres_close(&p->is);
     else

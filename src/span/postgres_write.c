@@ -483,10 +483,13 @@ int postgres_commit(struct span_store *s, const struct log_position *at, struct 
     int n = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 "\n", at->file, at->offset);
     leave_out_doubles(p);
     int rc = p->spans.n ? write_all(p, e) : 0;
-    if (rc)
-        return rc;
     arena_fini(&p->arena);
     p->arena = (struct arena){0};
+    if (rc) { /* the next connection looks at the schema anew */
+        PQfinish(p->c);
+        p->c = NULL;
+        return rc;
+    }
     return file_write(p->filled, line, (size_t)n, e);
 }
 

@@ -153,6 +153,10 @@ void collect_query(void *arg, struct http_request *q)
     struct span_collector *c = arg;
     struct query w = {.q = q, .out = {.fd = -1}};
     bool v3 = !strncmp(q->path, "/api/v3/", 8);
+    if (!strcmp(q->path, COLLECT_HEALTH)) {
+        collect_health(c, q);
+        return;
+    }
     q->making = &w.out;
     if (strcmp(q->method, "GET") != 0 && strcmp(q->method, "HEAD") != 0) {
         http_header(q, "Allow", "GET, HEAD");

@@ -49,8 +49,8 @@ class Collect:
         self.otlp, self.grpc, self.jaeger, self.zipkin, self.query = (line.split()[3] for line in lines)
 
     def place(self, store):
-        """Options that say where spans are kept."""
-        self.store = store or scratch()
+        """Options that say where spans are kept. `where`: for others, who ask for them."""
+        self.store = self.where = store or scratch()
         return ["--store", self.store]
 
     most_names = 20  # of 41 operations, once a third of the spans is left

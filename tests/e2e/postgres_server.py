@@ -120,6 +120,9 @@ class PostgresCollect(Collect):
                                    f" pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname = "
                                    f"'{self.schema}'")[0][0])
 
+    def ask(self, sql):
+        return self.server.ask(sql, self.schema)
+
     def lose_database(self):
         self.server.psql(f"DROP SCHEMA {self.schema} CASCADE; CREATE SCHEMA {self.schema}")
         if os.path.exists(self.store + "/filled"):
@@ -132,5 +135,5 @@ class PostgresCollect(Collect):
         self.store = store or scratch()
         self.schema = cls.schemas.setdefault(self.store, None) or cls.server.new_schema()
         cls.schemas[self.store] = self.schema
-        self.url = cls.server.url(self.schema)
+        self.url = self.where = cls.server.url(self.schema)
         return ["--store", self.url, "--log", self.store]

@@ -1,28 +1,312 @@
-"""weft collect with a store in PostgreSQL: the same as with one in a directory (test_collect.py)."""
+"""weft collect with a store in PostgreSQL: the same as with one in a directory (test_collect.py, test_spans.py), and
+what becomes of spans when the server goes, hangs, crashes or is another's."""
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
 import otlp_made as made
 import test_collect
-from postgres_server import PostgresCollect
-from weft_e2e import main
+import test_spans
+from collect_server import call
+from postgres_server import PASSWORD, Postgres, PostgresCollect
+from tsp_server import Server
+from weft_e2e import BIN, SLOWDOWN, Case, main, scratch
 
-test_collect.Collect = PostgresCollect
+test_collect.Collect = test_spans.Collect = PostgresCollect
+DAY = 86400 * 10**9
+
+
+def weft(*args, **env):
+    return subprocess.run([BIN, *args], capture_output=True, text=True, timeout=60 * SLOWDOWN, check=False,
+                          env={**os.environ, **env})
 
 
 class Back(test_collect.Back):
     def test_there(self):
         self.c.send(made.of([made.made("ab" * 16, n) for n in range(1, 4)]))
         self.assertEqual(len(self.c.spans("ab" * 16)), 3)
-        rows = self.c.server.ask("SELECT trace, encode(id, 'hex'), tableoid::regclass FROM spans WHERE trace = "
-                                 f"'{'ab' * 16}'::uuid ORDER BY id", self.c.schema)
+        rows = self.c.ask("SELECT trace, encode(id, 'hex'), tableoid::regclass FROM spans WHERE trace = "
+                          f"'{'ab' * 16}'::uuid ORDER BY id")
         self.assertEqual(rows, [["-".join(["abab" * 2] + ["abab"] * 3 + ["abab" * 3]), f"{n:016x}", "spans_20231114"]
                                 for n in range(1, 4)])
 
 
 class Hostile(test_collect.Hostile):
-    pass
+    def test_spans_of_all_times(self):
+        """They make no tables without end."""
+        spans = [made.made(f"{n + 1:032x}", 1, begin=n * DAY) for n in range(1000)]
+        self.c.send(made.of(spans, service="ever"))
+        self.assertEqual(len(self.c.spans(f"{1000:032x}")), 1)
+        self.assertEqual(self.c.ask("SELECT count(*), count(DISTINCT trace) FROM spans s JOIN texts t ON s.service = "
+                                    "t.number WHERE text = 'ever'"), [["1000", "1000"]])
+        tables, = self.c.ask("SELECT count(*) FROM pg_inherits WHERE inhparent = 'spans'::regclass")[0]
+        self.assertLess(int(tables), 500)
+        self.c.send(made.of([made.made("ee" * 16, 1, begin=int(time.time() * 1e9))]))
+        self.assertEqual(len(self.c.spans("ee" * 16)), 1)
+        today = time.strftime("spans_%Y%m%d", time.gmtime())
+        self.assertEqual(self.c.ask(f"SELECT count(*) FROM {today}"), [["1"]])
 
 
 class Kept(test_collect.Kept):
     pass
+
+
+class Store(test_spans.Store):
+    pass
+
+
+class Days(Case):
+    """What goes, goes with its table."""
+
+    def test_oldest_days_go(self):
+        store = scratch()
+        now = int(time.time() * 1e9)
+        with PostgresCollect(store=store) as c:
+            for days in range(5, -1, -1):  # the oldest comes first
+                for part in range(4):
+                    c.send(made.of([made.made(f"{days + 1:032x}", part * 100 + n, begin=now - days * DAY,
+                                              attributes=[made.text("k", os.urandom(500).hex())])
+                                    for n in range(1, 100)]))
+                self.assertEqual(len(c.spans(f"{days + 1:032x}")), 396)
+            tables = [t for t, in c.ask("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND "
+                                        "tablename ~ '^spans_[0-9]' ORDER BY 1")]
+            self.assertEqual(len(tables), 6)
+            all_of_them = c.used()
+            self.assertEqual(c.stop(), 0)
+        # Four days fit, and two go: a day is a sixth of it.
+        with PostgresCollect("--keep-size", str(all_of_them * 3 // 4), store=store) as c:
+            self.assertTrue(c.until(lambda: c.used() < all_of_them * 3 // 4))
+            left = [t for t, in c.ask("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND "
+                                      "tablename ~ '^spans_[0-9]' ORDER BY 1")]
+            self.assertTrue(left and tables[-len(left):] == left and len(left) in (3, 4), left)
+            self.assertEqual([len(c.spans(f"{days + 1:032x}")) for days in (0, 5)], [396, 0])
+            self.assertEqual(c.stop(), 0)
+
+    def test_young_among_old(self):
+        """A span that came late keeps its day, and not the others of it for ever."""
+        with PostgresCollect("--keep", "1d") as c:
+            c.send(made.of([made.made(test_collect.TRACE, n) for n in (1, 2)]))
+            self.assertEqual(len(c.spans(test_collect.TRACE)), 2)
+            long_ago = int(time.time() * 1e9) - 9 * DAY
+            c.stop()
+            c.ask(f"UPDATE spans SET came = {long_ago} WHERE id = '\\x{1:016x}'; UPDATE days SET first_came = "
+                  f"{long_ago}")
+        with PostgresCollect("--keep", "1d", store=c.store) as c:
+            self.assertTrue(c.until(lambda: len(c.spans(test_collect.TRACE)) == 1))
+
+
+class Away(Case):
+    """A server of the test's own, which goes and comes."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Postgres()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.remove()
+
+    def collect(self, *options, schema=None, store=None):
+        test = self
+
+        class Here(PostgresCollect):
+            def place(self, wanted):
+                self.server, self.store = test.server, wanted or scratch()
+                self.schema = schema or test.server.new_schema()
+                self.url = test.server.url(self.schema)
+                return ["--store", self.url, "--log", self.store]
+
+        return Here(*options, store=store)
+
+    def health(self, c):
+        answers = [call(address + "/health") for address in (c.otlp, c.query)]
+        self.assertEqual([a.status for a in answers], [200, 200])
+        return answers[0].json()
+
+    def send_until(self, c, stop, acknowledged, number):
+        n = 0
+        while not stop.is_set():
+            n += 1
+            trace = f"{number:08x}{n:024x}"
+            try:
+                if c.send(made.of([made.made(trace, i) for i in range(1, 6)])).status == 200:
+                    acknowledged.append(trace)
+            except OSError:
+                return
+
+    def test_crash_while_spans_come(self):
+        with self.collect() as c:
+            stop, acknowledged = threading.Event(), []
+            threads = [threading.Thread(target=self.send_until, args=(c, stop, acknowledged, n)) for n in range(1, 4)]
+            for t in threads:
+                t.start()
+            for _ in range(2):
+                before = len(acknowledged)
+                self.assertTrue(c.until(lambda n=before: len(acknowledged) > n + 50))
+                self.server.stop(signal.SIGQUIT)
+                before = len(acknowledged)
+                self.assertTrue(c.until(lambda n=before: len(acknowledged) > n + 50))
+                self.assertTrue(c.until(lambda: self.health(c)["status"] == "behind"))
+                self.assertEqual(c.get("/api/services").status, 503)
+                self.server.start()
+                self.assertTrue(c.until(lambda: self.health(c)["status"] == "ok"))
+            stop.set()
+            for t in threads:
+                t.join()
+            self.assertEqual(len(c.spans(acknowledged[-1])), 5)
+            self.assertTrue(c.until(lambda: self.health(c)["waitingBytes"] == 0))
+            rows = {t.replace("-", ""): n for t, n in c.ask("SELECT trace, count(*) FROM spans GROUP BY trace")}
+            self.assertEqual({t: rows.get(t) for t in acknowledged}, dict.fromkeys(acknowledged, "5"))
+            self.assertEqual(c.stop(), 0)
+        said = c.said.splitlines()
+        self.assertEqual(len(said), 2, said)  # not at each attempt
+        self.assertIn("takes no spans now", said[0])
+        self.assertIn("takes spans again", said[1])
+
+    def test_away_when_it_starts(self):
+        schema = self.server.new_schema()
+        self.server.stop()
+        try:
+            with self.collect(schema=schema) as c:
+                self.assertEqual(c.send(made.of([made.made("a" * 32, 1)])).status, 200)
+                self.assertEqual(self.health(c)["status"], "behind")
+                c.stop(signal.SIGKILL)
+        finally:
+            self.server.start()
+        with self.collect(schema=schema, store=c.store) as c:
+            self.assertEqual(len(c.spans("a" * 32)), 1)
+
+    def test_hangs(self):
+        with self.collect() as c:
+            c.send(made.of([made.made("b" * 32, 1)]))
+            self.assertEqual(len(c.spans("b" * 32)), 1)
+            stopped = self.server.all_processes()
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                for n in range(2, 30):
+                    self.assertEqual(c.send(made.of([made.made("b" * 32, n)])).status, 200)
+            finally:
+                for pid in stopped:
+                    os.kill(pid, signal.SIGCONT)
+            self.assertTrue(c.until(lambda: len(c.spans("b" * 32)) == 29))
+
+    def test_refuses(self):
+        """The schema is gone, and comes back empty: what comes then is kept."""
+        with self.collect() as c:
+            c.send(made.of([made.made("c" * 32, 1)]))
+            self.assertEqual(len(c.spans("c" * 32)), 1)
+            self.server.psql(f"ALTER SCHEMA {c.schema} RENAME TO hidden")
+            self.assertEqual(c.send(made.of([made.made("c" * 32, 2)])).status, 200)
+            self.assertTrue(c.until(lambda: self.health(c)["status"] == "behind"))
+            self.server.psql(f"ALTER SCHEMA hidden RENAME TO {c.schema}")
+            self.assertTrue(c.until(lambda: self.health(c)["status"] == "ok"))
+            self.assertEqual(len(c.spans("c" * 32)), 2)
+
+    def test_two_collectors(self):
+        schema = self.server.new_schema()
+        with self.collect(schema=schema) as one, self.collect(schema=schema) as two:
+            traces = [f"{n:032x}" for n in range(1, 60)]
+
+            def send(c, mine):
+                for n, trace in enumerate(traces):
+                    both = [made.made(trace, i, f"op {i}") for i in range(1, 20)]
+                    both = both[::-1] if mine else both
+                    own = [made.made(trace, 100 + mine * 50 + i, f"own {mine}") for i in range(10)]
+                    state = [made.text("weft.state", "open")] if (n + mine) % 2 else []
+                    c.send(made.of([*both, *own, made.made(trace, 0x1000, "job", attributes=state,
+                                                           lasted=5 if state else 10**9)], service=f"s{n % 7}"))
+            threads = [threading.Thread(target=send, args=(c, mine)) for mine, c in enumerate((one, two))]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            for c in (one, two):
+                self.assertTrue(c.until(lambda c=c: self.health(c)["waitingBytes"] == 0))
+            for trace in traces:
+                ids = sorted(int(s["spanId"], 16) for _, _, s in one.spans(trace))
+                self.assertEqual(ids, [*range(1, 20), *range(100, 110), *range(150, 160), 0x1000])
+            self.assertEqual(one.ask("SELECT count(*) FROM spans_open"), [["0"]])
+            self.assertEqual(one.data("/api/services"), [f"s{n}" for n in range(7)])
+            self.assertEqual(two.data("/api/services/s3/operations"), sorted(
+                [*(f"op {i}" for i in range(1, 20)), "job", "own 0", "own 1"]))
+            self.assertEqual((one.stop(), two.stop(), one.said, two.said), (0, 0, "", ""))
+
+    def test_names_come_again(self):
+        """One collector lets names go that the other knows by number."""
+        schema = self.server.new_schema()
+        with self.collect(schema=schema) as one:
+            one.send(made.of([made.made("1" * 32, 1, "first")], service="early"))
+            self.assertEqual(len(one.spans("1" * 32)), 1)
+            time.sleep(1.2)  # old enough when the other one looks first
+            with self.collect("--keep", "1s", schema=schema) as two:
+                self.assertTrue(two.until(lambda: one.ask("SELECT count(*) FROM texts") == [["0"]]))
+            one.send(made.of([made.made("2" * 32, 1, "first")], service="early"))
+            self.assertEqual(len(one.spans("2" * 32)), 1)
+            self.assertEqual(one.data("/api/services/early/operations"), ["first"])
+
+    def test_newer_schema(self):
+        with self.collect() as c:
+            c.send(made.of([made.made("1" * 32, 1)]))
+            self.assertEqual(len(c.spans("1" * 32)), 1)
+            c.ask("UPDATE about SET value = 99 WHERE key = 'schema'")
+        for args in (["collect", "--log", scratch()], ["spans", "table"]):
+            run = weft(*args, "--store", c.url)
+            self.assertEqual((run.returncode, run.stdout), (1, ""))
+            self.assertIn("has version 99, and this weft reads 1: use the weft that made it", run.stderr)
+
+    def test_own_schema(self):
+        """Without a search_path it is `weft`; who may only read, may read."""
+        test = self
+
+        class Plain(PostgresCollect):
+            def place(self, store):
+                self.server, self.store, self.schema = test.server, scratch(), "weft"
+                return ["--store", test.server.url(), "--log", self.store]
+
+        with Plain() as c:
+            c.send(made.of([made.made("1" * 32, 1, "here")]))
+            self.assertEqual(len(c.spans("1" * 32)), 1)
+        self.server.psql(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'; GRANT USAGE ON SCHEMA weft TO reader; "
+                         "GRANT SELECT ON ALL TABLES IN SCHEMA weft TO reader")
+        run = weft("spans", "stats", "--format", "json", "--store", self.server.url(user="reader"))
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual([s["stage"] for s in json.loads(run.stdout)["stages"]], ["here"])
+
+    def test_passwords(self):
+        """By each of libpq's ways; said nowhere."""
+        with self.collect() as c:
+            c.send(made.of([made.made("1" * 32, 1)]))
+            self.assertEqual(len(c.spans("1" * 32)), 1)
+        plain = c.url.replace(c.url.split("@")[0], "postgresql://weft")
+        pgpass = os.path.join(scratch(), "pgpass")
+        with open(pgpass, "w", encoding="ascii") as f:
+            f.write("*:*:*:weft:" + PASSWORD.replace(":", "\\:") + "\n")
+        os.chmod(pgpass, 0o600)
+        for env in ({"PGPASSWORD": PASSWORD}, {"PGPASSFILE": pgpass}):
+            self.assertEqual(weft("spans", "table", "--store", plain, **env).returncode, 0)
+        for wrong in (self.server.url(password="wrong/one"), self.server.url(password="wrong/one", user="no"),
+                      plain + "&password=wrong%2Fone", "postgresql://weft:wrong/one@nowhere",
+                      self.server.url(password="wrong/one") + "&no=1"):
+            for args in (["spans", "table", "--store"], ["serve", "--listen", "127.0.0.1:0", "--spans"]):
+                run = weft(*args, wrong, XDG_STATE_HOME=scratch())
+                self.assertIn(run.returncode, (1, 2))
+                self.assertNotRegex(run.stdout + run.stderr, "wrong")
+                self.assertIn("postgresql:", run.stderr)
+
+    def test_served(self):
+        """The viewer's server, which shows no password either."""
+        with self.collect() as c:
+            c.send(made.of([made.made("1" * 32, n, f"op {n}") for n in range(1, 8)]))
+            self.assertEqual(len(c.spans("1" * 32)), 7)
+        os.environ["XDG_STATE_HOME"] = scratch()
+        with Server("--spans", c.url) as server:
+            experiment = server.first()
+            self.assertEqual(experiment["nbEvents"], 7)
+            self.assertNotIn("p%40ss", json.dumps(experiment) + json.dumps(server.get("/traces").json))
 
 
 if __name__ == "__main__":
