@@ -141,6 +141,7 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
     const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
     char line[600];
     bool again = false;
+    snprintf(p->state, sizeof p->state, "%s", state ? state : "");
     if (PQstatus(p->c) == CONNECTION_BAD)
         return fail_to_reach(p, PQerrorMessage(p->c), e);
     for (size_t i = 0; state && i < sizeof later / sizeof *later; i++)

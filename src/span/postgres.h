@@ -40,6 +40,7 @@ struct postgres {
     char *url, *shown;
     PGconn *c;
     char *schema;
+    char state[6];           /* SQLSTATE of the last refusal */
     size_t reading;          /* rows that are open, in one transaction */
     unsigned named;          /* cursors so far */
     /* of the writer */
@@ -50,6 +51,7 @@ struct postgres {
     VEC(struct postgres_operation) new_operations;
     uint32_t service, origin;            /* of the spans that are added */
     uint64_t batch;
+    unsigned doubtful;       /* batches to come that may bring what is there already */
     VEC(struct postgres_span) spans;
     struct arena arena;      /* of the batch */
 };
@@ -61,7 +63,7 @@ static inline struct postgres *postgres_of(struct span_store *s)
 /* ---- postgres.c ---- */
 
 /* Values of a statement, in their binary form. Zero-initialise. */
-enum { POSTGRES_MOST_VALUES = 8 };
+enum { POSTGRES_MOST_VALUES = 16 };
 struct postgres_values {
     int n;
     Oid types[POSTGRES_MOST_VALUES];
