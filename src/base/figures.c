@@ -1,5 +1,7 @@
 #include "base/figures.h"
 
+#include <math.h>
+
 void figures_join(struct figures *to, const struct figures *f)
 {
     if (!f->n)
@@ -52,4 +54,21 @@ int64_t figures_range_begin(int64_t width, size_t k)
         return (int64_t)k;
     size_t below = (k >> RATIO_BITS) - 1;
     return k < FIGURES_RATIO_RANGES ? (int64_t)((((uint64_t)1 << RATIO_BITS) + (k & 3)) << below) : INT64_MAX;
+}
+
+int64_t figures_eighth(size_t i)
+{
+    return i < FIGURES_EIGHTHS ? llround(pow(10, (double)i / 8)) : INT64_MAX;
+}
+
+size_t figures_eighth_of(int64_t duration)
+{
+    const size_t last = FIGURES_EIGHTHS - 1;
+    size_t i = duration < 1 ? 0 : (size_t)(log10((double)duration) * 8);
+    i = i < last ? i : last;
+    while (i > 0 && duration < figures_eighth(i))
+        i--;
+    while (i < last && duration >= figures_eighth(i + 1))
+        i++;
+    return i;
 }

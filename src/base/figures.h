@@ -38,6 +38,13 @@ static inline int64_t figures_sum(int64_t a, int64_t b) { return (int64_t)((uint
 enum { FIGURES_BY_RATIO = 0, FIGURES_RATIO_RANGES = 248 };
 /* Which of n ranges a duration is in: negative ones in the first, those beyond the last in that. */
 size_t figures_range(int64_t duration, int64_t width, size_t n);
+
+/* Ranges of durations that each are longer than the one before by one factor, eight to ten times as long: the i-th
+ * begins at 10^(i/8) ns; the last one ends where time does. */
+enum { FIGURES_EIGHTHS = 8 * 19 - 1 };
+int64_t figures_eighth(size_t i);
+/* The one that holds it; durations below 1 ns are in the first. */
+size_t figures_eighth_of(int64_t duration);
 /* Where range k begins, which is where the one before it ends; INT64_MAX beyond what that can say. */
 int64_t figures_range_begin(int64_t width, size_t k);
 

@@ -5,8 +5,10 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "clock/clock.h"
-#include "cluster/cluster.h"
+#include "cluster/paths.h"
+#include "path/requests.h"
 
+enum { MOST_STEPS = 1 << 20 }; /* of the path of a request, between two questions to others */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define CLOCKS_NS (2 * NS_PER_S)
 
@@ -137,7 +139,63 @@ static void release(void *arg, struct views_far_path *p)
     drop(p->handle);
 }
 
+/* ---- many at once: those of requests ---- */
+
+struct requests_handle {
+    struct cluster *cluster;
+    struct cluster_path *path;
+    const struct path **paths;
+};
+
+static void drop_requests(struct requests_handle *h)
+{
+    cluster_path_free(h->path);
+    cluster_close(h->cluster);
+    free(h->paths);
+    free(h);
+}
+
+static int find_requests(void *arg, uint64_t reference, const struct views_far_request *r, size_t n,
+    const atomic_bool *stop, struct request_paths *out, struct err *e)
+{
+    const struct cli_far *far = arg;
+    struct requests_handle *h = mem_zalloc(sizeof *h);
+    struct cluster_path_start *starts = mem_zalloc((n + 1) * sizeof *starts);
+    struct cluster_path_options o = {.deadline_ns = time_monotonic_ns() + PATIENCE_NS, .stop = stop};
+    int rc = far->memory ? cluster_recall(far->memory, &h->cluster, e)
+                         : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
+    if (!rc)
+        rc = relate(h->cluster, &(struct views_far_question){.host = reference, .reference = reference}, e);
+    for (size_t i = 0; i < n && !rc; i++) {
+        size_t host = host_with(h->cluster, r[i].host);
+        starts[i] = (struct cluster_path_start){.host = (int32_t)host,
+            .row = r[i].from,
+            .receiver = r[i].thread,
+            .most_steps = MOST_STEPS,
+            .path = {.begin = r[i].begin, .end = r[i].end, .reached = PATH_REACHED_BY_MESSAGE, .request = true}};
+        if (host == SIZE_MAX)
+            rc = err_set(e, ERR_NOTFOUND, "the cluster does not know this machine yet: its card is being written");
+    }
+    if (!rc)
+        rc = cluster_paths_find(h->cluster, starts, n, &o, &h->path, e);
+    h->paths = mem_zalloc((n + 1) * sizeof *h->paths);
+    for (size_t i = 0; i < n && !rc; i++)
+        h->paths[i] = cluster_paths_answer(h->path, i);
+    free(starts);
+    if (rc)
+        drop_requests(h);
+    else
+        *out = (struct request_paths){h->paths, cluster_path_source(h->path), h};
+    return rc;
+}
+
+static void release_requests(void *arg, struct request_paths *p)
+{
+    (void)arg;
+    drop_requests(p->handle);
+}
+
 struct views_far cli_far_of(struct cli_far *far)
 {
-    return (struct views_far){far, find, look, release};
+    return (struct views_far){far, find, look, release, find_requests, release_requests};
 }

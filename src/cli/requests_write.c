@@ -253,10 +253,10 @@ static void write_slowest(const struct requests_shown *s, struct text *out)
 /* ---- groups for people ---- */
 
 static void cell_of(struct cli_table *t, const struct requests_shown *s, const struct request_group *g,
-    void (*show)(const struct request_group *, const struct path_source *, struct text *))
+    void (*show)(struct request_groups *, const struct request_group *, struct text *))
 {
     struct text words = {.fd = -1};
-    show(g, path_local_source(s->local), &words);
+    show(s->groups, g, &words);
     cli_table_text(t, &words);
     text_fini(&words);
 }

@@ -63,7 +63,6 @@ static void note_lacking(const struct requests *found)
 
 static void note_shown(const struct requests_choice *q, const struct requests_shown *s, size_t meant, size_t all)
 {
-    size_t looked = request_groups_looked(s->groups);
     if (!all && (q->is.host || q->begin_text || q->end_text))
         cli_note("no requests there; `weft requests` without --host, --begin and --end looks everywhere");
     else if (!all)
@@ -72,7 +71,7 @@ static void note_shown(const struct requests_choice *q, const struct requests_sh
     if (meant > s->n)
         cli_note("%zu more requests; --limit %zu shows all", meant - s->n, meant);
     struct text t = {.fd = -1};
-    if (show_requests_sample(looked, all, &t))
+    if (show_requests_sample(s->groups, all, &t))
         cli_note("%s", text_cstr(&t));
     text_fini(&t);
 }
@@ -87,7 +86,7 @@ static size_t limit_of(const struct requests_choice *q)
 static void answer(const struct work *w, const struct requests_choice *q, struct text *out)
 {
     struct requests *found = requests_find(w->local, &q->is);
-    struct request_groups *groups = request_groups_new(found);
+    struct request_groups *groups = request_groups_new(found, NULL);
     size_t all = requests_count(found), limit = limit_of(q);
     size_t meant = search_first(i, 0, all, request_duration(requests_get(found, i)) < q->slower_ns);
     struct requests_shown shown = {.found = found,

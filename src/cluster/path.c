@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/paths.h"
 #include "cluster/recall.h"
 #include "cluster/routes.h"
 #include "cluster/survey.h"
@@ -21,15 +22,25 @@ struct ask {
     size_t n;
 };
 
+/* One that is found, of several. */
+struct walk {
+    struct path_row start;
+    struct path_options options;
+    uint64_t most_steps; /* 0: any */
+    struct path_query *query;
+    struct path *answer;
+    int progress; /* enum path_progress, or an error */
+    struct err error;
+};
+
 struct cluster_path {
     struct cluster *cluster;
     struct cluster_path_options options;
     struct path_known *known;
     struct kept *routes;         /* struct routes_book; NULL: not needed yet */
     struct recall_scope *scopes; /* by node: how it is asked; held NULL: it was not yet */
-    struct path_row start;
-    struct path_query *query;
-    struct path *answer;
+    struct walk *walks;
+    size_t n_walks;
     bool *asked;        /* by node: it is among those named in the cost */
     unsigned *failures; /* by node: questions that it did not answer */
     bool life_unknown;  /* nobody says when the row lived */
@@ -263,13 +274,17 @@ static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key
 
 static void finish(struct cluster_path *p)
 {
-    p->answer = path_query_answer(p->query);
-    p->answer->cost = p->cost = cost_of(p);
+    p->cost = cost_of(p);
+    for (struct walk *w = p->walks; w < p->walks + p->n_walks; w++)
+        if (w->progress == PATH_DONE) {
+            w->answer = path_query_answer(w->query);
+            w->answer->cost = p->cost;
+        }
 }
 
 struct path *cluster_path_so_far(const struct cluster_path *p)
 {
-    struct path *so_far = path_query_answer(p->query);
+    struct path *so_far = path_query_answer(p->walks->query);
     so_far->cost = p->cost_before;
     return so_far;
 }
@@ -277,32 +292,74 @@ struct path *cluster_path_so_far(const struct cluster_path *p)
 static void count_windows(struct cluster_path *p)
 {
     size_t asked;
-    p->cost.windows_unused = path_known_unused(p->known, p->start, &p->options.path, &asked);
+    p->cost.windows_unused = path_known_unused(p->known, p->walks->start, &p->walks->options, &asked);
     p->cost.windows = asked;
-    p->answer->cost = p->cost;
+    p->walks->answer->cost = p->cost;
+}
+
+static void step(const struct cluster_path *p, struct walk *w)
+{
+    w->progress = path_query_run(w->query, w->most_steps ? w->most_steps : UINT64_MAX, &w->error);
+    if (w->progress == PATH_MORE)
+        w->progress = err_set(&w->error, ERR_LIMIT, "the path has too many pieces: choose a shorter interval");
+    if (w->progress == ERR_NOTFOUND && p->life_unknown)
+        w->progress = err_set(
+            &w->error, ERR_TIMEOUT, "node %s: no answer", p->cluster->roster->hosts[w->start.host].nodes[0]);
+}
+
+/* As far as what is known leads; how many of them await more. */
+static size_t step_all(struct cluster_path *p)
+{
+    size_t await = 0;
+    for (struct walk *w = p->walks; w < p->walks + p->n_walks; w++)
+        if (w->progress == PATH_AWAITS) {
+            step(p, w);
+            await += w->progress == PATH_AWAITS;
+        }
+    return await;
 }
 
 static int find(struct cluster_path *p, struct err *e)
 {
-    for (;;) {
-        int rc = path_query_run(p->query, UINT64_MAX, e);
-        if (rc == ERR_NOTFOUND && p->life_unknown)
-            return err_set(e, ERR_TIMEOUT, "node %s: no answer", p->cluster->roster->hosts[p->start.host].nodes[0]);
-        if (rc < 0)
-            return rc;
-        if (rc == PATH_DONE)
-            break;
+    while (step_all(p))
         if (!run_round(p))
             return err_set(e, ERR_FORMAT, "the walk waits for nothing");
-    }
     finish(p);
-    if (p->options.count_windows)
-        count_windows(p);
     return 0;
+}
+
+static void begin_walk(struct cluster_path *p, struct walk *w, const struct cluster_path_start *s)
+{
+    w->options = s->path;
+    w->most_steps = s->most_steps;
+    w->start = path_known_row(p->known, s->host, s->row);
+    if (s->path.reached == PATH_REACHED_BY_NOTHING)
+        path_known_ask_open(p->known, w->start, s->path.end);
+    else
+        w->options.receiver = path_known_row(p->known, s->host, s->receiver);
+    w->query = path_query_new(path_known_source(p->known), w->start, &w->options);
+    w->progress = PATH_AWAITS;
 }
 
 int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struct cluster_path_options *o,
     struct cluster_path **out, struct err *e)
+{
+    struct cluster_path_start start = {.host = host, .row = row, .path = o->path};
+    int rc = cluster_paths_find(c, &start, 1, o, out, e);
+    if (rc || (*out)->walks->answer) {
+        if (!rc && o->count_windows)
+            count_windows(*out);
+        return rc;
+    }
+    *e = (*out)->walks->error;
+    rc = (*out)->walks->progress;
+    cluster_path_free(*out);
+    *out = NULL;
+    return rc;
+}
+
+int cluster_paths_find(struct cluster *c, const struct cluster_path_start *starts, size_t n,
+    const struct cluster_path_options *o, struct cluster_path **out, struct err *e)
 {
     struct cluster_path *p = mem_zalloc(sizeof *p);
     p->cluster = c;
@@ -318,9 +375,10 @@ int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struc
         .may_have_sent = may_have_sent,
         .arg = p};
     p->known = path_known_new(c->far, c->roster->n_hosts, &known);
-    p->start = path_known_row(p->known, host, row);
-    path_known_ask_open(p->known, p->start, o->path.end);
-    p->query = path_query_new(path_known_source(p->known), p->start, &o->path);
+    p->walks = mem_zalloc((n + 1) * sizeof *p->walks);
+    p->n_walks = n;
+    for (size_t i = 0; i < n; i++)
+        begin_walk(p, &p->walks[i], &starts[i]);
     int rc = find(p, e);
     if (rc)
         cluster_path_free(p);
@@ -330,7 +388,12 @@ int cluster_path_find(struct cluster *c, int32_t host, uint64_t row, const struc
 
 const struct path *cluster_path_answer(const struct cluster_path *p)
 {
-    return p->answer;
+    return p->walks->answer;
+}
+
+const struct path *cluster_paths_answer(const struct cluster_path *p, size_t i)
+{
+    return p->walks[i].answer;
 }
 
 const struct path_source *cluster_path_source(const struct cluster_path *p)
@@ -347,8 +410,11 @@ void cluster_path_free(struct cluster_path *p)
 {
     if (!p)
         return;
-    path_free(p->answer);
-    path_query_free(p->query);
+    for (struct walk *w = p->walks; w < p->walks + p->n_walks; w++) {
+        path_free(w->answer);
+        path_query_free(w->query);
+    }
+    free(p->walks);
     path_known_free(p->known);
     kept_unref(p->routes);
     free(p->scopes);

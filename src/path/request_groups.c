@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "graph/graph.h"
 #include "path/request_parts.h"
 
 enum {
-    GREW = 20,           /* what differs is told of parts that make up this share, 1 / n, of all that grew */
-    ALL_SLICES = 1 << 11 /* of work for all paths that take more than one */
+    GREW = 20,             /* what differs is told of parts that make up this share, 1 / n, of all that grew */
+    ALL_SLICES = 1 << 11,  /* of work for all paths of a host that take more than one */
+    ASKED_AT_ONCE = 1 << 6 /* paths of neighbours, where others are asked for one */
 };
 
 /* A request that was looked at. */
@@ -20,16 +22,26 @@ struct looked {
     size_t group;
 };
 
+/* What the path of a request tells, where asking for it again costs others something. */
+struct known_told {
+    bool known;
+    struct request_told is;
+};
+
 struct request_groups {
     const struct requests *requests;
     const struct path_source *source;
+    const struct requests_far *far;
+    bool alone;              /* paths end where the hosts of the list do */
+    struct err trouble;      /* with `far` */
+    struct known_told *told; /* by request; NULL: without `far` */
     struct arena arena;
-    pthread_mutex_t lock; /* of `parts`, which grow when somebody asks for one request */
+    pthread_mutex_t lock; /* of `parts` and `told`, which grow when somebody asks for one request */
     struct request_parts parts;
-    unsigned slices;                     /* of work, that are left */
     VEC(struct looked) looked;           /* those of a group next to each other, the fastest first */
     VEC(struct request_profile) leaders; /* who founded a group, in order of founding */
     size_t *number;                      /* of that group */
+    size_t chosen;                       /* to be looked at */
     VEC(struct request_group) groups;
 };
 
@@ -37,30 +49,144 @@ struct request_groups {
 
 static void look(struct request_groups *g, size_t request, uint64_t weight)
 {
-    const struct served_request *r = requests_get(g->requests, request);
-    struct looked l = {.request = request, .weight = weight, .begin = r->begin};
-    unsigned mine = g->slices < REQUESTS_SLICES ? g->slices : REQUESTS_SLICES, left = mine;
-    struct path *path;
-    struct err e = {0};
-    int rc = requests_walk(g->requests, request, &left, &path, &e);
-    g->slices -= mine - left;
-    if (rc)
-        return;
-    request_profile_of(&g->parts, g->source, path, r->thread, &g->arena, &l.profile);
-    path_free(path);
+    struct looked l = {
+        .request = request, .weight = weight, .begin = requests_get(g->requests, request)->begin, .group = SIZE_MAX};
     vec_push(&g->looked, l);
 }
 
-static void look_at_sample(struct request_groups *g)
+/* Of n requests of one host, the slowest first. */
+static void look_at_sample(struct request_groups *g, const size_t *of, size_t n)
 {
-    size_t n = requests_count(g->requests), slowest = n < REQUESTS_SLOWEST ? n : REQUESTS_SLOWEST;
+    size_t slowest = n < REQUESTS_SLOWEST ? n : REQUESTS_SLOWEST;
     size_t rest = n - slowest, sample = rest < REQUESTS_SAMPLE ? rest : REQUESTS_SAMPLE;
     for (size_t i = 0; i < slowest; i++)
-        look(g, i, 1);
+        look(g, of[i], 1);
     for (size_t i = 0; i < sample; i++) {
         size_t first = i * rest / sample, past = (i + 1) * rest / sample;
-        look(g, slowest + first + (past - first) / 2, past - first);
+        look(g, of[slowest + first + (past - first) / 2], past - first);
     }
+}
+
+/* Each host by itself, so that it does not matter which others there are. */
+static void choose(struct request_groups *g)
+{
+    size_t n = requests_count(g->requests), n_hosts;
+    path_local_hosts(requests_local(g->requests), &n_hosts);
+    size_t *first = mem_zalloc((n_hosts + 2) * sizeof *first), *of = mem_zalloc((n + 1) * sizeof *of);
+    for (size_t i = 0; i < n; i++)
+        first[requests_get(g->requests, i)->thread.host + 1]++;
+    for (size_t h = 0; h < n_hosts; h++)
+        first[h + 1] += first[h];
+    for (size_t i = 0; i < n; i++)
+        of[first[requests_get(g->requests, i)->thread.host]++] = i;
+    for (size_t h = 0; h < n_hosts; h++) /* each now ends where it began plus what it has */
+        look_at_sample(g, of + (h ? first[h - 1] : 0), first[h] - (h ? first[h - 1] : 0));
+    free(of);
+    free(first);
+}
+
+/* ---- their paths ---- */
+
+static void visit(struct request_told *told, int32_t host)
+{
+    for (size_t i = 0; i < told->n_machines; i++)
+        if (told->machines[i] == host)
+            return;
+    told->machines[told->n_machines++] = host;
+}
+
+/* Hosts of the path, in the order in which it comes to them. */
+static void visit_all(struct request_groups *g, const struct request_seen *seen, struct request_told *told)
+{
+    int32_t before = -1;
+    told->machines = mem_alloc((seen->path->n_segments + 1) * sizeof *told->machines);
+    for (size_t i = 0; i < seen->path->n_segments; i++) {
+        int32_t host = seen->path->segments[i].row.host;
+        if (host >= 0 && host != before)
+            visit(told, request_parts_host(&g->parts, seen, host));
+        before = host;
+    }
+}
+
+static void profile(struct request_groups *g, size_t request, const struct request_seen *seen, struct arena *a,
+    struct request_profile *out)
+{
+    const struct served_request *r = requests_get(g->requests, request);
+    int32_t tid;
+    const char *comm;
+    g->source->row_name(g->source->arg, r->thread, r->end, r->end, &tid, &comm);
+    request_profile_of(&g->parts, seen, request_parts_number(&g->parts, r->thread.host, comm, GRAPH_RUNNING), a, out);
+}
+
+/* With paths that end where the hosts of the list do. */
+static void look_here(struct request_groups *g)
+{
+    size_t kept = 0;
+    unsigned slices = 0;
+    int32_t host = -1;
+    for (size_t i = 0; i < g->looked.n; i++) {
+        struct looked *l = &g->looked.v[i];
+        const struct served_request *r = requests_get(g->requests, l->request);
+        slices = r->thread.host == host ? slices : ALL_SLICES;
+        host = r->thread.host;
+        unsigned mine = slices < REQUESTS_SLICES ? slices : REQUESTS_SLICES, left = mine;
+        struct path *path;
+        struct err e = {0};
+        int rc = requests_walk(g->requests, l->request, &left, &path, &e);
+        slices -= mine - left;
+        if (rc)
+            continue;
+        profile(g, l->request, &(struct request_seen){path, g->source, false}, &g->arena, &l->profile);
+        path_free(path);
+        g->looked.v[kept++] = *l;
+    }
+    g->looked.n = kept;
+}
+
+static void note_gaps(struct request_groups *g, const struct path *p)
+{
+    for (size_t i = 0; i < p->n_gaps && !g->trouble.code; i++)
+        if (p->gaps[i].reason == PATH_OFFLINE_NODE || p->gaps[i].reason == PATH_PENDING)
+            err_set(&g->trouble, ERR_TIMEOUT, "without what %s would tell of the paths: it does not answer",
+                p->gaps[i].peer ? p->gaps[i].peer : "another node");
+}
+
+/* Asks for the paths of requests; false: nobody can be asked. */
+static bool ask(struct request_groups *g, const size_t *which, size_t n, struct request_paths *out, struct err *e)
+{
+    struct request_walk *walks = mem_zalloc((n + 1) * sizeof *walks);
+    for (size_t i = 0; i < n; i++)
+        walks[i] = requests_walk_of(g->requests, which[i]);
+    int rc = g->far->walk(g->far->arg, walks, n, out, e);
+    free(walks);
+    return !rc;
+}
+
+static bool look_far(struct request_groups *g)
+{
+    struct request_paths told;
+    if (!g->looked.n)
+        return true;
+    size_t n = g->looked.n, kept = 0, *which = mem_alloc((n + 1) * sizeof *which);
+    for (size_t i = 0; i < n; i++)
+        which[i] = g->looked.v[i].request;
+    bool asked = ask(g, which, n, &told, &g->trouble);
+    for (size_t i = 0; asked && i < n; i++) {
+        struct looked *l = &g->looked.v[i];
+        struct request_seen seen = {told.paths[i], told.source, true};
+        if (!seen.path)
+            continue;
+        profile(g, l->request, &seen, &g->arena, &l->profile);
+        visit_all(g, &seen, &g->told[l->request].is);
+        note_gaps(g, seen.path);
+        g->looked.v[kept++] = *l;
+    }
+    if (asked) {
+        g->looked.n = kept;
+        g->far->release(g->far->arg, &told);
+    }
+    free(which);
+    return asked;
 }
 
 /* ---- who is like whom ---- */
@@ -254,6 +380,8 @@ static void describe(struct request_groups *g, const struct members *m, struct r
         .p90 = m->v[rank_of(m, 90)].profile.duration,
         .p99 = m->v[rank_of(m, 99)].profile.duration,
         .max = m->v[m->n - 1].profile.duration};
+    for (size_t i = 0; i < m->n; i++)
+        out->first = !i || m->v[i].begin < out->first ? m->v[i].begin : out->first;
     find_shape(g, m, out);
     find_growth(g, m, out);
 }
@@ -288,14 +416,38 @@ static void order_groups(struct request_groups *g)
     free(order);
 }
 
-struct request_groups *request_groups_new(const struct requests *requests)
+static void keep_told(struct request_groups *g)
+{
+    for (size_t i = 0; i < g->looked.n; i++) {
+        struct known_told *t = &g->told[g->looked.v[i].request];
+        t->known = true;
+        t->is.group = (int64_t)g->looked.v[i].group;
+    }
+}
+
+static void name_hosts(struct request_groups *g)
+{
+    size_t n;
+    const struct path_local_host *hosts = path_local_hosts(requests_local(g->requests), &n);
+    for (size_t i = 0; i < n; i++)
+        vec_push(&g->parts.hosts, hosts[i].name);
+}
+
+struct request_groups *request_groups_new(const struct requests *requests, const struct requests_far *far)
 {
     struct request_groups *g = mem_zalloc(sizeof *g);
     g->requests = requests;
-    g->slices = ALL_SLICES;
+    g->far = far;
     g->source = path_local_source(requests_local(requests));
     pthread_mutex_init(&g->lock, NULL);
-    look_at_sample(g);
+    name_hosts(g);
+    choose(g);
+    g->chosen = g->looked.n;
+    if (far)
+        g->told = mem_zalloc((requests_count(requests) + 1) * sizeof *g->told);
+    g->alone = !far || !look_far(g);
+    if (g->alone)
+        look_here(g);
     find_groups(g);
     order_groups(g);
     if (g->looked.n)
@@ -309,6 +461,8 @@ struct request_groups *request_groups_new(const struct requests *requests)
         describe(g, &m, &group);
         vec_push(&g->groups, group);
     }
+    if (!g->alone)
+        keep_told(g);
     return g;
 }
 
@@ -320,6 +474,9 @@ void request_groups_free(struct request_groups *g)
     vec_free(&g->leaders);
     vec_free(&g->groups);
     free(g->number);
+    for (size_t i = 0; g->told && i < requests_count(g->requests); i++)
+        free(g->told[i].is.machines);
+    free(g->told);
     request_parts_fini(&g->parts);
     pthread_mutex_destroy(&g->lock);
     arena_fini(&g->arena);
@@ -341,38 +498,111 @@ size_t request_groups_looked(const struct request_groups *g)
     return g->looked.n;
 }
 
+size_t request_groups_chosen(const struct request_groups *g)
+{
+    return g->chosen;
+}
+
+const char *request_groups_host(struct request_groups *g, int32_t host)
+{
+    pthread_mutex_lock(&g->lock);
+    const char *name = host >= 0 && (size_t)host < g->parts.hosts.n ? g->parts.hosts.v[host] : "";
+    pthread_mutex_unlock(&g->lock);
+    return name;
+}
+
+const char *request_groups_trouble(const struct request_groups *g)
+{
+    return g->trouble.code ? g->trouble.text : NULL;
+}
+
 /* ---- one request ---- */
 
-static void visit(struct request_told *told, int32_t host)
+/* path NULL: it cannot be followed. */
+static void tell(struct request_groups *g, size_t request, const struct request_seen *seen, struct request_told *told)
 {
-    for (size_t i = 0; i < told->n_machines; i++)
-        if (told->machines[i] == host)
-            return;
-    told->machines[told->n_machines++] = host;
+    struct request_profile p;
+    struct arena arena = {0};
+    *told = (struct request_told){.group = -1};
+    if (!seen->path) {
+        told->machines = mem_alloc(sizeof *told->machines);
+        visit(told, requests_get(g->requests, request)->thread.host);
+        return;
+    }
+    pthread_mutex_lock(&g->lock);
+    visit_all(g, seen, told);
+    profile(g, request, seen, &arena, &p);
+    size_t like = group_like(g, &p);
+    pthread_mutex_unlock(&g->lock);
+    told->group = like < g->leaders.n ? (int64_t)g->number[like] : -1;
+    arena_fini(&arena);
+}
+
+static void tell_here(struct request_groups *g, size_t request, struct request_told *told)
+{
+    struct request_seen seen = {.source = g->source};
+    struct path *path = NULL;
+    struct err e = {0};
+    if (!requests_path(g->requests, request, &path, &e))
+        seen.path = path;
+    tell(g, request, &seen, told);
+    path_free(path);
+}
+
+static bool recall(struct request_groups *g, size_t request, struct request_told *told)
+{
+    pthread_mutex_lock(&g->lock);
+    const struct known_told *t = &g->told[request];
+    bool known = t->known;
+    if (known) {
+        *told = t->is;
+        told->machines = mem_alloc((t->is.n_machines + 1) * sizeof *told->machines);
+        memcpy(told->machines, t->is.machines, t->is.n_machines * sizeof *told->machines);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return known;
+}
+
+static void keep(struct request_groups *g, size_t request, struct request_told *told)
+{
+    pthread_mutex_lock(&g->lock);
+    struct known_told *t = &g->told[request];
+    if (t->known)
+        free(told->machines); /* another thread was faster */
+    else
+        *t = (struct known_told){true, *told};
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* Asks for its path and for those of its neighbours, which who reads a table asks for next. False: nobody can be
+ * asked. */
+static bool ask_around(struct request_groups *g, size_t request)
+{
+    size_t which[ASKED_AT_ONCE], n = 0, first = request / ASKED_AT_ONCE * ASKED_AT_ONCE;
+    struct request_paths paths;
+    struct err e = {0};
+    pthread_mutex_lock(&g->lock);
+    for (size_t i = first; i < first + ASKED_AT_ONCE && i < requests_count(g->requests); i++)
+        if (!g->told[i].known)
+            which[n++] = i;
+    pthread_mutex_unlock(&g->lock);
+    if (!n) /* another thread was faster */
+        return true;
+    if (!ask(g, which, n, &paths, &e))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct request_told told;
+        tell(g, which[i], &(struct request_seen){paths.paths[i], paths.source, true}, &told);
+        keep(g, which[i], &told);
+    }
+    g->far->release(g->far->arg, &paths);
+    return true;
 }
 
 void request_groups_tell(struct request_groups *g, size_t request, struct request_told *told)
 {
-    const struct served_request *r = requests_get(g->requests, request);
-    struct request_profile profile;
-    struct arena arena = {0};
-    struct path *path;
-    struct err e = {0};
-    size_t n_hosts;
-    path_local_hosts(requests_local(g->requests), &n_hosts);
-    *told = (struct request_told){.group = -1, .machines = mem_zalloc((n_hosts + 1) * sizeof *told->machines)};
-    if (requests_path(g->requests, request, &path, &e)) {
-        visit(told, r->thread.host);
-        return;
-    }
-    for (size_t i = 0; i < path->n_segments; i++)
-        if (path->segments[i].row.host >= 0)
-            visit(told, path->segments[i].row.host);
-    pthread_mutex_lock(&g->lock);
-    request_profile_of(&g->parts, g->source, path, r->thread, &arena, &profile);
-    size_t like = group_like(g, &profile);
-    pthread_mutex_unlock(&g->lock);
-    told->group = like < g->leaders.n ? (int64_t)g->number[like] : -1;
-    arena_fini(&arena);
-    path_free(path);
+    if (g->alone)
+        tell_here(g, request, told);
+    else if (!recall(g, request, told) && !(ask_around(g, request) && recall(g, request, told)))
+        tell_here(g, request, told);
 }

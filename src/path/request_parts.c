@@ -68,8 +68,27 @@ static uint32_t part_of(struct request_parts *p, struct whose w, uint8_t state)
     return part;
 }
 
+uint32_t request_parts_number(struct request_parts *p, int32_t host, const char *comm, uint8_t state)
+{
+    return part_of(p, (struct whose){host, name_of(p, comm), false}, state);
+}
+
+int32_t request_parts_host(struct request_parts *p, const struct request_seen *seen, int32_t host)
+{
+    size_t i = 0;
+    if (!seen->far || host < 0)
+        return host;
+    const char *name = seen->source->host_name(seen->source->arg, host);
+    while (i < p->hosts.n && strcmp(p->hosts.v[i], name) != 0)
+        i++;
+    if (i == p->hosts.n)
+        vec_push(&p->hosts, strings_get(&p->names, strings_intern(&p->names, name, strlen(name))));
+    return (int32_t)i;
+}
+
 void request_parts_fini(struct request_parts *p)
 {
+    vec_free(&p->hosts);
     strings_fini(&p->names);
     vec_free(&p->v);
     vec_free(&p->folded);
@@ -115,9 +134,9 @@ static void tell_apart(const struct roles *r)
             a->whose.another = are_alike(a, b) && b->last > a->last;
 }
 
-static struct roles roles_of(
-    struct request_parts *parts, const struct path_source *source, const struct path *p, struct arena *a)
+static struct roles roles_of(struct request_parts *parts, const struct request_seen *seen, struct arena *a)
 {
+    const struct path *p = seen->path;
     struct roles r = {.v = arena_new(a, struct role, p->n_totals + 1)};
     for (size_t i = 0; i < p->n_totals; i++) {
         struct path_row row = p->totals[i].row;
@@ -128,8 +147,10 @@ static struct roles roles_of(
         if (!fresh)
             continue;
         *at = r.n;
-        source->row_name(source->arg, row, p->end, p->end, &tid, &comm);
-        r.v[r.n++] = (struct role){.row = row, .whose = {row.host, name_of(parts, comm), false}, .last = INT64_MIN};
+        seen->source->row_name(seen->source->arg, row, p->end, p->end, &tid, &comm);
+        r.v[r.n++] = (struct role){.row = row,
+            .whose = {request_parts_host(parts, seen, row.host), name_of(parts, comm), false},
+            .last = INT64_MIN};
     }
     for (size_t i = 0; i < p->n_segments; i++)
         role_of(&r, p->segments[i].row)->last = p->segments[i].end;
@@ -171,17 +192,15 @@ static bool is_share(int64_t duration, int64_t all, int64_t of)
     return duration > 0 && duration >= all / of;
 }
 
-void request_profile_of(struct request_parts *parts, const struct path_source *source, const struct path *p,
-    struct path_row server, struct arena *a, struct request_profile *out)
+void request_profile_of(struct request_parts *parts, const struct request_seen *seen, uint32_t server, struct arena *a,
+    struct request_profile *out)
 {
-    int32_t tid;
-    const char *comm;
-    struct roles roles = roles_of(parts, source, p, a);
-    source->row_name(source->arg, server, p->end, p->end, &tid, &comm);
+    const struct path *p = seen->path;
+    struct roles roles = roles_of(parts, seen, a);
     *out = (struct request_profile){.duration = time_between(p->begin, p->end),
         .shares = arena_new(a, struct request_share, p->n_totals + 1),
         .shape = arena_new(a, struct request_share, p->n_totals + 1),
-        .server = part_of(parts, (struct whose){server.host, name_of(parts, comm), false}, GRAPH_RUNNING)};
+        .server = server};
     for (size_t i = 0; i < p->n_totals; i++) {
         const struct path_total *t = &p->totals[i];
         uint32_t part = part_of(parts, role_of(&roles, t->row)->whose, t->state);

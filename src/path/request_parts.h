@@ -10,11 +10,13 @@
 const struct path_local *requests_local(const struct requests *);
 /* requests_path within one slice of work and *slices more, which grow less by those that it takes. */
 int requests_walk(const struct requests *, size_t i, unsigned *slices, struct path **out, struct err *e);
+struct request_walk requests_walk_of(const struct requests *, size_t i);
 enum { REQUESTS_SLICES = 1 << 8 }; /* for one path: a second */
 
 /* Parts by number. */
 struct request_parts {
     struct strings names;
+    VEC(const char *) hosts;       /* by number: those of the list, then others */
     VEC(struct request_part) v;
     VEC(uint32_t) folded;          /* by number: the part with the folded state */
     struct map by_key;             /* host, name, another, state -> number */
@@ -30,9 +32,13 @@ struct request_profile {
     uint32_t server;              /* part: the server's thread, running */
     int64_t duration;
 };
-/* Numbers parts that are new; the profile lives as long as the arena. */
-void request_profile_of(struct request_parts *, const struct path_source *, const struct path *, struct path_row server,
-    struct arena *, struct request_profile *out);
+/* A path, and who tells of its rows: their hosts are those of the list, or (`far`) those of that name. */
+struct request_seen { const struct path *path; const struct path_source *source; bool far; };
+int32_t request_parts_host(struct request_parts *, const struct request_seen *, int32_t host);
+uint32_t request_parts_number(struct request_parts *, int32_t host, const char *comm, uint8_t state);
+/* Numbers parts that are new; the profile lives as long as the arena. server: its part, running. */
+void request_profile_of(struct request_parts *, const struct request_seen *, uint32_t server, struct arena *,
+    struct request_profile *out);
 /* Is every part but networks that makes up a fifth of one among those of the other, and both served by one name? */
 bool request_profiles_alike(const struct request_parts *, const struct request_profile *,
     const struct request_profile *);

@@ -245,18 +245,21 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
 
 /* ---- their paths ---- */
 
-int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct path **out, struct err *e)
+struct request_walk requests_walk_of(const struct requests *r, size_t i)
 {
     const struct served_request *q = requests_get(r, i);
-    struct path_row row = q->thread;
+    struct request_walk w = {.from = q->thread, .thread = q->thread, .begin = q->begin, .end = q->end};
     if (q->by_interrupt)
-        row.row = PATH_ROW_UNKNOWN_CPU;
-    struct path_query *query = path_query_new(path_local_source(r->local), row,
-        &(struct path_options){.begin = q->begin,
-            .end = q->end,
-            .reached = PATH_REACHED_BY_MESSAGE,
-            .receiver = q->thread,
-            .request = true});
+        w.from.row = PATH_ROW_UNKNOWN_CPU;
+    return w;
+}
+
+int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct path **out, struct err *e)
+{
+    struct request_walk w = requests_walk_of(r, i);
+    struct path_query *query = path_query_new(path_local_source(r->local), w.from,
+        &(struct path_options){
+            .begin = w.begin, .end = w.end, .reached = PATH_REACHED_BY_MESSAGE, .receiver = w.thread, .request = true});
     int rc = path_query_run(query, SLICE, e);
     for (; rc == PATH_MORE && *slices; --*slices)
         rc = path_query_run(query, SLICE, e);

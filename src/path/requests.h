@@ -53,6 +53,20 @@ void requests_client(const struct requests *, size_t i, struct request_client *o
 /* The critical path of the server's thread over [begin, end]. ERR_LIMIT: it is too long to be followed. */
 int requests_path(const struct requests *, size_t i, struct path **out, struct err *e);
 
+/* ---- paths that go on to hosts which are not of the list ---- */
+
+/* How the path of a request is walked: back from `from` (the thread, or where an interrupt was handled), which sent a
+ * message to somebody at its end. */
+struct request_walk { struct path_row from, thread; int64_t begin, end; };
+/* paths[i]: of the i-th; NULL: it cannot be followed. Rows and hosts are those of the source. */
+struct request_paths { const struct path *const *paths; const struct path_source *source; void *handle; };
+/* Handed in by who knows others to ask. Any number of threads. What nobody tells is pending in the paths. */
+struct requests_far {
+    void *arg;
+    int (*walk)(void *arg, const struct request_walk *, size_t n, struct request_paths *out, struct err *e);
+    void (*release)(void *arg, struct request_paths *);
+};
+
 /* ---- groups of like ones ---- */
 
 /* Time in one state of the threads of one name on one host. Numbers in a name that tell threads of a pool apart are
@@ -63,6 +77,7 @@ struct request_growth { struct request_part part; int64_t typical, slow; };
 struct request_group {
     struct request_part server;    /* who served them; its state says nothing */
     uint64_t count;
+    int64_t first;                 /* when the first of them began that was looked at */
     int64_t p50, p90, p99, max;
     /* What takes a twentieth of the time or more in half of them, the most time first. States are folded: to be held up
      * counts as running. */
@@ -73,15 +88,20 @@ struct request_group {
 };
 struct request_groups;
 enum { REQUESTS_SLOWEST = 100, REQUESTS_SAMPLE = 900 };
-/* Groups of all requests, by the paths of the REQUESTS_SLOWEST slowest and of REQUESTS_SAMPLE of the others, evenly by
- * rank. Borrows the list. O(their paths) */
-struct request_groups *request_groups_new(const struct requests *);
+/* Groups of all requests, by the paths of the REQUESTS_SLOWEST slowest of each host and of REQUESTS_SAMPLE of its
+ * others, evenly by rank. far NULL: paths end where the hosts of the list do. Borrows both. O(their paths) */
+struct request_groups *request_groups_new(const struct requests *, const struct requests_far *);
 void request_groups_free(struct request_groups *);
 size_t request_groups_count(const struct request_groups *);
 /* The largest group is number 0. */
 const struct request_group *request_groups_get(const struct request_groups *, size_t i);
-/* How many requests were looked at. */
+/* How many requests were to be looked at, and how many of them were: not those whose paths are too long. */
+size_t request_groups_chosen(const struct request_groups *);
 size_t request_groups_looked(const struct request_groups *);
+/* The host of that number in parts and in what is told of a request; the first are those of the list. Any thread. */
+const char *request_groups_host(struct request_groups *, int32_t host);
+/* Of groups with `far`: why its paths, or some of them, are not whole; NULL: they are. */
+const char *request_groups_trouble(const struct request_groups *);
 
 /* What the path of a request tells, whether it was looked at or not. O(its path). Any number of threads may ask. */
 struct request_told {

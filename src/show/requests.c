@@ -8,29 +8,29 @@
 
 enum { PARTS = 3, GREW = 2 };
 
-static void put_part(struct text *t, const struct path_source *source, const struct request_part *p)
+static void put_part(struct text *t, struct request_groups *of, const struct request_part *p)
 {
-    text_printf(t, "%s %s%s %s", source->host_name(source->arg, p->host), p->another ? "another " : "",
+    text_printf(t, "%s %s%s %s", request_groups_host(of, p->host), p->another ? "another " : "",
         *p->comm ? p->comm : "interrupt", graph_state_name(p->state));
 }
 
-void show_request_shape(const struct request_group *g, const struct path_source *source, struct text *t)
+void show_request_shape(struct request_groups *of, const struct request_group *g, struct text *t)
 {
     for (size_t i = 0; i < g->n_shape && i < PARTS; i++) {
         text_puts(t, i ? " · " : "");
-        put_part(t, source, &g->shape[i]);
+        put_part(t, of, &g->shape[i]);
     }
     if (g->n_shape > PARTS)
         text_puts(t, " · …");
 }
 
-void show_request_growth(const struct request_group *g, const struct path_source *source, struct text *t)
+void show_request_growth(struct request_groups *of, const struct request_group *g, struct text *t)
 {
     for (size_t i = 0; i < g->n_grew && i < GREW; i++) {
         text_puts(t, i ? " · +" : "+");
         text_duration(t, g->grew[i].slow - g->grew[i].typical);
         text_putc(t, ' ');
-        put_part(t, source, &g->grew[i].part);
+        put_part(t, of, &g->grew[i].part);
     }
 }
 
@@ -68,12 +68,14 @@ bool show_requests_lack(const struct requests_lacking *l, enum show_requests_lac
     return true;
 }
 
-bool show_requests_sample(size_t looked, size_t all, struct text *t)
+bool show_requests_sample(const struct request_groups *g, size_t all, struct text *t)
 {
-    if (all > REQUESTS_SLOWEST + REQUESTS_SAMPLE)
+    size_t chosen = request_groups_chosen(g), looked = request_groups_looked(g);
+    if (chosen < all)
         text_printf(t,
-            "groups are told by the paths of %zu of %zu requests: of the slowest %d, and of the others evenly", looked,
-            all, REQUESTS_SLOWEST);
+            "groups are told by the paths of %zu of %zu requests: of each machine's slowest %d, and of "
+            "its others evenly",
+            looked, all, REQUESTS_SLOWEST);
     else if (looked < all)
         text_printf(t, "%zu request%s in no group: a path with so many pieces is not followed", all - looked,
             all - looked > 1 ? "s are" : " is");

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct arena; struct json; struct path; struct path_source; struct request_group; struct requests_lacking; struct text;
+struct arena; struct json; struct path; struct path_source; struct text;
+struct request_group; struct request_groups; struct requests_lacking;
 
 /* The answer in words: one line without its end, at most 140 cells, its rules in docs/concepts.md; nothing for a path
  * without length. */
@@ -42,8 +43,8 @@ struct show_changes { const struct show_change *v; size_t n; const char *sentenc
 struct show_changes show_changes(const struct show_answer *a, const struct show_answer *b, struct arena *);
 
 /* Groups of like requests: the parts of their paths, and those that took longer in the slow ones; the first of each. */
-void show_request_shape(const struct request_group *, const struct path_source *, struct text *);
-void show_request_growth(const struct request_group *, const struct path_source *, struct text *);
+void show_request_shape(struct request_groups *, const struct request_group *, struct text *);
+void show_request_growth(struct request_groups *, const struct request_group *, struct text *);
 /* What is not told of requests. False: there is no such thing, and nothing was written. */
 enum show_requests_lack {
     SHOW_REQUESTS_UNRELATED, SHOW_REQUESTS_UNSIDED, SHOW_REQUESTS_CUT, SHOW_REQUESTS_NOBODYS, SHOW_REQUESTS_OVERLAPPED,
@@ -51,6 +52,6 @@ enum show_requests_lack {
 };
 bool show_requests_lack(const struct requests_lacking *, enum show_requests_lack, struct text *);
 /* By which of all requests groups are told; false: by all. */
-bool show_requests_sample(size_t looked, size_t all, struct text *);
+bool show_requests_sample(const struct request_groups *, size_t all, struct text *);
 
 #endif

@@ -98,7 +98,12 @@ void tsp_end_styles(struct tsp_answer *);
 
 /* ---- tables ---- */
 
-struct tsp_column { int64_t id; const char *name, *description, *type; }; /* type as in tsp_header; NULL: STRING */
+struct tsp_column {
+    int64_t id;
+    const char *name, *description, *type; /* type as in tsp_header; NULL: STRING */
+    const char *numbers_of;              /* the output with the entries that its cells are numbers of; or NULL */
+    bool descending;                     /* lines are in the order of its numbers, the greatest first */
+};
 /* Appends the text of a cell. `column` is an index into the table's columns, not an id. */
 typedef void tsp_cell(void *arg, size_t row, size_t column, struct text *out);
 /* Tables that are read as they are written: begin, lines, end. All columns, or those that the query asks for. */
@@ -116,6 +121,8 @@ struct tsp_table {
     tsp_cell *cell;
     /* for requested_times: ascending with the rows; NULL: always row 0 */
     int64_t (*time)(void *arg, size_t row);
+    /* for requested_value: the number of the column that is `descending` */
+    int64_t (*value)(void *arg, size_t row);
 };
 void tsp_table_columns(struct tsp_answer *, const struct tsp_column *, size_t n);
 /* Lines by index or time, with search, as the protocol has them; ends early when the client has gone. */

@@ -67,7 +67,7 @@ struct tsp_query {
     json_t *marker_categories;           /* array of strings, or NULL: all */
     /* tables */
     int64_t index, count;
-    int64_t table_time; bool by_time;
+    int64_t table_time, table_value; bool by_time, by_value;
     const int64_t *columns; size_t n_columns; bool has_columns; /* in the order requested */
     json_t *row_filter;                  /* table_filter_expressions, as `search`: the only rows there are; or NULL */
     struct kept_rows *kept;              /* what fitted filters before; or NULL */

@@ -153,10 +153,10 @@ static const char *parse_element(struct tsp_query *q)
 static const char *parse_lines(struct tsp_query *q)
 {
     json_t *index = get(q, "requested_table_index"), *times = get(q, "requested_times"),
-           *count = get(q, "requested_table_count");
+           *value = get(q, "requested_value"), *count = get(q, "requested_table_count");
     json_t *columns = get(q, "requested_table_column_ids"), *direction = get(q, "table_search_direction");
     size_t n = 0;
-    if (!index && !times)
+    if (!index && !times && !value)
         return MISSING("requested_table_index");
     if (!count)
         return MISSING("requested_table_count");
@@ -166,6 +166,10 @@ static const char *parse_lines(struct tsp_query *q)
     if (index) {
         if (!call_integer(index, &q->index) || q->index < 0)
             return INVALID("requested_table_index");
+    } else if (value) {
+        if (!call_integer(value, &q->table_value))
+            return INVALID("requested_value");
+        q->by_value = true;
     } else {
         const int64_t *v = integers(q->http->arena, times, false, &n);
         if (!v || !n)

@@ -16,6 +16,10 @@ void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *colum
         json_kv_string(j, "name", columns[i].name);
         json_kv_string(j, "description", columns[i].description ? columns[i].description : "");
         json_kv_string(j, "type", columns[i].type ? columns[i].type : "STRING");
+        if (columns[i].numbers_of)
+            json_kv_string(j, "numbersOf", columns[i].numbers_of);
+        if (columns[i].descending)
+            json_kv_string(j, "order", "DESCENDING");
         json_end_object(j);
     }
     json_end_array(j);
@@ -99,9 +103,14 @@ void tsp_end_lines(const struct tsp_lines *l)
     json_end_object(&l->answer->json);
 }
 
-static size_t first_at(const struct tsp_table *t, int64_t time)
+/* Where the lines begin that are asked for. */
+static size_t first_row(const struct tsp_table *t, const struct tsp_query *q)
 {
-    return search_first(i, 0, t->time ? t->rows : 0, t->time(t->arg, i) >= time);
+    if (q->by_value)
+        return search_first(i, 0, t->value ? t->rows : 0, t->value(t->arg, i) <= q->table_value);
+    if (q->by_time)
+        return search_first(i, 0, t->time ? t->rows : 0, t->time(t->arg, i) >= q->table_time);
+    return (uint64_t)q->index < t->rows ? (size_t)q->index : t->rows;
 }
 
 /* The next or previous row that fits, from `row` on; t->rows: none. */
@@ -123,7 +132,7 @@ static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct 
 
 static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, const struct tsp_query *q)
 {
-    size_t row = q->by_time ? first_at(t, q->table_time) : (uint64_t)q->index < t->rows ? (size_t)q->index : t->rows;
+    size_t row = first_row(t, q);
     struct terms terms = {0};
     add_terms(&terms, q->search, t->columns, t->n_columns);
     if (q->search && q->search_find)
@@ -131,7 +140,7 @@ static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, co
     size_t end = t->rows - row < (uint64_t)q->count ? t->rows : row + (size_t)q->count;
     uint64_t beyond = q->search_find ? 0 : (uint64_t)q->index;
     struct tsp_lines l = tsp_begin_lines(
-        answer, q, t->columns, t->n_columns, row < t->rows || q->by_time ? row : beyond, t->rows);
+        answer, q, t->columns, t->n_columns, row < t->rows || q->by_time || q->by_value ? row : beyond, t->rows);
     for (; row < end; row++)
         tsp_write_line(&l, row, terms_fit(&terms, t->cell, t->arg, row), t->cell, t->arg, row);
     tsp_end_lines(&l);
@@ -155,6 +164,12 @@ static int64_t chosen_time(void *arg, size_t row)
 {
     const struct chosen *c = arg;
     return c->of->time(c->of->arg, c->rows[row]);
+}
+
+static int64_t chosen_value(void *arg, size_t row)
+{
+    const struct chosen *c = arg;
+    return c->of->value(c->of->arg, c->rows[row]);
 }
 
 /* Those that fit. False: the client has gone, they are not all. */
@@ -191,7 +206,9 @@ void tsp_table_lines(struct tsp_answer *answer, const struct tsp_table *t, const
     const struct kept_list *shown = kept ? kept : &own;
     struct chosen c = {t, shown->rows};
     write_lines(answer,
-        &(struct tsp_table){t->columns, t->n_columns, shown->n, &c, chosen_cell, t->time ? chosen_time : NULL}, q);
+        &(struct tsp_table){t->columns, t->n_columns, shown->n, &c, chosen_cell, t->time ? chosen_time : NULL,
+            t->value ? chosen_value : NULL},
+        q);
     if (kept)
         kept_rows_give_back(q->kept, kept);
     else

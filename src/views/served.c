@@ -1,8 +1,8 @@
 /* Requests of server threads, the slowest first; groups of like ones; how many took how long. The same as `weft
  * requests` tells. */
-#include <math.h>
 #include <stdlib.h>
 
+#include "base/figures.h"
 #include "base/mem.h"
 #include "show/show.h"
 #include "views/durations.h"
@@ -38,7 +38,8 @@ enum {
     MACHINES
 };
 /* The first one is what they are in the order of. */
-static const struct tsp_column columns[] = {{DURATION, "Duration", "To the last byte out", "DURATION"},
+static const struct tsp_column columns[] = {
+    {DURATION, "Duration", "To the last byte out", "DURATION", .descending = true},
     {BEGIN, "Begin", "First byte in", "TIMESTAMP"}, {SERVER, "Server", "Machine that replied", "STRING"},
     {TID, "TID", "Thread that replied", "NUMBER"}, {THREAD, "Thread", "Its name", "STRING"},
     {CLIENT, "Client", "Machine that asked, or its address", "STRING"},
@@ -47,7 +48,7 @@ static const struct tsp_column columns[] = {{DURATION, "Duration", "To the last 
     {CLIENT_BEGIN, "Client begin", "First byte that the client sent", "TIMESTAMP"},
     {CLIENT_END, "Client end", "Last byte of the reply that the client got", "TIMESTAMP"},
     {BYTES_IN, "Bytes in", "Payload that came", "NUMBER"}, {BYTES_OUT, "Bytes out", "Payload that went", "NUMBER"},
-    {GROUP, "Group", "Requests like it: Request Groups", "NUMBER"},
+    {GROUP, "Group", "Requests like it: Request Groups", "NUMBER", .numbers_of = "weft.requests.groups"},
     {MACHINES, "Machines", "In the order in which the critical path comes to them", "STRING"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -119,7 +120,7 @@ static void told_cell(struct lines *l, size_t column, struct text *out)
         text_i64(out, l->told.group + 1);
     for (size_t i = 0; column == MACHINES && i < l->told.n_machines; i++) {
         text_puts(out, i ? " " : "");
-        text_puts(out, host_of(l->list, l->told.machines[i]));
+        text_puts(out, request_groups_host(l->list->groups, l->told.machines[i]));
     }
 }
 
@@ -141,11 +142,17 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     }
 }
 
+static int64_t value(void *arg, size_t row)
+{
+    const struct lines *l = arg;
+    return request_duration(requests_get(l->list->found, row));
+}
+
 static void write_lines(const struct view *self, struct views *x, const struct tsp_query *q, const struct served *list,
     struct tsp_answer *answer)
 {
     struct lines l = {.list = list};
-    struct tsp_table t = {columns, COLUMNS, requests_count(list->found), &l, cell, NULL};
+    struct tsp_table t = {columns, COLUMNS, requests_count(list->found), &l, cell, NULL, value};
     tsp_table_lines(answer, &t, q);
     free(l.told.machines);
 }
@@ -158,10 +165,10 @@ static void lines(const struct view *self, struct views *x, const struct tsp_que
 /* ---- groups ---- */
 
 static const char *words_of(struct arena *a, const struct served *list, const struct request_group *g,
-    void (*show)(const struct request_group *, const struct path_source *, struct text *))
+    void (*show)(struct request_groups *, const struct request_group *, struct text *))
 {
     struct text t = {.fd = -1};
-    show(g, list->source, &t);
+    show(list->groups, g, &t);
     const char *words = arena_strdup(a, text_cstr(&t));
     text_fini(&t);
     return words;
@@ -189,7 +196,8 @@ static void write_group(
                    words_of(a, list, g, show_request_growth)};
     const struct tsp_meta meta[] = {{.key = "group", .number = (int64_t)number + 1},
         {.key = "count", .number = (int64_t)g->count}, {.key = "p50", .number = g->p50},
-        {.key = "p90", .number = g->p90}, {.key = "p99", .number = g->p99}, {.key = "maximum", .number = g->max}};
+        {.key = "p90", .number = g->p90}, {.key = "p99", .number = g->p99}, {.key = "maximum", .number = g->max},
+        {.key = "first", .number = g->first}};
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = view_id(x, number),
             .parent = -1,
@@ -216,27 +224,6 @@ static void groups_tree(const struct view *self, struct views *x, const struct t
 
 /* ---- how many took how long ---- */
 
-/* Ranges of durations that each are longer than the one before by one factor: so many to ten times as long. */
-enum { RANGES = 8, DECADES = 19, EDGES = RANGES * DECADES };
-
-/* The edge before which range i begins; the last one ends where time does. */
-static int64_t edge(size_t i)
-{
-    return i < EDGES - 1 ? llround(pow(10, (double)i / RANGES)) : INT64_MAX;
-}
-
-/* The one that holds it. */
-static size_t range_of(int64_t duration)
-{
-    size_t i = duration < 1 ? 0 : (size_t)(log10((double)duration) * RANGES);
-    i = i < EDGES - 2 ? i : EDGES - 2;
-    while (i > 0 && duration < edge(i))
-        i--;
-    while (i < EDGES - 2 && duration >= edge(i + 1))
-        i++;
-    return i;
-}
-
 static void write_bars(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const uint64_t *counts,
     size_t first, size_t past)
 {
@@ -245,8 +232,8 @@ static void write_bars(struct views *x, const struct tsp_query *q, struct tsp_an
     int64_t(*ranges)[2] = arena_alloc(a, sizeof *ranges * (n + 1));
     double *y = arena_new(a, double, n + 1);
     for (size_t i = 0; i < n; i++) {
-        ranges[i][0] = edge(first + i);
-        ranges[i][1] = edge(first + i + 1);
+        ranges[i][0] = figures_eighth(first + i);
+        ranges[i][1] = figures_eighth(first + i + 1);
         y[i] = (double)counts[first + i];
     }
     struct tsp_series s = {.id = view_id(x, 0), .name = "Total", .type = "bar", .y = y, .n = n, .y_label = "Count"};
@@ -261,13 +248,13 @@ static void write_bars(struct views *x, const struct tsp_query *q, struct tsp_an
 static void write_durations(const struct view *self, struct views *x, const struct tsp_query *q,
     const struct served *list, struct tsp_answer *answer)
 {
-    uint64_t counts[EDGES] = {0};
-    size_t first = EDGES, past = 0, n = requests_count(list->found);
+    uint64_t counts[FIGURES_EIGHTHS] = {0};
+    size_t first = FIGURES_EIGHTHS, past = 0, n = requests_count(list->found);
     for (size_t i = 0; i < n; i++) {
         const struct served_request *r = requests_get(list->found, i);
         if (r->end < q->begin || r->begin > q->end)
             continue;
-        size_t range = range_of(request_duration(r));
+        size_t range = figures_eighth_of(request_duration(r));
         counts[range]++;
         first = range < first ? range : first;
         past = range >= past ? range + 1 : past;

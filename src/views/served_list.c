@@ -7,17 +7,21 @@
 #include "show/show.h"
 #include "views/list.h"
 
-/* So long a question waits for the list. */
-static const int64_t patience_ns = 2000000000, slice_ns = 20000000;
+/* So long a question waits for the list. Where others had to be asked and did not answer, they are asked again after so
+ * long. */
+static const int64_t patience_ns = 2000000000, slice_ns = 20000000, again_ns = 2000000000;
 
 struct finding {
     const struct path_local *paths;
+    const struct requests_far *far; /* or NULL */
+    struct served_far asks;
+    atomic_bool stopping;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     struct served *list; /* NULL: not found yet, or forgotten */
     struct err error;    /* why it is not there, once somebody looked */
     bool at_work;        /* a thread finds it */
-    unsigned used;       /* by so many answers */
+    int64_t found_at;    /* monotonic */
 };
 
 /* ---- finding ---- */
@@ -37,8 +41,10 @@ static char *notes_of(const struct requests *found, const struct request_groups 
     size_t before = t.n;
     if (before)
         text_puts(&t, "; ");
-    if (!show_requests_sample(request_groups_looked(groups), requests_count(found), &t))
+    if (!show_requests_sample(groups, requests_count(found), &t))
         t.n = before;
+    if (request_groups_trouble(groups))
+        text_printf(&t, "%s%s", t.n ? "; " : "", request_groups_trouble(groups));
     char *notes = mem_strdup(text_cstr(&t));
     text_fini(&t);
     return notes;
@@ -54,6 +60,14 @@ static void free_list(struct served *l)
     free(l);
 }
 
+/* With the lock held. Who uses the one before frees it. */
+static void replace(struct finding *f, struct served *list)
+{
+    if (f->list && !f->list->used)
+        free_list(f->list);
+    f->list = list;
+}
+
 static void *find(void *arg)
 {
     struct finding *f = arg;
@@ -61,7 +75,7 @@ static void *find(void *arg)
     mem_begin();
     struct served *l = mem_zalloc(sizeof *l);
     l->found = requests_find(f->paths, &(struct requests_question){.begin = INT64_MIN, .end = INT64_MAX});
-    l->groups = request_groups_new(l->found);
+    l->groups = request_groups_new(l->found, f->far);
     l->source = path_local_source(f->paths);
     l->notes = notes_of(l->found, l->groups);
     if (mem_check("finding requests", &e)) {
@@ -69,7 +83,9 @@ static void *find(void *arg)
         l = NULL;
     }
     pthread_mutex_lock(&f->lock);
-    f->list = l;
+    if (l || !f->list)
+        replace(f, l);
+    f->found_at = time_monotonic_ns();
     f->error = e;
     f->at_work = false;
     pthread_cond_broadcast(&f->changed);
@@ -96,16 +112,26 @@ static void *new_finding(struct views *x)
 {
     struct finding *f = mem_zalloc(sizeof *f);
     f->paths = x->paths;
+    if (x->far) {
+        served_far_init(&f->asks, x, &f->stopping);
+        f->far = &f->asks.is;
+    }
     pthread_mutex_init(&f->lock, NULL);
     wait_init(&f->changed);
     return f;
+}
+
+/* With the lock held: is it to be found anew, since others may answer now? */
+static bool is_due(const struct finding *f)
+{
+    return request_groups_trouble(f->list->groups) && time_monotonic_ns() - f->found_at >= again_ns;
 }
 
 /* With the lock held: until the list is there, or patience ends. */
 static void wait_for(struct finding *f, const struct http_request *http)
 {
     int64_t deadline = time_monotonic_ns() + patience_ns;
-    while (f->at_work && !http_gone(http)) {
+    while (f->at_work && !f->list && !http_gone(http)) {
         int64_t now = time_monotonic_ns();
         if (now >= deadline)
             return;
@@ -113,15 +139,15 @@ static void wait_for(struct finding *f, const struct http_request *http)
     }
 }
 
-static const struct served *get(struct finding *f, const struct tsp_query *q, struct tsp_answer *answer)
+static struct served *get(struct finding *f, const struct tsp_query *q, struct tsp_answer *answer)
 {
     pthread_mutex_lock(&f->lock);
-    if (!f->list && !f->at_work)
+    if (!f->at_work && (!f->list || is_due(f)))
         begin(f);
     wait_for(f, q->http);
-    const struct served *list = f->list;
+    struct served *list = f->list;
     if (list) {
-        f->used++;
+        list->used++;
     } else if (f->at_work) {
         answer->status = TSP_RUNNING;
         answer->message = "Finding the requests";
@@ -138,14 +164,15 @@ void served_with(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer, served_write *write)
 {
     struct finding *f = view_cache(x, &view_served_requests, new_finding);
-    const struct served *list = get(f, q, answer);
+    struct served *list = get(f, q, answer);
     if (!list)
         return;
     write(self, x, q, list, answer);
     if (*list->notes && answer->status == TSP_COMPLETED)
         answer->message = arena_strdup(q->http->arena, list->notes);
     pthread_mutex_lock(&f->lock);
-    f->used--;
+    if (!--list->used && list != f->list)
+        free_list(list);
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -153,16 +180,14 @@ void served_forget(struct views *x, void *cache)
 {
     struct finding *f = cache;
     pthread_mutex_lock(&f->lock);
-    if (!f->used) {
-        free_list(f->list);
-        f->list = NULL;
-    }
+    replace(f, NULL);
     pthread_mutex_unlock(&f->lock);
 }
 
 void served_close(struct views *x, void *cache)
 {
     struct finding *f = cache;
+    atomic_store(&f->stopping, true);
     pthread_mutex_lock(&f->lock);
     while (f->at_work)
         pthread_cond_wait(&f->changed, &f->lock);

@@ -3,8 +3,14 @@
 #ifndef WEFT_VIEWS_SERVED_LIST_H
 #define WEFT_VIEWS_SERVED_LIST_H
 
+#include <stdatomic.h>
+
 #include "path/requests.h"
 #include "views/view.h"
+
+/* Who asks the other machines of the cluster (struct views_far). Stays where it is. */
+struct served_far { struct requests_far is; const struct views *x; const atomic_bool *stop; };
+void served_far_init(struct served_far *, const struct views *, const atomic_bool *stop);
 
 /* Immutable, but for request_groups_tell, which any number of threads may call. */
 struct served {
@@ -12,6 +18,7 @@ struct served {
     struct request_groups *groups;
     const struct path_source *source;    /* names of the hosts by their numbers in the list */
     char *notes;                         /* what is not told, in words; empty: nothing */
+    unsigned used;                       /* by so many answers; a lock of who has it guards it */
 };
 typedef void served_write(const struct view *self, struct views *, const struct tsp_query *, const struct served *,
     struct tsp_answer *);

@@ -23,6 +23,9 @@ struct views_far_path {
 };
 /* Of a host that is open here: keys of it and of the one whose clock times are told by, id of the thread. */
 struct views_far_question { uint64_t host, reference, row; int64_t begin, end; bool assume_polling, request; };
+/* The same of requests (struct request_walk). from: id of the thread, or path_remote_cpu. */
+struct views_far_request { uint64_t host, from, thread; int64_t begin, end; };
+struct request_paths;
 /* Told by the thread that calls find. */
 struct views_far_progress {
     void *arg;
@@ -40,6 +43,10 @@ struct views_far {
      * is lent until then. */
     void (*look)(void *arg, void *finding, struct views_far_path *out);
     void (*release)(void *arg, struct views_far_path *);
+    /* As struct requests_far; times of all are by the clock of one host. */
+    int (*requests)(void *arg, uint64_t reference, const struct views_far_request *, size_t n, const atomic_bool *stop,
+        struct request_paths *out, struct err *e);
+    void (*release_requests)(void *arg, struct request_paths *);
 };
 
 struct views_options {

@@ -261,7 +261,7 @@ class Recorded(Requests):
     def test_a_sample(self):
         """All pairs of four machines asked each other 6583 times."""
         run = self.ok("requests", scenario("clocks"), "--store", scratch(), "--limit", "5")
-        self.assertIn("groups are told by the paths of 1000 of 6583 requests", run.message)
+        self.assertIn("groups are told by the paths of 3000 of 6583 requests", run.message)
 
     def test_nothing_there(self):
         run = self.ok("requests", scenario("rotated"), "--store", scratch())

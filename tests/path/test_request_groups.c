@@ -93,7 +93,7 @@ static void find(struct world *w)
     make_address(&w->flows, 2);
     w->local = path_local_new(&w->host, 1);
     w->found = requests_find(w->local, &(struct requests_question){.begin = INT64_MIN, .end = INT64_MAX});
-    w->groups = request_groups_new(w->found);
+    w->groups = request_groups_new(w->found, NULL);
 }
 
 static void end(struct world *w)
