@@ -3,7 +3,7 @@
 
 #include "coord/call.h"
 
-enum { LACKS_TOLD = 100, NAMES_TOLD = 5 };
+enum { LACKS_TOLD = 100, NAMES_TOLD = 5, MESSAGE_BYTES = 1000 };
 
 static const char *const verdict_names[] = {"FAILED", "CANCELLED", "COMPLETED", "RUNNING"};
 static const char *const verdict_words[] = {"Failed", "Task cancelled", "Completed", "Running"};
@@ -131,6 +131,25 @@ static enum verdict verdict_of(const struct fan_part *p)
     return VERDICT_FAILED;
 }
 
+/* "Completed", also with who is missing, which is told by name. */
+static bool is_verdict(const char *message, enum verdict v)
+{
+    size_t n = strlen(verdict_words[v]);
+    return !strncmp(message, verdict_words[v], n) && (!message[n] || message[n] == ';');
+}
+
+/* What a server says of its data is told by its name; of what it is doing, what the first one says. */
+static void take_message(struct fan *f, const struct fan_part *p, const char *message)
+{
+    struct coord_call *c = f->call;
+    struct arena *a = c->q->arena;
+    if (f->n > 1 && c->verdict == VERDICT_COMPLETED && (!c->message || strlen(c->message) < MESSAGE_BYTES))
+        c->message = arena_printf(
+            a, "%s%s%s: %s", c->message ? c->message : "", c->message ? "; " : "", p->node->is->name, message);
+    else if (!c->message)
+        c->message = message;
+}
+
 static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p, bool *some)
 {
     enum verdict v = verdict_of(p);
@@ -153,8 +172,10 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
         c->complete += coord_lacks_there(c, p->node, p->root);
     if (!*some || v > c->verdict) {
         c->verdict = v;
-        c->message = message && strcmp(message, verdict_words[v]) != 0 ? message : NULL;
+        c->message = NULL;
     }
+    if (v == c->verdict && message && !is_verdict(message, v))
+        take_message(f, p, message);
     *some = true;
     struct slice model = slice_get(p->root, "model");
     p->model = slice_is(model, 'n') ? (struct slice){0} : model;

@@ -99,12 +99,22 @@ static void take_columns(struct table_columns *t, struct own_columns *of, struct
             continue;
         if (at == t->n) {
             t->v[at] = (struct table_column){new_id(t, numbers_anew ? -1 : own, name), name, object,
-                texts_are_times(name, slice_get(object, "type"))};
+                texts_are_times(name, slice_get(object, "type")), slice_get(object, "numbersOf")};
             t->n++;
         }
         of->own[at] = own;
-        if (slice_equals(name, "Timestamp ns") || (first && slice_equals(slice_get(object, "type"), "TIMESTAMP")))
-            of->time = own;
+        bool is_time = slice_equals(slice_get(object, "type"), "TIMESTAMP");
+        if (slice_equals(name, "Timestamp ns") || (first && is_time)) {
+            of->by[0] = own;
+            of->n_by = 1;
+        } else if (first && slice_equals(slice_get(object, "order"), "DESCENDING")) {
+            of->by[0] = own;
+            of->n_by = 1;
+            of->descending = true;
+        } else if (of->descending && of->n_by == 1 && is_time) {
+            of->by[1] = own;
+            of->n_by = 2;
+        }
     }
     of->known = true;
 }
@@ -122,7 +132,7 @@ static void add_trace(struct table_columns *t)
         t->v[i] = t->v[i - 1];
     t->trace = t->n ? 1 : 0;
     t->v[t->trace] = (struct table_column){new_id(t, 1, (struct slice){name, sizeof name - 1}), {name, sizeof name - 1},
-        {object, sizeof object - 1}, false};
+        {object, sizeof object - 1}, false, {0}};
     t->n++;
 }
 
@@ -133,21 +143,23 @@ bool columns_find(struct coord_call *c, struct table_columns *t)
     size_t known = 0;
     *t = (struct table_columns){.v = arena_new(a, struct table_column, MAX_COLUMNS + 1),
         .of = arena_new(a, struct own_columns, c->n_members + 1),
-        .by_time = true};
+        .ordered = true};
     if (!ask_columns(c, models))
         return false;
     for (size_t i = 0; i < c->n_members; i++) {
         t->of[i].own = arena_new(a, int64_t, MAX_COLUMNS + 1);
         memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
-        t->of[i].time = -1;
         if (models[i].at) {
             take_columns(t, &t->of[i], models[i], atomic_load(&c->members[i]->numbers_anew));
-            t->by_time &= t->of[i].time >= 0;
+            t->descending |= t->of[i].descending;
+            t->ordered &= t->of[i].n_by > 0;
             known++;
         }
     }
+    for (size_t i = 0; i < c->n_members; i++)
+        t->ordered &= !t->of[i].known || t->of[i].descending == t->descending;
     t->trace = t->n;
-    if (known < 2 || !t->by_time)
+    if (known < 2 || !t->ordered || t->descending)
         return true;
     size_t before = t->n;
     add_trace(t);

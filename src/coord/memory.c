@@ -147,9 +147,11 @@ static size_t lines_in_order(const struct line_answer *a, struct known_line *out
 void memory_note(const struct merged_table *t, size_t member, const struct line_answer *a)
 {
     struct memories *r = t->call->c->memories;
+    if (t->columns->descending)
+        return; /* nothing tells at which value a line may be of which only the number is known */
     unsigned epoch = atomic_load(&t->call->members[member]->epoch);
     struct known_line *lines = arena_new(t->call->q->arena, struct known_line, a->n + 1);
-    size_t n = t->columns->by_time ? lines_in_order(a, lines) : 0;
+    size_t n = t->columns->ordered ? lines_in_order(a, lines) : 0;
     pthread_mutex_lock(&r->lock);
     struct known_part *p = part_to_learn(r, t, member);
     size_t before = p->v.n;
@@ -216,7 +218,7 @@ static const struct remembered *remember(struct merged_table *t, size_t member)
             memcpy(out->v, p->v.v, p->v.n * sizeof *out->v);
     }
     pthread_mutex_unlock(&r->lock);
-    if (out && t->columns->by_time)
+    if (out && t->columns->ordered)
         add_ends(t, member, out);
     return t->remembered[member] = out;
 }

@@ -218,7 +218,7 @@ static size_t nodes_to_probe(struct coordinator *c, struct arena *a, struct node
 static void note_make(struct coordinator *c, struct node *n, const struct http_fetch *identity)
 {
     bool answered = atomic_load(&identity->done) && !identity->error.code;
-    struct slice its = answered ? slice_of(identity->body.v, identity->body.n, NULL) : (struct slice){0};
+    struct slice its = answered ? slice_of(identity->body.v, identity->body.n, NULL, NULL) : (struct slice){0};
     bool weft = slice_equals(slice_get(its, "productId"), "weft"), before = atomic_load(&n->numbers_anew),
          comes = atomic_load(&n->stage) != NODE_THERE;
     uint64_t name = map_hash(n->is->name, strlen(n->is->name));

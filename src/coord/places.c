@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/order.h"
 #include "coord/table.h"
 
 /* NEAR: so many lines are fetched (their times alone) rather than looked for by another question. */
@@ -237,8 +238,8 @@ static struct line_answer *answers_new(const struct merged_table *t)
 
 static void ask_times(const struct merged_table *t, struct line_ask *ask, size_t member)
 {
-    ask[member].ids = &t->columns->of[member].time;
-    ask[member].n_ids = t->columns->by_time;
+    ask[member].ids = t->columns->of[member].by;
+    ask[member].n_ids = t->columns->ordered ? t->columns->of[member].n_by : 0;
 }
 
 /* How many lines of each come before the time. */
@@ -248,13 +249,13 @@ bool table_locate_time(struct merged_table *t, int64_t time, uint64_t *position)
     struct line_answer *answer = answers_new(t);
     struct fan f;
     for (size_t i = 0; i < t->n; i++) {
-        ask[i] = (struct line_ask){.by_time = t->columns->by_time, .time = time, .count = 1};
+        ask[i] = (struct line_ask){.by_time = t->columns->ordered, .time = time, .count = 1};
         ask_times(t, ask, i);
     }
     bool good = table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++) {
         position[i] = answer[i].good ? answer[i].n ? answer[i].lines[0].index : answer[i].size : 0;
-        if (!t->columns->by_time)
+        if (!t->columns->ordered)
             position[i] = 0;
     }
     fan_end(&f);
@@ -285,12 +286,17 @@ static bool ask_end(struct merged_table *t, bool last, int64_t *least, int64_t *
     return good;
 }
 
+int table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k)
+{
+    return order_of(a->time, b->time) ?: order_of(a->begin, b->begin) ?: order_of(i, k);
+}
+
 size_t table_next(const struct merged_table *t, const struct line_answer *next, const size_t *taken)
 {
     size_t best = t->n;
     for (size_t i = 0; i < t->n; i++)
         if (t->asked[i] && taken[i] < next[i].n &&
-            (best == t->n || next[i].lines[taken[i]].time < next[best].lines[taken[best]].time))
+            (best == t->n || table_compare(&next[i].lines[taken[i]], i, &next[best].lines[taken[best]], best) < 0))
             best = i;
     return best;
 }
@@ -321,7 +327,8 @@ static size_t previous(const struct merged_table *t, const struct line_answer *b
     size_t best = t->n;
     for (size_t i = 0; i < t->n; i++)
         if (t->asked[i] && left[i] &&
-            (best == t->n || before[i].lines[left[i] - 1].time >= before[best].lines[left[best] - 1].time))
+            (best == t->n ||
+                table_compare(&before[i].lines[left[i] - 1], i, &before[best].lines[left[best] - 1], best) > 0))
             best = i;
     return best;
 }
@@ -415,7 +422,7 @@ bool table_locate(struct merged_table *t, uint64_t n, uint64_t *position)
         memcpy(position, t->size, t->n * sizeof *position);
         return true;
     }
-    if (!t->columns->by_time) {
+    if (!t->columns->ordered) {
         fill(t, t->size, n, position);
         return true;
     }

@@ -1,6 +1,8 @@
 /* What belongs to entries: states, arrows, series, tooltips, annotations; and styles. */
 #include <string.h>
 
+#include "coord/bars.h"
+#include "coord/times.h"
 #include "coord/wholes.h"
 
 /* ---- rows of the entries asked for: each server is asked for its own ---- */
@@ -85,7 +87,9 @@ void coord_analysis_states(struct coord_call *c)
 
 void coord_analysis_xy(struct coord_call *c)
 {
-    if (!wholes_answer(c) && !http_gone(c->q))
+    if (bars_are_added(c))
+        bars_send(c);
+    else if (!wholes_answer(c) && !http_gone(c->q))
         send_rows(c, "series", (const char *const[]){"seriesId", NULL});
 }
 

@@ -4,9 +4,10 @@
 #include <strings.h>
 
 #include "base/terms.h"
+#include "coord/numbering.h"
 #include "coord/table.h"
 
-enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, HIGHLIGHT = 8 };
+enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, HIGHLIGHT = 8, MAX_EQUAL = 500 };
 
 /* ---- asking ---- */
 
@@ -26,17 +27,27 @@ static void set(json_t *p, const char *key, json_t *value)
         json_object_del(p, key);
 }
 
+/* Of numbers whose order is turned around. */
+static int64_t negative(int64_t v)
+{
+    return v == INT64_MIN ? INT64_MAX : -v;
+}
+
 /* The parameters at hand (filters too, of which the coordinator need not know) for one member. */
 static const char *body_for(const struct merged_table *t, size_t member, const struct line_ask *a)
 {
     json_t *p = json_copy(t->call->parameters), *body = json_object();
-    int64_t own_time = time_asked_from(t->call->members[member], a->time);
+    bool descending = t->columns->descending;
+    int64_t own_time = descending ? negative(a->time) : time_asked_from(t->call->members[member], a->time);
     set(p, "requested_table_index", NULL);
     set(p, "requested_times", NULL);
+    set(p, "requested_value", NULL);
     set(p, "table_search_direction", NULL);
     set(p, "table_filter_expressions", t->filter[member]);
     set(p, "table_search_expressions", a->find || a->tagged ? t->search[member] : NULL);
-    if (a->by_time)
+    if (a->by_time && descending)
+        json_object_set_new(p, "requested_value", json_integer(own_time));
+    else if (a->by_time)
         json_object_set_new(p, "requested_times", list_of(&own_time, 1));
     else
         json_object_set_new(p, "requested_table_index", json_integer((json_int_t)a->index));
@@ -86,7 +97,8 @@ static const char *read_lines(
 {
     struct arena *a = t->call->q->arena;
     struct slice_walk w = slice_items(slice_get(model, "columnIds"));
-    int64_t low, size, index, wanted = t->columns->of[member].time;
+    const struct own_columns *own = &t->columns->of[member];
+    int64_t low, size, index;
     struct slice item;
     out->ids = arena_new(a, int64_t, MAX_COLUMNS_ASKED);
     while (out->n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
@@ -97,17 +109,22 @@ static const char *read_lines(
         return "its table has no size";
     out->low = (uint64_t)low;
     out->size = (uint64_t)size;
-    size_t time = find_id(out->ids, out->n_ids, wanted);
+    size_t time = find_id(out->ids, out->n_ids, own->by[0]), begin = find_id(out->ids, out->n_ids, own->by[1]);
     out->lines = arena_new(a, struct table_line, most + 1);
     for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
         struct table_line *l = &out->lines[out->n];
         if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
             return "its table has lines without numbers";
         *l = (struct table_line){.object = item, .index = (uint64_t)index};
-        if (t->columns->by_time && !take_time(content_at(item, time), &l->own_time))
+        if (t->columns->ordered && !take_time(content_at(item, time), &l->own_time))
             return "its table has lines without times";
-        if (t->columns->by_time)
+        if (t->columns->descending) {
+            l->time = negative(l->own_time);
+            if (own->n_by > 1 && take_time(content_at(item, begin), &l->begin))
+                l->begin = time_shown(t->call->members[member], l->begin);
+        } else if (t->columns->ordered) {
             l->time = time_shown(t->call->members[member], l->own_time);
+        }
     }
     out->good = true;
     return NULL;
@@ -156,6 +173,22 @@ bool table_ask(struct merged_table *t, const struct line_ask *ask, struct line_a
 
 /* ---- what is asked for ---- */
 
+/* What a member is to look for in a column; NULL: none of its lines has it. */
+static json_t *expression_for(
+    const struct merged_table *t, size_t member, const struct table_column *column, json_t *given)
+{
+    const struct node *n = t->call->members[member];
+    const char *pattern = json_string_value(given);
+    if (!pattern)
+        return json_incref(given);
+    if (column->timed)
+        return json_string(time_text_asked(t->call->q->arena, n, pattern));
+    if (!column->numbers_of.at || !t->numbering)
+        return json_incref(given);
+    const char *own = numbers_asked(t->numbering, t->call->q->arena, n, pattern);
+    return own ? json_string(own) : NULL;
+}
+
 /* Expressions by column, as a member calls the columns. False: not one of its lines fits. */
 static bool translate(const struct merged_table *t, size_t member, json_t *given, json_t **out)
 {
@@ -175,9 +208,10 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
             at++;
         int64_t own = at < t->columns->n ? t->columns->of[member].own[at] : -1;
         if (own >= 0) {
-            json_t *asked = pattern && t->columns->v[at].timed
-                ? json_string(time_text_asked(t->call->q->arena, t->call->members[member], pattern))
-                : json_incref(value);
+            json_t *asked = expression_for(t, member, &t->columns->v[at], value);
+            fits &= asked != NULL;
+            if (!asked)
+                continue;
             json_object_set_new(*out, arena_printf(t->call->q->arena, "%lld", (long long)own), asked);
         } else if (pattern) { /* all of its lines show the same there */
             struct terms one = {0};
@@ -211,10 +245,12 @@ static void keep(struct coord_call *c, const char *name, size_t member, json_t *
         json_object_set_new(c->body, arena_printf(c->q->arena, "%s of %zu", name, member), v);
 }
 
-static void table_begin(struct merged_table *t, struct coord_call *c, const struct table_columns *columns)
+static void table_begin(struct merged_table *t, struct coord_call *c, const struct table_columns *columns,
+    const struct group_numbers *numbering)
 {
     struct arena *a = c->q->arena;
-    *t = (struct merged_table){.call = c, .columns = columns, .n = c->n_members, .key = key_of(c)};
+    *t = (struct merged_table){
+        .call = c, .columns = columns, .numbering = numbering, .n = c->n_members, .key = key_of(c)};
     t->asked = arena_new(a, bool, t->n + 1);
     t->absent = arena_new(a, bool, t->n + 1);
     t->remembered = arena_new(a, const struct remembered *, t->n + 1);
@@ -239,7 +275,7 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
 
 struct wanted {
     bool by_time, find, backward;
-    int64_t time;
+    int64_t time; /* of tables in descending order: the negative of a number */
     uint64_t index, count;
     size_t *shown, n_shown; /* columns */
 };
@@ -266,11 +302,12 @@ static const char *read_wanted(struct coord_call *c, const struct table_columns 
 {
     json_t *index = json_object_get(c->parameters, "requested_table_index"),
            *times = json_object_get(c->parameters, "requested_times"),
+           *value = json_object_get(c->parameters, "requested_value"),
            *count = json_object_get(c->parameters, "requested_table_count");
     const char *direction = coord_text(c->parameters, "table_search_direction");
     int64_t n;
     *w = (struct wanted){0};
-    if (!index && !times)
+    if (!index && !times && !value)
         return "Missing query parameters: requested_table_index";
     if (!count)
         return "Missing query parameters: requested_table_count";
@@ -281,8 +318,10 @@ static const char *read_wanted(struct coord_call *c, const struct table_columns 
     if (index && (!coord_integer(index, &n) || n < 0))
         return "Invalid query parameters: requested_table_index";
     w->index = index ? (uint64_t)n : 0;
-    if (!index && !coord_integer(json_array_get(times, 0), &w->time))
-        return "Invalid query parameters: requested_times";
+    if (!index && (value ? !coord_integer(value, &w->time) : !coord_integer(json_array_get(times, 0), &w->time)))
+        return value ? "Invalid query parameters: requested_value" : "Invalid query parameters: requested_times";
+    if (columns->descending)
+        w->time = value ? negative(w->time) : INT64_MIN;
     if (direction && strcasecmp(direction, "NEXT") != 0 && strcasecmp(direction, "PREVIOUS") != 0)
         return "Invalid query parameters: table_search_direction";
     w->find = direction && json_object_size(json_object_get(c->parameters, "table_search_expressions"));
@@ -291,6 +330,12 @@ static const char *read_wanted(struct coord_call *c, const struct table_columns 
 }
 
 /* ---- searching ---- */
+
+/* How many columns tell where a member's lines are. */
+static size_t ids_by(const struct merged_table *t, size_t member)
+{
+    return t->columns->ordered ? t->columns->of[member].n_by : 0;
+}
 
 /* The member whose line a position's next one is; n: nobody's. False: an answer was sent. */
 static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *owner)
@@ -302,26 +347,53 @@ static bool owner_at(struct merged_table *t, const uint64_t *position, size_t *o
     struct fan f;
     for (size_t i = 0; i < t->n; i++)
         ask[i] = (struct line_ask){
-            .index = position[i], .count = 1, .ids = &t->columns->of[i].time, .n_ids = t->columns->by_time};
+            .index = position[i], .count = 1, .ids = t->columns->of[i].by, .n_ids = ids_by(t, i)};
     bool good = table_ask(t, ask, answer, &f);
     *owner = good ? table_next(t, answer, taken) : t->n;
     fan_end(&f);
     return good;
 }
 
-/* How many lines of each come before one of `owner` at a time: those of members before it also at that very time. */
-static bool locate_line(struct merged_table *t, size_t owner, int64_t time, uint64_t index, uint64_t *position)
+/* Of those of the same number, which are few: the lines of others that come before one of `owner`. */
+static bool pass_equals(
+    struct merged_table *t, size_t owner, const struct table_line *line, const uint64_t *after, uint64_t *position)
 {
+    struct line_ask *ask = arena_new(t->call->q->arena, struct line_ask, t->n + 1);
+    struct line_answer *answer = arena_new(t->call->q->arena, struct line_answer, t->n + 1);
+    struct fan f;
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t n = i == owner || after[i] < position[i] ? 0 : after[i] - position[i];
+        ask[i] = (struct line_ask){.index = position[i],
+            .count = n < MAX_EQUAL ? n : MAX_EQUAL,
+            .skip = !n,
+            .ids = t->columns->of[i].by,
+            .n_ids = ids_by(t, i)};
+    }
+    bool good = table_ask(t, ask, answer, &f);
+    for (size_t i = 0; good && i < t->n; i++)
+        for (size_t k = 0; k < answer[i].n && table_compare(&answer[i].lines[k], i, line, owner) < 0; k++)
+            position[i]++;
+    fan_end(&f);
+    return good;
+}
+
+/* How many lines of each come before one of `owner`. */
+static bool locate_line(struct merged_table *t, size_t owner, const struct table_line *line, uint64_t *position)
+{
+    const int64_t time = line->time;
+    const uint64_t index = line->index;
     uint64_t *at = arena_new(t->call->q->arena, uint64_t, t->n + 1),
              *after = arena_new(t->call->q->arena, uint64_t, t->n + 1);
-    if (!t->columns->by_time) {
+    if (!t->columns->ordered) {
         memset(position, 0, t->n * sizeof *position);
         memcpy(position, t->size, owner * sizeof *position);
     } else {
         if (!table_locate_time(t, time, at) || (time < INT64_MAX && !table_locate_time(t, time + 1, after)))
             return false;
         for (size_t i = 0; i < t->n; i++)
-            position[i] = i < owner ? after[i] : at[i];
+            position[i] = i < owner && !t->columns->descending ? after[i] : at[i];
+        if (t->columns->descending && !pass_equals(t, owner, line, after, position))
+            return false;
     }
     position[owner] = index;
     return true;
@@ -345,20 +417,20 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
             .find = !t->all_fit[i],
             .backward = backward,
             .skip = none || !t->fits[i] || t->absent[i],
-            .ids = &t->columns->of[i].time,
-            .n_ids = t->columns->by_time};
+            .ids = t->columns->of[i].by,
+            .n_ids = ids_by(t, i)};
     }
     bool good = table_ask(t, ask, answer, &f);
     for (size_t i = 0; good && i < t->n; i++) {
         if (!answer[i].n)
             continue;
-        int64_t mine = answer[i].lines[0].time, its = best < t->n ? answer[best].lines[0].time : 0;
-        if (best == t->n || (backward ? mine >= its : mine < its))
+        int order = best < t->n ? table_compare(answer[i].lines, i, answer[best].lines, best) : 0;
+        if (best == t->n || (backward ? order > 0 : order < 0))
             best = i;
     }
     *found = good && best < t->n;
     if (*found)
-        good = locate_line(t, best, answer[best].lines[0].time, answer[best].lines[0].index, position);
+        good = locate_line(t, best, answer[best].lines, position);
     fan_end(&f);
     return good;
 }
@@ -380,6 +452,23 @@ static void put_timed_cell(
     json_end_object(j);
 }
 
+static void put_number_cell(const struct merged_table *t, struct json *j, size_t member, struct slice cell)
+{
+    struct slice_walk in = slice_members(cell);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&in, &key, &value);) {
+        int64_t own, shown;
+        put_slice_key(j, key);
+        if (!slice_equals(key, "content") || !take_time(value, &own))
+            put_slice(j, value);
+        else if ((shown = number_shown(t->numbering, t->call->members[member], own)))
+            json_write_string(j, arena_printf(t->call->q->arena, "%lld", (long long)shown));
+        else
+            json_write_string(j, "");
+    }
+    json_end_object(j);
+}
+
 static void put_cells(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
     const struct line_answer *of, const struct table_line *line, struct slice cells)
 {
@@ -392,8 +481,11 @@ static void put_cells(const struct merged_table *t, struct json *j, const struct
         int64_t own = t->columns->of[member].own[w->shown[i]];
         size_t at = own < 0 ? of->n_ids : find_id(of->ids, of->n_ids, own);
         if (at < of->n_ids && cell[at].at) {
-            if (t->columns->v[w->shown[i]].timed && t->call->members[member]->is->clock)
-                put_timed_cell(j, t->call->members[member], cell[at], line, t->columns->by_time);
+            if (t->columns->v[w->shown[i]].numbers_of.at)
+                put_number_cell(t, j, member, cell[at]);
+            else if (t->columns->v[w->shown[i]].timed && t->call->members[member]->is->clock)
+                put_timed_cell(
+                    j, t->call->members[member], cell[at], line, t->columns->ordered && !t->columns->descending);
             else
                 put_slice(j, cell[at]);
             continue;
@@ -430,7 +522,7 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
         const char *text = column == t->columns->trace ? name : "";
         if (i == telling)
             text = arena_printf(t->call->q->arena, "(%s is away)", name);
-        else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].time)
+        else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].by[0])
             text = arena_printf(t->call->q->arena, "%lld", (long long)line->time);
         json_begin_object(j);
         json_kv_string(j, "content", text);
@@ -468,12 +560,13 @@ static void ask_shown(const struct merged_table *t, const struct wanted *w, stru
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct own_columns *own = &t->columns->of[i];
-        int64_t *ids = arena_new(t->call->q->arena, int64_t, w->n_shown + 2);
+        int64_t *ids = arena_new(t->call->q->arena, int64_t, w->n_shown + 3);
         for (size_t k = 0; k < w->n_shown; k++)
             if (own->own[w->shown[k]] >= 0)
                 ids[ask[i].n_ids++] = own->own[w->shown[k]];
-        if (t->columns->by_time && find_id(ids, ask[i].n_ids, own->time) == ask[i].n_ids)
-            ids[ask[i].n_ids++] = own->time;
+        for (size_t k = 0; k < ids_by(t, i); k++)
+            if (find_id(ids, ask[i].n_ids, own->by[k]) == ask[i].n_ids)
+                ids[ask[i].n_ids++] = own->by[k];
         ask[i].ids = ids;
     }
 }
@@ -594,9 +687,32 @@ static bool send_lines_again(struct merged_table *t, const struct wanted *w, uin
     return send_lines(t, w, w->count, w->index, position, sizes);
 }
 
+static bool is_searched(const struct coord_call *c, const struct table_column *column)
+{
+    const char *key = arena_printf(c->q->arena, "%lld", (long long)column->id);
+    return json_object_get(json_object_get(c->parameters, "table_search_expressions"), key) ||
+        json_object_get(json_object_get(c->parameters, "table_filter_expressions"), key);
+}
+
+/* Where a column that is asked for has numbers of entries. False: nobody waits any more. */
+static bool ask_numbering(
+    struct coord_call *c, const struct table_columns *columns, const struct wanted *w, struct group_numbers *out)
+{
+    *out = (struct group_numbers){0};
+    for (size_t i = 0; i < columns->n; i++) {
+        bool asked = columns->v[i].numbers_of.at && is_searched(c, &columns->v[i]);
+        for (size_t k = 0; columns->v[i].numbers_of.at && k < w->n_shown; k++)
+            asked |= w->shown[k] == i;
+        if (asked)
+            return numbering_ask(c, columns->v[i].numbers_of, out);
+    }
+    return true;
+}
+
 void coord_table_lines(struct coord_call *c)
 {
     struct table_columns columns;
+    struct group_numbers numbering;
     struct merged_table t;
     struct wanted w;
     bool found = true;
@@ -607,7 +723,9 @@ void coord_table_lines(struct coord_call *c)
         coord_error(c, 400, wrong, NULL);
         return;
     }
-    table_begin(&t, c, &columns);
+    if (!ask_numbering(c, &columns, &w, &numbering))
+        return;
+    table_begin(&t, c, &columns, &numbering);
     uint64_t *position = arena_new(c->q->arena, uint64_t, t.n + 1);
     if (send_lines_again(&t, &w, position))
         return;

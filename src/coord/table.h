@@ -1,4 +1,5 @@
-/* Private to coord: tables of many servers as one. A table that is in order of time is merged by it: a line's number
+/* Private to coord: tables of many servers as one. A table that is in order of time, or of a number that its columns
+ * say (the greatest first), is merged by it: a line's number
  * is how many lines of all servers come before it, those of equal times in the order of the servers. A position is the
  * number of lines of each server before it, which each server tells of any time, so that no lines are fetched to count
  * them. Other tables follow one another. */
@@ -10,13 +11,20 @@
 /* ---- columns (columns.c) ---- */
 
 /* Columns with equal names are one, whatever number each server gives it. */
-struct table_column { int64_t id; struct slice name, object; bool timed; /* its cells are times */ };
-/* What a server has of them. own: its numbers by column, -1: it has none. */
-struct own_columns { bool known; int64_t *own; int64_t time; };
+struct table_column {
+    int64_t id;
+    struct slice name, object;
+    bool timed;                      /* its cells are times */
+    struct slice numbers_of;         /* its cells are numbers of entries of that tree; at NULL: of none */
+};
+/* What a server has of them. own: its numbers by column, -1: it has none. by: the column that lines are in order of,
+ * then the first of times. */
+struct own_columns { bool known, descending; int64_t *own; int64_t by[2]; size_t n_by; };
 struct table_columns {
     struct table_column *v; size_t n;
     struct own_columns *of;          /* by member */
-    bool by_time;                    /* every server has a time for each line, in whose order they are */
+    bool ordered;                    /* every server has a time, or a number, for each line, in whose order they are; */
+    bool descending;                 /* a number, the greatest first: its negative is taken for a time */
     size_t trace;                    /* a column that tells the server where a server has none; n: there is none */
 };
 /* Of the output at hand; asks members that never said. False: an answer was sent, or nobody waits. */
@@ -27,6 +35,7 @@ bool columns_find(struct coord_call *, struct table_columns *);
 struct merged_table {
     struct coord_call *call;
     const struct table_columns *columns;
+    const struct group_numbers *numbering;     /* of the entries that cells are numbers of; NULL: no cell is */
     size_t n;                        /* members; all arrays below are by member */
     bool *asked;                     /* it takes part: it has lines, as far as is known */
     json_t **filter, **search;       /* as it calls the columns; NULL: none */
@@ -48,8 +57,11 @@ struct line_ask {
     const int64_t *ids; size_t n_ids; /* the member's columns */
     bool skip;                       /* it is not asked */
 };
-/* own_time: by its server's clock. Of an absent server the object is at NULL; sure: the time is not estimated. */
-struct table_line { struct slice object; int64_t own_time, time; uint64_t index; bool sure; };
+/* own_time: by its server's clock. begin: which of those of one time, or number, comes first. Of an absent server the
+ * object is at NULL; sure: the time is not estimated. */
+struct table_line { struct slice object; int64_t own_time, time, begin; uint64_t index; bool sure; };
+/* < 0: line a of member i comes before line b of member k. */
+int table_compare(const struct table_line *a, size_t i, const struct table_line *b, size_t k);
 struct line_answer {
     bool good;
     uint64_t low, size;

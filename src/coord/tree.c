@@ -1,6 +1,8 @@
 /* Trees: the entries of all servers, one after the other, below headers that they have in common. */
 #include <string.h>
 
+#include "coord/bars.h"
+#include "coord/numbering.h"
 #include "coord/sums.h"
 #include "coord/table.h"
 #include "coord/wholes.h"
@@ -46,7 +48,8 @@ struct tree {
     struct headers headers;
     struct sums sums;
     struct wholes wholes;
-    struct map roots; /* first labels of roots, by hash -> the part that has it, or SEVERAL */
+    struct group_numbers numbering; /* n 0: entries have no numbers */
+    struct map roots;               /* first labels of roots, by hash -> the part that has it, or SEVERAL */
     struct {
         uint16_t *place;
         size_t n;
@@ -104,6 +107,14 @@ static void put_root_label(struct json *j, const struct node *n, struct slice la
     text_put(j->out, label.at + 1, label.n - 1);
 }
 
+static void put_number(struct json *j, int64_t number)
+{
+    json_before_value(j);
+    text_putc(j->out, '"');
+    text_i64(j->out, number);
+    text_putc(j->out, '"');
+}
+
 static void look_through(struct fan *f, struct tree *t)
 {
     struct arena *a = f->call->q->arena;
@@ -115,7 +126,8 @@ static void look_through(struct fan *f, struct tree *t)
         int64_t start;
         if (p->model.at && !slice_is(entries, '['))
             part_spoil(f, p, "its tree has no entries");
-        note_roots(t, i, slice_get(p->model, "entries"));
+        if (!bars_are_added(f->call))
+            note_roots(t, i, entries);
         t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
         t->of[i].n = take_headers(&t->headers, slice_get(p->model, "headers"), t->of[i].place);
         if (slice_next(&w, &first) && slice_integer(slice_get(first, "start"), &start)) {
@@ -146,10 +158,17 @@ static void add_up(struct fan *f, struct tree *t)
     }
 }
 
-/* The labels below the headers that they belong to. named: the server's name stands before the first. sum: what it is;
- * NULL: no sum. */
+/* How an entry is not as its server tells it: the server's name stands before the first label; it is a sum; it has a
+ * number, which the first label is. */
+struct change {
+    bool named;
+    const struct root_sum *sum;
+    int64_t number;
+};
+
+/* The labels below the headers that they belong to. */
 static void put_labels(struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *n,
-    bool named, const struct root_sum *sum)
+    const struct change *as)
 {
     struct slice cell[MAX_HEADERS] = {0}, label;
     struct slice_walk w = slice_items(labels);
@@ -163,9 +182,11 @@ static void put_labels(struct json *j, const struct tree *t, size_t part, struct
     const size_t first = t->of[part].n ? t->of[part].place[0] : 0;
     json_begin_array(j);
     for (size_t i = 0; i < (t->headers.n ? t->headers.n : given); i++)
-        if (named && i == first && slice_is(cell[i], '"'))
+        if (as->number && i == first)
+            put_number(j, as->number);
+        else if (as->named && i == first && slice_is(cell[i], '"'))
             put_root_label(j, n, cell[i]);
-        else if (sum && i < t->headers.n && i != first && put_sum_label(j, sum, t->headers.name[i]))
+        else if (as->sum && i < t->headers.n && i != first && put_sum_label(j, as->sum, t->headers.name[i]))
             continue;
         else if (cell[i].at && i < t->headers.n && t->headers.timed[i])
             put_time_text(j, n, cell[i], NULL);
@@ -191,14 +212,16 @@ static void put_metadata(struct json *j, const struct node *n, struct slice meta
     json_end_object(j);
 }
 
+/* number: 0, or what it is called. */
 static void put_entry(struct coord_call *c, struct json *j, const struct tree *t, const struct fan_part *p, size_t part,
-    struct slice entry, bool first)
+    struct slice entry, bool first, int64_t number)
 {
     struct slice_walk w = slice_members(entry);
     const struct root_sum *sum = root_sum_of(&t->sums, part, slice_get(entry, "id")),
                           *above = root_sum_of(&t->sums, part, slice_get(entry, "parentId"));
-    bool named = above || (!sum && is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels")))),
-         same = !named && !sum && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
+    bool ambiguous = !sum && !number && is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels")));
+    struct change as = {above || ambiguous, sum, number};
+    bool same = !as.named && !sum && !number && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
     int64_t own;
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
@@ -208,13 +231,15 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
         else if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
             json_i64(j, coord_id(c, p->node, own));
         else if (slice_equals(key, "labels") && !same)
-            put_labels(j, t, part, value, p->node, named, sum);
+            put_labels(j, t, part, value, p->node, &as);
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
         else if (t->wholes.name && slice_equals(key, "isDefault"))
             json_bool(j, false); /* the whole is shown first */
         else if (slice_equals(key, "metadata") && sum)
             put_sum_metadata(j, sum, value);
+        else if (slice_equals(key, "metadata") && number)
+            put_number_metadata(j, p->node, number, value);
         else if (slice_equals(key, "metadata") && p->node->is->clock && slice_is(value, '{'))
             put_metadata(j, p->node, value);
         else if (!put_times(c, j, p->node, entry, key, value))
@@ -228,13 +253,19 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
     bool first = true;
     json_begin_array(j);
     put_wholes(j, &t->wholes, t->headers.n);
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < t->numbering.n; i++) {
+        const struct numbered *g = &t->numbering.v[i];
+        put_entry(f->call, j, t, &f->parts[g->part], g->part, g->entry, false, (int64_t)i + 1);
+    }
+    for (size_t i = 0; i < f->n && !t->numbering.n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        if (!first && bars_are_added(f->call))
+            break; /* the first one's is that of all */
         for (struct slice e; slice_next(&w, &e);) {
             const struct root_sum *sum = root_sum_of(&t->sums, i, slice_get(e, "id"));
             if ((sum && sum->first != i) || wholes_replace(&t->wholes, i, slice_get(e, "id")))
                 continue; /* it is written */
-            put_entry(f->call, j, t, &f->parts[i], i, e, first);
+            put_entry(f->call, j, t, &f->parts[i], i, e, first, 0);
             first = false;
         }
     }
@@ -285,8 +316,10 @@ static void send_tree(struct fan *f)
         envelope_send_null(f->call, f->call->verdict, f->call->message);
         return;
     }
-    add_up(f, &t);
-    find_wholes(f, &t);
+    if (!numbering_take(f, &t.numbering)) {
+        add_up(f, &t);
+        find_wholes(f, &t);
+    }
     struct json j = envelope_begin(f->call, &out);
     json_begin_object(&j);
     json_key(&j, "headers");

@@ -67,10 +67,10 @@ void wholes_find(struct coord_call *c, const struct slice *models, struct wholes
         return;
     const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
     uint64_t nobody = map_hash(of, strlen(of)); /* whom these ids are of */
-    x->root = coord_id_of(c->c->ids, nobody, 0);
+    x->root = coord_id_of(c->c->ids, nobody, 0, false);
     for (size_t i = 0; i < MOST_WHOLES; i++) {
         x->line[i].label = labels[i];
-        x->line[i].id = coord_id_of(c->c->ids, nobody, (int64_t)i + 1);
+        x->line[i].id = coord_id_of(c->c->ids, nobody, (int64_t)i + 1, false);
     }
     for (size_t m = 0; m < c->n_members; m++)
         take_member(x, m, slice_get(models[m], "entries"));

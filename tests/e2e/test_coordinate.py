@@ -95,12 +95,11 @@ class Answers(Compared, Case):
         self.assertEqual(sum(said[1]["series"][0]["yValues"]), self.whole["nbEvents"])
 
     def test_roots_that_are_no_sums_are_told_apart(self):
-        entries = self.both("data/weft.requests.groups/tree")[1]["entries"]
-        first = [e["labels"][0] for e in entries]
-        self.assertIn("web/1", first)
-        self.assertEqual(len(first), len(set(first)))
-        # The name stands before the first label alone, whatever the others are.
-        self.assertFalse([e for e in entries if any("/" in label for label in e["labels"][2:7])])
+        outputs = self.many.get(f"/experiments/{self.uuid}/outputs").json
+        density = next(o["id"] for o in outputs if "Density" in o["id"] and o["type"] == "TREE_GENERIC_XY")
+        one, many = self.both(f"genericXY/{density}/tree")
+        self.assertEqual([e["labels"][0] for e in one["entries"]], ["Total"])
+        self.assertEqual([e["labels"][0] for e in many["entries"]], [f"{host}/Total" for host in HOSTS])
 
     def test_tooltip_is_the_owners(self):
         seen = 0

@@ -1,0 +1,165 @@
+#include "coord/bars.h"
+
+#include <string.h>
+
+#include "base/figures.h"
+
+struct bars {
+    uint64_t count[FIGURES_EIGHTHS];
+    size_t first, past;
+    struct slice series; /* of the first server that has one: what its axes are called */
+    int64_t id;          /* for clients: that of the entry */
+};
+
+bool bars_are_added(const struct coord_call *c)
+{
+    return c->arg[1] && !strcmp(c->arg[1], "weft.requests.durations");
+}
+
+/* What is wrong with a server's series, of which nothing is taken then; NULL: nothing. */
+static const char *take(struct bars *all, struct slice series)
+{
+    struct bars sum = *all, *b = &sum;
+    struct slice_walk ranges = slice_items(slice_get(series, "xRanges")),
+                      counts = slice_items(slice_get(series, "yValues"));
+    for (struct slice range, count; slice_next(&ranges, &range) && slice_next(&counts, &count);) {
+        int64_t from, many;
+        if (!slice_integer(slice_get(range, "start"), &from) || !slice_integer(count, &many) || many < 0)
+            return "its counts have another form";
+        size_t i = figures_eighth_of(from);
+        if (figures_eighth(i) != from)
+            return "it counts by other ranges of durations";
+        b->count[i] += (uint64_t)many;
+        b->first = b->past && b->first < i ? b->first : i;
+        b->past = b->past > i ? b->past : i + 1;
+    }
+    b->series = b->series.at ? b->series : series;
+    *all = sum;
+    return NULL;
+}
+
+static void put_ranges(struct json *j, const struct bars *b)
+{
+    json_begin_array(j);
+    for (size_t i = b->first; i < b->past; i++) {
+        json_begin_object(j);
+        json_kv_i64(j, "start", figures_eighth(i));
+        json_kv_i64(j, "end", figures_eighth(i + 1));
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void put_counts(struct json *j, const struct bars *b)
+{
+    json_begin_array(j);
+    for (size_t i = b->first; i < b->past; i++)
+        json_u64(j, b->count[i]);
+    json_end_array(j);
+}
+
+static void put_series(struct json *j, const struct bars *b)
+{
+    struct slice_walk w = slice_members(b->series);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "seriesId"))
+            json_i64(j, b->id);
+        else if (slice_equals(key, "xRanges"))
+            put_ranges(j, b);
+        else if (slice_equals(key, "yValues"))
+            put_counts(j, b);
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+}
+
+/* Members of the model but the series are the first one's. */
+static void send(struct fan *f, const struct bars *b)
+{
+    struct coord_call *c = f->call;
+    struct text t = {.fd = -1};
+    struct json j = envelope_begin(c, &t);
+    size_t i = 0;
+    while (i + 1 < f->n && !f->parts[i].model.at)
+        i++;
+    struct slice_walk w = slice_members(f->parts[i].model);
+    json_begin_object(&j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(&j, key);
+        if (!slice_equals(key, "series")) {
+            put_slice(&j, value);
+            continue;
+        }
+        json_begin_array(&j);
+        if (b->series.at)
+            put_series(&j, b);
+        json_end_array(&j);
+    }
+    json_end_object(&j);
+    envelope_send(c, &t);
+}
+
+/* The entry of each member's own tree; the first one's is that of all. False: nobody waits any more. */
+static bool find_entries(struct coord_call *c, json_t **items, int64_t *id)
+{
+    struct arena *a = c->q->arena;
+    const char *path = arena_printf(
+        a, "/experiments/%s/outputs/genericXY/%s/tree", path_part(a, c->arg[0]), path_part(a, c->arg[1]));
+    json_t *kept = json_array(); /* freed with the body */
+    struct fan f;
+    json_object_set_new(c->body, "by server", kept);
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    bool waits = fan_wait(&f);
+    for (size_t i = 0; i < c->n_members; i++) {
+        struct slice_walk w = slice_items(slice_get(slice_get(f.parts[i].root, "model"), "entries"));
+        int64_t own;
+        items[i] = json_array();
+        json_array_append_new(kept, items[i]);
+        for (struct slice e; waits && slice_next(&w, &e);)
+            if (slice_integer(slice_get(e, "id"), &own)) {
+                *id = *id < 0 ? coord_id(c, c->members[i], own) : *id;
+                json_array_append_new(items[i], json_integer(own));
+            }
+    }
+    fan_end(&f);
+    return waits;
+}
+
+void bars_send(struct coord_call *c)
+{
+    json_t **items = arena_new(c->q->arena, json_t *, c->n_members + 1);
+    struct bars b = {.id = -1};
+    struct fan f;
+    bool some = false;
+    if (!json_is_array(json_object_get(c->parameters, "requested_items"))) {
+        coord_error(c, 400, "Missing query parameters: requested_items", NULL);
+        return;
+    }
+    if (!find_entries(c, items, &b.id))
+        return;
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "POST", path_asked(c),
+            body_with(c, c->members[i], "requested_items", items[i], NULL, NULL));
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        for (size_t i = 0; i < f.n; i++) {
+            struct slice_walk w = slice_items(slice_get(f.parts[i].model, "series"));
+            for (struct slice s; slice_next(&w, &s);) {
+                const char *wrong = take(&b, s);
+                if (wrong)
+                    part_spoil(&f, &f.parts[i], wrong);
+            }
+            some |= f.parts[i].model.at != NULL;
+        }
+        if (some)
+            send(&f, &b);
+        else
+            envelope_send_null(c, c->verdict, c->message);
+    }
+    fan_end(&f);
+}

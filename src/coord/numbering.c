@@ -1,0 +1,139 @@
+#include "coord/numbering.h"
+
+#include <stdlib.h>
+
+#include "base/order.h"
+#include "base/terms.h"
+
+enum { MOST_NUMBERED = 1 << 20 };
+
+/* ---- who is where ---- */
+
+static bool number_of(struct slice metadata, const char *key, int64_t *out)
+{
+    struct slice value = slice_get(metadata, key), item = value;
+    struct slice_walk w = slice_items(value);
+    return (!slice_is(value, '[') || slice_next(&w, &item)) && slice_integer(item, out);
+}
+
+static bool take(const struct node *n, size_t part, struct slice entry, struct numbered *out)
+{
+    struct slice m = slice_get(entry, "metadata");
+    int64_t parent;
+    *out = (struct numbered){.node = n, .part = part, .entry = entry};
+    if ((slice_integer(slice_get(entry, "parentId"), &parent) && parent >= 0) || !number_of(m, "group", &out->own) ||
+        !number_of(m, "count", &out->count) || !number_of(m, "first", &out->first))
+        return false;
+    out->first = time_shown(n, out->first);
+    return true;
+}
+
+static int most_first(const void *pa, const void *pb)
+{
+    const struct numbered *a = pa, *b = pb;
+    return order_of(b->count, a->count)
+        ?: order_of(a->first, b->first) ?: order_of(a->part, b->part) ?: order_of(a->own, b->own);
+}
+
+static size_t count_entries(const struct fan *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        for (struct slice e; slice_next(&w, &e);)
+            n++;
+    }
+    return n;
+}
+
+bool numbering_take(const struct fan *f, struct group_numbers *out)
+{
+    size_t n = count_entries(f);
+    *out = (struct group_numbers){0};
+    if (!n || n > MOST_NUMBERED)
+        return false;
+    struct numbered *v = arena_alloc(f->call->q->arena, n * sizeof *v);
+    size_t at = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
+        for (struct slice e; slice_next(&w, &e);)
+            if (!take(f->parts[i].node, i, e, &v[at++]))
+                return false;
+    }
+    qsort(v, n, sizeof *v, most_first);
+    *out = (struct group_numbers){v, n};
+    return true;
+}
+
+bool numbering_ask(struct coord_call *c, struct slice output, struct group_numbers *out)
+{
+    struct arena *a = c->q->arena;
+    const char *name = slice_string(output, a);
+    const char *path = arena_printf(
+        a, "/experiments/%s/outputs/data/%s/tree", path_part(a, c->arg[0]), path_part(a, name ? name : ""));
+    struct fan f;
+    *out = (struct group_numbers){0};
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    bool waits = fan_wait(&f);
+    for (size_t i = 0; waits && i < f.n; i++)
+        if (f.parts[i].fate == PART_GOOD && slice_is(slice_get(f.parts[i].root, "model"), '{'))
+            f.parts[i].model = slice_get(f.parts[i].root, "model");
+    if (waits)
+        numbering_take(&f, out);
+    fan_end(&f);
+    return waits;
+}
+
+/* ---- from numbers to numbers ---- */
+
+int64_t number_shown(const struct group_numbers *g, const struct node *n, int64_t own)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->v[i].node == n && g->v[i].own == own)
+            return (int64_t)i + 1;
+    return 0;
+}
+
+const char *numbers_asked(const struct group_numbers *g, struct arena *a, const struct node *n, const char *pattern)
+{
+    struct terms one = {0};
+    struct text own = {.fd = -1};
+    const char *kept = NULL;
+    size_t fits = 0;
+    terms_add(&one, 0, pattern);
+    for (size_t i = 0; i < g->n; i++) {
+        if (g->v[i].node != n || !term_fits(&one.v[0], arena_printf(a, "%zu", i + 1)))
+            continue;
+        text_puts(&own, fits++ ? "|" : "^(");
+        text_i64(&own, g->v[i].own);
+    }
+    if (term_fits(&one.v[0], ""))
+        text_puts(&own, fits++ ? "|" : "^(");
+    text_puts(&own, ")$");
+    if (fits)
+        kept = arena_strdup(a, text_cstr(&own));
+    text_fini(&own);
+    terms_fini(&one);
+    return kept;
+}
+
+void put_number_metadata(struct json *j, const struct node *n, int64_t number, struct slice metadata)
+{
+    struct slice_walk w = slice_members(metadata);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "first")) {
+            put_time_numbers(j, n, value);
+        } else if (slice_equals(key, "group")) {
+            json_begin_array(j);
+            json_i64(j, number);
+            json_end_array(j);
+        } else {
+            put_slice(j, value);
+        }
+    }
+    json_end_object(j);
+}
