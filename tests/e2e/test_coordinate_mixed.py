@@ -4,9 +4,9 @@ together is what one weft server says that has all traces, less what the Java se
 import itertools
 import time
 
-from coordinated import HOSTS, KINDS, Coordinator, Shop, named, plain
+from coordinated import BY_SERVER, HOSTS, KINDS, Coordinator, Shop, named, plain
 from java_server import METADATA, PATH, JavaServer, has
-from test_coordinate import BY_SERVER, STATISTICS
+from test_coordinate import STATISTICS
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import SLOWDOWN, Case, main, new_dice, scratch
 
