@@ -1,7 +1,7 @@
 /* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
  * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
  * it for an answer; a card; where a server is; questions and answers about threads, flows and moves, and about who
- * talks to whom. */
+ * talks to whom; and what servers tell of who asked for a request. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include "index/index.h"
 #include "path/fragment.h"
 #include "path/path.h"
+#include "path/requests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -200,6 +201,23 @@ static void read_shared(const uint8_t *data, size_t n)
     arena_fini(&a);
 }
 
+/* What servers tell each other, by a coordinator, of who asked. */
+static void follow_trail(const uint8_t *data, size_t n)
+{
+    struct path_local_host here[HOSTS];
+    struct request_client client;
+    struct text trail = {.fd = -1};
+    for (size_t i = 0; i < HOSTS; i++)
+        here[i] = (struct path_local_host){
+            .name = hosts[i % n_hosts].name, .graph = hosts[i % n_hosts].graph, .flows = hosts[i % n_hosts].flows};
+    struct path_local *local = path_local_new(here, HOSTS);
+    text_put(&trail, (const char *)data, n);
+    requests_asked(local, text_cstr(&trail), INT64_MIN, &client);
+    requests_asked(local, text_cstr(&trail), hosts[0].begin, &client);
+    text_fini(&trail);
+    path_local_free(local);
+}
+
 static void read_rest(int kind, const uint8_t *data, size_t n)
 {
     struct arena a = {0};
@@ -255,6 +273,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
         if (!server_entry_read(&a, data, n, &server, NULL) && cluster_url_problem(server.is.url))
             abort();
         break;
+    case 23: follow_trail(data, n); break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -274,7 +293,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 23;
+    int kind = data[0] % 24;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

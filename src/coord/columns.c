@@ -99,10 +99,13 @@ static void take_columns(struct table_columns *t, struct own_columns *of, struct
             continue;
         if (at == t->n) {
             t->v[at] = (struct table_column){new_id(t, numbers_anew ? -1 : own, name), name, object,
-                texts_are_times(name, slice_get(object, "type")), slice_get(object, "numbersOf")};
+                texts_are_times(name, slice_get(object, "type")), slice_get(object, "numbersOf"),
+                slice_get(object, "foundBy").at != NULL};
             t->n++;
         }
         of->own[at] = own;
+        if (slice_get(object, "foundBy").at && !slice_integer(slice_get(object, "foundBy"), &of->trail))
+            of->trail = -1;
         bool is_time = slice_equals(slice_get(object, "type"), "TIMESTAMP");
         if (slice_equals(name, "Timestamp ns") || (first && is_time)) {
             of->by[0] = own;
@@ -149,6 +152,7 @@ bool columns_find(struct coord_call *c, struct table_columns *t)
     for (size_t i = 0; i < c->n_members; i++) {
         t->of[i].own = arena_new(a, int64_t, MAX_COLUMNS + 1);
         memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
+        t->of[i].trail = -1;
         if (models[i].at) {
             take_columns(t, &t->of[i], models[i], atomic_load(&c->members[i]->numbers_anew));
             t->descending |= t->of[i].descending;
@@ -178,6 +182,8 @@ static void put_column(struct json *j, const struct table_column *column)
     struct slice_walk w = slice_members(column->object);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        if (slice_equals(key, "foundBy"))
+            continue; /* all that can be asked were asked */
         put_slice_key(j, key);
         if (slice_equals(key, "id"))
             json_i64(j, column->id);

@@ -67,12 +67,7 @@ static const char *body_for(const struct merged_table *t, size_t member, const s
 
 static struct slice content_at(struct slice line, size_t cell)
 {
-    struct slice_walk w = slice_items(slice_get(line, "cells"));
-    struct slice c = {0};
-    for (size_t i = 0; i <= cell; i++)
-        if (!slice_next(&w, &c))
-            return (struct slice){0};
-    return slice_get(c, "content");
+    return slice_get(line_cell(line, cell), "content");
 }
 
 /* "1795225075376113629": the number within the quotes, or without. */
@@ -469,30 +464,50 @@ static void put_number_cell(const struct merged_table *t, struct json *j, size_t
     json_end_object(j);
 }
 
-static void put_cells(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
-    const struct line_answer *of, const struct table_line *line, struct slice cells)
+/* A line of the answer. */
+struct shown_line {
+    struct chosen_line at;
+    const struct fills *fills;
+    size_t number; /* among the chosen ones */
+};
+
+/* What is no cell is empty. */
+static void put_cell(const struct merged_table *t, struct json *j, size_t column, size_t member, struct slice cell,
+    const struct table_line *line)
 {
-    struct slice *cell = arena_new(t->call->q->arena, struct slice, of->n_ids + 1);
+    const struct table_column *c = &t->columns->v[column];
+    const struct node *n = t->call->members[member];
+    if (!cell.at) {
+        json_begin_object(j);
+        json_kv_string(j, "content", column == t->columns->trace ? n->is->name : "");
+        json_end_object(j);
+    } else if (c->numbers_of.at) {
+        put_number_cell(t, j, member, cell);
+    } else if (c->timed && n->is->clock) {
+        put_timed_cell(j, n, cell, line, t->columns->ordered && !t->columns->descending);
+    } else {
+        put_slice(j, cell);
+    }
+}
+
+static void put_cells(const struct merged_table *t, struct json *j, const struct wanted *w, const struct shown_line *is,
+    const struct table_line *line, struct slice cells)
+{
+    size_t member = is->at.member;
+    struct slice *cell = arena_new(t->call->q->arena, struct slice, is->at.of->n_ids + 1);
     struct slice_walk in = slice_items(cells);
-    for (size_t i = 0; i < of->n_ids && slice_next(&in, &cell[i]); i++)
+    for (size_t i = 0; i < is->at.of->n_ids && slice_next(&in, &cell[i]); i++)
         ;
     json_begin_array(j);
     for (size_t i = 0; i < w->n_shown; i++) {
-        int64_t own = t->columns->of[member].own[w->shown[i]];
-        size_t at = own < 0 ? of->n_ids : find_id(of->ids, of->n_ids, own);
-        if (at < of->n_ids && cell[at].at) {
-            if (t->columns->v[w->shown[i]].numbers_of.at)
-                put_number_cell(t, j, member, cell[at]);
-            else if (t->columns->v[w->shown[i]].timed && t->call->members[member]->is->clock)
-                put_timed_cell(
-                    j, t->call->members[member], cell[at], line, t->columns->ordered && !t->columns->descending);
-            else
-                put_slice(j, cell[at]);
-            continue;
-        }
-        json_begin_object(j);
-        json_kv_string(j, "content", w->shown[i] == t->columns->trace ? t->call->members[member]->is->name : "");
-        json_end_object(j);
+        size_t column = w->shown[i];
+        struct slice filled = filled_in(t, is->fills, is->number, column);
+        int64_t own = t->columns->of[member].own[column];
+        size_t at = own < 0 ? is->at.of->n_ids : find_id(is->at.of->ids, is->at.of->n_ids, own);
+        if (filled.at)
+            put_cell(t, j, column, is->fills->of[is->number].by, filled, line);
+        else
+            put_cell(t, j, column, member, at < is->at.of->n_ids ? cell[at] : (struct slice){0}, line);
     }
     json_end_array(j);
 }
@@ -532,12 +547,13 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
     json_end_object(j);
 }
 
-static void put_line(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
-    const struct line_answer *of, const struct table_line *line, uint64_t index)
+static void put_line(
+    const struct merged_table *t, struct json *j, const struct wanted *w, const struct shown_line *is, uint64_t index)
 {
+    const struct table_line *line = is->at.line;
     struct slice_walk in = slice_members(line->object);
-    if (t->absent[member]) {
-        put_absent_line(t, j, w, member, line, index);
+    if (t->absent[is->at.member]) {
+        put_absent_line(t, j, w, is->at.member, line, index);
         return;
     }
     json_begin_object(j);
@@ -546,27 +562,32 @@ static void put_line(const struct merged_table *t, struct json *j, const struct 
         if (slice_equals(key, "index"))
             json_u64(j, index);
         else if (slice_equals(key, "cells"))
-            put_cells(t, j, w, member, of, line, value);
+            put_cells(t, j, w, is, line, value);
         else
             put_slice(j, value);
     }
-    if (t->all_fit[member] && !slice_get(line->object, "tags").at)
+    if (t->all_fit[is->at.member] && !slice_get(line->object, "tags").at)
         json_kv_i64(j, "tags", HIGHLIGHT);
     json_end_object(j);
 }
 
-/* The columns to show, as each member has them, and the one that orders. */
+/* The columns to show, as each member has them, those that order, and what tells others what they may fill in. */
 static void ask_shown(const struct merged_table *t, const struct wanted *w, struct line_ask *ask)
 {
+    bool finds = false;
+    for (size_t k = 0; k < w->n_shown; k++)
+        finds |= t->columns->v[w->shown[k]].found && t->n > 1;
     for (size_t i = 0; i < t->n; i++) {
         const struct own_columns *own = &t->columns->of[i];
-        int64_t *ids = arena_new(t->call->q->arena, int64_t, w->n_shown + 3);
+        int64_t *ids = arena_new(t->call->q->arena, int64_t, w->n_shown + 4);
         for (size_t k = 0; k < w->n_shown; k++)
             if (own->own[w->shown[k]] >= 0)
                 ids[ask[i].n_ids++] = own->own[w->shown[k]];
         for (size_t k = 0; k < ids_by(t, i); k++)
             if (find_id(ids, ask[i].n_ids, own->by[k]) == ask[i].n_ids)
                 ids[ask[i].n_ids++] = own->by[k];
+        if (finds && own->trail >= 0)
+            ids[ask[i].n_ids++] = own->trail;
         ask[i].ids = ids;
     }
 }
@@ -586,13 +607,8 @@ static void put_head(const struct merged_table *t, struct json *j, const struct 
 }
 
 /* Lines of all, in their order. */
-struct merged_line {
-    size_t member;
-    const struct line_answer *of;
-    const struct table_line *line;
-};
 struct merged_lines {
-    struct merged_line *v;
+    struct chosen_line *v;
     uint64_t n;
 };
 
@@ -603,7 +619,7 @@ static bool merge_lines(struct merged_table *t, const struct line_answer *answer
 {
     size_t *taken = arena_new(t->call->q->arena, size_t, t->n + 1);
     for (size_t i; out->n < count && (i = table_next(t, answer, taken)) < t->n;) {
-        out->v[out->n++] = (struct merged_line){i, &answer[i], &answer[i].lines[taken[i]++]};
+        out->v[out->n++] = (struct chosen_line){i, &answer[i], &answer[i].lines[taken[i]++]};
         position[i]++;
         if (taken[i] == asked && out->n < count)
             return false;
@@ -628,15 +644,14 @@ static uint64_t usual_page(const struct merged_table *t, uint64_t lines)
     return share < lines ? share : lines;
 }
 
-static void write_lines(const struct merged_table *t, const struct wanted *w, uint64_t low, struct merged_lines *lines)
+static void write_lines(const struct merged_table *t, const struct wanted *w, uint64_t low,
+    const struct merged_lines *lines, const struct fills *fills)
 {
     struct text out = {.fd = -1};
     struct json j = envelope_begin(t->call, &out);
     put_head(t, &j, w, low);
-    for (uint64_t i = 0; i < lines->n; i++) {
-        const struct merged_line *l = &lines->v[i];
-        put_line(t, &j, w, l->member, l->of, l->line, low + i);
-    }
+    for (uint64_t i = 0; i < lines->n; i++)
+        put_line(t, &j, w, &(struct shown_line){lines->v[i], fills, i}, low + i);
     json_end_array(&j);
     json_end_object(&j);
     envelope_send(t->call, &out);
@@ -651,7 +666,7 @@ static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t 
     struct arena *a = c->q->arena;
     struct line_ask *ask = arena_new(a, struct line_ask, t->n + 1);
     struct line_answer *answer = arena_new(a, struct line_answer, 2 * t->n + 1);
-    struct merged_lines lines = {.v = arena_new(a, struct merged_line, count + 1)};
+    struct merged_lines lines = {.v = arena_new(a, struct chosen_line, count + 1)};
     uint64_t asked = usual_page(t, count);
     struct fan f[2];
     for (size_t i = 0; i < t->n; i++)
@@ -670,8 +685,10 @@ static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t 
     }
     if (good && same && c->verdict == VERDICT_COMPLETED)
         places_note(t, position);
-    if (good && same)
-        write_lines(t, w, low, &lines);
+    struct fills fills = {0};
+    if (good && same && fills_ask(t, lines.v, lines.n, &fills))
+        write_lines(t, w, low, &lines, &fills);
+    fills_end(&fills);
     fan_end(&f[1]);
     fan_end(&f[0]);
     return same;

@@ -16,10 +16,11 @@ struct table_column {
     struct slice name, object;
     bool timed;                      /* its cells are times */
     struct slice numbers_of;         /* its cells are numbers of entries of that tree; at NULL: of none */
+    bool found;                      /* cells that a server leaves empty others may fill in */
 };
 /* What a server has of them. own: its numbers by column, -1: it has none. by: the column that lines are in order of,
- * then the first of times. */
-struct own_columns { bool known, descending; int64_t *own; int64_t by[2]; size_t n_by; };
+ * then the first of times. trail: tells others what they may fill in; -1: none does. */
+struct own_columns { bool known, descending; int64_t *own; int64_t by[2]; size_t n_by; int64_t trail; };
 struct table_columns {
     struct table_column *v; size_t n;
     struct own_columns *of;          /* by member */
@@ -72,6 +73,24 @@ struct line_answer {
  * absent, or take part no more where nothing is remembered. `f` holds what the lines borrow: fan_end it. False: an
  * answer was sent, or nobody waits. */
 bool table_ask(struct merged_table *, const struct line_ask *, struct line_answer *, struct fan *f);
+
+/* ---- cells that others fill in (fills.c) ---- */
+
+/* A line of the answer: whose, and as it told it. */
+struct chosen_line { size_t member; const struct line_answer *of; const struct table_line *line; };
+struct fill { size_t by; struct slice line; }; /* the member that filled in; its line at NULL: nobody did */
+struct fills {
+    struct fan fan;
+    struct fill *of;                 /* by chosen line */
+    int64_t **ids; size_t *n_ids;    /* by member: the columns of its cells */
+};
+/* Asks all for what the owners of lines do not know. False: nobody waits any more. To be ended in any case. */
+bool fills_ask(struct merged_table *, const struct chosen_line *, size_t n, struct fills *);
+void fills_end(struct fills *);
+/* What was filled in there; at NULL: nothing. */
+struct slice filled_in(const struct merged_table *, const struct fills *, size_t chosen, size_t column);
+/* A cell of a line. */
+struct slice line_cell(struct slice line, size_t cell);
 
 /* The position of the n-th line, of the first line at or after a time. False: as above. */
 bool table_locate(struct merged_table *, uint64_t n, uint64_t *position);

@@ -12,12 +12,7 @@
 #include "path/senders.h"
 #include "path/servers.h"
 
-enum {
-    /* Packets of a client that are looked through for the end of a reply. Datagrams are asked for one by one. */
-    MOST_PACKETS = 1 << 16,
-    MOST_DATAGRAMS = 1 << 10,
-    SLICE = 1 << 12 /* steps of a path: some ms */
-};
+enum { SLICE = 1 << 12 /* steps of a path: some ms */ };
 
 struct requests {
     const struct path_local *local;
@@ -152,95 +147,6 @@ const struct served_request *requests_get(const struct requests *r, size_t i)
 void requests_lacking(const struct requests *r, struct requests_lacking *out)
 {
     *out = r->lacking;
-}
-
-/* ---- who asked ---- */
-
-/* Does the client's packet hold the last byte that the server sent? */
-static bool ends_reply(const struct requests *r, const struct served_request *q, size_t client,
-    const struct flow_packet *received, const struct flow_packet *last)
-{
-    struct flow_key key;
-    struct sender from;
-    struct sender_peer peer;
-    flow_key(r->hosts[client].flows, received->flow, &key);
-    if (key.protocol != FLOW_TCP)
-        return senders_find(path_local_senders(r->local), (int32_t)client, received, &from, &peer) &&
-            from.host == q->thread.host && from.send.number == q->last_out;
-    /* Numbers are the same on both sides but for multiples of 2^32. */
-    uint32_t end = (uint32_t)(received->seq_end - !!(received->flags & FLOW_FIN)),
-             last_end = (uint32_t)(last->seq_end - !!(last->flags & FLOW_FIN));
-    return end - last_end < received->bytes;
-}
-
-/* When the reply was there. */
-static int64_t reply_came(const struct requests *r, const struct served_request *q, const struct sender *asked)
-{
-    const struct path_local_host *client = &r->hosts[asked->host], *server = &r->hosts[q->thread.host];
-    struct flow_key key;
-    struct flow_packet p, last;
-    flow_key(client->flows, asked->send.flow, &key);
-    key = flow_key_reverse(&key);
-    int64_t flow = flow_lookup(client->flows, &key);
-    if (flow < 0 || !flow_by_number(server->flows, q->last_out, &last, NULL))
-        return INT64_MIN;
-    size_t n = flow_receives(client->flows, (size_t)flow);
-    size_t i = search_first(k, 0, n, (flow_receive(client->flows, (size_t)flow, k, &p), p.ts >= asked->send.ts));
-    size_t most = key.protocol == FLOW_TCP ? MOST_PACKETS : MOST_DATAGRAMS;
-    for (size_t past = n - i < most ? n : i + most; i < past; i++) {
-        flow_receive(client->flows, (size_t)flow, i, &p);
-        if (ends_reply(r, q, (size_t)asked->host, &p, &last))
-            return path_to_reference(client, p.ts);
-    }
-    return INT64_MIN;
-}
-
-/* Is the source an address of the host itself? */
-static bool is_own(const struct flow_store *s, const struct flow_key *key)
-{
-    const struct flow_address *own;
-    if (flow_is_anonymous(key))
-        return true;
-    for (size_t i = 0, n = flow_addresses(s, &own); i < n; i++)
-        if (own[i].family == key->family && !memcmp(own[i].addr, key->saddr, sizeof key->saddr))
-            return true;
-    return false;
-}
-
-/* The packet that came first, or would have: with the first byte, and that alone. */
-static bool first_packet(const struct flow_store *server, const struct served_request *q, const struct flow_key *key,
-    struct flow_packet *out)
-{
-    if (!flow_by_number(server, q->first_in, out, NULL))
-        return false;
-    if (key->protocol == FLOW_TCP) {
-        out->seq_end = q->first_byte + 1;
-        out->bytes = 1;
-        out->flags &= (uint16_t)~FLOW_FIN;
-    }
-    return true;
-}
-
-void requests_client(const struct requests *r, size_t i, struct request_client *out)
-{
-    const struct served_request *q = requests_get(r, i);
-    const struct path_local_host *server = &r->hosts[q->thread.host];
-    struct flow_key key;
-    struct flow_packet first;
-    struct sender asked;
-    struct sender_peer peer;
-    flow_key(server->flows, q->flow, &key);
-    *out = (struct request_client){.local = is_own(server->flows, &key), .thread = {-1, -1}};
-    flow_format_endpoint(&key, true, out->address, sizeof out->address);
-    if (!first_packet(server->flows, q, &key, &first) ||
-        !senders_find(path_local_senders(r->local), q->thread.host, &first, &asked, &peer) ||
-        !path_comparable(server, &r->hosts[asked.host]))
-        return;
-    out->recorded = true;
-    out->local = asked.host == q->thread.host;
-    out->thread = (struct path_row){asked.host, asked.send.origin == FLOW_BY_THREAD ? asked.send.row : -1};
-    out->begin = asked.sent;
-    out->end = reply_came(r, q, &asked);
 }
 
 /* ---- their paths ---- */

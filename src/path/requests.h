@@ -8,7 +8,7 @@
 #include "flow/flow.h"
 #include "path/path.h"
 
-struct requests;
+struct requests; struct text;
 struct requests_question {
     const char *host;              /* that served them; NULL: any */
     int64_t begin, end;            /* those that were there at any time of it */
@@ -50,6 +50,13 @@ struct request_client {
     char address[64];
 };
 void requests_client(const struct requests *, size_t i, struct request_client *out);
+/* What the packets of a request tell of who asked, as a text for whoever has that host; nothing where they tell
+ * nothing. */
+void requests_trail(const struct requests *, size_t i, struct text *out);
+/* Who asked, by such a text of another's request: one of these hosts that sent on just that flow. at: when its first
+ * byte came, by the reference clock here, give or take a second; INT64_MIN: that is not known. False: nobody here, or
+ * the text is none. */
+bool requests_asked(const struct path_local *, const char *trail, int64_t at, struct request_client *out);
 /* The critical path of the server's thread over [begin, end]. ERR_LIMIT: it is too long to be followed. */
 int requests_path(const struct requests *, size_t i, struct path **out, struct err *e);
 

@@ -102,6 +102,9 @@ struct tsp_column {
     int64_t id;
     const char *name, *description, *type; /* type as in tsp_header; NULL: STRING */
     const char *numbers_of;              /* the output with the entries that its cells are numbers of; or NULL */
+    /* 0, or the number of a column that is shown only to who asks for it: it tells others how to fill in cells that are
+     * empty here. */
+    int64_t found_by;
     bool descending;                     /* lines are in the order of its numbers, the greatest first */
 };
 /* Appends the text of a cell. `column` is an index into the table's columns, not an id. */

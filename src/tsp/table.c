@@ -18,6 +18,8 @@ void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *colum
         json_kv_string(j, "type", columns[i].type ? columns[i].type : "STRING");
         if (columns[i].numbers_of)
             json_kv_string(j, "numbersOf", columns[i].numbers_of);
+        if (columns[i].found_by)
+            json_kv_i64(j, "foundBy", columns[i].found_by);
         if (columns[i].descending)
             json_kv_string(j, "order", "DESCENDING");
         json_end_object(j);

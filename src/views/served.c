@@ -14,11 +14,6 @@ static bool has_data(const struct view *self, const struct view_host *h)
     return h->index->flows && h->index->graph && flow_count(h->index->flows);
 }
 
-static const char *host_of(const struct served *l, int32_t host)
-{
-    return l->source->host_name(l->source->arg, host);
-}
-
 /* ---- the table ---- */
 
 enum {
@@ -35,32 +30,40 @@ enum {
     BYTES_IN,
     BYTES_OUT,
     GROUP,
-    MACHINES
+    MACHINES,
+    TRAIL
 };
 /* The first one is what they are in the order of. */
 static const struct tsp_column columns[] = {
     {DURATION, "Duration", "To the last byte out", "DURATION", .descending = true},
     {BEGIN, "Begin", "First byte in", "TIMESTAMP"}, {SERVER, "Server", "Machine that replied", "STRING"},
     {TID, "TID", "Thread that replied", "NUMBER"}, {THREAD, "Thread", "Its name", "STRING"},
-    {CLIENT, "Client", "Machine that asked, or its address", "STRING"},
-    {CLIENT_TID, "Client TID", "Thread that asked, where it was recorded", "NUMBER"},
-    {CLIENT_THREAD, "Client thread", "Its name", "STRING"},
-    {CLIENT_BEGIN, "Client begin", "First byte that the client sent", "TIMESTAMP"},
-    {CLIENT_END, "Client end", "Last byte of the reply that the client got", "TIMESTAMP"},
+    {CLIENT, "Client", "Machine that asked, or its address", "STRING", .found_by = TRAIL},
+    {CLIENT_TID, "Client TID", "Thread that asked, where it was recorded", "NUMBER", .found_by = TRAIL},
+    {CLIENT_THREAD, "Client thread", "Its name", "STRING", .found_by = TRAIL},
+    {CLIENT_BEGIN, "Client begin", "First byte that the client sent", "TIMESTAMP", .found_by = TRAIL},
+    {CLIENT_END, "Client end", "Last byte of the reply that the client got", "TIMESTAMP", .found_by = TRAIL},
     {BYTES_IN, "Bytes in", "Payload that came", "NUMBER"}, {BYTES_OUT, "Bytes out", "Payload that went", "NUMBER"},
     {GROUP, "Group", "Requests like it: Request Groups", "NUMBER", .numbers_of = "weft.requests.groups"},
-    {MACHINES, "Machines", "In the order in which the critical path comes to them", "STRING"}};
-enum { COLUMNS = sizeof columns / sizeof *columns };
+    {MACHINES, "Machines", "In the order in which the critical path comes to them", "STRING"},
+    {TRAIL, "Trail", "What tells other servers who asked", "STRING"}};
+enum { COLUMNS = TRAIL, ALL_COLUMNS, MOST_TRAILS = 20000 }; /* the last one nobody is shown who does not ask for it */
 
 /* The line that was asked for last, whose next cell is asked for next: what costs something is found out once. */
 struct lines {
-    const struct served *list;
+    const struct served *list; /* NULL: lines are clients of requests of others */
+    const struct path_source *source;
     size_t row;
     const struct served_request *is;
     bool has_client, has_told;
     struct request_client client;
     struct request_told told;
 };
+
+static const char *host_of(const struct lines *l, int32_t host)
+{
+    return l->source->host_name(l->source->arg, host);
+}
 
 static void turn_to(struct lines *l, size_t row)
 {
@@ -75,7 +78,7 @@ static void turn_to(struct lines *l, size_t row)
 
 static void name_at(const struct lines *l, struct path_row row, int64_t ts, int32_t *tid, const char **comm)
 {
-    l->list->source->row_name(l->list->source->arg, row, ts, ts, tid, comm);
+    l->source->row_name(l->source->arg, row, ts, ts, tid, comm);
 }
 
 static void server_cell(const struct lines *l, size_t column, struct text *out)
@@ -100,7 +103,7 @@ static void client_cell(struct lines *l, size_t column, struct text *out)
     if (c->recorded)
         name_at(l, c->thread, c->begin, &tid, &comm);
     if (column == CLIENT)
-        text_puts(out, c->recorded ? host_of(l->list, c->thread.host) : c->address);
+        text_puts(out, c->recorded ? host_of(l, c->thread.host) : c->address);
     else if (column == CLIENT_TID && tid >= 0)
         text_i64(out, tid);
     else if (column == CLIENT_THREAD && tid >= 0)
@@ -109,6 +112,8 @@ static void client_cell(struct lines *l, size_t column, struct text *out)
         text_i64(out, c->begin);
     else if (column == CLIENT_END && c->recorded && c->end != INT64_MIN)
         text_i64(out, c->end);
+    else if (column == TRAIL && !c->recorded)
+        requests_trail(l->list->found, l->row, out);
 }
 
 static void told_cell(struct lines *l, size_t column, struct text *out)
@@ -131,7 +136,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     switch (column) {
     case BEGIN: text_i64(out, l->is->begin); break;
     case DURATION: text_i64(out, request_duration(l->is)); break;
-    case SERVER: text_puts(out, host_of(l->list, l->is->thread.host)); break;
+    case SERVER: text_puts(out, host_of(l, l->is->thread.host)); break;
     case TID:
     case THREAD: server_cell(l, column, out); break;
     case BYTES_IN: text_u64(out, l->is->bytes_in); break;
@@ -151,15 +156,45 @@ static int64_t value(void *arg, size_t row)
 static void write_lines(const struct view *self, struct views *x, const struct tsp_query *q, const struct served *list,
     struct tsp_answer *answer)
 {
-    struct lines l = {.list = list};
-    struct tsp_table t = {columns, COLUMNS, requests_count(list->found), &l, cell, NULL, value};
+    struct lines l = {.list = list, .source = list->source};
+    size_t n = q->has_columns ? ALL_COLUMNS : COLUMNS;
+    struct tsp_table t = {columns, n, requests_count(list->found), &l, cell, NULL, value};
     tsp_table_lines(answer, &t, q);
     free(l.told.machines);
 }
 
+/* ---- who asked for what others served ---- */
+
+static void asked_cell(void *arg, size_t row, size_t column, struct text *out)
+{
+    if (column >= CLIENT && column <= CLIENT_END)
+        client_cell(arg, column, out);
+}
+
+/* Lines have the numbers of the trails; there is none where nobody here asked. */
+static void write_asked(struct views *x, const struct tsp_query *q, json_t *trails, struct tsp_answer *answer)
+{
+    json_t *times = json_object_get(q->parameters, "requested_times");
+    struct lines l = {.source = path_local_source(x->paths), .has_client = true};
+    size_t n = json_array_size(trails) < MOST_TRAILS ? json_array_size(trails) : MOST_TRAILS;
+    struct tsp_lines lines = tsp_begin_lines(answer, q, columns, COLUMNS, 0, n);
+    for (size_t i = 0; i < n && view_goes_on(q, answer); i++) {
+        const char *trail = json_string_value(json_array_get(trails, i));
+        const json_t *at = json_array_get(times, i);
+        if (trail &&
+            requests_asked(x->paths, trail, json_is_integer(at) ? json_integer_value(at) : INT64_MIN, &l.client))
+            tsp_write_line(&lines, i, false, asked_cell, &l, i);
+    }
+    tsp_end_lines(&lines);
+}
+
 static void lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    served_with(self, x, q, answer, write_lines);
+    json_t *trails = json_object_get(q->parameters, "requested_trails");
+    if (json_is_array(trails) && x->paths)
+        write_asked(x, q, trails, answer);
+    else
+        served_with(self, x, q, answer, write_lines);
 }
 
 /* ---- groups ---- */
@@ -274,7 +309,8 @@ const struct view view_served_requests = {
         .description = "What clients asked of server threads, the slowest first",
         .type = "TABLE"},
     .host_has_data = has_data,
-    VIEW_COLUMNS(columns),
+    .table_columns = columns,
+    .n_table_columns = COLUMNS,
     .lines = lines,
     .give_memory = served_forget,
     .close = served_close,
