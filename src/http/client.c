@@ -157,8 +157,8 @@ static void finish(struct http_client *c, struct http_fetch *f)
         drop_body(c, f); /* half an answer is none */
     pthread_mutex_lock(&c->lock);
     atomic_store(&f->done, true);
-    g->pending--;
-    pthread_cond_signal(&g->changed);
+    if (!--g->pending)
+        pthread_cond_signal(&g->changed); /* nobody waits for less */
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -307,6 +307,7 @@ void http_gather_add(struct http_gather *g, struct http_fetch *f)
     f->gather = g;
     f->body.fd = f->packed.fd = -1;
     pthread_mutex_lock(&c->lock);
+    bool asleep = !c->queue; /* else it was woken, and has not looked yet */
     f->next = g->first;
     g->first = f;
     g->pending++;
@@ -314,7 +315,8 @@ void http_gather_add(struct http_gather *g, struct http_fetch *f)
     *c->queue_end = f;
     c->queue_end = &f->next_queued;
     pthread_mutex_unlock(&c->lock);
-    curl_multi_wakeup(c->multi);
+    if (asleep)
+        curl_multi_wakeup(c->multi);
 }
 
 bool http_gather_wait(struct http_gather *g, int64_t until_ns)
