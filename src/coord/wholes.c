@@ -3,14 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/figures.h"
 #include "coord/table.h"
 
-static const char histogram[] = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider";
+static const char histogram[] = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider",
+                  density[] = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore."
+                              "SegmentStoreDensityDataProvider";
 static const char *const labels[MOST_WHOLES] = {"Total", "Lost"};
+
+static bool is_density(const struct coord_call *c)
+{
+    return !strncmp(c->arg[1], density, strlen(density));
+}
 
 static bool has_wholes(const struct coord_call *c)
 {
-    return c->several && !strcmp(c->arg[1], histogram);
+    return c->several && (is_density(c) || !strcmp(c->arg[1], histogram));
 }
 
 /* ---- which ---- */
@@ -47,6 +55,21 @@ static void take_line(struct wholes *x, size_t member, struct slice entry, int64
         }
 }
 
+/* The only entry of a density. False: it has others. */
+static bool take_only(struct wholes *x, size_t member, struct slice entries)
+{
+    struct slice_walk w = slice_items(entries);
+    struct slice first, more;
+    if (!slice_next(&w, &first))
+        return true;
+    if (slice_next(&w, &more) || number_in(first, "parentId") >= 0 || !is_labelled(first, labels[0]))
+        return false;
+    struct whole_part p = {member, number_in(first, "id"), 0};
+    vec_push(&x->parts, p);
+    vec_push(&x->instead, p);
+    return true;
+}
+
 static void take_member(struct wholes *x, size_t member, struct slice entries)
 {
     struct slice_walk w = slice_items(entries);
@@ -67,13 +90,22 @@ void wholes_find(struct coord_call *c, const struct slice *models, struct wholes
         return;
     const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
     uint64_t nobody = map_hash(of, strlen(of)); /* whom these ids are of */
-    x->root = coord_id_of(c->c->ids, nobody, 0, false);
-    for (size_t i = 0; i < MOST_WHOLES; i++) {
+    x->n = is_density(c) ? 1 : MOST_WHOLES;
+    x->root = is_density(c) ? -1 : coord_id_of(c->c->ids, nobody, 0, false);
+    for (size_t i = 0; i < x->n; i++) {
         x->line[i].label = labels[i];
         x->line[i].id = coord_id_of(c->c->ids, nobody, (int64_t)i + 1, false);
+        x->line[i].shown = is_density(c);
     }
-    for (size_t m = 0; m < c->n_members; m++)
-        take_member(x, m, slice_get(models[m], "entries"));
+    for (size_t m = 0; m < c->n_members && x->name; m++)
+        if (!is_density(c))
+            take_member(x, m, slice_get(models[m], "entries"));
+        else if (!take_only(x, m, slice_get(models[m], "entries")))
+            x->name = NULL; /* of several things, each of its machine */
+    if (!x->parts.n)
+        x->name = NULL;
+    if (!x->name)
+        x->instead.n = 0;
 }
 
 void wholes_fini(struct wholes *x)
@@ -112,8 +144,9 @@ void put_wholes(struct json *j, const struct wholes *x, size_t columns)
 {
     if (!x->name)
         return;
-    put_whole(j, x->root, -1, x->name, false, false, columns);
-    for (size_t i = 0; i < MOST_WHOLES; i++)
+    if (x->root >= 0)
+        put_whole(j, x->root, -1, x->name, false, false, columns);
+    for (size_t i = 0; i < x->n; i++)
         put_whole(j, x->line[i].id, x->root, x->line[i].label, true, x->line[i].shown, columns);
 }
 
@@ -153,8 +186,9 @@ struct asked {
 };
 struct sum {
     bool wanted;
-    double *y;
+    double *y; /* by point; of durations by ratio by range, see figures.h */
     size_t n;
+    struct slice ranges;
     const struct node *of; /* whose series it is written like */
     struct slice like;
 };
@@ -172,10 +206,10 @@ static bool take_wanted(struct coord_call *c, struct answer *x)
     size_t i;
     json_array_foreach (items, i, item) {
         bool is_sum = false;
-        for (size_t k = 0; k < MOST_WHOLES; k++)
+        for (size_t k = 0; k < x->wholes.n; k++)
             if (json_is_integer(item) && json_integer_value(item) == x->wholes.line[k].id)
                 is_sum = x->sum[k].wanted = true;
-        if (!is_sum && (!json_is_integer(item) || json_integer_value(item) != x->wholes.root))
+        if (!is_sum)
             json_array_append(rest, item);
         some |= is_sum;
     }
@@ -201,8 +235,39 @@ static void add_parts(struct coord_call *c, struct answer *x, const struct items
     }
 }
 
+static bool is_by_ratio(struct coord_call *c)
+{
+    const char *scale = coord_text(c->parameters, "x_scale");
+    return is_density(c) && scale && !strcmp(scale, "logarithmic");
+}
+
+static void add_by_ratio(struct fan *f, const struct fan_part *p, struct sum *s, struct slice series)
+{
+    struct slice_walk x = slice_items(slice_get(series, "xRanges")), y = slice_items(slice_get(series, "yValues"));
+    struct slice range, item;
+    if (!s->like.at) {
+        s->n = FIGURES_RATIO_RANGES;
+        s->y = arena_new(f->call->q->arena, double, s->n);
+        s->like = series;
+        s->of = p->node;
+    }
+    while (slice_next(&x, &range) && slice_next(&y, &item)) {
+        int64_t begin = number_in(range, "start");
+        size_t k = begin < 0 ? s->n : figures_range(begin, FIGURES_BY_RATIO, s->n);
+        if (k == s->n || figures_range_begin(FIGURES_BY_RATIO, k) != begin) {
+            coord_lacks(f->call, p->node, "its ranges are others");
+            return;
+        }
+        s->y[k] += strtod(item.at, NULL);
+    }
+}
+
 static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct slice series)
 {
+    if (is_by_ratio(f->call)) {
+        add_by_ratio(f, p, s, series);
+        return;
+    }
     struct slice y = slice_get(series, "yValues"), item;
     struct slice_walk w = slice_items(y);
     size_t n = 0;
@@ -212,12 +277,16 @@ static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct 
         s->y = arena_new(f->call->q->arena, double, s->n + 1);
         s->like = series;
         s->of = p->node;
+        s->ranges = slice_get(series, "xRanges");
     }
-    for (; slice_next(&w, &item); n++)
-        if (n < s->n)
-            s->y[n] += strtod(item.at, NULL); /* what follows it is no part of a number */
-    if (n != s->n)
-        coord_lacks(f->call, p->node, "its histogram is of other times");
+    for (struct slice_walk count = w; slice_next(&count, &item);)
+        n++;
+    if (n != s->n || !slice_same(s->ranges, slice_get(series, "xRanges"))) {
+        coord_lacks(f->call, p->node, is_density(f->call) ? "its ranges are others" : "its times are others");
+        return;
+    }
+    for (n = 0; slice_next(&w, &item); n++)
+        s->y[n] += strtod(item.at, NULL); /* what follows it is no part of a number */
 }
 
 static void add_up(struct fan *f, struct fan_part *p, size_t member, struct answer *x)
@@ -231,9 +300,27 @@ static void add_up(struct fan *f, struct fan_part *p, size_t member, struct answ
         }
 }
 
+static void put_ratio_ranges(struct json *j, size_t first, size_t end)
+{
+    json_begin_array(j);
+    for (size_t i = first; i < end; i++) {
+        json_begin_object(j);
+        json_kv_i64(j, "start", figures_range_begin(FIGURES_BY_RATIO, i));
+        json_kv_i64(j, "end", figures_range_begin(FIGURES_BY_RATIO, i + 1));
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 static void put_sum(struct coord_call *c, struct json *j, const struct answer *x, size_t line)
 {
     const struct sum *s = &x->sum[line];
+    bool by_ratio = is_by_ratio(c);
+    size_t first = 0, end = s->n; /* ranges that have some */
+    while (by_ratio && end && s->y[end - 1] <= 0)
+        end--;
+    while (by_ratio && first < end && s->y[first] <= 0)
+        first++;
     struct slice_walk w = slice_members(s->like);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
@@ -241,10 +328,13 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
         if (slice_equals(key, "seriesId")) {
             json_i64(j, x->wholes.line[line].id);
         } else if (slice_equals(key, "seriesName")) {
-            json_write_string(j, arena_printf(c->q->arena, "%s/%s", x->wholes.name, labels[line]));
+            json_write_string(j,
+                x->wholes.root < 0 ? labels[line] : arena_printf(c->q->arena, "%s/%s", x->wholes.name, labels[line]));
+        } else if (by_ratio && slice_equals(key, "xRanges")) {
+            put_ratio_ranges(j, first, end);
         } else if (slice_equals(key, "yValues")) {
             json_begin_array(j);
-            for (size_t i = 0; i < s->n; i++)
+            for (size_t i = first; i < end; i++)
                 json_double(j, s->y[i]);
             json_end_array(j);
         } else if (!put_times(c, j, s->of, s->like, key, value)) {
@@ -289,7 +379,7 @@ static void send(struct fan *f, struct answer *x, const size_t *member)
     json_begin_array(&j);
     for (size_t i = 0; i < f->n; i++)
         put_own(c, &j, &f->parts[i], &x->asked[member[i]]);
-    for (size_t k = 0; k < MOST_WHOLES; k++)
+    for (size_t k = 0; k < x->wholes.n; k++)
         if (x->sum[k].like.at)
             put_sum(c, &j, x, k);
     json_end_array(&j);
@@ -297,25 +387,60 @@ static void send(struct fan *f, struct answer *x, const size_t *member)
     envelope_send(c, &t);
 }
 
+/* x_width: NULL, or that of the ranges. */
+static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct fan *f, size_t *member)
+{
+    const char *path = path_asked(c);
+    fan_begin(f, c, c->n_members);
+    for (size_t m = 0; m < c->n_members; m++)
+        if (json_array_size(x->asked[m].list) || node_is_away(c->members[m])) {
+            member[f->n] = m;
+            fan_ask(f, c->members[m], "POST", path,
+                body_with(c, c->members[m], "requested_items", x->asked[m].list, x_width ? "x_width" : NULL, x_width));
+        }
+    return fan_wait(f) && envelopes_open(f);
+}
+
+/* The width of the widest ranges of durations; 0: all have the same. */
+static int64_t widest(const struct fan *f)
+{
+    int64_t most = 0, least = INT64_MAX;
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, "series")), in;
+        struct slice series, range;
+        while (slice_next(&w, &series)) {
+            in = slice_items(slice_get(series, "xRanges"));
+            if (!slice_next(&in, &range))
+                continue;
+            int64_t width = number_in(range, "end");
+            most = width > most ? width : most;
+            least = width < least ? width : least;
+        }
+    }
+    return most > least ? most : 0;
+}
+
+/* Each server's ranges of durations go to the longest of its own: they are asked again for the widest ones. */
 static void ask_and_send(struct coord_call *c, struct answer *x)
 {
     struct items items;
     struct fan f;
-    const char *wrong = items_split(c, &items), *path = path_asked(c);
+    const char *wrong = items_split(c, &items);
     size_t *member = arena_new(c->q->arena, size_t, c->n_members + 1);
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
     add_parts(c, x, &items);
-    fan_begin(&f, c, c->n_members);
-    for (size_t m = 0; m < c->n_members; m++)
-        if (json_array_size(x->asked[m].list) || node_is_away(c->members[m])) {
-            member[f.n] = m;
-            fan_ask(&f, c->members[m], "POST", path,
-                body_with(c, c->members[m], "requested_items", x->asked[m].list, NULL, NULL));
-        }
-    if (fan_wait(&f) && envelopes_open(&f))
+    bool good = ask(c, x, NULL, &f, member);
+    int64_t width = good && is_density(c) && !is_by_ratio(c) ? widest(&f) : 0;
+    if (width) {
+        json_t *x_width = json_integer(width);
+        fan_end(&f);
+        good = ask(c, x, x_width, &f, member);
+        json_decref(x_width);
+    }
+    if (good)
         send(&f, x, member);
     fan_end(&f);
 }

@@ -1,5 +1,6 @@
 /* Private to coord: the lines of a view that are of the whole experiment, which one server with all traces has beside
- * those of its machines. Here they are sums over servers, each of which counts its own. So far the Histogram's. */
+ * those of its machines. Here they are sums over servers, each of which counts its own: the Histogram's, and the only
+ * one of densities of latencies. */
 #ifndef WEFT_COORD_WHOLES_H
 #define WEFT_COORD_WHOLES_H
 
@@ -11,8 +12,9 @@ enum { MOST_WHOLES = 2 };
 struct whole_part { size_t member; int64_t own; size_t line; };
 struct wholes {
     const char *name;                /* of the experiment; NULL: the output has no such lines */
+    size_t n;                        /* lines */
     struct { const char *label; int64_t id; bool shown; } line[MOST_WHOLES];
-    int64_t root;                    /* the entry above them */
+    int64_t root;                    /* the entry above them; -1: there is none, and they are of durations */
     VEC(struct whole_part) parts;
     VEC(struct whole_part) instead;  /* entries that they stand for, which are not written: the servers' own sums */
 };

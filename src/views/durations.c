@@ -128,6 +128,8 @@ struct durations_bars durations_bars(const struct tsp_query *q, int64_t longest,
 {
     const char *scale = json_string_value(json_object_get(q->parameters, "x_scale"));
     struct durations_bars b = {.width = longest / (int64_t)n + 1, .n = n};
+    int64_t wanted = json_integer_value(json_object_get(q->parameters, "x_width"));
+    b.width = wanted > b.width ? wanted : b.width;
     if (scale && !strcmp(scale, "logarithmic"))
         b = (struct durations_bars){.width = FIGURES_BY_RATIO, .n = FIGURES_RATIO_RANGES};
     b.counts = arena_new(q->http->arena, uint64_t, b.n);

@@ -46,8 +46,8 @@ void durations_free_points(struct durations_points *);
 enum { DURATIONS_BARS = 128 };           /* unless somebody asks for another number */
 /* width, n: as figures_range takes them. */
 struct durations_bars { int64_t width; size_t n; uint64_t *counts; };
-/* n ranges of equal width that hold durations up to the longest; by ratio, where the question's x_scale is
- * "logarithmic". The counts are zero, and live as long as the question. */
+/* n ranges of equal width (the question's x_width, if that is more) that hold durations up to the longest; by ratio,
+ * where the question's x_scale is "logarithmic". The counts are zero, and live as long as the question. */
 struct durations_bars durations_bars(const struct tsp_query *, int64_t longest, size_t n);
 /* Writes a series of the counts; `series` says its id, name and looks. Ranges by ratio: from the first that has some to
  * the last. */

@@ -94,6 +94,27 @@ class Answers(Compared, Case):
         self.assertEqual(*said)
         self.assertEqual(sum(said[1]["series"][0]["yValues"]), self.whole["nbEvents"])
 
+    def test_densities_are_of_all_machines(self):
+        """In ranges of equal width, up to the longest of all; and by ratio, which are the same on all servers."""
+        compared, middle = 0, (self.whole["start"] + self.whole["end"]) // 2
+        for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
+            if "SegmentStoreDensity" not in o["id"]:
+                continue
+            trees = self.both(f"genericXY/{o['id']}/tree")
+            self.assertEqual(*[[plain(e) for e in tree["entries"]] for tree in trees])
+            for begin, scale in ((self.whole["start"], {}), (self.whole["start"], {"x_scale": "logarithmic"}),
+                                 (middle, {}), (middle, {"x_scale": "logarithmic"})):
+                said = []
+                for server, tree in zip((self.one, self.many), trees):
+                    asked = {"requested_timerange": {"start": begin, "end": self.whole["end"], "nbSamples": 5},
+                             "requested_items": [tree["entries"][0]["id"]], **scale}
+                    model = server.model(f"/experiments/{self.uuid}/outputs/genericXY/{o['id']}/xy", asked)
+                    self.assertEqual([s.pop("seriesId") for s in model["series"]], asked["requested_items"])
+                    said.append(model)
+                self.assertEqual(*said, o["id"])
+                compared += sum(said[0]["series"][0]["yValues"]) > 10
+        self.assertGreater(compared, 8)
+
     def test_roots_that_are_no_sums_are_told_apart(self):
         outputs = self.many.get(f"/experiments/{self.uuid}/outputs").json
         density = next(o["id"] for o in outputs if "Density" in o["id"] and o["type"] == "TREE_GENERIC_XY")
