@@ -214,20 +214,60 @@ static int finish(struct postgres *p, int64_t until_ns, PGresult **out, struct e
     return rc;
 }
 
+static const int binary[POSTGRES_MOST_VALUES] = {1, 1, 1, 1, 1, 1, 1, 1};
+
 static int send(struct postgres *p, const char *sql, const struct postgres_values *v, struct err *e)
 {
-    static const int binary[POSTGRES_MOST_VALUES] = {1, 1, 1, 1, 1, 1, 1, 1};
     int sent = PQsendQueryParams(
         p->c, sql, v ? v->n : 0, v ? v->types : NULL, v ? v->v : NULL, v ? v->lengths : NULL, binary, 1);
     return sent ? 0 : fail_to_reach(p, PQerrorMessage(p->c), e);
+}
+
+static int lost(struct postgres *p, struct err *e)
+{
+    return err_set(e, ERR_BUSY, "%s: the connection was lost", p->is.name);
 }
 
 int postgres_ask(struct postgres *p, const char *sql, const struct postgres_values *v, PGresult **out, struct err *e)
 {
     int64_t until_ns = time_monotonic_ns() + answer_ns;
     if (!p->c)
-        return err_set(e, ERR_BUSY, "%s: the connection was lost", p->is.name);
+        return lost(p, e);
     int rc = send(p, sql, v, e);
+    return rc ? rc : finish(p, until_ns, out, e);
+}
+
+static const struct {
+    const char *name, *sql;
+    Oid type;
+} prepared[POSTGRES_STATEMENTS] = {
+    /* One more than POSTGRES_SMALL_TRACE. */
+    [POSTGRES_TRACE] = {"trace", "SELECT origin, body FROM spans WHERE trace = $1 ORDER BY begin, came, id LIMIT 129",
+        POSTGRES_UUIDS},
+    [POSTGRES_ORIGIN] = {"origin", "SELECT body FROM origins WHERE number = $1", POSTGRES_NUMBERS},
+};
+
+static int prepare(struct postgres *p, struct err *e)
+{
+    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    for (size_t i = 0; i < POSTGRES_STATEMENTS && !p->prepared; i++) {
+        int rc = PQsendPrepare(p->c, prepared[i].name, prepared[i].sql, 1, &prepared[i].type)
+            ? finish(p, until_ns, NULL, e)
+            : fail_to_reach(p, PQerrorMessage(p->c), e);
+        if (rc)
+            return rc;
+    }
+    p->prepared = true;
+    return 0;
+}
+
+int postgres_ask_prepared(
+    struct postgres *p, enum postgres_statement which, const struct postgres_values *v, PGresult **out, struct err *e)
+{
+    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    int rc = p->c ? prepare(p, e) : lost(p, e);
+    if (!rc && !PQsendQueryPrepared(p->c, prepared[which].name, v->n, v->v, v->lengths, binary, 1))
+        rc = fail_to_reach(p, PQerrorMessage(p->c), e);
     return rc ? rc : finish(p, until_ns, out, e);
 }
 
@@ -318,6 +358,7 @@ static int connect_to(struct postgres *p, struct err *e)
         return fail_to_reach(p, PQerrorMessage(p->c), e);
     PQsetNoticeReceiver(p->c, ignore_notice, NULL);
     PQsetnonblocking(p->c, 1);
+    p->prepared = false;
     return 0;
 }
 

@@ -41,6 +41,7 @@ struct postgres {
     PGconn *c;
     char *schema;
     char state[6];           /* SQLSTATE of the last refusal */
+    bool prepared;           /* enum postgres_statement, on this connection */
     size_t reading;          /* rows that are open, in one transaction */
     unsigned named;          /* cursors so far */
     /* of the writer */
@@ -93,6 +94,11 @@ int postgres_ready(struct postgres *, struct err *e);
 /* One statement; what came is *out (PQclear), if that is not NULL. NULL values: none. A server that does not answer in
  * time is let go: ERR_BUSY, as all that may go well later. */
 int postgres_ask(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out, struct err *e);
+/* Those that are asked often, with the plans that were made for them first. */
+enum postgres_statement { POSTGRES_TRACE, POSTGRES_ORIGIN, POSTGRES_STATEMENTS };
+enum { POSTGRES_SMALL_TRACE = 128 };
+int postgres_ask_prepared(struct postgres *, enum postgres_statement, const struct postgres_values *, PGresult **out,
+    struct err *e);
 /* The same as a reader: a connection that was lost since the last question is made again. */
 int postgres_ask_anew(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out,
     struct err *e);

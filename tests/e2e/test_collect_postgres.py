@@ -34,12 +34,32 @@ class Back(test_collect.Back):
                                 for n in range(1, 4)])
 
 
+    def test_all_conditions(self):
+        """Of a trace too long to come at once: service, operation, time and duration, each of which leaves some out."""
+        begin = 1_700_000_000 * 10**9
+        for service in ("a", "b"):
+            self.c.send(made.of([made.made("cd" * 16, (service == "b") * 1000 + n, f"op {n % 2}", begin + n * 1000,
+                                           lasted=n) for n in range(1, 1000)], service=service))
+        self.assertEqual(len(self.c.spans("cd" * 16)), 1998)
+        at = begin // 1000
+        found = self.c.data("/api/traces", service="a", operation="op 1", start=at, end=at + 500, minDuration="400ns",
+                            maxDuration="402ns")
+        self.assertEqual([t["traceID"] for t in found], ["cd" * 16])
+        for narrow in ({"minDuration": "501ns"}, {"maxDuration": "0ns"}, {"operation": "op 2"}, {"service": "c"},
+                       {"start": at + 2000}):
+            self.assertEqual(self.c.data("/api/traces", **{"service": "a", "operation": "op 1", "start": at,
+                                                           "end": at + 500, **narrow}), [])
+        run = weft("spans", "stats", "--format", "json", "--trace", "cd" * 16, "--service", "b", "--begin",
+                   str(begin + 100_000), "--end", str(begin + 200_000), "--store", self.c.where)
+        self.assertEqual({s["stage"]: s["n"] for s in json.loads(run.stdout)["stages"]}, {"op 0": 50, "op 1": 50})
+
+
 class Hostile(test_collect.Hostile):
     def test_spans_of_all_times(self):
         """They make no tables without end."""
         spans = [made.made(f"{n + 1:032x}", 1, begin=n * DAY) for n in range(1000)]
         self.c.send(made.of(spans, service="ever"))
-        self.assertEqual(len(self.c.spans(f"{1000:032x}")), 1)
+        self.assertTrue(self.c.until(lambda: len(self.c.spans(f"{1000:032x}")) == 1))
         self.assertEqual(self.c.ask("SELECT count(*), count(DISTINCT trace) FROM spans s JOIN texts t ON s.service = "
                                     "t.number WHERE text = 'ever'"), [["1000", "1000"]])
         tables, = self.c.ask("SELECT count(*) FROM pg_inherits WHERE inhparent = 'spans'::regclass")[0]
