@@ -169,7 +169,8 @@ masters:
             self.assertEqual(self.made(ini, "--groups", group), self.made(text, "--groups", group))
         # Aliases and merges, as templates of variables are written.
         text = ("x: &x\n  vars: &v {trace_server_port: 90}\n  hosts: {a: &a {ansible_host: h}}\n"
-                "y:\n  hosts:\n    b: {<<: *a, trace_server_port: 91}\n    c: {<<: [*v, *a], ansible_host: g}\n  vars: *v\nz: *x\n")
+                "y:\n  hosts:\n    b: {<<: *a, trace_server_port: 91}\n    c: {<<: [*v, *a], ansible_host: g}\n"
+                "  vars: *v\nz: *x\n")
         self.assertEqual(self.made(text), {"a": ("h", 90), "b": ("h", 91), "c": ("g", 90)})
         self.assertEqual(self.made(text, "--groups", "z"), {"a": ("h", 90)})
         self.assertEqual(self.made("all: {vars: {trace_server_port: 90}}\nx: {hosts: {a: }}\n"), {"a": ("a", 90)})

@@ -1,11 +1,13 @@
 """The files of deploy/: each is checked as far as it can be without the machines that it is for, and what it starts is
 really started."""
+import json
 import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import urllib.error
 import urllib.request
 
 from cluster_of import broker_program, free_port, wait_for
@@ -43,6 +45,29 @@ class Deployed(Case):
         process.log = log.name
         self.addCleanup(self.stop, process)
         return process
+
+    def address(self, process):
+        wait_for("it listens", lambda: PORT_OF.search(self.said(process)) or process.poll() is not None)
+        return PORT_OF.search(self.said(process)).group(1).decode()
+
+    def asked(self, url, token, path):
+        request = urllib.request.Request(url + "/tsp/api" + path, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=60 * SLOWDOWN) as answer:
+            return json.load(answer)
+
+    def coordinates(self, url, token, hosts):
+        """All nodes are there, as one experiment with the traces of all hosts; whoever has no token learns nothing."""
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            self.asked(url, "t999", "/servers")
+        self.assertEqual(refused.exception.code, 401)
+
+        def found():
+            experiments = self.asked(url, token, "/experiments")
+            return [x for x in experiments if {t["name"] for t in x["traces"]} == set(hosts)]
+        wait_for("an experiment of all hosts", found)
+        self.assertEqual({s["status"] for s in self.asked(url, token, "/servers")}, {"UP"})
+        uuid = found()[0]["UUID"]
+        wait_for("it opens", lambda: self.asked(url, token, f"/experiments/{uuid}")["indexingStatus"] == "COMPLETED")
 
     def stop(self, process):
         if process.poll() is None:
@@ -103,10 +128,11 @@ class Kubernetes(Deployed):
                 self.assertTrue(c["securityContext"]["readOnlyRootFilesystem"])
                 ports = {p["name"] for p in c["ports"]}
                 for probe in ("livenessProbe", "readinessProbe"):
-                    self.assertIn(c[probe]["httpGet"]["port"], ports)
-        service, broker = self.objects["Service", "weft-nats"], self.objects["StatefulSet", "weft-nats"]
-        self.assertEqual(service["spec"]["selector"], broker["spec"]["template"]["metadata"]["labels"])
-        self.assertEqual(broker["spec"]["serviceName"], service["metadata"]["name"])
+                    self.assertIn((c[probe].get("httpGet") or c[probe]["tcpSocket"])["port"], ports)
+        for name in ("weft-nats", "weft-coordinate"):
+            service, pods = self.objects["Service", name], self.objects["StatefulSet", name]
+            self.assertEqual(service["spec"]["selector"], pods["spec"]["template"]["metadata"]["labels"])
+            self.assertEqual(pods["spec"]["serviceName"], service["metadata"]["name"])
         node = self.objects["DaemonSet", "weft-node"]["spec"]["template"]["spec"]
         mounts = {m["name"]: m for m in node["containers"][0]["volumeMounts"]}
         self.assertTrue(mounts["traces"]["readOnly"])
@@ -116,15 +142,29 @@ class Kubernetes(Deployed):
         self.assertEqual(volumes["token"]["secret"]["secretName"], "weft-nats")
 
     def test_it_runs(self):
-        """Both command lines, with the volumes as directories."""
+        """All command lines, with the volumes as directories."""
         self.broker_by(self.objects["ConfigMap", "weft-nats"]["data"]["nats.conf"])
         pod = self.objects["DaemonSet", "weft-node"]["spec"]["template"]["spec"]
+        probe = pod["containers"][0]["livenessProbe"]["httpGet"]["path"]
+        node = self.start([BIN, *self.command(pod, {"/traces": os.path.join(example("three-tier"), "web"),
+                                                    "/run/weft": self.directory})])
+        with urllib.request.urlopen(self.address(node) + probe, timeout=30) as answer:
+            self.assertEqual(answer.status, 200)
+        self.answers("web")
+        self.refuses_others()
+        pod = self.objects["StatefulSet", "weft-coordinate"]["spec"]["template"]["spec"]
+        viewers = scratch()
+        write(os.path.join(viewers, "token"), "t77\n")
+        coordinator = self.start([BIN, *self.command(pod, {"/run/weft": self.directory, "/run/viewers": viewers})])
+        self.coordinates(self.address(coordinator), "t77", ["web"])
+
+    def command(self, pod, hosts):
+        """What its container runs, with directories here for those in it."""
         c = pod["containers"][0]
-        hosts = {"/traces": os.path.join(example("three-tier"), "web"), "/var/lib/weft": scratch(),
-                 "/run/weft": self.directory}
+        hosts = {"/var/lib/weft": scratch(), **hosts}
         self.assertLessEqual({m["mountPath"] for m in c["volumeMounts"]}, set(hosts) | {"/tmp"})
         environment = {"NODE_NAME": "k-1.example", "POD_IP": "127.0.0.1"}
-        self.assertEqual({e["name"] for e in c["env"]}, set(environment))
+        self.assertLessEqual({e["name"] for e in c["env"]}, set(environment))
         command = []
         for word in c["command"] + c["args"]:
             word = re.sub(r"\$\((\w+)\)", lambda m: environment[m.group(1)], word).replace("weft-nats:4222",
@@ -133,17 +173,63 @@ class Kubernetes(Deployed):
                 word = re.sub(rf"(^|=){inside}(?=/|$)", lambda m, to=here: m.group(1) + to, word)
             command.append(word.replace(":8080", ":0"))
         self.assertEqual(command[0], "weft")
-        node = self.start([BIN, *command[1:]])
-        wait_for("the server listens", lambda: PORT_OF.search(self.said(node)) or node.poll() is not None)
-        address = PORT_OF.search(self.said(node)).group(1).decode()
-        with urllib.request.urlopen(address + c["livenessProbe"]["httpGet"]["path"], timeout=30) as answer:
-            self.assertEqual(answer.status, 200)
-        self.answers("web")
+        return command[1:]
+
+
+class Compose(Deployed):
+    def setUp(self):
+        super().setUp()
+        try:
+            import yaml
+        except ImportError:
+            absent("no python3-yaml")
+        self.file = yaml.safe_load(text_of("container", "compose.yaml"))
+        self.services = self.file["services"]
+
+    def test_structure(self):
+        self.assertEqual(set(self.services), {"broker", "node", "coordinator"})
+        for name, s in self.services.items():
+            self.assertTrue(s["read_only"], name)
+            self.assertEqual(s["cap_drop"], ["ALL"])
+            self.assertLessEqual(set(s["secrets"]), set(self.file["secrets"]))
+            named = {v.split(":")[0] for v in s["volumes"] if not v.startswith("$")}
+            self.assertLessEqual(named, set(self.file["volumes"]))
+            self.assertLessEqual(set(s.get("depends_on", [])), set(self.services))
+        # Published is what viewers ask, and here only.
+        self.assertEqual([(n, s["ports"]) for n, s in self.services.items() if "ports" in s],
+                         [("coordinator", ["127.0.0.1:8080:8080"])])
+        self.assertTrue(any(v.endswith(":/traces:ro") for v in self.services["node"]["volumes"]))
+
+    def test_it_runs(self):
+        """All three, with the volumes and secrets as directories."""
+        secrets, inside = scratch(), {"/var/lib/weft": None, "/traces": os.path.join(example("three-tier"), "db")}
+        for name, text in (("token", self.token), ("viewer-token", "t77")):
+            write(os.path.join(secrets, name), text + "\n")
+        data = scratch()
+        script = self.services["broker"]["command"][0].replace("$$", "$").replace("/run/secrets", secrets)
+        script = script.replace("/tmp/nats.conf", f"{data}/nats.conf").replace('"/data"', f'"{data}"')
+        script = script.replace("0.0.0.0:4222", f"127.0.0.1:{self.port}").replace("/usr/sbin/nats-server",
+                                                                                 broker_program())
+        self.assertEqual(self.services["broker"]["entrypoint"], ["sh", "-c"])
+        self.start(["sh", "-c", script])
+        started = []
+        for name in ("node", "coordinator"):
+            command = []
+            for word in self.services[name]["command"]:
+                word = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", word).replace("broker:4222", f"127.0.0.1:{self.port}")
+                word = word.replace("/run/secrets", secrets).replace("0.0.0.0:8080", "127.0.0.1:0")
+                for there, here in inside.items():
+                    word = re.sub(rf"(^|=){there}$", lambda m, to=here: m.group(1) + (to or scratch()), word)
+                command.append(word)
+            started.append(self.start([BIN, *command]))
+            if name == "node":
+                self.answers("db")
         self.refuses_others()
+        self.coordinates(self.address(started[1]), "t77", ["db"])
 
 
 class Systemd(Deployed):
-    UNITS = ("weft-node@.service", "weft-nats.service")
+    UNITS = ("weft-node@.service", "weft-nats.service", "weft-coordinate.service")
 
     def unit(self, name):
         """{key: values} of its service."""
@@ -174,28 +260,42 @@ class Systemd(Deployed):
 
     def test_it_runs(self):
         """Their command lines, as systemd would take them apart."""
-        (broker,), (node,) = (self.unit(name)["ExecStart"] for name in reversed(self.UNITS))
+        (node,), (broker,), (coordinator,) = (self.unit(name)["ExecStart"] for name in self.UNITS)
         self.assertEqual(shlex.split(broker), ["/usr/sbin/nats-server", "-c", "/etc/weft/nats.conf"])
         self.broker_by(text_of("systemd", "nats.conf"))
-        lines = [line for line in text_of("systemd", "node.env").splitlines() if line and not line.startswith("#")]
-        environment = dict(line.split("=", 1) for line in lines)
-        self.assertEqual(set(environment), {"WEFT_CLUSTER", "WEFT_TRACES"})
+        environment = self.environment("node.env")
+        self.assertEqual(set(environment), {"WEFT_CLUSTER", "WEFT_LISTEN", "WEFT_TRACES"})
         recording = example("three-tier")
-        environment["WEFT_CLUSTER"] = environment["WEFT_CLUSTER"].replace("broker:4222", f"127.0.0.1:{self.port}")
         environment["WEFT_TRACES"] = environment["WEFT_TRACES"].replace(
             "/var/lib/traces", f"{recording}/db {recording}/web")
         self.assertIn("/var/lib/" + self.unit(self.UNITS[0])["StateDirectory"][0], node.split())
-        command = []
-        for word in node.replace("%i", "s-1").replace("%d", self.directory).split():
-            word = re.sub(r"\$\{(\w+)\}", lambda m: environment[m.group(1)], word)
-            command += environment[word[1:]].split() if word.startswith("$") else [word]
-        self.assertEqual(command[0], "/usr/bin/weft")
-        process = self.start([BIN, *[scratch() if w == "/var/lib/weft" else w for w in command[1:]]])
+        process = self.start(self.command(node, environment))
         self.answers("db")
         self.answers("web")
         self.refuses_others()
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=30 * SLOWDOWN), 0)
+        write(os.path.join(self.directory, "viewer-token"), "t77\n")
+        self.assertIn("/var/lib/" + self.unit(self.UNITS[2])["StateDirectory"][0], coordinator.split())
+        environment = self.environment("coordinate.env")
+        environment["WEFT_LISTEN"] = environment["WEFT_LISTEN"].replace("8080", "0")
+        viewer = self.start(self.command(coordinator, environment))
+        self.coordinates(self.address(viewer), "t77", ["db", "web"])
+        for p in (viewer, process):
+            p.send_signal(signal.SIGTERM)
+            self.assertEqual(p.wait(timeout=30 * SLOWDOWN), 0)
+
+    def environment(self, name):
+        lines = [line for line in text_of("systemd", name).splitlines() if line and not line.startswith("#")]
+        environment = dict(line.split("=", 1) for line in lines)
+        environment["WEFT_CLUSTER"] = environment["WEFT_CLUSTER"].replace("broker:4222", f"127.0.0.1:{self.port}")
+        return environment
+
+    def command(self, line, environment):
+        command = []
+        for word in line.replace("%i", "s-1").replace("%d", self.directory).split():
+            word = re.sub(r"\$\{(\w+)\}", lambda m: environment[m.group(1)], word)
+            command += environment[word[1:]].split() if word.startswith("$") else [word]
+        self.assertEqual(command[0], "/usr/bin/weft")
+        return [BIN, *[scratch() if w.startswith("/var/lib/weft") else w for w in command[1:]]]
 
 
 class Slurm(Deployed):
@@ -234,14 +334,20 @@ wait "${{pids[@]}}"
                "WEFT_RUN": self.shared, **environment}
         return self.start(["bash", self.script, *args], env=env)
 
-    def options(self):
+    def told(self):
+        """How to ask, and the viewer's address."""
         wait_for("it says how to ask", lambda: os.path.exists(os.path.join(self.shared, "ask")))
         with open(os.path.join(self.shared, "ask"), encoding="utf-8") as f:
-            return shlex.split(f.read().split("'")[1])
+            _, options, viewer = f.read().split("'")
+        return shlex.split(options), viewer.split("=", 1)[1].strip()
+
+    def options(self):
+        return self.told()[0]
 
     def nothing_left(self, process, code):
         self.assertEqual(process.wait(timeout=60 * SLOWDOWN), code, self.said(process))
-        self.assertEqual({name.split("-")[0] for name in os.listdir(self.shared)} - {"node", "broker.log"}, set())
+        left = {name.split("-")[0] for name in os.listdir(self.shared)}
+        self.assertEqual(left - {"node", "broker.log", "viewer.log"}, set())
         run = weft("threads", "--cluster", self.url)
         self.assertEqual(run.code, 1, run)
 
@@ -257,8 +363,11 @@ wait "${{pids[@]}}"
         wait_for("all hosts are there", lambda: all(f'"{h}"' in weft("threads", *options, "--format", "json").text
                                                     for h in self.HOSTS))
         wait_for("a path", lambda: weft("critpath", *options, "--thread", "client:204").code == 0)
-        self.assertEqual(os.stat(os.path.join(self.shared, "token")).st_mode & 0o77, 0)
         self.refuses_others()
+        for name in ("token", "viewer-token"):
+            self.assertEqual(os.stat(os.path.join(self.shared, name)).st_mode & 0o77, 0)
+        with open(os.path.join(self.shared, "viewer-token"), encoding="utf-8") as f:
+            self.coordinates(self.told()[1], f.read(), self.HOSTS)
         process.send_signal(signal.SIGTERM)
         self.nothing_left(process, 143)
 
@@ -273,6 +382,27 @@ wait "${{pids[@]}}"
         for host in self.HOSTS:
             self.assertRegex(said, rf"(?m)^\.?/?{host}\S* +host[012] .*(built|up to date)")
         self.assertIn('"tid":204', said)
+
+    def test_in_an_image(self):
+        """All programs run in it, and see the directories of the job."""
+        write(os.path.join(self.bin, "apptainer"), f"""#!/bin/sh
+[ "$1 $2 $4 $6" = "exec --bind --pwd image.sif" ] || exit 9
+cd "$5" || exit 9
+echo "$3 $7" >>"{self.bin}/ran"
+shift 6
+exec "$@"
+""", 0o755)
+        process = self.run_script(".", WEFT_IMAGE="image.sif",
+                                  WEFT_COMMAND="until $WEFT threads $WEFT_CLUSTER; do sleep 0.1; done")
+        self.assertEqual(process.wait(timeout=60 * SLOWDOWN), 0, self.said(process))
+        with open(os.path.join(self.bin, "ran"), encoding="utf-8") as f:
+            ran = [line.split() for line in f]
+        self.assertEqual(sorted(p for _, p in ran), sorted([broker_program(), "bash", *[BIN] * 4]))
+        for directories, program in ran:
+            self.assertIn(self.shared, directories.split(","))
+        for host in self.HOSTS:
+            where = os.path.realpath(os.path.join(self.recording, host))
+            self.assertTrue(any(where in d.split(",") for d, p in ran if p == BIN))
 
     def test_a_broker_that_does_not_start(self):
         process = self.run_script(".", NATS_SERVER="/bin/false")
