@@ -24,11 +24,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 import uuid
 
 import serve
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+import postgres_server  # noqa: E402
+
 DATA = os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data")
 MARK = ("<!-- table: made by bench/run.py -->", "<!-- end of table -->")
 
@@ -225,6 +229,17 @@ class Bench:
                      found["acknowledged"]["per_cpu_s"] / 1e3, "k/s")
             self.row("spans into the collector's database", None, None, found["database"]["per_cpu_s"] / 1e3, "k/s",
                      found["plain"]["per_cpu_s"] / 1e3, peer="plain SQLite inserts")
+        try:
+            server = postgres_server.Postgres()
+        except (unittest.SkipTest, AssertionError) as why:
+            print(f"PostgreSQL is not measured: {why}", file=sys.stderr)
+            return
+        found = self.program("spans", "500000", server.url())
+        server.remove()
+        for plain, peer in (("plain copy", "plain COPY"), ("plain insert", "plain INSERTs")):
+            if found:
+                self.row(f"spans into PostgreSQL, both sides' processor time, beside {peer}", None, None,
+                         found["postgres"]["per_cpu_s"] / 1e3, "k/s", found[plain]["per_cpu_s"] / 1e3, peer=peer)
 
     def json(self):
         found = self.program("json")

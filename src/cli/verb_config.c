@@ -46,7 +46,10 @@ static int take(void *arg, const struct cli_option *o, const struct cli_setting 
 static void write_value(struct cli_table *t, const char *value)
 {
     const char *scheme = strstr(value, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;
-    if (at)
+    const char *password = scheme ? strstr(scheme, "password=") : NULL;
+    if (password)
+        cli_table_cell(t, "%.*s://…", (int)(scheme - value), value);
+    else if (at)
         cli_table_cell(t, "%.*s://…%s", (int)(scheme - value), value, at);
     else
         cli_table_cell(t, "%s", value);

@@ -87,6 +87,14 @@ class Settings(Case):
         both = self.run_with("sync", "--cluster", url, self.trace)
         self.assertEqual(both.code, 2, both)
 
+    def test_passwords_of_databases(self):
+        for url, shown in (("postgresql://u:secret@h/d", "postgresql://…@h/d"),
+                           ("postgresql://u@h/d?password=secret", "postgresql://…")):
+            self.file(f"[collect]\nstore = {url}\n", ".config", "weft", "weft.conf")
+            listed = self.run_with("config")
+            self.assertIn(shown, listed.text)
+            self.assertNotIn("secret", listed.message + listed.text)
+
     def test_wrong_files(self):
         for text, verb, hint in (("[sync]\nreferense = x\n", "sync", 'weft.conf:2: sync has no option "referense"'),
                                  ("\n\nbogus = 1\n", "config", 'weft.conf:3: no verb has an option "bogus"'),
