@@ -16,85 +16,9 @@
 #include "base/time.h"
 #include "span/collect.h"
 #include "span/postgres.h"
+#include "span_batches.h"
 
-enum { MOST_BEHIND_BYTES = 256 << 20, BATCH = 512, TRACE_SPANS = 16, BODY_BYTES = 230, SERVICES = 10 };
-
-static uint64_t draw(void)
-{
-    static uint64_t x = 0x9e3779b97f4a7c15;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return x;
-}
-
-/* ---- protobuf ---- */
-
-static void put_blob(struct text *t, unsigned field, const void *v, size_t n)
-{
-    wire_put_u(t, field << 3 | 2);
-    wire_put_u(t, n);
-    wire_put_bytes(t, v, n);
-}
-
-static void put_pair(struct text *t, unsigned field, const char *key, const char *value)
-{
-    struct text any = {.fd = -1}, pair = {.fd = -1};
-    put_blob(&any, 1, value, strlen(value));
-    put_blob(&pair, 1, key, strlen(key));
-    put_blob(&pair, 2, any.v, any.n);
-    put_blob(t, field, pair.v, pair.n);
-    text_fini(&any);
-    text_fini(&pair);
-}
-
-static void put_time(struct text *t, unsigned field, uint64_t ns)
-{
-    wire_put_u(t, field << 3 | 1);
-    wire_put_bytes(t, &ns, sizeof ns);
-}
-
-static void put_span(struct text *t, const uint64_t trace[2], uint64_t n)
-{
-    static const char *const names[] = {"GET /cart", "POST /order", "SELECT", "render", "GET /item", "login"};
-    struct text s = {.fd = -1};
-    uint64_t id = draw() | 1, begin = UINT64_C(1700000000000000000) + n * 100000;
-    char value[64];
-    put_blob(&s, 1, trace, 16);
-    put_blob(&s, 2, &id, 8);
-    put_blob(&s, 5, names[n % 6], strlen(names[n % 6]));
-    wire_put_u(&s, 6 << 3);
-    wire_put_u(&s, 2);
-    put_time(&s, 7, begin);
-    put_time(&s, 8, begin + draw() % 100000000);
-    snprintf(value, sizeof value, "/shop/item/%llu", (unsigned long long)(draw() % 100000));
-    put_pair(&s, 9, "http.target", value);
-    put_pair(&s, 9, "http.method", "GET");
-    put_pair(&s, 9, "net.peer.name", "db-7.example.org");
-    put_blob(t, 2, s.v, s.n);
-    text_fini(&s);
-}
-
-static void make_batch(struct text *t, uint64_t *n)
-{
-    struct text resource = {.fd = -1}, spans = {.fd = -1}, all = {.fd = -1};
-    uint64_t trace[2] = {0};
-    char service[16];
-    snprintf(service, sizeof service, "shop-%u", (unsigned)(*n / BATCH % SERVICES));
-    put_pair(&resource, 1, "service.name", service);
-    put_pair(&resource, 1, "host.name", "web-3");
-    for (int i = 0; i < BATCH; i++, ++*n) {
-        if (i % TRACE_SPANS == 0)
-            trace[0] = draw(), trace[1] = draw();
-        put_span(&spans, trace, *n);
-    }
-    put_blob(&all, 1, resource.v, resource.n);
-    put_blob(&all, 2, spans.v, spans.n);
-    put_blob(t, 1, all.v, all.n);
-    text_fini(&resource);
-    text_fini(&spans);
-    text_fini(&all);
-}
+enum { MOST_BEHIND_BYTES = 256 << 20, BODY_BYTES = 230 };
 
 /* ---- measuring ---- */
 
@@ -141,7 +65,7 @@ static void fill(const char *directory, uint64_t n)
     struct span_collector *c = begin_collecting(directory, NULL);
     for (uint64_t made = 0; made < n;) {
         struct text batch = {.fd = -1};
-        make_batch(&batch, &made);
+        bench_make_batch(&batch, &made);
         take_batch(c, &batch, MOST_BEHIND_BYTES);
         text_fini(&batch);
     }
@@ -155,7 +79,7 @@ static void take_in(const char *directory, const char *url, struct text *batches
     double process = seconds(CLOCK_PROCESS_CPUTIME_ID);
     for (size_t i = 0; i < count; i++)
         take_batch(c, &batches[i], UINT64_MAX);
-    double n = (double)(count * BATCH), taken = seconds(CLOCK_MONOTONIC) - begin;
+    double n = (double)(count * BENCH_BATCH), taken = seconds(CLOCK_MONOTONIC) - begin;
     cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
     span_collect_stop(c); /* ends when the database has all */
     double all = seconds(CLOCK_MONOTONIC) - begin, behind = seconds(CLOCK_PROCESS_CPUTIME_ID) - process - cpu;
@@ -182,18 +106,18 @@ static void insert_plainly(const char *directory, uint64_t n)
     double begin = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t trace[2] = {0}, body[BODY_BYTES / 8 + 1];
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t id = draw();
+        uint64_t id = bench_draw();
         if (i % (4 << 20 >> 8) == 0)
             sqlite3_exec(db, i ? "COMMIT; BEGIN" : "BEGIN", NULL, NULL, NULL);
-        if (i % TRACE_SPANS == 0)
-            trace[0] = draw(), trace[1] = draw();
+        if (i % BENCH_TRACE_SPANS == 0)
+            trace[0] = bench_draw(), trace[1] = bench_draw();
         memset(body, (int)i, sizeof body);
         sqlite3_reset(q);
         sqlite3_bind_blob(q, 1, trace, 16, SQLITE_STATIC);
         sqlite3_bind_blob(q, 2, &id, 8, SQLITE_STATIC);
         sqlite3_bind_int64(q, 3, (int64_t)(i % 6));
         sqlite3_bind_int64(q, 4, (int64_t)(1700000000000000000 + i * 100000));
-        sqlite3_bind_int64(q, 5, (int64_t)(draw() % 100000000));
+        sqlite3_bind_int64(q, 5, (int64_t)(bench_draw() % 100000000));
         sqlite3_bind_blob(q, 6, body, BODY_BYTES, SQLITE_STATIC);
         sqlite3_step(q);
     }
@@ -254,7 +178,7 @@ static void write_to_postgres(const char *directory, const char *url, struct tex
             fail(&e);
     }
     cpu = cpu_with(postgres_of(s)->c) - cpu;
-    print_rate("postgres", (double)(count * BATCH), seconds(CLOCK_MONOTONIC) - begin, cpu);
+    print_rate("postgres", (double)(count * BENCH_BATCH), seconds(CLOCK_MONOTONIC) - begin, cpu);
     span_store_close(s);
     for (size_t i = 0; i < count; i++)
         span_making_fini(&made[i]);
@@ -279,8 +203,8 @@ static void put_field(struct text *t, const void *v, size_t n)
 
 static void put_row(struct text *t, uint64_t i, const uint64_t trace[2])
 {
-    uint64_t id = draw(), body[BODY_BYTES / 8 + 1];
-    const uint64_t numbers[] = {1, i % 6, 1700000000000000000 + i * 100000, draw() % 100000000};
+    uint64_t id = bench_draw(), body[BODY_BYTES / 8 + 1];
+    const uint64_t numbers[] = {1, i % 6, 1700000000000000000 + i * 100000, bench_draw() % 100000000};
     memset(body, (int)i, sizeof body);
     put_field(t, trace, 16);
     put_field(t, &id, 8);
@@ -300,8 +224,8 @@ static void copy_plainly(PGconn *c, uint64_t n)
         rows.n = 0;
         text_put(&rows, "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
         for (; i < n && rows.n < AT_ONCE_BYTES; i++) {
-            if (i % TRACE_SPANS == 0)
-                trace[0] = draw(), trace[1] = draw();
+            if (i % BENCH_TRACE_SPANS == 0)
+                trace[0] = bench_draw(), trace[1] = bench_draw();
             postgres_put_16(&rows, 7);
             put_row(&rows, i, trace);
         }
@@ -327,8 +251,8 @@ static void insert_rows(PGconn *c, uint64_t n)
         struct text row = {.fd = -1};
         const char *values[7];
         int lengths[7];
-        if (i % TRACE_SPANS == 0)
-            trace[0] = draw(), trace[1] = draw();
+        if (i % BENCH_TRACE_SPANS == 0)
+            trace[0] = bench_draw(), trace[1] = bench_draw();
         put_row(&row, i, trace);
         char *at = row.v;
         for (int k = 0; k < 7; k++) {
@@ -388,7 +312,7 @@ int main(int argc, char **argv)
         return 0;
     }
     uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 500000, made = 0;
-    size_t count = (size_t)(n / BATCH + 1);
+    size_t count = (size_t)(n / BENCH_BATCH + 1);
     const char *tmp = getenv("TMPDIR");
     char *directory = mem_printf("%s/weft-bench-XXXXXX", tmp ? tmp : "/tmp");
     struct text *batches = mem_zalloc(count * sizeof *batches);
@@ -398,7 +322,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < count; i++) {
         batches[i].fd = -1;
-        make_batch(&batches[i], &made);
+        bench_make_batch(&batches[i], &made);
     }
     if (argc > 2) {
         measure_postgres(directory, argv[2], batches, count, made);
