@@ -102,6 +102,8 @@ static void drop(struct grpc_server *g, struct grpc_connection *c)
     if (c->next)
         c->next->previous = c->previous;
     g->connections--;
+    /* A child that somebody forked may have the socket, too: closing it here alone would not end its events. */
+    epoll_ctl(g->epoll_fd, EPOLL_CTL_DEL, c->wire.fd, NULL);
     grpc_connection_free(c);
 }
 
