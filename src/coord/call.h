@@ -104,6 +104,8 @@ void envelope_send_null(struct coord_call *, enum verdict, const char *message);
 
 /* The server was (as far as is known) not started again since the request came. */
 bool node_is_same(const struct coord_call *, const struct node *);
+/* By which its entries are known in the answer at hand. */
+uint64_t node_key(const struct coord_call *, const struct node *);
 /* The id for clients; -1, 0 for what is none. */
 int64_t coord_id(struct coord_call *, const struct node *, int64_t own);
 /* A key as it stands, for the value that is written next. */
@@ -117,11 +119,13 @@ void put_with_ids(struct coord_call *, struct json *, const struct node *, struc
 struct items { json_t **own; bool given; }; /* own: by place among the members; borrowed from the call */
 /* NULL, or what is wrong with them. */
 const char *items_split(struct coord_call *, struct items *);
-/* The member with the entry, and its own id; NULL: nobody. */
+/* The member with the entry, and its own id; NULL: nobody. Of several pieces that of the time asked for, if it is
+ * there. */
 struct node *entry_owner(struct coord_call *, int64_t id, int64_t *own);
 
 /* The parameters at hand as the server knows times, with another value under one key, as a body; both keys may be NULL.
  * Lives in the arena. */
+const char *body_of(struct coord_call *, const struct node *, json_t *parameters); /* any; they are changed */
 const char *body_with(struct coord_call *, const struct node *, const char *key, json_t *value,
     const char *key2, json_t *value2);
 
@@ -157,6 +161,8 @@ struct time_range experiment_range(struct coord_call *);
 const char *experiment_name(struct coord_call *);
 /* The server's part of it. */
 struct time_range member_range(struct coord_call *, const struct node *);
+/* And what it tells now. */
+void server_note_range(struct coord_call *, const struct node *, struct slice experiment);
 
 /* Bookmarks are the coordinator's own; path NULL: they are not kept. */
 int bookmarks_open(const char *path, struct bookmarks **out, struct err *e);

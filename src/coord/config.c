@@ -5,10 +5,18 @@
 #include <yaml.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/regex.h"
 #include "coord/coord.h"
 
-enum { MAX_FILE = 4 << 20, MAX_SERVERS = 4096, MAX_EXPERIMENTS = 1000, MAX_PATHS = 10000, MAX_TOKEN = 4096 };
+enum {
+    MAX_FILE = 4 << 20,
+    MAX_SERVERS = 4096,
+    MAX_EXPERIMENTS = 1000,
+    MAX_PATHS = 10000,
+    MAX_TOKEN = 4096,
+    MAX_GROUPS = 1024
+};
 
 void coord_config_fini(struct coord_config *c)
 {
@@ -16,6 +24,9 @@ void coord_config_fini(struct coord_config *c)
         vec_free(&c->servers.v[i].traces);
     for (size_t i = 0; i < c->experiments.n; i++)
         vec_free(&c->experiments.v[i].patterns);
+    for (size_t i = 0; i < c->rotations.n; i++)
+        vec_free(&c->rotations.v[i].members);
+    vec_free(&c->rotations);
     vec_free(&c->servers);
     vec_free(&c->experiments);
     vec_free(&c->notes);
@@ -327,6 +338,36 @@ static void read_experiment(struct reader *r, const yaml_node_t *n)
     vec_push(&r->c->experiments, x);
 }
 
+/* ---- groups of servers ---- */
+
+static void add_member(struct reader *r, void *group, const yaml_node_t *n, const char *s)
+{
+    struct coord_group *to = group;
+    vec_push(&to->members, ((struct coord_member){s, place_of(r, n)}));
+}
+
+/* {NAME: [SERVER, …], …} */
+static void read_rotations(struct reader *r, const yaml_node_t *n)
+{
+    if (n->type == YAML_SCALAR_NODE && !n->data.scalar.length)
+        return;
+    if (n->type != YAML_MAPPING_NODE) {
+        wrong(r, n, "groups are expected here: NAME: [SERVER, …]");
+        return;
+    }
+    if ((size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start) > MAX_GROUPS) {
+        wrong(r, n, "these groups are too many");
+        return;
+    }
+    for (yaml_node_pair_t *m = n->data.mapping.pairs.start; m < n->data.mapping.pairs.top && !r->rc; m++) {
+        const yaml_node_t *key = node(r, m->key);
+        struct coord_group g = {.name = text_of(r, key), .place = place_of(r, key)};
+        if (g.name)
+            each_text(r, node(r, m->value), add_member, &g);
+        vec_push(&r->c->rotations, g);
+    }
+}
+
 /* ---- the file ---- */
 
 static void read_list(
@@ -359,10 +400,14 @@ static void read_root(struct reader *r, const yaml_node_t *root)
             read_list(r, value, MAX_SERVERS, read_server);
         else if (k && !strcmp(k, "experiments"))
             read_list(r, value, MAX_EXPERIMENTS, read_experiment);
+        else if (k && !strcmp(k, "rotation-groups"))
+            read_rotations(r, value);
         else if (k && !strcmp(k, "clocks"))
             r->c->clocks = path_of(r, value);
         else if (k)
-            wrong(r, key, arena_printf(&r->c->arena, "'%.100s' is no key here: trace-servers, experiments, clocks", k));
+            wrong(r, key,
+                arena_printf(
+                    &r->c->arena, "'%.100s' is no key here: trace-servers, experiments, rotation-groups, clocks", k));
     }
 }
 
@@ -416,6 +461,42 @@ int coord_config_add(struct coord_config *c, const char *given, struct err *e)
     return 0;
 }
 
+static bool has_server(const struct coord_config *c, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < c->servers.n && !has; i++)
+        has = !strcmp(c->servers.v[i].name, name);
+    return has;
+}
+
+/* A session is of one machine, and a piece is of one session. */
+static int check_rotations(const struct coord_config *c, struct err *e)
+{
+    int rc = 0;
+    struct map seen = {0};
+    for (size_t i = 0; i < c->rotations.n && !rc; i++) {
+        const struct coord_group *g = &c->rotations.v[i];
+        for (size_t k = 0; k < i && !rc; k++)
+            if (!strcmp(c->rotations.v[k].name, g->name))
+                rc = err_set(e, ERR_ARG, "%s: the group %s is there twice", g->place, g->name);
+        if (!rc && has_server(c, g->name))
+            rc = err_set(e, ERR_ARG, "%s: a server is called %s, too: give the group another name", g->place, g->name);
+        for (size_t k = 0; k < g->members.n && !rc; k++) {
+            const struct coord_member *m = &g->members.v[k];
+            bool fresh;
+            map_put(&seen, map_hash(m->server, strlen(m->server)), &fresh);
+            if (!fresh)
+                rc = err_set(e, ERR_ARG, "%s: the server %s is in a rotation group already", m->place, m->server);
+            else if (!has_server(c, m->server))
+                rc = err_set(e, ERR_ARG,
+                    "%s: there is no server called %s: servers' names are those of name:, else HOST:PORT", m->place,
+                    m->server);
+        }
+    }
+    map_fini(&seen);
+    return rc;
+}
+
 int coord_config_check(const struct coord_config *c, const char *path, struct err *e)
 {
     if (!c->servers.n)
@@ -434,5 +515,5 @@ int coord_config_check(const struct coord_config *c, const char *path, struct er
                 path ? ": " : "", b->line, named ? b->name : b->url, named ? "its name" : "its address",
                 named ? "give one of them another name" : "list it once");
         }
-    return 0;
+    return check_rotations(c, e);
 }

@@ -29,6 +29,9 @@ struct coord_server {
     const char *clock_place;       /* where that is said: "FILE: line 3, column 12"; NULL: nowhere */
     unsigned line;                 /* of the file; 0: not from a file */
 };
+/* Servers that belong together, by their names. place: where a name is said, "FILE: line 3, column 12". */
+struct coord_member { const char *server, *place; };
+struct coord_group { const char *name, *place; VEC(struct coord_member) members; };
 /* Made on all servers that have traces whose path fits. */
 struct coord_experiment { const char *name; VEC(const char *) patterns; unsigned line; };
 
@@ -36,6 +39,7 @@ struct coord_config {
     struct arena arena;
     VEC(struct coord_server) servers;
     VEC(struct coord_experiment) experiments;
+    VEC(struct coord_group) rotations; /* pieces of one machine's session, in the order of their time */
     const char *clocks;            /* a file as `weft sync --format json` writes it; NULL: none */
     VEC(const char *) notes;       /* what is in the file and does nothing, with line and column */
 };

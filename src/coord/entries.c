@@ -2,13 +2,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coord/times.h"
+#include "coord/pieces.h"
 
 enum { MAX_ITEMS = 1 << 20 };
 
 int64_t coord_id(struct coord_call *c, const struct node *n, int64_t own)
 {
-    return own < 0 ? own : coord_id_of(c->c->ids, c->keys[n->number], own, atomic_load(&n->numbers_anew));
+    const struct piece_group *g = piece_group_of(c, n);
+    if (own < 0)
+        return own;
+    if (g)
+        return coord_id_of(c->c->ids, node_key(c, &g->self), piece_key(c, n, own), false);
+    return coord_id_of(c->c->ids, node_key(c, n), own, atomic_load(&n->numbers_anew));
+}
+
+uint64_t node_key(const struct coord_call *c, const struct node *n)
+{
+    return n->number == SIZE_MAX ? atomic_load(&n->key) : c->keys[n->number];
 }
 
 bool node_is_same(const struct coord_call *c, const struct node *n)
@@ -43,16 +53,11 @@ void put_with_ids(
     json_end_object(j);
 }
 
-const char *body_with(
-    struct coord_call *c, const struct node *n, const char *key, json_t *value, const char *key2, json_t *value2)
+const char *body_of(struct coord_call *c, const struct node *n, json_t *p)
 {
-    json_t *p = json_copy(c->parameters), *body = json_object();
-    if (key)
-        json_object_set(p, key, value);
-    if (key2)
-        json_object_set(p, key2, value2);
+    json_t *body = json_object();
     times_ask(c, n, p);
-    json_object_set_new(body, "parameters", p);
+    json_object_set(body, "parameters", p);
     char *text = json_dumps(body, JSON_COMPACT);
     const char *kept = text ? arena_strdup(c->q->arena, text) : NULL;
     free(text);
@@ -60,17 +65,62 @@ const char *body_with(
     return kept;
 }
 
+const char *body_with(
+    struct coord_call *c, const struct node *n, const char *key, json_t *value, const char *key2, json_t *value2)
+{
+    json_t *p = json_copy(c->parameters);
+    if (key)
+        json_object_set(p, key, value);
+    if (key2)
+        json_object_set(p, key2, value2);
+    const char *body = body_of(c, n, p);
+    json_decref(p);
+    return body;
+}
+
 /* ---- owners ---- */
+
+/* Has the member the entry that its server, or the group of its server, was given an id for? */
+static bool has_entry(struct coord_call *c, const struct node *n, uint64_t server, int64_t given, int64_t *own)
+{
+    const struct piece_group *g = piece_group_of(c, n);
+    *own = given;
+    return g ? node_key(c, &g->self) == server && piece_own(c, n, given, own) : node_key(c, n) == server;
+}
+
+/* False: it says none. */
+static bool time_meant(struct coord_call *c, int64_t *t)
+{
+    return coord_integer(json_object_get(json_object_get(c->parameters, "requested_element"), "time"), t) ||
+        coord_integer(json_array_get(json_object_get(c->parameters, "requested_times"), 0), t) ||
+        coord_integer(json_object_get(c->parameters, "begin"), t);
+}
 
 struct node *entry_owner(struct coord_call *c, int64_t id, int64_t *own)
 {
+    struct node *best = NULL;
+    struct time_range of_best = {0};
     uint64_t server;
-    if (!coord_id_owner(c->c->ids, id, &server, own))
+    int64_t given, its, t;
+    bool timed = time_meant(c, &t);
+    if (!coord_id_owner(c->c->ids, id, &server, &given))
         return NULL;
-    for (size_t i = 0; i < c->n_members; i++)
-        if (c->keys[c->members[i]->number] == server)
-            return c->members[i];
-    return NULL;
+    for (size_t i = 0; i < c->n_members; i++) {
+        struct node *n = c->members[i];
+        struct time_range r = n->group ? member_range(c, n) : (struct time_range){0};
+        if (!has_entry(c, n, server, given, &its))
+            continue;
+        /* Later pieces that begin by then, rather than earlier ones; of those that begin later, the first. */
+        bool better = !best || (node_is_away(best) && !node_is_away(n));
+        if (best && timed && node_is_away(best) == node_is_away(n))
+            better = r.begin <= t ? of_best.begin > t || r.begin > of_best.begin : r.begin < of_best.begin;
+        if (!better)
+            continue;
+        best = n;
+        of_best = r;
+        *own = its;
+    }
+    return best;
 }
 
 static void learn_entries(struct coord_call *c, const struct fan_part *p)
@@ -91,12 +141,16 @@ static void learn_trees(struct coord_call *c)
     fan_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
-    if (fan_wait(&f))
+    if (fan_wait(&f)) {
+        for (size_t i = 0; i < f.n; i++)
+            f.parts[i].model = f.parts[i].fate == PART_GOOD ? slice_get(f.parts[i].root, "model") : (struct slice){0};
+        pieces_fold_tree(&f);
         for (size_t i = 0; i < f.n; i++) {
-            f.parts[i].model = slice_get(f.parts[i].root, "model");
-            if (f.parts[i].fate == PART_GOOD)
-                learn_entries(c, &f.parts[i]);
+            learn_entries(c, &f.parts[i]);
+            if (f.parts[i].fate == PART_REFUSED)
+                piece_note_known(c, f.parts[i].node); /* it has none */
         }
+    }
     fan_end(&f);
 }
 
@@ -104,7 +158,15 @@ static bool is_known(struct coord_call *c, int64_t id)
 {
     uint64_t server;
     int64_t own;
-    return coord_id_owner(c->c->ids, id, &server, &own);
+    if (!coord_id_owner(c->c->ids, id, &server, &own))
+        return false;
+    /* Of pieces, which of their entries it is: their trees tell. */
+    bool known = true;
+    for (size_t i = 0; i < c->n_members && known; i++) {
+        const struct piece_group *g = piece_group_of(c, c->members[i]);
+        known = !g || node_key(c, &g->self) != server || node_is_away(c->members[i]) || piece_is_known(c, c->members[i]);
+    }
+    return known;
 }
 
 const char *items_split(struct coord_call *c, struct items *out)
@@ -133,9 +195,11 @@ const char *items_split(struct coord_call *c, struct items *out)
         json_array_append_new(kept, out->own[m]);
     }
     json_array_foreach (list, i, item) {
-        const struct node *n = entry_owner(c, json_integer_value(item), &own);
-        for (size_t m = 0; n && m < c->n_members; m++)
-            if (c->members[m] == n)
+        uint64_t server;
+        int64_t given;
+        bool given_once = coord_id_owner(c->c->ids, json_integer_value(item), &server, &given);
+        for (size_t m = 0; given_once && m < c->n_members; m++)
+            if (has_entry(c, c->members[m], server, given, &own))
                 json_array_append_new(out->own[m], json_integer(own));
     }
     return NULL;

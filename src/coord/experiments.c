@@ -98,6 +98,23 @@ static int64_t integer_in(struct slice object, const char *key)
     return slice_integer(slice_get(object, key), &v) ? v : 0;
 }
 
+void server_note_range(struct coord_call *c, const struct node *n, struct slice experiment)
+{
+    int64_t begin = integer_in(experiment, "start"), end = integer_in(experiment, "end");
+    if (begin || end)
+        note_range(c->c->versions, c->arg[0], n, (struct time_range){time_shown(n, begin), time_shown(n, end)});
+}
+
+struct time_range member_range(struct coord_call *c, const struct node *n)
+{
+    struct versions *v = c->c->versions;
+    pthread_mutex_lock(&v->lock);
+    const struct seen *s = seen_of(v, c->arg[0]);
+    struct time_range r = n->number < s->of.n ? s->of.v[n->number] : (struct time_range){0};
+    pthread_mutex_unlock(&v->lock);
+    return r;
+}
+
 /* The times of those that have been opened: others say 0. */
 static void put_figures(struct coord_call *c, struct json *j, const struct joined *x, const char *uuid)
 {
@@ -391,16 +408,6 @@ const char *experiment_name(struct coord_call *c)
                 note_name(c->c->versions, c->arg[0], slice_string(slice_get(f.parts[i].root, "name"), c->q->arena));
     fan_end(&f);
     return noted_name(c);
-}
-
-struct time_range member_range(struct coord_call *c, const struct node *n)
-{
-    struct versions *v = c->c->versions;
-    pthread_mutex_lock(&v->lock);
-    const struct seen *s = seen_of(v, c->arg[0]);
-    struct time_range r = n->number < s->of.n ? s->of.v[n->number] : (struct time_range){0};
-    pthread_mutex_unlock(&v->lock);
-    return r;
 }
 
 struct time_range experiment_range(struct coord_call *c)

@@ -76,7 +76,7 @@ static struct trails trails_for(struct merged_table *t, size_t member, const str
     return a;
 }
 
-static const char *body_of(struct merged_table *t, size_t member, const struct trails *a)
+static const char *trails_body(struct merged_table *t, size_t member, const struct trails *a)
 {
     json_t *p = json_object(), *body = json_object(), *ids = json_array();
     for (size_t i = 0; i < t->columns->n; i++)
@@ -128,7 +128,7 @@ bool fills_ask(struct merged_table *t, const struct chosen_line *lines, size_t n
             continue; /* it knows of no trails */
         asking[i] = trails_for(t, i, lines, n);
         if (asking[i].n)
-            part[i] = fan_ask(&f->fan, c->members[i], "POST", path_asked(c), body_of(t, i, &asking[i]));
+            part[i] = fan_ask(&f->fan, c->members[i], "POST", path_asked(c), trails_body(t, i, &asking[i]));
         json_decref(asking[i].trails);
         json_decref(asking[i].times);
     }

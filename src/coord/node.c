@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "base/wait.h"
+#include "coord/pieces.h"
 
 /* Names that servers have been found under since the coordinator was started. */
 enum { MOST_FOUND = 16384 };
@@ -411,6 +412,7 @@ int nodes_start(struct coordinator *c, struct err *e)
     for (size_t i = 0; i < config->servers.n; i++)
         node_init(&c->nodes[i], &config->servers.v[i], i);
     atomic_store(&c->n, config->servers.n);
+    pieces_start(c);
     finder_look(c);
     probe(c);
     list_experiments(c);
@@ -446,4 +448,5 @@ void nodes_stop(struct coordinator *c)
     free(c->nodes);
     c->nodes = NULL;
     atomic_store(&c->n, 0);
+    pieces_stop(c);
 }

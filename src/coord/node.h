@@ -25,6 +25,7 @@ struct node {
     atomic_int stage;
     atomic_uint epoch;               /* so many times it has come back: who was away may be another */
     atomic_bool in_cluster;          /* its critical paths go on to the others, by itself */
+    struct piece_group *group;       /* it has a piece of a session whose others lie elsewhere; or NULL */
     bool found;                      /* not of the configuration; `is` is its own */
     pthread_mutex_t lock;            /* guards all below */
     char *url;                       /* of a server that was found, which may come back elsewhere; else NULL */
@@ -37,6 +38,9 @@ struct node {
     char *traces; size_t traces_n;   /* its list of traces, as it said last; checked */
 };
 
+/* A machine whose session's pieces lie on several servers. `self` stands for it in answers: nobody asks it. */
+struct piece_group { struct node self; struct coord_server is; };
+
 struct coordinator {
     struct coord_options o;
     char id[UUID_TEXT];              /* of this run */
@@ -46,6 +50,8 @@ struct coordinator {
     struct node *nodes;              /* never move; also those that have gone: see nodes_now */
     atomic_size_t n;                 /* only the prober adds some */
     size_t most;
+    struct piece_group *groups; size_t n_groups;
+    struct piece_keys *piece_keys;   /* which entries of pieces are one */
     char *state_dir;                 /* or NULL */
     int state_lock;
     struct bookmarks *bookmarks;

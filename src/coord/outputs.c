@@ -1,7 +1,7 @@
 /* Outputs: what all servers offer, each once; derived ones are their server's. */
 #include <string.h>
 
-#include "coord/times.h"
+#include "coord/pieces.h"
 
 /* The same output of two servers. */
 static bool same_output(struct slice a, struct slice b)
@@ -255,20 +255,36 @@ static void refuse_several(struct coord_call *c, const struct fan *f)
         arena_printf(c->q->arena, "threads of several machines are meant: name one as HOST:TID (servers: %s)", names));
 }
 
+/* Those who made something are pieces of one machine's session, which all know the thread. */
+static bool are_pieces(const struct fan *f)
+{
+    const struct piece_group *group = NULL;
+    bool one = true;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_GOOD) {
+            one &= f->parts[i].node->group && (!group || group == f->parts[i].node->group);
+            group = f->parts[i].node->group;
+        }
+    return one;
+}
+
 /* Whoever knows what is asked for makes it: a thread of HOST:TID is known where that host is. */
 void coord_outputs_derive(struct coord_call *c)
 {
     struct fan f;
     struct node *owner = derived_from(c);
     size_t good = 0;
+    int64_t begin;
     if (owner) {
         c->members[0] = owner;
         c->n_members = 1;
+    } else if (coord_integer(json_object_get(c->parameters, "begin"), &begin)) {
+        pieces_keep(c, begin);
     }
     if (ask_members(&f, c, "POST", derivation, '{')) {
         for (size_t i = 0; i < f.n; i++)
             good += f.parts[i].fate == PART_GOOD;
-        bool one = good == 1 || all_name_hosts(c);
+        bool one = good == 1 || all_name_hosts(c) || are_pieces(&f);
         if (good > 1)
             take_back(c, &f, one);
         c->lacks.n = 0; /* they need not know it */

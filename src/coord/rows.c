@@ -2,29 +2,38 @@
 #include <string.h>
 
 #include "coord/bars.h"
-#include "coord/times.h"
+#include "coord/pieces.h"
 #include "coord/wholes.h"
 
 /* ---- rows of the entries asked for: each server is asked for its own ---- */
 
-/* Asks the owners of the requested items. False: the answer was sent. */
-static bool ask_owners(struct fan *f, struct coord_call *c, struct items *items)
+/* What a member is asked for, and the body that does; NULL: it has nothing to say. */
+typedef const char *make_body(struct coord_call *, size_t member, json_t *items);
+
+static const char *body_plain(struct coord_call *c, size_t member, json_t *items)
 {
-    const char *wrong = items_split(c, items), *path = path_asked(c);
+    return body_with(c, c->members[member], "requested_items", items, NULL, NULL);
+}
+
+/* Asks the owners of the requested items. False: the answer was sent. */
+static bool ask_owners(struct fan *f, struct coord_call *c, struct items *items, make_body *make)
+{
+    const char *wrong = items_split(c, items), *path = path_asked(c), *body;
     size_t asked = 0;
     if (wrong || !items->given) {
         coord_error(c, 400, wrong ? wrong : "Missing query parameters: requested_items", NULL);
         return false;
     }
-    for (size_t i = 0; i < c->n_members; i++)
-        asked += json_array_size(items->own[i]) > 0;
     fan_begin(f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++) /* nobody's ids: somebody shall say what is wrong with the rest */
-        if (json_array_size(items->own[i]) || (!asked && (!node_is_away(c->members[i]) || i + 1 == c->n_members))) {
-            fan_ask(f, c->members[i], "POST", path,
-                body_with(c, c->members[i], "requested_items", items->own[i], NULL, NULL));
-            if (!asked)
-                break;
+    for (size_t i = 0; i < c->n_members; i++)
+        if (json_array_size(items->own[i]) && (body = make(c, i, items->own[i]))) {
+            fan_ask(f, c->members[i], "POST", path, body);
+            asked++;
+        }
+    for (size_t i = 0; i < c->n_members && !asked; i++) /* somebody shall say what is wrong with the rest */
+        if (!node_is_away(c->members[i]) || i + 1 == c->n_members) {
+            fan_ask(f, c->members[i], "POST", path, body_plain(c, i, items->own[i]));
+            asked++;
         }
     if (fan_wait(f) && envelopes_open(f))
         return true;
@@ -60,12 +69,13 @@ static void send_joined(struct fan *f, const char *array, const char *const *ids
     envelope_send(f->call, &t);
 }
 
-static void send_rows(struct coord_call *c, const char *array, const char *const *ids)
+static void send_rows(
+    struct coord_call *c, const char *array, const char *const *ids, make_body *make, void (*fold)(struct fan *))
 {
     struct fan f;
     struct items items;
     bool some = false;
-    if (!ask_owners(&f, c, &items))
+    if (!ask_owners(&f, c, &items, make))
         return;
     for (size_t i = 0; i < f.n; i++) {
         struct fan_part *p = &f.parts[i];
@@ -73,16 +83,29 @@ static void send_rows(struct coord_call *c, const char *array, const char *const
             part_spoil(&f, p, "its answer has another form than the protocol's");
         some |= p->model.at != NULL;
     }
-    if (some)
+    if (some) {
+        fold(&f);
         send_joined(&f, array, ids);
-    else
+    } else {
         envelope_send_null(c, c->verdict, c->message);
+    }
     fan_end(&f);
+}
+
+static const char *body_states(struct coord_call *c, size_t member, json_t *items)
+{
+    struct coord_pieces *groups;
+    size_t n = c->members[member]->group ? pieces_find(c, &groups) : 0;
+    for (size_t g = 0; g < n; g++)
+        for (size_t i = 0; i < groups[g].n; i++)
+            if (groups[g].v[i].node == c->members[member])
+                return piece_states_body(c, &groups[g], i, items);
+    return body_plain(c, member, items);
 }
 
 void coord_analysis_states(struct coord_call *c)
 {
-    send_rows(c, "rows", (const char *const[]){"entryId", NULL});
+    send_rows(c, "rows", (const char *const[]){"entryId", NULL}, body_states, pieces_fold_states);
 }
 
 void coord_analysis_xy(struct coord_call *c)
@@ -90,7 +113,7 @@ void coord_analysis_xy(struct coord_call *c)
     if (bars_are_added(c))
         bars_send(c);
     else if (!wholes_answer(c) && !http_gone(c->q))
-        send_rows(c, "series", (const char *const[]){"seriesId", NULL});
+        send_rows(c, "series", (const char *const[]){"seriesId", NULL}, body_plain, pieces_fold_series);
 }
 
 /* ---- what all have to add to ---- */
@@ -307,34 +330,95 @@ static void put_tips(struct json *j, const struct node *owner, struct slice tips
     json_end_object(j);
 }
 
+/* The member that has what is asked for; else one that can say what is wrong with the question. */
+static size_t owner_of_items(struct coord_call *c, const struct items *items)
+{
+    json_t *list = json_object_get(c->parameters, "requested_items"), *item;
+    const struct node *n = NULL;
+    size_t i, owner = 0;
+    int64_t own;
+    json_array_foreach (list, i, item)
+        if (!n)
+            n = entry_owner(c, json_integer_value(item), &own);
+    while (owner < c->n_members && c->members[owner] != n)
+        owner++;
+    if (n && owner < c->n_members && json_array_size(items->own[owner]))
+        return owner;
+    for (owner = 0; owner + 1 < c->n_members && node_is_away(c->members[owner]);)
+        owner++;
+    return owner;
+}
+
+static void send_tips(struct coord_call *c, const struct fan_part *p)
+{
+    struct text t = {.fd = -1};
+    struct json j = envelope_begin(c, &t);
+    if (slice_is(p->model, '{'))
+        put_tips(&j, p->node, p->model);
+    else
+        json_write_null(&j);
+    envelope_send(c, &t);
+}
+
+/* The piece before that of a member that has what is asked for, too; n_members: none. */
+static size_t piece_before(struct coord_call *c, size_t member, const struct items *items)
+{
+    size_t best = c->n_members;
+    for (size_t i = 0; i < c->n_members && c->members[member]->group; i++)
+        if (c->members[i]->group == c->members[member]->group && json_array_size(items->own[i]) &&
+            member_range(c, c->members[i]).begin < member_range(c, c->members[member]).begin &&
+            (best == c->n_members || member_range(c, c->members[i]).begin > member_range(c, c->members[best]).begin))
+            best = i;
+    return best;
+}
+
+/* What a piece does not know of its begin, the one before it knew at its end. */
+static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
+{
+    struct fan f;
+    json_t *p = json_copy(c->parameters), *element = own_element(c, c->members[member]);
+    json_t *end = json_integer(member_range(c, c->members[member]).end);
+    json_object_set(p, "requested_items", items);
+    json_object_set_new(p, "requested_times", json_pack("[O]", end));
+    if (element) {
+        json_object_set(element, "entryId", json_array_get(items, 0));
+        json_object_set(element, "time", end);
+        json_object_set_new(element, "duration", json_integer(0));
+        json_object_set(p, "requested_element", element);
+    }
+    fan_begin(&f, c, 1);
+    fan_ask(&f, c->members[member], "POST", path_asked(c), body_of(c, c->members[member], p));
+    if (fan_wait(&f) && envelopes_open(&f))
+        send_tips(c, &f.parts[0]);
+    fan_end(&f);
+    json_decref(end);
+    json_decref(element);
+    json_decref(p);
+}
+
 void coord_analysis_tooltip(struct coord_call *c)
 {
     struct fan f;
     struct items items;
-    struct text t = {.fd = -1};
     const char *wrong = items_split(c, &items), *path = path_asked(c);
     if (wrong) {
         coord_error(c, 400, wrong, NULL);
         return;
     }
-    size_t owner = 0;
-    while (owner < c->n_members && !json_array_size(items.own[owner]))
-        owner++;
-    bool nobody = owner == c->n_members;
-    for (owner = nobody ? 0 : owner; nobody && owner + 1 < c->n_members && node_is_away(c->members[owner]);)
-        owner++;
+    size_t owner = owner_of_items(c, &items);
     json_t *element = own_element(c, c->members[owner]);
     const char *body = body_with(c, c->members[owner], items.given ? "requested_items" : NULL, items.own[owner],
         element ? "requested_element" : NULL, element);
     fan_begin(&f, c, 1);
     fan_ask(&f, c->members[owner], "POST", path, body);
     if (fan_wait(&f) && envelopes_open(&f)) {
-        struct json j = envelope_begin(c, &t);
-        if (slice_is(f.parts[0].model, '{'))
-            put_tips(&j, f.parts[0].node, f.parts[0].model);
+        struct slice_walk w = slice_members(f.parts[0].model);
+        struct slice key, value;
+        size_t before = slice_next_member(&w, &key, &value) ? c->n_members : piece_before(c, owner, &items);
+        if (before < c->n_members)
+            tip_at_end(c, before, items.own[before]);
         else
-            json_write_null(&j);
-        envelope_send(c, &t);
+            send_tips(c, &f.parts[0]);
     }
     fan_end(&f);
     json_decref(element);

@@ -113,6 +113,18 @@ static bool take_figures(const struct node *n, struct slice m, struct figures *f
     return true;
 }
 
+bool sum_add(struct root_sum *s, const struct node *n, struct slice metadata)
+{
+    struct figures f = {0};
+    int64_t self;
+    if (!take_figures(n, metadata, &f))
+        return false;
+    if (number(metadata, "self", &self))
+        s->self = figures_sum(s->self, self);
+    figures_join(&s->all, &f);
+    return true;
+}
+
 void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice metadata)
 {
     const struct {
@@ -163,24 +175,20 @@ void sums_take(struct sums *all, struct coord_call *c, const struct node *n, siz
 {
     struct slice_walk w = slice_items(slice_get(entry, "labels"));
     struct slice label, m = slice_get(entry, "metadata");
-    struct figures f = {0};
-    int64_t own, self;
+    int64_t own;
     struct root_sum *s = slice_next(&w, &label) ? sum_called(all, c, label) : NULL;
     if (!s)
         return;
-    bool known = slice_integer(slice_get(entry, "id"), &own) && own >= 0 && take_figures(n, m, &f);
-    if (!known || s->root[part] >= 0) {
+    bool first = !s->all.n;
+    if (s->root[part] >= 0 || !slice_integer(slice_get(entry, "id"), &own) || own < 0 || !sum_add(s, n, m)) {
         s->apart = true;
         return;
     }
-    if (!s->all.n) {
+    if (first) {
         s->id = coord_id(c, n, own);
         s->first = part;
     }
     s->root[part] = own;
-    if (number(m, "self", &self))
-        s->self = figures_sum(s->self, self);
-    figures_join(&s->all, &f);
 }
 
 const struct root_sum *root_sum_of(const struct sums *all, size_t part, struct slice id)

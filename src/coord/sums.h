@@ -22,6 +22,8 @@ void sums_take(struct sums *, struct coord_call *, const struct node *, size_t p
 void sums_fini(struct sums *);
 /* The sum that an entry is (an entry that stands below) in its part; NULL: none. */
 const struct root_sum *root_sum_of(const struct sums *, size_t part, struct slice id);
+/* Adds the numbers that an entry's metadata tell to the sum; false: they tell none, and nothing is added. */
+bool sum_add(struct root_sum *, const struct node *, struct slice metadata);
 /* The text of a label of the sum, by its header's name; false: it is none of the figures. */
 bool put_sum_label(struct json *, const struct root_sum *, struct slice header);
 void put_sum_metadata(struct json *, const struct root_sum *, struct slice metadata);

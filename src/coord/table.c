@@ -5,6 +5,7 @@
 
 #include "base/terms.h"
 #include "coord/numbering.h"
+#include "coord/pieces.h"
 #include "coord/table.h"
 
 enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, HIGHLIGHT = 8, MAX_EQUAL = 500 };
@@ -211,7 +212,7 @@ static bool translate(const struct merged_table *t, size_t member, json_t *given
         } else if (pattern) { /* all of its lines show the same there */
             struct terms one = {0};
             terms_add(&one, 0, pattern);
-            fits &= term_fits(&one.v[0], at == t->columns->trace ? t->call->members[member]->is->name : "");
+            fits &= term_fits(&one.v[0], at == t->columns->trace ? machine_name(t->call->members[member]) : "");
             terms_fini(&one);
         }
     }
@@ -479,7 +480,7 @@ static void put_cell(const struct merged_table *t, struct json *j, size_t column
     const struct node *n = t->call->members[member];
     if (!cell.at) {
         json_begin_object(j);
-        json_kv_string(j, "content", column == t->columns->trace ? n->is->name : "");
+        json_kv_string(j, "content", column == t->columns->trace ? machine_name(n) : "");
         json_end_object(j);
     } else if (c->numbers_of.at) {
         put_number_cell(t, j, member, cell);
@@ -534,7 +535,7 @@ static void put_absent_line(const struct merged_table *t, struct json *j, const 
     json_begin_array(j);
     for (size_t i = 0; i < w->n_shown; i++) {
         size_t column = w->shown[i];
-        const char *text = column == t->columns->trace ? name : "";
+        const char *text = column == t->columns->trace ? machine_name(t->call->members[member]) : "";
         if (i == telling)
             text = arena_printf(t->call->q->arena, "(%s is away)", name);
         else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].by[0])

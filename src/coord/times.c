@@ -141,10 +141,9 @@ void times_ask(struct coord_call *c, const struct node *n, json_t *p)
 
 /* ---- answers ---- */
 
-/* A sample is where it was asked for, though no time of the server's clock may be exactly that. */
-static int64_t sample_shown(const struct coord_call *c, const struct node *n, int64_t own)
+int64_t sample_shown(const struct coord_call *c, const struct node *n, int64_t own)
 {
-    const struct own_times *t = c->own_times ? &c->own_times[n->number] : NULL;
+    const struct own_times *t = c->own_times && n->number < SIZE_MAX ? &c->own_times[n->number] : NULL;
     size_t at = t ? search_first(i, 0, t->n, t->own[i] >= own) : 0;
     return t && at < t->n && t->own[at] == own ? t->asked[at] : time_shown(n, own);
 }

@@ -7,6 +7,8 @@
 
 /* A server's own time as clients see it. */
 int64_t time_shown(const struct node *, int64_t own);
+/* The same of a sample, which is where it was asked for though no time of the server's clock may be exactly that. */
+int64_t sample_shown(const struct coord_call *, const struct node *, int64_t own);
 /* The first time of its own that is not before t. */
 int64_t time_asked_from(const struct node *, int64_t t);
 /* Puts times of its own for all times in parameters (a copy that nobody else has; what it holds is replaced). */

@@ -12,6 +12,8 @@ static void put_properties(struct arena *a, struct json *j, const struct node *n
     const char *below = slice_string(slice_get(properties, "server"), a); /* of another coordinator */
     json_begin_object(j);
     json_kv_string(j, "server", below ? arena_printf(a, "%s/%s", n->is->name, below) : n->is->name);
+    if (n->group)
+        json_kv_string(j, "rotation group", n->group->is.name);
     for (struct slice name, text; slice_next_member(&p, &name, &text);)
         if (!slice_equals(name, "server")) {
             put_slice_key(j, name);

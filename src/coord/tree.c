@@ -3,6 +3,7 @@
 
 #include "coord/bars.h"
 #include "coord/numbering.h"
+#include "coord/pieces.h"
 #include "coord/sums.h"
 #include "coord/table.h"
 #include "coord/wholes.h"
@@ -141,7 +142,7 @@ static void look_through(struct fan *f, struct tree *t)
 /* What is a sum over machines also where only one server has any. */
 static bool is_total(const struct fan *f, struct slice label)
 {
-    return f->call->n_members > 1 && (slice_equals(label, "Total") || slice_equals(label, "Selection"));
+    return machines_count(f->call) > 1 && (slice_equals(label, "Total") || slice_equals(label, "Selection"));
 }
 
 /* Roots that several have are added up where their numbers are known. */
@@ -361,7 +362,9 @@ void coord_analysis_tree(struct coord_call *c)
     fan_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
-    if (fan_wait(&f) && envelopes_open(&f))
+    if (fan_wait(&f) && envelopes_open(&f)) {
+        pieces_fold_tree(&f);
         send_tree(&f);
+    }
     fan_end(&f);
 }

@@ -1,0 +1,397 @@
+/* States and series of pieces as one row, one piece after the other. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/search.h"
+#include "coord/pieces.h"
+
+/* Servers take requests of 1 MiB. */
+enum { MOST_LISTED = 16384 };
+
+/* A row that some pieces have; at NULL: that piece has none. */
+struct joined {
+    int64_t key;
+    struct slice *of;
+};
+struct all {
+    VEC(struct joined) v;
+    struct map by_key; /* -> in `v` */
+};
+
+static void take_rows(struct fan *f, const struct coord_pieces *p, const char *array, const char *id, struct all *all)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct slice_walk w = slice_items(p->v[i].part ? slice_get(p->v[i].part->model, array) : (struct slice){0});
+        int64_t own;
+        bool fresh;
+        for (struct slice row; slice_next(&w, &row);) {
+            if (!slice_integer(slice_get(row, id), &own))
+                continue;
+            int64_t key = own < 0 ? own : piece_key(f->call, p->v[i].node, own);
+            uint64_t *at = map_put(&all->by_key, (uint64_t)key, &fresh);
+            if (fresh) {
+                *at = all->v.n;
+                vec_push(&all->v, ((struct joined){key, arena_new(f->call->q->arena, struct slice, p->n)}));
+            }
+            all->v.v[*at].of[i] = row;
+        }
+    }
+}
+
+typedef void put_joined(struct fan *, struct json *, const struct coord_pieces *, const struct joined *);
+
+static void fold(struct fan *f, struct coord_pieces *p, const char *array, const char *id, put_joined *put)
+{
+    struct all all = {0};
+    struct text out = {.fd = -1};
+    struct json j = JSON_TO(&out);
+    size_t first = 0;
+    while (!p->v[first].part)
+        first++;
+    take_rows(f, p, array, id, &all);
+    struct slice_walk w = slice_members(p->v[first].part->model);
+    json_begin_object(&j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);)
+        if (!slice_equals(key, array)) {
+            put_slice_key(&j, key);
+            put_slice(&j, value);
+        }
+    json_key(&j, array);
+    json_begin_array(&j);
+    for (size_t i = 0; i < all.v.n; i++)
+        put(f, &j, p, &all.v.v[i]);
+    json_end_array(&j);
+    json_end_object(&j);
+    vec_free(&all.v);
+    map_fini(&all.by_key);
+    pieces_put(f, p, &out);
+}
+
+static void fold_all(struct fan *f, const char *array, const char *id, put_joined *put)
+{
+    struct coord_pieces *groups;
+    size_t n = pieces_of_fan(f, &groups);
+    for (size_t g = 0; g < n; g++) {
+        bool some = false;
+        for (size_t i = 0; i < groups[g].n; i++)
+            some |= groups[g].v[i].part != NULL;
+        if (some)
+            fold(f, &groups[g], array, id, put);
+    }
+}
+
+/* ---- states ---- */
+
+/* The samples of the request, ascending; NULL: they are not known. */
+static const int64_t *samples_asked(struct coord_call *c, size_t *n)
+{
+    json_t *list = json_object_get(c->parameters, "requested_times"), *item,
+           *range = json_object_get(c->parameters, "requested_timerange");
+    int64_t begin, end, samples, *v = arena_new(c->q->arena, int64_t, json_array_size(list) + 1);
+    size_t i;
+    *n = 0;
+    if (json_array_size(list)) {
+        json_array_foreach (list, i, item)
+            if (!coord_integer(item, &v[i]) || (i && v[i] < v[i - 1]))
+                return NULL;
+        *n = json_array_size(list);
+        return v;
+    }
+    if (!coord_integer(json_object_get(range, "nbTimes"), &samples) || samples < 1 || samples > MOST_LISTED ||
+        json_object_get(range, "nbSamples") || !coord_integer(json_object_get(range, "start"), &begin) ||
+        !coord_integer(json_object_get(range, "end"), &end) || begin > end)
+        return NULL;
+    return tsp_sample_times(c->q->arena, begin, end, samples, n);
+}
+
+struct state {
+    int64_t begin, end;
+    struct slice object;
+    size_t piece;
+};
+struct states {
+    VEC(struct state) v;
+    const int64_t *samples; /* that states are asked for; NULL: not known */
+    size_t n_samples;
+};
+
+/* Is something asked for between the two? */
+static bool is_sampled(const struct states *s, int64_t begin, int64_t end)
+{
+    size_t at = search_first(i, 0, s->n_samples, s->samples[i] >= begin);
+    return !s->samples || (at < s->n_samples && s->samples[at] < end);
+}
+
+/* What a piece was asked for at its end is in vain where the next one knows better in time. */
+static void drop_unsampled(struct states *s, const struct coord_pieces *p)
+{
+    const struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
+    if (last && last->end >= p->v[last->piece].range.end && !is_sampled(s, last->begin, last->end))
+        s->v.n--;
+}
+
+static bool looks_alike(struct slice a, struct slice b)
+{
+    static const char *const keys[] = {"label", "style", "tags"};
+    bool alike = true;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && alike; i++) {
+        struct slice x = slice_get(a, keys[i]), y = slice_get(b, keys[i]);
+        alike = x.at && y.at ? slice_same(x, y) : !x.at && !y.at;
+    }
+    return alike;
+}
+
+/* Some servers show that they do not know. */
+static bool is_unknown(struct slice state)
+{
+    struct slice style = slice_get(state, "style");
+    return slice_equals(slice_get(style, "parentKey"), "Unknown") ||
+        slice_equals(slice_get(style, "styleKey"), "Unknown");
+}
+
+/* What a later piece knows holds from there on. What was at the end of a piece goes on until then, and what is first
+ * known of all was before. */
+static void add_state(struct states *s, const struct coord_pieces *p, struct state next)
+{
+    while (s->v.n && s->v.v[s->v.n - 1].piece < next.piece && s->v.v[s->v.n - 1].begin >= next.begin)
+        s->v.n--;
+    struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
+    const bool from_begin = next.begin <= p->v[next.piece].range.begin;
+    if (last && last->piece < next.piece && from_begin && is_unknown(next.object) &&
+        pieces_all_there(p, last->piece, next.piece))
+        return;
+    if (!last && from_begin && pieces_all_there(p, 0, next.piece))
+        next.begin = p->v[0].range.begin < next.begin ? p->v[0].range.begin : next.begin;
+    if (last && last->piece < next.piece) {
+        bool goes_on = last->end >= p->v[last->piece].range.end && pieces_all_there(p, last->piece, next.piece);
+        if (last->end > next.begin || (goes_on && is_sampled(s, last->end, next.begin)))
+            last->end = next.begin;
+        if (from_begin && goes_on && looks_alike(last->object, next.object)) {
+            last->end = next.end;
+            last->piece = next.piece;
+            return;
+        }
+        drop_unsampled(s, p);
+    }
+    vec_push(&s->v, next);
+}
+
+static void put_states(struct json *j, const struct states *s)
+{
+    json_begin_array(j);
+    for (size_t i = 0; i < s->v.n; i++) {
+        struct slice_walk w = slice_members(s->v.v[i].object);
+        json_begin_object(j);
+        for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+            put_slice_key(j, key);
+            if (slice_equals(key, "start"))
+                json_i64(j, s->v.v[i].begin);
+            else if (slice_equals(key, "end"))
+                json_i64(j, s->v.v[i].end);
+            else
+                put_slice(j, value);
+        }
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void join_states(const struct coord_pieces *p, const struct joined *row, struct states *s)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct slice_walk w = slice_items(slice_get(row->of[i], "states"));
+        struct state next = {.piece = i};
+        while (slice_next(&w, &next.object))
+            if (slice_integer(slice_get(next.object, "start"), &next.begin) &&
+                slice_integer(slice_get(next.object, "end"), &next.end)) {
+                next.begin = time_shown(p->v[i].node, next.begin);
+                next.end = time_shown(p->v[i].node, next.end);
+                add_state(s, p, next);
+            }
+    }
+    struct state *last = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
+    if (last && last->end >= p->v[last->piece].range.end && pieces_all_there(p, last->piece, p->n))
+        for (size_t i = 0; i < p->n; i++)
+            last->end = p->v[i].range.end > last->end ? p->v[i].range.end : last->end;
+    drop_unsampled(s, p);
+}
+
+static void put_row(struct fan *f, struct json *j, const struct coord_pieces *p, const struct joined *row)
+{
+    struct states s = {0};
+    size_t first = 0;
+    s.samples = samples_asked(f->call, &s.n_samples);
+    while (!row->of[first].at)
+        first++;
+    join_states(p, row, &s);
+    struct slice_walk w = slice_members(row->of[first]);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "entryId"))
+            json_i64(j, row->key);
+        else if (slice_equals(key, "states"))
+            put_states(j, &s);
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+    vec_free(&s.v);
+}
+
+void pieces_fold_states(struct fan *f)
+{
+    fold_all(f, "rows", "entryId", put_row);
+}
+
+/* ---- which states a piece is asked for ---- */
+
+const char *piece_states_body(struct coord_call *c, const struct coord_pieces *p, size_t piece, json_t *items)
+{
+    const struct time_range r = p->v[piece].range;
+    size_t n, in = 0;
+    const int64_t *v = samples_asked(c, &n);
+    if (!v)
+        return body_with(c, p->v[piece].node, "requested_items", items, NULL, NULL);
+    json_t *own = json_copy(c->parameters), *times = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (v[i] >= r.begin && v[i] < r.end) {
+            json_array_append_new(times, json_integer(v[i]));
+            in++;
+        }
+    if (n && v[n - 1] >= r.end && ++in)
+        json_array_append_new(times, json_integer(r.end));
+    json_object_set(own, "requested_items", items);
+    json_object_set_new(own, "requested_times", times);
+    json_object_del(own, "requested_timerange");
+    const char *body = in ? body_of(c, p->v[piece].node, own) : NULL;
+    json_decref(own);
+    return body;
+}
+
+/* ---- series ---- */
+
+/* Levels: what is there at a time. All other series tell what came since the sample before, so that what pieces tell of
+ * one sample adds up. */
+static bool is_level(const struct coord_call *c)
+{
+    static const char *const levels[] = {"org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage",
+        "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider"};
+    return c->arg[1] && (!strcmp(c->arg[1], levels[0]) || !strcmp(c->arg[1], levels[1]));
+}
+
+static bool is_scattered(struct slice series)
+{
+    return slice_equals(slice_get(slice_get(slice_get(series, "style"), "values"), "series-type"), "scatter");
+}
+
+struct points {
+    struct slice_walk x, y;
+    struct slice y_at;
+    int64_t x_at;
+    bool some;
+};
+
+static void next_point(const struct coord_call *c, const struct coord_piece *p, struct points *s)
+{
+    struct slice x;
+    s->some = slice_next(&s->x, &x) && slice_next(&s->y, &s->y_at) && slice_integer(x, &s->x_at);
+    if (s->some)
+        s->x_at = sample_shown(c, p->node, s->x_at);
+}
+
+/* The piece whose next point is the first; n: there is none. */
+static size_t first_point(const struct points *s, size_t n)
+{
+    size_t best = n;
+    for (size_t i = 0; i < n; i++)
+        if (s[i].some && (best == n || s[i].x_at < s[best].x_at))
+            best = i;
+    return best;
+}
+
+static bool number_of(struct slice y, double *out)
+{
+    *out = y.at && (text_is_digit(*y.at) || *y.at == '-') ? strtod(y.at, NULL) : 0;
+    return y.at && *y.at != 'n';
+}
+
+static void put_y(struct json *j, bool some, double y)
+{
+    if (!some)
+        json_write_null(j);
+    else if (y > -9e15 && y < 9e15 && y == (double)(int64_t)y)
+        json_i64(j, (int64_t)y);
+    else
+        json_double(j, y);
+}
+
+/* Writes the points in order: x, y into two arrays. Points at one time are one, but in clouds of them. */
+static void join_points(struct coord_call *c, const struct coord_pieces *p, const struct joined *row, struct json *x,
+    struct json *y, bool cloud)
+{
+    struct points *s = arena_new(c->q->arena, struct points, p->n + 1);
+    const bool level = is_level(c);
+    for (size_t i = 0; i < p->n; i++) {
+        s[i].x = slice_items(slice_get(row->of[i], "xValues"));
+        s[i].y = slice_items(slice_get(row->of[i], "yValues"));
+        next_point(c, &p->v[i], &s[i]);
+    }
+    for (size_t at; (at = first_point(s, p->n)) < p->n;) {
+        int64_t t = s[at].x_at;
+        size_t of = pieces_at(p, t), several = 0;
+        double sum = 0, v;
+        bool some = false;
+        struct slice one = s[at].y_at;
+        json_i64(x, t);
+        for (size_t i = at; i < p->n; i++) {
+            if (!s[i].some || s[i].x_at != t || (cloud && i != at))
+                continue;
+            if ((!level || i == of) && number_of(s[i].y_at, &v)) {
+                sum += v;
+                some = true;
+            }
+            several++;
+            next_point(c, &p->v[i], &s[i]);
+        }
+        if (several == 1)
+            put_slice(y, one);
+        else
+            put_y(y, some, sum);
+    }
+}
+
+static void put_series(struct fan *f, struct json *j, const struct coord_pieces *p, const struct joined *row)
+{
+    struct text x = {.fd = -1}, y = {.fd = -1};
+    struct json jx = JSON_TO(&x), jy = JSON_TO(&y);
+    size_t first = 0;
+    while (!row->of[first].at)
+        first++;
+    json_begin_array(&jx);
+    json_begin_array(&jy);
+    join_points(f->call, p, row, &jx, &jy, is_scattered(row->of[first]));
+    json_end_array(&jx);
+    json_end_array(&jy);
+    struct slice_walk w = slice_members(row->of[first]);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "seriesId"))
+            json_i64(j, row->key);
+        else if (slice_equals(key, "xValues"))
+            put_slice(j, (struct slice){x.v, x.n});
+        else if (slice_equals(key, "yValues"))
+            put_slice(j, (struct slice){y.v, y.n});
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+    text_fini(&x);
+    text_fini(&y);
+}
+
+void pieces_fold_series(struct fan *f)
+{
+    fold_all(f, "series", "seriesId", put_series);
+}

@@ -1,0 +1,295 @@
+/* Which servers have pieces of one session, and which of their entries are one. */
+#include "coord/pieces.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FOREIGN: a key that is no id of content is above all those that are. */
+enum { MOST_KEYS = 1 << 22 };
+#define FOREIGN (INT64_C(1) << 62)
+
+struct piece_keys {
+    pthread_mutex_t lock;
+    struct map key, own, known; /* by (output, server, own id), (output, server, key), (output, server) */
+};
+
+/* ---- groups ---- */
+
+static struct node *node_called(struct coordinator *c, const char *name)
+{
+    size_t n = atomic_load(&c->n);
+    for (size_t i = 0; i < n; i++)
+        if (!c->nodes[i].found && !strcmp(c->nodes[i].is->name, name))
+            return &c->nodes[i];
+    return NULL;
+}
+
+void pieces_start(struct coordinator *c)
+{
+    const struct coord_config *config = c->o.config;
+    c->piece_keys = mem_zalloc(sizeof *c->piece_keys);
+    pthread_mutex_init(&c->piece_keys->lock, NULL);
+    c->groups = mem_zalloc((config->rotations.n + 1) * sizeof *c->groups);
+    c->n_groups = config->rotations.n;
+    for (size_t i = 0; i < c->n_groups; i++) {
+        struct piece_group *g = &c->groups[i];
+        g->is = (struct coord_server){.name = config->rotations.v[i].name, .url = ""};
+        node_init(&g->self, &g->is, SIZE_MAX);
+        for (size_t k = 0; k < config->rotations.v[i].members.n; k++) {
+            struct node *n = node_called(c, config->rotations.v[i].members.v[k].server);
+            if (n)
+                n->group = g;
+        }
+    }
+}
+
+void pieces_stop(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->n_groups; i++)
+        pthread_mutex_destroy(&c->groups[i].self.lock);
+    free(c->groups);
+    if (!c->piece_keys)
+        return;
+    map_fini(&c->piece_keys->key);
+    map_fini(&c->piece_keys->own);
+    map_fini(&c->piece_keys->known);
+    pthread_mutex_destroy(&c->piece_keys->lock);
+    free(c->piece_keys);
+}
+
+/* Ranges of durations are each server's own: such charts cannot be folded. */
+struct piece_group *piece_group_of(const struct coord_call *c, const struct node *n)
+{
+    return n->group && !strstr(c->q->path, "/genericXY/") ? n->group : NULL;
+}
+
+const char *machine_name(const struct node *n)
+{
+    return n->group ? n->group->is.name : n->is->name;
+}
+
+size_t machines_count(const struct coord_call *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_members; i++) {
+        bool counted = false;
+        for (size_t k = 0; k < i && !counted; k++)
+            counted = c->members[i]->group && c->members[k]->group == c->members[i]->group;
+        n += !counted;
+    }
+    return n;
+}
+
+/* ---- keys ---- */
+
+/* output NULL: any. Entries that all outputs share have their keys there, too. */
+static uint64_t place(const struct coord_call *c, bool any_output, const struct node *n, int64_t id)
+{
+    uint64_t of[4] = {0, 0, node_key(c, n), (uint64_t)id};
+    for (int i = 0; i < 2 && !any_output; i++)
+        of[i] = c->arg[i] ? map_hash(c->arg[i], strlen(c->arg[i])) : 0;
+    return map_hash(of, sizeof of);
+}
+
+static bool look_up(struct coord_call *c, const struct map *m, const struct node *n, int64_t id, int64_t *out)
+{
+    struct piece_keys *t = c->c->piece_keys;
+    const uint64_t *at = NULL;
+    pthread_mutex_lock(&t->lock);
+    for (int any = 0; any < 2 && !at; any++)
+        at = map_find(m, place(c, any, n, id));
+    if (at)
+        *out = (int64_t)*at;
+    pthread_mutex_unlock(&t->lock);
+    return at != NULL;
+}
+
+int64_t piece_key(struct coord_call *c, const struct node *n, int64_t own)
+{
+    int64_t key;
+    if (look_up(c, &c->c->piece_keys->key, n, own, &key))
+        return key;
+    if (own >= PIECE_CONTENT && own < FOREIGN)
+        return own;
+    uint64_t of[2] = {node_key(c, n), (uint64_t)own};
+    return FOREIGN | (int64_t)(map_hash(of, sizeof of) >> 2);
+}
+
+bool piece_own(struct coord_call *c, const struct node *n, int64_t key, int64_t *own)
+{
+    int64_t is;
+    if (look_up(c, &c->c->piece_keys->own, n, key, own))
+        return true;
+    *own = key;
+    /* Of ids that tell what an entry is, each server knows which it has. */
+    return key >= PIECE_CONTENT && key < FOREIGN && !look_up(c, &c->c->piece_keys->key, n, key, &is);
+}
+
+void piece_note_key(struct coord_call *c, const struct node *n, int64_t own, int64_t key)
+{
+    struct piece_keys *t = c->c->piece_keys;
+    int64_t is, has;
+    if (piece_key(c, n, own) == key && piece_own(c, n, key, &has) && has == own)
+        return;
+    bool was = look_up(c, &t->key, n, own, &is);
+    pthread_mutex_lock(&t->lock);
+    if (t->key.n > MOST_KEYS) {
+        map_fini(&t->key);
+        map_fini(&t->own);
+        map_fini(&t->known);
+        t->key = t->own = t->known = (struct map){0};
+    }
+    for (int any = 0; any < 2; any++) {
+        if (was && is != key)
+            map_remove(&t->own, place(c, any, n, is));
+        *map_put(&t->key, place(c, any, n, own), NULL) = (uint64_t)key;
+        *map_put(&t->own, place(c, any, n, key), NULL) = (uint64_t)own;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool piece_is_known(struct coord_call *c, const struct node *n)
+{
+    struct piece_keys *t = c->c->piece_keys;
+    pthread_mutex_lock(&t->lock);
+    bool known = map_find(&t->known, place(c, false, n, 0)) != NULL;
+    pthread_mutex_unlock(&t->lock);
+    return known;
+}
+
+void piece_note_known(struct coord_call *c, const struct node *n)
+{
+    struct piece_keys *t = c->c->piece_keys;
+    pthread_mutex_lock(&t->lock);
+    map_put(&t->known, place(c, false, n, 0), NULL);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- the pieces of a request ---- */
+
+static void learn_ranges(struct coord_call *c)
+{
+    struct fan f;
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        if (c->members[i]->group && !node_is_away(c->members[i]) && !member_range(c, c->members[i]).end)
+            fan_ask(&f, c->members[i], "GET",
+                arena_printf(c->q->arena, "/experiments/%s", path_part(c->q->arena, c->arg[0])), NULL);
+    if (f.n && fan_wait(&f))
+        for (size_t i = 0; i < f.n; i++)
+            if (f.parts[i].fate == PART_GOOD)
+                server_note_range(c, f.parts[i].node, f.parts[i].root);
+    fan_end(&f);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct coord_piece *x = a, *y = b;
+    if (x->range.begin != y->range.begin)
+        return x->range.begin < y->range.begin ? -1 : 1;
+    return x->node->number < y->node->number ? -1 : 1;
+}
+
+/* Its id ends in a uuid: who has it made it, and the others know nothing of it. */
+static bool is_derived(const struct coord_call *c)
+{
+    const char *id = c->arg[1] ? c->arg[1] : "";
+    size_t n = strlen(id);
+    return n >= UUID_TEXT && id[n - UUID_TEXT] == ':' &&
+        strspn(id + n - UUID_TEXT + 1, "0123456789abcdef-") == UUID_TEXT - 1;
+}
+
+/* Those without events are where the others begin. */
+static void place_empty(struct coord_pieces *p)
+{
+    size_t known = 0;
+    while (known < p->n && !p->v[known].range.end)
+        known++;
+    for (size_t i = 0; i < known && known < p->n; i++)
+        p->v[i].range.begin = p->v[i].range.end = p->v[known].range.begin;
+}
+
+size_t pieces_find(struct coord_call *c, struct coord_pieces **out)
+{
+    size_t n = 0;
+    *out = arena_new(c->q->arena, struct coord_pieces, c->c->n_groups + 1);
+    learn_ranges(c);
+    for (size_t g = 0; g < c->c->n_groups; g++) {
+        struct coord_pieces *p = &(*out)[n];
+        *p = (struct coord_pieces){
+            &c->c->groups[g], arena_new(c->q->arena, struct coord_piece, c->n_members + 1), 0, !is_derived(c)};
+        for (size_t i = 0; i < c->n_members; i++) {
+            struct time_range r = member_range(c, c->members[i]);
+            if (piece_group_of(c, c->members[i]) != p->group)
+                continue;
+            p->v[p->n++] = (struct coord_piece){.node = c->members[i], .range = r};
+            p->whole &= r.end || !node_is_away(c->members[i]);
+        }
+        qsort(p->v, p->n, sizeof *p->v, by_begin);
+        place_empty(p);
+        n += p->n > 0;
+    }
+    return n;
+}
+
+size_t pieces_at(const struct coord_pieces *p, int64_t t)
+{
+    size_t at = 0;
+    while (at + 1 < p->n && p->v[at + 1].range.begin <= t)
+        at++;
+    return at;
+}
+
+bool pieces_all_there(const struct coord_pieces *p, size_t from, size_t to)
+{
+    bool all = p->whole;
+    for (size_t i = from; i < to && all; i++)
+        all = !p->v[i].lacks;
+    return all;
+}
+
+size_t pieces_of_fan(struct fan *f, struct coord_pieces **out)
+{
+    size_t n = f->call->c->n_groups ? pieces_find(f->call, out) : 0;
+    for (size_t g = 0; g < n; g++)
+        for (size_t i = 0; i < (*out)[g].n; i++) {
+            struct coord_piece *p = &(*out)[g].v[i];
+            p->lacks = node_is_away(p->node);
+            for (size_t k = 0; k < f->n; k++)
+                if (f->parts[k].node == p->node) {
+                    p->part = f->parts[k].fate == PART_GOOD && f->parts[k].model.at ? &f->parts[k] : NULL;
+                    p->lacks = f->parts[k].fate == PART_LACKS;
+                }
+        }
+    return n;
+}
+
+void pieces_put(struct fan *f, struct coord_pieces *p, struct text *t)
+{
+    bool put = false;
+    for (size_t i = 0; i < p->n; i++) {
+        struct fan_part *part = p->v[i].part;
+        if (!part)
+            continue;
+        part->model = put ? (struct slice){0} : (struct slice){arena_strndup(f->call->q->arena, t->v, t->n), t->n};
+        part->node = &p->group->self;
+        put = true;
+    }
+    text_fini(t);
+}
+
+void pieces_keep(struct coord_call *c, int64_t t)
+{
+    struct coord_pieces *groups;
+    size_t n = c->c->n_groups ? pieces_find(c, &groups) : 0, kept = 0;
+    for (size_t i = 0; i < c->n_members; i++) {
+        bool other = false;
+        for (size_t g = 0; g < n && !other; g++)
+            other = c->members[i]->group == groups[g].group &&
+                groups[g].v[pieces_at(&groups[g], t)].node != c->members[i];
+        if (!other)
+            c->members[kept++] = c->members[i];
+    }
+    c->n_members = kept;
+}
