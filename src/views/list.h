@@ -46,6 +46,8 @@
     X(clock_maps) \
     X(clock_error) \
     X(machines) \
+    X(summary) \
+    X(summary_usage) \
     X(critical_path) \
     X(served_requests) \
     X(served_groups) \
