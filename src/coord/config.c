@@ -18,15 +18,21 @@ enum {
     MAX_GROUPS = 1024
 };
 
+static void free_groups(struct coord_groups *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        vec_free(&g->v[i].members);
+    vec_free(g);
+}
+
 void coord_config_fini(struct coord_config *c)
 {
     for (size_t i = 0; i < c->servers.n; i++)
         vec_free(&c->servers.v[i].traces);
     for (size_t i = 0; i < c->experiments.n; i++)
         vec_free(&c->experiments.v[i].patterns);
-    for (size_t i = 0; i < c->rotations.n; i++)
-        vec_free(&c->rotations.v[i].members);
-    vec_free(&c->rotations);
+    free_groups(&c->rotations);
+    free_groups(&c->groups);
     vec_free(&c->servers);
     vec_free(&c->experiments);
     vec_free(&c->notes);
@@ -96,6 +102,19 @@ static unsigned milliseconds_of(struct reader *r, const yaml_node_t *n)
         return 0;
     }
     return (unsigned)v;
+}
+
+/* Above 0; "2", "0.5". */
+static double weight_of(struct reader *r, const yaml_node_t *n)
+{
+    const char *s = text_of(r, n);
+    char *end = NULL;
+    double v = s && text_is_digit(*s) ? strtod(s, &end) : 0;
+    if (s && (!end || *end || !(v > 0) || v > 1e9)) {
+        wrong(r, n, "a weight is expected here: a number above 0, at most 1e9");
+        return 0;
+    }
+    return v;
 }
 
 typedef void take_text(struct reader *, void *into, const yaml_node_t *, const char *);
@@ -256,13 +275,15 @@ static void server_member(struct reader *r, struct server_parts *p, const yaml_n
         p->s.connect_ms = milliseconds_of(r, value);
     else if (!strcmp(k, "timeout"))
         p->s.answer_ms = milliseconds_of(r, value);
+    else if (!strcmp(k, "weight"))
+        p->s.weight = weight_of(r, value);
     else if (!strcmp(k, "filter"))
         note(r, key, "filter is not used: traces-path names what is opened");
     else
         wrong(r, key,
             arena_printf(&r->c->arena,
-                "'%.100s' is no key of a server: host, port, url, name, traces-path, clock, token-file, "
-                "ca-file, connect-timeout, timeout",
+                "'%.100s' is no key of a server: host, port, url, name, traces-path, clock, weight, "
+                "token-file, ca-file, connect-timeout, timeout",
                 k));
 }
 
@@ -347,7 +368,7 @@ static void add_member(struct reader *r, void *group, const yaml_node_t *n, cons
 }
 
 /* {NAME: [SERVER, …], …} */
-static void read_rotations(struct reader *r, const yaml_node_t *n)
+static void read_groups(struct reader *r, const yaml_node_t *n, struct coord_groups *to)
 {
     if (n->type == YAML_SCALAR_NODE && !n->data.scalar.length)
         return;
@@ -364,7 +385,7 @@ static void read_rotations(struct reader *r, const yaml_node_t *n)
         struct coord_group g = {.name = text_of(r, key), .place = place_of(r, key)};
         if (g.name)
             each_text(r, node(r, m->value), add_member, &g);
-        vec_push(&r->c->rotations, g);
+        vec_push(to, g);
     }
 }
 
@@ -401,13 +422,15 @@ static void read_root(struct reader *r, const yaml_node_t *root)
         else if (k && !strcmp(k, "experiments"))
             read_list(r, value, MAX_EXPERIMENTS, read_experiment);
         else if (k && !strcmp(k, "rotation-groups"))
-            read_rotations(r, value);
+            read_groups(r, value, &r->c->rotations);
+        else if (k && !strcmp(k, "groups"))
+            read_groups(r, value, &r->c->groups);
         else if (k && !strcmp(k, "clocks"))
             r->c->clocks = path_of(r, value);
         else if (k)
             wrong(r, key,
-                arena_printf(
-                    &r->c->arena, "'%.100s' is no key here: trace-servers, experiments, rotation-groups, clocks", k));
+                arena_printf(&r->c->arena,
+                    "'%.100s' is no key here: trace-servers, experiments, rotation-groups, groups, clocks", k));
     }
 }
 
@@ -469,25 +492,34 @@ static bool has_server(const struct coord_config *c, const char *name)
     return has;
 }
 
-/* A session is of one machine, and a piece is of one session. */
-static int check_rotations(const struct coord_config *c, struct err *e)
+static bool has_group(const struct coord_groups *g, size_t n, const char *name)
 {
-    int rc = 0;
+    bool has = false;
+    for (size_t i = 0; i < n && !has; i++)
+        has = !strcmp(g->v[i].name, name);
+    return has;
+}
+
+/* One name means one thing. `machines`: groups that may be members, too; NULL: none, and a server is in one group. */
+static int check_groups(
+    const struct coord_config *c, const struct coord_groups *all, const struct coord_groups *machines, struct err *e)
+{
     struct map seen = {0};
-    for (size_t i = 0; i < c->rotations.n && !rc; i++) {
-        const struct coord_group *g = &c->rotations.v[i];
-        for (size_t k = 0; k < i && !rc; k++)
-            if (!strcmp(c->rotations.v[k].name, g->name))
-                rc = err_set(e, ERR_ARG, "%s: the group %s is there twice", g->place, g->name);
-        if (!rc && has_server(c, g->name))
+    int rc = 0;
+    for (size_t i = 0; i < all->n && !rc; i++) {
+        const struct coord_group *g = &all->v[i];
+        if (has_group(all, i, g->name) || (machines && has_group(machines, machines->n, g->name)))
+            rc = err_set(e, ERR_ARG, "%s: the group %s is there twice", g->place, g->name);
+        else if (has_server(c, g->name))
             rc = err_set(e, ERR_ARG, "%s: a server is called %s, too: give the group another name", g->place, g->name);
         for (size_t k = 0; k < g->members.n && !rc; k++) {
             const struct coord_member *m = &g->members.v[k];
             bool fresh;
-            map_put(&seen, map_hash(m->server, strlen(m->server)), &fresh);
+            map_put(&seen, map_hash(m->server, strlen(m->server)) + (machines ? i : 0), &fresh);
             if (!fresh)
-                rc = err_set(e, ERR_ARG, "%s: the server %s is in a rotation group already", m->place, m->server);
-            else if (!has_server(c, m->server))
+                rc = err_set(e, ERR_ARG, "%s: the server %s is in a %sgroup already", m->place, m->server,
+                    machines ? "" : "rotation ");
+            else if (!has_server(c, m->server) && !(machines && has_group(machines, machines->n, m->server)))
                 rc = err_set(e, ERR_ARG,
                     "%s: there is no server called %s: servers' names are those of name:, else HOST:PORT", m->place,
                     m->server);
@@ -515,5 +547,6 @@ int coord_config_check(const struct coord_config *c, const char *path, struct er
                 path ? ": " : "", b->line, named ? b->name : b->url, named ? "its name" : "its address",
                 named ? "give one of them another name" : "list it once");
         }
-    return check_rotations(c, e);
+    int rc = check_groups(c, &c->rotations, NULL, e);
+    return rc ? rc : check_groups(c, &c->groups, &c->rotations, e);
 }

@@ -27,11 +27,13 @@ struct coord_server {
     const struct clock_map *clock; /* from its times to those of all; NULL: they are the same */
     const char *clock_host;        /* whose clock of the file of clocks it is; NULL: that of its name, if any */
     const char *clock_place;       /* where that is said: "FILE: line 3, column 12"; NULL: nowhere */
+    double weight;                 /* of its machines in what groups of machines tell; 0: not said, which is 1 */
     unsigned line;                 /* of the file; 0: not from a file */
 };
 /* Servers that belong together, by their names. place: where a name is said, "FILE: line 3, column 12". */
 struct coord_member { const char *server, *place; };
 struct coord_group { const char *name, *place; VEC(struct coord_member) members; };
+struct coord_groups { struct coord_group *v; size_t n, cap; };
 /* Made on all servers that have traces whose path fits. */
 struct coord_experiment { const char *name; VEC(const char *) patterns; unsigned line; };
 
@@ -39,7 +41,8 @@ struct coord_config {
     struct arena arena;
     VEC(struct coord_server) servers;
     VEC(struct coord_experiment) experiments;
-    VEC(struct coord_group) rotations; /* pieces of one machine's session, in the order of their time */
+    struct coord_groups rotations; /* pieces of one machine's session */
+    struct coord_groups groups;    /* of machines: servers, and the former */
     const char *clocks;            /* a file as `weft sync --format json` writes it; NULL: none */
     VEC(const char *) notes;       /* what is in the file and does nothing, with line and column */
 };

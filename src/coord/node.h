@@ -38,7 +38,8 @@ struct node {
     char *traces; size_t traces_n;   /* its list of traces, as it said last; checked */
 };
 
-/* A machine whose session's pieces lie on several servers. `self` stands for it in answers: nobody asks it. */
+/* A machine whose session's pieces lie on several servers, or a group of machines. `self` stands for it in answers:
+ * nobody asks it. */
 struct piece_group { struct node self; struct coord_server is; };
 
 struct coordinator {
@@ -51,6 +52,7 @@ struct coordinator {
     atomic_size_t n;                 /* only the prober adds some */
     size_t most;
     struct piece_group *groups; size_t n_groups;
+    struct piece_group *machine_groups; size_t n_machine_groups;
     struct piece_keys *piece_keys;   /* which entries of pieces are one */
     char *state_dir;                 /* or NULL */
     int state_lock;

@@ -8,20 +8,20 @@
 
 enum { MOST_CELLS = 64, LONGEST_SHARE = 64 };
 
-enum kind { COUNT, DURATION, OF_RANGE, OF_ROOT, BUSY };
+enum kind { COUNT, LARGEST, DURATION, OF_RANGE, OF_ROOT, BUSY };
 /* What a label below a header says, and the member of the metadata that it is made of. */
 static const struct rule {
     const char *header, *key;
     enum kind kind;
 } rules[] = {{"Read", "read", COUNT}, {"Written", "written", COUNT}, {"Sent", "sent", COUNT},
     {"Received", "received", COUNT}, {"Events total", "events", COUNT}, {"Events in range", "eventsInRange", COUNT},
-    {"Events", "events", COUNT}, {"Lost", "lost", COUNT}, {"Network", "moved", COUNT}, {"Waits", "count", COUNT},
-    {"Waited", "total", DURATION}, {"Waiting", "waited", DURATION}, {"Time", "time", DURATION}, {"Busy", "cpus", BUSY},
-    {"Busy", "busy", DURATION}, {"Idle", "idle", DURATION}, {"Unknown", "unknown", DURATION},
-    {"Running", "running", DURATION}, {"Preempted", "preempted", DURATION}, {"Blocked", "blocked", DURATION},
-    {"Timer", "timer", DURATION}, {"Network", "network", DURATION}, {"Disk", "block-device", DURATION},
-    {"Other", "other", DURATION}, {"%", "time", OF_RANGE}, {"Percentage", "events", OF_ROOT},
-    {"Percentage in range", "eventsInRange", OF_ROOT}};
+    {"Events", "events", COUNT}, {"Rows", "rows", LARGEST}, {"Lost", "lost", COUNT}, {"Network", "moved", COUNT},
+    {"Waits", "count", COUNT}, {"Waited", "total", DURATION}, {"Waiting", "waited", DURATION},
+    {"Time", "time", DURATION}, {"Busy", "cpus", BUSY}, {"Busy", "busy", DURATION}, {"Idle", "idle", DURATION},
+    {"Unknown", "unknown", DURATION}, {"Running", "running", DURATION}, {"Preempted", "preempted", DURATION},
+    {"Blocked", "blocked", DURATION}, {"Timer", "timer", DURATION}, {"Network", "network", DURATION},
+    {"Disk", "block-device", DURATION}, {"Other", "other", DURATION}, {"%", "time", OF_RANGE},
+    {"Percentage", "events", OF_ROOT}, {"Percentage in range", "eventsInRange", OF_ROOT}};
 enum { N_RULES = sizeof rules / sizeof *rules };
 
 /* ---- columns ---- */
@@ -73,14 +73,14 @@ static struct slice member_of(struct slice entry, const char *key)
 /* False: no piece tells it. */
 static bool sum_of(const struct piece_cells *t, const struct piece_entry *e, const char *key, int64_t *sum)
 {
-    bool some = false;
+    bool some = false, largest = !strcmp(key, "rows"); /* the pieces have the same ones */
     int64_t v;
     *sum = 0;
     for (size_t i = 0; i < t->pieces->n; i++) {
         if (!e->of[i].at || !slice_integer(member_of(e->of[i], key), &v))
             continue;
         some = true;
-        *sum = figures_sum(*sum, v);
+        *sum = !largest ? figures_sum(*sum, v) : v > *sum ? v : *sum;
     }
     return some;
 }
@@ -155,7 +155,8 @@ static void put_amount(struct json *j, const struct piece_cells *t, const struct
     struct text text = {.fd = -1};
     int64_t of = 0;
     switch (r->kind) {
-    case COUNT: text_i64(&text, sum); break;
+    case COUNT:
+    case LARGEST: text_i64(&text, sum); break;
     case DURATION: text_duration(&text, sum); break;
     case OF_RANGE: {
         struct time_range range = range_of(t);

@@ -82,8 +82,7 @@ static void fold_all(struct fan *f, const char *array, const char *id, put_joine
 
 /* ---- states ---- */
 
-/* The samples of the request, ascending; NULL: they are not known. */
-static const int64_t *samples_asked(struct coord_call *c, size_t *n)
+const int64_t *samples_asked(struct coord_call *c, size_t *n)
 {
     json_t *list = json_object_get(c->parameters, "requested_times"), *item,
            *range = json_object_get(c->parameters, "requested_timerange");
@@ -310,12 +309,6 @@ static size_t first_point(const struct points *s, size_t n)
     return best;
 }
 
-static bool number_of(struct slice y, double *out)
-{
-    *out = y.at && (text_is_digit(*y.at) || *y.at == '-') ? strtod(y.at, NULL) : 0;
-    return y.at && *y.at != 'n';
-}
-
 static void put_y(struct json *j, bool some, double y)
 {
     if (!some)
@@ -347,7 +340,7 @@ static void join_points(struct coord_call *c, const struct coord_pieces *p, cons
         for (size_t i = at; i < p->n; i++) {
             if (!s[i].some || s[i].x_at != t || (cloud && i != at))
                 continue;
-            if ((!level || i == of) && number_of(s[i].y_at, &v)) {
+            if ((!level || i == of) && slice_number(s[i].y_at, &v)) {
                 sum += v;
                 some = true;
             }

@@ -25,6 +25,12 @@ static struct node *node_called(struct coordinator *c, const char *name)
     return NULL;
 }
 
+static void piece_group_init(struct piece_group *g, const char *name)
+{
+    g->is = (struct coord_server){.name = name, .url = ""};
+    node_init(&g->self, &g->is, SIZE_MAX);
+}
+
 void pieces_start(struct coordinator *c)
 {
     const struct coord_config *config = c->o.config;
@@ -34,21 +40,29 @@ void pieces_start(struct coordinator *c)
     c->n_groups = config->rotations.n;
     for (size_t i = 0; i < c->n_groups; i++) {
         struct piece_group *g = &c->groups[i];
-        g->is = (struct coord_server){.name = config->rotations.v[i].name, .url = ""};
-        node_init(&g->self, &g->is, SIZE_MAX);
+        piece_group_init(g, config->rotations.v[i].name);
         for (size_t k = 0; k < config->rotations.v[i].members.n; k++) {
             struct node *n = node_called(c, config->rotations.v[i].members.v[k].server);
-            if (n)
-                n->group = g;
+            if (!n)
+                continue;
+            n->group = g;
+            g->is.weight = g->is.weight > 0 ? g->is.weight : n->is->weight;
         }
     }
+    c->machine_groups = mem_zalloc((config->groups.n + 1) * sizeof *c->machine_groups);
+    c->n_machine_groups = config->groups.n;
+    for (size_t i = 0; i < c->n_machine_groups; i++)
+        piece_group_init(&c->machine_groups[i], config->groups.v[i].name);
 }
 
 void pieces_stop(struct coordinator *c)
 {
     for (size_t i = 0; i < c->n_groups; i++)
         pthread_mutex_destroy(&c->groups[i].self.lock);
+    for (size_t i = 0; i < c->n_machine_groups; i++)
+        pthread_mutex_destroy(&c->machine_groups[i].self.lock);
     free(c->groups);
+    free(c->machine_groups);
     if (!c->piece_keys)
         return;
     map_fini(&c->piece_keys->key);

@@ -56,6 +56,9 @@ void pieces_fold_series(struct fan *);
  * has nothing to say. */
 const char *piece_states_body(struct coord_call *, const struct coord_pieces *, size_t piece, json_t *items);
 
+/* The samples of the request, ascending; NULL: they are not known. */
+const int64_t *samples_asked(struct coord_call *, size_t *n);
+
 /* Folding: the parts of the pieces, each with its part of the fan (or NULL). */
 size_t pieces_of_fan(struct fan *, struct coord_pieces **out);
 /* Is nobody missing of those between two, who might know more? */

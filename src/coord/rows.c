@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coord/bars.h"
+#include "coord/groups.h"
 #include "coord/pieces.h"
 #include "coord/wholes.h"
 
@@ -18,13 +19,16 @@ static const char *body_plain(struct coord_call *c, size_t member, json_t *items
 /* Asks the owners of the requested items. False: the answer was sent. */
 static bool ask_owners(struct fan *f, struct coord_call *c, struct items *items, make_body *make)
 {
-    const char *wrong = items_split(c, items), *path = path_asked(c), *body;
+    const char *path = path_asked(c), *body;
     size_t asked = 0;
+    if (!groups_ask(c))
+        return false;
+    const char *wrong = items_split(c, items);
     if (wrong || !items->given) {
         coord_error(c, 400, wrong ? wrong : "Missing query parameters: requested_items", NULL);
         return false;
     }
-    fan_begin(f, c, c->n_members);
+    fan_begin(f, c, c->n_members + c->c->n_machine_groups);
     for (size_t i = 0; i < c->n_members; i++)
         if (json_array_size(items->own[i]) && (body = make(c, i, items->own[i]))) {
             fan_ask(f, c->members[i], "POST", path, body);
@@ -61,16 +65,19 @@ static void send_joined(struct fan *f, const char *array, const char *const *ids
     json_begin_array(&j);
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, array));
+        int64_t own;
         for (struct slice row; slice_next(&w, &row);)
-            put_with_ids(f->call, &j, f->parts[i].node, row, ids);
+            if (!f->call->lines || !slice_integer(slice_get(row, ids[0]), &own) ||
+                !groups_hide(f->call, coord_id(f->call, f->parts[i].node, own)))
+                put_with_ids(f->call, &j, f->parts[i].node, row, ids);
     }
     json_end_array(&j);
     json_end_object(&j);
     envelope_send(f->call, &t);
 }
 
-static void send_rows(
-    struct coord_call *c, const char *array, const char *const *ids, make_body *make, void (*fold)(struct fan *))
+static void send_rows(struct coord_call *c, const char *array, const char *const *ids, make_body *make,
+    void (*fold)(struct fan *), void (*add)(struct fan *))
 {
     struct fan f;
     struct items items;
@@ -85,6 +92,7 @@ static void send_rows(
     }
     if (some) {
         fold(&f);
+        add(&f);
         send_joined(&f, array, ids);
     } else {
         envelope_send_null(c, c->verdict, c->message);
@@ -105,7 +113,7 @@ static const char *body_states(struct coord_call *c, size_t member, json_t *item
 
 void coord_analysis_states(struct coord_call *c)
 {
-    send_rows(c, "rows", (const char *const[]){"entryId", NULL}, body_states, pieces_fold_states);
+    send_rows(c, "rows", (const char *const[]){"entryId", NULL}, body_states, pieces_fold_states, groups_add_states);
 }
 
 void coord_analysis_xy(struct coord_call *c)
@@ -113,7 +121,8 @@ void coord_analysis_xy(struct coord_call *c)
     if (bars_are_added(c))
         bars_send(c);
     else if (!wholes_answer(c) && !http_gone(c->q))
-        send_rows(c, "series", (const char *const[]){"seriesId", NULL}, body_plain, pieces_fold_series);
+        send_rows(
+            c, "series", (const char *const[]){"seriesId", NULL}, body_plain, pieces_fold_series, groups_add_series);
 }
 
 /* ---- what all have to add to ---- */

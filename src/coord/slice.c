@@ -505,3 +505,10 @@ char *slice_string(struct slice s, struct arena *a)
     *to = '\0';
     return text;
 }
+
+bool slice_number(struct slice s, double *out)
+{
+    bool is = s.n && (text_is_digit(*s.at) || *s.at == '-');
+    *out = is ? strtod(s.at, NULL) : 0; /* what follows it in the text is no part of a number */
+    return is;
+}

@@ -35,6 +35,8 @@ bool slice_same(struct slice, struct slice);
 struct slice slice_get(struct slice object, const char *key);
 /* A whole number that fits. */
 bool slice_integer(struct slice, int64_t *out);
+/* A number as doubles are; false: it is none. */
+bool slice_number(struct slice, double *out);
 /* A string, its escapes resolved, terminated; NUL becomes U+FFFD. NULL: it is no string. */
 char *slice_string(struct slice, struct arena *);
 

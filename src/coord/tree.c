@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coord/bars.h"
+#include "coord/groups.h"
 #include "coord/numbering.h"
 #include "coord/pieces.h"
 #include "coord/sums.h"
@@ -359,11 +360,12 @@ void coord_analysis_tree(struct coord_call *c)
 {
     struct fan f;
     const char *path = path_asked(c);
-    fan_begin(&f, c, c->n_members);
+    fan_begin(&f, c, c->n_members + c->c->n_machine_groups);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
     if (fan_wait(&f) && envelopes_open(&f)) {
         pieces_fold_tree(&f);
+        groups_add_tree(&f);
         send_tree(&f);
     }
     fan_end(&f);

@@ -12,12 +12,12 @@ from test_coordinate_config import write
 from test_coordinate import CPU
 from test_cuts import tool
 from tsp_server import EVENTS, THREAD_STATUS, Server
-from weft_e2e import Case, main, scenario, scratch, weft
+from weft_e2e import SLOWDOWN, Case, main, scenario, scratch, weft
 
 # What begins in one piece and ends in another, and names that another piece knows, no piece knows; times between two
 # pieces nobody measured.
 ACROSS = ("latency.syscall", "file.access", "io.access", "futex.uaddrvswaiter", "StateSystemDataProvider",
-          "weft.selection.cpus", "weft.selection.threads")
+          "weft.selection.cpus", "weft.selection.threads", "weft.summary")
 SHARES = "weft.machines"  # of the time between two samples
 
 
@@ -27,6 +27,13 @@ def cut(seed, cuts):
     subprocess.run([tool("CUT_TRACE", "tests", "e2e", "cut_trace"), f"{scenario('three-tier')}/web", out, str(seed),
                     str(cuts)], check=True, stdout=subprocess.DEVNULL)
     return [os.path.join(out, part) for part in sorted(os.listdir(out))]
+
+
+def wait_for(test, condition):
+    end = time.monotonic() + 60 * SLOWDOWN
+    while not condition():
+        test.assertLess(time.monotonic(), end)
+        time.sleep(0.1)
 
 
 class Pieces(Case):
@@ -306,14 +313,149 @@ class Pieces(Case):
         finally:
             type(self).pieces[1] = self.serve(f"web={self.parts[1]}", listen=self.pieces[1].host)
             self.pieces[1].first()
-        self.wait_for(lambda: "hosts" not in self.many.post(f"{at}/states", asked).json)
+        wait_for(self, lambda: "hosts" not in self.many.post(f"{at}/states", asked).json)
         self.assertEqual(by(self.many.model(f"{at}/states", asked)), before)
 
-    def wait_for(self, condition):
-        end = time.monotonic() + 60
-        while not condition():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.1)
+
+SUMMARY, USAGE = "weft.summary", "weft.summary.cpu"
+WEIGHTS = {"web": 1, "db": 2.5, "client": 4}
+GROUPS = {"backs": ("web", "db"), "all": ("client", "db", "web")}
+
+
+class Groups(Case):
+    """Lines of groups of machines, computed here from the machines' own lines."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.parts = cut(2, 3)
+        traces = {h: [f"{h}={scenario('three-tier')}/{h}"] for h in ("db", "client")}
+        traces |= {f"web-{i}": [f"web={part}"] for i, part in enumerate(cls.parts)}
+        cls.servers = {name: Pieces.serve(*t) for name, t in traces.items()}
+        for s in cls.servers.values():
+            cls.uuid = s.first()["UUID"]
+        # The weight of web is that of its first piece.
+        weights = {n: f", weight: {WEIGHTS[n.split('-')[0]]}" for n in ("db", "client", "web-0")}
+        cls.config = write(
+            "trace-servers:\n" + "".join(
+                f"  - {{name: {n}, url: '{s.url}'{weights.get(n, '')}}}\n" for n, s in cls.servers.items())
+            + f"rotation-groups: {{web: [{', '.join(n for n in cls.servers if n.startswith('web'))}]}}\n"
+            + "groups: {" + ", ".join(f"{g}: [{', '.join(m)}]" for g, m in GROUPS.items()) + "}\n")
+        cls.many = Coordinator("--config", cls.config)
+        x = cls.many.opened(cls.uuid)
+        cls.times = {"start": x["start"], "end": x["end"], "nbTimes": 300}
+        step = (x["end"] - x["start"]) // 299
+        cls.samples = [*range(x["start"], x["end"], step), x["end"]]
+
+    @classmethod
+    def tearDownClass(cls):
+        for s in (cls.many, *cls.servers.values()):
+            s.stop()
+
+    def tree(self, server, output, kind):
+        return named(server.model(f"/experiments/{self.uuid}/outputs/{kind}/{output}/tree"))
+
+    def rows(self, server, output, kind, ids):
+        what, array, key = ("states", "rows", "entryId") if kind == "timeGraph" else ("xy", "series", "seriesId")
+        model = server.model(f"/experiments/{self.uuid}/outputs/{kind}/{output}/{what}",
+                             {"requested_timerange": self.times, "requested_items": ids})
+        return {r[key]: r for r in model[array]}
+
+    def lines(self, output, kind, wanted=lambda path: True):
+        """{(machine or group, line): row}"""
+        of = {e["id"]: (p[0].split()[0], p[1].split()[0]) for p, e in self.tree(self.many, output, kind).items()
+              if len(p) > 1 and wanted(p)}
+        return {of[i]: row for i, row in self.rows(self.many, output, kind, list(of)).items()}
+
+    @staticmethod
+    def look(row, t):
+        found = [s.get("style", {}).get("parentKey") for s in row["states"] if s["start"] <= t < s["end"]]
+        return found[0] if found else None
+
+    def test_tree(self):
+        tree = self.tree(self.many, SUMMARY, "timeGraph")
+        rows = {(p[0].split()[0], p[1].split()[0]): e["metadata"]["rows"][0] for p, e in tree.items() if len(p) > 1}
+        self.assertEqual({p[0] for p in rows}, {*WEIGHTS, *GROUPS})
+        for group, members in GROUPS.items():
+            for line in ("CPUs", "Threads"):
+                self.assertEqual(rows[group, line], sum(rows[m, line] for m in members))
+        self.assertEqual(len({e["id"] for e in tree.values()}), len(tree))
+
+    def test_dominant_states_are_weighted(self):
+        lines = self.lines(SUMMARY, "timeGraph")
+        compared, differ = 0, 0
+        for group, members in GROUPS.items():
+            for line in ("CPUs", "Threads"):
+                for t in self.samples:
+                    votes = {}
+                    for m in members:
+                        look = self.look(lines[m, line], t)
+                        if look:
+                            votes[look] = votes.get(look, 0) + WEIGHTS[m]
+                    found = self.look(lines[group, line], t)
+                    if not votes:
+                        self.assertIsNone(found)
+                        continue
+                    self.assertEqual(votes.get(found), max(votes.values()), (group, line, t, votes, found))
+                    compared += 1
+                    differ += len(votes) > 1
+        self.assertGreater(compared, 1000)
+        self.assertGreater(differ, 100)
+
+    def test_usage(self):
+        lines = self.lines(USAGE, "XY")
+        for group, members in GROUPS.items():
+            for what, joined in (
+                ("Minimum", lambda v: min(v.values())), ("Maximum", lambda v: max(v.values())),
+                ("Mean", lambda v: sum(WEIGHTS[m] * y for m, y in v.items()) / sum(WEIGHTS[m] for m in v)),
+            ):
+                found = lines[group, what]
+                for m in members:
+                    self.assertEqual(found["xValues"], lines[m, what]["xValues"])
+                for n, y in enumerate(found["yValues"]):
+                    wanted = joined({m: lines[m, what]["yValues"][n] for m in members})
+                    self.assertAlmostEqual(y, wanted, delta=1e-9 * (1 + abs(wanted)))
+                self.assertGreater(len(set(found["yValues"])), 50)
+
+    def test_who_is_asked_for_is_told(self):
+        """Groups alone, without a tree, of a coordinator that was just started; and what a machine's own server says
+        of it is what the coordinator says."""
+        ids = {p: e["id"] for p, e in self.tree(self.many, SUMMARY, "timeGraph").items()}
+        groups = [i for p, i in ids.items() if len(p) > 1 and p[0].split()[0] in GROUPS]
+        other = Coordinator("--config", self.config)
+        try:
+            rows = self.rows(other, SUMMARY, "timeGraph", groups)
+            self.assertEqual(set(rows), set(groups))
+            self.assertEqual(rows, self.rows(self.many, SUMMARY, "timeGraph", groups))
+        finally:
+            other.stop()
+        own = self.tree(self.servers["db"], SUMMARY, "timeGraph")
+        mine = {p[1].split()[0]: e["id"] for p, e in own.items() if len(p) > 1}
+        said = self.rows(self.servers["db"], SUMMARY, "timeGraph", list(mine.values()))
+        for line, row in self.lines(SUMMARY, "timeGraph", lambda p: p[0].startswith("db")).items():
+            self.assertEqual(row["states"], said[mine[line[1]]]["states"])
+
+    def test_a_machine_is_away(self):
+        ids = [e["id"] for p, e in self.tree(self.many, SUMMARY, "timeGraph").items() if p[0].startswith("backs")]
+        self.servers["db"].stop()
+        try:
+            answer = self.many.post(f"/experiments/{self.uuid}/outputs/timeGraph/{SUMMARY}/states",
+                                    {"requested_timerange": self.times, "requested_items": ids}).json
+            self.assertEqual([lack["host"] for lack in answer["hosts"]["lacking"]], ["db"])
+            backs = {tuple(str((s["start"], s["end"], s["style"])) for s in r["states"] if s.get("style"))
+                     for r in answer["model"]["rows"]}
+            self.assertEqual(len(backs), 2)
+            web = self.lines(SUMMARY, "timeGraph", lambda p: p[0].startswith("web"))
+            for row in answer["model"]["rows"]:
+                line = "CPUs" if row["entryId"] == ids[1] else "Threads"
+                for t in self.samples:
+                    self.assertEqual(self.look(row, t), self.look(web["web", line], t))
+        finally:
+            self.servers["db"] = Pieces.serve(f"db={scenario('three-tier')}/db", listen=self.servers["db"].host)
+            self.servers["db"].first()
+        wait_for(self, lambda: "hosts" not in self.many.post(
+            f"/experiments/{self.uuid}/outputs/timeGraph/{SUMMARY}/states",
+            {"requested_timerange": self.times, "requested_items": ids}).json)
 
 
 def foreign(ids, begin, end, entries, states):
@@ -392,7 +534,22 @@ class Configuration(Case):
                 run = weft("coordinate", "--check", "--config", write(servers + text))
                 self.assertIn(run.code, (1, 2), run)
                 self.assertIn(where, run.message)
-        run = weft("coordinate", "--check", "--config", write(servers + "rotation-groups: {web: [x, y]}\n"))
+        for text, where in (
+            ("groups: 7\n", "line 2, column 9: groups are expected"),
+            ("groups: {g: [x, w]}\n", "line 2, column 17: there is no server called w"),
+            ("groups: {g: [x, x]}\n", "line 2, column 17: the server x is in a group already"),
+            ("groups: {x: [y]}\n", "line 2, column 10: a server is called x, too"),
+            ("rotation-groups: {w: [x]}\ngroups: {w: [y]}\n", "line 3, column 10: the group w is there twice"),
+        ):
+            with self.subTest(text):
+                self.assertIn(where, weft("coordinate", "--check", "--config", write(servers + text)).message)
+        for weight in ("0", "-1", "much", "2 kg", "[1]", "1e10", "inf"):
+            run = weft("coordinate", "--check", "--config",
+                       write(f"trace-servers:\n  - host: a\n    weight: {weight}\n"))
+            self.assertIn("line 3, column 13: a ", run.message)
+        run = weft("coordinate", "--check", "--config", write(
+            "trace-servers: [{host: a, name: x, weight: 2.5}, {host: b, name: y, weight: 16}]\n"
+            "rotation-groups: {web: [x]}\ngroups: {a: [web, y], b: y}\n"))
         self.assertEqual(run.code, 0, run)
 
 

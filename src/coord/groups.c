@@ -1,0 +1,587 @@
+#include "coord/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/figures.h"
+#include "base/search.h"
+#include "base/time.h"
+
+/* The outputs, and the lines below each machine. */
+enum { OUTPUTS = 2, MOST_LINES = 3, MOST_LOOKS = 64 };
+static const struct output {
+    const char *id, *lines[MOST_LINES];
+} outputs[OUTPUTS] = {{"weft.summary", {"CPUs", "Threads"}}, {"weft.summary.cpu", {"Minimum", "Mean", "Maximum"}}};
+enum { LEAST, MEAN, MOST };
+
+/* A machine's line, by the id that clients know; row: what its server says of it. */
+struct line {
+    int64_t id;
+    size_t what;
+    const struct node *machine;
+    struct slice row;
+};
+struct asked {
+    size_t group, what;
+};
+struct group_lines {
+    struct line *v;
+    size_t n;
+    struct asked *asked;
+    size_t n_asked;
+    int64_t *hidden; /* ascending */
+    size_t n_hidden;
+};
+
+/* -1: it is none of these. */
+static int output_of(const struct coord_call *c)
+{
+    for (int i = 0; i < OUTPUTS && c->c->n_machine_groups; i++)
+        if (c->arg[1] && !strcmp(c->arg[1], outputs[i].id))
+            return i;
+    return -1;
+}
+
+/* A group's own ids: of what stands for it (0), and of its lines, in each output. */
+static int64_t own_id(int output, size_t line)
+{
+    return output * (MOST_LINES + 1) + (int64_t)line;
+}
+
+static bool is_in(const struct coord_group *g, const struct node *machine)
+{
+    bool in = false;
+    for (size_t i = 0; i < g->members.n && !in; i++)
+        in = !strcmp(g->members.v[i].server, machine->is->name);
+    return in;
+}
+
+static const struct coord_group *config_of(const struct coord_call *c, size_t group)
+{
+    return &c->c->o.config->groups.v[group];
+}
+
+static double weight_of(const struct node *machine)
+{
+    return machine->is->weight > 0 ? machine->is->weight : 1;
+}
+
+/* Which line of a machine an entry is; MOST_LINES: none. */
+static size_t line_of(int output, struct slice entry)
+{
+    struct slice_walk w = slice_items(slice_get(entry, "labels"));
+    struct slice label = {0};
+    int64_t parent;
+    size_t i = 0;
+    if (!slice_next(&w, &label) || !slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0)
+        return MOST_LINES;
+    while (i < MOST_LINES && (!outputs[output].lines[i] || !slice_equals(label, outputs[output].lines[i])))
+        i++;
+    return i;
+}
+
+static void add_part(struct fan *f, struct node *node, struct text *t)
+{
+    f->parts[f->n++] = (struct fan_part){.node = node,
+        .fate = PART_GOOD,
+        .settled = true,
+        .model = {arena_strndup(f->call->q->arena, t->v, t->n), t->n}};
+    text_fini(t);
+}
+
+/* ---- trees ---- */
+
+/* What a group's entry is made of. */
+struct entries {
+    struct slice first;
+    int64_t begin, end, rows;
+    bool timed, counted;
+};
+
+static void take_entry(struct entries *e, const struct node *n, struct slice entry)
+{
+    struct slice rows = slice_get(slice_get(entry, "metadata"), "rows"), item;
+    struct slice_walk w = slice_items(rows);
+    int64_t begin, end, count;
+    if (slice_integer(slice_get(entry, "start"), &begin) && slice_integer(slice_get(entry, "end"), &end)) {
+        begin = time_shown(n, begin);
+        end = time_shown(n, end);
+        e->begin = !e->timed || begin < e->begin ? begin : e->begin;
+        e->end = !e->timed || end > e->end ? end : e->end;
+        e->timed = true;
+    }
+    if (slice_next(&w, &item) && slice_integer(item, &count)) {
+        e->rows = figures_sum(e->rows, count);
+        e->counted = true;
+    }
+    e->first = e->first.at ? e->first : entry;
+}
+
+/* Its name, and how many rows it stands for, where machines tell that. */
+static void put_labels(struct json *j, const struct entries *e, struct slice labels, const char *name)
+{
+    struct slice_walk w = slice_items(labels);
+    bool first = true;
+    char rows[24];
+    snprintf(rows, sizeof rows, "%lld", (long long)e->rows);
+    json_begin_array(j);
+    for (struct slice label; slice_next(&w, &label); first = false)
+        if (first)
+            json_write_string(j, name);
+        else if (e->counted)
+            json_write_string(j, rows);
+        else
+            put_slice(j, label);
+    json_end_array(j);
+}
+
+static void put_rows_number(struct json *j, int64_t rows)
+{
+    json_key(j, "metadata");
+    json_begin_object(j);
+    json_key(j, "rows");
+    json_begin_array(j);
+    json_i64(j, rows);
+    json_end_array(j);
+    json_end_object(j);
+}
+
+static void put_entry(struct json *j, const struct entries *e, int64_t id, int64_t parent, const char *name)
+{
+    struct slice_walk w = slice_members(e->first);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        if (slice_equals(key, "metadata"))
+            continue;
+        put_slice_key(j, key);
+        if (slice_equals(key, "id"))
+            json_i64(j, id);
+        else if (slice_equals(key, "parentId"))
+            json_i64(j, parent);
+        else if (slice_equals(key, "start") && e->timed)
+            json_i64(j, e->begin);
+        else if (slice_equals(key, "end") && e->timed)
+            json_i64(j, e->end);
+        else if (slice_equals(key, "labels"))
+            put_labels(j, e, value, name);
+        else
+            put_slice(j, value);
+    }
+    if (e->counted)
+        put_rows_number(j, e->rows);
+    json_end_object(j);
+}
+
+static void add_tree(struct fan *f, size_t parts, int output, size_t group)
+{
+    struct entries root = {0}, line[MOST_LINES] = {0};
+    struct slice headers = {0};
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    for (size_t i = 0; i < parts; i++) {
+        const struct fan_part *p = &f->parts[i];
+        struct slice_walk w = slice_items(slice_get(p->model, "entries"));
+        for (struct slice e; is_in(config_of(f->call, group), p->node) && slice_next(&w, &e);) {
+            size_t what = line_of(output, e);
+            take_entry(what < MOST_LINES ? &line[what] : &root, p->node, e);
+            headers = slice_get(p->model, "headers");
+        }
+    }
+    if (!root.first.at)
+        return;
+    root.counted = false;
+    json_begin_object(&j);
+    json_key(&j, "headers");
+    put_slice(&j, headers.at ? headers : (struct slice){"[]", 2});
+    json_key(&j, "entries");
+    json_begin_array(&j);
+    put_entry(&j, &root, own_id(output, 0), -1, config_of(f->call, group)->name);
+    for (size_t i = 0; i < MOST_LINES; i++)
+        if (line[i].first.at)
+            put_entry(&j, &line[i], own_id(output, 1 + i), own_id(output, 0), outputs[output].lines[i]);
+    json_end_array(&j);
+    json_end_object(&j);
+    add_part(f, &f->call->c->machine_groups[group].self, &t);
+}
+
+void groups_add_tree(struct fan *f)
+{
+    int output = output_of(f->call);
+    const size_t parts = f->n;
+    for (size_t g = 0; output >= 0 && g < f->call->c->n_machine_groups; g++)
+        add_tree(f, parts, output, g);
+}
+
+/* ---- asking ---- */
+
+/* The machines' lines, as their trees have them now. False: nobody waits. */
+static bool find_lines(struct coord_call *c, int output, struct group_lines *lines)
+{
+    VEC(struct line) found = {0};
+    struct fan f;
+    const char *path = path_asked(c), *slash = strrchr(path, '/');
+    path = arena_printf(c->q->arena, "%.*s/tree", (int)(slash - path), path);
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    bool good = fan_wait(&f);
+    for (size_t i = 0; good && i < f.n; i++)
+        f.parts[i].model = f.parts[i].fate == PART_GOOD ? slice_get(f.parts[i].root, "model") : (struct slice){0};
+    if (good)
+        pieces_fold_tree(&f);
+    for (size_t i = 0; good && i < f.n; i++) {
+        struct slice_walk w = slice_items(slice_get(f.parts[i].model, "entries"));
+        int64_t own;
+        for (struct slice e; slice_next(&w, &e);) {
+            size_t what = line_of(output, e);
+            if (what < MOST_LINES && slice_integer(slice_get(e, "id"), &own) && own >= 0)
+                vec_push(&found,
+                    ((struct line){.id = coord_id(c, f.parts[i].node, own), .what = what, .machine = f.parts[i].node}));
+        }
+    }
+    fan_end(&f);
+    lines->v = arena_new(c->q->arena, struct line, found.n + 1);
+    if (found.n)
+        memcpy(lines->v, found.v, found.n * sizeof *found.v);
+    lines->n = found.n;
+    vec_free(&found);
+    return good;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The groups' lines among the items; `rest`: the others. */
+static void take_asked(struct coord_call *c, int output, struct group_lines *lines, json_t *rest)
+{
+    json_t *list = json_object_get(c->parameters, "requested_items"), *item;
+    size_t i;
+    lines->asked = arena_new(c->q->arena, struct asked, json_array_size(list) + 1);
+    json_array_foreach (list, i, item) {
+        uint64_t server = 0;
+        int64_t own = 0;
+        bool is_group = false,
+             known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
+        for (size_t g = 0; known && g < c->c->n_machine_groups && !is_group; g++) {
+            is_group = c->c->machine_groups[g].self.hash == server;
+            if (is_group && own > own_id(output, 0) && own <= own_id(output, MOST_LINES))
+                lines->asked[lines->n_asked++] = (struct asked){g, (size_t)(own - own_id(output, 1))};
+        }
+        if (!is_group)
+            json_array_append(rest, item);
+    }
+}
+
+bool groups_ask(struct coord_call *c)
+{
+    int output = output_of(c);
+    struct group_lines *lines = arena_new(c->q->arena, struct group_lines, 1);
+    json_t *items = json_array();
+    for (size_t g = 0; output >= 0 && g < c->c->n_machine_groups; g++)
+        for (size_t i = 0; i <= MOST_LINES; i++)
+            coord_id(c, &c->c->machine_groups[g].self, own_id(output, i)); /* known also to those who ask first */
+    if (output >= 0)
+        take_asked(c, output, lines, items);
+    if (!lines->n_asked) {
+        json_decref(items);
+        return true;
+    }
+    struct map given = {0};
+    json_t *item;
+    size_t i;
+    json_array_foreach (items, i, item)
+        map_put(&given, (uint64_t)json_integer_value(item), NULL);
+    bool good = find_lines(c, output, lines);
+    lines->hidden = arena_new(c->q->arena, int64_t, lines->n + 1);
+    for (i = 0; i < lines->n; i++) {
+        const struct line *l = &lines->v[i];
+        bool wanted = false;
+        for (size_t k = 0; k < lines->n_asked && !wanted; k++)
+            wanted = lines->asked[k].what == l->what && is_in(config_of(c, lines->asked[k].group), l->machine);
+        if (!wanted || map_find(&given, (uint64_t)l->id))
+            continue;
+        json_array_append_new(items, json_integer(l->id));
+        lines->hidden[lines->n_hidden++] = l->id;
+    }
+    qsort(lines->hidden, lines->n_hidden, sizeof *lines->hidden, by_number);
+    json_object_set_new(c->parameters, "requested_items", items);
+    map_fini(&given);
+    c->lines = lines;
+    return good;
+}
+
+bool groups_hide(const struct coord_call *c, int64_t id)
+{
+    const struct group_lines *l = c->lines;
+    size_t at = l ? search_first(i, 0, l->n_hidden, l->hidden[i] >= id) : 0;
+    return l && at < l->n_hidden && l->hidden[at] == id;
+}
+
+/* ---- rows ---- */
+
+/* What servers say of the machines' lines. */
+static void take_rows(struct fan *f, const char *array, const char *id)
+{
+    struct group_lines *lines = f->call->lines;
+    struct map by_id = {0};
+    for (size_t i = 0; i < lines->n; i++)
+        *map_put(&by_id, (uint64_t)lines->v[i].id, NULL) = i;
+    for (size_t i = 0; i < f->n; i++) {
+        struct slice_walk w = slice_items(slice_get(f->parts[i].model, array));
+        int64_t own;
+        for (struct slice row; slice_next(&w, &row);) {
+            const uint64_t *at = slice_integer(slice_get(row, id), &own)
+                ? map_find(&by_id, (uint64_t)coord_id(f->call, f->parts[i].node, own))
+                : NULL;
+            if (at)
+                lines->v[*at].row = row;
+        }
+    }
+    map_fini(&by_id);
+}
+
+static bool is_of(const struct coord_call *c, const struct line *l, const struct asked *a)
+{
+    return l->row.at && l->what == a->what && is_in(config_of(c, a->group), l->machine);
+}
+
+typedef void put_line(struct coord_call *, struct json *, const struct asked *);
+
+/* A part for each group with lines that are asked for. */
+static void add_rows(struct fan *f, const char *array, const char *id, put_line *put)
+{
+    const struct group_lines *lines = f->call->lines;
+    const size_t groups = f->call->c->n_machine_groups;
+    take_rows(f, array, id);
+    for (size_t g = 0; g < groups; g++) {
+        struct text t = {.fd = -1};
+        struct json j = JSON_TO(&t);
+        size_t some = 0;
+        json_begin_object(&j);
+        json_key(&j, array);
+        json_begin_array(&j);
+        for (size_t i = 0; i < lines->n_asked; i++)
+            if (lines->asked[i].group == g) {
+                put(f->call, &j, &lines->asked[i]);
+                some++;
+            }
+        json_end_array(&j);
+        json_end_object(&j);
+        if (some)
+            add_part(f, &f->call->c->machine_groups[g].self, &t);
+        else
+            text_fini(&t);
+    }
+}
+
+/* ---- what is dominant ---- */
+
+/* A machine's states while samples pass by. */
+struct states {
+    const struct node *machine;
+    struct slice_walk w;
+    struct slice at;
+    int64_t begin, end;
+    bool some;
+};
+
+static void next_state(struct states *s)
+{
+    do
+        s->some = slice_next(&s->w, &s->at);
+    while (s->some &&
+        (!slice_integer(slice_get(s->at, "start"), &s->begin) || !slice_integer(slice_get(s->at, "end"), &s->end)));
+    if (s->some) {
+        s->begin = time_shown(s->machine, s->begin);
+        s->end = time_shown(s->machine, s->end);
+    }
+}
+
+/* The style that most weight has at a time; at NULL: nobody is known then. Of equal ones that of the first machine. */
+static struct slice dominant(struct states *s, size_t n, int64_t t)
+{
+    struct {
+        struct slice style;
+        double weight;
+    } look[MOST_LOOKS];
+    size_t looks = 0, best = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (s[i].some && s[i].end <= t)
+            next_state(&s[i]);
+        struct slice style = s[i].some && s[i].begin <= t ? slice_get(s[i].at, "style") : (struct slice){0};
+        if (!slice_is(style, '{'))
+            continue;
+        while (k < looks && !slice_same(look[k].style, style))
+            k++;
+        if (k == MOST_LOOKS)
+            continue;
+        if (k == looks) {
+            look[looks].style = style;
+            look[looks++].weight = 0;
+        }
+        look[k].weight += weight_of(s[i].machine);
+    }
+    for (size_t k = 1; k < looks; k++)
+        best = look[k].weight > look[best].weight ? k : best;
+    return looks ? look[best].style : (struct slice){0};
+}
+
+static void put_state(struct json *j, int64_t begin, int64_t end, struct slice style)
+{
+    if (!style.at || begin >= end)
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "start", begin);
+    json_kv_i64(j, "end", end);
+    json_key(j, "style");
+    put_slice(j, style);
+    json_end_object(j);
+}
+
+static void put_dominant(struct coord_call *c, struct json *j, const struct asked *a)
+{
+    const struct group_lines *lines = c->lines;
+    struct states *s = arena_new(c->q->arena, struct states, lines->n + 1);
+    struct slice now = {0};
+    int64_t begin = 0, last = INT64_MIN;
+    size_t n = 0, samples;
+    const int64_t *times = samples_asked(c, &samples);
+    for (size_t i = 0; i < lines->n; i++) {
+        if (!is_of(c, &lines->v[i], a))
+            continue;
+        struct slice states = slice_get(lines->v[i].row, "states");
+        s[n] = (struct states){.machine = lines->v[i].machine, .w = slice_items(states)};
+        next_state(&s[n++]);
+    }
+    json_begin_object(j);
+    json_kv_i64(j, "entryId", own_id(0, 1 + a->what));
+    json_key(j, "states");
+    json_begin_array(j);
+    for (size_t i = 0; i < samples; i++) {
+        struct slice next = dominant(s, n, times[i]);
+        if (i && (!next.at || !now.at ? next.at != now.at : !slice_same(next, now))) {
+            put_state(j, begin, times[i], now);
+            now = (struct slice){0};
+        }
+        begin = now.at ? begin : times[i];
+        now = next;
+        for (size_t k = 0; i + 1 == samples && k < n; k++)
+            last = s[k].some && s[k].end > last ? s[k].end : last;
+    }
+    if (samples)
+        put_state(j, begin, last > times[samples - 1] ? last : time_after(times[samples - 1]), now);
+    json_end_array(j);
+    json_end_object(j);
+}
+
+void groups_add_states(struct fan *f)
+{
+    if (f->call->lines)
+        add_rows(f, "rows", "entryId", put_dominant);
+}
+
+/* ---- least, mean, most ---- */
+
+struct machine_curve {
+    const struct node *machine;
+    struct slice_walk x, y;
+    int64_t at;
+    struct slice value;
+    bool some;
+};
+
+static void next_point(const struct coord_call *c, struct machine_curve *s)
+{
+    struct slice x;
+    s->some = slice_next(&s->x, &x) && slice_next(&s->y, &s->value) && slice_integer(x, &s->at);
+    if (s->some)
+        s->at = sample_shown(c, s->machine, s->at);
+}
+
+/* Of all curves at the next time that some have; false: there is none. */
+static bool join_point(
+    const struct coord_call *c, struct machine_curve *s, size_t n, size_t what, int64_t *t, double *out)
+{
+    double sum = 0, weight = 0, least = 0, most = 0;
+    *t = INT64_MAX;
+    bool some = false;
+    for (size_t i = 0; i < n; i++) {
+        some |= s[i].some;
+        *t = s[i].some && s[i].at < *t ? s[i].at : *t;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!s[i].some || s[i].at != *t)
+            continue;
+        double y, w = weight_of(s[i].machine);
+        if (slice_number(s[i].value, &y)) {
+            least = weight > 0 && least < y ? least : y;
+            most = weight > 0 && most > y ? most : y;
+            sum += w * y;
+            weight += w;
+        }
+        next_point(c, &s[i]);
+    }
+    *out = what == LEAST ? least : what == MOST ? most : weight > 0 ? sum / weight : 0;
+    return some;
+}
+
+static void put_curve(struct coord_call *c, struct json *j, const struct asked *a)
+{
+    const struct group_lines *lines = c->lines;
+    struct machine_curve *s = arena_new(c->q->arena, struct machine_curve, lines->n + 1);
+    struct text x = {.fd = -1}, y = {.fd = -1};
+    struct json jx = JSON_TO(&x), jy = JSON_TO(&y);
+    struct slice first = {0};
+    size_t n = 0;
+    int64_t t;
+    double v;
+    for (size_t i = 0; i < lines->n; i++) {
+        const struct line *l = &lines->v[i];
+        if (!is_of(c, l, a))
+            continue;
+        first = first.at ? first : l->row;
+        s[n] = (struct machine_curve){.machine = l->machine,
+            .x = slice_items(slice_get(l->row, "xValues")),
+            .y = slice_items(slice_get(l->row, "yValues"))};
+        next_point(c, &s[n++]);
+    }
+    if (!first.at)
+        return;
+    json_begin_array(&jx);
+    json_begin_array(&jy);
+    while (join_point(c, s, n, a->what, &t, &v)) {
+        json_i64(&jx, t);
+        json_double(&jy, v);
+    }
+    json_end_array(&jx);
+    json_end_array(&jy);
+    struct slice_walk w = slice_members(first);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "seriesId"))
+            json_i64(j, own_id(1, 1 + a->what));
+        else if (slice_equals(key, "seriesName"))
+            json_write_string(
+                j, arena_printf(c->q->arena, "%s: %s", config_of(c, a->group)->name, outputs[1].lines[a->what]));
+        else if (slice_equals(key, "xValues"))
+            put_slice(j, (struct slice){x.v, x.n});
+        else if (slice_equals(key, "yValues"))
+            put_slice(j, (struct slice){y.v, y.n});
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+    text_fini(&x);
+    text_fini(&y);
+}
+
+void groups_add_series(struct fan *f)
+{
+    if (f->call->lines)
+        add_rows(f, "series", "seriesId", put_curve);
+}
