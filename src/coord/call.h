@@ -26,6 +26,10 @@ struct coord_call {
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
     VEC(struct lack) lacks;
     struct own_times *own_times;     /* by number of the server: times that it was asked for; NULL: none (times.c) */
+    /* Made once, when first needed (pieces.c): pieces of sessions, the samples asked for, a hash of the output. */
+    struct coord_pieces *pieces; size_t n_pieces; bool pieces_known;
+    const int64_t *samples; size_t n_samples; bool samples_known;
+    uint64_t output;
     struct group_lines *lines;       /* machines' lines that groups are made of; NULL: none are asked for (groups.c) */
     uint64_t complete;               /* hosts of which nothing is missing */
     enum verdict verdict;            /* of the analysis, once its answers are there */

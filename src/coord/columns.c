@@ -164,7 +164,7 @@ bool columns_find(struct coord_call *c, struct table_columns *t)
     for (size_t i = 0; i < c->n_members; i++)
         t->ordered &= !t->of[i].known || t->of[i].descending == t->descending;
     t->trace = t->n;
-    if (known < 2 || machines_count(c) < 2 || !t->ordered || t->descending)
+    if (known < 2 || !machines_several(c) || !t->ordered || t->descending)
         return true;
     size_t before = t->n;
     add_trace(t);

@@ -82,7 +82,8 @@ static void fold_all(struct fan *f, const char *array, const char *id, put_joine
 
 /* ---- states ---- */
 
-const int64_t *samples_asked(struct coord_call *c, size_t *n)
+/* *n is 0 where they are not known. */
+static const int64_t *find_samples(struct coord_call *c, size_t *n)
 {
     json_t *list = json_object_get(c->parameters, "requested_times"), *item,
            *range = json_object_get(c->parameters, "requested_timerange");
@@ -101,6 +102,15 @@ const int64_t *samples_asked(struct coord_call *c, size_t *n)
         !coord_integer(json_object_get(range, "end"), &end) || begin > end)
         return NULL;
     return tsp_sample_times(c->q->arena, begin, end, samples, n);
+}
+
+const int64_t *samples_asked(struct coord_call *c, size_t *n)
+{
+    if (!c->samples_known)
+        c->samples = find_samples(c, &c->n_samples);
+    c->samples_known = true;
+    *n = c->n_samples;
+    return c->samples;
 }
 
 struct state {

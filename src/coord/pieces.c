@@ -83,26 +83,24 @@ const char *machine_name(const struct node *n)
     return n->group ? n->group->is.name : n->is->name;
 }
 
-size_t machines_count(const struct coord_call *c)
+bool machines_several(const struct coord_call *c)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_members; i++) {
-        bool counted = false;
-        for (size_t k = 0; k < i && !counted; k++)
-            counted = c->members[i]->group && c->members[k]->group == c->members[i]->group;
-        n += !counted;
-    }
-    return n;
+    bool several = false;
+    for (size_t i = 1; i < c->n_members && !several; i++)
+        several = !c->members[i]->group || c->members[i]->group != c->members[0]->group;
+    return several;
 }
 
 /* ---- keys ---- */
 
-/* output NULL: any. Entries that all outputs share have their keys there, too. */
-static uint64_t place(const struct coord_call *c, bool any_output, const struct node *n, int64_t id)
+/* Entries that all outputs share have their keys under any output, too. */
+static uint64_t place(struct coord_call *c, bool any_output, const struct node *n, int64_t id)
 {
-    uint64_t of[4] = {0, 0, node_key(c, n), (uint64_t)id};
-    for (int i = 0; i < 2 && !any_output; i++)
-        of[i] = c->arg[i] ? map_hash(c->arg[i], strlen(c->arg[i])) : 0;
+    bool known = c->output;
+    for (int i = 0; i < 2 && !known; i++)
+        if (c->arg[i])
+            c->output = map_mix(c->output) ^ map_hash(c->arg[i], strlen(c->arg[i]));
+    uint64_t of[3] = {any_output ? 0 : c->output, node_key(c, n), (uint64_t)id};
     return map_hash(of, sizeof of);
 }
 
@@ -224,13 +222,12 @@ static void place_empty(struct coord_pieces *p)
         p->v[i].range.begin = p->v[i].range.end = p->v[known].range.begin;
 }
 
-size_t pieces_find(struct coord_call *c, struct coord_pieces **out)
+static size_t find(struct coord_call *c, struct coord_pieces *out)
 {
     size_t n = 0;
-    *out = arena_new(c->q->arena, struct coord_pieces, c->c->n_groups + 1);
     learn_ranges(c);
     for (size_t g = 0; g < c->c->n_groups; g++) {
-        struct coord_pieces *p = &(*out)[n];
+        struct coord_pieces *p = &out[n];
         *p = (struct coord_pieces){
             &c->c->groups[g], arena_new(c->q->arena, struct coord_piece, c->n_members + 1), 0, !is_derived(c)};
         for (size_t i = 0; i < c->n_members; i++) {
@@ -245,6 +242,17 @@ size_t pieces_find(struct coord_call *c, struct coord_pieces **out)
         n += p->n > 0;
     }
     return n;
+}
+
+size_t pieces_find(struct coord_call *c, struct coord_pieces **out)
+{
+    if (!c->pieces_known && c->c->n_groups) {
+        c->pieces = arena_new(c->q->arena, struct coord_pieces, c->c->n_groups + 1);
+        c->n_pieces = find(c, c->pieces);
+    }
+    c->pieces_known = true;
+    *out = c->pieces;
+    return c->n_pieces;
 }
 
 size_t pieces_at(const struct coord_pieces *p, int64_t t)
@@ -265,10 +273,11 @@ bool pieces_all_there(const struct coord_pieces *p, size_t from, size_t to)
 
 size_t pieces_of_fan(struct fan *f, struct coord_pieces **out)
 {
-    size_t n = f->call->c->n_groups ? pieces_find(f->call, out) : 0;
+    size_t n = pieces_find(f->call, out);
     for (size_t g = 0; g < n; g++)
         for (size_t i = 0; i < (*out)[g].n; i++) {
             struct coord_piece *p = &(*out)[g].v[i];
+            p->part = NULL;
             p->lacks = node_is_away(p->node);
             for (size_t k = 0; k < f->n; k++)
                 if (f->parts[k].node == p->node) {
@@ -296,7 +305,7 @@ void pieces_put(struct fan *f, struct coord_pieces *p, struct text *t)
 void pieces_keep(struct coord_call *c, int64_t t)
 {
     struct coord_pieces *groups;
-    size_t n = c->c->n_groups ? pieces_find(c, &groups) : 0, kept = 0;
+    size_t n = pieces_find(c, &groups), kept = 0;
     for (size_t i = 0; i < c->n_members; i++) {
         bool other = false;
         for (size_t g = 0; g < n && !other; g++)

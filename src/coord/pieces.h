@@ -20,8 +20,8 @@ void pieces_stop(struct coordinator *);
 struct piece_group *piece_group_of(const struct coord_call *, const struct node *);
 /* Who it is to clients: the name of its group, or its own. */
 const char *machine_name(const struct node *);
-/* How many machines the members are, pieces of one counted once. */
-size_t machines_count(const struct coord_call *);
+/* Are the members more than pieces of one machine's session? */
+bool machines_several(const struct coord_call *);
 
 /* The key of a piece's entry, in the output at hand. */
 int64_t piece_key(struct coord_call *, const struct node *, int64_t own);

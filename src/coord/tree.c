@@ -141,20 +141,21 @@ static void look_through(struct fan *f, struct tree *t)
 }
 
 /* What is a sum over machines also where only one server has any. */
-static bool is_total(const struct fan *f, struct slice label)
+static bool is_total(struct slice label)
 {
-    return machines_count(f->call) > 1 && (slice_equals(label, "Total") || slice_equals(label, "Selection"));
+    return slice_equals(label, "Total") || slice_equals(label, "Selection");
 }
 
 /* Roots that several have are added up where their numbers are known. */
 static void add_up(struct fan *f, struct tree *t)
 {
+    const bool several = machines_several(f->call);
     t->sums.parts = f->n;
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             struct slice label = first_label(slice_get(e, "labels"));
-            if (is_root(e) && (is_ambiguous(t, label) || is_total(f, label)))
+            if (is_root(e) && (is_ambiguous(t, label) || (several && is_total(label))))
                 sums_take(&t->sums, f->call, f->parts[i].node, i, e);
         }
     }
