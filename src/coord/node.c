@@ -345,8 +345,10 @@ static void list_experiments(struct coordinator *c)
         struct slice list = {0};
         if (atomic_load(&f[i].done) && !f[i].error.code && f[i].status == 200)
             list = slice_of(f[i].body.v, f[i].body.n, &a, NULL);
-        if (slice_is(list, '['))
+        if (slice_is(list, '[')) {
             node_note_experiments(nodes[i], list);
+            sessions_note(c, nodes[i], list);
+        }
     }
     http_gather_end(&g);
     arena_fini(&a);
@@ -413,6 +415,7 @@ int nodes_start(struct coordinator *c, struct err *e)
         node_init(&c->nodes[i], &config->servers.v[i], i);
     atomic_store(&c->n, config->servers.n);
     pieces_start(c);
+    c->sessions = sessions_new();
     finder_look(c);
     probe(c);
     list_experiments(c);
@@ -449,4 +452,6 @@ void nodes_stop(struct coordinator *c)
     c->nodes = NULL;
     atomic_store(&c->n, 0);
     pieces_stop(c);
+    sessions_free(c->sessions);
+    c->sessions = NULL;
 }

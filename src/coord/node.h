@@ -53,6 +53,7 @@ struct coordinator {
     size_t most;
     struct piece_group *groups; size_t n_groups;
     struct piece_group *machine_groups; size_t n_machine_groups;
+    struct sessions *sessions;       /* whose traces servers have; the maker's alone */
     struct piece_keys *piece_keys;   /* which entries of pieces are one */
     char *state_dir;                 /* or NULL */
     int state_lock;
@@ -97,6 +98,11 @@ void node_trace_uuid(const struct node *, struct slice own, struct arena *, char
 
 /* finder.c: takes in who was found, lets go of who has left. Only before threads start, and by the prober. */
 void finder_look(struct coordinator *);
+
+/* sessions.c: takes in the experiments of a server, and tells whose pieces are of one session. One thread at a time. */
+struct sessions *sessions_new(void);
+void sessions_free(struct sessions *);
+void sessions_note(struct coordinator *, const struct node *, struct slice experiments);
 
 /* make.c: opens traces and makes experiments on a server that is there. */
 void make_wanted(struct coordinator *, struct node *);

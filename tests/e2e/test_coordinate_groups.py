@@ -217,6 +217,19 @@ class Pieces(Case):
         finally:
             alone.stop()
 
+    def test_what_nobody_said_is_noted(self):
+        """Once for two servers that have pieces of one session, and not where the configuration says it."""
+        other = Coordinator(*[f"--server={n}={s.url}" for n, s in zip(self.names[:2], self.pieces)],
+                            f"--server=all={self.one.url}")
+        try:
+            note = "rotation-groups: {web: [web-0, web-1]}"
+            wait_for(self, lambda: note in other.errors())
+            other.opened(self.uuid)
+            self.assertEqual(other.errors().count("rotation-groups"), 1)
+        finally:
+            other.stop()
+        self.assertNotIn("rotation-groups", self.many.errors())
+
     def only_pieces(self):
         servers = zip(self.names, self.pieces)
         return write("trace-servers:\n" + "".join(f"  - {{name: {n}, url: '{s.url}'}}\n" for n, s in servers)

@@ -1,0 +1,105 @@
+/* Servers that have pieces of one session, though nobody said so: LTTng writes when a session was made into each of its
+ * archives, so traces of one host with one such time that do not overlap are pieces. What to do about it is told
+ * once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coord/pieces.h"
+
+enum { MOST_SESSIONS = 1 << 16 };
+#define NONE SIZE_MAX
+
+struct session {
+    uint64_t what; /* a hash of the host, of when the session was made, … */
+    const struct node *node;
+    int64_t begin, end;
+    size_t before; /* another of the same session */
+};
+struct sessions {
+    VEC(struct session) v;
+    struct map last; /* by session -> in `v` */
+    struct map told; /* by both servers */
+};
+
+struct sessions *sessions_new(void)
+{
+    return mem_zalloc(sizeof(struct sessions));
+}
+
+void sessions_free(struct sessions *s)
+{
+    if (!s)
+        return;
+    vec_free(&s->v);
+    map_fini(&s->last);
+    map_fini(&s->told);
+    free(s);
+}
+
+/* False: the trace does not tell its session, or is not read yet. */
+static bool session_of(const struct node *n, struct slice trace, struct session *out)
+{
+    static const char *const keys[] = {"hostname", "domain", "trace_name", "trace_creation_datetime"};
+    struct slice p = slice_get(trace, "properties");
+    uint64_t what = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct slice value = slice_get(p, keys[i]);
+        if (!slice_is(value, '"'))
+            return false;
+        what = map_mix(what) ^ map_hash(value.at, value.n);
+    }
+    *out = (struct session){.what = what, .node = n};
+    return slice_integer(slice_get(trace, "start"), &out->begin) && slice_integer(slice_get(trace, "end"), &out->end) &&
+        out->begin < out->end;
+}
+
+static void tell(struct coordinator *c, const struct session *a, const struct session *b, struct slice trace)
+{
+    struct arena arena = {0};
+    const char *host = slice_string(slice_get(slice_get(trace, "properties"), "hostname"), &arena);
+    const struct session *first = a->begin < b->begin ? a : b, *second = first == a ? b : a;
+    uint64_t both[2] = {first->node->hash, second->node->hash};
+    bool fresh;
+    map_put(&c->sessions->told, map_hash(both, sizeof both), &fresh);
+    if (fresh && c->o.tell)
+        c->o.tell(arena_printf(&arena,
+            "servers %s and %s have pieces of one session of %s, and show a machine each; one they are with "
+            "rotation-groups: {%s: [%s, %s]} in the configuration",
+            first->node->is->name, second->node->is->name, host, host, first->node->is->name, second->node->is->name));
+    arena_fini(&arena);
+}
+
+static void note_trace(struct coordinator *c, const struct node *n, struct slice trace)
+{
+    struct sessions *s = c->sessions;
+    struct session now;
+    bool known = false;
+    if (!session_of(n, trace, &now))
+        return;
+    uint64_t *last = map_find(&s->last, now.what);
+    for (size_t i = last ? *last : (size_t)NONE; i != NONE; i = s->v.v[i].before) {
+        struct session *is = &s->v.v[i];
+        if (is->node == n) {
+            known = true;
+            is->begin = now.begin < is->begin ? now.begin : is->begin;
+            is->end = now.end > is->end ? now.end : is->end;
+        } else if ((!n->group || n->group != is->node->group) && (is->end <= now.begin || now.end <= is->begin)) {
+            tell(c, is, &now, trace);
+        }
+    }
+    if (known || s->v.n == MOST_SESSIONS)
+        return;
+    now.before = last ? *last : (size_t)NONE;
+    vec_push(&s->v, now);
+    *map_put(&s->last, now.what, NULL) = s->v.n - 1;
+}
+
+void sessions_note(struct coordinator *c, const struct node *n, struct slice experiments)
+{
+    struct slice_walk w = slice_items(experiments);
+    for (struct slice x; slice_next(&w, &x);) {
+        struct slice_walk traces = slice_items(slice_get(x, "traces"));
+        for (struct slice t; slice_next(&traces, &t);)
+            note_trace(c, n, t);
+    }
+}
