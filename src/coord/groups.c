@@ -266,7 +266,7 @@ static void take_asked(struct coord_call *c, int output, struct group_lines *lin
         bool is_group = false,
              known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
         for (size_t g = 0; known && g < c->c->n_machine_groups && !is_group; g++) {
-            is_group = c->c->machine_groups[g].self.hash == server;
+            is_group = node_key(c, &c->c->machine_groups[g].self) == server;
             if (is_group && own > own_id(output, 0) && own <= own_id(output, MOST_LINES))
                 lines->asked[lines->n_asked++] = (struct asked){g, (size_t)(own - own_id(output, 1))};
         }
