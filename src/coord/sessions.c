@@ -58,7 +58,7 @@ static void tell(struct coordinator *c, const struct session *a, const struct se
     struct arena arena = {0};
     const char *host = slice_string(slice_get(slice_get(trace, "properties"), "hostname"), &arena);
     const struct session *first = a->begin < b->begin ? a : b, *second = first == a ? b : a;
-    uint64_t both[2] = {first->node->hash, second->node->hash};
+    uint64_t both[2] = {first->node->number, second->node->number};
     bool fresh;
     map_put(&c->sessions->told, map_hash(both, sizeof both), &fresh);
     if (fresh && c->o.tell)
