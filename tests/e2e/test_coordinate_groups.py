@@ -217,6 +217,48 @@ class Pieces(Case):
         finally:
             alone.stop()
 
+    def test_pieces_have_a_clock_of_their_own(self):
+        """All that is told, and asked, of the machine is by everybody's clock."""
+        ahead = 1_234_567_891
+        servers = zip(self.names, self.pieces)
+        other = Coordinator("--config", write(
+            "trace-servers:\n" + "".join(
+                f"  - {{name: {n}, url: '{s.url}', clock: {{offset-ns: '{ahead}'}}}}\n" for n, s in servers)
+            + f"rotation-groups: {{web: [{', '.join(self.names)}]}}\n"))
+        same = Coordinator("--config", self.only_pieces())
+        moved = lambda v, by: {k: x + by if k in ("start", "end", "time") else x for k, x in v.items()}
+        try:
+            for output, kind in ((THREAD_STATUS, "timeGraph"), (CPU, "XY"), (test_coordinate.STATISTICS
+                                                                            + ":lttng.analysis.irq", "data")):
+                said = []
+                for server, by in ((same, 0), (other, ahead)):
+                    server.opened(self.uuid)
+                    at = f"/experiments/{self.uuid}/outputs/{kind}/{output}"
+                    tree = named(server.model(f"{at}/tree", {"requested_timerange": moved(self.times, by)}))
+                    ids = {e["id"]: p for p, e in tree.items()}
+                    entries = {p: moved(plain(e), -by) for p, e in tree.items()}
+                    for e in entries.values():
+                        e.get("labels", [])[7:] = []  # when the shortest and the longest were
+                        for key in ("minimumBegin", "maximumBegin"):
+                            if key in e.get("metadata", {}):
+                                e["metadata"][key] = [e["metadata"][key][0] - by]
+                    rows = {}
+                    if kind == "timeGraph":
+                        model = server.model(f"{at}/states", {"requested_timerange": moved(self.times, by),
+                                                              "requested_items": list(ids)})
+                        rows = {ids[r["entryId"]]: [moved(s, -by) for s in r["states"]] for r in model["rows"]}
+                    elif kind == "XY":
+                        model = server.model(f"{at}/xy", {"requested_timerange": moved(self.times, by),
+                                                          "requested_items": list(ids)})
+                        rows = {ids[r["seriesId"]]: ([x - by for x in r["xValues"]], r["yValues"])
+                                for r in model["series"]}
+                    said.append((entries, rows))
+                self.assertEqual(*said)
+                self.assertTrue(said[0][0])
+        finally:
+            same.stop()
+            other.stop()
+
     def test_what_nobody_said_is_noted(self):
         """Once for two servers that have pieces of one session, and not where the configuration says it."""
         other = Coordinator(*[f"--server={n}={s.url}" for n, s in zip(self.names[:2], self.pieces)],
