@@ -36,7 +36,7 @@ struct request_groups {
     struct err trouble;      /* with `far` */
     struct known_told *told; /* by request; NULL: without `far` */
     struct arena arena;
-    pthread_mutex_t lock; /* of `parts` and `told`, which grow when somebody asks for one request */
+    pthread_mutex_t lock; /* of `parts`, `told` and `trouble`: somebody may ask for one request */
     struct request_parts parts;
     VEC(struct looked) looked;           /* those of a group next to each other, the fastest first */
     VEC(struct request_profile) leaders; /* who founded a group, in order of founding */
@@ -511,9 +511,12 @@ const char *request_groups_host(struct request_groups *g, int32_t host)
     return name;
 }
 
-const char *request_groups_trouble(const struct request_groups *g)
+const char *request_groups_trouble(struct request_groups *g)
 {
-    return g->trouble.code ? g->trouble.text : NULL;
+    pthread_mutex_lock(&g->lock);
+    const char *text = g->trouble.code ? g->trouble.text : NULL; /* once it is set it stays */
+    pthread_mutex_unlock(&g->lock);
+    return text;
 }
 
 /* ---- one request ---- */
@@ -530,6 +533,8 @@ static void tell(struct request_groups *g, size_t request, const struct request_
         return;
     }
     pthread_mutex_lock(&g->lock);
+    if (seen->far)
+        note_gaps(g, seen->path);
     visit_all(g, seen, told);
     profile(g, request, seen, &arena, &p);
     size_t like = group_like(g, &p);

@@ -107,8 +107,8 @@ size_t request_groups_chosen(const struct request_groups *);
 size_t request_groups_looked(const struct request_groups *);
 /* The host of that number in parts and in what is told of a request; the first are those of the list. Any thread. */
 const char *request_groups_host(struct request_groups *, int32_t host);
-/* Of groups with `far`: why its paths, or some of them, are not whole; NULL: they are. */
-const char *request_groups_trouble(const struct request_groups *);
+/* Of groups with `far`: why its paths, or those of requests that were told, are not whole; NULL: they are. */
+const char *request_groups_trouble(struct request_groups *);
 
 /* What the path of a request tells, whether it was looked at or not. O(its path). Any number of threads may ask. */
 struct request_told {

@@ -26,7 +26,7 @@ struct finding {
 
 /* ---- finding ---- */
 
-static char *notes_of(const struct requests *found, const struct request_groups *groups)
+static char *notes_of(const struct requests *found, struct request_groups *groups)
 {
     struct requests_lacking l;
     struct text t = {.fd = -1};

@@ -81,8 +81,8 @@ export const notes = (...args) => spawnSync(BIN, args, { encoding: 'utf8' }).std
   .filter(l => /^weft: note: /.test(l) && !/events indexed/.test(l)).map(l => l.replace('weft: note: ', ''));
 
 /** A server on a free port, or on `port` again. */
-export async function serve(args, port = 0) {
-  const process_ = spawn(BIN, ['serve', '--listen', `127.0.0.1:${port}`, ...args],
+export async function serve(args, port = 0, verb = 'serve') {
+  const process_ = spawn(BIN, [verb, '--listen', `127.0.0.1:${port}`, ...args],
     { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   running.add(process_);
