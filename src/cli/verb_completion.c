@@ -22,7 +22,7 @@ static const char *choices_of(const struct cli_option *o)
 
 static bool is_file(const struct cli_option *o)
 {
-    return o->value && (!strcmp(o->value, "FILE") || !strcmp(o->value, "DIR"));
+    return o->value && (!strcmp(o->value, "FILE") || !strncmp(o->value, "DIR", 3));
 }
 
 static bool is_shown(const struct cli_option *o)

@@ -139,11 +139,11 @@ static void keep(struct span_collector *c)
     struct behind *b = c->behind;
     struct err e = {0};
     int64_t now = time_monotonic_ns();
-    if (b->failing || (!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
+    if ((!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
         return;
     b->kept_ns = now;
     int rc = database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &e);
-    if (rc && rc != ERR_BUSY) /* readers in the way: the next time */
+    if (rc && rc != ERR_BUSY && !b->failing) /* readers in the way: the next time */
         tell(c, &e);
 }
 

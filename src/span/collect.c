@@ -123,6 +123,7 @@ int span_collect_start(const struct span_collect_options *o, struct span_collect
     c->directory = o->directory ? o->directory : o->store;
     char *log = mem_printf("%s/log", c->directory);
     pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->given, NULL);
     int rc = log_open(log, &c->log, e);
     free(log);
     if (!rc)
@@ -166,6 +167,7 @@ void span_collect_stop(struct span_collector *c)
     for (size_t i = 0; i < c->idle.n; i++)
         span_store_close(c->idle.v[i]);
     vec_free(&c->idle);
+    pthread_cond_destroy(&c->given);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

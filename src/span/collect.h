@@ -24,8 +24,10 @@ struct span_collector {
     atomic_uint_least64_t in_work_bytes; /* of bodies that are taken apart */
     struct behind *behind;
     struct forward *forward;         /* or NULL */
-    pthread_mutex_t lock;    /* guards `idle` */
+    pthread_mutex_t lock;    /* guards what follows */
+    pthread_cond_t given;
     VEC(struct span_store *) idle;       /* for questions */
+    size_t taken;            /* by questions in work */
 };
 
 /* Brings what is in the log into the database, in a thread of its own. */

@@ -166,6 +166,11 @@ static bool wait_for_server(struct postgres *p, bool to_write, int64_t until_ns)
     return left > 0 && (poll(&f, 1, (int)(left / 1000000) + 1) > 0 || errno == EINTR);
 }
 
+static int64_t patience(const struct postgres *p)
+{
+    return time_monotonic_ns() + (p->patience_ns ? p->patience_ns : answer_ns);
+}
+
 static int flush(struct postgres *p, int64_t until_ns, struct err *e)
 {
     int left;
@@ -230,7 +235,7 @@ static int lost(struct postgres *p, struct err *e)
 
 int postgres_ask(struct postgres *p, const char *sql, const struct postgres_values *v, PGresult **out, struct err *e)
 {
-    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    int64_t until_ns = patience(p);
     if (!p->c)
         return lost(p, e);
     int rc = send(p, sql, v, e);
@@ -249,7 +254,7 @@ static const struct {
 
 static int prepare(struct postgres *p, struct err *e)
 {
-    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    int64_t until_ns = patience(p);
     for (size_t i = 0; i < POSTGRES_STATEMENTS && !p->prepared; i++) {
         int rc = PQsendPrepare(p->c, prepared[i].name, prepared[i].sql, 1, &prepared[i].type)
             ? finish(p, until_ns, NULL, e)
@@ -264,7 +269,7 @@ static int prepare(struct postgres *p, struct err *e)
 int postgres_ask_prepared(
     struct postgres *p, enum postgres_statement which, const struct postgres_values *v, PGresult **out, struct err *e)
 {
-    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    int64_t until_ns = patience(p);
     int rc = p->c ? prepare(p, e) : lost(p, e);
     if (!rc && !PQsendQueryPrepared(p->c, prepared[which].name, v->n, v->v, v->lengths, binary, 1))
         rc = fail_to_reach(p, PQerrorMessage(p->c), e);
@@ -287,7 +292,7 @@ int postgres_ask_anew(
 int postgres_copy(struct postgres *p, const char *sql, const struct text *bytes, struct err *e)
 {
     enum { PIECE = 64 << 10 };
-    int64_t until_ns = time_monotonic_ns() + answer_ns;
+    int64_t until_ns = patience(p);
     int rc = postgres_ask(p, sql, NULL, NULL, e);
     for (size_t at = 0, n; !rc && at < bytes->n; at += n) {
         n = bytes->n - at < PIECE ? bytes->n - at : PIECE;

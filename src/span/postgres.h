@@ -40,6 +40,7 @@ struct postgres {
     char *url, *shown;
     PGconn *c;
     char *schema;
+    int64_t patience_ns;     /* with a statement; 0: the usual one */
     char state[6];           /* SQLSTATE of the last refusal */
     bool prepared;           /* enum postgres_statement, on this connection */
     size_t reading;          /* rows that are open, in one transaction */

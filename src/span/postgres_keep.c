@@ -8,7 +8,7 @@
 
 /* Spans of one day that came long after the others keep it; so long the others wait for it. */
 static const int64_t wait_for_day_ns = 2 * 86400 * NS_PER_S, hour_ns = 3600 * NS_PER_S;
-enum { PAGE_BYTES = 8192, LOCK_MS = 2000 };
+enum { PAGE_BYTES = 8192, LOCK_MS = 2000, STATEMENT_S = 600 };
 
 struct kept_day {
     int32_t day;
@@ -145,7 +145,7 @@ static int drop_most(struct postgres *p, struct kept_days *days, uint64_t most_b
         const struct kept_day *d = &days->v.v[i];
         bool last = i + 1 == days->v.n;
         *changed = true;
-        if (last && d->day >= 0)
+        if (last)
             return shorten_day(p, d, 0.75 * (double)most_bytes / (double)all, e);
         rc = drop_day(p, d->day, e);
         all -= (uint64_t)d->bytes;
@@ -165,11 +165,14 @@ int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, s
     rc = postgres_lock(p, e);
     /* Whoever reads is not waited for: others would wait behind. It goes the next time. */
     rc = rc ? rc : postgres_change(p, e, "SET LOCAL lock_timeout = %d", LOCK_MS);
+    rc = rc ? rc : postgres_change(p, e, "SET LOCAL statement_timeout = '%ds'", STATEMENT_S);
+    p->patience_ns = (STATEMENT_S + 5) * NS_PER_S;
     rc = rc ? rc : read_days(p, &days, e);
     rc = rc ? rc : drop_old(p, &days, since_ns, &changed, e);
     rc = rc || !most_bytes ? rc : drop_most(p, &days, most_bytes, &changed, e);
     rc = rc || !changed ? rc : tidy(p, e);
     rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
+    p->patience_ns = 0;
     if (rc)
         postgres_rollback(s);
     vec_free(&days.v);

@@ -78,7 +78,9 @@ int postgres_add_span(
     (void)e;
     struct postgres_span x = {.life = span->life,
         .kind = span->kind,
-        .day = span->life < SPAN_ENDED ? POSTGRES_OPEN : (int32_t)(span->begin_ns / day_ns),
+        .day = span->life < SPAN_ENDED ? POSTGRES_OPEN
+            : span->begin_ns < 0       ? POSTGRES_OTHER
+                                       : (int32_t)(span->begin_ns / day_ns),
         .came = came_ns,
         .begin = span->begin_ns,
         .lasted = span->end_ns - span->begin_ns,
@@ -189,8 +191,9 @@ static int number_those(
     rc = rc ? rc : postgres_ask(p, find, &asked, &r, e);
     for (int i = 0; !rc && i < PQntuples(r); i++) {
         uint64_t hash[2];
-        memcpy(hash, PQgetvalue(r, i, 0), sizeof hash);
-        uint64_t *place = map_find(&k->by_hash, hash[0]);
+        bool sound = PQgetlength(r, i, 0) == sizeof hash;
+        memcpy(hash, PQgetvalue(r, i, 0), sound ? sizeof hash : 0);
+        uint64_t *place = sound ? map_find(&k->by_hash, hash[0]) : NULL;
         if (place) {
             k->v.v[*place].number = postgres_number(r, i, 1);
             k->v.v[*place].stamp = hour;

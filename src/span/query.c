@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_IDLE = 8, LOOK_EVERY = 1024 };
+/* A server has its own limit of connections, for all that ask it. */
+enum { MOST_IDLE = 8, MOST_CONNECTIONS = 16, LOOK_EVERY = 1024 };
 
 bool query_refuse(struct query *w, int status, const char *fmt, ...)
 {
@@ -101,6 +102,9 @@ static struct span_store *take_store(struct span_collector *c, struct err *e)
 {
     struct span_store *s = NULL;
     pthread_mutex_lock(&c->lock);
+    while (span_store_is_url(c->o.store) && c->taken >= MOST_CONNECTIONS)
+        pthread_cond_wait(&c->given, &c->lock);
+    c->taken++;
     if (c->idle.n)
         s = c->idle.v[--c->idle.n];
     pthread_mutex_unlock(&c->lock);
@@ -112,7 +116,9 @@ static struct span_store *take_store(struct span_collector *c, struct err *e)
 static void give_store(struct span_collector *c, struct span_store *s)
 {
     pthread_mutex_lock(&c->lock);
-    bool keep = c->idle.n < MOST_IDLE;
+    bool keep = s && c->idle.n < MOST_IDLE;
+    c->taken--;
+    pthread_cond_signal(&c->given);
     if (keep)
         vec_push(&c->idle, s);
     pthread_mutex_unlock(&c->lock);
@@ -152,7 +158,7 @@ void collect_query(void *arg, struct http_request *q)
 {
     struct span_collector *c = arg;
     struct query w = {.q = q, .out = {.fd = -1}};
-    bool v3 = !strncmp(q->path, "/api/v3/", 8);
+    bool v3 = !strncmp(q->path, "/api/v3/", 8), taken = false;
     if (!strcmp(q->path, COLLECT_HEALTH)) {
         collect_health(c, q);
         return;
@@ -170,13 +176,14 @@ void collect_query(void *arg, struct http_request *q)
             query_jaeger_v3(&w);
         else
             query_jaeger(&w);
+        taken = true;
     }
     if (w.status == 503)
         http_header(q, "Retry-After", "1");
     if (w.status)
         write_refusal(&w, v3);
     http_reply(q, w.status ? w.status : 200, "application/json", &w.out);
-    if (w.store)
+    if (taken)
         give_store(c, w.store);
     arena_fini(&w.arena);
 }

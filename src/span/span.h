@@ -1,5 +1,5 @@
 /* Spans: what a span is, reading them from files and from the store that a collector keeps, and the collector. The only
- * room that includes sqlite3 and protobuf-c. */
+ * room that includes sqlite3, libpq and protobuf-c. */
 #ifndef WEFT_SPAN_SPAN_H
 #define WEFT_SPAN_SPAN_H
 

@@ -226,6 +226,26 @@ class Away(Case):
             self.assertTrue(c.until(lambda: self.health(c)["status"] == "ok"))
             self.assertEqual(len(c.spans("c" * 32)), 2)
 
+    def test_full_until_days_go(self):
+        """A database that takes nothing more, of which retention may make room: it is not held up by that."""
+        store, schema = scratch(), self.server.new_schema()
+        with self.collect("--keep", "1s", store=store, schema=schema) as c:
+            c.send(made.of([made.made("d" * 32, 1)]))
+            self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM days") == [["1"]]))
+            c.stop()
+            # What comes is refused as long as the old day is there.
+            c.ask("CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF to_regclass("
+                  "'spans_20231114') IS NOT NULL THEN RAISE SQLSTATE '53100' USING MESSAGE = 'no space left'; END IF; "
+                  "RETURN NEW; END $$; CREATE TRIGGER full_disk BEFORE INSERT ON texts EXECUTE FUNCTION full_disk()")
+        time.sleep(1.2)
+        with self.collect("--keep", "none", store=store, schema=schema) as c:
+            self.assertEqual(c.send(made.of([made.made("e" * 32, 1, "new", int(time.time() * 1e9))])).status, 200)
+            self.assertTrue(c.until(lambda: "no space left (free some space" in self.health(c)["database"]))
+            self.assertEqual(len(c.spans("d" * 32)), 1)  # reading goes on
+            self.assertEqual(c.stop(), 0)
+        with self.collect("--keep", "1s", store=store, schema=schema) as c:
+            self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM texts WHERE text = 'new'") == [["1"]]))
+
     def test_two_collectors(self):
         schema = self.server.new_schema()
         with self.collect(schema=schema) as one, self.collect(schema=schema) as two:
