@@ -322,33 +322,36 @@ static void *run_prober(void *coordinator)
     return NULL;
 }
 
-/* What experiments they have now; one that does not answer keeps those it had. */
-static void list_experiments(struct coordinator *c)
+/* What experiments and traces they have now; one that does not answer keeps those it had. */
+static void list_all(struct coordinator *c)
 {
+    static const char *const paths[] = {"/experiments", "/traces"};
+    static void (*const note[])(struct node *, struct slice) = {node_note_experiments, node_note_traces};
     struct arena a = {0};
     struct http_gather g;
     struct node **nodes;
     size_t n = nodes_now(c, &a, &nodes);
-    struct http_fetch *f = arena_new(&a, struct http_fetch, n + 1);
+    struct http_fetch *f = arena_new(&a, struct http_fetch, 2 * n + 1);
     http_gather_begin(&g, c->client);
-    for (size_t i = 0; i < n; i++) {
-        if (atomic_load(&nodes[i]->stage) != NODE_THERE)
+    for (size_t i = 0; i < 2 * n; i++) {
+        if (atomic_load(&nodes[i / 2]->stage) != NODE_THERE)
             continue;
-        node_address(nodes[i], &a, "/experiments", &f[i]);
+        node_address(nodes[i / 2], &a, paths[i % 2], &f[i]);
         f[i].method = "GET";
         f[i].max_bytes = LIST_BYTES;
         f[i].answer_ms = 2 * PROBE_MS;
         http_gather_add(&g, &f[i]);
     }
     http_gather_wait(&g, time_monotonic_ns() + 2 * PROBE_MS * INT64_C(1000000));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < 2 * n; i++) {
         struct slice list = {0};
         if (atomic_load(&f[i].done) && !f[i].error.code && f[i].status == 200)
             list = slice_of(f[i].body.v, f[i].body.n, &a, NULL);
-        if (slice_is(list, '[')) {
-            node_note_experiments(nodes[i], list);
-            sessions_note(c, nodes[i], list);
-        }
+        if (!slice_is(list, '['))
+            continue;
+        note[i % 2](nodes[i / 2], list);
+        if (i % 2 == 0)
+            sessions_note(c, nodes[i / 2], list);
     }
     http_gather_end(&g);
     arena_fini(&a);
@@ -387,7 +390,7 @@ static void *run_maker(void *coordinator)
     struct coordinator *c = coordinator;
     for (bool go_on = true; go_on;) {
         make_all(c);
-        list_experiments(c);
+        list_all(c);
         int64_t until = time_monotonic_ns() + LIST_EACH * (int64_t)SECOND_NS;
         pthread_mutex_lock(&c->lock);
         while (!c->stopping && !somebody_waits(c) && wait_until(&c->changed, &c->lock, until))
@@ -418,7 +421,7 @@ int nodes_start(struct coordinator *c, struct err *e)
     c->sessions = sessions_new();
     finder_look(c);
     probe(c);
-    list_experiments(c);
+    list_all(c);
     c->probes = !pthread_create(&c->prober, NULL, run_prober, c);
     c->makes = c->probes && !pthread_create(&c->maker, NULL, run_maker, c);
     return c->makes ? 0 : err_set(e, ERR_NOMEM, "cannot start the threads that watch the servers");

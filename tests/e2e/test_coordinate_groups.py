@@ -7,7 +7,7 @@ import time
 
 import test_coordinate
 from cluster_of import free_port
-from coordinated import KINDS, Coordinator, StandIn, named, plain
+from coordinated import BY_SERVER, KINDS, PATH, Coordinator, StandIn, named, plain
 from test_coordinate_config import write
 from test_coordinate import CPU
 from test_cuts import tool
@@ -72,7 +72,7 @@ class Pieces(Case):
 
     def outputs(self):
         for o in self.one.get(f"/experiments/{self.uuid}/outputs").json:
-            if o["type"] in KINDS and not any(part in o["id"] for part in (*test_coordinate.BY_SERVER, *ACROSS)):
+            if o["type"] in KINDS and not any(part in o["id"] for part in (*BY_SERVER, *ACROSS)):
                 yield o["id"], KINDS[o["type"]]
 
     def between(self):
@@ -305,7 +305,7 @@ class Pieces(Case):
 
     def path(self, server, parameters):
         at = f"/experiments/{self.uuid}/outputs"
-        made = server.ask("POST", f"{at}/{test_coordinate.PATH}",
+        made = server.ask("POST", f"{at}/{PATH}",
                           {"name": "p", "sourceTypeId": "weft.critical-path", "parameters": parameters})
         self.assertEqual(made.status, 200, made)
         entries = server.model(f"{at}/timeGraph/{made.json['id']}/tree")["entries"]

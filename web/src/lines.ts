@@ -24,7 +24,9 @@ export class LineList<T> {
   private columns: Cell<T>[];
 
   constructor(label: string, private readonly cells: Cell<T>[], private readonly most: number,
-    private readonly open: (line: T) => void, sorted = -1) {
+    private readonly open: (line: T) => void, sorted = -1,
+    /** What is wrong with a line; '': nothing. Such lines come first. */
+    private readonly wrong: (line: T) => string = () => '') {
     this.sorted = sorted;
     this.columns = cells;
     this.root = h('div', { class: 'lines' }, h('table', { class: 'grid', 'aria-label': label }, this.head, this.body));
@@ -59,12 +61,13 @@ export class LineList<T> {
   }
   /** Its texts may be others now. */
   draw(): void {
-    const by = this.columns[this.sorted]?.by, order = by
-      ? this.all.filter(l => by(l) >= 0).sort((a, b) => by(b) - by(a)) : this.all;
+    const by = this.columns[this.sorted]?.by, first = (l: T): number => this.wrong(l) ? 1 : 0, order = by
+      ? this.all.filter(l => by(l) >= 0).sort((a, b) => first(b) - first(a) || by(b) - by(a)) : this.all;
     const held = [...this.body.children].indexOf(document.activeElement!);
     this.shown = order.slice(0, this.most);
     this.body.replaceChildren(...this.shown.map((line, i) => {
-      const row = h('tr', { tabIndex: i ? -1 : 0, ondblclick: () => this.open(line), onclick: () => this.to(i) },
+      const wrong = this.wrong(line), row = h('tr', { class: wrong ? 'wrong' : undefined, title: wrong || undefined,
+        tabIndex: i ? -1 : 0, ondblclick: () => this.open(line), onclick: () => this.to(i) },
         ...this.columns.map(c => this.cell(c, line)));
       return row;
     }));

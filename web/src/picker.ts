@@ -11,6 +11,7 @@ export class Picker {
   readonly root = h('main', { class: 'picker', 'aria-label': 'Open an experiment', tabIndex: -1 });
   private readonly list = h('div', { class: 'picker-list' });
   private readonly message = h('p', { class: 'picker-message', role: 'status' });
+  private away = new Set<string>();
   private readonly chosen = new Set<string>();
   private back: HTMLElement | null = null;
   /** What the server may allow: shown once it is known that it does. */
@@ -91,6 +92,9 @@ export class Picker {
     try {
       const { client } = this.session, [experiments, traces] = await Promise.all([client.experiments(),
         client.traces()]);
+      // Of a coordinator: where each trace lies, and who does not answer.
+      this.away = new Set(traces.some(t => t.properties.server) ? (await client.servers())
+        .filter(s => s.status === 'AWAY').map(s => s.name) : []);
       if (!experiments.some(x => x.UUID === this.session.uuid)) this.back?.remove(); // what it leads to is gone
       const held = this.list.contains(document.activeElement);
       this.list.replaceChildren(h('h2', {}, 'Experiments'), experiments.length
@@ -133,7 +137,10 @@ export class Picker {
     const box = h('input', { type: 'checkbox', checked: this.chosen.has(t.UUID), onchange: () => {
       if (!this.chosen.delete(t.UUID)) this.chosen.add(t.UUID);
     } });
-    return h('li', {}, h('label', {}, box, ' ', t.name), h('span', { class: 'dim path' }, t.path),
+    const { server } = t.properties, away = server && this.away.has(server.split('/')[0]);
+    return h('li', {}, h('label', {}, box, ' ', t.name),
+      h('span', { class: 'dim path' }, server ? `${server}: ${t.path}` : t.path),
+      away ? h('span', { class: 'badge bad' }, 'away') : '',
       button(icon('close'), `Close ${t.name} (its files stay)`, () => void this.act(() =>
         this.session.client.deleteTrace(t.UUID)), { class: 'plain' }));
   }

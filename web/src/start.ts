@@ -7,7 +7,7 @@ import { failureWords } from './panel';
 import { partyText, RequestList, type ServedRequest } from './requests';
 import type { Picked, Session } from './session';
 import { formatCount, formatDuration, formatTick, formatValue } from './time';
-import { isAbort, poll, type Answer, type Entry, type Output, type Series, type Tree, type TreeKind } from './tsp';
+import { isAbort, poll, type Answer, type Entry, type Lack, type Output, type Series, type Tree, type TreeKind } from './tsp';
 
 const LINES = 100;  // of a card; all there are have a view
 const EACH = 40;    // threads that are asked for, of each state those that were in it longest
@@ -82,6 +82,11 @@ function histogram(series: Series | undefined): HTMLElement[] {
   });
 }
 
+/** gone: why nothing is shown of it. */
+interface Machine extends Entry { gone?: string; away?: boolean }
+const goneMachine = (l: Lack, away: boolean): Machine => ({ id: -1, parentId: -1, labels: [l.host], hasData: false,
+  isDefault: false, metadata: {}, gone: l.why || 'nothing is shown of it', away });
+
 export class Start {
   readonly root: HTMLElement;
   private readonly requests: Card;
@@ -91,7 +96,7 @@ export class Start {
   private readonly notes = h('p', { class: 'dim notes' });
   private readonly slowest: LineList<ServedRequest>;
   private readonly groups: LineList<Entry>;
-  private readonly machineList: LineList<Entry>;
+  private readonly machineList: LineList<Machine>;
   private readonly threadList: LineList<Entry>;
   private list: RequestList | null = null;
   private longest = 1;
@@ -126,10 +131,10 @@ export class Start {
         + 'where there are no slow ones, what takes most of the time', wide: true,
       text: e => e.labels[8] || e.labels[7] || '' }],
     LINES, e => void this.openGroup(e));
-    this.machineList = new LineList<Entry>('Machines', [
+    this.machineList = new LineList<Machine>('Machines', [
       { name: 'Machine', title: 'Name', text: e => e.labels[0] ?? '' },
       { name: 'Busy', title: 'Share of the time of its CPUs', number: true, by: e => figure(e, 'busy') ?? 0,
-        text: e => figure(e, 'busy') === null ? '' : `${(figure(e, 'busy')! * 100).toFixed(1)} %`,
+        text: e => e.gone ? e.away ? 'away' : 'missing' : figure(e, 'busy') === null ? '' : `${(figure(e, 'busy')! * 100).toFixed(1)} %`,
         bar: e => figure(e, 'busy') ?? 0 },
       { name: 'Waiting', title: 'Time that woken threads waited for a CPU', number: true,
         by: e => figure(e, 'waited') ?? 0, text: e => duration(e, 'waited') },
@@ -139,7 +144,7 @@ export class Start {
         text: e => figure(e, 'lost') ? count(figure(e, 'lost')!) : '' },
       { name: 'Clock', title: 'How far its clock may be off', number: true, by: e => figure(e, 'clockError') ?? 0,
         text: e => figure(e, 'clockError') === null ? '' : `±${formatDuration(figure(e, 'clockError')!)}` }],
-    LINES, e => to.machine(e.labels[0] ?? ''), 1);
+    LINES, e => e.gone ? to.say(`${e.labels[0]}: ${e.gone}`) : to.machine(e.labels[0] ?? ''), 1, e => e.gone ?? '');
     const longest = (key: string): ((e: Entry) => number) => e => figure(e, key) || -1,
       ran = (e: Entry): number => figure(e, 'running') || figure(e, 'time') || -1,
       state = (name: string, title: string, key: string): { name: string; title: string; number: boolean;
@@ -204,14 +209,23 @@ export class Start {
   private failed(card: Card, e: unknown, retry: () => void): void {
     if (!isAbort(e)) card.say(failureWords(e), retry);
   }
+  private async goneOf(lacks: Lack[]): Promise<Machine[]> {
+    const missing = lacks.filter(l => l.status === 'FAILED'),
+      servers = missing.length ? await this.session.client.servers() : [];
+    return missing.map(l => goneMachine(l, servers.some(s => s.name === l.host && s.status === 'AWAY')));
+  }
   private async tree(kind: TreeKind, output: Output, card: Card, extra: object,
     signal: AbortSignal): Promise<Tree | null> {
+    return (await this.answer(kind, output, card, extra, signal)).model;
+  }
+  private async answer(kind: TreeKind, output: Output, card: Card, extra: object,
+    signal: AbortSignal): Promise<Answer<Tree>> {
     const { client, uuid, axis } = this.session, a: Answer<Tree> = await poll(() => client.tree(uuid, kind, output.id,
       { start: axis.min, end: axis.max }, signal, extra), x => {
       if (x.status === 'RUNNING') card.wait(`${x.statusMessage}…`);
     }, signal);
     if (a.status === 'FAILED') throw new Error(a.statusMessage);
-    return a.model;
+    return a;
   }
 
   // ---- requests -----------------------------------------------------------------------------------------------------
@@ -268,9 +282,11 @@ export class Start {
     if (!output) return;
     this.machines.wait('Asking for the machines…');
     try {
-      const entries = (await this.tree('timeGraph', output, this.machines, {}, signal))?.entries ?? [];
-      this.machineList.set(entries);
-      this.machines.of(count(entries.length), entries.length > LINES ? this.all(output, `all ${count(entries.length)}`)
+      const { model, lacks } = await this.answer('timeGraph', output, this.machines, {}, signal),
+        entries = model?.entries ?? [], gone = await this.goneOf(lacks);
+      this.machineList.set([...gone, ...entries]);
+      this.machines.of(`${count(entries.length)}${gone.length ? `, and ${count(gone.length)} of which nothing is there`
+        : ''}`, entries.length > LINES ? this.all(output, `all ${count(entries.length)}`)
         : null);
       this.machines.say('');
     } catch (e) { this.failed(this.machines, e, () => void this.loadMachines(signal)); }

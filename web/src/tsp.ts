@@ -49,7 +49,9 @@ export interface Annotation { time: Time; duration: Time; entryId: number; label
   type?: string }
 export interface ConfigType { id: string; name: string; description?: string; schema?: Record<string, unknown>;
   parameterDescriptors?: unknown[] }
-export interface Answer<T> { model: T | null; status: string; statusMessage: string }
+export interface Answer<T> { model: T | null; status: string; statusMessage: string; lacks: Lack[] }
+/** Of a coordinator. status: UP, AWAY, UNKNOWN. */
+export interface Backend { name: string; status: string; statusMessage?: string }
 /** status: PARTIAL, or FAILED: nothing of it is there. */
 export interface Lack { host: string; status: string; why: string }
 export interface Range { start: Time; end: Time; nbTimes?: number }
@@ -203,6 +205,13 @@ export class TspClient {
     const a = await this.request('GET', `/traces/below?path=${encodeURIComponent(path)}`);
     return { root: String(a.root), path: String(a.path), traces: list(a.traces), more: a.more === true };
   }
+  /** The servers of a coordinator; of others: none. */
+  async servers(): Promise<Backend[]> {
+    try { return list(await this.request('GET', '/servers')); } catch (e) {
+      if (e instanceof TspError && e.status === 404) return [];
+      throw e;
+    }
+  }
   async traces(): Promise<Trace[]> { return list(await this.request('GET', '/traces')).map(traceOf); }
   async openTrace(uri: string, name?: string): Promise<Trace> {
     return traceOf(await this.request('POST', '/traces', { parameters: { uri, name } }));
@@ -248,7 +257,7 @@ export class TspClient {
     this.onLacks(path, lacks, lack);
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
       status: a?.status ?? 'COMPLETED', statusMessage: (a?.status === 'RUNNING' ? '' : lack)
-        || (a?.statusMessage ?? '') };
+        || (a?.statusMessage ?? ''), lacks };
   }
 
   private at(x: string, kind: string, id: string, what: string): string {

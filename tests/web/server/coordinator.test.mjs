@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { browse, settled, visit } from '../browser.mjs';
-import { directory, example, serve, weft } from './weft.mjs';
+import { coordinate, directory, example, serve, weft } from './weft.mjs';
 
 const HOSTS = ['client', 'web', 'db'];
 const servers = [];
@@ -16,7 +16,7 @@ before(async () => {
   for (const s of servers) // its traces are open
     while (!(await s.ask('/experiments')).some(x => x.indexingStatus === 'COMPLETED'))
       await new Promise(done => { setTimeout(done, 50); });
-  many = await serve(HOSTS.map((host, i) => `--server=${host}=${servers[i].url}`), 0, 'coordinate');
+  many = await coordinate(HOSTS.map((host, i) => `--server=${host}=${servers[i].url}`));
   world = { url: many.url, browser: await browse() };
 });
 after(async () => {

@@ -81,7 +81,9 @@ export const notes = (...args) => spawnSync(BIN, args, { encoding: 'utf8' }).std
   .filter(l => /^weft: note: /.test(l) && !/events indexed/.test(l)).map(l => l.replace('weft: note: ', ''));
 
 /** A server on a free port, or on `port` again. */
-export async function serve(args, port = 0, verb = 'serve') {
+export const serve = (args, port = 0) => start('serve', args, port);
+export const coordinate = args => start('coordinate', args);
+async function start(verb, args, port = 0) {
   const process_ = spawn(BIN, [verb, '--listen', `127.0.0.1:${port}`, ...args],
     { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
@@ -90,7 +92,7 @@ export async function serve(args, port = 0, verb = 'serve') {
   const url = await new Promise((done, failed) => {
     let out = '';
     process_.stdout.on('data', d => { out += d; const m = /listening on (\S+)/.exec(out); if (m) done(m[1]); });
-    process_.on('exit', code => failed(new Error(`weft serve ended (${code}): ${errors}`)));
+    process_.on('exit', code => failed(new Error(`weft ${verb} ended (${code}): ${errors}`)));
   });
   const ended = new Promise(done => process_.on('exit', (code, signal) => {
     running.delete(process_);
@@ -105,7 +107,7 @@ export async function serve(args, port = 0, verb = 'serve') {
     stop: async () => {
       const status = await end('SIGTERM');
       if (status !== 0 || /Sanitizer|runtime error/.test(errors))
-        throw new Error(`weft serve ended (${status}): ${errors}`);
+        throw new Error(`weft ${verb} ended (${status}): ${errors}`);
     },
   };
 }
