@@ -106,6 +106,7 @@ static void visit_all(struct request_groups *g, const struct request_seen *seen,
             visit(told, request_parts_host(&g->parts, seen, host));
         before = host;
     }
+    told->machines = mem_resize(told->machines, (told->n_machines + 1) * sizeof *told->machines);
 }
 
 static void profile(struct request_groups *g, size_t request, const struct request_seen *seen, struct arena *a,
