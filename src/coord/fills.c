@@ -142,5 +142,6 @@ bool fills_ask(struct merged_table *t, const struct chosen_line *lines, size_t n
 
 void fills_end(struct fills *f)
 {
-    fan_end(&f->fan);
+    if (f->of)
+        fan_end(&f->fan);
 }

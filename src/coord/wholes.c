@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/figures.h"
+#include "coord/pieces.h"
 #include "coord/table.h"
 
 static const char histogram[] = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider",
@@ -179,9 +180,8 @@ static struct slice *member_trees(struct coord_call *c)
 
 /* ---- series ---- */
 
-/* What is asked of a member: its own items, then those that are only added up. */
+/* What is asked of a member: its own items, and those that are only added up. */
 struct asked {
-    size_t n_own;
     json_t *list;
 };
 struct sum {
@@ -223,7 +223,7 @@ static void add_parts(struct coord_call *c, struct answer *x, const struct items
 {
     x->asked = arena_new(c->q->arena, struct asked, c->n_members + 1);
     for (size_t m = 0; m < c->n_members; m++)
-        x->asked[m] = (struct asked){json_array_size(items->own[m]), items->own[m]};
+        x->asked[m] = (struct asked){items->own[m]};
     for (size_t i = 0; i < x->wholes.parts.n; i++) {
         const struct whole_part *p = &x->wholes.parts.v[i];
         json_t *list = x->asked[p->member].list;
@@ -344,17 +344,24 @@ static void put_sum(struct coord_call *c, struct json *j, const struct answer *x
     json_end_object(j);
 }
 
-/* A member's series that are asked for as they are. */
-static void put_own(struct coord_call *c, struct json *j, const struct fan_part *p, const struct asked *a)
+/* Ids, as clients know them, of the series that are asked for as they are. */
+static struct map own_wanted(struct coord_call *c)
+{
+    struct map ids = {0};
+    json_t *item;
+    size_t i;
+    json_array_foreach (json_object_get(c->parameters, "requested_items"), i, item)
+        map_put(&ids, (uint64_t)json_integer_value(item), NULL);
+    return ids;
+}
+
+static void put_own(struct coord_call *c, struct json *j, const struct fan_part *p, const struct map *wanted)
 {
     static const char *const ids[] = {"seriesId", NULL};
     struct slice_walk w = slice_items(slice_get(p->model, "series"));
     for (struct slice series; slice_next(&w, &series);)
-        for (size_t i = 0; i < a->n_own; i++)
-            if (json_integer_value(json_array_get(a->list, i)) == number_in(series, "seriesId")) {
-                put_with_ids(c, j, p->node, series, ids);
-                break;
-            }
+        if (map_find(wanted, (uint64_t)coord_id(c, p->node, number_in(series, "seriesId"))))
+            put_with_ids(c, j, p->node, series, ids);
 }
 
 static void send(struct fan *f, struct answer *x, const size_t *member)
@@ -369,6 +376,8 @@ static void send(struct fan *f, struct answer *x, const size_t *member)
         add_up(f, p, member[i], x);
         title = title.at ? title : slice_get(f->parts[i].model, "title");
     }
+    pieces_fold_series(f);
+    struct map wanted = own_wanted(c);
     struct json j = envelope_begin(c, &t);
     json_begin_object(&j);
     if (title.at) {
@@ -378,12 +387,13 @@ static void send(struct fan *f, struct answer *x, const size_t *member)
     json_key(&j, "series");
     json_begin_array(&j);
     for (size_t i = 0; i < f->n; i++)
-        put_own(c, &j, &f->parts[i], &x->asked[member[i]]);
+        put_own(c, &j, &f->parts[i], &wanted);
     for (size_t k = 0; k < x->wholes.n; k++)
         if (x->sum[k].like.at)
             put_sum(c, &j, x, k);
     json_end_array(&j);
     json_end_object(&j);
+    map_fini(&wanted);
     envelope_send(c, &t);
 }
 

@@ -115,13 +115,6 @@ class Answers(Compared, Case):
                 compared += sum(said[0]["series"][0]["yValues"]) > 10
         self.assertGreater(compared, 8)
 
-    def test_roots_that_are_no_sums_are_told_apart(self):
-        outputs = self.many.get(f"/experiments/{self.uuid}/outputs").json
-        density = next(o["id"] for o in outputs if "Density" in o["id"] and o["type"] == "TREE_GENERIC_XY")
-        one, many = self.both(f"genericXY/{density}/tree")
-        self.assertEqual([e["labels"][0] for e in one["entries"]], ["Total"])
-        self.assertEqual([e["labels"][0] for e in many["entries"]], [f"{host}/Total" for host in HOSTS])
-
     def test_tooltip_is_the_owners(self):
         seen = 0
         one, many = self.both(f"timeGraph/{THREAD_STATUS}/tree")
