@@ -7,25 +7,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+/* A constant, as initialisers want it. */
+#define ALL \
+    { \
+        list, sizeof list / sizeof *list \
+    }
+
 static const struct span *rich(void)
 {
     static const struct span_attribute list[] = {{"a", {.type = SPAN_STRING, .text = {"x", 1}}},
         {"b", {.type = SPAN_INT, .number = -3}}, {"c", {.type = SPAN_DOUBLE, .real = 0.5}},
         {"d", {.type = SPAN_BOOL, .truth = true}}, {"e", {.type = SPAN_BYTES, .text = {"\1\2", 2}}}};
-    static const struct span_attributes all = {list, sizeof list / sizeof *list};
-    static const struct span_event events[] = {{1, "one", all, 0}, {2, "two", all, 0}};
-    static const struct span_link links[] = {{.state = "", .attributes = all}};
+    static const struct span_event events[] = {{1, "one", ALL, 0}, {2, "two", ALL, 0}};
+    static const struct span_link links[] = {{.state = "", .attributes = ALL}};
     static const struct span_origin origin = {.service = "s",
-        .resource = all,
+        .resource = ALL,
         .resource_schema = "",
         .scope = "",
         .scope_version = "",
-        .scope_attributes = all,
+        .scope_attributes = ALL,
         .scope_schema = ""};
     static struct span s = {.name = "n",
         .status_message = "",
         .state = "",
-        .attributes = all,
+        .attributes = ALL,
         .events = events,
         .links = links,
         .n_events = 2,
