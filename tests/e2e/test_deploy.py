@@ -383,6 +383,13 @@ wait "${{pids[@]}}"
             self.assertRegex(said, rf"(?m)^\.?/?{host}\S* +host[012] .*(built|up to date)")
         self.assertIn('"tid":204', said)
 
+    def test_a_command_that_does_not_end(self):
+        """A job that is cancelled meanwhile leaves nothing that runs."""
+        process = self.run_script(".", WEFT_COMMAND=f"touch {self.bin}/begun; exec sleep 1000")
+        wait_for("it runs", lambda: os.path.exists(os.path.join(self.bin, "begun")))
+        process.send_signal(signal.SIGTERM)
+        self.nothing_left(process, 143)
+
     def test_in_an_image(self):
         """All programs run in it, and see the directories of the job."""
         write(os.path.join(self.bin, "apptainer"), f"""#!/bin/sh
