@@ -242,11 +242,17 @@ struct probed {
     bool known;
 };
 
+static bool must_identify(struct node *n)
+{
+    pthread_mutex_lock(&n->lock);
+    bool must = !n->identified;
+    pthread_mutex_unlock(&n->lock);
+    return must;
+}
+
 static void ask_well(struct probed *p, struct arena *a, struct http_gather *g)
 {
-    pthread_mutex_lock(&p->n->lock);
-    p->identifies = !p->n->identified;
-    pthread_mutex_unlock(&p->n->lock);
+    p->identifies = must_identify(p->n);
     for (int i = 0; i < 1 + p->identifies; i++) {
         struct http_fetch *f = i ? &p->identity : &p->health;
         node_address(p->n, a, i ? "/identifier" : "/health", f);
@@ -268,6 +274,8 @@ static bool note_probed(struct coordinator *c, struct probed *p, bool late, stru
         return false;
     if (!why && p->identifies)
         note_make(c, p->n, &p->identity);
+    if (!why && !p->identifies && must_identify(p->n))
+        return true; /* it was away meanwhile: the next round asks who it is now */
     if (why)
         node_note_away(c, p->n, why);
     else
