@@ -658,6 +658,19 @@ static void write_lines(const struct merged_table *t, const struct wanted *w, ui
     envelope_send(t->call, &out);
 }
 
+/* Where the lines begin that were asked for by time. */
+static void positions_of(const struct merged_table *t, const struct line_answer *answer, uint64_t *position)
+{
+    for (size_t i = 0; i < t->n; i++)
+        position[i] = !answer[i].good ? 0 : answer[i].n ? answer[i].lines[0].index : answer[i].size;
+}
+
+/* From a time on no position is needed, as all say where theirs begin. */
+static bool is_from_time(const struct merged_table *t, const struct lines_wanted *w)
+{
+    return w->by_time && !w->find && t->columns->by_time && w->count;
+}
+
 /* Sends `count` lines from a position on. sizes: those that the position is of; where they are others now nothing is
  * sent and false is returned. NULL: those that the servers told just now. */
 static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t count, uint64_t low, uint64_t *position,
@@ -671,15 +684,21 @@ static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t 
     uint64_t asked = usual_page(t, count);
     struct fan f[2];
     for (size_t i = 0; i < t->n; i++)
-        ask[i].tagged = t->fits[i];
+        ask[i] = (struct line_ask){.tagged = t->fits[i], .by_time = is_from_time(t, w), .time = w->time};
     ask_shown(t, w, ask);
-    if (!sizes && c->verdict == VERDICT_COMPLETED)
-        places_note(t, position);
     fan_begin(&f[1], c, 0);
     bool good = ask_lines(t, ask, asked, position, answer, &f[0]);
+    if (good && is_from_time(t, w)) {
+        positions_of(t, answer, position);
+        low = position_sum(t, position);
+    }
+    if (good && !sizes && c->verdict == VERDICT_COMPLETED)
+        places_note(t, position);
     bool same = !good || !sizes || !memcmp(sizes, t->size, t->n * sizeof *sizes);
     if (good && same && !merge_lines(t, answer, asked, count, position, &lines)) {
         uint64_t left = count - lines.n;
+        for (size_t i = 0; i < t->n; i++)
+            ask[i].by_time = false;
         good = ask_lines(t, ask, left, position, answer + t->n, &f[1]);
         if (good)
             merge_lines(t, answer + t->n, left, count, position, &lines);
@@ -745,6 +764,10 @@ void coord_table_lines(struct coord_call *c)
         return;
     table_begin(&t, c, &columns, &numbering);
     uint64_t *position = arena_new(c->q->arena, uint64_t, t.n + 1);
+    if (is_from_time(&t, &w)) {
+        send_lines(&t, &w, w.count, 0, position, NULL);
+        return;
+    }
     if (send_lines_again(&t, &w, position))
         return;
     if (w.by_time ? !table_locate_time(&t, w.time, position) : !table_locate(&t, w.index, position))
