@@ -164,7 +164,8 @@ static bool is_known(struct coord_call *c, int64_t id)
     bool known = true;
     for (size_t i = 0; i < c->n_members && known; i++) {
         const struct piece_group *g = piece_group_of(c, c->members[i]);
-        known = !g || node_key(c, &g->self) != server || node_is_away(c->members[i]) || piece_is_known(c, c->members[i]);
+        known = !g || node_key(c, &g->self) != server || node_is_away(c->members[i]) ||
+            piece_is_known(c, c->members[i]);
     }
     return known;
 }

@@ -8,7 +8,7 @@
 #include "coord/pieces.h"
 #include "coord/table.h"
 
-enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, HIGHLIGHT = 8, MAX_EQUAL = 500 };
+enum { MAX_LINES = 10000, MAX_COLUMNS_ASKED = 4096, MAX_EQUAL = 500 };
 
 /* ---- asking ---- */
 
@@ -72,14 +72,14 @@ static struct slice content_at(struct slice line, size_t cell)
 }
 
 /* "1795225075376113629": the number within the quotes, or without. */
-static bool take_time(struct slice content, int64_t *time)
+bool table_take_time(struct slice content, int64_t *time)
 {
     if (slice_is(content, '"'))
         content = (struct slice){content.at + 1, content.n - 2};
     return slice_integer(content, time);
 }
 
-static size_t find_id(const int64_t *ids, size_t n, int64_t id)
+size_t table_find_id(const int64_t *ids, size_t n, int64_t id)
 {
     size_t i = 0;
     while (i < n && ids[i] != id)
@@ -105,18 +105,19 @@ static const char *read_lines(
         return "its table has no size";
     out->low = (uint64_t)low;
     out->size = (uint64_t)size;
-    size_t time = find_id(out->ids, out->n_ids, own->by[0]), begin = find_id(out->ids, out->n_ids, own->by[1]);
+    size_t time = table_find_id(out->ids, out->n_ids, own->by[0]),
+           begin = table_find_id(out->ids, out->n_ids, own->by[1]);
     out->lines = arena_new(a, struct table_line, most + 1);
     for (w = slice_items(slice_get(model, "lines")); out->n < most && slice_next(&w, &item); out->n++) {
         struct table_line *l = &out->lines[out->n];
         if (!slice_integer(slice_get(item, "index"), &index) || index < 0)
             return "its table has lines without numbers";
         *l = (struct table_line){.object = item, .index = (uint64_t)index};
-        if (t->columns->ordered && !take_time(content_at(item, time), &l->own_time))
+        if (t->columns->ordered && !table_take_time(content_at(item, time), &l->own_time))
             return "its table has lines without times";
         if (t->columns->descending) {
             l->time = negative(l->own_time);
-            if (own->n_by > 1 && take_time(content_at(item, begin), &l->begin))
+            if (own->n_by > 1 && table_take_time(content_at(item, begin), &l->begin))
                 l->begin = time_shown(t->call->members[member], l->begin);
         } else if (t->columns->ordered) {
             l->time = time_shown(t->call->members[member], l->own_time);
@@ -269,14 +270,7 @@ static void table_begin(struct merged_table *t, struct coord_call *c, const stru
     }
 }
 
-struct wanted {
-    bool by_time, find, backward;
-    int64_t time; /* of tables in descending order: the negative of a number */
-    uint64_t index, count;
-    size_t *shown, n_shown; /* columns */
-};
-
-static const char *read_shown(struct coord_call *c, const struct table_columns *columns, struct wanted *w)
+static const char *read_shown(struct coord_call *c, const struct table_columns *columns, struct lines_wanted *w)
 {
     json_t *list = json_object_get(c->parameters, "requested_table_column_ids"), *item;
     size_t i;
@@ -294,7 +288,7 @@ static const char *read_shown(struct coord_call *c, const struct table_columns *
     return NULL;
 }
 
-static const char *read_wanted(struct coord_call *c, const struct table_columns *columns, struct wanted *w)
+static const char *read_wanted(struct coord_call *c, const struct table_columns *columns, struct lines_wanted *w)
 {
     json_t *index = json_object_get(c->parameters, "requested_table_index"),
            *times = json_object_get(c->parameters, "requested_times"),
@@ -302,7 +296,7 @@ static const char *read_wanted(struct coord_call *c, const struct table_columns 
            *count = json_object_get(c->parameters, "requested_table_count");
     const char *direction = coord_text(c->parameters, "table_search_direction");
     int64_t n;
-    *w = (struct wanted){0};
+    *w = (struct lines_wanted){0};
     if (!index && !times && !value)
         return "Missing query parameters: requested_table_index";
     if (!count)
@@ -431,149 +425,8 @@ static bool find(struct merged_table *t, bool backward, uint64_t *position, bool
     return good;
 }
 
-/* ---- writing ---- */
-
-static void put_timed_cell(
-    struct json *j, const struct node *n, struct slice cell, const struct table_line *line, bool by_time)
-{
-    struct slice_walk in = slice_members(cell);
-    json_begin_object(j);
-    for (struct slice key, value; slice_next_member(&in, &key, &value);) {
-        put_slice_key(j, key);
-        if (slice_equals(key, "content"))
-            put_time_text(j, n, value, by_time ? &line->own_time : NULL);
-        else
-            put_slice(j, value);
-    }
-    json_end_object(j);
-}
-
-static void put_number_cell(const struct merged_table *t, struct json *j, size_t member, struct slice cell)
-{
-    struct slice_walk in = slice_members(cell);
-    json_begin_object(j);
-    for (struct slice key, value; slice_next_member(&in, &key, &value);) {
-        int64_t own, shown;
-        put_slice_key(j, key);
-        if (!slice_equals(key, "content") || !take_time(value, &own))
-            put_slice(j, value);
-        else if ((shown = number_shown(t->numbering, t->call->members[member], own)))
-            json_write_string(j, arena_printf(t->call->q->arena, "%lld", (long long)shown));
-        else
-            json_write_string(j, "");
-    }
-    json_end_object(j);
-}
-
-/* A line of the answer. */
-struct shown_line {
-    struct chosen_line at;
-    const struct fills *fills;
-    size_t number; /* among the chosen ones */
-};
-
-/* What is no cell is empty. */
-static void put_cell(const struct merged_table *t, struct json *j, size_t column, size_t member, struct slice cell,
-    const struct table_line *line)
-{
-    const struct table_column *c = &t->columns->v[column];
-    const struct node *n = t->call->members[member];
-    if (!cell.at) {
-        json_begin_object(j);
-        json_kv_string(j, "content", column == t->columns->trace ? machine_name(n) : "");
-        json_end_object(j);
-    } else if (c->numbers_of.at) {
-        put_number_cell(t, j, member, cell);
-    } else if (c->timed && n->is->clock) {
-        put_timed_cell(j, n, cell, line, t->columns->ordered && !t->columns->descending);
-    } else {
-        put_slice(j, cell);
-    }
-}
-
-static void put_cells(const struct merged_table *t, struct json *j, const struct wanted *w, const struct shown_line *is,
-    const struct table_line *line, struct slice cells)
-{
-    size_t member = is->at.member;
-    struct slice *cell = arena_new(t->call->q->arena, struct slice, is->at.of->n_ids + 1);
-    struct slice_walk in = slice_items(cells);
-    for (size_t i = 0; i < is->at.of->n_ids && slice_next(&in, &cell[i]); i++)
-        ;
-    json_begin_array(j);
-    for (size_t i = 0; i < w->n_shown; i++) {
-        size_t column = w->shown[i];
-        struct slice filled = filled_in(t, is->fills, is->number, column);
-        int64_t own = t->columns->of[member].own[column];
-        size_t at = own < 0 ? is->at.of->n_ids : find_id(is->at.of->ids, is->at.of->n_ids, own);
-        if (filled.at)
-            put_cell(t, j, column, is->fills->of[is->number].by, filled, line);
-        else
-            put_cell(t, j, column, member, at < is->at.of->n_ids ? cell[at] : (struct slice){0}, line);
-    }
-    json_end_array(j);
-}
-
-/* The column that says of a line of an absent server that it is one: the first of text, or the last. */
-static size_t telling_column(const struct merged_table *t, const struct wanted *w)
-{
-    for (size_t i = 0; i < w->n_shown; i++) {
-        const struct table_column *c = &t->columns->v[w->shown[i]];
-        if (!c->timed && w->shown[i] != t->columns->trace && slice_equals(slice_get(c->object, "type"), "STRING"))
-            return i;
-    }
-    return w->n_shown - 1;
-}
-
-static void put_absent_line(const struct merged_table *t, struct json *j, const struct wanted *w, size_t member,
-    const struct table_line *line, uint64_t index)
-{
-    const char *name = t->call->members[member]->is->name;
-    size_t telling = telling_column(t, w);
-    json_begin_object(j);
-    json_kv_u64(j, "index", index);
-    json_key(j, "cells");
-    json_begin_array(j);
-    for (size_t i = 0; i < w->n_shown; i++) {
-        size_t column = w->shown[i];
-        const char *text = column == t->columns->trace ? machine_name(t->call->members[member]) : "";
-        if (i == telling)
-            text = arena_printf(t->call->q->arena, "(%s is away)", name);
-        else if (line->sure && t->columns->of[member].own[column] == t->columns->of[member].by[0])
-            text = arena_printf(t->call->q->arena, "%lld", (long long)line->time);
-        json_begin_object(j);
-        json_kv_string(j, "content", text);
-        json_end_object(j);
-    }
-    json_end_array(j);
-    json_end_object(j);
-}
-
-static void put_line(
-    const struct merged_table *t, struct json *j, const struct wanted *w, const struct shown_line *is, uint64_t index)
-{
-    const struct table_line *line = is->at.line;
-    struct slice_walk in = slice_members(line->object);
-    if (t->absent[is->at.member]) {
-        put_absent_line(t, j, w, is->at.member, line, index);
-        return;
-    }
-    json_begin_object(j);
-    for (struct slice key, value; slice_next_member(&in, &key, &value);) {
-        put_slice_key(j, key);
-        if (slice_equals(key, "index"))
-            json_u64(j, index);
-        else if (slice_equals(key, "cells"))
-            put_cells(t, j, w, is, line, value);
-        else
-            put_slice(j, value);
-    }
-    if (t->all_fit[is->at.member] && !slice_get(line->object, "tags").at)
-        json_kv_i64(j, "tags", HIGHLIGHT);
-    json_end_object(j);
-}
-
 /* The columns to show, as each member has them, those that order, and what tells others what they may fill in. */
-static void ask_shown(const struct merged_table *t, const struct wanted *w, struct line_ask *ask)
+static void ask_shown(const struct merged_table *t, const struct lines_wanted *w, struct line_ask *ask)
 {
     bool finds = false;
     for (size_t k = 0; k < w->n_shown; k++)
@@ -585,26 +438,12 @@ static void ask_shown(const struct merged_table *t, const struct wanted *w, stru
             if (own->own[w->shown[k]] >= 0)
                 ids[ask[i].n_ids++] = own->own[w->shown[k]];
         for (size_t k = 0; k < ids_by(t, i); k++)
-            if (find_id(ids, ask[i].n_ids, own->by[k]) == ask[i].n_ids)
+            if (table_find_id(ids, ask[i].n_ids, own->by[k]) == ask[i].n_ids)
                 ids[ask[i].n_ids++] = own->by[k];
         if (finds && own->trail >= 0)
             ids[ask[i].n_ids++] = own->trail;
         ask[i].ids = ids;
     }
-}
-
-static void put_head(const struct merged_table *t, struct json *j, const struct wanted *w, uint64_t low)
-{
-    json_begin_object(j);
-    json_kv_u64(j, "lowIndex", low);
-    json_kv_u64(j, "size", table_size(t));
-    json_key(j, "columnIds");
-    json_begin_array(j);
-    for (size_t i = 0; i < w->n_shown; i++)
-        json_i64(j, t->columns->v[w->shown[i]].id);
-    json_end_array(j);
-    json_key(j, "lines");
-    json_begin_array(j);
 }
 
 /* Lines of all, in their order. */
@@ -645,14 +484,14 @@ static uint64_t usual_page(const struct merged_table *t, uint64_t lines)
     return share < lines ? share : lines;
 }
 
-static void write_lines(const struct merged_table *t, const struct wanted *w, uint64_t low,
+static void write_lines(const struct merged_table *t, const struct lines_wanted *w, uint64_t low,
     const struct merged_lines *lines, const struct fills *fills)
 {
     struct text out = {.fd = -1};
     struct json j = envelope_begin(t->call, &out);
-    put_head(t, &j, w, low);
+    put_table_head(t, &j, w, low);
     for (uint64_t i = 0; i < lines->n; i++)
-        put_line(t, &j, w, &(struct shown_line){lines->v[i], fills, i}, low + i);
+        put_table_line(t, &j, w, &(struct shown_line){lines->v[i], fills, i}, low + i);
     json_end_array(&j);
     json_end_object(&j);
     envelope_send(t->call, &out);
@@ -668,13 +507,13 @@ static void positions_of(const struct merged_table *t, const struct line_answer 
 /* From a time on no position is needed, as all say where theirs begin. */
 static bool is_from_time(const struct merged_table *t, const struct lines_wanted *w)
 {
-    return w->by_time && !w->find && t->columns->by_time && w->count;
+    return w->by_time && !w->find && t->columns->ordered && w->count;
 }
 
 /* Sends `count` lines from a position on. sizes: those that the position is of; where they are others now nothing is
  * sent and false is returned. NULL: those that the servers told just now. */
-static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t count, uint64_t low, uint64_t *position,
-    const uint64_t *sizes)
+static bool send_lines(struct merged_table *t, const struct lines_wanted *w, uint64_t count, uint64_t low,
+    uint64_t *position, const uint64_t *sizes)
 {
     struct coord_call *c = t->call;
     struct arena *a = c->q->arena;
@@ -715,7 +554,7 @@ static bool send_lines(struct merged_table *t, const struct wanted *w, uint64_t 
 }
 
 /* Where somebody was before one question to each server will do, if all have the lines that they had. */
-static bool send_lines_again(struct merged_table *t, const struct wanted *w, uint64_t *position)
+static bool send_lines_again(struct merged_table *t, const struct lines_wanted *w, uint64_t *position)
 {
     if (w->by_time || w->find || !places_exactly(t, w->index, position) || w->index >= table_size(t))
         return false;
@@ -733,7 +572,7 @@ static bool is_searched(const struct coord_call *c, const struct table_column *c
 
 /* Where a column that is asked for has numbers of entries. False: nobody waits any more. */
 static bool ask_numbering(
-    struct coord_call *c, const struct table_columns *columns, const struct wanted *w, struct group_numbers *out)
+    struct coord_call *c, const struct table_columns *columns, const struct lines_wanted *w, struct group_numbers *out)
 {
     *out = (struct group_numbers){0};
     for (size_t i = 0; i < columns->n; i++) {
@@ -751,7 +590,7 @@ void coord_table_lines(struct coord_call *c)
     struct table_columns columns;
     struct group_numbers numbering;
     struct merged_table t;
-    struct wanted w;
+    struct lines_wanted w;
     bool found = true;
     if (!columns_find(c, &columns))
         return;

@@ -92,6 +92,32 @@ struct slice filled_in(const struct merged_table *, const struct fills *, size_t
 /* A cell of a line. */
 struct slice line_cell(struct slice line, size_t cell);
 
+/* Where a column is among ids; n: it is not. */
+size_t table_find_id(const int64_t *ids, size_t n, int64_t id);
+/* The number that a cell's content is, within quotes or without. */
+bool table_take_time(struct slice content, int64_t *time);
+
+/* ---- writing (lines.c) ---- */
+
+/* What is asked for: lines from an index on, or from a time (of tables in descending order: the negative of a number);
+ * or the next, or previous, that is searched for. */
+struct lines_wanted {
+    bool by_time, find, backward;
+    int64_t time;
+    uint64_t index, count;
+    size_t *shown, n_shown;          /* columns */
+};
+/* Begins the model, up to the open array of lines. */
+void put_table_head(const struct merged_table *, struct json *, const struct lines_wanted *, uint64_t low);
+struct shown_line {
+    struct chosen_line at;
+    const struct fills *fills;
+    size_t number;                   /* among the chosen ones */
+};
+/* A line, under its number in the whole table. */
+void put_table_line(const struct merged_table *, struct json *, const struct lines_wanted *, const struct shown_line *,
+    uint64_t index);
+
 /* The position of the n-th line, of the first line at or after a time. False: as above. */
 bool table_locate(struct merged_table *, uint64_t n, uint64_t *position);
 bool table_locate_time(struct merged_table *, int64_t time, uint64_t *position);

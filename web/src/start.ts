@@ -7,7 +7,9 @@ import { failureWords } from './panel';
 import { partyText, RequestList, type ServedRequest } from './requests';
 import type { Picked, Session } from './session';
 import { formatCount, formatDuration, formatTick, formatValue } from './time';
-import { isAbort, poll, type Answer, type Entry, type Lack, type Output, type Series, type Tree, type TreeKind } from './tsp';
+import {
+  isAbort, poll, type Answer, type Entry, type Lack, type Output, type Series, type Tree, type TreeKind,
+} from './tsp';
 
 const LINES = 100;  // of a card; all there are have a view
 const EACH = 40;    // threads that are asked for, of each state those that were in it longest
@@ -134,7 +136,8 @@ export class Start {
     this.machineList = new LineList<Machine>('Machines', [
       { name: 'Machine', title: 'Name', text: e => e.labels[0] ?? '' },
       { name: 'Busy', title: 'Share of the time of its CPUs', number: true, by: e => figure(e, 'busy') ?? 0,
-        text: e => e.gone ? e.away ? 'away' : 'missing' : figure(e, 'busy') === null ? '' : `${(figure(e, 'busy')! * 100).toFixed(1)} %`,
+        text: e => e.gone ? e.away ? 'away' : 'missing' : figure(e, 'busy') === null ? ''
+          : `${(figure(e, 'busy')! * 100).toFixed(1)} %`,
         bar: e => figure(e, 'busy') ?? 0 },
       { name: 'Waiting', title: 'Time that woken threads waited for a CPU', number: true,
         by: e => figure(e, 'waited') ?? 0, text: e => duration(e, 'waited') },

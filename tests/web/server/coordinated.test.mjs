@@ -45,7 +45,7 @@ const until = async (what, f) => {
   }
 };
 
-test('Start shows the machines of all servers, and leads to the sentence that the machine\'s own server has', async () => {
+test('Start shows the machines of all servers, and leads to the sentence of the machine\'s own server', async () => {
   const { page, trouble } = await start(), told = weft('requests', '--store', stores.db, `db=${join(traces, 'db')}`);
   assert.deepEqual((await machines(page)).map(m => m[0]).sort(), [...HOSTS].sort());
   assert.ok((await machines(page)).every(m => !m[1] && m[2].endsWith('%')));
@@ -63,7 +63,7 @@ test('Start shows the machines of all servers, and leads to the sentence that th
   await page.close();
 });
 
-test('a server that is away is drawn as away, with the reason; where its traces lie is told; it comes back', async () => {
+test('a server that is away is drawn as away, with the reason; whose traces are its is told; it is back', async () => {
   const port = Number(new URL(servers.web.url).port);
   await servers.web.kill();
   await until('web is away', async () => (await many.ask('/servers')).some(s => s.status === 'AWAY'));
