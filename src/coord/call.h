@@ -22,7 +22,7 @@ struct coord_call {
     struct node **servers; size_t n_servers; /* when it came */
     const uint64_t *keys;            /* of the nodes by number, when it came: no answer mixes two runs of a server */
     bool several;                    /* more than one member, when it came */
-    unsigned *epochs;                /* by number of the server: that of its members, when it came; NULL: no members */
+    unsigned *epochs;                /* by number of the server, when it came; NULL: not of an experiment */
     struct node **members; size_t n_members; /* of an experiment's operation: who has it, or may have it */
     VEC(struct lack) lacks;
     struct own_times *own_times;     /* by number of the server: times that it was asked for; NULL: none (times.c) */

@@ -349,8 +349,8 @@ bool members_find(struct coord_call *c, const char *uuid)
     }
     c->several = c->n_members > 1;
     c->epochs = arena_new(c->q->arena, unsigned, atomic_load(&c->c->n));
-    for (size_t i = 0; i < c->n_members; i++)
-        c->epochs[c->members[i]->number] = atomic_load(&c->members[i]->epoch);
+    for (size_t i = 0; i < c->n_servers; i++)
+        c->epochs[c->servers[i]->number] = atomic_load(&c->servers[i]->epoch);
     return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include "coord/table.h"
 
-/* Of one server in one table, of all; an answer has fewer lines than half of the first. */
+/* Of one server in one table, unless there are very many; of all. */
 enum { KNOWN_OF_ONE = 32768, KNOWN_OF_ALL = 4 << 20, KEPT_TABLES = 256 };
 
 struct known_line {
@@ -84,7 +84,7 @@ static struct known_part *part_to_learn(struct memories *r, const struct merged_
     size_t number = t->call->members[member]->number;
     struct known_table *k = find_table(r, t->key);
     if (!k) {
-        while (r->v.n && (r->v.n >= KEPT_TABLES || r->lines >= KNOWN_OF_ALL))
+        if (r->v.n >= KEPT_TABLES)
             forget_oldest(r);
         vec_push(&r->v, ((struct known_table){.key = t->key}));
         k = &r->v.v[r->v.n - 1];
@@ -144,6 +144,12 @@ static size_t lines_in_order(const struct line_answer *a, struct known_line *out
     return n;
 }
 
+static size_t known_of_one(const struct merged_table *t)
+{
+    size_t share = KNOWN_OF_ALL / t->n;
+    return share < KNOWN_OF_ONE ? share : KNOWN_OF_ONE;
+}
+
 void memory_note(const struct merged_table *t, size_t member, const struct line_answer *a)
 {
     struct memories *r = t->call->c->memories;
@@ -157,7 +163,7 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
     size_t before = p->v.n;
     if (a->size < p->size || (p->epoch != epoch && a->size != p->size))
         p->v.n = 0; /* it has other lines now */
-    while (p->v.n + n > KNOWN_OF_ONE)
+    while (p->v.n > 2 && p->v.n + n > known_of_one(t))
         thin(p);
     if (n)
         put_known(p, lines, n);
@@ -165,6 +171,8 @@ void memory_note(const struct merged_table *t, size_t member, const struct line_
     p->epoch = epoch;
     p->size = a->size;
     r->lines += p->v.n - before;
+    while (r->lines > KNOWN_OF_ALL && r->v.n > 1)
+        forget_oldest(r); /* not this one, which was used just now */
     pthread_mutex_unlock(&r->lock);
 }
 
