@@ -4,7 +4,6 @@ import bisect
 import os
 import re
 import subprocess
-import unittest
 from collections import Counter
 
 from tsp_server import EVENTS, HISTOGRAM, Server
@@ -318,7 +317,8 @@ class Numbers(Case):
 
 
 class Histograms(Case):
-    """Bin for bin, whatever the size: of kernel and user space, with losses, of one clock and of several."""
+    """Bin for bin, whatever the size: of kernel and user space, with losses, of one clock and of several; and of the
+    trace that WEFT_TRACE names."""
 
     SIZES = (1, 2, 3, 10, 47, 200, 300, 1000, 1500, 2000, 3000, 20000)
 
@@ -365,6 +365,8 @@ class Histograms(Case):
             path = os.path.join(DATA, name)
             if have(path):
                 self.check(path)
+        if "WEFT_TRACE" in os.environ:
+            self.check(os.environ["WEFT_TRACE"])
 
     def test_of_a_large_one(self):
         need("babeltrace2", "zstd")
@@ -373,10 +375,6 @@ class Histograms(Case):
             folder = scratch()
             subprocess.run(["tar", "-C", folder, "--zstd", "-xf", archive], check=True)
             self.check(os.path.join(folder, "big-20s"))
-
-    @unittest.skipUnless("WEFT_TRACE" in os.environ, "WEFT_TRACE names no trace")
-    def test_of_one_more(self):
-        self.check(os.environ["WEFT_TRACE"])
 
 
 if __name__ == "__main__":
