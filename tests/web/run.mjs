@@ -3,7 +3,8 @@
 // What they need is fetched into web/node_modules once; exit status 77 (skipped) without a way to get it, or without
 // Chromium.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -17,20 +18,35 @@ function absent(why) {
   process.exit(required ? 1 : 77);
 }
 
-if (!existsSync(chromium)) absent(`no browser at ${chromium} (the Debian package chromium; CHROMIUM names another)`);
-if (!['axe-core', 'esbuild', 'playwright-core', 'typescript', 'uplot'].every(m =>
-  existsSync(join(web, 'node_modules', m)))) {
+function install(directory, lockFile) {
   const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--fetch-retries=1', '--fetch-timeout=60000'],
-    { cwd: web, encoding: 'utf8' });
+    { cwd: directory, encoding: 'utf8' });
   if (done.error) absent('npm is not installed');
   if (done.status !== 0)
-    absent(`npm cannot fetch what web/package-lock.json names: ${done.stderr.trim().split('\n').slice(-4).join(' ')}`);
+    absent(`npm cannot fetch what ${lockFile} names: ${done.stderr.trim().split('\n').slice(-4).join(' ')}`);
 }
+
+// The protocol's own client, beside the one that the tests of the protocol install at the same time.
+function client() {
+  const tsp = join(here, '../tsp'), is = d => existsSync(join(d, 'node_modules/tsp-typescript-client')),
+    d = join(process.env.WEFT_NODE ?? join(tmpdir(), `weft-node-${userInfo().uid}`), 'page');
+  if (is(tsp) || is(d)) return is(tsp) ? tsp : d;
+  mkdirSync(d, { recursive: true });
+  for (const name of ['package.json', 'package-lock.json', '.npmrc', 'json-bigint'])
+    cpSync(join(tsp, name), join(d, name), { recursive: true });
+  install(d, 'tests/tsp/package-lock.json');
+  return d;
+}
+
+if (!existsSync(chromium)) absent(`no browser at ${chromium} (the Debian package chromium; CHROMIUM names another)`);
+if (!['axe-core', 'esbuild', 'playwright-core', 'typescript', 'uplot'].every(m =>
+  existsSync(join(web, 'node_modules', m)))) install(web, 'web/package-lock.json');
 const server = process.argv[2] === 'server', tests = server ? join(here, 'server') : here;
 if (!server) for (const args of [['node_modules/typescript/bin/tsc', '--noEmit'], ['build.mjs', '--check']]) {
   const done = spawnSync(process.execPath, args, { cwd: web, stdio: 'inherit' });
   if (done.status !== 0) process.exit(1);
 }
+if (server) process.env.WEFT_TSP_CLIENT = client();
 const files = readdirSync(tests).filter(f => f.endsWith('.test.mjs')).map(f => join(tests, f));
 // The reporter says at the end what failed: of a long log only that is kept.
 process.exit(spawnSync(process.execPath,

@@ -1,20 +1,17 @@
 // Pages of other origins, as the views in Theia and VS Code are: the protocol's own client, bundled into a page that
 // stands where Theia stands, asks the server from a browser that enforces what servers allow.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { browse } from '../browser.mjs';
 import { directory, example, serve } from './weft.mjs';
 
-const STRANGER = 'http://other.example',
-  here = fileURLToPath(new URL('../../tsp/', import.meta.url)),
-  THEIA = 'http://localhost:3000',
+const THEIA = 'http://localhost:3000', STRANGER = 'http://other.example',
+  // Where the client is installed: run.mjs says where it has put it.
+  CLIENT = process.env.WEFT_TSP_CLIENT ?? fileURLToPath(new URL('../../tsp/', import.meta.url)),
   THREADS = 'org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider';
 const PAGE = `
 import { HttpTspClient } from 'tsp-typescript-client/lib/protocol/http-tsp-client';
@@ -22,28 +19,13 @@ import { Query } from 'tsp-typescript-client/lib/models/query/query';
 import { QueryHelper } from 'tsp-typescript-client/lib/models/query/query-helper';
 Object.assign(window, { HttpTspClient, Query, QueryHelper });`;
 
-/** Where the client's modules are, of the versions that tests/tsp/package-lock.json names. */
-function modules() {
-  const installed = name => existsSync(join(name, 'node_modules/tsp-typescript-client'));
-  if (installed(here)) return here;
-  const d = join(process.env.WEFT_NODE ?? join(tmpdir(), `weft-node-${userInfo().uid}`), 'page');
-  if (installed(d)) return d;
-  mkdirSync(d, { recursive: true });
-  for (const name of ['package.json', 'package-lock.json', '.npmrc', 'json-bigint'])
-    cpSync(join(here, name), join(d, name), { recursive: true });
-  const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: d, encoding: 'utf8' });
-  return done.status === 0 ? d : null;
-}
-
 /* A page on this machine, which browsers let talk to servers on it, whatever it is called. */
 const pages = createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end('<!doctype html>'));
 let browser, bundle, traces;
 before(async () => {
-  const d = modules();
-  if (!d) return;
   const { build } = createRequire(new URL('../../../web/package.json', import.meta.url))('esbuild'),
     out = directory();
-  await build({ stdin: { contents: PAGE, resolveDir: d }, bundle: true, outfile: join(out, 'page.js'),
+  await build({ stdin: { contents: PAGE, resolveDir: CLIENT }, bundle: true, outfile: join(out, 'page.js'),
     platform: 'browser', logLevel: 'silent' });
   bundle = join(out, 'page.js');
   traces = example();
@@ -89,8 +71,7 @@ async function visit(server, origin) {
   return got;
 }
 
-async function withServer(t, options, origins) {
-  if (!bundle) return t.skip('npm cannot fetch what tests/tsp/package-lock.json names');
+async function withServer(options, origins) {
   const server = await serve([...options, '--store', directory(), '--state', directory(), traces]), got = [];
   try {
     for (const origin of origins) got.push(await visit(server, origin));
@@ -100,9 +81,8 @@ async function withServer(t, options, origins) {
   return got;
 }
 
-test('--cors editors: the views of Theia ask and make; a page that was not named gets nothing', async t => {
-  const [theia, stranger] = await withServer(t, ['--cors', 'editors'], [THEIA, STRANGER]) ?? [];
-  if (!theia) return;
+test('--cors editors: the views of Theia ask and make; a page that was not named gets nothing', async () => {
+  const [theia, stranger] = await withServer(['--cors', 'editors'], [THEIA, STRANGER]);
   assert.equal(theia.experiments, 'three-tier');
   assert.ok(theia.rows[0] > 100 && theia.rows[1] > 1000, JSON.stringify(theia));
   assert.equal(theia.made, 'mine');
@@ -110,11 +90,10 @@ test('--cors editors: the views of Theia ask and make; a page that was not named
   assert.notEqual(stranger.made, 'mine');
 });
 
-test('--cors *: any page may ask, none may make; without the option none may ask', async t => {
-  const [anybody] = await withServer(t, ['--cors', '*'], [STRANGER]) ?? [];
-  if (!anybody) return;
+test('--cors *: any page may ask, none may make; without the option none may ask', async () => {
+  const [anybody] = await withServer(['--cors', '*'], [STRANGER]);
   assert.ok(anybody.rows[0] > 100 && anybody.rows[1] > 1000, JSON.stringify(anybody));
   assert.equal(anybody.made, 'refused');
-  const [nobody] = await withServer(t, [], [THEIA]);
+  const [nobody] = await withServer([], [THEIA]);
   assert.match(nobody.experiments, /TypeError|undefined/);
 });
