@@ -212,6 +212,8 @@ int behind_start(struct span_collector *c, struct err *e)
     pthread_cond_init(&b->change, &monotonic);
     pthread_condattr_destroy(&monotonic);
     c->behind = b;
+    if (b->applied.file >= log_end(c->log).file) /* a start begins a new file: that was another log */
+        b->applied = (struct log_position){0};
     log_done(c->log, &b->applied, &b->synced); /* so much does not wait, even if the database cannot be reached */
     if (try_database(c, e) || (rc = pthread_create(&b->thread, NULL, follow, c))) {
         span_store_close(b->store);

@@ -456,7 +456,7 @@ static int merge(struct postgres *p, const struct days *days, struct err *e)
     return rc;
 }
 
-/* Straight into the days' tables, which takes half the time. 1: some are there already, and nothing was done. */
+/* Straight into the tables of days, in two thirds of the time. 1: some are there already, and nothing was done. */
 static int copy_straight(struct postgres *p, const struct days *days, struct err *e)
 {
     int rc = postgres_ask(p, "SAVEPOINT straight", NULL, NULL, e);

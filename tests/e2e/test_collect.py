@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -483,6 +484,18 @@ class Kept(Case):
             f.write(b"\x40\0\0\0torn")
         with Collect(store=store) as c:  # the database was lost, too: the log has all
             self.assertEqual(len(c.spans(TRACE)), 1)
+            c.send(made.of([made.made(TRACE, 2)]))
+            self.assertEqual(len(c.spans(TRACE)), 2)
+
+    def test_log_lost(self):
+        """A log that begins anew is read from its begin, however far the one before it was."""
+        store = scratch()
+        for _ in range(3):  # its number grows with each start
+            with Collect(store=store) as c:
+                c.send(made.of([made.made(TRACE, 1)]))
+                self.assertEqual(len(c.spans(TRACE)), 1)
+        shutil.rmtree(store + "/log")
+        with Collect(store=store) as c:
             c.send(made.of([made.made(TRACE, 2)]))
             self.assertEqual(len(c.spans(TRACE)), 2)
 
