@@ -142,6 +142,7 @@ static void tell_servers(struct coord_call *c)
         json_kv_string(&j, "status", away ? "AWAY" : stages[atomic_load(&n->stage) == NODE_THERE]);
         if (away)
             json_kv_string(&j, "statusMessage", node_why(n, c->q->arena));
+        json_kv_bool(&j, "cluster", atomic_load(&n->in_cluster)); /* its critical paths go on to the others */
         json_end_object(&j);
     }
     json_end_array(&j);

@@ -16,14 +16,15 @@ export interface ServedRequest {
   /** The slowest is 0. */
   index: number;
   begin: Time; end: Time; server: Party; client: Party;
-  /** As the client saw it, where that was recorded. */
-  seen: [Time, Time] | null;
+  /** As the client saw it, where that was recorded; whether the client's path goes on to the server. */
+  seen: [Time, Time] | null; leads: boolean;
   group: string; machines: string;
 }
 
 export function partyText(p: Party): string { return p.tid === null ? p.host : `${p.host}:${p.tid} ${p.name}`; }
 
-function requestOf(line: Line, columns: number[]): ServedRequest {
+/** apart: paths do not go from one machine to another. */
+function requestOf(line: Line, columns: number[], apart: boolean): ServedRequest {
   const cell = (c: Column): string => line.cells[columns.indexOf(c)]?.content ?? '', tid = (c: Column): number | null =>
     cell(c) === '' ? null : Number(cell(c)), begin = BigInt(cell(Column.BEGIN) || 0),
     seen = cell(Column.CLIENT_BEGIN) && cell(Column.CLIENT_END);
@@ -31,14 +32,15 @@ function requestOf(line: Line, columns: number[]): ServedRequest {
     server: { host: cell(Column.SERVER), tid: tid(Column.TID), name: cell(Column.THREAD) },
     client: { host: cell(Column.CLIENT), tid: tid(Column.CLIENT_TID), name: cell(Column.CLIENT_THREAD) },
     seen: seen ? [BigInt(cell(Column.CLIENT_BEGIN)), BigInt(seen)] : null, group: cell(Column.GROUP),
-    machines: cell(Column.MACHINES) };
+    leads: !apart || cell(Column.CLIENT) === cell(Column.SERVER), machines: cell(Column.MACHINES) };
 }
 
-/** Whose path tells where the request's time went: of who asked for all of it, else of who served it. */
+/** Whose path tells where the request's time went: of who asked for all of it, where that leads on; else of who served
+ * it. */
 export function pathOfRequest(r: ServedRequest): PathSpec | null {
   const { client, server } = r, of = (p: Party, begin: Time, end: Time): PathSpec | null => p.tid === null ? null
     : { thread: { host: p.host, tid: p.tid, name: p.name }, begin, end, request: true };
-  return (r.seen && of(client, ...r.seen)) ?? of(server, r.begin, r.end);
+  return (r.seen && r.leads && of(client, ...r.seen)) || of(server, r.begin, r.end);
 }
 
 export class RequestList {
@@ -48,6 +50,8 @@ export class RequestList {
   notes = '';
   /** Of the server's durations. */
   median: Time | null = null;
+  /** Servers of a coordinator that are in no cluster tell paths that end at their machines. */
+  private apart: Promise<boolean> | null = null;
   constructor(private readonly session: Session, readonly output: Output) {}
 
   private async ask(parameters: object, signal: AbortSignal): Promise<ServedRequest[]> {
@@ -57,7 +61,8 @@ export class RequestList {
     const { lines, columnIds, size } = a.model;
     this.size = size;
     this.notes = /^(completed|)$/i.test(a.statusMessage) ? '' : a.statusMessage;
-    return lines.map(l => requestOf(l, columnIds));
+    const apart = await (this.apart ??= client.servers().then(all => all.some(s => !s.cluster), () => false));
+    return lines.map(l => requestOf(l, columnIds, apart));
   }
   /** The slowest ones, and what is told of all. */
   async first(count: number, signal: AbortSignal): Promise<ServedRequest[]> {

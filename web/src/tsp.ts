@@ -51,7 +51,8 @@ export interface ConfigType { id: string; name: string; description?: string; sc
   parameterDescriptors?: unknown[] }
 export interface Answer<T> { model: T | null; status: string; statusMessage: string; lacks: Lack[] }
 /** Of a coordinator. status: UP, AWAY, UNKNOWN. */
-export interface Backend { name: string; status: string; statusMessage?: string }
+/** cluster: its critical paths go on to the other servers. */
+export interface Backend { name: string; status: string; statusMessage?: string; cluster: boolean }
 /** status: PARTIAL, or FAILED: nothing of it is there. */
 export interface Lack { host: string; status: string; why: string }
 export interface Range { start: Time; end: Time; nbTimes?: number }
