@@ -132,19 +132,26 @@ static void learn_entries(struct coord_call *c, const struct fan_part *p)
             coord_id(c, p->node, own);
 }
 
+bool trees_ask(struct fan *f, struct coord_call *c)
+{
+    const char *path = path_asked(c), *slash = strrchr(path, '/');
+    path = arena_printf(c->q->arena, "%.*s/tree", (int)(slash - path), path);
+    fan_begin(f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(f, c->members[i], "POST", path, "{\"parameters\":{}}");
+    if (!fan_wait(f))
+        return false;
+    for (size_t i = 0; i < f->n; i++)
+        f->parts[i].model = f->parts[i].fate == PART_GOOD ? slice_get(f->parts[i].root, "model") : (struct slice){0};
+    pieces_fold_tree(f);
+    return true;
+}
+
 /* Goes through the output's trees, so that ids that clients have from before a restart are known again. */
 static void learn_trees(struct coord_call *c)
 {
     struct fan f;
-    const char *path = path_asked(c), *slash = strrchr(path, '/');
-    path = arena_printf(c->q->arena, "%.*s/tree", (int)(slash - path), path);
-    fan_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
-    if (fan_wait(&f)) {
-        for (size_t i = 0; i < f.n; i++)
-            f.parts[i].model = f.parts[i].fate == PART_GOOD ? slice_get(f.parts[i].root, "model") : (struct slice){0};
-        pieces_fold_tree(&f);
+    if (trees_ask(&f, c)) {
         for (size_t i = 0; i < f.n; i++) {
             learn_entries(c, &f.parts[i]);
             if (f.parts[i].fate == PART_REFUSED)

@@ -219,16 +219,7 @@ static bool find_lines(struct coord_call *c, int output, struct group_lines *lin
 {
     VEC(struct line) found = {0};
     struct fan f;
-    const char *path = path_asked(c), *slash = strrchr(path, '/');
-    path = arena_printf(c->q->arena, "%.*s/tree", (int)(slash - path), path);
-    fan_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
-    bool good = fan_wait(&f);
-    for (size_t i = 0; good && i < f.n; i++)
-        f.parts[i].model = f.parts[i].fate == PART_GOOD ? slice_get(f.parts[i].root, "model") : (struct slice){0};
-    if (good)
-        pieces_fold_tree(&f);
+    bool good = trees_ask(&f, c);
     for (size_t i = 0; good && i < f.n; i++) {
         struct slice_walk w = slice_items(slice_get(f.parts[i].model, "entries"));
         int64_t own;
@@ -559,23 +550,8 @@ static void put_curve(struct coord_call *c, struct json *j, const struct asked *
     }
     json_end_array(&jx);
     json_end_array(&jy);
-    struct slice_walk w = slice_members(first);
-    json_begin_object(j);
-    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
-        if (slice_equals(key, "seriesId"))
-            json_i64(j, own_id(1, 1 + a->what));
-        else if (slice_equals(key, "seriesName"))
-            json_write_string(
-                j, arena_printf(c->q->arena, "%s: %s", config_of(c, a->group)->name, outputs[1].lines[a->what]));
-        else if (slice_equals(key, "xValues"))
-            put_slice(j, (struct slice){x.v, x.n});
-        else if (slice_equals(key, "yValues"))
-            put_slice(j, (struct slice){y.v, y.n});
-        else
-            put_slice(j, value);
-    }
-    json_end_object(j);
+    put_series_like(j, first, own_id(1, 1 + a->what),
+        arena_printf(c->q->arena, "%s: %s", config_of(c, a->group)->name, outputs[1].lines[a->what]), &x, &y);
     text_fini(&x);
     text_fini(&y);
 }

@@ -364,6 +364,27 @@ static void join_points(struct coord_call *c, const struct coord_pieces *p, cons
     }
 }
 
+void put_series_like(
+    struct json *j, struct slice series, int64_t id, const char *name, const struct text *x, const struct text *y)
+{
+    struct slice_walk w = slice_members(series);
+    json_begin_object(j);
+    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
+        put_slice_key(j, key);
+        if (slice_equals(key, "seriesId"))
+            json_i64(j, id);
+        else if (name && slice_equals(key, "seriesName"))
+            json_write_string(j, name);
+        else if (slice_equals(key, "xValues"))
+            put_slice(j, (struct slice){x->v, x->n});
+        else if (slice_equals(key, "yValues"))
+            put_slice(j, (struct slice){y->v, y->n});
+        else
+            put_slice(j, value);
+    }
+    json_end_object(j);
+}
+
 static void put_series(struct fan *f, struct json *j, const struct coord_pieces *p, const struct joined *row)
 {
     struct text x = {.fd = -1}, y = {.fd = -1};
@@ -376,20 +397,7 @@ static void put_series(struct fan *f, struct json *j, const struct coord_pieces 
     join_points(f->call, p, row, &jx, &jy, is_scattered(row->of[first]));
     json_end_array(&jx);
     json_end_array(&jy);
-    struct slice_walk w = slice_members(row->of[first]);
-    json_begin_object(j);
-    for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        put_slice_key(j, key);
-        if (slice_equals(key, "seriesId"))
-            json_i64(j, row->key);
-        else if (slice_equals(key, "xValues"))
-            put_slice(j, (struct slice){x.v, x.n});
-        else if (slice_equals(key, "yValues"))
-            put_slice(j, (struct slice){y.v, y.n});
-        else
-            put_slice(j, value);
-    }
-    json_end_object(j);
+    put_series_like(j, row->of[first], row->key, NULL, &x, &y);
     text_fini(&x);
     text_fini(&y);
 }

@@ -79,4 +79,10 @@ void piece_put_labels(struct json *, const struct piece_cells *, const struct pi
     const struct piece_entry *root);
 void piece_put_metadata(struct json *, const struct piece_cells *, const struct piece_entry *);
 
+/* A series like another one, under another id and name (NULL: its own), with these points, written as arrays. */
+void put_series_like(struct json *, struct slice series, int64_t id, const char *name, const struct text *x,
+    const struct text *y);
+/* Asks all for the tree of the output at hand, pieces as one. False: nobody waits any more. */
+bool trees_ask(struct fan *, struct coord_call *);
+
 #endif
