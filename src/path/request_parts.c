@@ -120,18 +120,24 @@ static struct role *role_of(const struct roles *r, struct path_row row)
     return at ? &r->v[*at] : NULL;
 }
 
-static bool are_alike(const struct role *a, const struct role *b)
+static uint64_t name_key(const struct role *r)
 {
-    return a->whose.host == b->whose.host && a->whose.name == b->whose.name;
+    return (uint64_t)(uint32_t)r->whose.host << 32 | r->whose.name;
 }
 
 /* One that waited for another of its name is told from that: who waits for a lock from who holds it. The one that the
  * path is on last is the request's own. */
 static void tell_apart(const struct roles *r)
 {
-    for (struct role *a = r->v; a < r->v + r->n; a++)
-        for (const struct role *b = r->v; a->woke && !a->whose.another && b < r->v + r->n; b++)
-            a->whose.another = are_alike(a, b) && b->last > a->last;
+    struct map latest = {0}; /* host and name -> number of the role + 1 */
+    for (size_t i = 0; i < r->n; i++) {
+        uint64_t *at = map_put(&latest, name_key(&r->v[i]), NULL);
+        if (!*at || r->v[i].last > r->v[*at - 1].last)
+            *at = i + 1;
+    }
+    for (size_t i = 0; i < r->n; i++)
+        r->v[i].whose.another = r->v[i].woke && r->v[*map_find(&latest, name_key(&r->v[i])) - 1].last > r->v[i].last;
+    map_fini(&latest);
 }
 
 static struct roles roles_of(struct request_parts *parts, const struct request_seen *seen, struct arena *a)
@@ -157,7 +163,7 @@ static struct roles roles_of(struct request_parts *parts, const struct request_s
     for (size_t i = 0; i < p->n_links; i++) {
         const struct path_link *l = &p->links[i];
         struct role *from = role_of(&r, l->from), *to = role_of(&r, l->to);
-        if (l->kind == PATH_LINK_WAKEUP && from && to && from != to && are_alike(from, to))
+        if (l->kind == PATH_LINK_WAKEUP && from && to && from != to && name_key(from) == name_key(to))
             from->woke = true;
     }
     tell_apart(&r);
