@@ -20,7 +20,7 @@
 enum {
     MOST_NEIGHBOURS =
         1024, /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
-    MOST_SENDS_LOOKED_AT = 1024 /* back from when a row slept, for what its peer had acknowledged by the end */
+    MOST_SENDS_LOOKED_AT = 64 /* back from when a row slept, for what its peer had acknowledged by the end */
 };
 
 struct path_local {
