@@ -89,6 +89,8 @@ void fan_refuse(struct fan *);
 /* An answer that makes no sense is none. */
 void part_spoil(struct fan *, struct fan_part *, const char *why);
 
+/* A body as text, in the arena; the object is given up. */
+const char *body_text(struct arena *, json_t *);
 /* A part of a path, escaped. */
 const char *path_part(struct arena *, const char *);
 /* The members' path of the operation at hand, as it came. */

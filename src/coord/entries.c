@@ -58,11 +58,7 @@ const char *body_of(struct coord_call *c, const struct node *n, json_t *p)
     json_t *body = json_object();
     times_ask(c, n, p);
     json_object_set(body, "parameters", p);
-    char *text = json_dumps(body, JSON_COMPACT);
-    const char *kept = text ? arena_strdup(c->q->arena, text) : NULL;
-    free(text);
-    json_decref(body);
-    return kept;
+    return body_text(c->q->arena, body);
 }
 
 const char *body_with(

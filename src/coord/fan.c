@@ -1,6 +1,7 @@
 /* One question to several servers. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
@@ -135,6 +136,15 @@ void fan_refuse(struct fan *f)
 }
 
 /* ---- paths ---- */
+
+const char *body_text(struct arena *a, json_t *body)
+{
+    char *text = json_dumps(body, JSON_COMPACT);
+    const char *kept = arena_strdup(a, text ? text : "{}");
+    free(text);
+    json_decref(body);
+    return kept;
+}
 
 const char *path_part(struct arena *a, const char *s)
 {

@@ -88,11 +88,7 @@ static const char *trails_body(struct merged_table *t, size_t member, const stru
     json_object_set(p, "requested_trails", a->trails);
     json_object_set(p, "requested_times", a->times);
     json_object_set_new(body, "parameters", p);
-    char *text = json_dumps(body, JSON_COMPACT);
-    const char *kept = arena_strdup(t->call->q->arena, text ? text : "{}");
-    free(text);
-    json_decref(body);
-    return kept;
+    return body_text(t->call->q->arena, body);
 }
 
 /* ---- what they answer ---- */

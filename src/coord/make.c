@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/regex.h"
 #include "base/time.h"
-#include "coord/node.h"
+#include "coord/call.h"
 
 enum { ANSWER_BYTES = 64 << 20, MAKE_MS = 30000, NS_PER_MS = 1000000 };
 
@@ -62,11 +62,7 @@ static const char *dump(struct made *m, json_t *parameters)
 {
     json_t *body = json_object();
     json_object_set_new(body, "parameters", parameters);
-    char *text = json_dumps(body, JSON_COMPACT);
-    const char *kept = arena_strdup(&m->arena, text ? text : "{}");
-    free(text);
-    json_decref(body);
-    return kept;
+    return body_text(&m->arena, body);
 }
 
 static void open_traces(struct made *m)

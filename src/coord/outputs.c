@@ -203,11 +203,7 @@ static const char *derivation(struct coord_call *c, const struct node *n)
             json_object_set_new(q[i], "id", json_integer(own));
         times_ask(c, n, q[i]);
     }
-    char *text = json_dumps(body, JSON_COMPACT);
-    const char *kept = arena_strdup(c->q->arena, text ? text : "{}");
-    free(text);
-    json_decref(body);
-    return kept;
+    return body_text(c->q->arena, body);
 }
 
 /* Does the question say whose thread is meant? Else a number may be one of several machines. */

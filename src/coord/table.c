@@ -59,11 +59,7 @@ static const char *body_for(const struct merged_table *t, size_t member, const s
     if (a->n_ids)
         json_object_set_new(p, "requested_table_column_ids", list_of(a->ids, a->n_ids));
     json_object_set_new(body, "parameters", p);
-    char *text = json_dumps(body, JSON_COMPACT);
-    const char *kept = arena_strdup(t->call->q->arena, text ? text : "{}");
-    free(text);
-    json_decref(body);
-    return kept;
+    return body_text(t->call->q->arena, body);
 }
 
 static struct slice content_at(struct slice line, size_t cell)

@@ -180,10 +180,6 @@ static struct slice *member_trees(struct coord_call *c)
 
 /* ---- series ---- */
 
-/* What is asked of a member: its own items, and those that are only added up. */
-struct asked {
-    json_t *list;
-};
 struct sum {
     bool wanted;
     double *y; /* by point; of durations by ratio by range, see figures.h */
@@ -194,7 +190,7 @@ struct sum {
 };
 struct answer {
     struct wholes wholes;
-    struct asked *asked; /* by member */
+    json_t **asked; /* by member: its own items, and those that are only added up */
     struct sum sum[MOST_WHOLES];
 };
 
@@ -221,12 +217,12 @@ static bool take_wanted(struct coord_call *c, struct answer *x)
 
 static void add_parts(struct coord_call *c, struct answer *x, const struct items *items)
 {
-    x->asked = arena_new(c->q->arena, struct asked, c->n_members + 1);
+    x->asked = arena_new(c->q->arena, json_t *, c->n_members + 1);
     for (size_t m = 0; m < c->n_members; m++)
-        x->asked[m] = (struct asked){items->own[m]};
+        x->asked[m] = items->own[m];
     for (size_t i = 0; i < x->wholes.parts.n; i++) {
         const struct whole_part *p = &x->wholes.parts.v[i];
-        json_t *list = x->asked[p->member].list;
+        json_t *list = x->asked[p->member];
         size_t at = 0;
         while (at < json_array_size(list) && json_integer_value(json_array_get(list, at)) != p->own)
             at++;
@@ -403,10 +399,10 @@ static bool ask(struct coord_call *c, struct answer *x, json_t *x_width, struct 
     const char *path = path_asked(c);
     fan_begin(f, c, c->n_members);
     for (size_t m = 0; m < c->n_members; m++)
-        if (json_array_size(x->asked[m].list) || node_is_away(c->members[m])) {
+        if (json_array_size(x->asked[m]) || node_is_away(c->members[m])) {
             member[f->n] = m;
             fan_ask(f, c->members[m], "POST", path,
-                body_with(c, c->members[m], "requested_items", x->asked[m].list, x_width ? "x_width" : NULL, x_width));
+                body_with(c, c->members[m], "requested_items", x->asked[m], x_width ? "x_width" : NULL, x_width));
         }
     return fan_wait(f) && envelopes_open(f);
 }
