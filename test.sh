@@ -22,8 +22,4 @@ if ! [ -d "$WEFT_DATA" ]; then
     echo "test.sh: no recorded traces at $WEFT_DATA: tests that need them skip, or fail (WEFT_REQUIRE_DATA)" >&2
 fi
 
-rm -f "$BUILD/meson-logs/testlog.json"
-meson test -C "$BUILD" --no-rebuild --print-errorlogs
-status=$?
-tools/count-tests "$BUILD" || status=1
-exit $status
+exec tools/run-tests "$BUILD"
