@@ -26,6 +26,35 @@ static void check_written(const struct span *s)
     text_fini(&t);
 }
 
+static bool is_even(const void *which, const char *key, size_t n)
+{
+    (void)which;
+    (void)key;
+    return n % 2 == 0;
+}
+
+/* What is read of a sound span in brief is what the whole of it says. */
+static void check_brief(const struct span *whole, const void *v, size_t n)
+{
+    struct wire_in in = wire_of(v, n);
+    struct arena arena = {0};
+    struct span s = {0};
+    size_t kept = 0;
+    bool good = span_read_brief(&in, &arena, is_even, NULL, &s) && !strcmp(s.name, whole->name) &&
+        s.begin_ns == whole->begin_ns && s.end_ns == whole->end_ns && s.status == whole->status;
+    for (size_t i = 0; i < whole->attributes.n && good; i++) {
+        const struct span_attribute *a = whole->attributes.v + i;
+        if (!is_even(NULL, a->key, strlen(a->key)))
+            continue;
+        good = kept < s.attributes.n && !strcmp(s.attributes.v[kept].key, a->key) &&
+            s.attributes.v[kept].value.type == a->value.type;
+        kept++;
+    }
+    if (!good || kept != s.attributes.n)
+        abort();
+    arena_fini(&arena);
+}
+
 /* sound: they were made here, so that each must be whole. */
 static void read_records(const void *records, size_t n, bool sound)
 {
@@ -47,6 +76,8 @@ static void read_records(const void *records, size_t n, bool sound)
         }
         if (is_origin ? sound && !has_origin : !span_read(&body, &arena, &s) && sound)
             abort();
+        if (!is_origin && !body.damaged)
+            check_brief(&s, at, bytes);
         if (!is_origin && !body.damaged && sound) {
             span_write(&s, &again);
             if (again.n != bytes || memcmp(again.v, at, bytes) != 0)

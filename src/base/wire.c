@@ -34,7 +34,7 @@ static uint64_t refuse(struct wire_in *u)
     return 0;
 }
 
-uint64_t wire_u(struct wire_in *u)
+uint64_t wire_long_u(struct wire_in *u)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; u->at < u->end && shift < 64; shift += 7) {

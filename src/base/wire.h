@@ -21,7 +21,12 @@ static inline struct wire_in wire_of(const void *bytes, size_t n)
     const uint8_t *at = bytes;
     return (struct wire_in){at, n ? at + n : at, false};
 }
-uint64_t wire_u(struct wire_in *);
+/* wire_u's: of any length. */
+uint64_t wire_long_u(struct wire_in *);
+static inline uint64_t wire_u(struct wire_in *u)
+{
+    return u->at < u->end && *u->at < 0x80 ? *u->at++ : wire_long_u(u);
+}
 int64_t wire_i(struct wire_in *);
 /* A number below `limit`. */
 uint64_t wire_below(struct wire_in *, uint64_t limit);

@@ -166,6 +166,59 @@ static void get_attributes(struct wire_in *in, struct arena *a, unsigned depth, 
     *out = (struct span_attributes){v, n};
 }
 
+static void skip_attributes(struct wire_in *, unsigned depth);
+
+static void skip_value(struct wire_in *in, unsigned depth)
+{
+    enum span_type type = (enum span_type)wire_below(in, SPAN_MAP + 1);
+    uint64_t bits;
+    size_t n;
+    in->damaged |= depth > CODE_MOST_DEPTH && (type == SPAN_ARRAY || type == SPAN_MAP);
+    if (in->damaged)
+        return;
+    switch (type) {
+    case SPAN_EMPTY: break;
+    case SPAN_STRING:
+    case SPAN_BYTES: wire_string(in, &n); break;
+    case SPAN_BOOL:
+    case SPAN_INT: wire_u(in); break;
+    case SPAN_DOUBLE: wire_bytes(in, &bits, sizeof bits); break;
+    case SPAN_ARRAY:
+        for (size_t i = wire_count(in, 1); i > 0; i--)
+            skip_value(in, depth + 1);
+        break;
+    case SPAN_MAP: skip_attributes(in, depth + 1); break;
+    }
+}
+
+static void skip_attributes(struct wire_in *in, unsigned depth)
+{
+    size_t n;
+    for (size_t i = wire_count(in, 2); i > 0; i--) {
+        wire_string(in, &n);
+        skip_value(in, depth);
+    }
+}
+
+/* As many as are wanted. */
+static void get_wanted(
+    struct wire_in *in, struct arena *a, span_wants *wants, const void *which, struct span_attributes *out)
+{
+    size_t n = wire_count(in, 2), kept = 0, bytes;
+    struct span_attribute *v = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const char *key = wire_string(in, &bytes);
+        if (!wants(which, key, bytes)) {
+            skip_value(in, 1);
+            continue;
+        }
+        v = v ? v : arena_new(a, struct span_attribute, n - i);
+        v[kept].key = arena_strndup(a, key, bytes);
+        get_value(in, a, 1, &v[kept++].value);
+    }
+    *out = (struct span_attributes){v, kept};
+}
+
 static uint32_t get_u32(struct wire_in *in)
 {
     return (uint32_t)wire_below(in, UINT64_C(1) << 32);
@@ -244,6 +297,17 @@ bool span_read(struct wire_in *in, struct arena *a, struct span *s)
     s->dropped_attributes = get_u32(in);
     s->dropped_events = get_u32(in);
     s->dropped_links = get_u32(in);
+    return !in->damaged;
+}
+
+bool span_read_brief(struct wire_in *in, struct arena *a, span_wants *wants, const void *which, struct span *s)
+{
+    size_t n;
+    span_read_head(in, a, s);
+    wire_string(in, &n); /* the status' message, the state */
+    wire_string(in, &n);
+    get_u32(in);
+    get_wanted(in, a, wants, which, &s->attributes);
     return !in->damaged;
 }
 

@@ -150,7 +150,9 @@ static int find_origin(struct span_cursor *c, int64_t number, const struct span_
     return rc;
 }
 
-int span_next(struct span_cursor *c, struct arena *arena, const struct span **out, struct err *e)
+/* wants NULL: the whole of it. */
+static int next_span(struct span_cursor *c, struct arena *arena, span_wants *wants, const void *which,
+    const struct span **out, struct err *e)
 {
     struct database_row row;
     int more = c->store->kind->next(c->rows, &row, e);
@@ -159,12 +161,24 @@ int span_next(struct span_cursor *c, struct arena *arena, const struct span **ou
         return more;
     struct span *s = arena_new(arena, struct span, 1);
     struct wire_in in = wire_of(row.body, row.n);
-    int rc = span_read(&in, arena, s) ? 0 : err_set(e, ERR_FORMAT, "%s: a span is damaged", c->store->name);
+    bool sound = wants ? span_read_brief(&in, arena, wants, which, s) : span_read(&in, arena, s);
+    int rc = sound ? 0 : err_set(e, ERR_FORMAT, "%s: a span is damaged", c->store->name);
     if (!rc)
         rc = find_origin(c, row.origin, &s->origin, e);
     if (!rc)
         *out = s;
     return rc;
+}
+
+int span_next(struct span_cursor *c, struct arena *arena, const struct span **out, struct err *e)
+{
+    return next_span(c, arena, NULL, NULL, out, e);
+}
+
+int span_next_brief(struct span_cursor *c, struct arena *arena, span_wants *wants, const void *which,
+    const struct span **out, struct err *e)
+{
+    return next_span(c, arena, wants, which, out, e);
 }
 
 void span_cursor_close(struct span_cursor *c)

@@ -29,6 +29,11 @@ const char *const *spans_key_names(const char *key, const char *alone[2])
     return alone;
 }
 
+static void remember(struct spans *s, const char *key)
+{
+    vec_push(&s->keys, ((struct spans_key){key, strlen(key)}));
+}
+
 struct spans *spans_new(const struct spans_choice *c)
 {
     struct spans *s = mem_zalloc(sizeof *s);
@@ -40,13 +45,13 @@ struct spans *spans_new(const struct spans_choice *c)
     s->error_text = strings_intern(&s->texts, "error", 5);
     for (const char *const *g = c->group ? one : usual_groups; *g; g++) {
         vec_push(&s->groups, *g);
-        vec_push(&s->keys, *g);
+        remember(s, *g);
     }
     for (const char *const *name = spans_key_names("host", alone); *name; name++)
-        vec_push(&s->keys, *name);
+        remember(s, *name);
     for (const char *const *k = c->keys; k && *k; k++)
         for (const char *const *name = spans_key_names(*k, alone); *name; name++)
-            vec_push(&s->keys, *name);
+            remember(s, *name);
     return s;
 }
 
@@ -77,10 +82,11 @@ static uint32_t intern(struct spans *s, const char *text)
     return strings_intern(&s->texts, text, strlen(text));
 }
 
-static bool is_wanted(const struct spans *s, const char *key)
+static bool is_wanted(const void *set, const char *key, size_t n)
 {
+    const struct spans *s = set;
     for (size_t i = 0; i < s->keys.n; i++)
-        if (*s->keys.v[i] == *key && !strcmp(s->keys.v[i], key))
+        if (s->keys.v[i].n == n && !memcmp(s->keys.v[i].v, key, n))
             return true;
     return s->all_keys;
 }
@@ -90,7 +96,7 @@ static uint32_t add_facts(struct spans *s, const struct span_attributes *a)
     size_t before = s->facts.n;
     struct arena scratch = {0};
     for (size_t i = 0; i < a->n; i++) {
-        if (!is_wanted(s, a->v[i].key))
+        if (!is_wanted(s, a->v[i].key, strlen(a->v[i].key)))
             continue;
         const char *value = span_value_text(&a->v[i].value, &scratch);
         if (strlen(value) <= LONGEST_VALUE)
@@ -115,6 +121,8 @@ static uint32_t origin_of(struct spans *s, const struct span_origin *o)
 
 static uint32_t trace_of(struct spans *s, const uint8_t *id)
 {
+    if (s->traces.n && !memcmp(s->traces.v[s->last_trace].id, id, SPAN_TRACE_BYTES))
+        return s->last_trace;
     for (uint64_t key = map_hash(id, SPAN_TRACE_BYTES);; key++) {
         bool fresh;
         uint64_t *number = map_put(&s->trace_of, key, &fresh);
@@ -126,7 +134,7 @@ static uint32_t trace_of(struct spans *s, const uint8_t *id)
         } else if (memcmp(s->traces.v[*number].id, id, SPAN_TRACE_BYTES) != 0) {
             continue;
         }
-        return (uint32_t)*number;
+        return s->last_trace = (uint32_t)*number;
     }
 }
 
@@ -202,7 +210,7 @@ int spans_add_store(struct spans *s, const char *directory, const struct span_qu
     if (rc)
         return rc;
     rc = span_select(store, q, &cursor, e);
-    while (!rc && !(rc = span_next(cursor, &arena, &x, e)) && x) {
+    while (!rc && !(rc = span_next_brief(cursor, &arena, is_wanted, s, &x, e)) && x) {
         spans_add(s, x);
         if (++held == BATCH) {
             arena_fini(&arena);
@@ -285,6 +293,23 @@ static int by_first(const void *a, const void *b)
     return order_of((int64_t)x[0], (int64_t)y[0]) ?: order_of(x[1], y[1]);
 }
 
+/* Rows of one trace. */
+static void sort_by_end(struct spans_row *v, size_t n)
+{
+    struct spans_row was[ORDER_FEW];
+    uint8_t place[ORDER_FEW];
+    if (is_sorted(v, n))
+        return;
+    if (n > ORDER_FEW) {
+        qsort(v, n, sizeof *v, by_end);
+        return;
+    }
+    order_few(place, v, n, sizeof *v, by_end);
+    memcpy(was, v, n * sizeof *v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = was[place[i]];
+}
+
 /* Traces by first begin; then rows by trace. */
 static void order_traces(struct spans *s)
 {
@@ -342,9 +367,9 @@ static void order_rows(struct spans *s)
             s->told.doubles += trace->rows - n;
         }
         map_fini(&seen);
-        if (!is_sorted(v, n))
-            qsort(v, n, sizeof *v, by_end);
-        memmove(s->rows.v + at, v, n * sizeof *v);
+        sort_by_end(v, n);
+        if (at != trace->row)
+            memmove(s->rows.v + at, v, n * sizeof *v);
         trace->row = (uint32_t)at;
         trace->rows = (uint32_t)n;
         at += n;

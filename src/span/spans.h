@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "span/analysis.h"
 
+struct spans_key { const char *v; size_t n; };
 struct spans_fact { uint32_t key, value; };
 struct spans_origin { uint32_t fact, facts, service; };
 struct spans {
@@ -14,13 +15,14 @@ struct spans {
     VEC(struct spans_fact) facts;
     VEC(struct spans_origin) origins;
     VEC(struct spans_unit) units;
-    VEC(const char *) keys;              /* remembered */
+    VEC(struct spans_key) keys;          /* remembered */
     VEC(const char *) groups;            /* of those: what tells units apart, first wins */
     bool all_keys, as_recorded;
     struct span_query only;
     uint32_t status_text, error_text;    /* what is told of units in which a span failed, beside their attributes */
     struct strings texts;
     struct map trace_of, origin_of;      /* by hash of the id; by where the origin lies */
+    uint32_t last_trace;                 /* of the row added last */
     uint32_t *members;
     /* Parts of row i: part[parts[i]] to part[parts[i + 1]], by end. */
     uint32_t *parts, *part;

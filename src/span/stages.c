@@ -9,9 +9,7 @@
 struct stages_making {
     const struct spans *s;
     struct spans_kinds kinds;
-    uint32_t *rows;
-    size_t *begin;
-    double *numbers; /* durations of one kind */
+    double *numbers; /* durations, kind by kind */
 };
 
 /* Where a stage lies within its units: how far from their begins it begins and ends, on average. */
@@ -51,27 +49,41 @@ static void tell_quantiles(struct spans_stage *stage, double *v, size_t n)
     stage->mean = sum / (double)n;
 }
 
-static struct placed_stage make_stage(struct stages_making *m, size_t kind)
+static void add_row(struct stages_making *m, struct placed_stage *p, size_t row)
 {
-    const struct spans_kind *k = m->kinds.v.v + kind;
-    struct placed_stage p = {.stage = {.service = k->service, .name = k->name, .n = k->n}, .s = m->s};
-    struct spans_stage *stage = &p.stage;
-    memcpy(stage->by, k->by, sizeof stage->by);
-    for (size_t i = 0; i < k->n; i++) {
-        uint32_t row = m->rows[m->begin[kind] + i];
-        const struct spans_row *r = m->s->rows.v + row;
-        int64_t duration = spans_duration(r);
-        m->numbers[i] = (double)duration;
-        stage->errors += r->status == SPAN_ERROR;
-        stage->cut += r->cut;
-        stage->total += duration;
-        stage->self += duration - (m->s->parts[row + 1] > m->s->parts[row] ? spans_covered(m->s, row) : 0);
-        int64_t from = m->s->units.v[r->unit].begin_ns;
-        p.begin += (double)(r->begin_ns - from) / (double)k->n;
-        p.end += (double)(r->end_ns - from) / (double)k->n;
+    const struct spans_row *r = m->s->rows.v + row;
+    struct spans_stage *stage = &p->stage;
+    int64_t duration = spans_duration(r), from = m->s->units.v[r->unit].begin_ns;
+    stage->errors += r->status == SPAN_ERROR;
+    stage->cut += r->cut;
+    stage->total += duration;
+    stage->self += duration - (m->s->parts[row + 1] > m->s->parts[row] ? spans_covered(m->s, (uint32_t)row) : 0);
+    p->begin += (double)(r->begin_ns - from) / (double)stage->n;
+    p->end += (double)(r->end_ns - from) / (double)stage->n;
+}
+
+/* One for each kind, in one pass over the rows, which are many more than memory is near. */
+static struct placed_stage *make_stages(struct stages_making *m)
+{
+    const size_t kinds = m->kinds.v.n;
+    struct placed_stage *placed = mem_alloc((kinds + 1) * sizeof *placed);
+    size_t *end = mem_alloc((kinds + 1) * sizeof *end), begin = 0;
+    for (size_t k = 0; k < kinds; begin += m->kinds.v.v[k++].n) {
+        const struct spans_kind *kind = m->kinds.v.v + k;
+        placed[k] = (struct placed_stage){
+            .stage = {.service = kind->service, .name = kind->name, .n = kind->n}, .s = m->s};
+        memcpy(placed[k].stage.by, kind->by, sizeof kind->by);
+        end[k] = begin;
     }
-    tell_quantiles(stage, m->numbers, k->n);
-    return p;
+    for (size_t i = 0; i < m->s->rows.n; i++) {
+        uint32_t k = m->kinds.of[i];
+        m->numbers[end[k]++] = (double)spans_duration(m->s->rows.v + i);
+        add_row(m, placed + k, i);
+    }
+    for (size_t k = 0; k < kinds; k++)
+        tell_quantiles(&placed[k].stage, m->numbers + (end[k] - placed[k].stage.n), placed[k].stage.n);
+    free(end);
+    return placed;
 }
 
 static void make_shares(struct spans_stages *out)
@@ -174,10 +186,7 @@ struct spans_stages *spans_stages(const struct spans *s, const struct spans_by *
     struct spans_stages *out = mem_zalloc(sizeof *out);
     struct stages_making m = {.s = s, .numbers = mem_alloc((s->rows.n + 1) * sizeof(double))};
     spans_kinds_make(s, by, &m.kinds);
-    spans_kinds_rows(&m.kinds, s->rows.n, &m.rows, &m.begin);
-    struct placed_stage *placed = mem_alloc((m.kinds.v.n + 1) * sizeof *placed);
-    for (size_t k = 0; k < m.kinds.v.n; k++)
-        placed[k] = make_stage(&m, k);
+    struct placed_stage *placed = make_stages(&m);
     if (m.kinds.v.n)
         qsort(placed, m.kinds.v.n, sizeof *placed, by_place);
     out->n = m.kinds.v.n;
@@ -188,8 +197,6 @@ struct spans_stages *spans_stages(const struct spans *s, const struct spans_by *
     make_groups(&m, by, main, out);
     free(placed);
     free(m.numbers);
-    free(m.rows);
-    free(m.begin);
     spans_kinds_fini(&m.kinds);
     return out;
 }

@@ -22,15 +22,23 @@ struct chain {
     int32_t before;
 };
 
+/* A unit, and its number before units were put in order. */
+struct placed {
+    struct spans_unit unit;
+    uint32_t number;
+};
+
 struct making {
     struct spans *s;
     struct spans_trace *trace;
     int32_t *why;   /* per row of the trace: NO_PARENT …, while its parent is -1 */
     int32_t *after; /* the parent whose end came before it, or -1 */
+    uint32_t *seen; /* a number for each, of whoever needs some */
     VEC(struct top) tops;
     VEC(struct chain) chains;
     VEC(uint32_t) previous; /* per top of a set: the stage before it in its chain, or UINT32_MAX */
     struct map by_second;
+    VEC(struct placed) placed;
 };
 
 /* ---- parents ---- */
@@ -74,7 +82,8 @@ static void find_parents(struct making *m)
 /* Ids are what somebody sent: of spans that are their own forebears one becomes a root. */
 static void cut_circles(struct making *m)
 {
-    uint32_t n = m->trace->rows, *seen = mem_zalloc((n + 1) * sizeof *seen);
+    uint32_t n = m->trace->rows, *seen = m->seen; /* from which row it was come by, and one; 0: from none */
+    memset(seen, 0, n * sizeof *seen);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = i;
         while (!seen[at]) {
@@ -91,7 +100,6 @@ static void cut_circles(struct making *m)
             at = (uint32_t)r->parent;
         }
     }
-    free(seen);
 }
 
 /* What began after its parent's end is no part of it. */
@@ -126,7 +134,8 @@ static void find_tops(struct making *m)
         uint64_t key = m->why[i] == LATER ? (uint64_t)m->after[i] : m->why[i] == MISSING ? r->parent_id : i;
         vec_push(&m->tops, ((struct top){m->why[i], key, i}));
     }
-    qsort(m->tops.v, m->tops.n, sizeof *m->tops.v, by_key);
+    if (m->tops.n > 1)
+        qsort(m->tops.v, m->tops.n, sizeof *m->tops.v, by_key);
 }
 
 static bool is_whole(int64_t ns)
@@ -315,8 +324,19 @@ static void envelop(struct making *m, const struct top *set, const struct groupe
     free(rows);
 }
 
+/* A stage that is nobody's part is a unit. */
+static void make_one(struct making *m, const struct top *t, uint32_t row)
+{
+    add_unit(m, t, false, false);
+    join_unit(m, row, m->s->units.n - 1);
+}
+
 static void make_set(struct making *m, const struct top *set, size_t n)
 {
+    if (n == 1) {
+        make_one(m, set, set->row);
+        return;
+    }
     uint32_t *group = mem_alloc(n * sizeof *group), *rows = mem_alloc(n * sizeof *rows);
     struct grouped *g = mem_alloc(n * sizeof *g);
     bool guessed = false;
@@ -333,8 +353,7 @@ static void make_set(struct making *m, const struct top *set, size_t n)
         if (groups < n) {
             envelop(m, set, g + i, end - i, cut, guessed);
         } else {
-            add_unit(m, set + i, false, false);
-            join_unit(m, g[i].row, m->s->units.n - 1);
+            make_one(m, set + i, g[i].row);
         }
     }
     free(group);
@@ -354,92 +373,31 @@ static void spread_units(struct making *m)
     }
 }
 
-static void make_trace(struct making *m)
-{
-    find_parents(m);
-    cut_circles(m);
-    part_later(m);
-    find_tops(m);
-    for (uint32_t i = 0; i < m->trace->rows; i++)
-        row_of(m, i)->unit = UINT32_MAX;
-    for (size_t i = 0, end; i < m->tops.n; i = end) {
-        const struct top *t = m->tops.v + i;
-        for (end = i + 1; end < m->tops.n && m->tops.v[end].why == t->why && m->tops.v[end].key == t->key; end++)
-            ;
-        make_set(m, t, end - i);
-    }
-    spread_units(m);
-}
-
-/* ---- all of them ---- */
+/* ---- in order ---- */
 
 /* Numbers of rows within their trace become numbers of rows. */
-static void number_parents(struct spans *s)
+static void number_parents(struct making *m)
 {
-    for (size_t i = 0; i < s->rows.n; i++)
-        if (s->rows.v[i].parent >= 0)
-            s->rows.v[i].parent += (int32_t)s->traces.v[s->rows.v[i].trace].row;
+    for (uint32_t i = 0; i < m->trace->rows; i++)
+        if (row_of(m, i)->parent >= 0)
+            row_of(m, i)->parent += (int32_t)m->trace->row;
 }
 
-static void list_parts(struct spans *s)
+static void list_parts(struct making *m)
 {
-    size_t n = s->rows.n;
-    s->parts = mem_zalloc((n + 2) * sizeof *s->parts);
-    s->part = mem_alloc((n + 1) * sizeof *s->part);
-    for (size_t i = 0; i < n; i++)
-        if (s->rows.v[i].parent >= 0)
-            s->parts[s->rows.v[i].parent + 2]++;
-    for (size_t i = 2; i < n + 2; i++)
-        s->parts[i] += s->parts[i - 1];
-    for (size_t i = 0; i < n; i++)
-        if (s->rows.v[i].parent >= 0)
-            s->part[s->parts[s->rows.v[i].parent + 1]++] = (uint32_t)i;
-}
-
-struct placed {
-    struct spans_unit unit;
-    uint32_t number;
-};
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct placed *x = a, *y = b;
-    return order_of(x->unit.trace, y->unit.trace) ?: order_of(x->unit.begin_ns, y->unit.begin_ns)
-        ?: order_of(x->unit.end_ns, y->unit.end_ns) ?: order_of(x->number, y->number);
-}
-
-static void order_units(struct spans *s)
-{
-    struct placed *placed = mem_alloc((s->units.n + 1) * sizeof *placed);
-    uint32_t *now = mem_alloc((s->units.n + 1) * sizeof *now);
-    for (size_t i = 0; i < s->units.n; i++)
-        placed[i] = (struct placed){s->units.v[i], (uint32_t)i};
-    qsort(placed, s->units.n, sizeof *placed, by_begin);
-    for (size_t i = 0; i < s->units.n; i++) {
-        s->units.v[i] = placed[i].unit;
-        now[placed[i].number] = (uint32_t)i;
+    const uint32_t n = m->trace->rows;
+    uint32_t *parts = m->s->parts + m->trace->row, *next = m->seen, at = parts[0];
+    memset(parts + 1, 0, n * sizeof *parts);
+    for (uint32_t i = 0; i < n; i++)
+        if (row_of(m, i)->parent >= 0)
+            parts[(uint32_t)row_of(m, i)->parent - m->trace->row + 1]++;
+    for (uint32_t i = 0; i < n; i++) {
+        next[i] = at;
+        at = parts[i + 1] += at;
     }
-    for (size_t i = 0; i < s->rows.n; i++)
-        s->rows.v[i].unit = now[s->rows.v[i].unit];
-    free(placed);
-    free(now);
-}
-
-static void list_members(struct spans *s)
-{
-    uint32_t at = 0;
-    s->members = mem_alloc((s->rows.n + 1) * sizeof *s->members);
-    for (size_t i = 0; i < s->rows.n; i++)
-        s->units.v[s->rows.v[i].unit].members++;
-    for (size_t u = 0; u < s->units.n; u++) {
-        s->units.v[u].member = at;
-        at += s->units.v[u].members;
-        s->units.v[u].members = 0;
-    }
-    for (size_t i = 0; i < s->rows.n; i++) {
-        struct spans_unit *u = s->units.v + s->rows.v[i].unit;
-        s->members[u->member + u->members++] = (uint32_t)i;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        if (row_of(m, i)->parent >= 0)
+            m->s->part[next[(uint32_t)row_of(m, i)->parent - m->trace->row]++] = m->trace->row + i;
 }
 
 /* Below parents that were there: where all parts began at whole seconds, and one after the other. */
@@ -463,31 +421,109 @@ static void repair_parts(struct making *m)
     }
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    return order_of(x->unit.begin_ns, y->unit.begin_ns) ?: order_of(x->unit.end_ns, y->unit.end_ns)
+        ?: order_of(x->number, y->number);
+}
+
+/* Of the trace: those from `first` on. */
+static void order_units(struct making *m, size_t first)
+{
+    struct spans_unit *units = m->s->units.v + first;
+    const uint32_t n = (uint32_t)(m->s->units.n - first);
+    uint32_t *now = m->seen;
+    uint8_t place[ORDER_FEW];
+    bool ordered = true;
+    m->placed.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        vec_push(&m->placed, ((struct placed){units[i], i}));
+        ordered = ordered && (!i || by_begin(m->placed.v + i - 1, m->placed.v + i) < 0);
+    }
+    if (ordered)
+        return;
+    if (n <= ORDER_FEW)
+        order_few(place, m->placed.v, n, sizeof *m->placed.v, by_begin);
+    else
+        qsort(m->placed.v, n, sizeof *m->placed.v, by_begin);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct placed *p = m->placed.v + (n <= ORDER_FEW ? place[i] : i);
+        units[i] = p->unit;
+        now[p->number] = (uint32_t)first + i;
+    }
+    for (uint32_t i = 0; i < m->trace->rows; i++)
+        row_of(m, i)->unit = now[row_of(m, i)->unit - first];
+}
+
+/* All rows are somebody's: those of the trace lie where its rows do. */
+static void list_members(struct making *m, size_t first)
+{
+    struct spans *s = m->s;
+    uint32_t at = m->trace->row;
+    for (uint32_t i = 0; i < m->trace->rows; i++)
+        s->units.v[row_of(m, i)->unit].members++;
+    for (size_t u = first; u < s->units.n; u++) {
+        s->units.v[u].member = at;
+        at += s->units.v[u].members;
+        s->units.v[u].members = 0;
+    }
+    for (uint32_t i = 0; i < m->trace->rows; i++) {
+        struct spans_unit *u = s->units.v + row_of(m, i)->unit;
+        s->members[u->member + u->members++] = m->trace->row + i;
+    }
+}
+
+/* ---- all of them ---- */
+
+static void make_trace(struct making *m)
+{
+    const size_t first = m->s->units.n;
+    find_parents(m);
+    cut_circles(m);
+    part_later(m);
+    find_tops(m);
+    for (uint32_t i = 0; i < m->trace->rows; i++)
+        row_of(m, i)->unit = UINT32_MAX;
+    for (size_t i = 0, end; i < m->tops.n; i = end) {
+        const struct top *t = m->tops.v + i;
+        for (end = i + 1; end < m->tops.n && m->tops.v[end].why == t->why && m->tops.v[end].key == t->key; end++)
+            ;
+        make_set(m, t, end - i);
+    }
+    spread_units(m);
+    number_parents(m);
+    list_parts(m);
+    repair_parts(m);
+    order_units(m, first);
+    list_members(m, first);
+}
+
+/* Trace by trace, so that each is near while it is made. */
 void spans_make_units(struct spans *s)
 {
     struct making m = {.s = s};
-    size_t most = 0;
+    size_t most = 0, n = s->rows.n;
     for (size_t t = 0; t < s->traces.n; t++)
         most = s->traces.v[t].rows > most ? s->traces.v[t].rows : most;
     m.why = mem_alloc((most + 1) * sizeof *m.why);
     m.after = mem_alloc((most + 1) * sizeof *m.after);
+    m.seen = mem_alloc((most + 1) * sizeof *m.seen);
+    s->parts = mem_alloc((n + 1) * sizeof *s->parts);
+    s->part = mem_alloc((n + 1) * sizeof *s->part);
+    s->members = mem_alloc((n + 1) * sizeof *s->members);
+    s->parts[0] = 0;
     for (size_t t = 0; t < s->traces.n; t++) {
         m.trace = s->traces.v + t;
         make_trace(&m);
     }
-    number_parents(s);
-    list_parts(s);
-    for (size_t t = 0; t < s->traces.n; t++) {
-        m.trace = s->traces.v + t;
-        repair_parts(&m);
-    }
-    order_units(s);
-    list_members(s);
     free(m.why);
     free(m.after);
+    free(m.seen);
     vec_free(&m.tops);
     vec_free(&m.chains);
     vec_free(&m.previous);
+    vec_free(&m.placed);
 }
 
 int64_t spans_covered(const struct spans *s, uint32_t row)
