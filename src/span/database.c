@@ -85,9 +85,9 @@ int database_add(struct span_store *s, const void *records, size_t n, int64_t ca
 {
     struct wire_in in = wire_of(records, n), origin, body;
     bool has_origin = false;
+    struct arena arena = {0}; /* of all: they are a batch */
     int rc = 0;
     while (!rc && span_next_record(&in, &origin, &body)) {
-        struct arena arena = {0};
         struct span_origin o = {0};
         struct span span = {0};
         const void *v = origin.at != origin.end ? origin.at : body.at;
@@ -101,8 +101,8 @@ int database_add(struct span_store *s, const void *records, size_t n, int64_t ca
         } else {
             rc = s->kind->add_span(s, &span, v, bytes, came_ns, e);
         }
-        arena_fini(&arena);
     }
+    arena_fini(&arena);
     *damaged += in.damaged;
     return rc;
 }

@@ -91,6 +91,8 @@ static void sqlite_close(struct span_store *is)
     map_fini(&s->texts);
     map_fini(&s->origins);
     map_fini(&s->operations);
+    map_fini(&s->traces);
+    map_fini(&s->ids);
     free(s->path);
     free(s);
 }

@@ -7,9 +7,9 @@
 struct sqlite3;
 struct sqlite3_stmt;
 enum sqlite_statement {
-    STATEMENT_BEGIN, STATEMENT_COMMIT, STATEMENT_ROLLBACK, STATEMENT_SAME_ID, STATEMENT_REMOVE, STATEMENT_INSERT,
-    STATEMENT_TEXT, STATEMENT_NEW_TEXT, STATEMENT_ORIGIN, STATEMENT_NEW_ORIGIN, STATEMENT_OPERATION, STATEMENT_ABOUT,
-    STATEMENT_SET_ABOUT, STATEMENTS
+    STATEMENT_BEGIN, STATEMENT_COMMIT, STATEMENT_ROLLBACK, STATEMENT_TRACE, STATEMENT_SAME_ID, STATEMENT_REMOVE,
+    STATEMENT_INSERT, STATEMENT_TEXT, STATEMENT_NEW_TEXT, STATEMENT_ORIGIN, STATEMENT_NEW_ORIGIN, STATEMENT_OPERATION,
+    STATEMENT_ABOUT, STATEMENT_SET_ABOUT, STATEMENTS
 };
 struct sqlite_store {
     struct span_store is;
@@ -17,6 +17,9 @@ struct sqlite_store {
     char *path;
     struct sqlite3_stmt *prepared[STATEMENTS];
     struct map texts, origins, operations; /* of the writer: hash → number; forgotten by a rollback */
+    /* Of the writer, too, which is the only one: traces by hash, and whether spans of them were there before; of those
+     * of which none were, the hashes of the ids that were added since. */
+    struct map traces, ids;
     int64_t origin, service; /* of the spans that are added */
     bool to_give_back;       /* what was removed: readers were in the way */
 };

@@ -5,12 +5,13 @@
 #include "base/time.h"
 #include "span/sqlite.h"
 
-enum { REMOVED_AT_ONCE = 20000, MOST_KNOWN = 1 << 20 };
+enum { REMOVED_AT_ONCE = 20000, MOST_KNOWN = 1 << 20, MOST_IDS = 1 << 18 };
 
 static const char *const sql[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_ROLLBACK] = "ROLLBACK",
+    [STATEMENT_TRACE] = "SELECT number FROM spans WHERE trace = ?1 LIMIT 1",
     [STATEMENT_SAME_ID] = "SELECT number, life, hash, begin + lasted FROM spans WHERE trace = ?1 AND id = ?2",
     [STATEMENT_REMOVE] = "DELETE FROM spans WHERE number = ?1",
     [STATEMENT_INSERT] = "INSERT INTO spans (trace, id, life, hash, came, service, name, begin, lasted, origin,"
@@ -54,8 +55,16 @@ static int first_number(struct sqlite_store *s, sqlite3_stmt *q, int64_t *out, s
     return rc;
 }
 
+static void forget_ids(struct sqlite_store *s)
+{
+    map_fini(&s->traces);
+    map_fini(&s->ids);
+    s->traces = s->ids = (struct map){0};
+}
+
 static void forget(struct sqlite_store *s)
 {
+    forget_ids(s);
     map_fini(&s->texts);
     map_fini(&s->origins);
     map_fini(&s->operations);
@@ -103,6 +112,8 @@ int sqlite_commit(struct span_store *is, const struct log_position *at, struct e
     struct sqlite_store *s = sqlite_of(is);
     if (s->texts.n > MOST_KNOWN || s->origins.n > MOST_KNOWN || s->operations.n > MOST_KNOWN)
         forget(s);
+    if (s->traces.n > MOST_IDS || s->ids.n > MOST_IDS)
+        forget_ids(s);
     int rc = set_about(s, "log file", at->file, e);
     if (!rc)
         rc = set_about(s, "log offset", at->offset, e);
@@ -195,6 +206,34 @@ static int note_operation(struct sqlite_store *s, int64_t service, int64_t name,
     return finish(s, q, e);
 }
 
+/* Is a span of these ids there, perhaps? Most spans are of traces that are only just coming: one question for a trace
+ * spares one for each of its spans. */
+static int may_be_there(struct sqlite_store *s, const struct span *span, bool *may, struct err *e)
+{
+    enum { WAS_THERE = 1, WAS_NOT };
+    const struct map_piece ids[] = {{span->trace_id, SPAN_TRACE_BYTES}, {span->id, SPAN_ID_BYTES}};
+    bool fresh;
+    uint64_t hash[2], *known = map_put(&s->traces, map_hash(span->trace_id, SPAN_TRACE_BYTES), &fresh);
+    if (fresh || !*known) {
+        int64_t number = 0;
+        sqlite3_stmt *q = sqlite_statement(s, STATEMENT_TRACE, e);
+        if (!q)
+            return e->code;
+        sqlite3_bind_blob(q, 1, span->trace_id, SPAN_TRACE_BYTES, SQLITE_STATIC);
+        int rc = first_number(s, q, &number, e);
+        if (rc)
+            return rc;
+        *known = number ? WAS_THERE : WAS_NOT;
+    }
+    *may = *known == WAS_THERE;
+    if (!*may) {
+        map_hash_pieces(ids, 2, hash);
+        map_put(&s->ids, hash[0], &fresh);
+        *may = !fresh;
+    }
+    return 0;
+}
+
 /* Of spans of the same ids: the new one is not taken if it is there already, or less is known of it than of one there;
  * of which less is known, that goes. Ended ones of other contents stay beside each other, as client and server do. */
 static int compare_with_same_id(
@@ -241,12 +280,14 @@ int sqlite_add_span(
     struct span_store *is, const struct span *span, const void *body, size_t n, int64_t came_ns, struct err *e)
 {
     struct sqlite_store *s = sqlite_of(is);
-    bool take;
+    bool may = false, take = true;
     int64_t name;
     uint64_t hash[2];
     const struct map_piece pieces[] = {{&s->origin, sizeof s->origin}, {body, n}};
     map_hash_pieces(pieces, 2, hash);
-    int rc = compare_with_same_id(s, span, (int64_t)hash[0], &take, e);
+    int rc = may_be_there(s, span, &may, e);
+    if (!rc && may)
+        rc = compare_with_same_id(s, span, (int64_t)hash[0], &take, e);
     if (rc || !take)
         return rc;
     rc = text_number(s, span->name, &name, e);
