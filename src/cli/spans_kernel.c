@@ -93,7 +93,6 @@ static int by_row(const void *x, const void *y)
 
 static void join_spans(struct cli_kernel *k, const struct spans *s, const struct spans_row *rows, size_t n)
 {
-    const struct index_host *hosts;
     const struct spans_trace *traces;
     struct index_span *asked = mem_zalloc((n + 1) * sizeof *asked);
     spans_traces(s, &traces);
@@ -109,7 +108,7 @@ static void join_spans(struct cli_kernel *k, const struct spans *s, const struct
             .begin_ns = rows[i].recorded_ns,
             .end_ns = rows[i].end_ns};
     }
-    index_join_spans(hosts, experiment_hosts(k->experiment, &hosts), asked, n, &k->joined);
+    index_join_spans(k->experiment, asked, n, &k->joined);
     free(asked);
 }
 

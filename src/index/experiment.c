@@ -86,6 +86,7 @@ struct experiment *experiment_new(void)
 {
     struct experiment *x = mem_zalloc(sizeof *x);
     pthread_mutex_init(&x->lock, NULL);
+    x->user_marks = experiment_user_marks_new();
     x->schemas = ctf_schemas_new();
     return x;
 }
@@ -140,6 +141,7 @@ void experiment_close(struct experiment *x)
     vec_free(&x->traces);
     vec_free(&x->notes);
     vec_free(&x->catalogues);
+    experiment_user_marks_free(x->user_marks);
     pthread_mutex_destroy(&x->lock);
     arena_fini(&x->arena);
     free(x);

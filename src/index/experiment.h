@@ -26,6 +26,7 @@ struct experiment {
     const char *store;           /* --store, or NULL */
     VEC(const char *) catalogues; /* files of those that it was opened with */
     bool whole, states;          /* of index_options */
+    struct user_marks *user_marks; /* user_marks.c */
     pthread_mutex_t lock;        /* guards arena and notes while hosts are indexed side by side */
 };
 
@@ -45,6 +46,10 @@ void experiment_take_traces(struct experiment *, struct ctf_trace *const *traces
 struct experiment *experiment_new(void);
 /* Gives it away, or closes it if something failed; its notes are complete. */
 int experiment_made(struct experiment *, int rc, struct experiment **out);
+
+/* user_marks.c: nothing is read yet. */
+struct user_marks *experiment_user_marks_new(void);
+void experiment_user_marks_free(struct user_marks *);
 
 /* identity.c: sets the keys of hosts and traces. */
 void experiment_set_keys(struct experiment *);

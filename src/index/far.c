@@ -25,8 +25,7 @@ static bool same_clock(const struct machine *a, const struct machine *b)
         a->clock->freq == b->clock->freq;
 }
 
-/* Each session measured the distance to the epoch anew, so the two differ by a constant. */
-static __int128 shift_of(const struct index_far_clock *a, const struct index_far_clock *b)
+__int128 index_clock_shift(const struct index_far_clock *a, const struct index_far_clock *b)
 {
     const __int128 second = 1000000000;
     return ((__int128)b->offset_s - a->offset_s) * second +
@@ -38,7 +37,7 @@ static void tie(
     struct clock_net *net, const struct index_far_host *hosts, const struct machine *a, const struct machine *b)
 {
     const struct index_far_host *h = &hosts[a->host];
-    __int128 shift = shift_of(a->clock, b->clock);
+    __int128 shift = index_clock_shift(a->clock, b->clock);
     int64_t ends[2] = {h->begin, h->end > h->begin ? h->end : h->begin + (h->begin < INT64_MAX)};
     for (int n = 0; n < 2; n++) {
         int64_t there;

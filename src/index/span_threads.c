@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "graph/graph.h"
+#include "index/user_marks.h"
 
 enum { NEAR_MARKS = 8, MOST_FOREBEARS = 16, KTHREADD = 2 };
 /* Linux' inode of the namespace outside of all containers (PROC_PID_INIT_INO). */
@@ -210,10 +211,8 @@ static uint64_t hash_of(const uint8_t trace[16], const uint8_t id[8])
 }
 
 /* The first of each kind counts. */
-static void take_marks(struct join *j, int32_t host)
+static void take_marks(struct join *j, int32_t host, const struct graph_mark *v, size_t n)
 {
-    const struct graph_mark *v;
-    size_t n = graph_marks(j->machines[host].host->graph, &v);
     for (size_t i = 0; i < n; i++) {
         bool fresh;
         uint64_t *number = map_put(&j->by_span, hash_of(v[i].trace, v[i].span), &fresh);
@@ -320,8 +319,9 @@ static void join_span(
         out->row = find_process(machine, out, s, &out->by);
 }
 
-static void open_machines(struct join *j, const struct index_host *hosts)
+static void open_machines(struct join *j, const struct experiment *x, const struct index_host *hosts)
 {
+    const struct graph_mark *marks;
     for (size_t i = 0; i < j->n; i++) {
         struct machine *m = &j->machines[i];
         m->host = &hosts[i];
@@ -329,17 +329,21 @@ static void open_machines(struct join *j, const struct index_host *hosts)
         if (!m->host->graph)
             continue;
         know_threads(m);
-        take_marks(j, (int32_t)i);
+        size_t n = graph_marks(m->host->graph, &marks);
+        take_marks(j, (int32_t)i, marks, n);
+        n = experiment_user_marks(x, i, &marks);
+        take_marks(j, (int32_t)i, marks, n);
     }
 }
 
-void index_join_spans(
-    const struct index_host *hosts, size_t n_hosts, const struct index_span *spans, size_t n, struct index_joined *out)
+void index_join_spans(const struct experiment *x, const struct index_span *spans, size_t n, struct index_joined *out)
 {
+    const struct index_host *hosts = NULL;
+    const size_t n_hosts = x ? experiment_hosts(x, &hosts) : 0;
     struct join j = {.machines = mem_zalloc((n_hosts + 1) * sizeof *j.machines), .n = n_hosts, .last_machine = -1};
     out->threads = mem_zalloc((n + 1) * sizeof *out->threads);
     out->clocks = mem_zalloc((n_hosts + 1) * sizeof *out->clocks);
-    open_machines(&j, hosts);
+    open_machines(&j, x, hosts);
     for (size_t i = 0; i < n && j.marked.n; i++) {
         const struct marked *m = find_marks(&j, spans + i);
         if (m)

@@ -1,6 +1,7 @@
 /* Which thread of which machine had a span, and when that was by the clock of the machine's trace. The first that is
  * known counts:
- * 1. a mark in a kernel trace (struct graph_mark), whatever the span says: who wrote it is known there, and when;
+ * 1. a mark in a kernel trace (struct graph_mark), whatever the span says: who wrote it is known there, and when. One
+ *    in a user-space trace tells the machine and the times, but not who;
  * 2. `pid` in the pid namespace that the span tells, on its machine;
  * 3. `pid` on its machine: of a thread outside of containers, or else of the only one in a container that has it then.
  * Its machine is that of `boot`, or else that of `host`. Threads of the kernel itself have no spans.
@@ -38,9 +39,8 @@ struct index_joined {
     struct index_span_thread *threads;   /* by span */
     struct index_span_clock *clocks;     /* by host */
 };
-/* O((spans + threads + marks) log). Hosts without a graph have no threads. */
-void index_join_spans(const struct index_host *hosts, size_t n_hosts, const struct index_span *, size_t n,
-    struct index_joined *out);
+/* O((spans + threads + marks) log). Hosts without a graph have no threads. No experiment: no host. */
+void index_join_spans(const struct experiment *, const struct index_span *, size_t n, struct index_joined *out);
 void index_joined_fini(struct index_joined *);
 
 #endif

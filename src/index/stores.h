@@ -55,6 +55,12 @@ void index_lock_alive(int fd);
 /* Removes the files of chunks but those with these numbers, and what builds of before left of theirs. */
 void index_remove_chunks(const char *dir, const uint32_t *but, size_t n);
 
+/* ---- far.c ---- */
+
+/* What a time by the first is later by the other, ns: of one clock, whose distance to the epoch each session measured
+ * anew. */
+__int128 index_clock_shift(const struct index_far_clock *, const struct index_far_clock *);
+
 /* ---- manifest.c ---- */
 
 struct index_totals {

@@ -186,8 +186,6 @@ int64_t spanset_time_of(const struct spanset *o, uint32_t row, int64_t t)
 
 static void join_spans(struct views *x, struct spanset *o)
 {
-    const struct index_host *hosts = NULL;
-    size_t n_hosts = x->x ? experiment_hosts(x->x, &hosts) : 0;
     struct index_span *asked = mem_zalloc((o->n_rows + 1) * sizeof *asked);
     for (size_t i = 0; i < o->n_rows; i++) {
         const struct spans_row *r = o->rows + i;
@@ -202,7 +200,7 @@ static void join_spans(struct views *x, struct spanset *o)
             .begin_ns = r->recorded_ns,
             .end_ns = r->end_ns};
     }
-    index_join_spans(hosts, n_hosts, asked, o->n_rows, &o->joined);
+    index_join_spans(x->x, asked, o->n_rows, &o->joined);
     free(asked);
 }
 

@@ -10,7 +10,7 @@ import uuid
 from span_world import attribute
 from weft_e2e import Case, main, new_dice, scratch, weft
 from world import ROOT_SPACE, WAIT, Semaphore, World
-from world_trace import START_NS
+from world_trace import START_NS, write_user_texts
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "views"))
 import graph_client  # noqa: E402  # pylint: disable=wrong-import-position
@@ -26,10 +26,12 @@ class Story:
     """A script begins a span, runs a command as another one, does something by itself, and ends its span. Beside it
     lives a process that has the number which the script has in its container."""
 
-    def __init__(self, dice, contained, told=True):
-        """told: the trace tells which numbers forked threads have in the container."""
+    def __init__(self, dice, contained, told=True, user=False):
+        """told: the trace tells which numbers forked threads have in the container. user: marks are in a user-space
+        trace, whose session found another distance of the clock from the epoch."""
         self.world = w = World(dice, 1)
         self.host, self.contained, self.told = w.hosts[0], contained, told
+        self.user, self.texts = user, []
         self.marks, self.threads, self.done, self.over = {}, {}, Semaphore(), Semaphore()
         for name, number in (("one", SCRIPT), ("other", COMMAND)):
             decoy = w.spawn(self.host, name, self.busy())
@@ -40,6 +42,8 @@ class Story:
         w.run(w.now + 200 * MS)
         self.folder = scratch()
         self.host.recording.write(os.path.join(self.folder, "kernel"))
+        if user:
+            write_user_texts(os.path.join(self.folder, "ust"), self.host.name, self.texts, -5 * MS)
 
     def busy(self):
         while True:
@@ -55,7 +59,9 @@ class Story:
     def mark(self, what, span, more=""):
         def told(thread, t):
             self.marks[what, span] = START_NS + t
-        return "log", f"weft-span {what} {TRACE} {span}{more}", told
+            self.texts.append((t, text))
+        text = f"weft-span {what} {TRACE} {span}{more}"
+        return "log", "somebody else's" if self.user else text, told
 
     def run_script(self):
         yield "compute", MS
@@ -184,6 +190,26 @@ class Marks(Case):
                 self.assertEqual(clock, {"host": "h0", "marked": 2, "least": TOOK - OFF, "most": TOOK - OFF})
                 run = self.ask(story, story.job())
                 self.assertIn("h0: times of its spans are taken as 3.500 s earlier, as 2 of them marked", run.message)
+
+    def test_marks_in_a_user_space_trace(self):
+        """Times are the trace's to the ns; who had it the span's own number tells, on the machine of the marks."""
+        for contained in (False, True):
+            story = Story(new_dice(3), contained, user=True)
+            more = {"weft.pid_namespace": SPACE} if contained else {}
+            begin, end = story.wall(MAIN)
+            number = story.number(COMMAND, story.command)
+            told = self.told(story, [story.span(MAIN, "main", begin, end, number, **more)])
+            with self.subTest(contained=contained):
+                main, = (x for u in told["units"] for x in u["sections"])
+                kernel = main["kernel"]
+                self.assertEqual([kernel[k] for k in ("host", "tid", "by")],
+                                 ["h0", story.command.tid, "namespace" if contained else "number"])
+                begin, end = story.marks["begin", MAIN], story.marks["end", MAIN]
+                self.assertLess(end - begin - kernel["traced"], 1000)  # the command was forked a moment later
+                self.assertLessEqual(kernel["traced"], end - begin)
+                self.assertEqual(kernel["why"]["disk"], story.waits(story.command, begin - START_NS, end - START_NS))
+                clock, = told["clocks"]
+                self.assertEqual(clock, {"host": "h0", "marked": 1, "least": TOOK - OFF, "most": TOOK - OFF})
 
     def later(self, story, pid, **more):
         """A span without marks, of what the script does after its job."""

@@ -121,6 +121,21 @@ def metadata(host, boot=0):
         for i, (name, fields) in enumerate(_EVENTS))
 
 
+def write_user_texts(folder, host, texts, off_ns, boot=0):
+    """A user-space trace of tracef: (time by the host's clock, text). Its session found the clock's 0 off_ns later."""
+    clock = uuid.uuid5(uuid.NAMESPACE_URL, f"{host} {boot}")
+    trace = uuid.uuid5(clock, "user space")
+    text = _TRACE % {"numbers": _NUMBERS, "uuid": trace, "clock": clock, "host": host, "offset": START_NS + off_ns}
+    text = text.replace('domain = "kernel"', 'domain = "ust"').replace("lttng-modules", "lttng-ust")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as f:
+        f.write(text + 'event { name = "lttng_ust_tracef:event"; id = 0; stream_id = 0; '
+                'fields := struct { u64 __msg_length; letter _msg[ __msg_length ]; }; };\n')
+    events = [(t, 0, struct.pack("<Q", len(text)) + text.encode()) for t, text in texts]
+    with open(os.path.join(folder, "channel_0"), "wb") as f:
+        f.write(Recording._stream(trace.bytes, 0, events, []))  # pylint: disable=protected-access
+
+
 class Recording:
     """Events of one host by CPU: (time by the host's clock, number of the event, payload)."""
 

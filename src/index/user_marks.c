@@ -1,0 +1,118 @@
+#include "index/user_marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/graph.h"
+#include "index/experiment.h"
+#include "index/stores.h"
+#include "kernel/kernel.h"
+
+enum { BATCH = 512 };
+
+struct marks {
+    struct graph_mark *v;
+    size_t n, cap;
+};
+struct user_marks {
+    pthread_mutex_t lock;  /* guards all below */
+    struct marks *of_host; /* NULL: nobody has asked yet */
+    size_t n;
+};
+
+struct user_marks *experiment_user_marks_new(void)
+{
+    struct user_marks *m = mem_zalloc(sizeof *m);
+    pthread_mutex_init(&m->lock, NULL);
+    return m;
+}
+
+void experiment_user_marks_free(struct user_marks *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        free(m->of_host[i].v);
+    free(m->of_host);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+/* ---- one trace ---- */
+
+/* Fields with the text, by class; mode 0: another event. NULL: it has none of them. */
+static struct ctf_access *find_texts(const struct ctf_trace *t)
+{
+    const struct ctf_event_class *const *classes;
+    size_t n = ctf_trace_classes(t, &classes), found = 0;
+    struct ctf_access *texts = mem_zalloc((n + 1) * sizeof *texts);
+    for (size_t i = 0; i < n; i++)
+        if (classes[i]->item == CTF_EVENT && !strcmp(classes[i]->name, "lttng_ust_tracef:event"))
+            found += ctf_access_find(classes[i], CTF_PAYLOAD, "msg", &texts[i]);
+    if (found)
+        return texts;
+    free(texts);
+    return NULL;
+}
+
+/* Each session measures anew how far the clock is from the epoch: what a time of one trace is in the other. */
+static int64_t shift_between(const struct ctf_trace *from, const struct ctf_trace *to)
+{
+    const struct ctf_clock *a, *b;
+    int64_t shift;
+    if (!ctf_trace_clocks(from, &a) || !ctf_trace_clocks(to, &b) || !a->has_uuid || !b->has_uuid || !a->freq ||
+        a->freq != b->freq || memcmp(a->uuid, b->uuid, sizeof a->uuid) != 0 || strcmp(a->name, b->name) != 0)
+        return 0;
+    const struct index_far_clock of_a = {.freq = a->freq, .offset = a->offset, .offset_s = a->offset_s},
+                                 of_b = {.freq = b->freq, .offset = b->offset, .offset_s = b->offset_s};
+    __int128 ns = index_clock_shift(&of_a, &of_b);
+    return __builtin_add_overflow(ns, 0, &shift) ? 0 : shift;
+}
+
+static void read_marks(const struct experiment *x, size_t source, struct marks *out)
+{
+    struct ctf_source s = {.trace = x->traces.v[source].trace};
+    const struct ctf_trace *kernel = x->hosts.v[x->traces.v[source].host].trace;
+    struct ctf_access *texts = find_texts(s.trace);
+    struct ctf_event batch[BATCH];
+    struct ctf_merge *merge;
+    struct err ignored = {0}; /* what cannot be read tells no marks, and is told of where the trace is read */
+    if (!texts)
+        return;
+    int64_t shift = shift_between(s.trace, kernel);
+    if (!ctf_merge_new(&s, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &ignored)) {
+        for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
+            for (size_t i = 0; i < n; i++) {
+                const struct ctf_access *text = &texts[batch[i].cls->index];
+                struct kernel_mark m;
+                size_t length = 0;
+                const char *v = text->mode ? ctf_read_string(&batch[i], text, &length) : NULL;
+                struct graph_mark mark = {.row = -1};
+                if (!v || !kernel_read_mark(v, length, &m) || __builtin_add_overflow(batch[i].ts, shift, &mark.ts))
+                    continue;
+                memcpy(mark.trace, m.trace, sizeof mark.trace);
+                memcpy(mark.span, m.span, sizeof mark.span);
+                mark.process = m.process;
+                mark.is_end = m.is_end;
+                vec_push(out, mark);
+            }
+        ctf_merge_free(merge);
+    }
+    free(texts);
+}
+
+/* ---- all of a host ---- */
+
+size_t experiment_user_marks(const struct experiment *x, size_t host, const struct graph_mark **out)
+{
+    struct user_marks *marks = x->user_marks;
+    pthread_mutex_lock(&marks->lock);
+    if (!marks->of_host) {
+        marks->of_host = mem_zalloc((x->hosts.n + 1) * sizeof *marks->of_host);
+        marks->n = x->hosts.n;
+        for (size_t i = 0; i < x->traces.n; i++)
+            if (!x->traces.v[i].is_kernel)
+                read_marks(x, i, &marks->of_host[x->traces.v[i].host]);
+    }
+    pthread_mutex_unlock(&marks->lock);
+    *out = marks->of_host[host].v;
+    return marks->of_host[host].n;
+}
