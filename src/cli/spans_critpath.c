@@ -263,6 +263,7 @@ static void clocks_json(struct json *j, const struct cli_kernel *k)
         json_object(j);
         json_kv_string(j, "host", c.host);
         json_kv_u64(j, "marked", c.marked);
+        json_kv_u64(j, "monotonic", c.monotonic);
         json_kv_i64(j, "least", c.least_ns);
         json_kv_i64(j, "most", c.most_ns);
         json_end_object(j);

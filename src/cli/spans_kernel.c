@@ -105,6 +105,8 @@ static void join_spans(struct cli_kernel *k, const struct spans *s, const struct
             .pid = p.pid,
             .tid = p.tid,
             .pid_ns = (uint32_t)p.pid_namespace,
+            .monotonic_begin = p.monotonic_begin,
+            .monotonic_end = p.monotonic_end,
             .begin_ns = rows[i].recorded_ns,
             .end_ns = rows[i].end_ns};
     }
@@ -226,8 +228,8 @@ bool cli_kernel_explain(
 bool cli_kernel_clock(const struct cli_kernel *k, size_t host, struct cli_clock *out)
 {
     const struct index_span_clock *c = k->joined.clocks + host;
-    *out = (struct cli_clock){k->hosts[host].name, c->marked, c->least_ns, c->most_ns};
-    return c->marked > 0;
+    *out = (struct cli_clock){k->hosts[host].name, c->marked, c->monotonic, c->least_ns, c->most_ns};
+    return c->marked || c->monotonic;
 }
 
 size_t cli_kernel_hosts(const struct cli_kernel *k)
@@ -243,8 +245,9 @@ void cli_kernel_note_clocks(const struct cli_kernel *k)
             continue;
         struct text t = {.fd = -1};
         text_duration(&t, c.least_ns < 0 ? -c.least_ns : c.least_ns);
-        cli_note("%s: times of its spans are taken as %s %s, as %zu of them marked in the trace tell", c.host,
-            text_cstr(&t), c.least_ns < 0 ? "earlier" : "later", c.marked);
+        cli_note("%s: times of its spans are taken as %s %s, as %zu of them %s", c.host, text_cstr(&t),
+            c.least_ns < 0 ? "earlier" : "later", c.marked ? c.marked : c.monotonic,
+            c.marked ? "marked in the trace tell" : "tell by the machine's monotonic clock");
         text_fini(&t);
     }
 }

@@ -31,7 +31,7 @@ bool cli_kernel_explain(const struct cli_kernel *, const struct spans_section *,
     struct text *sentence);
 
 /* How much was added to times of a machine's spans: from so many that are marked in its trace. False: none are. */
-struct cli_clock { const char *host; size_t marked; int64_t least_ns, most_ns; };
+struct cli_clock { const char *host; size_t marked, monotonic; int64_t least_ns, most_ns; };
 size_t cli_kernel_hosts(const struct cli_kernel *);
 bool cli_kernel_clock(const struct cli_kernel *, size_t host, struct cli_clock *);
 /* Says it where it is much. */

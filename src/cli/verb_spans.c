@@ -196,8 +196,8 @@ static int answer(struct spans_question *q, char **paths, size_t n)
     struct err e = {0};
     struct text out = TEXT_TO(1);
     const struct spans_row *rows;
-    const char *keys[SPANS_BY + 9] = {"entry", "client", SPANS_PROCESS_KEYS};
-    size_t n_keys = q->traces.n ? 7 : 3; /* units are told apart by hosts, too */
+    const char *keys[SPANS_BY + 10] = {"entry", "client", SPANS_PROCESS_KEYS};
+    size_t n_keys = q->traces.n ? 9 : 3; /* units are told apart by hosts, too */
     for (size_t i = 0; i <= q->c.by.n; i++)
         keys[n_keys + i] = i < q->c.by.n ? q->c.by.keys[i] : NULL;
     if (q->traces.n && cli_kernel_open(&q->traces, q->trace_store, &q->c.kernel, &e))

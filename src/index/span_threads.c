@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "base/time.h"
 #include "graph/graph.h"
 #include "index/user_marks.h"
 
@@ -27,7 +28,9 @@ struct shift {
 };
 struct machine {
     const struct index_host *host;
-    char boot[37]; /* "": not known */
+    char boot[37];     /* "": not known */
+    bool is_monotonic; /* its clock is CLOCK_MONOTONIC, whose 0 is `epoch_ns` */
+    int64_t epoch_ns;
     const struct graph_mark *marks;
     VEC(struct known) known;  /* by number */
     VEC(struct shift) shifts; /* by time */
@@ -59,6 +62,26 @@ static void write_boot(struct machine *m)
         *out++ = digits[far.clock.uuid[i] >> 4];
         *out++ = digits[far.clock.uuid[i] & 15];
     }
+}
+
+static void know_epoch(struct machine *m)
+{
+    const struct ctf_clock *c;
+    int64_t ns;
+    m->is_monotonic = *m->boot && ctf_trace_clocks(m->host->trace, &c) && !strcmp(c->name, "monotonic") &&
+        c->freq == (uint64_t)NS_PER_S && c->offset <= INT64_MAX &&
+        !__builtin_mul_overflow(c->offset_s, NS_PER_S, &ns) &&
+        !__builtin_add_overflow(ns, (int64_t)c->offset, &m->epoch_ns);
+}
+
+/* By the machine's clock as the span itself read it. */
+static bool know_times(const struct machine *m, const struct index_span *s, int64_t *begin, int64_t *end)
+{
+    const int64_t most = 3600 * NS_PER_S;
+    return m->is_monotonic && s->monotonic_begin > 0 && s->monotonic_end >= s->monotonic_begin && s->boot &&
+        !strcmp(m->boot, s->boot) && !__builtin_add_overflow(m->epoch_ns, s->monotonic_begin, begin) &&
+        !__builtin_add_overflow(m->epoch_ns, s->monotonic_end, end) && *begin > s->begin_ns - most &&
+        *begin < s->begin_ns + most;
 }
 
 static bool is_called(const char *name, const char *said)
@@ -260,10 +283,15 @@ static int32_t holder_of(const struct graph *g, const struct graph_mark *m, int6
     return pid && pid != m->process ? m->row : writer.parent_row;
 }
 
-static void learn_shift(struct join *j, const struct marked *m, const struct index_span *s)
+static void learn_shift(struct join *j, const struct index_span *s)
 {
-    if (m->begin)
-        vec_push(&j->machines[m->host].shifts, ((struct shift){s->begin_ns, m->begin->ts - s->begin_ns}));
+    const struct marked *m = j->marked.n ? find_marks(j, s) : NULL;
+    int32_t host = m ? m->host : s->monotonic_begin ? find_machine(j, s) : -1;
+    int64_t begin, end;
+    if (m && m->begin)
+        vec_push(&j->machines[host].shifts, ((struct shift){s->begin_ns, m->begin->ts - s->begin_ns}));
+    else if (host >= 0 && know_times(&j->machines[host], s, &begin, &end))
+        vec_push(&j->machines[host].shifts, ((struct shift){s->begin_ns, begin - s->begin_ns}));
 }
 
 static int by_time(const void *a, const void *b)
@@ -285,11 +313,12 @@ static int64_t shift_at(const struct machine *m, int64_t t)
 
 /* ---- joining ---- */
 
-static void count_shift(struct index_span_clock *c, int64_t ns)
+static void count_shift(struct index_span_clock *c, size_t *how, int64_t ns)
 {
-    c->least_ns = !c->marked || ns < c->least_ns ? ns : c->least_ns;
-    c->most_ns = !c->marked || ns > c->most_ns ? ns : c->most_ns;
-    c->marked++;
+    bool first = !c->marked && !c->monotonic;
+    c->least_ns = first || ns < c->least_ns ? ns : c->least_ns;
+    c->most_ns = first || ns > c->most_ns ? ns : c->most_ns;
+    ++*how;
 }
 
 static void join_span(
@@ -305,13 +334,20 @@ static void join_span(
     if (out->host < 0)
         return;
     const struct machine *machine = &j->machines[out->host];
+    int64_t begin = 0, end = 0;
+    bool known = !(m && m->begin) && know_times(machine, s, &begin, &end);
     out->begin_ns += m && m->begin ? m->begin->ts - s->begin_ns : shift_at(machine, s->begin_ns);
     out->end_ns += m && m->end ? m->end->ts - s->end_ns
         : m && m->begin        ? m->begin->ts - s->begin_ns
                                : shift_at(machine, s->end_ns);
+    if (known) {
+        out->begin_ns = begin;
+        out->end_ns = end;
+        count_shift(&clocks[out->host], &clocks[out->host].monotonic, begin - s->begin_ns);
+    }
     out->end_ns = out->end_ns < out->begin_ns ? out->begin_ns : out->end_ns;
     if (m && m->begin) {
-        count_shift(&clocks[out->host], m->begin->ts - s->begin_ns);
+        count_shift(&clocks[out->host], &clocks[out->host].marked, m->begin->ts - s->begin_ns);
         out->row = holder_of(machine->host->graph, m->begin, s->pid);
         out->by = out->row >= 0 ? INDEX_SPAN_BY_MARK : INDEX_SPAN_NOWHERE;
     }
@@ -326,6 +362,7 @@ static void open_machines(struct join *j, const struct experiment *x, const stru
         struct machine *m = &j->machines[i];
         m->host = &hosts[i];
         write_boot(m);
+        know_epoch(m);
         if (!m->host->graph)
             continue;
         know_threads(m);
@@ -344,11 +381,8 @@ void index_join_spans(const struct experiment *x, const struct index_span *spans
     out->threads = mem_zalloc((n + 1) * sizeof *out->threads);
     out->clocks = mem_zalloc((n_hosts + 1) * sizeof *out->clocks);
     open_machines(&j, x, hosts);
-    for (size_t i = 0; i < n && j.marked.n; i++) {
-        const struct marked *m = find_marks(&j, spans + i);
-        if (m)
-            learn_shift(&j, m, spans + i);
-    }
+    for (size_t i = 0; i < n; i++)
+        learn_shift(&j, spans + i);
     for (size_t i = 0; i < n_hosts; i++)
         if (j.machines[i].shifts.n)
             qsort(j.machines[i].shifts.v, j.machines[i].shifts.n, sizeof *j.machines[i].shifts.v, by_time);

@@ -6,8 +6,11 @@
  * 3. `pid` on its machine: of a thread outside of containers, or else of the only one in a container that has it then.
  * Its machine is that of `boot`, or else that of `host`. Threads of the kernel itself have no spans.
  *
+ * LTTng's kernel traces are by CLOCK_MONOTONIC. Of spans without marks that tell theirs, on the boot of the trace, the
+ * times are those; unless they are an hour from the wall clock's: a container may have a monotonic clock of its own.
+ *
  * A mark comes right after a span's begin was taken from the wall clock, and right before its end was. So marks tell
- * how far the wall clock is from the trace's; spans without marks of the same machine are moved as the least delayed of
+ * how far the wall clock is from the trace's; spans without either of the same machine are moved as the least delayed of
  * the eight marks nearest in time tells. */
 #ifndef WEFT_INDEX_SPAN_THREADS_H
 #define WEFT_INDEX_SPAN_THREADS_H
@@ -22,6 +25,7 @@ struct index_span {
     int64_t pid, tid;                /* 0: not told. tid counts if pid has such a thread: some have other numbers */
     uint32_t pid_ns;                 /* inode of the namespace that has pid; 0: not told */
     int64_t begin_ns, end_ns;        /* by the wall clock */
+    int64_t monotonic_begin, monotonic_end; /* ns since the boot, by CLOCK_MONOTONIC; 0: not told */
 };
 enum index_span_by { INDEX_SPAN_NOWHERE, INDEX_SPAN_BY_NUMBER, INDEX_SPAN_BY_NAMESPACE, INDEX_SPAN_BY_MARK };
 struct index_span_thread {
@@ -34,7 +38,10 @@ struct index_span_thread {
 int64_t index_span_time(const struct index_span_thread *, int64_t said_ns);
 
 /* How much was added to the times of a host's spans. */
-struct index_span_clock { size_t marked; int64_t least_ns, most_ns; };
+struct index_span_clock {
+    size_t marked, monotonic;        /* of how many that is known, and how */
+    int64_t least_ns, most_ns;
+};
 struct index_joined {
     struct index_span_thread *threads;   /* by span */
     struct index_span_clock *clocks;     /* by host */

@@ -1,6 +1,6 @@
 /* Marks of weft-span in user-space traces, which it leaves there where the kernel's trace cannot be written to: LTTng's
- * events of tracef (lttng_ust_tracef:event). They tell when a span began and ended by the machine's own clock; who had it
- * the span tells itself. */
+ * events of tracef (lttng_ust_tracef:event). They tell when a span began and ended by the machine's own clock; who had
+ * it the span tells itself. */
 #ifndef WEFT_INDEX_USER_MARKS_H
 #define WEFT_INDEX_USER_MARKS_H
 

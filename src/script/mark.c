@@ -1,6 +1,9 @@
 #include "script/mark.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,21 +12,70 @@
 static const char usual[] = "/proc/lttng-logger";
 enum { MARK_BYTES = 1024 };
 
+/* ---- by LTTng's user-space tracer ---- */
+
+/* Where a session daemon has its door for traced programs: of the machine, or of the user. */
+static bool has_session_daemon(void)
+{
+    const char *home = getenv("LTTNG_HOME") ?: getenv("HOME");
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/.lttng/lttng-ust-sock-8", home ? home : "");
+    return !access("/var/run/lttng/lttng-ust-sock-8", F_OK) || (home && n < (int)sizeof path && !access(path, F_OK));
+}
+
+/* Loading the library registers this process with the daemon, and waits for its answer: but not long, and the script's
+ * command shall know nothing of that. */
+static void *load_tracer(void)
+{
+    static const char timeout[] = "LTTNG_UST_REGISTER_TIMEOUT"; /* ms */
+    static void *library;
+    bool given = getenv(timeout) != NULL;
+    if (library)
+        return library;
+    if (!given)
+        setenv(timeout, "200", 1);
+    library = dlopen("liblttng-ust.so.1", RTLD_NOW | RTLD_GLOBAL);
+    if (!given)
+        unsetenv(timeout);
+    return library;
+}
+
+/* As an event lttng_ust_tracef:event. False: there is no such library. */
+static bool mark_in_user_space(struct text *line)
+{
+    void *library = load_tracer(), *symbol = library ? dlsym(library, "lttng_ust__tracef") : NULL;
+    int (*tracef)(const char *, ...);
+    if (symbol) {
+        memcpy(&tracef, &symbol, sizeof tracef);
+        tracef("%s", text_cstr(line));
+    }
+    return symbol != NULL;
+}
+
+/* ---- marks ---- */
+
+static bool mark_in_file(const char *path, const struct text *line)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    bool marked = fd >= 0 && write(fd, line->v, line->n) == (ssize_t)line->n;
+    if (fd >= 0)
+        close(fd);
+    return marked;
+}
+
 static void mark(const struct script_settings *s, struct text *line)
 {
     const char *given = getenv("WEFT_SPAN_MARK"), *path = given && *given ? given : usual;
     if (s->off || !strcmp(path, "no"))
         return;
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd >= 0) {
-        size_t n = line->n < MARK_BYTES ? line->n : MARK_BYTES;
-        bool marked = write(fd, line->v, n) == (ssize_t)n;
-        close(fd);
-        if (marked)
-            return;
-    }
-    if (given && *given)
-        script_note(s, "no mark can be written to %s (WEFT_SPAN_MARK)", path);
+    line->n = line->n < MARK_BYTES ? line->n : MARK_BYTES;
+    bool in_user_space = !strcmp(path, "ust");
+    bool marked = in_user_space ? mark_in_user_space(line) : mark_in_file(path, line);
+    if (!marked && path != usual)
+        script_note(s, "no mark can be written %s%s (WEFT_SPAN_MARK)", in_user_space ? "" : "to ",
+            in_user_space ? "without liblttng-ust.so.1 (Debian: liblttng-ust1)" : path);
+    else if (!marked && has_session_daemon())
+        mark_in_user_space(line);
 }
 
 void script_mark_begin(const struct script_settings *s, const struct script_span *span, pid_t process)

@@ -82,8 +82,9 @@ uint32_t spans_trace_value(const struct spans *, const struct spans_trace *, con
 static inline int64_t spans_duration(const struct spans_row *r) { return r->end_ns - r->begin_ns; }
 void spans_write_id(struct text *, uint64_t id);
 /* What a row says of who made it, where the choice has these keys. Texts NULL and numbers 0: it does not. */
-#define SPANS_PROCESS_KEYS "host", "host.boot_id", "process.pid", "thread.id", "weft.pid_namespace"
-struct spans_process { const char *host, *boot; int64_t pid, tid, pid_namespace; };
+#define SPANS_PROCESS_KEYS "host", "host.boot_id", "process.pid", "thread.id", "weft.pid_namespace", \
+    "weft.monotonic_start_ns", "weft.monotonic_end_ns"
+struct spans_process { const char *host, *boot; int64_t pid, tid, pid_namespace, monotonic_begin, monotonic_end; };
 struct spans_process spans_process(const struct spans *, const struct spans_row *);
 
 /* ---- stages: all spans of one service and name, apart by attributes ---- */

@@ -469,7 +469,9 @@ struct spans_process spans_process(const struct spans *s, const struct spans_row
         .boot = own_text(s, r, keys[1]),
         .pid = own_number(s, r, keys[2]),
         .tid = own_number(s, r, keys[3]),
-        .pid_namespace = own_number(s, r, keys[4])};
+        .pid_namespace = own_number(s, r, keys[4]),
+        .monotonic_begin = own_number(s, r, keys[5]),
+        .monotonic_end = own_number(s, r, keys[6])};
 }
 
 uint32_t spans_trace_value(const struct spans *s, const struct spans_trace *t, const char *key)

@@ -197,6 +197,8 @@ static void join_spans(struct views *x, struct spanset *o)
             .pid = p.pid,
             .tid = p.tid,
             .pid_ns = (uint32_t)p.pid_namespace,
+            .monotonic_begin = p.monotonic_begin,
+            .monotonic_end = p.monotonic_end,
             .begin_ns = r->recorded_ns,
             .end_ns = r->end_ns};
     }

@@ -112,10 +112,10 @@ class Story:
     def wall(self, span):
         return self.marks["begin", span] + OFF - TOOK, self.marks["end", span] + OFF + SENT
 
-    def span(self, span, name, begin, end, pid, trace=TRACE, parent="", host="pod-77", **more):
+    def span(self, span, name, begin, end, pid, trace=TRACE, parent="", host="pod-77", own=(), **more):
         resource = {"service.name": "pilot", "host.name": host, **more}
         out = {"traceId": trace, "spanId": span, "parentSpanId": parent, "name": name, "startTimeUnixNano": str(begin),
-               "endTimeUnixNano": str(end), "attributes": [attribute("process.pid", pid)]}
+               "endTimeUnixNano": str(end), "attributes": [attribute(*x) for x in [("process.pid", pid), *own]]}
         return json.dumps({"resourceSpans": [{
             "resource": {"attributes": [attribute(k, v) for k, v in resource.items()]},
             "scopeSpans": [{"spans": [out]}]}]})
@@ -187,7 +187,8 @@ class Marks(Case):
         for name, story in self.stories.items():
             with self.subTest(name):
                 clock, = self.told(story, story.job())["clocks"]
-                self.assertEqual(clock, {"host": "h0", "marked": 2, "least": TOOK - OFF, "most": TOOK - OFF})
+                self.assertEqual(clock, {"host": "h0", "marked": 2, "monotonic": 0, "least": TOOK - OFF,
+                                         "most": TOOK - OFF})
                 run = self.ask(story, story.job())
                 self.assertIn("h0: times of its spans are taken as 3.500 s earlier, as 2 of them marked", run.message)
 
@@ -209,7 +210,8 @@ class Marks(Case):
                 self.assertLessEqual(kernel["traced"], end - begin)
                 self.assertEqual(kernel["why"]["disk"], story.waits(story.command, begin - START_NS, end - START_NS))
                 clock, = told["clocks"]
-                self.assertEqual(clock, {"host": "h0", "marked": 1, "least": TOOK - OFF, "most": TOOK - OFF})
+                self.assertEqual(clock, {"host": "h0", "marked": 1, "monotonic": 0, "least": TOOK - OFF,
+                                         "most": TOOK - OFF})
 
     def later(self, story, pid, **more):
         """A span without marks, of what the script does after its job."""
@@ -251,6 +253,35 @@ class Marks(Case):
                 tip = server.tooltip("weft.spans", lane, begin + 1)
                 self.assertEqual((tip["Span"], tip["Thread"], tip["Thread found"], tip["Wall clock put right by"]),
                                  (span, f"h0:{thread.tid}", "by marks in the trace", "-3.500 s"))
+
+    def test_by_the_monotonic_clock(self):
+        """No marks, and a wall clock that is seconds off: the span's own reading of the trace's clock is exact. Another
+        boot's, and one that is hours from the wall clock's (a container's own), are not taken for it."""
+        story = self.stories["host"]
+        wall, begin = story.marks["end", JOB] + OFF + 2 * MS, story.marks["end", JOB] + 2 * MS - START_NS
+        for what, boot, off in (("right", story.boot(), 0), ("another boot", str(uuid.uuid4()), 0),
+                                ("a clock of its own", story.boot(), 3600 * 2 * 10**9)):
+            own = [("weft.monotonic_start_ns", begin + off), ("weft.monotonic_end_ns", begin + off + 3 * MS)]
+            line = story.span(LATER, "later", wall, wall + 3 * MS, story.script.tid, trace="1" * 32, own=own,
+                              host=story.host.name, **{"host.boot_id": boot})
+            told = self.told(story, [line])
+            x, = (x for u in told["units"] for x in u["sections"])
+            with self.subTest(what):
+                wanted = {}
+                for s in self.judge(story, story.script, START_NS + begin, START_NS + begin + 3 * MS):
+                    wanted[s["state"]] = wanted.get(s["state"], 0) + s["end"] - s["begin"]
+                self.assertGreater(wanted.get("timer", 0), MS)
+                if what == "right":
+                    self.assertEqual((x["kernel"]["tid"], x["kernel"]["by"]), (story.script.tid, "number"))
+                    got = {k: v for k, v in x["kernel"]["why"].items() if v}
+                    self.assertEqual({k: v for k, v in got.items() if k in wanted}, wanted)
+                    wanted = {"host": "h0", "marked": 0, "monotonic": 1, "least": -OFF, "most": -OFF}
+                    self.assertEqual(told["clocks"], [wanted])
+                    self.assertIn("earlier, as 1 of them tell by the machine's monotonic clock",
+                                  self.ask(story, [line]).message)
+                else:
+                    self.assertEqual(told["clocks"], [])
+                    self.assertFalse(x["kernel"] and x["kernel"]["why"].get("timer"))
 
     def test_the_wrong_machine(self):
         """Neither boot nor name: such spans are left alone, however the numbers fit."""
