@@ -23,6 +23,7 @@ struct flows_found {
     struct cli_hosts names;
     struct talk_lines lines;
     struct talk_delays delays;
+    struct flow_carried carried; /* of traces */
 };
 
 static int sort_by_name(const char *s, int *sort, struct err *e)
@@ -84,6 +85,17 @@ static void note_clocks(const struct flows_rows *rows, const struct flows_host *
             unrelated);
 }
 
+/* What is in no line, as it is nobody's message, or whose sender no line tells. */
+static void note_carried(const struct flow_carried *c)
+{
+    if (c->carrying)
+        cli_note("%llu packets of tunnels carried others and are not counted; what %llu of them carried is untraced",
+            (unsigned long long)c->carrying, (unsigned long long)c->opaque);
+    if (c->renamed)
+        cli_note("%llu datagrams went on under translated addresses: behind those, who sent them is untraced",
+            (unsigned long long)c->renamed);
+}
+
 static void show(const struct flows_choice *q, struct flows_found *f, struct text *out)
 {
     struct flows_rows rows = {0};
@@ -97,6 +109,7 @@ static void show(const struct flows_choice *q, struct flows_found *f, struct tex
     if (rows.n > limit && q->format == CLI_TABLE)
         cli_note("%zu more lines; --limit %zu shows all", rows.n - limit, rows.n);
     note_clocks(&rows, f->hosts);
+    note_carried(&f->carried);
     if (!rows.n && !q->begin_text && !q->end_text)
         cli_note("no packets%s%s; record net_dev_queue and netif_receive_skb to have them", q->host ? " of " : "",
             q->host ? q->host : "");
@@ -123,6 +136,8 @@ static void find_in_traces(const struct index_host *hosts, const struct flows_ch
         talk_window(f->hosts[i].map, &begin, &end);
         talk[i] = (struct talk_host){hosts[i].flows, f->hosts[i].map};
         talk_report(hosts[i].flows, begin, end, &told[i].flows);
+        if (hosts[i].flows && (!q->host || !strcmp(q->host, hosts[i].name)))
+            flow_carried(hosts[i].flows, begin, end, &f->carried);
         told[i].n_own = hosts[i].flows ? flow_addresses(hosts[i].flows, &told[i].own) : 0;
     }
     talk_join(told, n, &f->lines);

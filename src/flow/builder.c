@@ -9,6 +9,7 @@ struct flow_builder *flow_builder_new(const struct kernel_tracker *tracker)
     struct flow_builder *b = mem_zalloc(sizeof *b);
     b->tracker = tracker;
     b->sights = flow_sights_new();
+    b->wraps = flow_wraps_new();
     for (enum flow_list l = 0; l < FLOW_LISTS; l++)
         b->lists[l] = (struct flow_list_ends){NO_CONNECTION, NO_CONNECTION, 0};
     return b;
@@ -28,6 +29,7 @@ void flow_builder_free(struct flow_builder *b)
     vec_free(&b->devices);
     flow_asks_fini(&b->asks);
     flow_sights_free(b->sights);
+    flow_wraps_free(b->wraps);
     map_fini(&b->by_key);
     free(b);
 }
@@ -118,12 +120,55 @@ static void count_send(struct flow *flow, bool passing)
     flow->passing += passing;
 }
 
+/* The packet with this number of the host, + 1, if it can still be told anything. */
+static struct built_packet *unsettled_number(struct flow_builder *b, uint64_t number)
+{
+    return number > b->first_packet + b->settled && number <= b->first_packet + b->packets.n
+        ? &b->packets.v[number - 1 - b->first_packet]
+        : NULL;
+}
+
+static void count_datagram(struct flow *flow, bool carries)
+{
+    if (flow->seen == UINT32_MAX) {
+        flow->seen /= 2;
+        flow->carrying /= 2;
+    }
+    flow->seen++;
+    flow->carrying += carries;
+}
+
+/* A packet came out of that one. Where a socket of the host sends back it was for the socket, and an address that was
+ * used again. */
+static void mark_carrier(struct flow_builder *b, uint64_t number)
+{
+    struct built_packet *outer = unsettled_number(b, number);
+    if (!outer || b->lives.v[outer->life].users != NOBODY_ELSE)
+        return;
+    struct flow *flow = &b->flows.v[outer->p.flow];
+    flow->carrying += !(outer->p.way & FLOW_CARRIES);
+    outer->p.way = (uint8_t)((outer->p.way | FLOW_CARRIES) & ~FLOW_OPAQUE);
+}
+
+/* What it tells of packets before, and its own way. */
+static void follow(struct flow_builder *b, const struct flow_seen *seen, const struct flow_wrap *wrap, uint8_t *way)
+{
+    struct built_packet *before = unsettled_number(b, seen->went_on);
+    if (before)
+        before->p.way |= FLOW_WENT_ON;
+    if (wrap->carrier)
+        mark_carrier(b, wrap->carrier);
+    *way = (uint8_t)(seen->way | (wrap->carries ? FLOW_CARRIES : 0) | (wrap->opaque ? FLOW_OPAQUE : 0));
+}
+
 static void add_packet(struct flow_builder *b, const struct kernel_record *r)
 {
     const struct kernel_packet *k = &r->u.packet;
     bool send = r->kind == KERNEL_PACKET_SEND;
     uint32_t f = flow_of_packet(b, k, r->ts);
-    enum flow_sight sight = flow_sights_see(b->sights, k, r->ts, device_of(b, k->device), send);
+    uint64_t device = device_of(b, k->device), number = b->first_packet + b->packets.n;
+    struct flow_seen seen = flow_sights_see(b->sights, k, r->ts, device, send, number);
+    struct flow_wrap wrap = flow_wraps_see(b->wraps, r, device, send, number);
     struct built_packet n = {.before = NO_PACKET, .woken = KERNEL_NO_ROW};
     n.p = (struct flow_disk_packet){.ts = r->ts,
         .bytes = k->payload_bytes,
@@ -133,13 +178,17 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
         .ip_id = k->ip_id,
         .origin = FLOW_BY_UNKNOWN,
         .is_send = send,
-        .is_copy = sight == FLOW_SIGHT_AGAIN};
+        .is_copy = seen.sight == FLOW_SIGHT_AGAIN};
+    follow(b, &seen, &wrap, &n.p.way);
     flow_number_bytes(b, f, k, &n.p);
     struct flow *flow = &b->flows.v[f];
     n.life = flow_life(b, f);
+    if (k->protocol != FLOW_TCP)
+        count_datagram(flow, wrap.carries);
     if (send && !n.p.is_copy) {
-        count_send(flow, sight == FLOW_SIGHT_PASSING);
-        if (sight == FLOW_SIGHT_PASSING)
+        bool passing = seen.sight == FLOW_SIGHT_PASSING || wrap.carries;
+        count_send(flow, passing);
+        if (passing)
             n.p.origin = FLOW_PASSING;
         else
             attribute_send(b, r, flow, &n);
@@ -168,6 +217,16 @@ static uint32_t backlog_receive(const struct flow_builder *b, const struct kerne
     return best;
 }
 
+/* Did the run receive anything else that stayed? */
+static bool has_others(const struct flow_builder *b, const struct built_packet *p)
+{
+    uint32_t i = flow_unsettled(b, p->before);
+    for (int tries = MOST_PASSED_BY; i != NO_PACKET && tries; tries--, i = flow_unsettled(b, b->packets.v[i].before))
+        if (flow_stays(&b->packets.v[i].p))
+            return true;
+    return i != NO_PACKET;
+}
+
 /* Returns the number of the wake + 1, 0: no packet caused it. */
 static uint64_t add_wake(struct flow_builder *b, const struct kernel_record *r)
 {
@@ -189,7 +248,7 @@ static uint64_t add_wake(struct flow_builder *b, const struct kernel_record *r)
     }
     vec_push(&b->wakes, w);
     struct built_packet *p = &b->packets.v[w.last];
-    if (!w.decided && flow_unsettled(b, p->before) == NO_PACKET) {
+    if (!w.decided && !has_others(b, p)) {
         uint32_t life = flow_life(b, p->p.flow);
         p->consumed = true;
         const struct kernel_thread *t = flow_thread(b, w.row);

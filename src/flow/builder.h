@@ -8,6 +8,7 @@
 #include "flow/asks.h"
 #include "flow/sights.h"
 #include "flow/store.h"
+#include "flow/wraps.h"
 #include "kernel/kernel.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
     /* Receives of one run that are looked at: more than a run takes (netdev_budget: 300). Where the records do not tell
      * when one ends, they are too many to look at all of them for each wake. */
     MOST_IN_RUN = 1024,
+    MOST_PASSED_BY = 64, /* before the last of a run, when it may be the only one */
     MOST_USERS = 64, /* of one life of a connection: those seen last */
     /* A packet is settled once this many came after it, or that much later: what was seen until then says whose it is,
      * whatever comes later. A wake is decided in half of that, while the receives that may have done it are not settled
@@ -51,6 +53,7 @@ struct flow {
     uint32_t connection;   /* the flow of the two that was seen first; has what is of both */
     uint32_t before;       /* the one with the same key that was forgotten, or NO_FLOW */
     uint32_t sends, passing; /* seen */
+    uint32_t seen, carrying; /* datagrams; of those that carry other packets */
     uint32_t waiting;      /* last receive with payload that woke nobody yet */
     uint64_t last_seq;     /* unwrapped; 0: none yet */
     /* Of the connection that the addresses and ports serve now: after its SYN and its FIN, unwrapped (0: not seen). */
@@ -114,6 +117,7 @@ struct flow_builder {
     VEC(struct latest) latest; /* by row */
     struct flow_list_ends lists[FLOW_LISTS];
     struct flow_sights *sights;
+    struct flow_wraps *wraps;
     VEC(uint64_t) devices; /* by string number: a hash of the interface's name, 0 not looked at yet */
     struct flow_asks asks;
     struct map by_key; /* hash -> flow + 1 (chained by probing with hash + n): the last with that key */

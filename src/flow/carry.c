@@ -59,6 +59,8 @@ static void carry_flow(struct carrying *v, uint32_t f)
     carry_bool(c, &flow->ended);
     carry_number(c, &flow->sends);
     carry_number(c, &flow->passing);
+    carry_number(c, &flow->seen);
+    carry_number(c, &flow->carrying);
     carry_packet_number(v, &flow->waiting, v->packets);
     carry_number(c, &flow->last_seq);
     carry_number(c, &flow->syn_end);
@@ -218,6 +220,7 @@ static void carry_packet(struct carrying *v, uint32_t i)
     carry_below(c, &p->is_send, 2);
     carry_below(c, &p->is_copy, 2);
     carry_below(c, &p->is_reply, 2);
+    carry_below(c, &p->way, FLOW_RENAMED * 2);
     carry_packet_number(v, &n->before, i);
     carry_number(c, &life);
     carry_row(c, &n->woken);
@@ -375,6 +378,7 @@ void flow_builder_carry(struct flow_builder *b, struct carry *c)
     carry_latest(&v, rows, n_rows);
     flow_asks_carry(&b->asks, c, b->tracker, rows, n_rows);
     flow_sights_carry(b->sights, c);
+    flow_wraps_carry(b->wraps, c);
     free(rows);
     vec_free(&v.flows);
     vec_free(&v.lives);

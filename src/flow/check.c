@@ -29,7 +29,8 @@ static const char *packets_defect(const struct flow_chunk *s, size_t f, uint64_t
         bool send = i < flow->sends, copy = i >= flow->sends + flow->receives;
         if (at + AHEAD < s->n_packets) /* numbers of one flow lie apart: what is waited for otherwise */
             __builtin_prefetch(&s->by_number[p[AHEAD].number < s->n_by_number ? p[AHEAD].number : 0]);
-        if (p->flow != f || p->is_copy != copy || (!copy && p->is_send != send) || p->origin > FLOW_PASSING)
+        if (p->flow != f || p->is_copy != copy || (!copy && p->is_send != send) || p->origin > FLOW_PASSING ||
+            p->way >= FLOW_RENAMED * 2)
             return "a packet contradicts its flow";
         own += flow_is_own(p);
         ordered += flow_is_ordered(&flow->key, p);

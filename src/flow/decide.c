@@ -2,8 +2,10 @@
  * packet and wake is decided at a moment that depends on the records alone, in the order in which they came. */
 #include "flow/builder.h"
 
-/* Which receive of the run woke the thread: first those whose connection it uses, then those not yet taken, then those
- * with payload; of equals the earliest. */
+enum { RELATED = 8 }; /* above all else that counts */
+
+/* Which receive of the run woke the thread: first those whose connection it uses, then those that stayed, then those
+ * not yet taken, then those with payload; of equals the earliest. */
 static uint32_t waking_receive(const struct flow_builder *b, const struct wake *w)
 {
     const struct kernel_thread *t = flow_thread(b, w->row);
@@ -12,13 +14,14 @@ static uint32_t waking_receive(const struct flow_builder *b, const struct wake *
     for (uint32_t i = flow_unsettled(b, w->last); i != NO_PACKET && looked_at < MOST_IN_RUN;
          i = flow_unsettled(b, b->packets.v[i].before), looked_at++) {
         const struct built_packet *p = &b->packets.v[i];
-        int score = (int)flow_relation(b, p->life, w->row) * 4 + (p->taken ? 0 : 2) + (flow_carries(&p->p) ? 1 : 0);
+        int score = (int)flow_relation(b, p->life, w->row) * RELATED + (flow_stays(&p->p) ? 4 : 0) +
+            (p->taken ? 0 : 2) + (flow_carries(&p->p) ? 1 : 0);
         if (score >= best_score) {
             best_score = score;
             best = i;
         }
     }
-    bool unrelated = best_score < POSSIBLE * 4;
+    bool unrelated = best_score < POSSIBLE * RELATED;
     if (best != NO_PACKET && unrelated && (looked_at > 1 || !t || flow_kernel_thread(t)))
         return NO_PACKET;
     return best;
@@ -45,6 +48,20 @@ static void decide_wake(struct flow_builder *b, struct wake *w)
 static bool passes(const struct flow *flow)
 {
     return flow->passing * UINT64_C(2) > flow->sends;
+}
+
+/* The same of datagrams that carry other packets. */
+static bool carries_others(const struct flow *flow)
+{
+    return flow->carrying * UINT64_C(2) > flow->seen;
+}
+
+static void pass(struct flow_disk_packet *p)
+{
+    p->origin = FLOW_PASSING;
+    p->row = KERNEL_NO_ROW;
+    p->back = 0;
+    p->is_reply = 0;
 }
 
 static int32_t first_of(int32_t last, int32_t first)
@@ -74,15 +91,18 @@ static void settle(struct flow_builder *b, struct built_packet *n)
     struct life *life = &b->lives.v[n->life];
     flow->settled = true;
     if (p->is_send && !p->is_copy && p->origin != FLOW_PASSING && passes(flow)) {
-        p->origin = FLOW_PASSING;
-        p->row = KERNEL_NO_ROW;
-        p->back = 0;
+        pass(p);
+    }
+    if (!(p->way & FLOW_CARRIES) && carries_others(flow)) {
+        p->way |= FLOW_CARRIES | FLOW_OPAQUE;
+        if (p->is_send && !p->is_copy)
+            pass(p);
     }
     if (p->is_send && p->origin == FLOW_BY_THREAD)
         life->last_sender[flow->side] = p->row;
     if (n->woken != KERNEL_NO_ROW)
         life->last_reader[flow->side] = n->woken;
-    if (p->origin != FLOW_BY_RECEIVE && p->origin != FLOW_PASSING && !p->is_copy &&
+    if (p->origin != FLOW_BY_RECEIVE && p->origin != FLOW_PASSING && flow_stays(p) &&
         !(p->is_send && p->origin == FLOW_BY_THREAD)) {
         p->row = owner_of(b, n);
         if (p->is_send && p->row >= 0)

@@ -98,7 +98,8 @@ static void take_packet(struct taken *t, const struct flow_disk_packet *p, uint3
         .ip_id = p->ip_id,
         .origin = send && p->origin == FLOW_PASSING ? FLOW_PASSING : FLOW_BY_UNKNOWN,
         .retransmission = p->retransmission != 0,
-        .is_send = send};
+        .is_send = send,
+        .way = p->way};
     uint64_t high = send && flow->sends ? t->packets.v[t->packets.n - 1].high : 0;
     if (flow_is_own(&out) && flow_carries(&out) && out.seq_end > high)
         high = out.seq_end;

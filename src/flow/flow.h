@@ -3,7 +3,8 @@
  * bytes carry unwrapped 64-bit sequence numbers, so a receive is explained by the send that covers its last byte
  * whatever was segmented, merged or sent again. Where addresses and ports are used again, a SYN begins the numbers
  * anew, above all before. A packet that several devices of the host saw is one send, or one receive; one that came in
- * before it went out is no send of the host. Source: reference/critical-path.md 4.1 and 8. */
+ * before it went out is no send of the host, and what only carries another packet (a tunnel's) is nobody's message.
+ * Source: reference/critical-path.md 4.1 and 8. */
 #ifndef WEFT_FLOW_FLOW_H
 #define WEFT_FLOW_FLOW_H
 
@@ -15,7 +16,7 @@
 #include "base/store.h"
 
 /* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
-enum { FLOW_RULES_VERSION = 11 };
+enum { FLOW_RULES_VERSION = 12 };
 enum { FLOW_SILENCES = 4 };
 #define FLOW_NO_PACKET UINT64_MAX
 
@@ -31,7 +32,16 @@ enum flow_origin {                 /* who made a send */
     FLOW_BY_THREAD,                /* `row` in a system call, or owner of the socket (timers, TCP small queues) */
     FLOW_BY_RECEIVE,               /* softirq work after a receive of the same connection (ACK clock): `receive` */
     FLOW_BY_UNKNOWN,
-    FLOW_PASSING                   /* nobody here: a bridge, a router or a hypervisor, through which the packet came */
+    FLOW_PASSING                   /* nobody here: a bridge, a router or a hypervisor, through which the packet came, or
+                                    * a tunnel that carries another one in it */
+};
+/* A packet's way through the host, as bits: */
+enum flow_way {
+    FLOW_WENT_ON = 1,              /* a receive that was not the last: other devices of the host sent or took it on */
+    FLOW_CAME_BACK = 2,            /* a receive of what the host had sent or passed on: in a container, on loopback */
+    FLOW_CARRIES = 4,              /* another packet, which is counted as itself, */
+    FLOW_OPAQUE = 8,               /* and was not seen here: others on this flow do, or the protocol says so */
+    FLOW_RENAMED = 16              /* a passing send under other addresses or ports than the host saw before */
 };
 enum { FLOW_TCP = 6, FLOW_FIN = 1, FLOW_SYN = 2, FLOW_RST = 4, FLOW_ACK = 16 }; /* a protocol; its flags */
 struct flow_packet {
@@ -46,6 +56,7 @@ struct flow_packet {
     int32_t row;                   /* sends: see origin; receives: owner of the socket if known; else -1 */
     uint16_t flags, ip_id;
     uint8_t origin;                /* enum flow_origin */
+    uint8_t way;                   /* enum flow_way */
     bool retransmission;
     uint32_t flow;                 /* of the store */
 };
@@ -82,10 +93,16 @@ bool flow_by_number(const struct flow_store *, uint64_t number, struct flow_pack
 /* What went of a flow within an interval. first, last: when there are packets. Again: nothing in them that had not been
  * sent before; of what was received it is not told. */
 struct flow_tally { uint64_t packets, bytes, again_packets, again_bytes; int64_t first, last; };
-/* Within [begin, end] of the host's clock: what its sockets sent, and what came to it to stay: nothing of a flow that
- * goes on through it to others. O(packets) */
+/* Within [begin, end] of the host's clock: what its sockets sent, and what came to it to stay: nothing that goes on
+ * through it to others, or only carries other packets. O(packets) */
 void flow_tally(const struct flow_store *, size_t flow, int64_t begin, int64_t end, struct flow_tally *sent,
     struct flow_tally *received);
+
+/* What is told of no connection: packets that carry others, sent or received; those of them of which it is not known
+ * what they carry; datagrams that went out under other addresses, whose senders are not found behind them. */
+struct flow_carried { uint64_t carrying, opaque, renamed; };
+/* Within [begin, end] of the host's clock; adds to what *out has. O(packets) */
+void flow_carried(const struct flow_store *, int64_t begin, int64_t end, struct flow_carried *out);
 
 /* The lesser number of the two directions of the flow's connection; its own when the other was not seen. */
 uint32_t flow_connection(const struct flow_store *, size_t flow);

@@ -12,7 +12,8 @@ enum {
 /* The last of the receives of this size by number `to`, looking back to `from`; `from` when there is none. */
 static uint64_t like_before(struct flow_walk *receives, uint64_t from, uint64_t to, uint32_t bytes)
 {
-    while (to > from && flow_walk_at(receives, to - 1)->bytes != bytes)
+    while (to > from &&
+        (flow_walk_at(receives, to - 1)->bytes != bytes || flow_is_on_its_way(flow_walk_at(receives, to - 1))))
         to--;
     return to;
 }

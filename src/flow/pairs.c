@@ -114,8 +114,10 @@ static void group_receives(struct pairing *g)
 {
     for (uint32_t r = 0; r < g->m; r++) {
         uint32_t at = place_of(g, &g->receives[r]);
-        g->likes_of[r] = g->table[at] ? g->table[at] - 1 : NONE;
-        if (g->table[at])
+        /* What came back in had come in before, nearer to the wire, or never was under way between hosts. */
+        bool counts = g->table[at] && !(g->receives[r].way & FLOW_CAME_BACK);
+        g->likes_of[r] = counts ? g->table[at] - 1 : NONE;
+        if (counts)
             g->likes[g->table[at] - 1].receives++;
     }
 }

@@ -10,6 +10,9 @@
 
 /* Beyond what queues hold. */
 #define REMEMBERED_NS UINT64_C(10000000000)
+/* TCP sends nothing again before (TCP_RTO_MIN): until then what a device of the same name shows is the same packet in
+ * another network namespace. */
+#define RESEND_NS UINT64_C(200000000)
 enum {
     REMEMBERED = 1 << 15, /* a power of two, below that of the type of `at` */
     MOST_DEVICES = 6      /* stacked on each other; a packet on further ones counts as another one */
@@ -19,9 +22,11 @@ struct sight {
     uint64_t hash, skb;
     int64_t ts; /* the greatest that had been seen */
     struct flow_key key;
-    bool named;   /* by itself: bytes of a connection, or an IP id */
-    bool renamed; /* seen before with other addresses or ports */
-    uint8_t n[2]; /* receives, sends, with the present ones */
+    bool named;        /* by itself: bytes of a connection, or an IP id */
+    bool renamed;      /* seen before with other addresses or ports */
+    bool send;         /* the last sight was one */
+    uint8_t n[2];      /* receives, sends, with the present ones */
+    uint64_t received; /* number + 1 of the last receive that counts, unless it is known to have gone on; 0: none */
     uint64_t devices[2][MOST_DEVICES];
 };
 
@@ -97,30 +102,69 @@ static struct sight *sight_at(struct flow_sights *all, uint64_t hash)
     return &all->v.v[*at - 1];
 }
 
-enum flow_sight flow_sights_see(
-    struct flow_sights *all, const struct kernel_packet *k, int64_t ts, uint64_t device, bool send)
+/* Is it the same packet on the other side of a device that it came through, under a name that was seen on this side? */
+static bool is_beyond(const struct sight *s, const struct kernel_packet *k, const struct flow_sights *all, bool send)
+{
+    return s->send != send && s->skb && s->skb == k->skb && (uint64_t)all->ts - (uint64_t)s->ts <= RESEND_NS;
+}
+
+static void begin(struct sight *s, uint64_t hash, const struct kernel_packet *k, bool named)
+{
+    *s = (struct sight){.hash = hash, .skb = k->skb, .key = flow_key_of(k, false), .named = named};
+}
+
+/* Goes on with other addresses or ports; devices may show it as if for the first time. */
+static void rename_to(struct sight *s, const struct flow_key *key)
+{
+    s->key = *key;
+    s->renamed = true;
+    s->n[0] = s->n[1] = 0;
+}
+
+static struct flow_seen see_send(struct sight *s)
+{
+    struct flow_seen seen = {.went_on = s->received};
+    seen.sight = s->n[1] ? FLOW_SIGHT_AGAIN : s->n[0] || s->renamed ? FLOW_SIGHT_PASSING : FLOW_SIGHT_FIRST;
+    seen.way = seen.sight == FLOW_SIGHT_PASSING && s->renamed ? FLOW_RENAMED : 0;
+    s->received = 0;
+    return seen;
+}
+
+/* Of devices that take it one after another the first counts, until it goes on. */
+static struct flow_seen see_receive(struct sight *s, uint64_t skb, uint64_t number)
+{
+    struct flow_seen seen = {.sight = s->n[0] && !s->send ? FLOW_SIGHT_AGAIN : FLOW_SIGHT_FIRST};
+    if (seen.sight == FLOW_SIGHT_AGAIN)
+        return seen;
+    seen.went_on = s->received;
+    seen.way = (s->n[1] || s->renamed) && s->skb && s->skb == skb ? FLOW_CAME_BACK : 0;
+    s->received = number + 1;
+    return seen;
+}
+
+struct flow_seen flow_sights_see(
+    struct flow_sights *all, const struct kernel_packet *k, int64_t ts, uint64_t device, bool send, uint64_t number)
 {
     all->ts = ts > all->ts ? ts : all->ts;
     struct flow_key key = flow_key_of(k, false);
     bool named = k->protocol == FLOW_TCP || k->ip_id;
     uint64_t hash = hash_packet(k, named);
     struct sight *s = sight_at(all, hash);
-    bool same = is_same(all, s, hash, k->skb, &key), renamed = same && memcmp(&s->key, &key, sizeof key);
+    bool same = is_same(all, s, hash, k->skb, &key), renamed = same && memcmp(&s->key, &key, sizeof key),
+         known = same && !renamed && has_seen(s, send, device);
     /* The same device again: sent again unchanged, or another packet of the same look. */
-    if (!same || renamed || s->n[send] == MOST_DEVICES || has_seen(s, send, device)) {
-        s->hash = hash;
-        s->skb = k->skb;
-        s->key = key;
-        s->named = named;
-        s->renamed = renamed;
-        s->n[0] = s->n[1] = 0;
+    if (!same || (known ? !is_beyond(s, k, all, send) : !renamed && s->n[send] == MOST_DEVICES)) {
+        begin(s, hash, k, named);
+        known = false;
+    } else if (renamed) {
+        rename_to(s, &key);
     }
+    struct flow_seen seen = send ? see_send(s) : see_receive(s, k->skb, number);
     s->ts = all->ts;
-    enum flow_sight sight = s->n[send]    ? FLOW_SIGHT_AGAIN
-        : send && (s->n[0] || s->renamed) ? FLOW_SIGHT_PASSING
-                                          : FLOW_SIGHT_FIRST;
-    s->devices[send][s->n[send]++] = device;
-    return sight;
+    s->send = send;
+    if (!known)
+        s->devices[send][s->n[send]++] = device;
+    return seen;
 }
 
 static void carry_sight(struct carry *c, struct sight *s)
@@ -131,6 +175,8 @@ static void carry_sight(struct carry *c, struct sight *s)
     carry_number(c, &s->key);
     carry_bool(c, &s->named);
     carry_bool(c, &s->renamed);
+    carry_bool(c, &s->send);
+    carry_number(c, &s->received);
     for (int way = 0; way < 2; way++) {
         carry_below(c, &s->n[way], MOST_DEVICES + 1);
         carry_bytes(c, s->devices[way], s->n[way] * sizeof *s->devices[way]);

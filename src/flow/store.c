@@ -300,6 +300,7 @@ void flow_unpack(
         .flags = p->flags,
         .ip_id = p->ip_id,
         .origin = p->origin,
+        .way = p->way,
         .retransmission = p->retransmission,
         .flow = flow};
 }

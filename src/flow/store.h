@@ -11,7 +11,7 @@
 #include "base/store.h"
 #include "flow/flow.h"
 
-enum { FLOW_VERSION = 5 };
+enum { FLOW_VERSION = 6 };
 
 struct flow_disk_head {
     uint64_t first_packet, first_wake; /* what the first ones here are numbered on the host */
@@ -45,7 +45,8 @@ struct flow_disk_packet {
     uint16_t flags, ip_id;
     uint8_t origin, retransmission, is_send, is_copy;
     uint8_t is_reply;            /* FLOW_BY_RECEIVE: no older than the receive */
-    uint8_t reserved[7];
+    uint8_t way;                 /* enum flow_way */
+    uint8_t reserved[6];
 };
 struct flow_disk_wake {
     int64_t ts;
@@ -178,6 +179,16 @@ static inline uint64_t flow_begin_of(const struct flow_disk_packet *p)
 static inline bool flow_is_own(const struct flow_disk_packet *p)
 {
     return p->is_send && !p->is_copy && p->origin != FLOW_PASSING;
+}
+/* Is it one of several receives of one packet, and not the last, or does it only carry others? */
+static inline bool flow_is_on_its_way(const struct flow_disk_packet *p)
+{
+    return p->way & (FLOW_WENT_ON | FLOW_CARRIES);
+}
+/* Was it the sight of a packet that counts, of a message that came to stay? */
+static inline bool flow_stays(const struct flow_disk_packet *p)
+{
+    return !p->is_copy && !flow_is_on_its_way(p);
 }
 /* What order[] is sorted by; `own` sends of a flow that are in it are those that flow_is_ordered. */
 struct flow_rank { uint32_t a, b, c; };

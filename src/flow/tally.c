@@ -22,12 +22,26 @@ void flow_tally(const struct flow_store *s, size_t flow, int64_t begin, int64_t 
     flow_view_of(s, flow, &v);
     for (int sends = 1; sends >= 0; sends--) {
         struct flow_walk w = {.view = &v, .sends = sends};
-        for (uint64_t i = 0, n = flow_walk_count(&v, sends); i < n && !(passes && !sends); i++) {
+        for (uint64_t i = 0, n = flow_walk_count(&v, sends); i < n; i++) {
             const struct flow_disk_packet *p = flow_walk_at(&w, i);
-            bool passing = sends && p->origin == FLOW_PASSING;
+            bool passing = sends ? p->origin == FLOW_PASSING : passes && !(p->way & FLOW_CAME_BACK);
             passes |= passing;
-            if (!passing && p->ts >= begin && p->ts <= end)
+            if (!passing && !flow_is_on_its_way(p) && p->ts >= begin && p->ts <= end)
                 count(p, sends ? sent : received);
         }
     }
+}
+
+void flow_carried(const struct flow_store *s, int64_t begin, int64_t end, struct flow_carried *out)
+{
+    for (size_t c = 0; c < s->n; c++)
+        for (size_t i = 0; i < s->chunks[c].n_packets; i++) {
+            const struct flow_disk_packet *p = flow_packet_at(&s->chunks[c], i);
+            if (p->ts < begin || p->ts > end || p->is_copy)
+                continue;
+            out->carrying += (p->way & FLOW_CARRIES) != 0;
+            out->opaque += (p->way & FLOW_OPAQUE) != 0;
+            out->renamed += p->way & FLOW_RENAMED && p->flow < s->chunks[c].n_flows &&
+                s->chunks[c].flows[p->flow].key.protocol != FLOW_TCP;
+        }
 }

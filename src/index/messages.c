@@ -321,7 +321,7 @@ static void count_flow(
         flow_receive(tail, flow, i, &packet);
         if (packet.ts < since)
             break;
-        if (packet.ts <= last)
+        if (packet.ts <= last && !(packet.way & FLOW_CAME_BACK))
             slot_of(p, packet.ts)->came++;
     }
 }

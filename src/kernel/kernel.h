@@ -92,6 +92,7 @@ struct kernel_packet {
     uint16_t ip_id;
     uint32_t payload_bytes; /* of the transport layer; 0 when not known */
     bool has_length;
+    uint16_t header_bytes; /* of the network and, where known, transport layer: all but the payload; 0 not known */
     uint32_t device;   /* string number of the interface name */
 };
 

@@ -296,6 +296,8 @@ static void read_network(
     if (t)
         read_transport(
             t, data, align_up(align_up(at + p->transport_at, p->transports.align), t->align), transport, out);
+    uint64_t headers = (out->family == 4 ? header : IPV6_BYTES) + transport - out->payload_bytes;
+    out->header_bytes = transport && headers <= UINT16_MAX ? (uint16_t)headers : 0;
 }
 
 void kernel_header_read(

@@ -8,13 +8,16 @@ struct ahead {
     struct flow_packet packet;
 };
 
+/* Of a packet that several devices of the host took one after another the last counts. */
 static void fetch(struct ahead *a)
 {
-    a->has = a->i < a->n;
-    if (a->has && a->sends)
-        flow_send(a->store, a->flow, a->i++, &a->packet);
-    else if (a->has)
-        flow_receive(a->store, a->flow, a->i++, &a->packet);
+    do {
+        a->has = a->i < a->n;
+        if (a->has && a->sends)
+            flow_send(a->store, a->flow, a->i++, &a->packet);
+        else if (a->has)
+            flow_receive(a->store, a->flow, a->i++, &a->packet);
+    } while (a->has && a->packet.way & (FLOW_WENT_ON | FLOW_CARRIES));
 }
 
 static struct ahead look_ahead(const struct flow_store *s, uint32_t flow, bool sends)

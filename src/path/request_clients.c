@@ -60,7 +60,7 @@ static int64_t reply_came(const struct path_local_host *client, const struct sen
     size_t most = r->tcp ? MOST_PACKETS : MOST_DATAGRAMS;
     for (size_t past = n - i < most ? n : i + most; i < past; i++) {
         flow_receive(client->flows, (size_t)flow, i, &p);
-        if (is_end(r, (size_t)asked->host, &p))
+        if (!(p.way & FLOW_WENT_ON) && is_end(r, (size_t)asked->host, &p))
             return path_to_reference(client, p.ts);
     }
     return INT64_MIN;

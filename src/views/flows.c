@@ -73,10 +73,12 @@ static void add_receives(const struct view_host *h, size_t flow, const struct vi
     struct flow_packet p, s;
     int64_t *delays = mem_alloc(sizeof *delays * MOST_DELAYS);
     size_t n = 0;
-    r->received = flow_receives(h->index->flows, flow);
-    size_t step = r->received / MOST_DELAYS + 1;
-    for (size_t i = 0; i < r->received; i++) {
+    size_t receives = flow_receives(h->index->flows, flow), step = receives / MOST_DELAYS + 1;
+    for (size_t i = 0; i < receives; i++) {
         flow_receive(h->index->flows, flow, i, &p);
+        if (p.way & (FLOW_WENT_ON | FLOW_CARRIES))
+            continue;
+        r->received++;
         see(r, view_to_reference(h, p.ts));
         if (!from)
             r->bytes += p.bytes;
@@ -91,12 +93,19 @@ static void add_receives(const struct view_host *h, size_t flow, const struct vi
     free(delays);
 }
 
+/* Did anything of the flow come to the host to stay? */
+static bool stays(const struct view_host *h, int64_t flow)
+{
+    struct flow_tally sent, received;
+    flow_tally(h->index->flows, (size_t)flow, INT64_MIN, INT64_MAX, &sent, &received);
+    return received.packets > 0;
+}
+
 static int32_t receiver_of(const struct views *x, size_t sender, const struct flow_key *key, int64_t *flow)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].index->flows && (*flow = flow_lookup(x->hosts[i].index->flows, key)) >= 0 &&
-            flow_receives(x->hosts[i].index->flows, (size_t)*flow) &&
-            (i != sender || flow_may_send(x->hosts[i].index->flows, key)))
+            stays(&x->hosts[i], *flow) && (i != sender || flow_may_send(x->hosts[i].index->flows, key)))
             return (int32_t)i;
     return -1;
 }
@@ -123,7 +132,7 @@ static void add_flow(struct views *x, size_t host, size_t flow, struct rows *row
         for (size_t i = 0; i < x->n_hosts; i++)
             if (x->hosts[i].index->flows && flow_may_send(x->hosts[i].index->flows, &r.key))
                 return; /* shown where it was sent */
-        if (!flow_receives(h->index->flows, flow))
+        if (!stays(h, (int64_t)flow))
             return; /* it only passed through */
         r.sender = -1;
         r.receiver = (int32_t)host;

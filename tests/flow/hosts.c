@@ -201,6 +201,7 @@ uint32_t packet(struct host *h, int kind, struct shape s)
         .ctx = s.ctx ? s.ctx : KERNEL_CTX_THREAD,
         .ctx_number = s.vector,
         .ctx_frame = s.frame,
+        .cpu = s.cpu,
         .row = s.row};
     r.u.packet = (struct kernel_packet){.family = 4,
         .protocol = s.protocol ? s.protocol : 6,
@@ -212,6 +213,7 @@ uint32_t packet(struct host *h, int kind, struct shape s)
         .ip_id = s.id,
         .payload_bytes = s.bytes,
         .has_length = true,
+        .header_bytes = s.headers,
         .device = s.device,
         .skb = s.skb};
     if (s.v6) {

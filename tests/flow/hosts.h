@@ -61,8 +61,9 @@ struct shape {
     uint16_t flags, id;
     uint8_t protocol, net; /* net: first byte of the addresses instead of 10 */
     bool v6;               /* 2001:db8::x */
-    uint32_t device;
+    uint32_t device, cpu;
     uint64_t skb;
+    uint16_t headers; /* bytes; 0: not known */
 };
 
 uint32_t packet(struct host *h, int kind, struct shape s);
