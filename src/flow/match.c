@@ -486,17 +486,36 @@ static inline void weigh(const struct carriers *c, const struct flow_message_key
     }
 }
 
+static bool is_bare(const struct flow_message_key *m)
+{
+    return !m->bytes && !(m->flags & (FLOW_SYN | FLOW_FIN));
+}
+
+/* A bare acknowledgement follows what its flow carried last: there the very same one is looked for. */
+static void look_for_ack(const struct flow_store *s, const struct carriers *c, const struct flow_message_key *m,
+    const struct flow_window *w, struct flow_view *v, struct choice *out)
+{
+    if (out->best || !flow_is_own(c->next) || c->beyond >= c->next->seq_end - flow_begin_of(c->next))
+        return;
+    flow_view_of(s, c->flow, v);
+    choose_ranked(v, (struct flow_rank){m->seq_end, m->ack, m->ip_id}, &m->flow, w, 1, out);
+}
+
 /* Numbers are not translated: among the sends near this number in any flow, one that carried the byte and acknowledged
  * the same. Chunks that have no more are taken out of the list. */
-static void choose_carrier(struct carriers *list, size_t n, const struct flow_message_key *m,
-    const struct flow_window *w, struct carrier *best, struct choice *out)
+static void choose_carrier(const struct flow_store *s, struct carriers *list, size_t n,
+    const struct flow_message_key *m, const struct flow_window *w, struct carrier *best, struct flow_view *v,
+    struct choice *out)
 {
     uint32_t near = 0;
     for (size_t tries = MOST_CARRIERS; tries && near < MOST_TRANSLATED && n; tries--) {
         struct carriers *c = nearest(list, n);
         if (is_within(w, c->next->ts)) {
             near++;
-            weigh(c, m, w, best, out);
+            if (is_bare(m))
+                look_for_ack(s, c, m, w, v, out);
+            else
+                weigh(c, m, w, best, out);
         }
         c->at++;
         c->left--;
@@ -516,8 +535,8 @@ static void find_translated(const struct flow_store *s, const struct flow_messag
     for (size_t c = 0; c < s->n; c++)
         if (s->chunks[c].head.since <= w->end && s->chunks[c].head.until >= w->begin)
             n += carriers_of(s, (uint32_t)c, m->seq_end, &list[n]);
-    choose_carrier(list, n, m, w, &best, out);
-    if (out->best)
+    choose_carrier(s, list, n, m, w, &best, v, out);
+    if (out->best && !is_bare(m))
         find_first(s, m, &best, v, out);
     if (out->best && !out->place)
         out->best = NULL;
@@ -547,11 +566,11 @@ enum flow_answer flow_find_send(const struct flow_store *sender, const struct fl
             find_bare(&v, m, w, &c);
         else if (!is_tcp)
             find_datagram(&v, m, w, &c);
-        else if (m->bytes || m->flags & (FLOW_SYN | FLOW_FIN))
+        else if (!is_bare(m))
             find_bytes(&v, m, w, &c);
         else
             find_ack(&v, m, w, &c);
-    } else if (is_tcp && (m->bytes || m->flags & (FLOW_SYN | FLOW_FIN))) {
+    } else if (is_tcp) {
         find_translated(sender, m, w, &v, &c);
     }
     return answer(sender, &c, send);

@@ -135,7 +135,7 @@ static bool lies_in(uint32_t number, uint32_t first, uint32_t count)
 
 bool flow_routes_lead(const struct flow_route *routes, size_t n, const struct flow_message_key *m)
 {
-    if (m->flow.protocol != FLOW_TCP || (!m->bytes && !(m->flags & (FLOW_SYN | FLOW_FIN))))
+    if (m->flow.protocol != FLOW_TCP)
         return false;
     for (size_t i = 0; i < n; i++)
         if (lies_in(m->seq_end, routes[i].seq, routes[i].seq_bytes) &&

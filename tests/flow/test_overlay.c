@@ -203,10 +203,23 @@ static void translated_service(void **state)
         got[i] = take_on(&h, &s, CARD);
         wake(&h, s.ts + 1, KERNEL_NO_ROW, SERVER, KERNEL_CTX_SOFTIRQ, s.frame);
     }
+    /* The end of a handshake, which a server may wait for. */
+    struct shape bare = segment(N, 11, 96);
+    bare.bytes = 0, bare.ack = 99, bare.id = 300;
+    bare.seq = segment(N - 2, 11, 96).seq + 10;
+    uint32_t ack = send_on(&h, &bare, CARD), ack_got, other_got;
+    take_on(&h, &bare, VETH);
+    bare.from = 7, bare.to = 20, bare.dport = 8080;
+    send_on(&h, &bare, BRIDGE);
+    ack_got = take_on(&h, &bare, CARD);
+    bare.id++, bare.ts += 1000, bare.skb += 0x10000;
+    other_got = take_on(&h, &bare, VETH); /* nobody sent this one */
     host_end(&h);
+    assert_int_equal(explain(&h, ack_got, &h), ack);
+    assert_int_equal(explain(&h, other_got, &h), -1);
     for (int pod = 0; pod < 2; pod++) {
-        assert_went(&h, service[pod], N / 2, 0);
-        assert_went(&h, real[pod], 0, N / 2);
+        assert_went(&h, service[pod], N / 2 + !pod, 0);
+        assert_went(&h, real[pod], 0, N / 2 + !pod);
     }
     for (int i = 0; i < N; i++) {
         assert_int_equal(explain(&h, got[i], &h), sent[i]);
