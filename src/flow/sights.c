@@ -108,9 +108,16 @@ static bool is_beyond(const struct sight *s, const struct kernel_packet *k, cons
     return s->send != send && s->skb && s->skb == k->skb && (uint64_t)all->ts - (uint64_t)s->ts <= RESEND_NS;
 }
 
-static void begin(struct sight *s, uint64_t hash, const struct kernel_packet *k, bool named)
+/* Devices stay as they are: how many of them say something is told. */
+static void begin(struct sight *s, uint64_t hash, uint64_t skb, const struct flow_key *key, bool named)
 {
-    *s = (struct sight){.hash = hash, .skb = k->skb, .key = flow_key_of(k, false), .named = named};
+    s->hash = hash;
+    s->skb = skb;
+    s->key = *key;
+    s->named = named;
+    s->renamed = s->send = false;
+    s->n[0] = s->n[1] = 0;
+    s->received = 0;
 }
 
 /* Goes on with other addresses or ports; devices may show it as if for the first time. */
@@ -154,7 +161,7 @@ struct flow_seen flow_sights_see(
          known = same && !renamed && has_seen(s, send, device);
     /* The same device again: sent again unchanged, or another packet of the same look. */
     if (!same || (known ? !is_beyond(s, k, all, send) : !renamed && s->n[send] == MOST_DEVICES)) {
-        begin(s, hash, k, named);
+        begin(s, hash, k->skb, &key, named);
         known = false;
     } else if (renamed) {
         rename_to(s, &key);

@@ -36,8 +36,8 @@ void flow_carried(const struct flow_store *s, int64_t begin, int64_t end, struct
 {
     for (size_t c = 0; c < s->n; c++)
         for (size_t i = 0; i < s->chunks[c].n_packets; i++) {
-            const struct flow_disk_packet *p = flow_packet_at(&s->chunks[c], i);
-            if (p->ts < begin || p->ts > end || p->is_copy)
+            const struct flow_disk_packet *p = &s->chunks[c].packets[i];
+            if (!p->way || p->ts < begin || p->ts > end || p->is_copy)
                 continue;
             out->carrying += (p->way & FLOW_CARRIES) != 0;
             out->opaque += (p->way & FLOW_OPAQUE) != 0;

@@ -8,7 +8,7 @@
 #include "kernel/kernel.h"
 
 enum {
-    REMEMBERED = 1 << 12, /* a power of two; what is under way between a tunnel's device and the one below it */
+    REMEMBERED = 1 << 10, /* a power of two; what is under way between a tunnel's device and the one below it */
     UDP = 17,
     /* IP protocols that carry packets */
     IP_IN_IP = 4,
@@ -150,7 +150,11 @@ struct flow_wrap flow_wraps_see(
         } else if (around) {
             wrap.carrier = before->number + 1;
         }
-        *before = now;
+        /* What is sent may be inside of what comes next, what is received only around it. */
+        if (send || wrap.carries || k->protocol == UDP)
+            *before = now;
+        else if (before->skb == k->skb)
+            before->skb = 0;
     }
     w->cpu.v[r->cpu] = k->skb;
     return wrap;
