@@ -49,9 +49,9 @@ class Pods(Case):
             ends = tuple(r[end].rsplit(":", 1)[0] for end in ("source", "destination"))
             self.assertFalse(set(ends) & set(MACHINES), f"what carries others is nobody's: {r}")
             if r["from"] in self.cards:
-                sent[r["from"], *ends] += r["packets"]
+                sent[(r["from"], *ends)] += r["packets"]
             if r["to"] in self.cards:
-                came[r["to"], *ends] += r["received_packets"]
+                came[(r["to"], *ends)] += r["received_packets"]
         protocols = ("_tcp", "_udp")
         out = self.counted("net_dev_queue", "eth0", protocols)
         around = sum(n for (_, source, _), n in out.items() if source in MACHINES)
