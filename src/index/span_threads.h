@@ -10,8 +10,8 @@
  * times are those; unless they are an hour from the wall clock's: a container may have a monotonic clock of its own.
  *
  * A mark comes right after a span's begin was taken from the wall clock, and right before its end was. So marks tell
- * how far the wall clock is from the trace's; spans without either of the same machine are moved as the least delayed of
- * the eight marks nearest in time tells. */
+ * how far the wall clock is from the trace's; spans without either of the same machine are moved as the least delayed
+ * of the eight nearest in time tells. */
 #ifndef WEFT_INDEX_SPAN_THREADS_H
 #define WEFT_INDEX_SPAN_THREADS_H
 
