@@ -77,6 +77,14 @@ static void duration_cell(struct cli_table *t, int format, int64_t ns)
         cli_table_duration(t, format, ns);
 }
 
+static bool has_containers(const struct thread_line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (*lines[i].is.container)
+            return true;
+    return false;
+}
+
 static void write_lines(const struct thread_line *lines, size_t n, int format, struct text *out)
 {
     static const int shown[] = {
@@ -84,8 +92,9 @@ static void write_lines(const struct thread_line *lines, size_t n, int format, s
     static const struct cli_column columns[] = {{"host", false, false}, {"tid", true, true}, {"pid", true, true},
         {"comm", false, false}, {"begin", true, true}, {"life", true, true}, {"running", true, true},
         {"preempted", true, true}, {"blocked", true, true}, {"timer", true, true}, {"network", true, true},
-        {"block-device", true, true}, {"other", true, true}};
-    struct cli_table *t = cli_table_new(columns, 13);
+        {"block-device", true, true}, {"other", true, true}, {"container", false, false}};
+    bool contained = has_containers(lines, n);
+    struct cli_table *t = cli_table_new(columns, contained ? 14 : 13);
     struct text when = {.fd = -1};
     for (size_t i = 0; i < n; i++) {
         const struct graph_time *l = &lines[i].is;
@@ -107,6 +116,8 @@ static void write_lines(const struct thread_line *lines, size_t n, int format, s
             other -= l->totals[shown[k]];
         }
         duration_cell(t, format, other);
+        if (contained)
+            cli_table_cell(t, "%s", l->container);
     }
     text_fini(&when);
     cli_table_write(t, format, out);
@@ -127,7 +138,10 @@ static void show(const struct thread_question *q, struct thread_lines *lines, st
     write_lines(lines->v, shown, q->format, out);
     if (lines->total > shown && q->format == CLI_TABLE)
         cli_note("%zu more threads; --limit %zu shows all, --thread NAME some", lines->total - shown, lines->total);
-    if (!lines->total && q->choice.thread)
+    if (!lines->total && q->choice.container)
+        cli_note("no thread in a container %s: without --container and --thread the last column tells which there are",
+            q->choice.container);
+    else if (!lines->total && q->choice.thread)
         cli_note("no thread %s%s%s; without --thread all are listed", q->choice.thread, q->host ? " on " : "",
             q->host ? q->host : "");
     else if (!lines->total && !q->begin_text && !q->end_text)
@@ -219,6 +233,8 @@ static int run(int argc, char **argv)
     const struct cli_option options[] = {
         {"host", 0, CLI_STRING, "HOST", "threads of this host only", &q.host},
         {"thread", 't', CLI_STRING, "TID|COMM", "threads of this number or name only", &q.choice.thread},
+        {"container", 0, CLI_STRING, "NAME|PATTERN", "threads in containers (pods) so called only",
+            &q.choice.container},
         {"begin", 'b', CLI_STRING, "TIME", "count from here (ns, +1.5s, ISO 8601; each host's own clock)",
             &q.begin_text},
         {"end", 'e', CLI_STRING, "TIME", "count to here", &q.end_text},

@@ -436,6 +436,7 @@ void threads_question_write(const struct threads_question *q, struct text *out)
     wire_put_bytes(out, q->keys, q->n * sizeof *q->keys);
     const struct graph_choice *c = &q->is.choice;
     wire_put_string(out, c->thread ? c->thread : "");
+    wire_put_string(out, c->container ? c->container : "");
     text_putc(out, (char)(c->idle | q->is.sort << 1));
     wire_put_i(out, c->begin);
     wire_put_i(out, c->end);
@@ -454,6 +455,8 @@ int threads_question_read(struct arena *a, const void *bytes, size_t n, struct t
     struct graph_choice *c = &out->is.choice;
     c->thread = take_string(&w, a);
     c->thread = *c->thread ? c->thread : NULL;
+    c->container = take_string(&w, a);
+    c->container = *c->container ? c->container : NULL;
     wire_bytes(&w, &flags, 1);
     c->idle = flags & 1;
     out->is.sort = flags >> 1;
@@ -475,6 +478,7 @@ void threads_write(const struct cluster_threads *threads, struct text *out)
         wire_put_i(out, t->row.tid);
         wire_put_i(out, t->row.tgid);
         wire_put_string(out, t->row.name);
+        wire_put_string(out, t->container);
         wire_put_i(out, t->begin);
         wire_put_i(out, t->end);
         wire_put_i(out, t->row.begin);
@@ -488,13 +492,14 @@ int threads_read(
 {
     struct wire_in w = wire_of(bytes, n);
     out->total = (size_t)wire_u(&w);
-    size_t count = wire_count(&w, 7 + GRAPH_STATE_COUNT);
+    size_t count = wire_count(&w, 8 + GRAPH_STATE_COUNT);
     for (size_t i = 0; i < count && !w.damaged; i++) {
-        struct graph_time t = {0};
+        struct graph_time t = {.row.container = GRAPH_NO_CONTAINER};
         int32_t host = (int32_t)wire_below(&w, n_hosts);
         t.row.tid = (int32_t)wire_i(&w);
         t.row.tgid = (int32_t)wire_i(&w);
         t.row.name = take_string(&w, a);
+        t.container = take_string(&w, a);
         t.begin = wire_i(&w);
         t.end = wire_i(&w);
         t.row.begin = wire_i(&w);

@@ -11,7 +11,7 @@
 #include "path/remote.h"
 #include "path/talk.h"
 
-enum { CLUSTER_VERSION = 2, CARD_VERSION = 2 };
+enum { CLUSTER_VERSION = 3, CARD_VERSION = 2 };
 
 /* ---- names on the bus ---- */
 

@@ -271,6 +271,18 @@ static const char *marks_defect(const struct graph_chunk *g)
     return NULL;
 }
 
+static const char *containers_defect(const struct graph_chunk *g)
+{
+    for (size_t i = 0; i < g->n_containers; i++)
+        if (g->containers[i].name >= g->n_strings || g->containers[i].first >= g->n_strings ||
+            g->containers[i].flags > (GRAPH_DISK_NET | GRAPH_DISK_LASTING))
+            return "a container that makes no sense";
+    for (size_t i = 0; i < g->n_rows; i++)
+        if (g->rows[i].container > g->n_containers)
+            return "a container that does not exist";
+    return NULL;
+}
+
 static const char *values_defect(const struct graph_chunk *g)
 {
     if (g->wakers16 ? !ALL_BELOW(g->wakers16, g->n_wakers, g->n_rows) : !ALL_BELOW(g->wakers32, g->n_wakers, g->n_rows))
@@ -302,5 +314,7 @@ const char *graph_content_defect(const struct graph_chunk *g)
         what = formers_defect(g);
     if (!what)
         what = marks_defect(g);
+    if (!what)
+        what = containers_defect(g);
     return what ? what : columns_defect(g);
 }

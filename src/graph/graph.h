@@ -59,6 +59,7 @@ struct graph_row {
     uint32_t pid_ns;
     int64_t begin, end;
     const char *name; /* never NULL */
+    int32_t container; /* that it is in, or was in at last: a number in graph_containers, or GRAPH_NO_CONTAINER */
     unsigned born : 1, died : 1; /* begin is a fork, end is an exit */
 };
 
@@ -94,6 +95,22 @@ int graph_intact(const struct graph *, struct err *e);
 size_t graph_rows(const struct graph *);
 /* With its last name and tid. */
 void graph_row(const struct graph *, int32_t row, struct graph_row *out);
+/* Namespaces in which threads were shut off from the machine's (kernel_tracker_container). Until the graph
+ * is closed. */
+enum { GRAPH_NO_CONTAINER = -1 };
+struct graph_container {
+    int64_t since;        /* ns: first known; with tid and is_net that is who it is */
+    int32_t tid;          /* of its first thread as far as known */
+    bool is_net;          /* a network namespace, with all whose pid namespace began in it; else a pid namespace */
+    uint32_t pid_ns, net_ns, uts_ns; /* numbers of inodes, 0 not told */
+    bool is_counted;      /* it is the container of a row; else of one that is in another one since */
+    const char *name;     /* for people, mostly no other's: what it is called, else its first process and its number */
+    const char *called;   /* by the trace; "": not told */
+    const char *first;    /* its first process; "": not told */
+};
+size_t graph_containers(const struct graph *, const struct graph_container **out);
+/* Is it meant by a shell pattern of its name, or of what it is called? */
+bool graph_container_is(const struct graph *, int32_t container, const char *pattern);
 /* With the name and tid that it had for most of [begin, end], at the instant when they are equal. Names change by exec
  * and prctl, the tid when a thread other than the first of its process calls exec. O(log of all changes). */
 void graph_row_then(const struct graph *, int32_t row, int64_t begin, int64_t end, struct graph_row *out);
@@ -130,12 +147,14 @@ void graph_row_totals(const struct graph *, int32_t row, int64_t begin, int64_t 
 /* The same of a row that is meant. False: it is not, or was not there within [begin, end]. */
 struct graph_choice {
     const char *thread;    /* graph_row_is; NULL: any */
+    const char *container; /* graph_container_is; NULL: any, or none */
     bool idle;             /* idle threads too */
     int64_t begin, end;
 };
 struct graph_time {
     struct graph_row row;
     int64_t begin, end;    /* of what it was there of [begin, end] */
+    const char *container; /* the name of its container; "": none */
     int64_t totals[GRAPH_STATE_COUNT];
 };
 bool graph_row_time(const struct graph *, int32_t row, const struct graph_choice *, struct graph_time *out);

@@ -6,8 +6,14 @@
 #include "base/mem.h"
 #include "graph/layout.h"
 
-static const struct graph_row no_row = {
-    .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
+static const struct graph_row no_row = {.tid = -1,
+    .tgid = -1,
+    .ppid = -1,
+    .parent_row = -1,
+    .idle_cpu = -1,
+    .vtid = -1,
+    .name = "",
+    .container = GRAPH_NO_CONTAINER};
 
 struct graph_place graph_place_of(const struct graph_chunk *c, const struct graph_disk_row *r)
 {
@@ -50,6 +56,7 @@ static void describe_row(struct graph_row *to, const struct graph_chunk *c, cons
     to->ppid = r->ppid;
     to->vtid = r->vtid;
     to->pid_ns = r->pid_ns;
+    to->container = graph_host_container(c, r->container);
     to->name = graph_string(c, r->name);
     to->died = (r->flags & GRAPH_DISK_DIED) != 0;
 }

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 
 #include "base/chunks.h"
+#include "base/map.h"
+#include "base/mem.h"
 #include "base/store.h"
 #include "graph/graph.h"
 
-enum { GRAPH_VERSION = 2, GRAPH_BLOCK = 128, GRAPH_NARROW_ROWS = 0xfffe };
+enum { GRAPH_VERSION = 3, GRAPH_BLOCK = 128, GRAPH_NARROW_ROWS = 0xfffe };
 
 /* Times lie within 146 years of the epoch, so that differences never overflow. */
 #define GRAPH_MOST_TIME (INT64_C(1) << 62)
@@ -49,6 +51,7 @@ struct graph_disk_row {
     int64_t begin, end; /* of its intervals here; without any both are where its next one begins, as far as known */
     uint32_t first, n;  /* intervals; idle rows have none here, no sums either: theirs are their CPU's occupants */
     uint32_t first_block, n_blocks;
+    uint32_t container, reserved; /* number in `containers` + 1, 0 none */
 };
 
 /* Up to 128 neighbours of one row (or of one CPU's occupants) whose begins lie within 2^32 ns. The …0 fields are the
@@ -72,6 +75,17 @@ struct graph_disk_former {
     int64_t until;
     int32_t row, tid;
     uint32_t name, reserved;
+};
+
+enum { GRAPH_DISK_NET = 1, GRAPH_DISK_LASTING = 2 };
+/* As kernel_container. Those that rows are in, and those in which lives ended in chunks before and which are still
+ * known: what is called so, and its first process, may have changed. */
+struct graph_disk_container {
+    int64_t since;
+    int32_t tid;
+    uint32_t flags, pid_ns, net_ns, uts_ns;
+    uint32_t name, first;
+    uint32_t reserved;
 };
 
 /* A wake that came before the wait it ended. */
@@ -99,14 +113,17 @@ struct graph_chunk {
     const struct graph_disk_early_wake *early_wakes;
     const struct graph_disk_former *formers;
     const struct graph_disk_cpu *cpus;
+    const struct graph_disk_container *containers;
     const struct graph_loss *losses;
     const struct graph_mark *marks; /* rows are the chunk's */
     const uint32_t *string_at;
     const char *text;
     size_t n_rows, n_totals, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names,
-        n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_marks, n_strings, n_text;
+        n_early_wakes, n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_marks,
+        n_containers, n_strings, n_text;
     int64_t begin, end; /* of its rows */
     const int32_t *host_rows; /* by row, the list's; NULL: the same */
+    int32_t *host_containers; /* by container, the list's */
 };
 
 /* What a chunk has of a row of the host: within its time and its columns, whatever the file says since. */
@@ -141,6 +158,7 @@ struct graph {
     struct graph_former *formers; /* by row and time */
     struct graph_loss *losses;
     struct graph_mark *marks;
+    VEC(struct graph_container) containers;
     int64_t *cpu_ends; /* by CPU, then chunk: the greatest end of its occupants in the chunks up to this one */
     size_t n_chunks, n_rows, n_formers, n_losses, n_marks, n_cpus;
     int64_t begin, end;      /* of all chunks */
@@ -174,6 +192,11 @@ const char *graph_content_defect(const struct graph_chunk *);
 /* list.c: what is known from all chunks together, once each is open: O(chunks · CPUs), and a look at the numbers of
  * their rows. NULL, or why they do not follow each other; then *chunk is the one that does not follow. */
 const char *graph_list_join(struct graph *, const struct chunk *, size_t *chunk);
+/* containers.c: part of graph_list_join. */
+void graph_containers_join(struct graph *);
+void graph_containers_free(struct graph *);
+/* The list's container that a row of the chunk names, or GRAPH_NO_CONTAINER. */
+int32_t graph_host_container(const struct graph_chunk *, uint32_t number);
 /* host_rows.c: any number of threads may ask. */
 const struct graph_host_row *graph_host_row_joined(const struct graph *, int32_t row);
 /* The last tid and name of a row that there is, without joining it. */

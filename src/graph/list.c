@@ -113,6 +113,7 @@ const char *graph_list_join(struct graph *g, const struct chunk *v, size_t *chun
     join_formers(g);
     join_losses(g, v);
     join_marks(g);
+    graph_containers_join(g);
     g->by_row = mem_zalloc((g->n_rows + g->n_formers + 1) * sizeof *g->by_row);
     return NULL;
 }

@@ -61,6 +61,7 @@ static bool find_sections(struct graph_chunk *c)
     either(s, "occupants16", &c->occupants16, "occupants32", &c->occupants32, &n);
     c->losses = section(s, "losses", sizeof *c->losses, &c->n_losses);
     c->marks = section(s, "marks", sizeof *c->marks, &c->n_marks);
+    c->containers = section(s, "containers", sizeof *c->containers, &c->n_containers);
     c->string_at = section(s, "string-at", sizeof *c->string_at, &c->n_strings);
     c->text = section(s, "text", 1, &c->n_text); /* its last byte is 0, also where the file was cut off */
     return n_head == 1 && n == c->n_occupants;
@@ -91,6 +92,7 @@ int graph_chunk_open(const struct chunk *of, struct graph_chunk *c, struct err *
 void graph_chunk_close(struct graph_chunk *c)
 {
     store_close(c->store);
+    free(c->host_containers);
     *c = (struct graph_chunk){0};
 }
 
@@ -162,6 +164,7 @@ void graph_close(struct graph *g)
     free(g->formers);
     free(g->losses);
     free(g->marks);
+    graph_containers_free(g);
     free(g->cpu_ends);
     for (size_t i = 0; i < g->n_chunks; i++)
         graph_chunk_close(&g->chunks[i]);

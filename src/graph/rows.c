@@ -46,8 +46,14 @@ size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t e
     return i < n_own ? first + i : n;
 }
 
-static const struct graph_row no_row = {
-    .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
+static const struct graph_row no_row = {.tid = -1,
+    .tgid = -1,
+    .ppid = -1,
+    .parent_row = -1,
+    .idle_cpu = -1,
+    .vtid = -1,
+    .name = "",
+    .container = GRAPH_NO_CONTAINER};
 
 void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
@@ -105,8 +111,10 @@ bool graph_row_time(const struct graph *g, int32_t row, const struct graph_choic
     out->begin = out->row.begin > c->begin ? out->row.begin : c->begin;
     out->end = out->row.end < c->end ? out->row.end : c->end;
     if (out->begin > out->end || (out->row.idle_cpu >= 0 && !c->idle) ||
-        (c->thread && !graph_row_is(g, row, c->thread)))
+        (c->thread && !graph_row_is(g, row, c->thread)) ||
+        (c->container && !graph_container_is(g, out->row.container, c->container)))
         return false;
+    out->container = out->row.container >= 0 ? g->containers.v[out->row.container].name : "";
     graph_row_totals(g, row, out->begin, out->end, out->totals);
     return true;
 }

@@ -193,6 +193,36 @@ static uint16_t put_totals(struct totals *t, const int64_t sums[GRAPH_STATE_COUN
     return (uint16_t)states;
 }
 
+static struct graph_disk_container *put_containers(const struct graph_builder *b, struct arena *a,
+    struct strings *names, struct graph_disk_row *rows, size_t n_rows, size_t *n)
+{
+    int32_t numbers = kernel_tracker_containers(b->tracker);
+    uint32_t *place = arena_new(a, uint32_t, (size_t)numbers);
+    for (size_t i = 0; i < n_rows; i++)
+        place[kernel_tracker_container(b->tracker, (int32_t)i)] = 1;
+    struct graph_disk_container *out = arena_new(a, struct graph_disk_container, (size_t)numbers);
+    *n = 0;
+    for (int32_t i = KERNEL_NO_CONTAINER + 1; i < numbers; i++) {
+        struct kernel_container k;
+        kernel_tracker_container_is(b->tracker, i, &k);
+        if (!place[i] && !k.lasting)
+            continue;
+        out[*n] = (struct graph_disk_container){.since = k.since,
+            .tid = k.tid,
+            .flags = (k.is_net ? GRAPH_DISK_NET : 0u) | (k.lasting ? GRAPH_DISK_LASTING : 0u),
+            .pid_ns = k.pid_ns,
+            .net_ns = k.net_ns,
+            .uts_ns = k.uts_ns,
+            .name = tracker_string(names, b->tracker, k.name),
+            .first = tracker_string(names, b->tracker, k.first)};
+        place[i] = (uint32_t)++ * n;
+    }
+    place[KERNEL_NO_CONTAINER] = 0;
+    for (size_t i = 0; i < n_rows; i++)
+        rows[i].container = place[kernel_tracker_container(b->tracker, (int32_t)i)];
+    return out;
+}
+
 static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows,
     struct totals *totals, const struct kernel_thread *threads, size_t n)
 {
@@ -317,7 +347,8 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
     struct graph_disk_cpu *disk_cpus = arena_new(a, struct graph_disk_cpu, b->cpus.n + 1);
     put_rows(b, rows, &names, disk_rows, &totals, threads, n);
     put_cpus(b, cpus, disk_cpus, disk_rows, &totals, n, end);
-    size_t n_formers;
+    size_t n_formers, n_containers;
+    struct graph_disk_container *containers = put_containers(b, a, &names, disk_rows, n, &n_containers);
     struct graph_disk_former *formers = order_formers(b, a, &names, n, &n_formers);
     struct graph_disk_head head = {.begin = end, .end = end, .wake0 = b->wake0};
     put_head(&head, disk_rows, n, disk_cpus, b->cpus.n);
@@ -332,7 +363,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         rc = err_set(
             e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", place.path);
     } else {
-        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, 21);
+        struct store_writer *w = store_create_at(place, "graph", GRAPH_VERSION, key, 22);
         store_add(w, "head", &head, sizeof head, 1);
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
         store_add(w, "totals", totals.v.v, sizeof *totals.v.v, totals.v.n);
@@ -342,6 +373,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         add_early_wakes(b, w, a, disk_rows);
         store_add(w, "cpus", disk_cpus, sizeof *disk_cpus, b->cpus.n);
         store_add(w, "marks", b->marks.v, sizeof *b->marks.v, b->marks.n);
+        store_add(w, "containers", containers, sizeof *containers, n_containers);
         store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
         add_strings(w, a, &names);
         rc = store_commit(w, e);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernel/spaces.h"
 
 /* Fields in the order in which kernel_fields returns them; "a|b" are alternatives, the first that
  * exists counts. */
@@ -93,6 +94,8 @@ static const struct spec specs[] = {
     {"lttng_statedump_process_state", KERNEL_STATEDUMP_THREAD, {TID, "pid", "ppid", "status", "vtid", "ns_inum"},
         {"name"}},
     {"lttng_statedump_process_pid_ns", KERNEL_STATEDUMP_NS, {TID, "vtid", "ns_level", "ns_inum"}, {NULL}},
+    {"lttng_statedump_process_net_ns", KERNEL_STATEDUMP_SPACE, {TID, "ns_inum"}, {NULL}},
+    {"lttng_statedump_process_uts_ns", KERNEL_STATEDUMP_SPACE, {TID, "ns_inum"}, {NULL}},
     {"lttng_statedump_block_device", KERNEL_STATEDUMP_DISK, {"dev"}, {"diskname"}},
     {"lttng_statedump_network_interface", KERNEL_STATEDUMP_NETIF, {NULL}, {"name"}},
     {"lttng_statedump_interrupt", KERNEL_STATEDUMP_IRQ, {"irq"}, {"action", "name"}},
@@ -324,6 +327,29 @@ void kernel_list_read(const struct ctf_event *ev, struct kernel_list *l)
 
 /* ---- the trace ---- */
 
+static bool find_context(
+    const struct ctf_event_class *c, enum ctf_scope scope, const char *name, struct ctf_access *out)
+{
+    bool found = ctf_access_find(c, scope, name, out) && out->mode && out->type->kind == CTF_INT;
+    out->mode = found ? out->mode : 0;
+    return found;
+}
+
+static void bind_spaces(struct kernel_binding *b, struct kernel_plan *p, const struct ctf_event_class *c)
+{
+    static const char *const names[KERNEL_SPACE_KINDS] = {"pid_ns", "net_ns", "uts_ns"};
+    struct kernel_space_contexts found = {0};
+    bool any = false;
+    for (int kind = 0; kind < KERNEL_SPACE_KINDS; kind++)
+        any |= find_context(c, CTF_STREAM_EVENT_CONTEXT, names[kind], &found.access[kind]) ||
+            find_context(c, CTF_EVENT_CONTEXT, names[kind], &found.access[kind]);
+    if (!any)
+        return;
+    struct kernel_space_contexts *kept = arena_new(&b->arena, struct kernel_space_contexts, 1);
+    *kept = found;
+    p->spaces = kept;
+}
+
 static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c)
 {
     struct kernel_plan *p = &b->plans[c->index];
@@ -332,6 +358,7 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         return;
     }
     kernel_counters_bind(b, p, c);
+    bind_spaces(b, p, c);
     const char *detail;
     const struct spec *s = find_spec(&b->arena, c->name, &detail);
     if (!s)
@@ -345,6 +372,11 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         of_io = (struct spec){"", s->kind, {NULL, io->fields[0], io->fields[1], io->fields[2]}, {io->path}};
         s = &of_io;
     }
+    struct spec of_spaces = {"", s->kind, {NULL, NULL, NULL}, {NULL}};
+    p->space_call = s->kind == KERNEL_SYSCALL_ENTRY ? kernel_space_call(detail, of_spaces.fields + 1, of_spaces.texts)
+                                                    : KERNEL_SPACE_NO_CALL;
+    if (p->space_call)
+        s = &of_spaces;
     p->futex = s == &futex_entry;
     for (p->n = KERNEL_FIELDS; p->n && !s->fields[p->n - 1]; p->n--)
         ;
@@ -360,8 +392,12 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         p->field[2].mask = 0;
         cold->access[2].mode = 0;
     }
-    if (s->kind == KERNEL_STATEDUMP_THREAD)
+    if (s->kind == KERNEL_STATEDUMP_THREAD) {
         ctf_access_find(c, CTF_PAYLOAD, "file_table_address", &cold->files);
+        ctf_access_find(c, CTF_PAYLOAD, "ns_level", &cold->level);
+    }
+    if (s->kind == KERNEL_STATEDUMP_SPACE)
+        p->space = strstr(s->name, "net_ns") ? KERNEL_SPACE_NET : KERNEL_SPACE_UTS;
     cold->name = detail;
     cold->has_cpu = ctf_access_find(c, CTF_PAYLOAD, "perf_cpu", &cold->cpu) && cold->cpu.mode;
     const char *name = event_name(c->name);
@@ -374,6 +410,9 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     p->cold = cold;
     p->declared = p->kind;
     b->declared[s->kind] = true;
+    b->makes_spaces |= p->space_call == KERNEL_SPACE_CLONE;
+    b->unshares |= p->space_call == KERNEL_SPACE_UNSHARE;
+    b->tells_spaces = b->makes_spaces && b->unshares;
 }
 
 /* One event must stand for "was woken": sched_waking fires in the waker's context; without it sched_wakeup does its

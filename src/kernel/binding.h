@@ -27,12 +27,18 @@ struct kernel_text {
 
 struct kernel_header_plan; /* packet.c */
 
+/* Namespaces of the running thread in a class's contexts, by enum kernel_space_kind. */
+struct kernel_space_contexts {
+    struct ctf_access access[3];
+};
+
 /* What is needed once in a while. */
 struct kernel_cold {
     const char *name; /* system call, IPI */
     struct kernel_text text[2];
     const struct kernel_header_plan *header;
     struct ctf_access files;  /* STATEDUMP_THREAD: the table of descriptors */
+    struct ctf_access level;  /* STATEDUMP_THREAD: of the namespace, in old ones */
     bool has_cpu;             /* perf: the CPU is a field */
     struct ctf_access cpu;
     struct ctf_access access[]; /* the fields again, for offsets that are not fixed */
@@ -59,15 +65,20 @@ struct kernel_plan {
     bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 are its address and operation */
     uint8_t io;               /* SYSCALL: enum kernel_io, by its name */
     bool timer;               /* IPI: the local timer's vector */
+    uint8_t space_call;       /* SYSCALL_ENTRY: enum kernel_space_call; fields 1 and 2 and text 0 are its arguments */
+    uint8_t space;            /* STATEDUMP_SPACE: enum kernel_space_kind */
     struct kernel_field field[KERNEL_FIELDS];
     const struct kernel_cold *cold;         /* NULL for OTHER and LOST */
     const struct kernel_counters *counters; /* NULL: none */
+    const struct kernel_space_contexts *spaces; /* NULL: none */
 };
 
 struct kernel_binding {
     const struct ctf_trace *trace;
     struct kernel_plan *plans; /* by class index */
     size_t n;
+    /* The calls that make namespaces are recorded: clone, unshare, both. */
+    bool makes_spaces, unshares, tells_spaces;
     bool old_states; /* kernel before 4.14: other numbers of task states */
     bool has[KERNEL_KINDS], declared[KERNEL_KINDS];
     const char *counters[KERNEL_MOST_COUNTERS]; /* names */

@@ -186,12 +186,13 @@ static void visit_thread(struct kernel_tracker *t, struct carry *c, struct kerne
         refuse(c);
 }
 
-static void visit_life(struct kernel_tracker *t, struct carry *c, struct kernel_life *l)
+static void visit_life(struct kernel_tracker *t, struct carry *c, struct kernel_life *l, bool lives)
 {
     carry_string(c, &t->names, &l->syscall);
     carry_below(c, &l->io, KERNEL_IO_PAIR + 1);
     carry_bool(c, &l->exiting);
     carry_bool(c, &l->on_cpu);
+    kernel_spaces_carry_life(t, c, &l->spaces, lives);
 }
 
 static void save_threads(struct kernel_tracker *t, struct carry *c)
@@ -199,7 +200,7 @@ static void save_threads(struct kernel_tracker *t, struct carry *c)
     carry_count(c, t->leaving.n, 1);
     for (size_t i = 0; i < t->leaving.n; i++) {
         visit_thread(t, c, &t->threads.v[t->leaving.v[i]]);
-        visit_life(t, c, &t->lives.v[t->leaving.v[i]]);
+        visit_life(t, c, &t->lives.v[t->leaving.v[i]], !t->threads.v[t->leaving.v[i]].died);
         carry_number(c, &t->leaving_births.v[i]);
     }
 }
@@ -214,7 +215,7 @@ static void load_threads(struct kernel_tracker *t, struct carry *c)
         struct kernel_life l = {0};
         int32_t birth = 0;
         visit_thread(t, c, &k);
-        visit_life(t, c, &l);
+        visit_life(t, c, &l, !k.died);
         carry_number(c, &birth);
         if (birth < 0 || (size_t)birth >= n)
             refuse(c);
@@ -281,6 +282,7 @@ void kernel_tracker_carry(struct kernel_tracker *t, struct carry *c)
 {
     carry_number(c, &t->now);
     visit_cpus(t, c);
+    kernel_spaces_carry(t, c);
     if (c->way == CARRY_SAVE) {
         save_threads(t, c);
         save_buried(t, c);

@@ -17,7 +17,7 @@ struct carry; struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 12 };
+enum { KERNEL_RULES_VERSION = 13 };
 
 enum kernel_kind {
     KERNEL_OTHER,
@@ -46,7 +46,7 @@ enum kernel_kind {
     KERNEL_SPAN_MARK, /* weft-span says that a span begins or ends */
     KERNEL_COUNTERS, /* performance counters at the event whose record came just before, where it has such contexts */
     KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ,
-    KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
+    KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_SPACE, KERNEL_STATEDUMP_END,
     KERNEL_LOST,
     KERNEL_KINDS
 };
@@ -79,7 +79,8 @@ enum kernel_io {
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
 enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
 
-enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0, KERNEL_MOST_COUNTERS = 64, KERNEL_NO_PRIORITY = 1 << 20 };
+enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0, KERNEL_MOST_COUNTERS = 64, KERNEL_NO_PRIORITY = 1 << 20,
+    KERNEL_NO_CONTAINER = 0 };
 
 struct kernel_packet {
     uint64_t skb;
@@ -224,6 +225,21 @@ size_t kernel_tracker_threads(const struct kernel_tracker *, const struct kernel
 struct kernel_former { int64_t until; int32_t row, tid; uint32_t name; };
 size_t kernel_tracker_formers(const struct kernel_tracker *, const struct kernel_former **out);
 size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const **out);          /* by number; 0 is "" */
+/* The container that a row is in, or was in at last, by a number of the tracker's; KERNEL_NO_CONTAINER: in none as far
+ * as is known. It is a network namespace other than the machine's, with all whose pid namespace began in it; else a pid
+ * namespace other than the machine's (docs/decisions.md). */
+int32_t kernel_tracker_container(const struct kernel_tracker *, int32_t row);
+int32_t kernel_tracker_containers(const struct kernel_tracker *); /* all numbers are less; some mean no container */
+struct kernel_container {
+    int64_t since;           /* ns: first known; with tid and is_net that is who it is, wherever the recording is cut */
+    int32_t tid;             /* of its first thread as far as known */
+    bool is_net;
+    bool lasting;            /* the container of a life that is over, here or in a chunk before */
+    uint32_t pid_ns, net_ns, uts_ns; /* numbers of inodes, 0 not told */
+    uint32_t name;           /* string number of what the trace calls it, or KERNEL_NO_STRING */
+    uint32_t first;          /* the same of its first process: its last name */
+};
+void kernel_tracker_container_is(const struct kernel_tracker *, int32_t container, struct kernel_container *out);
 /* Names known from the state dump or from the events themselves; 0 when unknown. */
 uint32_t kernel_tracker_disk_name(const struct kernel_tracker *, uint32_t dev);
 uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);

@@ -4,10 +4,11 @@
 #include "kernel/tracker.h"
 
 /* The last element of sched_process_fork's list of tids: the one in the innermost namespace. */
-static int32_t innermost_tid(const struct ctf_event *ev)
+static int32_t innermost_tid(const struct ctf_event *ev, size_t *levels)
 {
     struct kernel_list vtids = {.names = {"vtids"}};
     kernel_list_read(ev, &vtids);
+    *levels = vtids.n;
     return vtids.n && vtids.last > 0 && vtids.last <= INT32_MAX ? (int32_t)vtids.last : -1;
 }
 
@@ -40,8 +41,10 @@ bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const 
         k->tgid = (int32_t)v[2];
     if (p->present & 8)
         k->pid_ns = (uint32_t)v[3];
+    size_t levels = 0;
     if (kernel_text_present(p, 1))
-        k->vtid = innermost_tid(ev);
+        k->vtid = innermost_tid(ev, &levels);
+    kernel_spaces_fork(t, parent, child, k->pid_ns, k->vtid, levels);
     if (parent >= 0) {
         const struct kernel_thread *from = &t->threads.v[parent];
         k->ppid = k->tgid == k->tid ? (from->tgid >= 0 ? from->tgid : from->tid) : k->tgid >= 0 ? from->ppid : -1;
@@ -111,6 +114,21 @@ bool kernel_on_free(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], st
 
 /* ---- state dump ---- */
 
+/* There is one event for each level of pid namespaces, in whatever order: the innermost counts. */
+static void tell_number(struct kernel_tracker *t, int32_t row, int32_t vtid, int64_t level, uint32_t inum)
+{
+    struct kernel_thread *k = &t->threads.v[row];
+    int16_t *known = &t->lives.v[row].spaces.level;
+    if (level < *known || level > INT16_MAX)
+        return;
+    *known = (int16_t)level;
+    k->vtid = vtid;
+    if (!inum)
+        return;
+    k->pid_ns = inum;
+    kernel_spaces_tell(t, row, KERNEL_SPACE_PID, inum);
+}
+
 static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p,
     const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
@@ -126,9 +144,8 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
     if (p->present & 4)
         k->ppid = (int32_t)v[2];
     if (p->present & 16)
-        k->vtid = (int32_t)v[4];
-    if (p->present & 32)
-        k->pid_ns = (uint32_t)v[5];
+        tell_number(t, row, (int32_t)v[4], p->cold->level.mode ? ctf_read_int(ev, &p->cold->level) : 0,
+            p->present & 32 ? (uint32_t)v[5] : 0);
     t->lives.v[row].exiting |= gone;
     kernel_row_name(t, row, ev, p, 0);
     r->u.thread.row = row;
@@ -137,14 +154,12 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
     return true;
 }
 
-/* One event per level of namespaces, outermost first. */
 static bool on_namespace(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
     int32_t row = kernel_row_find(t, v[0]);
     if (row < 0)
         return false;
-    t->threads.v[row].vtid = (int32_t)v[1];
-    t->threads.v[row].pid_ns = (uint32_t)v[3];
+    tell_number(t, row, (int32_t)v[1], v[2], (uint32_t)v[3]);
     r->u.thread.row = row;
     r->u.thread.status = KERNEL_DUMPED_UNKNOWN;
     return true;
@@ -167,6 +182,11 @@ bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, c
     switch (p->kind) {
     case KERNEL_STATEDUMP_THREAD: return on_thread(t, ev, p, v, r);
     case KERNEL_STATEDUMP_NS: return on_namespace(t, v, r);
+    case KERNEL_STATEDUMP_SPACE:
+        r->u.thread.row = kernel_row_find(t, v[0]);
+        if (r->u.thread.row >= 0)
+            kernel_spaces_tell(t, r->u.thread.row, p->space, (uint32_t)v[1]);
+        return false;
     case KERNEL_STATEDUMP_DISK:
         name_number(t, &t->disks, (uint32_t)v[0], ev, p);
         r->u.block.dev = (uint32_t)v[0];

@@ -100,6 +100,7 @@ int32_t kernel_row_idle(struct kernel_tracker *t, uint32_t cpu)
 void kernel_row_die(struct kernel_tracker *t, int32_t row)
 {
     struct kernel_thread *k = &t->threads.v[row];
+    kernel_spaces_die(t, row);
     k->died = true;
     k->end = t->now;
     if (!t->binding->has[KERNEL_FREE] && latest(t, k->tid) == row)

@@ -58,6 +58,7 @@ void kernel_tracker_free(struct kernel_tracker *t)
     map_fini(&t->disks);
     map_fini(&t->irqs);
     map_fini(&t->numbered_calls);
+    kernel_spaces_fini(t);
     strings_fini(&t->names);
     free(t);
 }
@@ -329,6 +330,8 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
         r->u.syscall.operation = futex ? v[2] & 0x7f : 0;
         if (p->io == KERNEL_IO_OPEN)
             r->u.syscall.path = kernel_text(ev, p, 0, &r->u.syscall.path_bytes);
+        if (p->space_call && life)
+            kernel_spaces_entry(t, c->current, ev, p, v[1], v[2]);
     } else {
         r->u.syscall.io = p->io;
         if (life && !name) {
@@ -337,6 +340,8 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
         }
         if (life)
             life->syscall = life->io = 0;
+        if (life && life->spaces.call)
+            kernel_spaces_exit(t, c->current, v[0]);
         r->u.syscall.ret = v[0];
         r->u.syscall.futex = 0;
         if (r->u.syscall.io == KERNEL_IO_PAIR)
@@ -510,6 +515,8 @@ static void on_logger(
     struct kernel_record *r = start(t, c, p->kind);
     if (kernel_read_mark(text, n, &r->u.mark))
         send(t);
+    else if (r->row >= 0)
+        kernel_spaces_said(t, r->row, text, n);
 }
 
 /* ---- events ---- */
@@ -574,6 +581,15 @@ static void on_counters(
     send(t);
 }
 
+/* Of a switch the contexts are those of the thread that leaves, of all others they are as the event leaves them. */
+static void tell_spaces(
+    struct kernel_tracker *t, int32_t row, const struct ctf_event *ev, const struct kernel_space_contexts *of)
+{
+    for (uint8_t kind = 0; kind < KERNEL_SPACE_KINDS && row >= 0; kind++)
+        if (of->access[kind].mode)
+            kernel_spaces_tell(t, row, kind, (uint32_t)ctf_read_int(ev, &of->access[kind]));
+}
+
 void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *events, size_t n)
 {
     const struct kernel_binding *b = t->binding;
@@ -600,8 +616,12 @@ void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *event
             c->seen = true;
             c->known_since = t->now;
         }
+        if (__builtin_expect(p->spaces != NULL, 0) && p->kind == KERNEL_SWITCH)
+            tell_spaces(t, c->current, ev, p->spaces);
         if (p->kind != KERNEL_OTHER)
             on_event(t, cpu, ev, p);
+        if (__builtin_expect(p->spaces != NULL, 0) && p->kind != KERNEL_SWITCH)
+            tell_spaces(t, t->cpus.v[cpu].current, ev, p->spaces);
         if (__builtin_expect(p->counters != NULL, 0))
             on_counters(t, &t->cpus.v[cpu], ev, p);
         t->cpus.v[cpu].last_ts = t->now;

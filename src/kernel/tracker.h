@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "kernel/binding.h"
+#include "kernel/spaces.h"
 
 /* CPU << 16 | irq fits into 31 bits. */
 enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = CTF_MOST_CPUS, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
@@ -49,6 +50,7 @@ struct kernel_life {
     uint8_t io;       /* what it does */
     bool exiting;
     bool on_cpu; /* was seen on a CPU */
+    struct kernel_spaces_of spaces;
 };
 
 struct kernel_tracker {
@@ -75,6 +77,11 @@ struct kernel_tracker {
     /* At a cut: the rows that go on, in their new order, the same of these, and the new numbers of open frames. */
     VEC(int32_t) leaving, leaving_births;
     struct map leaving_frames;
+    VEC(struct kernel_space) spaces; /* by number; 0 is none */
+    struct map space_by_inum;        /* kind << 32 | inode's number: number */
+    uint32_t first_net;              /* the inode's number of the machine's own network; 0: not told */
+    VEC(int32_t) leaving_spaces;     /* at a cut: by number, the number in the next chunk, 0: none */
+    size_t n_leaving_spaces;
     char device[KERNEL_COMM_BYTES]; /* the last interface name and its number */
     uint32_t device_name;
 };

@@ -151,6 +151,23 @@ static void same_row(const struct graph_row *a, const struct graph_row *b)
     same_text(a->name, b->name);
 }
 
+static void same_container(const struct graph *a, int32_t x, const struct graph *b, int32_t y)
+{
+    const struct graph_container *of_a, *of_b;
+    graph_containers(a, &of_a);
+    graph_containers(b, &of_b);
+    assert_int_equal(x < 0, y < 0);
+    if (x < 0)
+        return;
+    assert_int_equal(of_a[x].since, of_b[y].since);
+    assert_int_equal(of_a[x].tid, of_b[y].tid);
+    assert_int_equal(of_a[x].is_net, of_b[y].is_net);
+    assert_int_equal(of_a[x].pid_ns, of_b[y].pid_ns);
+    assert_int_equal(of_a[x].net_ns, of_b[y].net_ns);
+    assert_string_equal(of_a[x].name, of_b[y].name);
+    assert_string_equal(of_a[x].called, of_b[y].called);
+}
+
 static void same_cause(const struct graph_cause *a, const struct graph_cause *b)
 {
     if (a->kind != b->kind || a->row != b->row || a->wake != b->wake || a->ts != b->ts)
@@ -204,6 +221,7 @@ static void same_rows(const struct graph *a, const struct graph *b, int32_t row)
     graph_row(a, row, &x);
     graph_row(b, row, &y);
     same_row(&x, &y);
+    same_container(a, x.container, b, y.container);
     graph_row_origin(a, row, &c);
     graph_row_origin(b, row, &d);
     same_cause(&c, &d);
@@ -295,7 +313,7 @@ static struct maker *random_story(void)
         uint32_t cpu = (uint32_t)random_between(0, cpus - 1);
         int tid = (int)random_between(1, 8);
         static const int64_t states[] = {0, 0, 1, 1, 2, 4, 16, 64};
-        switch (random_between(0, 19)) {
+        switch (random_between(0, 22)) {
         case 0:
         case 1:
         case 2:
@@ -320,6 +338,18 @@ static struct maker *random_story(void)
         case 15:
             maker_task(m, cpu, t, M_EXIT, tid);
             maker_task(m, cpu, t, M_FREE, tid);
+            break;
+        case 20:
+            maker_fork_in(
+                m, cpu, t, current[cpu] ? current[cpu] : 1, next_tid, next_tid, 1 + i % 2, 500 + (uint32_t)i % 3);
+            next_tid++;
+            break;
+        case 21:
+            maker_dump_space(m, cpu, t, i % 2 ? M_DUMP_NET : M_DUMP_UTS, tid, (uint32_t)random_between(1, 3));
+            break;
+        case 22:
+            maker_hostname(m, cpu, t, i % 3 ? "pod" : "other");
+            maker_number(m, cpu, t, M_HOSTNAME_EXIT, 0);
             break;
         case 16: maker_dump_thread(m, cpu, t, tid, tid, 1, (int)random_between(0, 7), "dumped"); break;
         case 17:

@@ -42,7 +42,7 @@
 /* clang-format on */
 
 static const struct {
-    const char *name, *fields;
+    const char *name, *fields, *context;
 } classes[M_EVENTS] = {
     [M_SWITCH] = {"sched_switch",
         COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32
@@ -96,6 +96,17 @@ static const struct {
     [M_DUP_EXIT] = {"syscall_exit_dup", I64 "_ret; "},
     [M_LOGGER] = {"lttng_logger",
         U64 "__msg_length; integer { size = 8; align = 8; encoding = UTF8; } _msg[ __msg_length ]; "},
+    [M_CLONE_ENTRY] = {"syscall_entry_clone", U64 "_flags; "},
+    [M_CLONE_EXIT] = {"syscall_exit_clone", I64 "_ret; "},
+    [M_UNSHARE_ENTRY] = {"syscall_entry_unshare", U64 "_unshare_flags; "},
+    [M_UNSHARE_EXIT] = {"syscall_exit_unshare", I64 "_ret; "},
+    [M_SETNS_ENTRY] = {"syscall_entry_setns", I32 "_fd; " I32 "_nstype; "},
+    [M_SETNS_EXIT] = {"syscall_exit_setns", I64 "_ret; "},
+    [M_HOSTNAME_ENTRY] = {"syscall_entry_sethostname", "string _name; " I32 "_len; "},
+    [M_HOSTNAME_EXIT] = {"syscall_exit_sethostname", I64 "_ret; "},
+    [M_DUMP_NET] = {"lttng_statedump_process_net_ns", I32 "_tid; " U32 "_ns_inum; "},
+    [M_DUMP_UTS] = {"lttng_statedump_process_uts_ns", I32 "_tid; " U32 "_ns_inum; "},
+    [M_SPACES] = {"something_inside", "", U32 "_pid_ns; " U32 "_net_ns; " U32 "_uts_ns; "},
 };
 
 struct item {
@@ -227,6 +238,11 @@ void maker_wake(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind
 
 void maker_fork(struct maker *m, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid)
 {
+    maker_fork_in(m, cpu, ts, parent, child, tgid, vtid, 4026531836);
+}
+
+void maker_fork_in(struct maker *m, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid, uint32_t inum)
+{
     struct item *i = add(m, M_FORK, cpu, ts);
     comm(m, i, parent);
     i32(i, parent);
@@ -239,7 +255,29 @@ void maker_fork(struct maker *m, uint32_t cpu, int64_t ts, int parent, int child
     if (vtid != child)
         i32(i, vtid);
     i32(i, tgid);
-    i32(i, 4026531836);
+    i32(i, inum);
+}
+
+void maker_hostname(struct maker *m, uint32_t cpu, int64_t ts, const char *name)
+{
+    struct item *i = add(m, M_HOSTNAME_ENTRY, cpu, ts);
+    string(i, name);
+    i32(i, (int64_t)strlen(name));
+}
+
+void maker_dump_space(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind, int tid, uint32_t inum)
+{
+    struct item *i = add(m, kind, cpu, ts);
+    i32(i, tid);
+    i32(i, inum);
+}
+
+void maker_spaces(struct maker *m, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns)
+{
+    struct item *i = add(m, M_SPACES, cpu, ts);
+    i32(i, pid_ns);
+    i32(i, net_ns);
+    i32(i, uts_ns);
 }
 
 void maker_logger(struct maker *m, uint32_t cpu, int64_t ts, const char *text)
@@ -288,7 +326,13 @@ static bool is_wide(enum maker_event kind)
     case M_READ_EXIT:
     case M_WRITE_EXIT:
     case M_CLOSE_EXIT:
-    case M_DUP_EXIT: return true;
+    case M_DUP_EXIT:
+    case M_CLONE_ENTRY:
+    case M_CLONE_EXIT:
+    case M_UNSHARE_ENTRY:
+    case M_UNSHARE_EXIT:
+    case M_SETNS_EXIT:
+    case M_HOSTNAME_EXIT: return true;
     default: return false;
     }
 }
@@ -296,6 +340,8 @@ static bool is_wide(enum maker_event kind)
 void maker_number(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind, int64_t number)
 {
     struct item *i = add(m, kind, cpu, ts);
+    if (kind == M_SETNS_ENTRY)
+        i32(i, 3);
     if (is_wide(kind))
         i64(i, number);
     else
@@ -419,8 +465,9 @@ void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct ma
     struct text tsdl = {.fd = -1};
     for (int i = 0; i < M_EVENTS; i++)
         if (!(m->without >> i & 1))
-            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n",
-                classes[i].name, i, classes[i].fields);
+            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; %s%s%s fields := struct { %s}; };\n",
+                classes[i].name, i, classes[i].context ? "context := struct { " : "",
+                classes[i].context ? classes[i].context : "", classes[i].context ? "};" : "", classes[i].fields);
     static const char *const env[] = {"kernel_release=6.1.0", "tracer_name=lttng-modules", NULL},
                              *const old_env[] = {"kernel_release=3.16.0", "tracer_name=lttng-modules", NULL};
     struct ctf_writer_options o = {.hostname = "made",

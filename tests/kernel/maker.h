@@ -51,6 +51,17 @@ enum maker_event {
     M_DUP_ENTRY,
     M_DUP_EXIT,
     M_LOGGER,
+    M_CLONE_ENTRY,
+    M_CLONE_EXIT,
+    M_UNSHARE_ENTRY,
+    M_UNSHARE_EXIT,
+    M_SETNS_ENTRY,
+    M_SETNS_EXIT,
+    M_HOSTNAME_ENTRY,
+    M_HOSTNAME_EXIT,
+    M_DUMP_NET,
+    M_DUMP_UTS,
+    M_SPACES,
     M_EVENTS
 };
 /* No events: the packet ends here, and its context reports losses in it (LOSE) or none (CUT). */
@@ -70,11 +81,20 @@ int maker_kind(const struct maker *, size_t i, uint32_t *cpu, int64_t *ts);
 void maker_switch(struct maker *, uint32_t cpu, int64_t ts, int prev, int64_t state, int next);
 void maker_wake(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, int target_cpu);
 void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid);
+/* A child in a pid namespace of that number; vtid: its number there. */
+void maker_fork_in(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid, uint32_t inum);
+/* HOSTNAME_ENTRY */
+void maker_hostname(struct maker *, uint32_t cpu, int64_t ts, const char *name);
+/* DUMP_NET, DUMP_UTS */
+void maker_dump_space(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, uint32_t inum);
+/* An event whose contexts tell the namespaces of the running thread. */
+void maker_spaces(struct maker *, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns);
 void maker_logger(struct maker *, uint32_t cpu, int64_t ts, const char *text); /* up to 180 bytes */
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
 void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */
 void maker_irq(struct maker *, uint32_t cpu, int64_t ts, bool entry, int irq, const char *name);
-/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN; READ, WRITE, CLOSE, DUP (a descriptor, or what is
+/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN; CLONE, UNSHARE, SETNS (flags, or what is returned),
+ * HOSTNAME_EXIT; READ, WRITE, CLOSE, DUP (a descriptor, or what is
  * returned), OPEN_EXIT */
 void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int64_t number);
 void maker_path(struct maker *, uint32_t cpu, int64_t ts, const char *path); /* OPEN_ENTRY */

@@ -186,6 +186,22 @@ static void mix_thing(struct story *s, const struct kernel_record *r)
     }
 }
 
+static void mix_container(struct story *s, int32_t row)
+{
+    const struct kernel_tracker *t = s->chunk->tracker;
+    int32_t container = row >= 0 ? kernel_tracker_container(t, row) : KERNEL_NO_CONTAINER;
+    struct kernel_container k;
+    if (container == KERNEL_NO_CONTAINER)
+        return;
+    kernel_tracker_container_is(t, container, &k);
+    mix(s, (uint64_t)k.since);
+    mix(s, (uint64_t)k.tid << 1 | k.is_net);
+    mix(s, k.pid_ns | (uint64_t)k.net_ns << 32);
+    mix(s, k.uts_ns);
+    mix_text(s, k.name);
+    mix_text(s, k.first);
+}
+
 static void on_record(void *arg, const struct kernel_record *r)
 {
     struct story *s = arg;
@@ -194,6 +210,7 @@ static void on_record(void *arg, const struct kernel_record *r)
     mix(s, r->cpu | (uint64_t)r->kind << 32 | (uint64_t)r->ctx << 40);
     mix(s, frame_of(s, r->ctx_frame));
     mix_row(s, r->row);
+    mix_container(s, r->row);
     if (r->ctx == KERNEL_CTX_IPI)
         mix_text(s, r->ctx_number);
     else if (r->ctx != KERNEL_CTX_HRTIMER)
@@ -472,6 +489,31 @@ static void make_other(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
     }
 }
 
+/* Namespaces of all kinds, told in all ways, of few numbers that are used again. */
+static void make_space(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
+{
+    static const uint32_t flags[] = {0, 0x20000000, 0x40000000, 0x64000000}, own[] = {4026531836, 4026531838};
+    static const char *const names[] = {"red", "blue"};
+    int tid = 1 + (int)dice(d, TIDS), other = 1 + (int)dice(d, TIDS);
+    uint32_t inum = dice(d, 4) ? 100 + dice(d, 4) : 4026531836, flag = flags[dice(d, 4)];
+    switch (dice(d, 14)) {
+    case 0:
+    case 1:
+    case 2: maker_fork_in(m, cpu, ts, tid, other, other, 1 + (int)dice(d, 3), inum); break;
+    case 3: maker_number(m, cpu, ts, M_CLONE_ENTRY, flag); break;
+    case 4: maker_number(m, cpu, ts, M_CLONE_EXIT, 7); break;
+    case 5: maker_number(m, cpu, ts, M_UNSHARE_ENTRY, flag); break;
+    case 6: maker_number(m, cpu, ts, M_UNSHARE_EXIT, dice(d, 3) ? 0 : -1); break;
+    case 7: maker_number(m, cpu, ts, M_SETNS_ENTRY, flag); break;
+    case 8: maker_number(m, cpu, ts, M_SETNS_EXIT, 0); break;
+    case 9: maker_hostname(m, cpu, ts, names[dice(d, 2)]); break;
+    case 10: maker_number(m, cpu, ts, M_HOSTNAME_EXIT, 0); break;
+    case 11: maker_dump_space(m, cpu, ts, M_DUMP_NET, tid, 200 + dice(d, 4)); break;
+    case 12: maker_dump_space(m, cpu, ts, M_DUMP_UTS, tid, dice(d, 2) ? own[1] : 300 + dice(d, 3)); break;
+    default: maker_spaces(m, cpu, ts, dice(d, 2) ? own[0] : 100 + dice(d, 3), 200 + dice(d, 4), 300 + dice(d, 3));
+    }
+}
+
 /* Threads that contradict themselves in all ways, on CPUs that lose events. without: as maker_new. */
 static struct maker *make_random(uint64_t seed, size_t n, uint64_t without)
 {
@@ -482,8 +524,10 @@ static struct maker *make_random(uint64_t seed, size_t n, uint64_t without)
     for (size_t i = 0; i < n; i++) {
         uint32_t cpu = dice(&d, CPUS);
         ts += dice(&d, 3) ? dice(&d, 40) : 0;
-        unsigned what = dice(&d, 20);
-        if (what < 6) {
+        unsigned what = dice(&d, 24);
+        if (what >= 20) {
+            make_space(m, &d, cpu, ts);
+        } else if (what < 6) {
             static const int64_t states[] = {0, 1, 2, 64, 32};
             int next = dice(&d, 4) ? 1 + (int)dice(&d, TIDS) : 0, prev = dice(&d, 12) ? runs[cpu] : 1;
             maker_switch(m, cpu, ts, prev, states[dice(&d, 5)], next);
