@@ -45,6 +45,7 @@ struct tsp_entry {
     bool has_data;
     const char *host_id;                 /* metadata hostId, or NULL */
     bool has_tid; int32_t tid;           /* metadata TID */
+    const char *container;               /* metadata Container, or NULL */
     const struct tsp_meta *meta; size_t n_meta; /* more metadata: among it what labels say in numbers, as numbers */
     const char *style_key;               /* or NULL */
 };

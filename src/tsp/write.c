@@ -82,7 +82,7 @@ static void write_meta(struct json *j, const struct tsp_meta *m)
 
 static void write_metadata(struct json *j, const struct tsp_entry *e)
 {
-    if (!e->host_id && !e->has_tid && !e->n_meta)
+    if (!e->host_id && !e->has_tid && !e->container && !e->n_meta)
         return;
     json_key(j, "metadata");
     json_begin_object(j);
@@ -90,6 +90,8 @@ static void write_metadata(struct json *j, const struct tsp_entry *e)
         write_meta(j, &(struct tsp_meta){.key = "hostId", .text = e->host_id});
     if (e->has_tid)
         write_meta(j, &(struct tsp_meta){.key = "TID", .number = e->tid});
+    if (e->container)
+        write_meta(j, &(struct tsp_meta){.key = "Container", .text = e->container});
     for (size_t i = 0; i < e->n_meta; i++)
         write_meta(j, &e->meta[i]);
     json_end_object(j);

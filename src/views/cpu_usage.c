@@ -70,6 +70,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 continue;
             e.id = h->first_thread + row;
             e.tid = t.tid;
+            e.container = view_container(h, t.container);
             write_entry(answer, q, e, t.name, arena_printf(q->http->arena, "%d", t.tid), ns);
         }
     }

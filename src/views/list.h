@@ -56,6 +56,7 @@
     X(inout) \
     X(event_statistics) \
     X(selection_threads) \
+    X(selection_containers) \
     X(selection_cpus) \
     X(selection_devices) \
     X(events) \

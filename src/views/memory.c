@@ -46,6 +46,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 e.id = h->first_thread + c.number;
                 e.has_tid = true;
                 e.tid = t.tid;
+                e.container = view_container(h, t.container);
             }
             e.labels = labels;
             e.n_labels = 2;

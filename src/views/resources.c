@@ -211,6 +211,7 @@ static void show(
         view_add_property(out, "process", thread.name);
         view_add_number(out, "thread", thread.tid);
         view_add_number(out, "tid", thread.tid);
+        view_add_property(out, "container", view_container(h, thread.container));
     }
 }
 

@@ -173,6 +173,7 @@ static void write_threads(const struct views *x, size_t host, const struct tsp_q
             continue;
         e.id = h->first_thread + row;
         e.tid = t->tid;
+        e.container = view_container(h, t->container);
         write_line(&thread_table, q, answer, e,
             (const char *const[]){t->name, arena_printf(a, "%d", t->tid), arena_printf(a, "%d", t->tgid)},
             lines[row].values);
@@ -188,6 +189,74 @@ static void threads_tree(const struct view *self, struct views *x, const struct 
     for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
         if (x->hosts[i].index->graph)
             write_threads(x, i, q, &only, answer);
+}
+
+/* ---- containers ---- */
+
+static const struct table container_table = {2, thread_amounts, THREAD_AMOUNTS};
+
+static bool has_containers(const struct view *self, const struct view_host *h)
+{
+    const struct graph_container *of;
+    return h->index->graph && graph_containers(h->index->graph, &of);
+}
+
+struct container_line {
+    int64_t threads;
+    int64_t values[THREAD_AMOUNTS];
+};
+
+static void write_container(const struct tsp_query *q, struct tsp_answer *answer, struct tsp_entry e, const char *name,
+    const struct container_line *l)
+{
+    write_line(&container_table, q, answer, e,
+        (const char *const[]){name, arena_printf(q->http->arena, "%lld", (long long)l->threads)}, l->values);
+}
+
+static void add_line(struct container_line *to, const struct thread_line *l)
+{
+    to->threads++;
+    for (size_t i = 0; i < THREAD_AMOUNTS; i++)
+        to->values[i] += l->values[i];
+}
+
+/* The last one of `lines` is of threads in no container. *id: of the first of its entries, and then of the next. */
+static void write_containers(
+    const struct views *x, size_t host, const struct tsp_query *q, struct tsp_answer *answer, int64_t *id)
+{
+    const struct view_host *h = &x->hosts[host];
+    struct graph_choice range = range_of(x, h, q);
+    const struct graph_container *of;
+    size_t n = graph_containers(h->index->graph, &of);
+    struct container_line *lines = arena_new(q->http->arena, struct container_line, n + 1), all = {0};
+    struct thread_line l;
+    for (int32_t row = 0; row < h->threads && (row % 64 || view_goes_on(q, answer)); row++) {
+        if (!find_thread(h, q, &range, row, &l))
+            continue;
+        add_line(&lines[l.is.container >= 0 ? (size_t)l.is.container : n], &l);
+        add_line(&all, &l);
+    }
+    struct tsp_entry e = machine(x, host);
+    write_container(q, answer, e, h->index->name, &all);
+    e.parent = e.id;
+    for (size_t i = 0; i <= n; i++) {
+        int32_t container = i < n ? (int32_t)i : GRAPH_NO_CONTAINER;
+        e.id = *id + (int64_t)i;
+        e.key = view_key_container(h, container);
+        e.container = view_container(h, container);
+        if (lines[i].threads)
+            write_container(q, answer, e, i < n ? of[i].name : "(no container)", &lines[i]);
+    }
+    *id += (int64_t)n + 1;
+}
+
+static void containers_tree(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    int64_t id = view_id(x, x->n_hosts);
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
+        if (has_containers(self, &x->hosts[i]))
+            write_containers(x, i, q, answer, &id);
 }
 
 /* ---- CPUs ---- */
@@ -371,6 +440,16 @@ static void devices_tree(const struct view *self, struct views *x, const struct 
             write_devices(x, i, q, answer, &id);
 }
 
+/* clang-format off */
+#define THREAD_HEADERS \
+    {"Running", "Time on a CPU", "DURATION"}, {"Preempted", "Ready, while others had the CPU", "DURATION"}, \
+    {"Blocked", "Waiting for another thread, or for what is not known", "DURATION"}, \
+    {"Timer", "Waiting for a time", "DURATION"}, {"Network", "Waiting for a message", "DURATION"}, \
+    {"Disk", "Waiting for a block device", "DURATION"}, \
+    {"Other", "All else: interrupts, other devices, what is not known", "DURATION"}, \
+    {"Read", "Bytes that system calls read", "BINARY_NUMBER"}, \
+    {"Written", "Bytes that system calls wrote", "BINARY_NUMBER"}
+/* clang-format on */
 const struct view view_selection_threads = {
     .provider = {.id = "weft.selection.threads",
         .name = "Time by Thread",
@@ -378,15 +457,18 @@ const struct view view_selection_threads = {
         .type = "DATA_TREE"},
     .host_has_data = has_graph,
     VIEW_HEADERS({"Thread", "Machine, and its threads that were there within the range", "STRING"},
-        {"TID", "Number of the thread", "STRING"}, {"PID", "Number of its process", "STRING"},
-        {"Running", "Time on a CPU", "DURATION"}, {"Preempted", "Ready, while others had the CPU", "DURATION"},
-        {"Blocked", "Waiting for another thread, or for what is not known", "DURATION"},
-        {"Timer", "Waiting for a time", "DURATION"}, {"Network", "Waiting for a message", "DURATION"},
-        {"Disk", "Waiting for a block device", "DURATION"},
-        {"Other", "All else: interrupts, other devices, what is not known", "DURATION"},
-        {"Read", "Bytes that system calls read", "BINARY_NUMBER"},
-        {"Written", "Bytes that system calls wrote", "BINARY_NUMBER"}),
+        {"TID", "Number of the thread", "STRING"}, {"PID", "Number of its process", "STRING"}, THREAD_HEADERS),
     .tree = threads_tree,
+};
+const struct view view_selection_containers = {
+    .provider = {.id = "weft.selection.containers",
+        .name = "Time by Container",
+        .description = "What threads of containers (pods) did within the range: time by state and cause, bytes",
+        .type = "DATA_TREE"},
+    .host_has_data = has_containers,
+    VIEW_HEADERS({"Container", "Machine, its containers, and what is in none", "STRING"},
+        {"Threads", "That were there within the range", "NUMBER"}, THREAD_HEADERS),
+    .tree = containers_tree,
 };
 const struct view view_selection_cpus = {
     .provider = {.id = "weft.selection.cpus",

@@ -66,7 +66,8 @@ static void write_thread(struct tsp_answer *answer, const struct views *x, const
         .has_data = c->n == 1,
         .host_id = h->id,
         .has_tid = true,
-        .tid = t.tid};
+        .tid = t.tid,
+        .container = view_container(h, t.container)};
     write_entry(answer, q, e, t.name, arena_printf(q->http->arena, "%d", t.tid), c, grown);
     e.parent = e.id;
     e.has_data = true;

@@ -116,10 +116,66 @@ static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, c
 
 /* ---- tree ---- */
 
-static void write_thread(const struct views *x, const struct tsp_query *q, size_t host, const struct thread_family *f,
-    int32_t row, struct tsp_answer *answer)
+/* Parameter group_by: "container": these stand between machines and their threads. */
+static bool is_grouped(const struct tsp_query *q)
 {
-    const struct view_host *h = &x->hosts[host];
+    const char *by = json_string_value(json_object_get(q->parameters, "group_by"));
+    return by && !strcmp(by, "container");
+}
+
+/* containers: number of the first entry of the machine's containers; -1: the tree has none. */
+struct tree_part {
+    const struct views *x;
+    const struct tsp_query *q;
+    const struct thread_family *f;
+    size_t host;
+    int64_t containers;
+};
+
+static int64_t entry_of_container(const struct tree_part *t, int32_t container)
+{
+    return t->containers >= 0 && container >= 0 ? view_id(t->x, (size_t)(t->containers + container))
+                                                : view_id(t->x, t->host);
+}
+
+/* Below its parent, unless that is elsewhere. */
+static int64_t entry_above(const struct tree_part *t, int32_t row)
+{
+    int32_t parent = t->f->parents[row], container = t->f->rows[row].container;
+    bool elsewhere = parent < 0 || (t->containers >= 0 && t->f->rows[parent].container != container);
+    return elsewhere ? entry_of_container(t, container) : t->x->hosts[t->host].first_thread + parent;
+}
+
+/* Those that the chosen threads are in. */
+static void write_containers(const struct tree_part *t, const bool *chosen, struct tsp_answer *answer)
+{
+    const struct view_host *h = &t->x->hosts[t->host];
+    const struct graph_container *of;
+    size_t n = graph_containers(h->index->graph, &of);
+    bool *used = arena_new(t->q->http->arena, bool, n + 1);
+    for (int32_t row = 0; row < t->f->n; row++)
+        if (t->f->rows[row].container >= 0 && (!chosen || chosen[row]))
+            used[t->f->rows[row].container] = true;
+    for (size_t i = 0; i < n && !tsp_full(answer); i++)
+        if (used[i])
+            tsp_write_entry(answer,
+                &(struct tsp_entry){.id = entry_of_container(t, (int32_t)i),
+                    .parent = view_id(t->x, t->host),
+                    .key = view_key_container(h, (int32_t)i),
+                    .labels = (const char *const[]){of[i].name, "", "", ""},
+                    .n_labels = 4,
+                    .time_graph = true,
+                    .start = t->x->data.begin,
+                    .end = t->x->data.end,
+                    .host_id = h->id,
+                    .container = of[i].name});
+}
+
+static void write_thread(const struct tree_part *t, int32_t row, struct tsp_answer *answer)
+{
+    const struct tsp_query *q = t->q;
+    const struct thread_family *f = t->f;
+    const struct view_host *h = &t->x->hosts[t->host];
     const struct graph_row *r = &f->rows[row];
     struct arena *a = q->http->arena;
     int32_t parent = f->parents[row], ptid = parent >= 0 ? f->rows[parent].tid : r->ppid > 0 ? r->ppid : -1;
@@ -137,7 +193,7 @@ static void write_thread(const struct views *x, const struct tsp_query *q, size_
         ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = h->first_thread + row,
-            .parent = parent >= 0 ? h->first_thread + parent : view_id(x, host),
+            .parent = entry_above(t, row),
             .labels = labels,
             .n_labels = 4,
             .time_graph = true,
@@ -147,6 +203,7 @@ static void write_thread(const struct views *x, const struct tsp_query *q, size_
             .host_id = h->id,
             .has_tid = true,
             .tid = r->tid,
+            .container = view_container(h, r->container),
             .meta = meta,
             .n_meta = n});
 }
@@ -154,6 +211,7 @@ static void write_thread(const struct views *x, const struct tsp_query *q, size_
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct thread_family *families = view_cache(x, self, find_families);
+    int64_t next = (int64_t)x->n_hosts;
     for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++) {
         const struct view_host *h = &x->hosts[i];
         const struct thread_family *f = &families[i];
@@ -171,9 +229,14 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 .start = x->data.begin,
                 .end = x->data.end,
                 .host_id = h->id});
+        const struct tree_part t = {x, q, f, i, is_grouped(q) ? next : -1};
+        const struct graph_container *of;
+        next += (int64_t)graph_containers(h->index->graph, &of);
+        if (is_grouped(q))
+            write_containers(&t, chosen, answer);
         for (int32_t k = 0; k < f->n && !tsp_full(answer); k++)
             if (!chosen || chosen[f->seen[k]])
-                write_thread(x, q, i, f, f->seen[k], answer);
+                write_thread(&t, f->seen[k], answer);
     }
 }
 
@@ -206,6 +269,7 @@ static void show(
     view_add_number(out, "tid", r.tid);
     if (r.tgid >= 0)
         view_add_number(out, "pid", r.tgid);
+    view_add_property(out, "container", view_container(h, r.container));
     int32_t cpu = state_may_have_cpu(iv->value) ? state_thread_cpu(h->states, row->row, iv->begin, -1) : -1;
     if (cpu >= 0)
         view_add_number(out, "cpu", cpu);
@@ -308,7 +372,11 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
                 view_sample_time(&x->hosts[other], q->element_time + q->element_duration), "To", "To TID");
             view_write_span(answer, q->element_time, q->element_time + q->element_duration);
         } else {
+            struct graph_row r;
             view_write_thread(answer, h, row, view_sample_time(h, t), "Process", "TID");
+            graph_row(h->index->graph, row, &r);
+            if (view_container(h, r.container))
+                tsp_write_tip(answer, "Container", view_container(h, r.container));
             write_state_tooltip(answer, q, h, row, t);
         }
         view_write_clock_error(answer, h, t);

@@ -43,6 +43,23 @@ uint64_t view_key_thread(const struct view_host *h, int32_t row)
     return row >= 0 && row < h->threads ? view_key("thread", (int64_t)index_row_id(h->index, row)) : view_key("?", 0);
 }
 
+const char *view_container(const struct view_host *h, int32_t container)
+{
+    const struct graph_container *of;
+    size_t n = graph_containers(h->index->graph, &of);
+    return container >= 0 && (size_t)container < n ? of[container].name : NULL;
+}
+
+uint64_t view_key_container(const struct view_host *h, int32_t container)
+{
+    const struct graph_container *of;
+    size_t n = graph_containers(h->index->graph, &of);
+    if (container < 0 || (size_t)container >= n)
+        return view_key("no container", 0);
+    int64_t who[] = {of[container].since, of[container].tid, of[container].is_net};
+    return view_key("container", (int64_t)map_hash(who, sizeof who));
+}
+
 bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *row)
 {
     for (size_t i = 0; i < x->n_hosts; i++) {

@@ -120,6 +120,9 @@ int64_t view_to_reference(const struct view_host *, int64_t t);
 int64_t view_id(const struct views *, size_t number);
 /* Host and row of a thread's entry; false when it is none. */
 bool view_thread_of(const struct views *, int64_t id, size_t *host, int32_t *row);
+/* The name of a container of the host's graph; NULL: GRAPH_NO_CONTAINER. And its key, below its host. */
+const char *view_container(const struct view_host *, int32_t container);
+uint64_t view_key_container(const struct view_host *, int32_t container);
 /* Keys of entries that stand for a thread of the host but are not its entry (row -1: for none that is known), for what
  * has a number, and for what has a name and a number. */
 uint64_t view_key_thread(const struct view_host *, int32_t row);

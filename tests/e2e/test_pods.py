@@ -6,7 +6,11 @@ import os
 import re
 import subprocess
 
+from coordinated import Coordinator
+from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, load, main, need, scenario, scratch
+
+BY_CONTAINER = "weft.selection.containers"
 
 EVENT = re.compile(r" (\w+): \{ cpu_id = (\d+) \}, \{ pid_ns = (\d+), net_ns = (\d+),")
 SWITCH = re.compile(r"prev_tid = (\d+).*next_tid = (\d+)")
@@ -28,6 +32,23 @@ def last_networks(path):
         if switch:
             runs[cpu] = int(switch[2])
     return last
+
+
+def tid_of(entry):
+    return entry["metadata"].get("TID", [0])[0]
+
+
+def container_of(entry):
+    return entry["metadata"].get("Container", [None])[0]
+
+
+def under(tree):
+    """{id: (entry, first labels of the entries above, from the machine on)}"""
+    out = {}
+    for e in tree["entries"]:
+        above = out.get(e["parentId"])
+        out[e["id"]] = (e, (*above[1], above[0]["labels"][0]) if above else ())
+    return out
 
 
 class Pods(Case):
@@ -85,6 +106,57 @@ class Pods(Case):
         self.assertEqual({t["container"] for t in self.threads("--container", "c*")}, {"client", "cron"})
         self.assertEqual(self.threads("--container", "nobody"), [])
         self.assertNotIn("container", self.ok("threads", "--store", self.store, "--thread", "init", self.path).text)
+
+    def test_server(self):
+        with Server(self.path, store=self.store) as server:
+            self.served(server, server.first())
+
+    def test_coordinator(self):
+        """Over one server for each machine: containers are told by machine and name."""
+        paths = {host: f"{host}={os.path.join(self.path, host)}" for host in self.truth["nodes"]}
+        servers = [Server("--no-sync", "--name", "pods", path, store=scratch()) for path in paths.values()]
+        try:
+            uuid = servers[0].first()["UUID"]
+            servers[1].opened(uuid)
+            with Coordinator(*[f"--server={h}={s.url}" for h, s in zip(paths, servers)]) as many:
+                self.served(many, many.opened(uuid))
+        finally:
+            for s in servers:
+                s.stop()
+
+    def served(self, server, x):
+        """What it says of containers is what `weft threads` says."""
+        at = f"/experiments/{x['UUID']}/outputs"
+        told = {(t["host"], t["tid"]): t["container"] for t in self.threads("--all") if t["tid"]}
+        status = f"{at}/timeGraph/{THREAD_STATUS}"
+        plain, grouped = (under(server.model(f"{status}/tree", p)) for p in ({}, {"group_by": "container"}))
+        of = {i: container_of(e) for i, (e, above) in plain.items() if tid_of(e)}
+        self.assertEqual({(above[0], tid_of(e)): of[i] for i, (e, above) in plain.items() if i in of}, told)
+        groups = {i: (*above, e["labels"][0]) for i, (e, above) in grouped.items()
+                  if "TID" not in e["metadata"] and above}
+        self.assertEqual(set(groups.values()), {(host, c) for (host, _), c in told.items() if c})
+        self.assertEqual(len(groups), len(set(groups.values())))
+        self.assertEqual(set(grouped) - set(groups), set(plain))
+        for e, above in (grouped[i] for i in of):
+            below = above[1] if (above[0], *above[1:2]) in groups.values() else None
+            self.assertEqual(below, told[above[0], tid_of(e)], above)
+        self.filtered(server, status, x, of)
+        times = under(server.model(f"{at}/data/{BY_CONTAINER}/tree",
+                                   {"requested_timerange": {"start": x["start"], "end": x["end"]}}))
+        parts = [(above[0], e) for e, above in times.values() if above]
+        self.assertEqual({(host, container_of(e)) for host, e in parts if container_of(e)}, set(groups.values()))
+        for e in (e for e, above in times.values() if not above):
+            of_parts = [p["metadata"]["running"][0] for host, p in parts if host == e["labels"][0]]
+            self.assertEqual(sum(of_parts), e["metadata"]["running"][0])
+            self.assertGreater(min(of_parts), 0)
+
+    def filtered(self, server, status, x, of):
+        """States of the threads of one container pass a filter for it, all others do not."""
+        model = server.model(f"{status}/states", {
+            "requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": 200}, "requested_items": list(of),
+            "filter_query_parameters": {"strategy": "DEEP", "filter_expressions_map": {"4": ["container == proxy"]}}})
+        left = {r["entryId"] for r in model["rows"] if any(s.get("style") or s.get("label") for s in r["states"])}
+        self.assertEqual({of[i] for i in left}, {"proxy"})
 
 
 if __name__ == "__main__":
