@@ -134,6 +134,15 @@ test('search: rows and states apart', async () => {
   const entry = { labels: ['tier', '204'], metadata: { TID: [204] }, hostId: 'web' };
   assert.equal(parseSearch('tier host:we').rows(entry, 'web tier 204'), true);
   assert.equal(parseSearch('tid:20').rows(entry, 'web tier 204'), false);
+  // Numbers are whole; containers are known by what entries say.
+  for (const [text, hostId, Container, found] of [['host:node-1', 'node-1', [], true],
+    ['host:node-1', 'node-10', [], false],
+    ['host:1', 'node-21', [], false], ['host:node', 'node-10', [], true], ['host:1-1', '1-10 1-1', [], true],
+    ['pod:db', 'node-1', ['db'], true], ['POD:db', 'node-1', [], false], ['container:db-2', 'node-1', ['db-23'], false],
+    ['host:node-1 pod:web', 'node-1', ['web'], true]])
+    assert.equal(parseSearch(text).rows({ labels: ['db', '7'], metadata: { Container }, hostId }, 'node-1 db 7'), found,
+      text);
+  assert.equal(parseSearch('pod:db').ofThreads, true);
   assert.equal(parseSearch('').rows, null);
   assert.deepEqual(parseSearch('nginx state:openat duration>10ms').states, ['openat && duration>10ms']);
   assert.equal(parseSearch('tid:1').ofThreads, true);
@@ -163,7 +172,7 @@ test('link: written and read again', async () => {
     picked: { host: 'h/1', tid: 3, name: 'n m', id: 2 ** 52 - 1 },
     path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n },
     compared: { host: 'h|1', tid: 5, name: 'n', id: 9, begin: 7n, end: 8n }, pinned: [2 ** 52 - 1, 3],
-    machines: ['a|b', 'c/d'], busyOnly: true, tab: 'path', follow: true,
+    machines: ['a|b', 'c/d'], busyOnly: true, byPod: true, tab: 'path', follow: true,
     reference: 'web', clock: 'db 1&' };
   assert.deepEqual(readLink(writeLink(s)), s);
   for (const path of [{}, { id: 7 }, { begin: 5n, end: 6n }, { id: 7, begin: 5n, end: 6n },

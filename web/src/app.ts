@@ -119,6 +119,7 @@ export class App implements Stage, Floor {
     session.searchChanged.on(this.relink);
     session.pickedChanged.on(this.relink);
     session.rowsChanged.on(this.relink);
+    session.groupingChanged.on(this.relink);
     session.pathWanted.on(spec => void this.openPath(spec));
     session.themeChanged.on(() => { this.marks(); this.arranged(); });
     session.relayout.on(() => { this.rows(); this.arranged(); });
@@ -291,6 +292,7 @@ export class App implements Stage, Floor {
     this.events = null;
     this.selection.closed();
     this.session.hosts.clear();
+    this.session.hasPods = false;
     this.session.machines = null;
     this.session.setPinned([]);
     this.session.picked = null;
@@ -618,7 +620,7 @@ export class App implements Stage, Floor {
       path: path ? flat(path.spec) : undefined,
       compared: this.comparer.now ? flat(this.comparer.now.b.spec) : undefined,
       pinned: [...session.pinned], machines: session.machines ? [...session.machines] : undefined,
-      busyOnly: session.busyOnly || undefined,
+      busyOnly: session.busyOnly || undefined, byPod: session.byPod || undefined,
       tab: this.drawer.now === 'events' ? undefined : this.drawer.now, follow: this.follower.on || undefined,
     });
     history.replaceState(null, '', this.wroteHash);
@@ -636,6 +638,7 @@ export class App implements Stage, Floor {
     }
     session.machines = s.machines ? new Set(s.machines) : null;
     session.busyOnly = !!s.busyOnly;
+    if (session.byPod !== !!s.byPod) session.setByPod(!!s.byPod);
     session.setPinned(s.pinned ?? []);
     if (s.picked) session.pick(s.picked);
     this.follower.set(!!s.follow);

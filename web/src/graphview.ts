@@ -45,6 +45,9 @@ export class GraphView extends Panel {
   /** Told after each drawing, for tests and the title bar: ms that it took. */
   frameMs = 0;
   loaded = false;
+  private hasPods = false;
+  /** Trees that are being asked for. */
+  private asking = 0;
   private readonly busy = new Busy(this.session, this, () => this.filter());
   private readonly under = new Surface();
   private readonly lines = new Surface();
@@ -108,6 +111,7 @@ export class GraphView extends Panel {
         this.busy.changed();
         this.filter();
       }),
+      session.groupingChanged.on(() => { if (!path && (this.hasPods || this.asking)) void this.load(); }),
       session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
       this.model.changed.on(() => { this.resize(); this.host.resized(); }));
     void this.load();
@@ -120,18 +124,21 @@ export class GraphView extends Panel {
     if (!this.loaded) this.say('loading', 'Asking for the rows…');
     await this.host.front;
     if (this.signal.aborted) return;
+    const { byPod } = session, isStale = (): boolean => !this.path && byPod !== session.byPod;
+    this.asking++;
     try {
       client.styles(uuid, output.id, this.signal).then(a => {
         if (a.model) { this.looks.setServer(a.model); this.redraw(); }
       }, () => { /* our own colours */ });
       void this.pictured.then(() => this.findMarks());
       const early = (t: Tree): Promise<void> | void => {
-        if (this.loaded) return;
+        if (this.loaded || isStale()) return;
         this.take(t, true);
         return Promise.race([this.pictured, sleep(PATIENCE, this.signal)]);
       };
       let growing = this.loaded;
-      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal, this.extra(), early), a => {
+      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal, this.treeExtra(), early), a => {
+        if (isStale()) return; // the other tree was asked for since
         if (a.model?.entries.length) this.take(a.model, false);
         if (a.status === 'RUNNING') growing = true;
         if (growing) this.data.forget();
@@ -143,11 +150,14 @@ export class GraphView extends Panel {
       }, this.signal);
       this.data.hasArrows = true;
       this.data.ask();
-    } catch (e) { this.picture(); this.failed(e, () => void this.load()); }
+    } catch (e) { this.picture(); this.failed(e, () => void this.load()); } finally { this.asking--; }
   }
   /** What an analysis over amounts of time wants besides: the part of the experiment that it is about. */
   private selection: (() => [Time, Time] | null) | null = null;
   private extra(): object { const s = this.selection?.(); return s ? { selection_range: s } : {}; }
+  private treeExtra(): object {
+    return this.session.byPod && !this.path ? { ...this.extra(), group_by: 'container' } : this.extra();
+  }
   showSelection: (on: boolean) => void = () => {};
   /** A button that chooses between the whole trace and the selection of `axis`. */
   offerSelection(axis: Axis): void {
@@ -176,7 +186,10 @@ export class GraphView extends Panel {
   private take(tree: Tree, partial: boolean): void {
     this.say('');
     this.model.set(this.path ? visited(tree) : tree, partial);
-    for (const e of tree.entries) if (e.hostId) this.session.hosts.add(e.hostId);
+    for (const e of tree.entries) {
+      if (e.hostId) this.session.hosts.add(e.hostId);
+      if (e.metadata.Container) this.session.hasPods = this.hasPods = true;
+    }
     this.busy.changed();
     if (this.loaded) { this.data.ask(); return; }
     this.firstTree();

@@ -24,7 +24,8 @@ const MOUSE: [string, string][] = [
   ['double click', 'select the state'],
 ];
 const SEARCH: [string, string][] = [
-  ['words', 'rows whose name, TID or machine holds them'], ['tid:204  host:web', 'rows by thread id, by machine'],
+  ['words', 'rows whose name, TID or machine holds them'],
+  ['tid:204  host:web  pod:db', 'rows by thread id, machine, container'],
   ['state:openat', 'states with that label'], ['duration>10ms', 'states by expression; also &&, ||'],
   ['in tables', 'a regular expression per column: Enter goes to the next, “only matches” leaves the others out'],
 ];

@@ -12,8 +12,8 @@ export interface LinkState {
   picked?: Who & { id?: number };
   /** The critical path, and the one that it is compared with. */
   path?: PathLink; compared?: PathLink;
-  /** Rows: those that stay on top, machines, only those with something in view. */
-  pinned?: number[]; machines?: string[]; busyOnly?: boolean; tab?: string; follow?: boolean;
+  /** Rows: those that stay on top, machines, only those with something in view, below their containers. */
+  pinned?: number[]; machines?: string[]; busyOnly?: boolean; byPod?: boolean; tab?: string; follow?: boolean;
 }
 
 function pair(text: string | null): [bigint, bigint] | undefined {
@@ -53,7 +53,7 @@ export function readLink(hash: string): LinkState | null {
     path: pathOf(q.get('cp')), compared: pathOf(q.get('cmp')),
     pinned: q.get('pin')?.split(',').map(Number).filter(id => Number.isSafeInteger(id) && id > 0),
     machines: q.get('m')?.split('|').filter(Boolean).map(decoded), busyOnly: q.get('idle') === '0' || undefined,
-    tab: q.get('tab') ?? undefined, follow: q.get('f') === '1' || undefined,
+    byPod: q.get('by') === 'pod' || undefined, tab: q.get('tab') ?? undefined, follow: q.get('f') === '1' || undefined,
   };
 }
 
@@ -87,6 +87,7 @@ export function writeLink(s: LinkState): string {
   if (s.pinned?.length) q.set('pin', s.pinned.join());
   if (s.machines) q.set('m', s.machines.map(encodeURIComponent).join('|'));
   if (s.busyOnly) q.set('idle', '0');
+  if (s.byPod) q.set('by', 'pod');
   if (s.tab) q.set('tab', s.tab);
   if (s.follow) q.set('f', '1');
   return '#' + q.toString();

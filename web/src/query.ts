@@ -1,12 +1,12 @@
-// The search field. Words search rows (name, thread id, host); `state:` and comparisons are expressions that the server
-// applies to states.
+// The search field. Words search rows (name, thread id, host, pod); `state:` and comparisons are expressions that the
+// server applies to states.
 import type { RowTest } from './tree';
 
 export interface Search {
   text: string;
   /** Null: rows are not filtered. */
   rows: RowTest | null;
-  /** Rows are asked for by thread id or name: says nothing about CPUs and disks. */
+  /** Rows are asked for by thread id, name or container: says nothing about CPUs and disks. */
   ofThreads: boolean;
   /** Filter expressions of the protocol, or [] for none. */
   states: string[];
@@ -22,14 +22,26 @@ function words(text: string): string[] {
 const bare = (s: string): string => s.replace(/"/g, '');
 /** A label of several words stands in quotes among others. */
 const stated = (s: string): string => /\s/.test(bare(s)) ? `"${bare(s)}"` : bare(s);
-const ROWS = /^(host|thread|tid|pid|row):(.*)$/i;
+const ROWS = /^(host|pod|container|thread|tid|pid|row):(.*)$/i;
+
+const isDigit = (c: string | undefined): boolean => c !== undefined && /^\d$/.test(c);
+/** Does the name hold the text, with its numbers whole? `node-1` is none of `node-10`. */
+function holds(name: string, text: string): boolean {
+  for (let at = name.indexOf(text); at >= 0; at = name.indexOf(text, at + 1)) {
+    const end = at + text.length;
+    if (!(isDigit(name[at]) && isDigit(name[at - 1])) && !(isDigit(name[end - 1]) && isDigit(name[end]))) return true;
+  }
+  return false;
+}
 
 /** The test of a word that is about rows, or null: it names nothing. */
 function rowTest(word: string): RowTest | null {
   const prefix = ROWS.exec(word), kind = prefix?.[1].toLowerCase(),
     value = bare(prefix ? prefix[2] : word).toLowerCase();
   if (!value) return null;
-  if (kind === 'host') return (e, path) => (e.hostId ?? path).toLowerCase().includes(value);
+  if (kind === 'host') return (e, path) => holds((e.hostId ?? path).toLowerCase(), value);
+  if (kind === 'pod' || kind === 'container')
+    return e => holds(String(e.metadata.Container?.[0] ?? '').toLowerCase(), value);
   if (kind === 'tid' || kind === 'pid') {
     const key = kind.toUpperCase();
     return e => String(e.metadata[key]?.[0] ?? e.labels[1] ?? '') === value;
@@ -45,7 +57,7 @@ export function parseSearch(text: string): Search {
   const all = words(text.trim()), joined = /\|\||&&.*[()]|[()].*&&/.test(text),
     ofRows = (w: string): boolean => joined ? ROWS.test(w) : w !== '&&' && !isState(w),
     tests = all.filter(ofRows).map(rowTest).filter(t => t !== null),
-    ofThreads = all.some(w => /^(tid|pid|thread):./i.test(w)),
+    ofThreads = all.some(w => /^(tid|pid|thread|pod|container):./i.test(w)),
     said = all.filter(w => !ofRows(w)).map(w => /^(\|\||&&|[()])$/.test(w) ? w : stated(w.replace(/^state:/i, '')))
       .filter(Boolean);
   return { text, rows: tests.length ? (e, path) => tests.every(t => t(e, path)) : null, ofThreads,

@@ -49,6 +49,11 @@ export class Session {
   readonly hosts = new Set<string>();
   /** Views of states show only rows that have something in view. */
   busyOnly = false;
+  /** Threads stand below their containers (pods). */
+  byPod = false;
+  /** Whether views told of containers. */
+  hasPods = false;
+  readonly groupingChanged = new Emitter();
   /** Entries whose rows stay on top of their views, in this order. */
   pinned: ReadonlySet<number> = new Set();
   readonly themeChanged = new Emitter();
@@ -99,6 +104,10 @@ export class Session {
   setBusyOnly(on: boolean): void {
     this.busyOnly = on;
     this.rowsChanged.emit();
+  }
+  setByPod(on: boolean): void {
+    this.byPod = on;
+    this.groupingChanged.emit();
   }
   setPinned(ids: Iterable<number>): void {
     this.pinned = new Set(ids);

@@ -89,6 +89,9 @@ function items(session: Session, panels: Panel[]): MenuItem[] {
       session.setMachines(now.size && now.size < hosts.length ? now : null);
     } });
   }
+  if (session.hasPods)
+    list.push({ label: 'Threads', heading: true }, { label: 'below their containers (pods)', checked: session.byPod,
+      run: () => session.setByPod(!session.byPod) });
   if (pinned.size) {
     list.push({ label: 'Pinned: choose to let go', heading: true });
     for (const id of pinned) list.push({ label: nameIn(panels, id), checked: true, run: () => session.pin(id) });

@@ -28,11 +28,11 @@ export function directory() {
   scratch.push(d);
   return d;
 }
-/** The bundled example, unpacked: a directory with the directories client, web, db and the truth about them. */
-export function example() {
+/** A bundled example, unpacked: three-tier has the directories client, web, db and the truth about them. */
+export function example(name = 'three-tier') {
   const d = directory();
-  execFileSync('tar', ['-xJf', join(root, 'examples/three-tier.tar.xz'), '-C', d]);
-  return join(d, 'three-tier');
+  execFileSync('tar', ['-xJf', join(root, `examples/${name}.tar.xz`), '-C', d]);
+  return join(d, name);
 }
 /** The made trace of a program of user space (tests/stack/ust_world.c). */
 export function userSpace() {
