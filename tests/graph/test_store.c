@@ -20,10 +20,11 @@
 
 static const char *const names[] = {"head", "rows", "totals", "blocks", "begins", "kinds", "wakers16", "packets",
     "details", "where8", "cpu-blocks", "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses",
-    "string-at", "text"};
+    "containers", "string-at", "text"};
 static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), 8,
     sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1, sizeof(struct graph_disk_block), 4, 2, 4,
-    sizeof(struct graph_disk_early_wake), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
+    sizeof(struct graph_disk_early_wake), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss),
+    sizeof(struct graph_disk_container), 4, 1};
 enum { SECTIONS = sizeof names / sizeof *names };
 
 static struct maker *story(void)
@@ -43,6 +44,9 @@ static struct maker *story(void)
             maker_switch(m, 0, t + 40, 3, 0, 1);
         }
     }
+    int64_t end = INT64_C(16000000000);
+    for (int i = 0; i < 4; i++)
+        maker_fork_in(m, 0, end + i, 1, 50 + i, 50 + i, 1, 500 + (uint32_t)i);
     return m;
 }
 
@@ -72,10 +76,12 @@ static void write_story(const char *path)
 static size_t read_all(const struct graph *g, bool sound)
 {
     size_t sum = 0;
+    const struct graph_container *containers;
     for (size_t r = 0; r < graph_rows(g) && r < 64; r++) {
         struct graph_row row;
         graph_row(g, (int32_t)r, &row);
-        sum += strlen(row.name);
+        sum += strlen(row.name) + (size_t)graph_container_is(g, row.container, "t1 50?");
+        assert_true(row.container >= -1 && row.container < (int32_t)graph_containers(g, &containers));
         int64_t at = row.begin;
         for (uint64_t i = graph_first(g, (int32_t)r); i != GRAPH_NO_INTERVAL; i = graph_next(g, (int32_t)r, i)) {
             struct graph_interval iv;
@@ -167,7 +173,13 @@ static void damaged(void **state)
             graph_close(g);
         }
     }
-    assert_true(refused > rounds / 8 && unsound > rounds / 8 && sums > 0);
+    struct graph *sound;
+    const struct graph_container *of;
+    if (graph_open(path, &sound, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(graph_containers(sound, &of), 4);
+    graph_close(sound);
+    assert_true(refused > rounds / 16 && unsound > rounds / 8 && sums > 0);
     store_close(s);
     unlink(path);
     unlink(bad);
