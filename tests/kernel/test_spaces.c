@@ -237,6 +237,40 @@ static void numbers_used_again(void **state)
     done(&r);
 }
 
+/* The end of the first one was not seen; and one of which only the state dump told. */
+static void numbers_used_again_unseen(void **state)
+{
+    struct maker *m = machine();
+    dump(m, 20, 60, 111, ROOT_NET, 333);
+    maker_switch(m, 0, 100, 0, 0, 50);
+    maker_fork_in(m, 0, 110, 50, 80, 80, 1, 500);
+    maker_fork_in(m, 0, 120, 50, 81, 81, 1, 500);
+    maker_fork_in(m, 0, 121, 81, 82, 82, 2, 500);
+    maker_switch(m, 0, 130, 50, 0, 60);
+    maker_task(m, 0, 131, M_EXIT, 60);
+    maker_switch(m, 0, 132, 60, 0x20, 50);
+    dump(m, 140, 65, 111, ROOT_NET, 333);
+    struct run r = run(m);
+    assert_int_not_equal(container(&r, 80, 0), container(&r, 81, 0));
+    assert_int_equal(container(&r, 82, 0), container(&r, 81, 0));
+    assert_int_not_equal(container(&r, 60, 0), container(&r, 65, 0));
+    done(&r);
+}
+
+/* It was in a container, and went where nothing tells. */
+static void setns_from_a_container(void **state)
+{
+    struct maker *m = machine();
+    dump(m, 20, 60, ROOT_PID, 222, 333);
+    maker_switch(m, 0, 100, 0, 0, 60);
+    maker_fork(m, 0, 105, 60, 70, 70, 70);
+    call(m, 110, M_SETNS_ENTRY, NEW_NET, 0);
+    struct run r = run(m);
+    assert_string_equal(told_of(&r, 60, 0), "-");
+    assert_string_equal(told_of(&r, 70, 0), " 0 222 333 t60");
+    done(&r);
+}
+
 /* Without clone and unshare, what a fork does not tell stays unknown: a container is not called by another's name. */
 static void calls_not_recorded(void **state)
 {
@@ -281,6 +315,8 @@ int main(void)
         cmocka_unit_test(numbers_told_later),
         cmocka_unit_test(setns),
         cmocka_unit_test(numbers_used_again),
+        cmocka_unit_test(numbers_used_again_unseen),
+        cmocka_unit_test(setns_from_a_container),
         cmocka_unit_test(calls_not_recorded),
         cmocka_unit_test(what_it_says_of_itself),
     };
