@@ -41,6 +41,7 @@ static const struct {
     {"formers", sizeof(struct graph_disk_former)},
     {"totals", 8},
     {"marks", sizeof(struct graph_mark)},
+    {"containers", sizeof(struct graph_disk_container)},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, ROWS = 1, MOST_CHUNKS = 4, MOST_ROWS = 1 << 16 };
 
@@ -48,8 +49,12 @@ static void read_row(const struct graph *g, int32_t row, bool sound)
 {
     struct graph_row r;
     struct graph_cause c;
+    const struct graph_container *containers;
     size_t sum = 0;
     graph_row(g, row, &r);
+    if (r.container < GRAPH_NO_CONTAINER || r.container >= (int32_t)graph_containers(g, &containers))
+        abort();
+    sum += graph_container_is(g, r.container, "*");
     sum += strlen(r.name) + graph_row_is(g, row, r.name);
     const int64_t times[] = {INT64_MIN, r.begin, r.begin / 2 + r.end / 2, r.end, INT64_MAX};
     for (size_t i = 0; i < 5; i++)
