@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 
+from cluster_of import Cluster
 from coordinated import Coordinator
 from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, load, main, need, scenario, scratch
@@ -106,6 +107,16 @@ class Pods(Case):
         self.assertEqual({t["container"] for t in self.threads("--container", "c*")}, {"client", "cron"})
         self.assertEqual(self.threads("--container", "nobody"), [])
         self.assertNotIn("container", self.ok("threads", "--store", self.store, "--thread", "init", self.path).text)
+
+    def test_cluster(self):
+        """Nodes choose by container, and name them."""
+        with Cluster({host: [os.path.join(self.path, host)] for host in self.truth["nodes"]}) as cluster:
+            for more in ([], ["--container", "*p*"]):
+                run = self.ok("threads", "--cluster", cluster.broker.url, "--format", "json", *more)
+                said, here = ({(t["host"], t["tid"], t["container"], t["running"]) for t in threads}
+                              for threads in (json.loads(run.text), self.threads(*more)))
+                self.assertEqual(said, here)
+            self.assertEqual({c for _, _, c, _ in here if c.isalpha()}, {"proxy", "app"})
 
     def test_server(self):
         with Server(self.path, store=self.store) as server:
