@@ -8,7 +8,8 @@
 #include "path/path.h"
 
 struct critpath_question {
-    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *compare;
+    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *compare,
+        *requests;
     struct cli_clocks clocks;
     struct cli_cluster cluster;
     bool segments, aggregate, no_early_return, request, refine, snips;
@@ -48,6 +49,14 @@ int critpath_write_svg(const struct critpath_shown *, const char *file, struct e
 /* The thread means several lives, or none in that interval. Return the exit code. */
 int critpath_refuse_several(const char *thread, const struct path_lives *);
 int critpath_refuse_absent(const char *thread, const struct path_lives *at_any_time);
+
+/* ---- critpath_requests.c ---- */
+
+/* Does --requests fit to what else is asked, and is it a set? */
+int critpath_check_requests(const struct critpath_question *, struct err *);
+/* Sums of the paths of the requests of that set that were there within the interval. */
+int critpath_ask_requests(const struct critpath_question *, const struct path_local *, int64_t begin, int64_t end,
+    struct text *out, struct err *);
 
 /* ---- critpath_cluster.c ---- */
 

@@ -5,9 +5,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/mem.h"
-#include "base/order.h"
 #include "cli/critpath.h"
+#include "cli/critpath_sums.h"
 #include "graph/graph.h"
 #include "show/show.h"
 
@@ -145,65 +144,6 @@ void critpath_note_clocks(const struct critpath_shown *w)
 
 /* ---- tables and pictures ---- */
 
-struct sum {
-    const char *host, *comm;
-    int state;
-    int64_t duration;
-    uint64_t segments;
-};
-
-static int by_duration(const void *pa, const void *pb)
-{
-    const struct sum *a = pa, *b = pb;
-    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->comm, b->comm)
-                                              ?: a->state - b->state;
-}
-
-static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)
-{
-    size_t i = 0;
-    while (i < *n &&
-        (strcmp(sums[i].host, s->host) != 0 || strcmp(sums[i].comm, s->comm) != 0 || sums[i].state != s->state))
-        i++;
-    if (i == *n)
-        sums[(*n)++] = *s;
-    else
-        sums[i].duration += s->duration;
-}
-
-/* Totals by machine, name and state: threads of one name count together. */
-static void write_aggregate(const struct critpath_shown *w, int format, struct text *out)
-{
-    static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
-        {"duration", true, true}, {"percent", true, true}};
-    const struct path_source *source = w->source;
-    const struct path *p = w->path;
-    struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
-    size_t n = 0;
-    for (size_t i = 0; i < p->n_totals; i++) {
-        int32_t tid;
-        struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
-            .state = p->totals[i].state,
-            .duration = p->totals[i].duration};
-        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &s.comm);
-        add_to_sums(sums, &n, &s);
-    }
-    if (n)
-        qsort(sums, n, sizeof *sums, by_duration);
-    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < n; i++) {
-        cli_table_cell(t, "%s", sums[i].host);
-        cli_table_cell(t, "%s", sums[i].comm);
-        cli_table_cell(t, "%s", graph_state_name(sums[i].state));
-        cli_table_duration(t, format, sums[i].duration);
-        cli_table_cell(
-            t, "%.1f", p->end > p->begin ? 100.0 * (double)sums[i].duration / (double)(p->end - p->begin) : 0.0);
-    }
-    cli_table_write(t, format, out);
-    cli_table_free(t);
-    free(sums);
-}
-
 static bool speaks_utf8(void)
 {
     const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -219,7 +159,10 @@ void critpath_write(const struct critpath_shown *w, const struct critpath_questi
 {
     const struct path_source *source = w->source;
     if (q->aggregate) {
-        write_aggregate(w, q->format, out);
+        struct critpath_sums sums = {0};
+        critpath_sums_add(&sums, source, w->path);
+        critpath_sums_write(&sums, q->format, false, out);
+        critpath_sums_fini(&sums);
     } else if (q->format == CLI_JSON) {
         struct json j = JSON_TO(out);
         show_json(w->path, source, w->method, &j);

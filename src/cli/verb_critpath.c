@@ -87,6 +87,8 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
             e, ERR_ARG, "%s is for the nodes of a cluster: give --cluster URL", q->refine ? "--refine" : "--snips");
     if (!rc)
         rc = cli_cluster_check(&q->cluster, (size_t)n, e);
+    if (!rc && q->requests)
+        return critpath_check_requests(q, e);
     if (!rc && !q->thread)
         rc = err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
     return rc;
@@ -192,11 +194,26 @@ static int compare(struct work *w, const struct critpath_question *q, const stru
     return cli_finish_traces(w->experiment, &out, NULL);
 }
 
+static int sum_requests(struct work *w, const struct critpath_question *q)
+{
+    struct path_options o;
+    struct err e = {0};
+    struct text out = TEXT_TO(1);
+    if (parse_interval(w, q, &o, &e) || critpath_ask_requests(q, w->local, o.begin, o.end, &out, &e) ||
+        experiment_intact(w->experiment, &e)) {
+        text_fini(&out);
+        return cli_fail(&e);
+    }
+    return cli_finish_traces(w->experiment, &out, NULL);
+}
+
 static int answer(struct work *w, const struct critpath_question *q)
 {
     struct err e = {0};
     if (open_hosts(w, q, &e))
         return cli_fail(&e);
+    if (q->requests)
+        return sum_requests(w, q);
     int code = find(w, q, &w->path);
     if (code >= 0)
         return code;
@@ -230,6 +247,10 @@ static int run(int argc, char **argv)
         {"refine", 0, CLI_FLAG, NULL, "show what is known after each round of questions, too", &q.refine},
         {"snips", 0, CLI_FLAG, NULL, "with --cluster: ask snips of traces, also where the trace can be asked",
             &q.snips},
+        {"requests", 0, CLI_STRING, "SET",
+            "totals of the paths of many requests: all, group=N (of `weft requests`), slowest=P%, fastest=P%, "
+            "host=HOST, several by commas",
+            &q.requests},
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},

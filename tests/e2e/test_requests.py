@@ -124,6 +124,56 @@ class Logged(Requests):
                                  "--request")
             self.assertEqual(r["machines"], list(dict.fromkeys(s["host"] for s in path["segments"])))
 
+    def test_sums_of_sets(self):
+        """The totals of a set are those of its requests' own paths, to the ns; where the thread was forked for the
+        request, the question for its path alone begins with its life, and what was before is in the set's only."""
+        answer = self.requests(self.trace, "--store", self.store)
+        groups = range(1, len(answer["groups"]) + 1)
+        self.assertGreater(len(groups), 2)
+        of_group = {n: [r for r in answer["requests"] if r["group"] == n] for n in groups}
+        large = max(groups, key=lambda n: len(of_group[n]))
+        tenth = max(1, int(len(of_group[large]) * 0.4 + 0.5))
+        sets = {"all": answer["requests"], "host=db": [r for r in answer["requests"] if r["host"] == "db"],
+                **{f"group={n}": of_group[n] for n in groups}, f"group={large},slowest=40%": of_group[large][:tenth],
+                f"fastest=40%,group={large}": of_group[large][-tenth:]}
+        paths, whole = {}, []
+        for r in answer["requests"]:
+            path = self.critpath(self.trace, self.store, f"{r['host']}:{r['tid']}", r["begin"], r["end"], "--request")
+            paths[r["begin"], r["tid"]] = path
+        for name, requests in sets.items():
+            told = self.json("critpath", "--requests", name, self.trace, "--store", self.store)
+            wanted, unborn = {}, 0
+            for r in requests:
+                path = paths[r["begin"], r["tid"]]
+                unborn += path["query"]["begin"] - r["begin"] + r["end"] - path["query"]["end"]
+                for t in path["totals"]:
+                    key = t["host"], t["comm"], t["state"]
+                    wanted[key] = wanted.get(key, 0) + t["duration"]
+            with self.subTest(name):
+                got = {(t["host"], t["comm"], t["state"]): t["duration"] for t in told["totals"]}
+                if unborn:
+                    self.assertGreaterEqual(min(got[key] - wanted[key] for key in wanted), 0)
+                else:
+                    whole.append(name)
+                    self.assertEqual(got, wanted)
+                self.assertEqual(sum(got.values()), sum(wanted.values()) + unborn)
+                self.assertEqual((told["requests"], told["of"], told["left_out"], told["duration"]),
+                                 (len(requests), len(sets["host=db"] if name == "host=db" else answer["requests"]), 0,
+                                  sum(r["end"] - r["begin"] for r in requests)))
+        self.assertGreater(len(whole), 3)
+        self.assertGreater(len(of_group[large]), 3)
+
+    def test_wrong_sets(self):
+        for words, why in ((["--requests", "group=0"], "is no number of a group"),
+                           (["--requests", "group=99"], "there is no group 99"),
+                           (["--requests", "slowest=10"], "give one as slowest=10%"),
+                           (["--requests", "slowest=1%,fastest=1%"], "not both"), (["--requests", "web"], "is none of"),
+                           (["--requests", "all", "--thread", "1"], "leave --thread out"),
+                           (["--requests", "all", "--segments"], "sums up many paths")):
+            run = weft("critpath", *words, self.trace, "--store", self.store)
+            self.assertNotEqual(run.code, 0, words)
+            self.assertIn(why, run.message)
+
     def test_choices(self):
         asked = (self.trace, "--store", self.store, "--reference", "client")
         everything = self.requests(*asked)

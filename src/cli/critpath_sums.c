@@ -1,0 +1,114 @@
+#include "cli/critpath_sums.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "cli/cli.h"
+#include "graph/graph.h"
+
+static int by_duration(const void *pa, const void *pb)
+{
+    const struct critpath_sum *a = pa, *b = pb;
+    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->comm, b->comm)
+                                              ?: a->state - b->state;
+}
+
+static bool is_of(const struct critpath_sum *a, const struct critpath_sum *b)
+{
+    return a->state == b->state && !strcmp(a->host, b->host) && !strcmp(a->comm, b->comm);
+}
+
+static void add(struct critpath_sums *s, const struct critpath_sum *x)
+{
+    const struct map_piece key[] = {
+        {x->host, strlen(x->host)}, {x->comm, strlen(x->comm)}, {&x->state, sizeof x->state}};
+    uint64_t hash[2];
+    map_hash_pieces(key, 3, hash);
+    for (uint64_t at = hash[0];; at++) {
+        bool fresh;
+        uint64_t *number = map_put(&s->numbers, at, &fresh);
+        if (fresh) {
+            *number = s->v.n;
+            vec_push(&s->v, *x);
+            return;
+        }
+        if (is_of(s->v.v + *number, x)) {
+            s->v.v[*number].duration += x->duration;
+            return;
+        }
+    }
+}
+
+void critpath_sums_add(struct critpath_sums *s, const struct path_source *source, const struct path *p)
+{
+    for (size_t i = 0; i < p->n_totals; i++) {
+        int32_t tid;
+        struct critpath_sum x = {.host = source->host_name(source->arg, p->totals[i].row.host),
+            .state = p->totals[i].state,
+            .duration = p->totals[i].duration};
+        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &x.comm);
+        add(s, &x);
+    }
+    s->duration += p->end - p->begin;
+    s->paths++;
+}
+
+/* Numbers of the map are those of before from then on: nothing is added any more. */
+static void sort(struct critpath_sums *s)
+{
+    if (s->v.n)
+        qsort(s->v.v, s->v.n, sizeof *s->v.v, by_duration);
+}
+
+static double percent_of(const struct critpath_sums *s, const struct critpath_sum *x)
+{
+    return s->duration > 0 ? 100.0 * (double)x->duration / (double)s->duration : 0.0;
+}
+
+void critpath_sums_write(struct critpath_sums *s, int format, bool each, struct text *out)
+{
+    static const struct cli_column alone[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
+        {"duration", true, true}, {"percent", true, true}},
+                                   many[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
+                                       {"duration", true, true}, {"each", true, true}, {"percent", true, true}};
+    sort(s);
+    struct cli_table *t = each ? cli_table_new(many, sizeof many / sizeof *many)
+                               : cli_table_new(alone, sizeof alone / sizeof *alone);
+    for (size_t i = 0; i < s->v.n; i++) {
+        const struct critpath_sum *x = s->v.v + i;
+        cli_table_cell(t, "%s", x->host);
+        cli_table_cell(t, "%s", x->comm);
+        cli_table_cell(t, "%s", graph_state_name(x->state));
+        cli_table_duration(t, format, x->duration);
+        if (each)
+            cli_table_duration(t, format, x->duration / (int64_t)s->paths);
+        cli_table_cell(t, "%.1f", percent_of(s, x));
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+}
+
+void critpath_sums_json(struct critpath_sums *s, struct json *j)
+{
+    sort(s);
+    json_begin_array(j);
+    for (size_t i = 0; i < s->v.n; i++) {
+        const struct critpath_sum *x = s->v.v + i;
+        json_begin_object(j);
+        json_kv_string(j, "host", x->host);
+        json_kv_string(j, "comm", x->comm);
+        json_kv_string(j, "state", graph_state_name(x->state));
+        json_kv_i64(j, "duration", x->duration);
+        json_kv_i64(j, "each", x->duration / (int64_t)s->paths);
+        json_kv_double(j, "percent", percent_of(s, x));
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+void critpath_sums_fini(struct critpath_sums *s)
+{
+    vec_free(&s->v);
+    map_fini(&s->numbers);
+}

@@ -1,0 +1,25 @@
+/* Totals of critical paths, by machine, name and state: threads of one name count together. */
+#ifndef WEFT_CLI_CRITPATH_SUMS_H
+#define WEFT_CLI_CRITPATH_SUMS_H
+
+#include "base/json.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "path/path.h"
+
+struct critpath_sum { const char *host, *comm; int state; int64_t duration; };
+struct critpath_sums {
+    VEC(struct critpath_sum) v;
+    struct map numbers;      /* by hash of machine, name and state */
+    int64_t duration;        /* of all paths: what the sums sum to */
+    size_t paths;
+};
+/* Names are borrowed from the source. */
+void critpath_sums_add(struct critpath_sums *, const struct path_source *, const struct path *);
+/* The largest first; `each`: also the mean of a path. */
+void critpath_sums_write(struct critpath_sums *, int format, bool each, struct text *out);
+/* As an array. */
+void critpath_sums_json(struct critpath_sums *, struct json *);
+void critpath_sums_fini(struct critpath_sums *);
+
+#endif
