@@ -129,30 +129,19 @@ static void go_new(struct kernel_tracker *t, int32_t row, uint8_t kind)
     go(t, row, kind, make(t, kind, true));
 }
 
-/* One namespace was taken for two: one was seen to be made, of the other the number was told first. */
-static void merge(struct kernel_tracker *t, int32_t from, int32_t into)
+/* The row's namespace was taken for two: it was seen to be made, and its number was told of others in it first. What is
+ * known of it goes to the one with the number, and so does each thread as it is told. */
+static void join(struct kernel_tracker *t, int32_t row, uint8_t kind, int32_t into)
 {
-    uint8_t kind = space(t, from)->kind;
-    for (size_t i = 0; i < t->lives.n; i++) {
-        struct kernel_spaces_of *of = &t->lives.v[i].spaces;
-        if (t->threads.v[i].died)
-            continue;
-        if (of->children == from)
-            of->children = into;
-        if (of->in[kind] != from)
-            continue;
-        of->in[kind] = into;
-        space(t, from)->members--;
-        space(t, into)->members++;
-    }
-    for (size_t i = 1; i < t->spaces.n; i++) {
-        struct kernel_space *s = space(t, (int32_t)i);
-        s->net = s->net == from ? into : s->net;
-        s->uts = s->uts == from ? into : s->uts;
-        s->pid = s->pid == from ? into : s->pid;
-    }
-    if (!space(t, into)->name)
-        space(t, into)->name = space(t, from)->name;
+    const struct kernel_space from = *space(t, t->lives.v[row].spaces.in[kind]);
+    go(t, row, kind, into);
+    struct kernel_space *s = space(t, into);
+    s->created = true;
+    s->name = s->name ? s->name : from.name;
+    s->uts = s->uts ? s->uts : from.uts;
+    s->pid = s->pid ? s->pid : from.pid;
+    if (from.first == row)
+        s->first = row;
 }
 
 void kernel_spaces_tell(struct kernel_tracker *t, int32_t row, uint8_t kind, uint32_t inum)
@@ -170,8 +159,9 @@ void kernel_spaces_tell(struct kernel_tracker *t, int32_t row, uint8_t kind, uin
     if (now && !space(t, now)->inum && inum != first_inum[kind] && inum != t->first_net) {
         bool same = known && space(t, known)->members && space(t, known)->since >= space(t, now)->since;
         if (same)
-            merge(t, known, now);
-        bind(t, now, inum);
+            join(t, row, kind, known);
+        else
+            bind(t, now, inum);
     } else {
         if (!known && (known = make(t, kind, false)))
             bind(t, known, inum);
@@ -375,9 +365,11 @@ static void keep(struct kernel_tracker *t, int32_t number, bool *kept)
     keep(t, space(t, number)->pid, kept);
 }
 
-/* Those of rows that go on, and those that others can still go to: they keep their order. */
+/* Those of rows that go on, and the latest of those that nobody is in and others can still go to, of which a trace may
+ * tell any number: they keep their order. */
 static void number_spaces(struct kernel_tracker *t)
 {
+    enum { MOST_EMPTY = 4096 };
     bool *kept = mem_zalloc(t->spaces.n + 1);
     for (size_t i = 0; i < t->leaving.n; i++) {
         const struct kernel_spaces_of *of = &t->lives.v[t->leaving.v[i]].spaces;
@@ -388,11 +380,11 @@ static void number_spaces(struct kernel_tracker *t)
     }
     t->leaving_spaces.n = 0;
     t->n_leaving_spaces = 0;
-    for (size_t i = 0; i < t->spaces.n; i++) {
-        if (i && t->spaces.v[i].bound)
+    for (size_t i = t->spaces.n, empty = 0; i-- > 1;)
+        if (t->spaces.v[i].bound && (t->spaces.v[i].members > 0 || empty++ < MOST_EMPTY))
             keep(t, (int32_t)i, kept);
+    for (size_t i = 0; i < t->spaces.n; i++)
         vec_push(&t->leaving_spaces, 0);
-    }
     for (size_t i = 1; i < t->spaces.n; i++)
         if (kept[i])
             t->leaving_spaces.v[i] = (int32_t)++t->n_leaving_spaces;

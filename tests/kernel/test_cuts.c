@@ -599,7 +599,7 @@ static void carry_is_bounded(void **state)
     enum { LIVES = 20000 };
     for (int i = 0; i < LIVES; i++) {
         int tid = 100 + i % 30000;
-        maker_fork(m, 0, 1000 + 100 * (int64_t)i, 1, tid, tid, 0);
+        maker_fork_in(m, 0, 1000 + 100 * (int64_t)i, 1, tid, tid, 1, 500 + (uint32_t)i % 3);
         maker_switch(m, 0, 1010 + 100 * (int64_t)i, 1, 0, tid);
         maker_number(m, 0, 1015 + 100 * (int64_t)i, M_SOFTIRQ_ENTRY, 1);
         maker_number(m, 0, 1016 + 100 * (int64_t)i, M_SOFTIRQ_EXIT, 1);
@@ -613,6 +613,27 @@ static void carry_is_bounded(void **state)
     cuts_run(&t, at, 2, &user, &s, &some);
     assert_in_range(some.chunks[1].of_tracker, 1, 1000);
     assert_int_equal(some.chunks[0].n_carried, some.chunks[1].n_carried);
+    cuts_free(&some);
+    story_free(&s);
+    cuts_close(&t);
+}
+
+/* Networks that nobody is in any more, all with other numbers. */
+static void carried_networks_are_bounded(void **state)
+{
+    struct maker *m = maker_new(1, 0);
+    struct cuts_trace t;
+    struct cuts some;
+    struct story s = {0};
+    enum { NETWORKS = 20000 };
+    maker_switch(m, 0, 1000, 0, 0, 1);
+    for (int i = 0; i < NETWORKS; i++)
+        maker_dump_space(m, 0, 2000 + i, M_DUMP_NET, 1, 1000 + (uint32_t)i);
+    cuts_open_made(&t, m);
+    maker_free(m);
+    int64_t at[1] = {t.times.v[t.times.n - 1]};
+    cuts_run(&t, at, 1, &user, &s, &some);
+    assert_in_range(some.chunks[0].of_tracker, 1000, 20 * NETWORKS);
     cuts_free(&some);
     story_free(&s);
     cuts_close(&t);
@@ -647,6 +668,7 @@ int main(void)
 {
     random_seed = test_seed(1000);
     const struct CMUnitTest tests[] = {cmocka_unit_test(made_at_random), cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(carry_is_bounded), cmocka_unit_test(damaged), cmocka_unit_test(recordings)};
+        cmocka_unit_test(carry_is_bounded), cmocka_unit_test(carried_networks_are_bounded), cmocka_unit_test(damaged),
+        cmocka_unit_test(recordings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
