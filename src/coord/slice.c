@@ -2,6 +2,9 @@
 
 #include <endian.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/text.h"
 
@@ -25,91 +28,107 @@ struct check {
     size_t open[SLICE_DEPTH]; /* extents of the open containers */
 };
 
-static bool is_space(char c)
+static inline bool is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static inline void skip_space(struct check *c)
+/* All below are given where they begin and where the text ends, and say where they stop; NULL: it is wrong. */
+static inline const char *skip_space(const char *p, const char *end)
 {
-    while (c->at < c->end && is_space(*c->at))
-        c->at++;
+    while (p < end && is_space(*p))
+        p++;
+    return p;
 }
 
-static inline bool take(struct check *c, char wanted)
+/* Many bytes at once: how many of the first WIDE are passed over, WIDE at most. */
+#ifdef __SSE2__
+enum { WIDE = 16 };
+
+static inline unsigned before(__m128i stops)
 {
-    bool is = c->at < c->end && *c->at == wanted;
-    c->at += is;
-    return is;
+    return (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(stops) | 1U << WIDE);
 }
 
-static bool take_word(struct check *c, const char *word)
+static inline unsigned digits_at(const char *p)
 {
-    size_t n = strlen(word);
-    bool is = (size_t)(c->end - c->at) >= n && !memcmp(c->at, word, n);
-    c->at += is ? n : 0;
-    return is;
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    /* '0' … '9' become the ten least numbers that there are */
+    return before(_mm_cmpgt_epi8(_mm_sub_epi8(v, _mm_set1_epi8((char)('0' + 128))), _mm_set1_epi8(-128 + 9)));
 }
 
-/* Eight bytes at once, the first one lowest. Masks have bits in the first byte that is as said, none in those before
- * it, and whatever in those behind. */
+/* Bytes of a string that stand for themselves. */
+static inline unsigned plain_at(const char *p)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i quotes = _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
+    return before(_mm_or_si128(quotes, _mm_cmplt_epi8(v, _mm_set1_epi8(0x20)))); /* those beyond 0x7f are negative */
+}
+#else
+enum { WIDE = 8 };
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-static uint64_t eight(const char *p)
+/* The first one lowest. */
+static inline uint64_t eight(const char *p)
 {
     uint64_t w;
     memcpy(&w, p, sizeof w);
     return le64toh(w);
 }
 
-static uint64_t zeros(uint64_t w)
+/* Masks have bits in the first byte that is as said, none in those before it, and whatever in those behind. */
+static inline unsigned before(uint64_t stops)
+{
+    return stops ? (unsigned)__builtin_ctzll(stops) / 8 : WIDE;
+}
+
+static inline uint64_t zeros(uint64_t w)
 {
     return (w - EACH(1)) & ~w & EACH(0x80);
 }
 
-static uint64_t no_digits(uint64_t w)
+static inline unsigned digits_at(const char *p)
 {
-    return ((w & EACH(0xf0)) ^ EACH(0x30)) | (((w + EACH(6)) & EACH(0xf0)) ^ EACH(0x30));
+    uint64_t w = eight(p);
+    return before(((w & EACH(0xf0)) ^ EACH(0x30)) | (((w + EACH(6)) & EACH(0xf0)) ^ EACH(0x30)));
 }
 
-/* Bytes of a string that do not stand for themselves. */
-static uint64_t specials(uint64_t w)
+static inline unsigned plain_at(const char *p)
 {
-    return (w & EACH(0x80)) | zeros(w ^ EACH('"')) | zeros(w ^ EACH('\\')) | ((w - EACH(0x20)) & ~w & EACH(0x80));
+    uint64_t w = eight(p);
+    return before(
+        (w & EACH(0x80)) | zeros(w ^ EACH('"')) | zeros(w ^ EACH('\\')) | ((w - EACH(0x20)) & ~w & EACH(0x80)));
+}
+#endif
+
+static inline const char *take_digits(const char *p, const char *end)
+{
+    const char *first = p;
+    for (unsigned n = WIDE; n == WIDE && end - p >= WIDE; p += n)
+        n = digits_at(p);
+    while (p < end && text_is_digit(*p))
+        p++;
+    return p > first ? p : NULL;
 }
 
-/* To the first byte of the mask, as long as there are eight more. */
-static inline void skip_eights(struct check *c, uint64_t (*mask)(uint64_t))
+/* Behind the digits of a whole number. */
+static const char *take_rest_of_number(const char *p, const char *end)
 {
-    for (uint64_t m = 0; !m && c->end - c->at >= 8;) {
-        m = mask(eight(c->at));
-        c->at += m ? __builtin_ctzll(m) / 8 : 8;
+    if (p < end && *p == '.' && !(p = take_digits(p + 1, end)))
+        return NULL;
+    if (p < end && (*p | 0x20) == 'e') {
+        p++;
+        p += p < end && (*p == '+' || *p == '-');
+        return take_digits(p, end);
     }
+    return p;
 }
 
-static bool take_digits(struct check *c)
+static inline const char *take_number(const char *p, const char *end)
 {
-    const char *first = c->at;
-    skip_eights(c, no_digits);
-    while (c->at < c->end && text_is_digit(*c->at))
-        c->at++;
-    return c->at > first;
-}
-
-static bool take_number(struct check *c)
-{
-    take(c, '-');
-    if (!take(c, '0') && !take_digits(c))
-        return false;
-    if (take(c, '.') && !take_digits(c))
-        return false;
-    if (c->at < c->end && (*c->at | 0x20) == 'e') {
-        c->at++;
-        if (!take(c, '+'))
-            take(c, '-');
-        return take_digits(c);
-    }
-    return true;
+    p += p < end && *p == '-';
+    p = p < end && *p == '0' ? p + 1 : take_digits(p, end);
+    return p && p < end && (*p == '.' || (*p | 0x20) == 'e') ? take_rest_of_number(p, end) : p;
 }
 
 static int hex(char c)
@@ -118,54 +137,75 @@ static int hex(char c)
 }
 
 /* Behind the backslash. */
-static bool take_escape(struct check *c)
+static const char *take_escape(const char *p, const char *end)
 {
-    if (c->at == c->end)
-        return false;
-    char kind = *c->at++;
+    if (p == end)
+        return NULL;
+    char kind = *p++;
     if (kind != 'u')
-        return memchr("\"\\/bfnrt", kind, 8) != NULL;
+        return memchr("\"\\/bfnrt", kind, 8) ? p : NULL;
     for (int i = 0; i < 4; i++)
-        if (c->at == c->end || hex(*c->at++) < 0)
-            return false;
-    return true;
+        if (p == end || hex(*p++) < 0)
+            return NULL;
+    return p;
 }
 
-static bool take_string(struct check *c)
+/* What does not stand for itself, and is no quote. */
+static const char *take_special(const char *p, const char *end)
 {
-    if (!take(c, '"'))
-        return false;
-    for (skip_eights(c, specials); c->at < c->end && *c->at != '"'; skip_eights(c, specials)) {
-        unsigned char byte = (unsigned char)*c->at;
-        size_t n = 1;
-        if (byte < 0x20 || (byte >= 0x80 && !(n = text_sequence(c->at, (size_t)(c->end - c->at)))))
-            return false;
-        c->at += n;
-        if (byte == '\\' && !take_escape(c))
-            return false;
+    unsigned char byte = (unsigned char)*p;
+    if (byte == '\\')
+        return take_escape(p + 1, end);
+    size_t n = byte < 0x80 ? 0 : text_sequence(p, (size_t)(end - p));
+    return n ? p + n : NULL;
+}
+
+static inline bool is_plain(char c)
+{
+    return (signed char)c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* Behind the opening quote. */
+static inline const char *take_string(const char *p, const char *end)
+{
+    for (;;) {
+        for (unsigned n = WIDE; n == WIDE && end - p >= WIDE; p += n)
+            n = plain_at(p);
+        while (p < end && is_plain(*p))
+            p++;
+        if (p == end)
+            return NULL;
+        if (*p == '"')
+            return p + 1;
+        if (!(p = take_special(p, end)))
+            return NULL;
     }
-    return take(c, '"');
 }
 
-static bool take_scalar(struct check *c)
+static const char *take_word(const char *p, const char *end, const char *word, size_t n)
 {
-    switch (c->at < c->end ? *c->at : '\0') {
-    case '"': return take_string(c);
-    case 't': return take_word(c, "true");
-    case 'f': return take_word(c, "false");
-    case 'n': return take_word(c, "null");
-    default: return take_number(c);
+    return (size_t)(end - p) >= n && !memcmp(p, word, n) ? p + n : NULL;
+}
+
+static inline const char *take_scalar(const char *p, const char *end)
+{
+    switch (p < end ? *p : '\0') {
+    case '"': return take_string(p + 1, end);
+    case 't': return take_word(p, end, "true", 4);
+    case 'f': return take_word(p, end, "false", 5);
+    case 'n': return take_word(p, end, "null", 4);
+    default: return take_number(p, end);
     }
 }
 
 /* The key of a member and its colon. */
-static bool take_key(struct check *c)
+static inline const char *take_key(const char *p, const char *end)
 {
-    skip_space(c);
-    if (!take_string(c))
-        return false;
-    skip_space(c);
-    return take(c, ':');
+    p = skip_space(p, end);
+    if (p == end || *p != '"' || !(p = take_string(p + 1, end)))
+        return NULL;
+    p = skip_space(p, end);
+    return p < end && *p == ':' ? p + 1 : NULL;
 }
 
 static void note_begin(struct check *c, unsigned depth)
@@ -195,52 +235,52 @@ static void note_end(struct check *c, unsigned depth)
     e->n -= s->end - s->begin < WORTH_BYTES;
 }
 
-/* What may stand between values: closes containers that end here. False: it is wrong. *more: a value follows. */
-static bool take_ends(struct check *c, uint64_t *objects, unsigned *depth, bool *more)
-{
-    for (*more = false; *depth && !*more;) {
-        bool object = *objects & 1;
-        skip_space(c);
-        if (take(c, ',')) {
-            *more = true;
-            return !object || take_key(c);
-        }
-        if (!take(c, object ? '}' : ']'))
-            return false;
-        note_end(c, *depth - 1);
-        *objects >>= 1;
-        --*depth;
-    }
-    return true;
-}
-
+/* The value at c->at; c->at is where that ends, or where it was seen to be wrong. */
 static bool take_value(struct check *c)
 {
+    const char *const end = c->end, *p = c->at;
     uint64_t objects = 0; /* bit 0: the innermost open container is an object */
     unsigned depth = 0;
-    for (bool more = true; more;) {
-        skip_space(c);
-        bool object = c->at < c->end && *c->at == '{', array = c->at < c->end && *c->at == '[';
-        if (!object && !array) {
-            if (!take_scalar(c) || !take_ends(c, &objects, &depth, &more))
+    for (;;) {
+        p = skip_space(c->at = p, end);
+        bool object = p < end && *p == '{', array = p < end && *p == '[';
+        if (object || array) {
+            if (depth == SLICE_DEPTH)
                 return false;
-            continue;
+            c->at = p++;
+            note_begin(c, depth++);
+            objects = objects << 1 | object;
+            p = skip_space(p, end);
+            if (p == end || *p != (object ? '}' : ']')) {
+                if (object && !(p = take_key(p, end)))
+                    return false;
+                continue; /* with its first value */
+            }
+        } else if (!(p = take_scalar(p, end))) {
+            return false;
         }
-        if (depth == SLICE_DEPTH)
-            return false;
-        note_begin(c, depth);
-        c->at++;
-        objects = objects << 1 | object;
-        depth++;
-        skip_space(c);
-        if (c->at < c->end && *c->at == (object ? '}' : ']')) {
-            if (!take_ends(c, &objects, &depth, &more))
+        /* Between values: containers end here, or a comma leads to the next one. */
+        for (;;) {
+            if (!depth) {
+                c->at = p;
+                return true;
+            }
+            object = objects & 1;
+            p = skip_space(c->at = p, end);
+            if (p == end)
                 return false;
-        } else if (object && !take_key(c)) {
-            return false;
+            if (*p == ',') {
+                if (!(p = object ? take_key(p + 1, end) : p + 1))
+                    return false;
+                break;
+            }
+            if (*p != (object ? '}' : ']'))
+                return false;
+            c->at = ++p;
+            note_end(c, --depth);
+            objects >>= 1;
         }
     }
-    return true;
 }
 
 struct slice slice_of(const char *text, size_t n, struct arena *arena, size_t *bad)
@@ -250,11 +290,10 @@ struct slice slice_of(const char *text, size_t n, struct arena *arena, size_t *b
         c.ends = arena_new(arena, struct slice_ends, 1);
         c.ends->text = text;
     }
-    skip_space(&c);
-    const char *first = c.at;
+    const char *first = c.at = skip_space(c.at, c.end);
     bool good = n && take_value(&c);
     const char *end = c.at;
-    skip_space(&c);
+    c.at = skip_space(c.at, c.end);
     if (bad)
         *bad = (size_t)(c.at - text);
     return good && c.at == c.end ? (struct slice){first, (size_t)(end - first), c.ends} : (struct slice){0};
