@@ -519,7 +519,9 @@ static int check_groups(
             if (!fresh)
                 rc = err_set(e, ERR_ARG, "%s: the server %s is in a %sgroup already", m->place, m->server,
                     machines ? "" : "rotation ");
-            else if (!has_server(c, m->server) && !(machines && has_group(machines, machines->n, m->server)))
+            else if (machines ? !coord_is_pattern(m->server) && !has_server(c, m->server) &&
+                        !has_group(machines, machines->n, m->server)
+                              : !has_server(c, m->server))
                 rc = err_set(e, ERR_ARG,
                     "%s: there is no server called %s: servers' names are those of name:, else HOST:PORT", m->place,
                     m->server);

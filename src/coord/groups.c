@@ -1,5 +1,6 @@
 #include "coord/groups.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ static bool is_in(const struct coord_group *g, const struct node *machine)
 {
     bool in = false;
     for (size_t i = 0; i < g->members.n && !in; i++)
-        in = !strcmp(g->members.v[i].server, machine->is->name);
+        in = coord_is_pattern(g->members.v[i].server) ? !fnmatch(g->members.v[i].server, machine->is->name, 0)
+                                                      : !strcmp(g->members.v[i].server, machine->is->name);
     return in;
 }
 
