@@ -292,7 +292,7 @@ static void probe(struct coordinator *c)
     size_t n = nodes_to_probe(c, &a, &nodes);
     struct probed *p = arena_new(&a, struct probed, n + 1);
     int64_t until = time_monotonic_ns() + PROBE_MS * INT64_C(1000000);
-    http_gather_begin(&g, c->client);
+    http_gather_begin(&g, c->probing);
     for (size_t i = 0; i < n; i++) {
         p[i].n = nodes[i];
         ask_well(&p[i], &a, &g);

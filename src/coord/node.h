@@ -47,6 +47,7 @@ struct coordinator {
     char id[UUID_TEXT];              /* of this run */
     struct http_server *http;
     struct http_client *client;
+    struct http_client *probing;     /* by connections of its own, so that it waits for no place behind questions */
     struct coord_ids *ids;
     struct node *nodes;              /* never move; also those that have gone: see nodes_now */
     atomic_size_t n;                 /* only the prober adds some */

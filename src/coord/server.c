@@ -274,6 +274,7 @@ static void free_all(struct coordinator *c)
 {
     nodes_stop(c);
     http_client_stop(c->client);
+    http_client_stop(c->probing);
     bookmarks_close(c->bookmarks);
     versions_free(c->versions);
     places_free(c->places);
@@ -307,6 +308,8 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     int rc = take_state(c, e);
     if (!rc)
         rc = http_client_start(&client, &c->client, e);
+    if (!rc)
+        rc = http_client_start(&client, &c->probing, e);
     if (!rc)
         rc = nodes_start(c, e);
     if (!rc)

@@ -330,5 +330,48 @@ class Garbage(Case):
             bad.stop()
 
 
+class Busy(Case):
+    """A server that is well, and takes long over more questions than there are connections to it."""
+
+    def test_it_is_not_taken_to_be_away(self):
+        go_on, counted, counts = threading.Event(), threading.Condition(), {"/health": 0, "tree": 0}
+
+        def answer(path, parameters):
+            what = "tree" if "/tree" in path else path
+            with counted:
+                counts[what] = counts.get(what, 0) + 1
+                counted.notify_all()
+            if what == "tree":
+                go_on.wait(120 * SLOWDOWN)
+                return TREE
+            return {"/experiments": [X], f"/experiments/{X['UUID']}": X}.get(path)
+
+        def wait_for(what, n):
+            with counted:
+                self.assertTrue(counted.wait_for(lambda: counts[what] >= n, 60 * SLOWDOWN), f"{what}: {counts}")
+
+        slow = StandIn(answer)
+        config = os.path.join(scratch(), "one.yml")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f"trace-servers:\n- name: slow\n  url: {slow.url}\n  timeout: 300s\n")
+        many = Coordinator("--config", config)
+        tree, answers = f"/experiments/{X['UUID']}/outputs/timeGraph/v/tree", []
+        threads = [threading.Thread(target=lambda: answers.append(many.post(tree, timeout=120 * SLOWDOWN)))
+                   for _ in range(40)]
+        try:
+            for t in threads:
+                t.start()
+            wait_for("tree", 32)
+            wait_for("/health", counts["/health"] + 4)
+            self.assertEqual([s["status"] for s in many.get("/servers").json], ["UP"])
+        finally:
+            go_on.set()
+            for t in threads:
+                t.join()
+            many.stop()
+            slow.stop()
+        self.assertEqual([(a.status, "hosts" in a.json) for a in answers], [(200, False)] * 40)
+
+
 if __name__ == "__main__":
     main()
