@@ -6,15 +6,6 @@
 #include "base/mem.h"
 #include "graph/layout.h"
 
-static const struct graph_row no_row = {.tid = -1,
-    .tgid = -1,
-    .ppid = -1,
-    .parent_row = -1,
-    .idle_cpu = -1,
-    .vtid = -1,
-    .name = "",
-    .container = GRAPH_NO_CONTAINER};
-
 struct graph_place graph_place_of(const struct graph_chunk *c, const struct graph_disk_row *r)
 {
     return (struct graph_place){.chunk = c,
@@ -89,7 +80,7 @@ static struct graph_host_row *join_row(const struct graph *g, int32_t row)
     const struct graph_disk_row *last = NULL;
     uint32_t first = UINT32_MAX, kept = 0, flags = 0;
     struct graph_row *who = &to->row;
-    *who = no_row;
+    *who = graph_no_row;
     for (size_t i = 0; i < n; i++, at++) {
         const struct graph_chunk *c = &g->chunks[at->chunk];
         const struct graph_disk_row *r = &c->rows[at->row];
@@ -127,7 +118,7 @@ void graph_host_row_last(const struct graph *g, int32_t row, int32_t *tid, const
     struct chunk_place only;
     const struct chunk_place *at;
     const struct graph_host_row *known = atomic_load_explicit(&g->rows[row], memory_order_acquire);
-    struct graph_row who = known ? known->row : no_row;
+    struct graph_row who = known ? known->row : graph_no_row;
     for (size_t n = known ? 0 : chunk_rows_all(g->chunk_rows, row, &only, &at); n-- > 0;) {
         const struct graph_chunk *c = &g->chunks[at[n].chunk];
         const struct graph_disk_row *r = &c->rows[at[n].row];

@@ -202,6 +202,8 @@ const struct graph_host_row *graph_host_row_joined(const struct graph *, int32_t
 /* The last tid and name of a row that there is, without joining it. */
 void graph_host_row_last(const struct graph *, int32_t row, int32_t *tid, const char **name);
 void graph_host_rows_free(struct graph *);
+/* Of which nothing is known. */
+extern const struct graph_row graph_no_row;
 /* As the file says. */
 struct graph_place graph_place_of(const struct graph_chunk *, const struct graph_disk_row *);
 /* Of a row that there is. The first one to ask looks for it in all chunks. */

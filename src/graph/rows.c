@@ -46,7 +46,7 @@ size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t e
     return i < n_own ? first + i : n;
 }
 
-static const struct graph_row no_row = {.tid = -1,
+const struct graph_row graph_no_row = {.tid = -1,
     .tgid = -1,
     .ppid = -1,
     .parent_row = -1,
@@ -57,7 +57,7 @@ static const struct graph_row no_row = {.tid = -1,
 
 void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
-    *out = row >= 0 && (size_t)row < g->n_rows ? graph_host_row_of(g, row)->row : no_row;
+    *out = row >= 0 && (size_t)row < g->n_rows ? graph_host_row_of(g, row)->row : graph_no_row;
 }
 
 void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)
