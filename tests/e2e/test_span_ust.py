@@ -1,26 +1,17 @@
 #!/usr/bin/env python3
 """Marks of spans by LTTng's user-space tracer, where nobody can write to the kernel's: a real session daemon, in a
 directory that only this test sees, records them; babeltrace2 says what it recorded."""
-import ctypes
 import os
 import re
 import signal
 import subprocess
 import time
 
+from mounts import mount_memory, own_mounts
 from span_collector import SPAN, attributes, environment, span, spooled
-from weft_e2e import SLOWDOWN, Case, absent, main, need, scratch
+from weft_e2e import SLOWDOWN, Case, main, need, scratch
 
 SOCKETS = "/run/lttng"
-NEW_MOUNTS = 0x20000
-
-
-def hide_other_daemons():
-    """Root's daemon has its sockets in one place of the machine: from now on this process has a /run of its own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(NEW_MOUNTS) or subprocess.run(["mount", "--make-rprivate", "/"], check=False).returncode or \
-            subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=False).returncode:
-        absent("no mounts of its own can be made for a process")
 
 
 class Daemon:
@@ -51,7 +42,9 @@ class UserSpace(Case):
         super().setUpClass()
         need(SPAN, "lttng-sessiond", "lttng", "babeltrace2")
         if os.getuid() == 0:
-            hide_other_daemons()
+            # Root's daemon has its sockets in one place of the machine.
+            own_mounts()
+            mount_memory("/run", "16m")
         cls.daemon = Daemon()
 
     @classmethod
