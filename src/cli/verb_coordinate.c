@@ -11,6 +11,7 @@
 #include "cli/found.h"
 #include "cli/secrets.h"
 #include "cli/server.h"
+#include "cli/size.h"
 #include "coord/coord.h"
 
 #define CONFIG_NAME ".trace-coordinator.yml"
@@ -125,8 +126,9 @@ static int coordinate(struct coord_options *o, struct nodes *nodes)
 static int run(int argc, char **argv)
 {
     const char *listen = NULL, *config_file = NULL, *state = NULL, *name = NULL, *cert = NULL, *key = NULL,
-               *token_file = NULL, *traces = NULL, *clocks = NULL;
+               *token_file = NULL, *traces = NULL, *clocks = NULL, *answers = NULL;
     int64_t port = 8080;
+    uint64_t answers_bytes = 0;
     bool only_check = false, generates = false;
     struct nodes nodes = {0};
     struct cli_list servers = {0}, origins = {0}, groups = {0};
@@ -147,6 +149,9 @@ static int run(int argc, char **argv)
             "put the servers on one clock: FILE is what sync --format json says of the hosts of their names", &clocks},
         {"name", 0, CLI_STRING, "NAME", "make an experiment of all traces of all servers", &name},
         {"state", 0, CLI_STRING, "DIR", "keep ids and bookmarks in DIR over restarts", &state},
+        {"answers", 0, CLI_STRING, "SIZE",
+            "what answers of servers hold in memory together; more are asked for again later (default: 512M)",
+            &answers},
         {"check", 0, CLI_FLAG, NULL, "only say whether the configuration is in order", &only_check},
         {"generate", 0, CLI_FLAG, NULL, "write a configuration with the hosts in the files given", &generates},
         {"groups", 0, CLI_LIST, "GROUP", "with --generate: only hosts of these groups; may be given several times",
@@ -184,13 +189,18 @@ static int run(int argc, char **argv)
         code = cli_fail(&e);
     } else if (check_nodes(&nodes, path || servers.n, &e) ||
         read_config(&config, path, &servers, clocks, nodes.cluster.url != NULL, &e) ||
-        (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
+        (token_file && cli_read_token("--token-file", token_file, &token, &e)) ||
+        (answers && cli_parse_size("--answers", answers, &answers_bytes, &e))) {
         code = cli_fail(&e);
     } else {
         for (size_t i = 0; i < config.notes.n; i++)
             cli_note("%s", config.notes.v[i]);
-        struct coord_options o = {
-            .config = &config, .name = name, .state_dir = state, .version = WEFT_VERSION, .tell = tell};
+        struct coord_options o = {.config = &config,
+            .name = name,
+            .state_dir = state,
+            .version = WEFT_VERSION,
+            .tell = tell,
+            .answers_bytes = answers_bytes};
         o.http = (struct http_options){.listen = find_listen(listen, listen_at, sizeof listen_at),
             .tls_cert = cert,
             .tls_key = key,

@@ -93,6 +93,7 @@ struct coord_options {
     const char *name;              /* an experiment of all traces of all servers, made at start; NULL: none */
     const char *state_dir;         /* ids and bookmarks are kept over a restart; NULL: they are not */
     const char *version;
+    uint64_t answers_bytes;        /* that answers of servers hold together; 0: 512 MiB */
     /* A server is away, or is there again. Thread-safe; NULL: nobody is told. */
     void (*tell)(const char *what);
 };

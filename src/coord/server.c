@@ -291,7 +291,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
 {
     struct coordinator *c = mem_zalloc(sizeof *c);
     struct http_options h = o->http;
-    struct http_client_options client = {0};
+    struct http_client_options client = {.max_held_bytes = o->answers_bytes};
     json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
     c->o = *o;
     c->state_lock = -1;

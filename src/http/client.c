@@ -27,6 +27,7 @@ struct http_client {
 static bool may_hold(struct http_client *c, struct http_fetch *f)
 {
     uint64_t now = f->body.cap, more = now - f->held, all = atomic_fetch_add(&c->held, more) + more;
+    atomic_fetch_add(&f->gather->held, more);
     f->held = now;
     return now <= SMALL_HELD || all <= c->max_held_bytes || all == now;
 }
@@ -36,7 +37,13 @@ static void drop_body(struct http_client *c, struct http_fetch *f)
     text_fini(&f->body);
     f->body = (struct text){.fd = -1};
     atomic_fetch_sub(&c->held, f->held);
+    atomic_fetch_sub(&f->gather->held, f->held);
     f->held = 0;
+}
+
+bool http_gather_shares(struct http_gather *g)
+{
+    return atomic_load(&g->client->held) > atomic_load(&g->held);
 }
 
 static size_t on_body(char *data, size_t size, size_t n, void *fetch)

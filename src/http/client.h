@@ -68,6 +68,7 @@ struct http_gather {
     struct http_fetch *first;
     unsigned pending;
     atomic_bool cancelled;
+    atomic_uint_least64_t held;    /* bytes of its answers so far */
     struct http_gather *next_cancelled;
 };
 void http_gather_begin(struct http_gather *, struct http_client *);
@@ -75,6 +76,8 @@ void http_gather_begin(struct http_gather *, struct http_client *);
 void http_gather_add(struct http_gather *, struct http_fetch *);
 /* True: all are done. False: it is that time (monotonic). */
 bool http_gather_wait(struct http_gather *, int64_t until_ns);
+/* Do answers of other gathers hold memory now that this one has none of? */
+bool http_gather_shares(struct http_gather *);
 /* Cancels what is not done, and frees the bodies. */
 void http_gather_end(struct http_gather *);
 

@@ -372,6 +372,49 @@ class Busy(Case):
             slow.stop()
         self.assertEqual([(a.status, "hosts" in a.json) for a in answers], [(200, False)] * 40)
 
+    def test_memory_that_others_have(self):
+        """A question for which there is no memory now is to come again; it is not answered without servers that are
+        well. Alone it is answered."""
+        go_on, waits = threading.Event(), threading.Event()
+        wide = {**TREE, "model": {"headers": [], "entries": [
+            {"id": n, "parentId": -1, "labels": [f"{n:0100}"]} for n in range(15000)]}}
+
+        def known(path):
+            return {"/experiments": [X], f"/experiments/{X['UUID']}": X}.get(path)
+
+        def hold(path, parameters):
+            if "/tree" not in path:
+                return known(path)
+            first = not waits.is_set()
+            waits.set()
+            if first:
+                go_on.wait(120 * SLOWDOWN)
+            return TREE
+
+        large, small = StandIn(lambda path, p: wide if "/tree" in path else known(path)), StandIn(hold)
+        many = Coordinator("--server", f"large={large.url}", "--server", f"small={small.url}", "--answers", "6M")
+        tree, first = f"/experiments/{X['UUID']}/outputs/timeGraph/v/tree", []
+        thread = threading.Thread(target=lambda: first.append(many.post(tree, timeout=120 * SLOWDOWN)))
+        try:
+            thread.start()
+            waits.wait(60 * SLOWDOWN)
+            end = time.monotonic() + 60 * SLOWDOWN
+            while (answer := many.post(tree)).status == 200:  # until the first has its large part
+                self.assertNotIn("hosts", answer.json)
+                self.assertLess(time.monotonic(), end)
+            self.assertEqual(answer.status, 503, answer)
+            self.assertGreater(int(answer.headers["Retry-After"]), 0)
+            go_on.set()
+            thread.join()
+            for answer in (*first, many.post(tree)):
+                self.assertEqual((answer.status, "hosts" in answer.json), (200, False), answer)
+                self.assertEqual(len(answer.json["model"]["entries"]), 15001)
+        finally:
+            go_on.set()
+            many.stop()
+            large.stop()
+            small.stop()
+
 
 if __name__ == "__main__":
     main()
