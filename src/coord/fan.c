@@ -67,8 +67,8 @@ static void settle(struct fan *f, struct fan_part *p)
     size_t bad;
     if (t->error.code) {
         /* No server is to blame, and others have the memory: the question is to come again, rather than to be answered
-         * without servers that are well. One that is too large by itself lacks them. */
-        if (t->error.code == ERR_BUSY && http_gather_shares(&f->gather))
+         * without servers that are well. */
+        if (t->error.code == ERR_BUSY)
             http_lack_memory(f->call->q);
         if (t->error.code == ERR_IO)
             node_note_away(f->call->c, p->node, t->error.text);

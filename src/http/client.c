@@ -23,13 +23,18 @@ struct http_client {
 
 /* ---- one request, in the client's thread ---- */
 
-/* Counts what an answer holds; false: all together hold too much, not this one alone. */
-static bool may_hold(struct http_client *c, struct http_fetch *f)
+/* Counts what an answer holds; where all together hold too much, and not this one alone, it fails. */
+static void hold(struct http_client *c, struct http_fetch *f)
 {
-    uint64_t now = f->body.cap, more = now - f->held, all = atomic_fetch_add(&c->held, more) + more;
-    atomic_fetch_add(&f->gather->held, more);
+    uint64_t now = f->body.cap, more = now - f->held, all = atomic_fetch_add(&c->held, more) + more,
+             own = atomic_fetch_add(&f->gather->held, more) + more;
     f->held = now;
-    return now <= SMALL_HELD || all <= c->max_held_bytes || all == now;
+    if (now <= SMALL_HELD || all <= c->max_held_bytes || all == now)
+        return;
+    if (own > c->max_held_bytes)
+        err_set(&f->error, ERR_LIMIT, "the servers' answers together are too large; ask for less");
+    else
+        err_set(&f->error, ERR_BUSY, "answers of servers hold too much memory at once; try again");
 }
 
 static void drop_body(struct http_client *c, struct http_fetch *f)
@@ -39,11 +44,6 @@ static void drop_body(struct http_client *c, struct http_fetch *f)
     atomic_fetch_sub(&c->held, f->held);
     atomic_fetch_sub(&f->gather->held, f->held);
     f->held = 0;
-}
-
-bool http_gather_shares(struct http_gather *g)
-{
-    return atomic_load(&g->client->held) > atomic_load(&g->held);
 }
 
 static size_t on_body(char *data, size_t size, size_t n, void *fetch)
@@ -60,8 +60,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *fetch)
         err_set(&f->error, ERR_NOMEM, "there is no memory for the answer");
     } else {
         text_put(&f->body, data, n);
-        if (!may_hold(f->gather->client, f))
-            err_set(&f->error, ERR_BUSY, "answers of servers hold too much memory at once; try again");
+        hold(f->gather->client, f);
     }
     if (f->error.code)
         drop_body(f->gather->client, f); /* at once, so that others may go on */

@@ -14,8 +14,9 @@
 
 struct http_client_options {
     unsigned max_per_host;         /* connections to one server at once; further requests wait their turn; 0: 32 */
-    /* That bodies of answers hold together, until their gather ends; an answer that grows beyond 1 MiB while others
-     * hold the rest fails with ERR_BUSY; 0: 512 MiB. */
+    /* That bodies of answers hold together, until their gather ends; 0: 512 MiB. An answer that grows beyond 1 MiB
+     * while others hold the rest fails: with ERR_LIMIT where those of its own gather are too large by themselves, which
+     * will be so again, else with ERR_BUSY. */
     uint64_t max_held_bytes;
 };
 
@@ -76,8 +77,6 @@ void http_gather_begin(struct http_gather *, struct http_client *);
 void http_gather_add(struct http_gather *, struct http_fetch *);
 /* True: all are done. False: it is that time (monotonic). */
 bool http_gather_wait(struct http_gather *, int64_t until_ns);
-/* Do answers of other gathers hold memory now that this one has none of? */
-bool http_gather_shares(struct http_gather *);
 /* Cancels what is not done, and frees the bodies. */
 void http_gather_end(struct http_gather *);
 

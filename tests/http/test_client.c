@@ -220,8 +220,14 @@ static void test_limits_of_size(void **state)
     ask_one(&f[0], &g);
     assert_int_equal(f[0].error.code, ERR_LIMIT);
     http_gather_end(&g);
-    /* Together they hold more than the client may: some are refused, those that are not are whole. */
+    /* Together they hold more than the client may: some are refused, those that are not are whole. That will be so
+     * again, whoever else holds something. */
     size_t whole = 0, refused = 0;
+    struct http_gather others;
+    struct http_fetch held[2];
+    char held_url[2][200];
+    held[0] = get("/large/5000", held_url[0]);
+    ask_one(&held[0], &others);
     http_gather_begin(&g, client);
     for (int i = 0; i < 6; i++) {
         f[i] = get("/large/3000000", url[i]);
@@ -230,11 +236,25 @@ static void test_limits_of_size(void **state)
     assert_true(http_gather_wait(&g, soon(60)));
     for (int i = 0; i < 6; i++) {
         whole += !f[i].error.code && f[i].body.n == 3000000;
-        refused += f[i].error.code == ERR_BUSY;
+        refused += f[i].error.code == ERR_LIMIT;
     }
     http_gather_end(&g);
+    http_gather_end(&others);
     assert_int_equal(whole + refused, 6);
     assert_true(whole && refused);
+    /* Others hold it: it may be asked again. */
+    http_gather_begin(&others, client);
+    for (int i = 0; i < 2; i++) {
+        held[i] = get("/large/3000000", held_url[i]);
+        http_gather_add(&others, &held[i]);
+    }
+    assert_true(http_gather_wait(&others, soon(60)));
+    assert_false(held[0].error.code || held[1].error.code);
+    f[0] = get("/large/3000000", url[0]);
+    ask_one(&f[0], &g);
+    assert_int_equal(f[0].error.code, ERR_BUSY);
+    http_gather_end(&g);
+    http_gather_end(&others);
     f[0] = get("/large/3000000", url[0]);
     ask_one(&f[0], &g); /* what they held was given back */
     assert_int_equal(f[0].error.code, 0);
