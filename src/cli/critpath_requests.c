@@ -38,6 +38,12 @@ static int read_group(const char *set, const char *text, int64_t *out, struct er
     return 0;
 }
 
+static bool is_said(const struct set *s, const char *word)
+{
+    return (!strncmp(word, "group=", 6) && s->group) || (!strncmp(word, "slowest=", 8) && s->slowest > 0) ||
+        (!strncmp(word, "fastest=", 8) && s->fastest > 0) || (!strncmp(word, "host=", 5) && s->host);
+}
+
 static int read_set(const char *text, struct arena *a, struct set *out, struct err *e)
 {
     char *rest = arena_strdup(a, text), *word;
@@ -45,6 +51,8 @@ static int read_set(const char *text, struct arena *a, struct set *out, struct e
     while (!rc && (word = strsep(&rest, ",")))
         if (!strcmp(word, "all"))
             continue;
+        else if (is_said(out, word))
+            rc = err_set(e, ERR_ARG, "--requests %s: '%s' is said already", text, word);
         else if (!strncmp(word, "group=", 6))
             rc = read_group(text, word + 6, &out->group, e);
         else if (!strncmp(word, "slowest=", 8))
@@ -143,7 +151,9 @@ static void write_sums(
 static void note_missing(size_t paths, size_t left_out)
 {
     if (left_out)
-        cli_note("%zu of the requests are left out: their paths are too long to be followed", left_out);
+        cli_note(
+            "%zu of the requests are left out: their paths cannot be followed, being too long, or of threads that are not seen",
+            left_out);
     if (!paths && !left_out)
         cli_note("no such requests; `weft requests` lists those that there are");
 }

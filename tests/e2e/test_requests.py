@@ -169,10 +169,14 @@ class Logged(Requests):
                            (["--requests", "slowest=10"], "give one as slowest=10%"),
                            (["--requests", "slowest=1%,fastest=1%"], "not both"), (["--requests", "web"], "is none of"),
                            (["--requests", "all", "--thread", "1"], "leave --thread out"),
+                           (["--requests", "group=1,group=2"], "'group=2' is said already"),
                            (["--requests", "all", "--segments"], "sums up many paths")):
             run = weft("critpath", *words, self.trace, "--store", self.store)
             self.assertNotEqual(run.code, 0, words)
             self.assertIn(why, run.message)
+        run = weft("critpath", "--requests", "all", "--cluster", "nats://127.0.0.1:1")
+        self.assertEqual(run.code, 2)
+        self.assertIn("name them in place of --cluster", run.message)
 
     def test_choices(self):
         asked = (self.trace, "--store", self.store, "--reference", "client")
