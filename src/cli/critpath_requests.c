@@ -81,8 +81,9 @@ int critpath_check_requests(const struct critpath_question *q, struct err *e)
         rc = err_set(e, ERR_ARG,
             "--requests is for traces on this machine: name them in place of --cluster; over a cluster the view "
             "Request Groups of `weft coordinate` tells what slow requests waited for");
-    else if (q->segments || q->svg || q->compare)
-        rc = err_set(e, ERR_ARG, "--requests sums up many paths: leave --segments, --svg, --compare out");
+    else if (q->segments || q->svg || q->compare || q->polling || q->no_early_return)
+        rc = err_set(e, ERR_ARG,
+            "--requests sums up many paths: leave --segments, --svg, --compare, --polling, --no-early-return out");
     else
         rc = read_set(q->requests, &arena, &set, e);
     arena_fini(&arena);
@@ -151,9 +152,7 @@ static void write_sums(
 static void note_missing(size_t paths, size_t left_out)
 {
     if (left_out)
-        cli_note(
-            "%zu of the requests are left out: their paths cannot be followed, being too long, or of threads that are not seen",
-            left_out);
+        cli_note("%zu of the requests are left out: their paths are too long, or of threads not seen", left_out);
     if (!paths && !left_out)
         cli_note("no such requests; `weft requests` lists those that there are");
 }

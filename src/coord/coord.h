@@ -33,8 +33,12 @@ struct coord_server {
 };
 /* Servers that belong together, by their names. place: where a name is said, "FILE: line 3, column 12". */
 struct coord_member { const char *server, *place; };
-/* Does the member of a group of machines mean all whose names fit, as shells have it (node-*)? */
-static inline bool coord_is_pattern(const char *member) { return strpbrk(member, "*?[") != NULL; }
+/* Does the member of a group of machines mean all whose names fit, as shells have it (node-*)? "[::1]:8080" is a name.
+ */
+static inline bool coord_is_pattern(const char *member)
+{
+    return strpbrk(member, "*?") || (*member && strchr(member + 1, '['));
+}
 struct coord_group { const char *name, *place; VEC(struct coord_member) members; };
 struct coord_groups { struct coord_group *v; size_t n, cap; };
 /* Made on all servers that have traces whose path fits. */

@@ -68,7 +68,7 @@ static void settle(struct fan *f, struct fan_part *p)
     if (t->error.code) {
         /* No server is to blame, and others have the memory: the question is to come again, rather than to be answered
          * without servers that are well. */
-        if (t->error.code == ERR_BUSY)
+        if (t->error.code == ERR_BUSY || t->error.code == ERR_NOMEM)
             http_lack_memory(f->call->q);
         if (t->error.code == ERR_IO)
             node_note_away(f->call->c, p->node, t->error.text);

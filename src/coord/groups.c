@@ -53,8 +53,8 @@ static bool is_in(const struct coord_group *g, const struct node *machine)
 {
     bool in = false;
     for (size_t i = 0; i < g->members.n && !in; i++)
-        in = coord_is_pattern(g->members.v[i].server) ? !fnmatch(g->members.v[i].server, machine->is->name, 0)
-                                                      : !strcmp(g->members.v[i].server, machine->is->name);
+        in = !strcmp(g->members.v[i].server, machine->is->name) ||
+            (coord_is_pattern(g->members.v[i].server) && !fnmatch(g->members.v[i].server, machine->is->name, 0));
     return in;
 }
 

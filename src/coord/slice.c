@@ -2,9 +2,6 @@
 
 #include <endian.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/text.h"
 
@@ -42,29 +39,6 @@ static inline const char *skip_space(const char *p, const char *end)
 }
 
 /* Many bytes at once: how many of the first WIDE are passed over, WIDE at most. */
-#ifdef __SSE2__
-enum { WIDE = 16 };
-
-static inline unsigned before(__m128i stops)
-{
-    return (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(stops) | 1U << WIDE);
-}
-
-static inline unsigned digits_at(const char *p)
-{
-    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-    /* '0' … '9' become the ten least numbers that there are */
-    return before(_mm_cmpgt_epi8(_mm_sub_epi8(v, _mm_set1_epi8((char)('0' + 128))), _mm_set1_epi8(-128 + 9)));
-}
-
-/* Bytes of a string that stand for themselves. */
-static inline unsigned plain_at(const char *p)
-{
-    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-    __m128i quotes = _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
-    return before(_mm_or_si128(quotes, _mm_cmplt_epi8(v, _mm_set1_epi8(0x20)))); /* those beyond 0x7f are negative */
-}
-#else
 enum { WIDE = 8 };
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -99,8 +73,6 @@ static inline unsigned plain_at(const char *p)
     return before(
         (w & EACH(0x80)) | zeros(w ^ EACH('"')) | zeros(w ^ EACH('\\')) | ((w - EACH(0x20)) & ~w & EACH(0x80)));
 }
-#endif
-
 static inline const char *take_digits(const char *p, const char *end)
 {
     const char *first = p;

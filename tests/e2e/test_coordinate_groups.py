@@ -395,7 +395,7 @@ class Groups(Case):
             "trace-servers:\n" + "".join(
                 f"  - {{name: {n}, url: '{s.url}'{weights.get(n, '')}}}\n" for n, s in cls.servers.items())
             + f"rotation-groups: {{web: [{', '.join(n for n in cls.servers if n.startswith('web'))}]}}\n"
-            + f"groups: {{backs: [{', '.join(GROUPS['backs'])}], all: [c*, '[a-d]b', w?b]}}\n")
+            + f"groups: {{backs: [{', '.join(GROUPS['backs'])}], all: [c*, 'd[a-d]', w?b]}}\n")
         cls.many = Coordinator("--config", cls.config)
         x = cls.many.opened(cls.uuid)
         cls.times = {"start": x["start"], "end": x["end"], "nbTimes": 300}
@@ -594,6 +594,7 @@ class Configuration(Case):
             ("groups: {g: [x, w]}\n", "line 2, column 17: there is no server called w"),
             ("groups: {g: [x, x]}\n", "line 2, column 17: the server x is in a group already"),
             ("groups: {g: [x, 'x*', 'x*']}\n", "line 2, column 23: the server x* is in a group already"),
+            ("groups: {g: ['[::1]:80']}\n", "line 2, column 14: there is no server called [::1]:80"),
             ("rotation-groups: {web: ['x*']}\n", "line 2, column 25: there is no server called x*"),
             ("groups: {x: [y]}\n", "line 2, column 10: a server is called x, too"),
             ("rotation-groups: {w: [x]}\ngroups: {w: [y]}\n", "line 3, column 10: the group w is there twice"),

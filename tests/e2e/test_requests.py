@@ -169,6 +169,7 @@ class Logged(Requests):
                            (["--requests", "slowest=10"], "give one as slowest=10%"),
                            (["--requests", "slowest=1%,fastest=1%"], "not both"), (["--requests", "web"], "is none of"),
                            (["--requests", "all", "--thread", "1"], "leave --thread out"),
+                           (["--requests", "all", "--polling", "assume"], "sums up many paths"),
                            (["--requests", "group=1,group=2"], "'group=2' is said already"),
                            (["--requests", "all", "--segments"], "sums up many paths")):
             run = weft("critpath", *words, self.trace, "--store", self.store)
