@@ -67,32 +67,35 @@ static int64_t shift_between(const struct ctf_trace *from, const struct ctf_trac
     return __builtin_add_overflow(ns, 0, &shift) ? 0 : shift;
 }
 
+static void take_mark(struct marks *out, const char *text, size_t n, int64_t ts, int64_t shift)
+{
+    struct kernel_mark m;
+    struct graph_mark mark = {.row = -1};
+    if (!kernel_read_mark(text, n, &m) || __builtin_add_overflow(ts, shift, &mark.ts))
+        return;
+    memcpy(mark.trace, m.trace, sizeof mark.trace);
+    memcpy(mark.span, m.span, sizeof mark.span);
+    mark.process = m.process;
+    mark.is_end = m.is_end;
+    vec_push(out, mark);
+}
+
 static void read_marks(const struct experiment *x, size_t source, struct marks *out)
 {
     struct ctf_source s = {.trace = x->traces.v[source].trace};
-    const struct ctf_trace *kernel = x->hosts.v[x->traces.v[source].host].trace;
+    const int64_t shift = shift_between(s.trace, x->hosts.v[x->traces.v[source].host].trace);
     struct ctf_access *texts = find_texts(s.trace);
     struct ctf_event batch[BATCH];
-    struct ctf_merge *merge;
+    struct ctf_merge *merge = NULL;
     struct err ignored = {0}; /* what cannot be read tells no marks, and is told of where the trace is read */
-    if (!texts)
-        return;
-    int64_t shift = shift_between(s.trace, kernel);
-    if (!ctf_merge_new(&s, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &ignored)) {
+    if (texts && !ctf_merge_new(&s, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &ignored)) {
         for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
             for (size_t i = 0; i < n; i++) {
                 const struct ctf_access *text = &texts[batch[i].cls->index];
-                struct kernel_mark m;
                 size_t length = 0;
                 const char *v = text->mode ? ctf_read_string(&batch[i], text, &length) : NULL;
-                struct graph_mark mark = {.row = -1};
-                if (!v || !kernel_read_mark(v, length, &m) || __builtin_add_overflow(batch[i].ts, shift, &mark.ts))
-                    continue;
-                memcpy(mark.trace, m.trace, sizeof mark.trace);
-                memcpy(mark.span, m.span, sizeof mark.span);
-                mark.process = m.process;
-                mark.is_end = m.is_end;
-                vec_push(out, mark);
+                if (v)
+                    take_mark(out, v, length, batch[i].ts, shift);
             }
         ctf_merge_free(merge);
     }
