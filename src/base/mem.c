@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/large.h"
 
 /* ---- the reserve ---- */
 
@@ -67,6 +68,7 @@ static bool has_reserve(void)
 
 void mem_give_back(void)
 {
+    large_give_back();
     malloc_trim(0); /* what has been freed is still the heap's */
 }
 
@@ -85,6 +87,8 @@ bool mem_recover(void)
 
 bool mem_again(unsigned *tried)
 {
+    if (large_give_back())
+        return true;
     if (!has_reserve())
         return false;
     mem_thread_lacks = true;
@@ -108,18 +112,19 @@ int mem_room(size_t bytes, const char *what, struct err *e)
 {
     if (!has_reserve() || bytes < LARGE)
         return 0;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p != MAP_FAILED) {
-        munmap(p, bytes);
-        return 0;
-    }
+    do {
+        void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p != MAP_FAILED) {
+            munmap(p, bytes);
+            return 0;
+        }
+    } while (large_give_back());
     return err_set(e, ERR_NOMEM, "out of memory: %s needs %zu MB at once; give the server more", what, bytes >> 20);
 }
 
 /* ---- allocation ---- */
 
-/* After a failure. Returns if it is worth to try again. */
-static void lack(size_t size, unsigned *tried)
+void mem_lack(size_t size, unsigned *tried)
 {
     if (mem_again(tried))
         return;
@@ -135,7 +140,7 @@ void *mem_alloc(size_t size)
 {
     void *p = malloc(size);
     for (unsigned tried = 0; !p && size; p = malloc(size))
-        lack(size, &tried);
+        mem_lack(size, &tried);
     return p;
 }
 
@@ -143,7 +148,7 @@ void *mem_zalloc(size_t size)
 {
     void *p = calloc(1, size);
     for (unsigned tried = 0; !p && size; p = calloc(1, size))
-        lack(size, &tried);
+        mem_lack(size, &tried);
     return p;
 }
 
@@ -151,7 +156,7 @@ void *mem_resize(void *old, size_t size)
 {
     void *p = realloc(old, size);
     for (unsigned tried = 0; !p && size; p = realloc(old, size))
-        lack(size, &tried);
+        mem_lack(size, &tried);
     return p;
 }
 
@@ -192,7 +197,7 @@ void *mem_map(size_t size)
         p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p != MAP_FAILED)
             break;
-        lack(size, &tried);
+        mem_lack(size, &tried);
     }
     size_t before = -(uintptr_t)p % MEM_HUGE_PAGE, behind = whole - before - size;
     if (before)

@@ -41,6 +41,9 @@ bool mem_recover(void);
 /* An allocation that was not made here has failed: gives the reserve back, the next times waits for others. False:
  * trying again does not help. *tried: 0 at first. */
 bool mem_again(unsigned *tried);
+/* The same of so many bytes, for who cannot go on without them: returns if trying again may help, else ends the process
+ * with a line that says why. */
+void mem_lack(size_t size_bytes, unsigned *tried);
 
 extern atomic_bool mem_is_short;
 extern _Thread_local bool mem_thread_lacks;

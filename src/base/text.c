@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/large.h"
 
 /* "00" "01" … "99": two digits per division, which is what bounds decimal conversion. */
 static const char pairs[201] = "0001020304050607080910111213141516171819"
@@ -70,27 +71,96 @@ static unsigned write_short(char *p, uint32_t v)
     return 8 - zeros;
 }
 
+/* ---- memory ---- */
+
+/* What has LARGE_BLOCK bytes or more is a large block, else malloc's. */
+static bool is_large(const struct text *t)
+{
+    return t->cap >= LARGE_BLOCK;
+}
+
+static void end_block(const struct text *t)
+{
+    if (is_large(t))
+        large_free(t->v, t->cap);
+    else
+        free(t->v);
+}
+
+/* cap: more than it has. */
+static bool try_cap(struct text *t, size_t cap)
+{
+    size_t has = is_large(t) ? t->cap : 0;
+    char *v = cap < LARGE_BLOCK ? mem_try_resize(t->v, cap) : large_try(has ? t->v : NULL, &has, t->n, cap);
+    if (!v)
+        return false;
+    if (cap >= LARGE_BLOCK && !is_large(t)) {
+        if (t->n)
+            memcpy(v, t->v, t->n);
+        free(t->v);
+    }
+    t->v = v;
+    t->cap = cap < LARGE_BLOCK ? cap : has;
+    return true;
+}
+
+/* What is needed and little more: where there is not twice as much, and so that the last memory is not spent on room
+ * that nobody asked for. */
+static bool try_little(struct text *t, size_t bytes)
+{
+    size_t need;
+    return !__builtin_add_overflow(t->n, bytes, &need) && need <= PTRDIFF_MAX && try_cap(t, need + need / 16);
+}
+
+/* At least twice as much, so that growing costs little. */
+static bool try_more(struct text *t, size_t bytes)
+{
+    enum { SMALLEST = 16 };
+    size_t need, twice = t->cap < SMALLEST ? SMALLEST : 2 * t->cap;
+    return !__builtin_add_overflow(t->n, bytes, &need) && need <= PTRDIFF_MAX &&
+        try_cap(t, twice > need ? twice : need);
+}
+
 bool text_try_grow(struct text *t, size_t bytes)
 {
-    size_t cap = t->cap * 2 > t->n + bytes ? t->cap * 2 : t->n + bytes;
-    char *v = t->cap - t->n < bytes ? mem_try_resize(t->v, cap) : t->v;
-    if (v && v != t->v)
-        t->v = v;
-    if (v && t->cap - t->n < bytes)
-        t->cap = cap;
-    return v != NULL;
+    return t->cap - t->n >= bytes || try_more(t, bytes) || try_little(t, bytes);
 }
 
 void text_grow(struct text *t, size_t bytes)
 {
     enum { LARGE = 1 << 20 };
-    if (t->cap < LARGE || bytes > t->cap / 2 || t->fd > 0) {
-        t->v = mem_grow(t->v, &t->cap, t->n + bytes, 1);
-    } else if (!text_try_grow(t, bytes)) {
+    bool may_lose = t->cap >= LARGE && bytes <= t->cap / 2 && t->fd <= 0;
+    if (text_try_grow(t, bytes))
+        return;
+    if (may_lose) {
         t->error = ENOMEM;
         t->n = t->cap / 2;
+        return;
     }
+    for (unsigned tried = 0; !try_little(t, bytes);)
+        mem_lack(t->n + bytes, &tried);
 }
+
+void text_fini(struct text *t)
+{
+    end_block(t);
+    t->v = NULL;
+    t->n = t->cap = 0;
+}
+
+char *text_take(struct text *t)
+{
+    char *s = (char *)text_cstr(t);
+    if (is_large(t)) {
+        s = memcpy(mem_alloc(t->n + 1), s, t->n + 1);
+        text_fini(t);
+    }
+    t->v = NULL;
+    t->n = t->cap = 0;
+    return s;
+}
+
+/* ---- numbers ---- */
 
 void text_fill(struct text *t, char c, size_t n)
 {
@@ -222,13 +292,6 @@ int text_drain(struct text *t, size_t threshold, struct err *e)
     }
     t->n = 0;
     return ERR_OK;
-}
-
-void text_fini(struct text *t)
-{
-    free(t->v);
-    t->v = NULL;
-    t->n = t->cap = 0;
 }
 
 char *text_to_arena(struct text *t, struct arena *a)

@@ -11,7 +11,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* Zero-initialise (fd = -1 for a buffer in memory only). Not terminated unless text_cstr is called. */
+/* Zero-initialise (fd = -1 for a buffer in memory only). Not terminated unless text_cstr is called. What it has is its
+ * own, of a kind of its own (base/large.h): text_fini ends it, text_take hands it on. */
 struct text {
     char *v;
     size_t n, cap;
@@ -58,6 +59,7 @@ const char *text_cstr(struct text *);                              /* terminated
 /* Writes out what is there when more than `threshold` bytes wait (0: always). ERR_IO once writing failed. */
 int text_drain(struct text *, size_t threshold, struct err *e);
 void text_fini(struct text *);
+char *text_take(struct text *);                                    /* its contents, terminated, to be freed; ends it */
 struct arena;
 char *text_to_arena(struct text *, struct arena *);                /* its contents, terminated; ends the text */
 static inline bool text_is_digit(char c) { return c >= '0' && c <= '9'; }

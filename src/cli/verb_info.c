@@ -44,8 +44,7 @@ static char *tracer_of(const struct ctf_trace *t)
                 env[i].is_string ? text_puts(&out, env[i].string) : text_i64(&out, env[i].number);
                 any = true;
             }
-    text_cstr(&out);
-    return out.v;
+    return text_take(&out);
 }
 
 static void gather(const struct experiment *x, size_t source, struct trace_facts *f)

@@ -206,6 +206,9 @@ bool envelopes_open(struct fan *f)
     struct coord_call *c = f->call;
     bool some = false;
     c->complete = 0;
+    c->gathered = 0;
+    for (size_t i = 0; i < f->n; i++)
+        c->gathered += f->parts[i].fate == PART_GOOD ? f->parts[i].root.n : 0;
     for (size_t i = 0; i < f->n; i++)
         if (f->parts[i].fate == PART_GOOD)
             take_verdict(c, f, &f->parts[i], &some);
@@ -224,8 +227,11 @@ bool envelopes_open(struct fan *f)
 
 struct json envelope_begin(struct coord_call *c, struct text *t)
 {
+    enum { LARGE_ANSWERS = 1 << 20 };
     struct json j = JSON_TO(t);
     c->q->making = t;
+    if (c->gathered > LARGE_ANSWERS)
+        text_try_grow(t, c->gathered + c->gathered / 16); /* else it grows, and is copied each time */
     json_begin_object(&j);
     json_key(&j, "model");
     return j;

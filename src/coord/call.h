@@ -31,6 +31,7 @@ struct coord_call {
     const int64_t *samples; size_t n_samples; bool samples_known;
     uint64_t output;
     struct group_lines *lines;       /* machines' lines that groups are made of; NULL: none are asked for (groups.c) */
+    size_t gathered;                 /* bytes of the analysis' answers */
     uint64_t complete;               /* hosts of which nothing is missing */
     enum verdict verdict;            /* of the analysis, once its answers are there */
     const char *message;             /* that a server gave with it; NULL: none */

@@ -88,12 +88,16 @@ static const char *read_lines(
     const struct merged_table *t, size_t member, struct slice model, uint64_t most, struct line_answer *out)
 {
     struct arena *a = t->call->q->arena;
-    struct slice_walk w = slice_items(slice_get(model, "columnIds"));
+    struct slice column_ids = slice_get(model, "columnIds");
+    struct slice_walk w = slice_items(column_ids);
+    size_t n_ids = 0;
     const struct own_columns *own = &t->columns->of[member];
     int64_t low, size, index;
     struct slice item;
-    out->ids = arena_new(a, int64_t, MAX_COLUMNS_ASKED);
-    while (out->n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
+    while (n_ids < MAX_COLUMNS_ASKED && slice_next(&w, &item))
+        n_ids++;
+    out->ids = arena_new(a, int64_t, n_ids + 1);
+    for (w = slice_items(column_ids); out->n_ids < n_ids && slice_next(&w, &item);)
         if (!slice_integer(item, &out->ids[out->n_ids++]))
             return "its table has columns without numbers";
     if (!slice_integer(slice_get(model, "lowIndex"), &low) || !slice_integer(slice_get(model, "size"), &size) ||

@@ -241,7 +241,7 @@ void ctf_known_found(struct ctf_known *k, struct ctf_known_finder *f, const stru
     }
     k->dir.declared = read_as(t, piece);
     k->dir.n_files = (uint32_t)f->files.n;
-    k->names = f->names.v;
+    k->names = text_take(&f->names);
     k->files = f->files.v;
     k->runs = f->runs.v;
     k->packets = f->packets.v;

@@ -58,8 +58,8 @@ static void set_prefix(struct ctf_print *p, struct print_source *s, const struct
         text_puts(&t, ",\"cpu\":");
     }
     free(s->prefix);
-    s->prefix = t.v;
     s->prefix_n = t.n;
+    s->prefix = text_take(&t);
 }
 
 struct ctf_print *ctf_print_new(const struct ctf_source *sources, size_t n, enum ctf_print_format format)

@@ -488,7 +488,7 @@ struct print_plan *print_plan_new(const struct ctf_event_class *cls, enum ctf_pr
     struct print_plan *p = mem_zalloc(sizeof *p);
     p->ops = c.ops.v;
     p->n = (uint32_t)c.ops.n;
-    p->literals = c.literals.v;
+    p->literals = text_take(&c.literals);
     p->json = c.json;
     p->has_clock = has_clock;
     return p;

@@ -74,11 +74,36 @@ void http_header(struct http_request *q, const char *name, const char *value)
     }
 }
 
-static struct MHD_Response *response_of(const void *data, size_t n, enum MHD_ResponseMemoryMode mode)
+/* Of what stays. */
+static struct MHD_Response *response_of(const void *data, size_t n)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(n, (void *)data, mode);
-    for (unsigned tried = 0; !r && mem_again(&tried);)
-        r = MHD_create_response_from_buffer(n, (void *)data, mode);
+    struct MHD_Response *r;
+    unsigned tried = 0;
+    do
+        r = MHD_create_response_from_buffer(n, (void *)data, MHD_RESPMEM_PERSISTENT);
+    while (!r && mem_again(&tried));
+    return r;
+}
+
+static void end_text(void *text)
+{
+    text_fini(text);
+    free(text);
+}
+
+/* Of a text, which is the response's then. */
+static struct MHD_Response *response_of_text(struct text *body)
+{
+    struct text *own = mem_alloc(sizeof *own);
+    struct MHD_Response *r;
+    unsigned tried = 0;
+    *own = *body;
+    do
+        r = MHD_create_response_from_buffer_with_free_callback_cls(own->n, own->v ? own->v : "", end_text, own);
+    while (!r && mem_again(&tried));
+    if (!r)
+        end_text(own);
+    *body = (struct text){.fd = -1};
     return r;
 }
 
@@ -89,7 +114,7 @@ static void send_busy(struct http_connection *c, const char *why)
     c->headers[0].value = "1";
     c->n_headers = 1;
     c->answer_bytes = strlen(why);
-    send_response(c, 503, "application/json", response_of(why, strlen(why), MHD_RESPMEM_PERSISTENT));
+    send_response(c, 503, "application/json", response_of(why, strlen(why)));
 }
 
 void connection_lacks_memory(struct http_connection *c)
@@ -128,12 +153,7 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
         return;
     }
     c->answer_bytes = body->n;
-    struct MHD_Response *r = response_of(
-        body->v ? body->v : "", body->n, body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (!r)
-        text_fini(body);
-    *body = (struct text){.fd = -1};
-    send_response(c, status, type, r);
+    send_response(c, status, type, response_of_text(body));
 }
 
 void http_reply_static(
@@ -144,7 +164,7 @@ void http_reply_static(
     if (etag)
         http_header(q, "ETag", etag);
     if (etag && have && strstr(have, etag)) {
-        send_response(c, 304, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
+        send_response(c, 304, NULL, response_of("", 0));
         return;
     }
     if (gzip && !accepts_gzip(c)) {
@@ -158,7 +178,7 @@ void http_reply_static(
         http_header(q, "Vary", "Accept-Encoding");
     }
     c->answer_bytes = n;
-    send_response(c, 200, type, response_of(data, n, MHD_RESPMEM_PERSISTENT));
+    send_response(c, 200, type, response_of(data, n));
 }
 
 void connection_refuse(struct http_connection *c, int status, const char *why)
@@ -247,5 +267,5 @@ void http_lack_memory(struct http_request *q)
 
 void connection_send_nothing(struct http_connection *c)
 {
-    send_response(c, 204, NULL, response_of("", 0, MHD_RESPMEM_PERSISTENT));
+    send_response(c, 204, NULL, response_of("", 0));
 }

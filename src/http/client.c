@@ -2,16 +2,36 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/time.h"
 #include "base/wait.h"
 #include "http/gzip.h"
 
-enum { CONNECT_MS = 2000, ANSWER_MS = 30000, PER_HOST = 32, KEPT = 512, SMALL_HELD = 1 << 20, LARGEST = 1 << 30 };
+enum {
+    CONNECT_MS = 2000,
+    ANSWER_MS = 30000,
+    PER_HOST = 32,
+    KEPT = 512,
+    SMALL_HELD = 1 << 20,
+    LARGEST = 1 << 30,
+    MOST_TOLD = 64 << 20,
+    READ_BYTES = 128 << 10,
+    AT_REST = 64,
+    EVENTS = 64,
+    LONGEST_MS = 1000
+};
 
 struct http_client {
     struct gzip_packers *packers;
     CURLM *multi;
+    int epoll, wake; /* sockets of requests, and an eventfd: who only asked all of them anew */
+    int64_t due_ns;  /* when curl wants to be called, whatever comes; INT64_MAX: not at all */
+    CURL *at_rest[AT_REST];
+    size_t n_at_rest; /* making one costs a third of a small request */
     pthread_t thread;
     uint64_t max_held_bytes;
     atomic_uint_least64_t held;
@@ -46,6 +66,15 @@ static void drop_body(struct http_client *c, struct http_fetch *f)
     f->held = 0;
 }
 
+/* All of the answer at once, where it tells how much that is: copying it as it grows, and memory of which half is not
+ * needed, cost more than what it takes to receive it. Who only says so gets no more than he may send at once. */
+static size_t first_room(const struct http_fetch *f, size_t n)
+{
+    curl_off_t bytes = -1;
+    curl_easy_getinfo(f->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &bytes);
+    return bytes > (curl_off_t)n && bytes <= MOST_TOLD ? (size_t)bytes + 1 : n + 1;
+}
+
 static size_t on_body(char *data, size_t size, size_t n, void *fetch)
 {
     struct http_fetch *f = fetch;
@@ -56,7 +85,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *fetch)
     } else if (f->take) {
         if (!f->take(f->arg, data, n))
             err_set(&f->error, ERR_CANCELLED, "cancelled");
-    } else if (!text_try_grow(&f->body, n + 1)) {
+    } else if (!text_try_grow(&f->body, f->body.n ? n + 1 : first_room(f, n))) {
         err_set(&f->error, ERR_NOMEM, "there is no memory for the answer");
     } else {
         text_put(&f->body, data, n);
@@ -108,7 +137,8 @@ static void set_question(struct http_fetch *f, CURL *easy)
 
 static CURL *make_easy(struct http_fetch *f)
 {
-    CURL *easy = curl_easy_init();
+    struct http_client *c = f->gather->client;
+    CURL *easy = c->n_at_rest ? c->at_rest[--c->n_at_rest] : curl_easy_init();
     if (!easy)
         return NULL;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, f);
@@ -122,6 +152,7 @@ static CURL *make_easy(struct http_fetch *f)
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(f->answer_ms ? f->answer_ms : ANSWER_MS));
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, f);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)READ_BYTES);
     if (f->ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, f->ca_file);
     set_question(f, easy);
@@ -148,13 +179,23 @@ static void explain(struct http_fetch *f, CURLcode rc)
     }
 }
 
+static void end_easy(struct http_client *c, CURL *easy)
+{
+    if (c->n_at_rest < AT_REST) {
+        curl_easy_reset(easy);
+        c->at_rest[c->n_at_rest++] = easy;
+    } else {
+        curl_easy_cleanup(easy);
+    }
+}
+
 /* Lets the request go; it may be gone at once. */
 static void finish(struct http_client *c, struct http_fetch *f)
 {
     struct http_gather *g = f->gather;
     if (f->easy) {
         curl_multi_remove_handle(c->multi, f->easy);
-        curl_easy_cleanup(f->easy);
+        end_easy(c, f->easy);
         curl_slist_free_all(f->headers);
         text_fini(&f->packed);
         f->easy = f->headers = NULL;
@@ -241,16 +282,95 @@ static bool take_orders(struct http_client *c)
     return go_on;
 }
 
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void *is_watched)
+{
+    struct http_client *c = client;
+    struct epoll_event e = {
+        .events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = fd};
+    if (what == CURL_POLL_REMOVE) {
+        epoll_ctl(c->epoll, EPOLL_CTL_DEL, fd, NULL); /* not there any more if it was closed */
+        return 0;
+    }
+    int rc = epoll_ctl(c->epoll, is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e);
+    curl_multi_assign(c->multi, fd, c);
+    return rc;
+}
+
+static int on_timer(CURLM *multi, long ms, void *client)
+{
+    struct http_client *c = client;
+    c->due_ns = ms < 0 ? INT64_MAX : time_monotonic_ns() + ms * INT64_C(1000000);
+    return 0;
+}
+
+/* Until something comes, or is due; curl looks at what that is about, and not at all that is under way. */
+static void wait_for_sockets(struct http_client *c)
+{
+    struct epoll_event e[EVENTS];
+    int64_t left = c->due_ns - time_monotonic_ns();
+    int running,
+        ms = left <= 0                         ? 0
+        : left < LONGEST_MS * INT64_C(1000000) ? (int)((left + 999999) / 1000000)
+                                               : LONGEST_MS;
+    int n = epoll_wait(c->epoll, e, EVENTS, ms);
+    for (int i = 0; i < n; i++) {
+        eventfd_t times;
+        if (e[i].data.fd == c->wake)
+            eventfd_read(c->wake, &times);
+        else
+            curl_multi_socket_action(c->multi, e[i].data.fd,
+                (e[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                    (e[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0),
+                &running);
+    }
+    if (c->due_ns <= time_monotonic_ns()) {
+        c->due_ns = INT64_MAX;
+        curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+}
+
 static void *run(void *client)
 {
     struct http_client *c = client;
-    int running;
     while (take_orders(c)) {
-        curl_multi_perform(c->multi, &running);
+        wait_for_sockets(c);
         end_finished(c);
-        curl_multi_poll(c->multi, NULL, 0, 1000, NULL);
     }
     return NULL;
+}
+
+static void wake(struct http_client *c)
+{
+    eventfd_write(c->wake, 1);
+}
+
+/* Of one whose thread does not run. */
+static void free_client(struct http_client *c)
+{
+    while (c->n_at_rest)
+        curl_easy_cleanup(c->at_rest[--c->n_at_rest]);
+    curl_multi_cleanup(c->multi);
+    if (c->epoll >= 0)
+        close(c->epoll);
+    if (c->wake >= 0)
+        close(c->wake);
+    gzip_packers_free(c->packers);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+static bool watch(struct http_client *c, const struct http_client_options *o)
+{
+    struct epoll_event woken = {.events = EPOLLIN, .data.fd = c->wake};
+    if (!c->multi || c->epoll < 0 || c->wake < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->wake, &woken))
+        return false;
+    curl_multi_setopt(c->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)(o->max_per_host ? o->max_per_host : PER_HOST));
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)KEPT);
+    curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+    curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+    return true;
 }
 
 int http_client_start(const struct http_client_options *o, struct http_client **out, struct err *e)
@@ -264,19 +384,13 @@ int http_client_start(const struct http_client_options *o, struct http_client **
     c->packers = gzip_packers_new(1);
     c->queue_end = &c->queue;
     c->max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 512 << 20;
+    c->due_ns = INT64_MAX;
+    c->epoll = epoll_create1(EPOLL_CLOEXEC);
+    c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     c->multi = ready == CURLE_OK ? curl_multi_init() : NULL;
-    int rc = c->multi ? 0 : ENOMEM;
-    if (c->multi) {
-        curl_multi_setopt(
-            c->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)(o->max_per_host ? o->max_per_host : PER_HOST));
-        curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)KEPT);
-        rc = pthread_create(&c->thread, NULL, run, c);
-    }
+    int rc = watch(c, o) ? pthread_create(&c->thread, NULL, run, c) : ENOMEM;
     if (rc) {
-        curl_multi_cleanup(c->multi);
-        gzip_packers_free(c->packers);
-        pthread_mutex_destroy(&c->lock);
-        free(c);
+        free_client(c);
         errno = rc;
         return err_sys(e, "cannot start the HTTP client");
     }
@@ -291,12 +405,9 @@ void http_client_stop(struct http_client *c)
     pthread_mutex_lock(&c->lock);
     c->stopping = true;
     pthread_mutex_unlock(&c->lock);
-    curl_multi_wakeup(c->multi);
+    wake(c);
     pthread_join(c->thread, NULL);
-    curl_multi_cleanup(c->multi);
-    gzip_packers_free(c->packers);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
+    free_client(c);
 }
 
 /* ---- gathers ---- */
@@ -322,7 +433,7 @@ void http_gather_add(struct http_gather *g, struct http_fetch *f)
     c->queue_end = &f->next_queued;
     pthread_mutex_unlock(&c->lock);
     if (asleep)
-        curl_multi_wakeup(c->multi);
+        wake(c);
 }
 
 bool http_gather_wait(struct http_gather *g, int64_t until_ns)
@@ -345,7 +456,7 @@ void http_gather_end(struct http_gather *g)
         atomic_store(&g->cancelled, true);
         g->next_cancelled = c->cancelled;
         c->cancelled = g;
-        curl_multi_wakeup(c->multi);
+        wake(c);
     }
     while (g->pending)
         pthread_cond_wait(&g->changed, &c->lock);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/large.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "base/wait.h"
@@ -47,6 +48,7 @@ static void *look(void *arg)
     while (!p->stopping) {
         wait_until(&p->stop, &p->lock, time_monotonic_ns() + LOOK_EVERY_MS * 1000000L);
         end_overdue(p);
+        large_cool();
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/large.h"
 #include "base/pool.h"
 #include "base/time.h"
 #include "http/connection.h"
@@ -21,7 +22,8 @@ enum {
     STACK_BYTES = 2 << 20,
     BODY_STEP = 256 << 10,
     SMALL_BODY = 1 << 20,
-    SMALL_PER_PLACE = 8
+    SMALL_PER_PLACE = 8,
+    KEPT_BYTES = 128 << 20
 };
 
 /* ---- requests ---- */
@@ -391,6 +393,7 @@ int http_server_start(
         free_server(s);
         return rc;
     }
+    large_keep(KEPT_BYTES);
     *out = s;
     return 0;
 }
@@ -410,5 +413,6 @@ void http_server_stop(struct http_server *s)
     pthread_cond_broadcast(&s->lane_of_small.free_place);
     pthread_mutex_unlock(&s->lock);
     MHD_stop_daemon(s->daemon);
+    large_keep(0);
     free_server(s);
 }

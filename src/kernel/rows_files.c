@@ -23,8 +23,7 @@ static char *path_of(const char *directory, uint64_t first, uint64_t last)
 {
     struct text t = {.fd = -1};
     text_printf(&t, "%s/rows.%llu-%llu", directory, (unsigned long long)first, (unsigned long long)last);
-    text_cstr(&t);
-    return t.v;
+    return text_take(&t);
 }
 
 static int compare_ranges(const void *x, const void *y)

@@ -196,9 +196,8 @@ static char *process_text(const struct span_origin *o, size_t *n)
     write_list(&j, &o->resource, "service.name");
     json_end_array(&j);
     json_end_object(&j);
-    text_cstr(&t);
     *n = t.n;
-    return t.v;
+    return text_take(&t);
 }
 
 /* Libraries of one process are one. */

@@ -249,8 +249,7 @@ static char *ask_babeltrace2(const char *dir)
         }
     }
     pclose(f);
-    text_cstr(&out);
-    return out.v;
+    return text_take(&out);
 }
 
 /* Tells the first line that differs. */

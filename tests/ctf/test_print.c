@@ -76,7 +76,7 @@ static char *output_of(const char *command)
         got = fread(text_room(&t, 65536), 1, 65535, f);
     text_cstr(&t);
     if (pclose(f) == 0)
-        return t.v;
+        return text_take(&t);
     text_fini(&t);
     return NULL;
 }
@@ -107,8 +107,7 @@ static char *print_trace(const char *dir, enum ctf_print_format format)
     ctf_trace_close(source.trace);
     ctf_groups_free(groups, n);
     ctf_schemas_free(schemas);
-    text_cstr(&out);
-    return out.v;
+    return text_take(&out);
 }
 
 static void assert_same_lines(const char *got, const char *expected)

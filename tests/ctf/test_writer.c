@@ -36,7 +36,7 @@ static char *babeltrace2(const char *dir)
         got = fread(text_room(&t, 65536), 1, 65535, f);
     text_cstr(&t);
     assert_int_equal(pclose(f), 0);
-    return t.v;
+    return text_take(&t);
 }
 
 static void make_scratch(char *dir, size_t n)

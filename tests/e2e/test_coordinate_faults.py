@@ -392,7 +392,7 @@ class Busy(Case):
             return TREE
 
         large, small = StandIn(lambda path, p: wide if "/tree" in path else known(path)), StandIn(hold)
-        many = Coordinator("--server", f"large={large.url}", "--server", f"small={small.url}", "--answers", "6M")
+        many = Coordinator("--server", f"large={large.url}", "--server", f"small={small.url}", "--answers", "3M")
         tree, first = f"/experiments/{X['UUID']}/outputs/timeGraph/v/tree", []
         thread = threading.Thread(target=lambda: first.append(many.post(tree, timeout=120 * SLOWDOWN)))
         try:

@@ -86,8 +86,7 @@ static char *ask(const struct http_server *s, const char *request)
     for (ssize_t n; (n = recv(fd, text_room(&t, 65536), 65536, 0)) > 0;)
         t.n += (size_t)n;
     close(fd);
-    text_cstr(&t);
-    return t.v;
+    return text_take(&t);
 }
 
 #define assert_answer(s, request, ...) \
@@ -353,8 +352,7 @@ static char *post_of(size_t bytes, size_t sent)
     struct text t = {.fd = -1};
     text_printf(&t, "POST /p HTTP/1.1\r\nContent-Length: %zu\r\n" END, bytes);
     text_fill(&t, 'x', sent);
-    text_cstr(&t);
-    return t.v;
+    return text_take(&t);
 }
 
 /* What bodies take together is bounded; one alone, and small ones, get what they need. */
