@@ -1,25 +1,15 @@
-/* Groups of like requests: which were looked at, who is like whom, figures, and what differs in the slow ones. */
+/* Groups of like requests: which were looked at, and who is like whom. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"
 #include "graph/graph.h"
-#include "path/request_parts.h"
+#include "path/request_figures.h"
 
 enum {
-    GREW = 20,             /* what differs is told of parts that make up this share, 1 / n, of all that grew */
     ALL_SLICES = 1 << 11,  /* of work for all paths of a host that take more than one */
     ASKED_AT_ONCE = 1 << 6 /* paths of neighbours, where others are asked for one */
-};
-
-/* A request that was looked at. */
-struct looked {
-    size_t request;
-    uint64_t weight; /* stands for so many */
-    int64_t begin;
-    struct request_profile profile;
-    size_t group;
 };
 
 /* What the path of a request tells, where asking for it again costs others something. */
@@ -38,7 +28,7 @@ struct request_groups {
     struct arena arena;
     pthread_mutex_t lock; /* of `parts`, `told` and `trouble`: somebody may ask for one request */
     struct request_parts parts;
-    VEC(struct looked) looked;           /* those of a group next to each other, the fastest first */
+    VEC(struct request_looked) looked;   /* those of a group next to each other, the fastest first */
     VEC(struct request_profile) leaders; /* who founded a group, in order of founding */
     size_t *number;                      /* of that group */
     size_t chosen;                       /* to be looked at */
@@ -49,7 +39,7 @@ struct request_groups {
 
 static void look(struct request_groups *g, size_t request, uint64_t weight)
 {
-    struct looked l = {
+    struct request_looked l = {
         .request = request, .weight = weight, .begin = requests_get(g->requests, request)->begin, .group = SIZE_MAX};
     vec_push(&g->looked, l);
 }
@@ -126,7 +116,7 @@ static void look_here(struct request_groups *g)
     unsigned slices = 0;
     int32_t host = -1;
     for (size_t i = 0; i < g->looked.n; i++) {
-        struct looked *l = &g->looked.v[i];
+        struct request_looked *l = &g->looked.v[i];
         const struct served_request *r = requests_get(g->requests, l->request);
         slices = r->thread.host == host ? slices : ALL_SLICES;
         host = r->thread.host;
@@ -173,7 +163,7 @@ static bool look_far(struct request_groups *g)
         which[i] = g->looked.v[i].request;
     bool asked = ask(g, which, n, &told, &g->trouble);
     for (size_t i = 0; asked && i < n; i++) {
-        struct looked *l = &g->looked.v[i];
+        struct request_looked *l = &g->looked.v[i];
         struct request_seen seen = {told.paths[i], told.source, true};
         if (!seen.path)
             continue;
@@ -194,7 +184,7 @@ static bool look_far(struct request_groups *g)
 
 static int by_begin(const void *pa, const void *pb)
 {
-    const struct looked *a = pa, *b = pb;
+    const struct request_looked *a = pa, *b = pb;
     return order_of(a->begin, b->begin) ?: order_of(a->request, b->request);
 }
 
@@ -212,179 +202,11 @@ static void find_groups(struct request_groups *g)
     if (g->looked.n)
         qsort(g->looked.v, g->looked.n, sizeof *g->looked.v, by_begin);
     for (size_t i = 0; i < g->looked.n; i++) {
-        struct looked *l = &g->looked.v[i];
+        struct request_looked *l = &g->looked.v[i];
         l->group = group_like(g, &l->profile);
         if (l->group == g->leaders.n)
             vec_push(&g->leaders, l->profile);
     }
-}
-
-/* ---- figures ---- */
-
-/* Those of one group. */
-struct members {
-    const struct looked *v;
-    size_t n;
-    uint64_t weight;
-};
-
-static int by_group(const void *pa, const void *pb)
-{
-    const struct looked *a = pa, *b = pb;
-    return order_of(a->group, b->group) ?: order_of(a->profile.duration, b->profile.duration) ?: by_begin(a, b);
-}
-
-/* The first that, with those before it, makes up p % of them. */
-static size_t rank_of(const struct members *m, uint64_t p)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        sum += m->v[i].weight;
-        if (sum * 100 >= m->weight * p)
-            return i;
-    }
-    return m->n - 1;
-}
-
-static int64_t duration_of(const struct looked *l, uint32_t part)
-{
-    size_t low = 0, n = l->profile.n_shares;
-    while (low < n && l->profile.shares[low].part < part)
-        low++;
-    return low < n && l->profile.shares[low].part == part ? l->profile.shares[low].duration : 0;
-}
-
-struct weighted {
-    int64_t value;
-    uint64_t weight;
-};
-static int by_value(const void *pa, const void *pb)
-{
-    const struct weighted *a = pa, *b = pb;
-    return order_of(a->value, b->value);
-}
-
-/* The least duration of a part that half of the first n are not above. */
-static int64_t median_of(const struct members *m, size_t n, uint32_t part, struct weighted *v)
-{
-    uint64_t all = 0, sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        v[i] = (struct weighted){duration_of(&m->v[i], part), m->v[i].weight};
-        all += v[i].weight;
-    }
-    qsort(v, n, sizeof *v, by_value);
-    size_t i = 0;
-    while (i + 1 < n && (sum += v[i].weight) * 2 < all)
-        i++;
-    return v[i].value;
-}
-
-/* Of those from `first` on. */
-static int64_t mean_of(const struct members *m, size_t first, uint32_t part)
-{
-    double sum = 0, weight = 0;
-    for (size_t i = first; i < m->n; i++) {
-        sum += (double)duration_of(&m->v[i], part) * (double)m->v[i].weight;
-        weight += (double)m->v[i].weight;
-    }
-    double mean = sum / weight + 0.5;
-    return mean < 0x1p63 ? (int64_t)mean : INT64_MAX;
-}
-
-static int most_growth_first(const void *pa, const void *pb)
-{
-    const struct request_growth *a = pa, *b = pb;
-    return order_of(b->slow - b->typical, a->slow - a->typical)
-        ?: order_of(a->part.host, b->part.host)
-        ?: strcmp(a->part.comm, b->part.comm)
-        ?: order_of(a->part.state, b->part.state)
-        ?: order_of(a->part.another, b->part.another);
-}
-
-/* What differs in those beyond the 90th percentile from the faster half. */
-static void find_growth(struct request_groups *g, const struct members *m, struct request_group *out)
-{
-    size_t half = rank_of(m, 50) + 1, slow = rank_of(m, 90);
-    uint64_t all = 0;
-    if (m->v[slow].profile.duration <= m->v[half - 1].profile.duration)
-        return;
-    VEC(struct request_growth) grew = {0};
-    bool *seen = mem_zalloc((g->parts.v.n + 1) * sizeof *seen);
-    struct weighted *room = mem_alloc(half * sizeof *room);
-    for (size_t i = slow; i < m->n; i++)
-        for (size_t k = 0; k < m->v[i].profile.n_shares; k++) {
-            uint32_t part = m->v[i].profile.shares[k].part;
-            if (seen[part])
-                continue;
-            seen[part] = true;
-            struct request_growth r = {g->parts.v.v[part], median_of(m, half, part, room), mean_of(m, slow, part)};
-            if (r.slow <= r.typical)
-                continue;
-            all += (uint64_t)(r.slow - r.typical);
-            vec_push(&grew, r);
-        }
-    if (grew.n)
-        qsort(grew.v, grew.n, sizeof *grew.v, most_growth_first);
-    while (grew.n && (uint64_t)(grew.v[grew.n - 1].slow - grew.v[grew.n - 1].typical) < all / GREW)
-        grew.n--;
-    struct request_growth *kept = arena_new(&g->arena, struct request_growth, grew.n + 1);
-    if (grew.n)
-        memcpy(kept, grew.v, grew.n * sizeof *kept);
-    out->grew = kept;
-    out->n_grew = grew.n;
-    vec_free(&grew);
-    free(room);
-    free(seen);
-}
-
-/* Time and requests of a part of the shape. */
-struct shaping {
-    uint32_t part;
-    uint64_t weight;
-    double time;
-};
-static int most_time_first(const void *pa, const void *pb)
-{
-    const struct shaping *a = pa, *b = pb;
-    return order_of(b->time, a->time) ?: order_of(a->part, b->part);
-}
-
-/* What belongs to the shape of half of them. */
-static void find_shape(struct request_groups *g, const struct members *m, struct request_group *out)
-{
-    struct shaping *v = mem_zalloc((g->parts.v.n + 1) * sizeof *v);
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++)
-        for (size_t k = 0; k < m->v[i].profile.n_shape; k++) {
-            const struct request_share *s = &m->v[i].profile.shape[k];
-            v[s->part].part = s->part;
-            v[s->part].weight += m->v[i].weight;
-            v[s->part].time += (double)s->duration * (double)m->v[i].weight;
-        }
-    for (size_t i = 0; i < g->parts.v.n; i++)
-        if (v[i].weight * 2 >= m->weight && v[i].weight)
-            v[n++] = v[i];
-    qsort(v, n, sizeof *v, most_time_first);
-    struct request_part *shape = arena_new(&g->arena, struct request_part, n + 1);
-    for (size_t i = 0; i < n; i++)
-        shape[i] = g->parts.v.v[v[i].part];
-    out->shape = shape;
-    out->n_shape = n;
-    free(v);
-}
-
-static void describe(struct request_groups *g, const struct members *m, struct request_group *out)
-{
-    *out = (struct request_group){.server = g->parts.v.v[m->v->profile.server],
-        .count = m->weight,
-        .p50 = m->v[rank_of(m, 50)].profile.duration,
-        .p90 = m->v[rank_of(m, 90)].profile.duration,
-        .p99 = m->v[rank_of(m, 99)].profile.duration,
-        .max = m->v[m->n - 1].profile.duration};
-    for (size_t i = 0; i < m->n; i++)
-        out->first = !i || m->v[i].begin < out->first ? m->v[i].begin : out->first;
-    find_shape(g, m, out);
-    find_growth(g, m, out);
 }
 
 /* ---- the groups ---- */
@@ -415,6 +237,12 @@ static void order_groups(struct request_groups *g)
     for (size_t i = 0; i < g->looked.n; i++)
         g->looked.v[i].group = g->number[g->looked.v[i].group];
     free(order);
+}
+
+static int by_group(const void *pa, const void *pb)
+{
+    const struct request_looked *a = pa, *b = pb;
+    return order_of(a->group, b->group) ?: order_of(a->profile.duration, b->profile.duration) ?: by_begin(a, b);
 }
 
 static void keep_told(struct request_groups *g)
@@ -454,12 +282,12 @@ struct request_groups *request_groups_new(const struct requests *requests, const
     if (g->looked.n)
         qsort(g->looked.v, g->looked.n, sizeof *g->looked.v, by_group);
     for (size_t i = 0, past; i < g->looked.n; i = past) {
-        struct members m = {.v = &g->looked.v[i]};
+        struct request_members m = {.v = &g->looked.v[i]};
         struct request_group group;
         for (past = i; past < g->looked.n && g->looked.v[past].group == m.v->group; past++)
             m.weight += g->looked.v[past].weight;
         m.n = past - i;
-        describe(g, &m, &group);
+        request_figures_of(&g->parts, &m, &g->arena, &group);
         vec_push(&g->groups, group);
     }
     if (!g->alone)

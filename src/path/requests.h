@@ -79,7 +79,9 @@ struct requests_far {
 /* Time in one state of the threads of one name on one host. Numbers in a name that tell threads of a pool apart are
  * "#": "worker-#". another: of those that one of the same name waited for, which went on with the request. */
 struct request_part { int32_t host; uint8_t state; bool another; const char *comm; };
-struct request_growth { struct request_part part; int64_t typical, slow; };
+/* What a part comes to, in ns: in all requests of a group; in one of its faster half, the median; in a slow one (from
+ * the 90th percentile on), the mean. Nothing where the path of a request has no such part. */
+struct request_sum { struct request_part part; int64_t total, typical, slow; };
 /* Figures are of the requests that were looked at, each counted for those that it stands for. */
 struct request_group {
     struct request_part server;    /* who served them; its state says nothing */
@@ -89,9 +91,12 @@ struct request_group {
     /* What takes a twentieth of the time or more in half of them, the most time first. States are folded: to be held up
      * counts as running. */
     const struct request_part *shape; size_t n_shape;
-    /* Parts that took longer in the slow ones (from the 90th percentile on, their mean) than in the faster half (its
-     * median), the largest growth first. */
-    const struct request_growth *grew; size_t n_grew;
+    /* All parts, the most time first; their totals sum to that of the whole paths. */
+    const struct request_sum *sums; size_t n_sums;
+    struct request_sum whole;
+    /* Those of them that took longer in the slow ones than in the faster half, the largest growth first, but for those
+     * that make up less than a twentieth of all growth; none where the 90th percentile is the 50th. */
+    const struct request_sum *grew; size_t n_grew;
 };
 struct request_groups;
 enum { REQUESTS_SLOWEST = 100, REQUESTS_SAMPLE = 900 };

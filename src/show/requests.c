@@ -8,10 +8,16 @@
 
 enum { PARTS = 3, GREW = 2 };
 
+void show_request_part(struct request_groups *of, const struct request_part *p, struct text *t)
+{
+    text_printf(
+        t, "%s %s%s", request_groups_host(of, p->host), p->another ? "another " : "", *p->comm ? p->comm : "interrupt");
+}
+
 static void put_part(struct text *t, struct request_groups *of, const struct request_part *p)
 {
-    text_printf(t, "%s %s%s %s", request_groups_host(of, p->host), p->another ? "another " : "",
-        *p->comm ? p->comm : "interrupt", graph_state_name(p->state));
+    show_request_part(of, p, t);
+    text_printf(t, " %s", graph_state_name(p->state));
 }
 
 void show_request_shape(struct request_groups *of, const struct request_group *g, struct text *t)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct arena; struct json; struct path; struct path_source; struct text;
-struct request_group; struct request_groups; struct requests_lacking;
+struct request_group; struct request_groups; struct request_part; struct requests_lacking;
 
 /* The answer in words: one line without its end, at most 140 cells, its rules in docs/concepts.md; nothing for a path
  * without length. */
@@ -42,7 +42,9 @@ struct show_changes { const struct show_change *v; size_t n; const char *sentenc
 /* Largest change first. In the arena, but for names, which are the sources' and paths'. */
 struct show_changes show_changes(const struct show_answer *a, const struct show_answer *b, struct arena *);
 
-/* Groups of like requests: the parts of their paths, and those that took longer in the slow ones; the first of each. */
+/* Groups of like requests: whose a part of their paths is; the parts, and those that took longer in the slow ones; the
+ * first of each. */
+void show_request_part(struct request_groups *, const struct request_part *, struct text *);
 void show_request_shape(struct request_groups *, const struct request_group *, struct text *);
 void show_request_growth(struct request_groups *, const struct request_group *, struct text *);
 /* What is not told of requests. False: there is no such thing, and nothing was written. */

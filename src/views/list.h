@@ -51,6 +51,7 @@
     X(critical_path) \
     X(served_requests) \
     X(served_groups) \
+    X(served_paths) \
     X(served_durations) \
     X(critical_compare) \
     X(inout) \

@@ -209,20 +209,11 @@ static const char *words_of(struct arena *a, const struct served *list, const st
     return words;
 }
 
-/* Of the host that has the number in the list. */
-static const struct view_host *view_host_of(const struct views *x, int32_t host)
-{
-    size_t i = 0;
-    while (i + 1 < x->n_hosts && x->path_hosts[i] != host)
-        i++;
-    return &x->hosts[i];
-}
-
 static void write_group(
     struct tsp_answer *answer, const struct views *x, struct arena *a, const struct served *list, size_t number)
 {
     const struct request_group *g = request_groups_get(list->groups, number);
-    const struct view_host *h = view_host_of(x, g->server.host);
+    const struct view_host *h = served_host(x, g->server.host);
     const char *shape = words_of(a, list, g, show_request_shape),
                *labels[] = {arena_printf(a, "%zu", number + 1),
                    arena_printf(a, "%s %s", h->index->name, g->server.comm),

@@ -6,23 +6,15 @@
 #include "views/served_list.h"
 #include "views/views.h"
 
-static const struct view_host *host_of(const struct views *x, int32_t number)
-{
-    size_t i = 0;
-    while (i + 1 < x->n_hosts && x->path_hosts[i] != number)
-        i++;
-    return &x->hosts[i];
-}
-
 static int walk(void *arg, const struct request_walk *w, size_t n, struct request_paths *out, struct err *e)
 {
     const struct served_far *f = arg;
-    const struct view_host *first = n ? host_of(f->x, w->thread.host) : f->x->hosts;
+    const struct view_host *first = n ? served_host(f->x, w->thread.host) : f->x->hosts;
     const struct view_host *reference = first->map ? &f->x->hosts[first->map->reference] : first;
     struct views_far_request *asked = mem_zalloc((n + 1) * sizeof *asked);
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++) {
-        const struct view_host *h = host_of(f->x, w[i].thread.host);
+        const struct view_host *h = served_host(f->x, w[i].thread.host);
         asked[i] = (struct views_far_request){.host = h->index->key,
             .thread = index_row_id(h->index, w[i].thread.row),
             .begin = w[i].begin,

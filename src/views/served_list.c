@@ -176,6 +176,14 @@ void served_with(
     pthread_mutex_unlock(&f->lock);
 }
 
+const struct view_host *served_host(const struct views *x, int32_t number)
+{
+    size_t i = 0;
+    while (i < x->n_hosts && x->path_hosts[i] != number)
+        i++;
+    return i < x->n_hosts && number >= 0 ? &x->hosts[i] : NULL;
+}
+
 void served_forget(struct views *x, void *cache)
 {
     struct finding *f = cache;

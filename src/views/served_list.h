@@ -26,6 +26,8 @@ typedef void served_write(const struct view *self, struct views *, const struct 
  * empty (a table: null) and the answer is RUNNING. */
 void served_with(const struct view *self, struct views *, const struct tsp_query *, struct tsp_answer *,
     served_write *);
+/* The host that has the number in the list; NULL: it is not open here. */
+const struct view_host *served_host(const struct views *, int32_t number);
 void served_forget(struct views *, void *cache);
 void served_close(struct views *, void *cache);
 

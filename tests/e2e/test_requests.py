@@ -224,7 +224,9 @@ class Logged(Requests):
             self.assertEqual(table.lines(3, 2), told[3:5])
             slow = table.lines(0, 1000, {"table_filter_expressions": {table.id("Server"): "^db$"}})
             self.assertEqual(slow, [r for r in told if r["Server"] == "db"])
-            self.check_groups(server.model(f"{table.base}/data/weft.requests.groups/tree"), verb)
+            groups = server.model(f"{table.base}/data/weft.requests.groups/tree")
+            self.check_groups(groups, verb)
+            self.check_paths(server.model(f"{table.base}/data/weft.requests.paths/tree"), groups, verb)
             self.check_bars(server, table.base, told)
         for host, above in (("web", "client"), ("db", "web")):
             logged = sorted((x for x in self.log[host] if x.get("t_reply")), key=lambda x: x["t_recv"])
@@ -250,9 +252,41 @@ class Logged(Requests):
             self.assertEqual([x.split(" ", 2)[2] for x in grew.split(" · ")] if grew else [],
                              [self.words_of(p) for p in g["grew"]][:2])
 
+    def check_paths(self, tree, groups, verb):
+        """All that the paths consist of: as `critpath --requests` sums them up, and as the groups tell what grew."""
+        names, below, roots = [h["name"] for h in tree["headers"]], collections.defaultdict(list), []
+        for e in tree["entries"]:
+            (roots if e["parentId"] == -1 else below[e["parentId"]]).append(e)
+        self.assertEqual(sum(len(x) for x in below.values()) + len(roots), len(tree["entries"]))
+        label = lambda e, name: e["labels"][names.index(name)]  # noqa: E731
+        number = lambda e, key: e["metadata"][key][0]  # noqa: E731
+        for root, of, g in zip(roots, groups["entries"], verb["groups"], strict=True):
+            self.assertEqual((label(root, "Group"), label(root, "Element")), tuple(of["labels"][:2]))
+            self.assertEqual([root["metadata"][k] for k in ("group", "count", "first")],
+                             [of["metadata"][k] for k in ("group", "count", "first")])
+            told = self.json("critpath", "--requests", f"group={g['id']}", self.trace, "--store", self.store)
+            wanted = collections.Counter()
+            for t in told["totals"]:
+                folded = re.sub(r"(?<=[^A-Za-z0-9])\d+", "#", t["comm"]) or "interrupt"
+                wanted[f"{t['host']} {folded}", t["state"]] += t["duration"]
+            parts, got = below[root["id"]], collections.Counter()
+            for p in parts:
+                got[label(p, "Element").replace(" another ", " "), label(p, "State")] += number(p, "total")
+                self.assertEqual(number(p, "mean"), number(p, "total") // g["count"])
+                self.assertEqual(label(p, "Share"), f"{100 * number(p, 'total') / told['duration']:.1f} %")
+            self.assertEqual(got, wanted)
+            self.assertEqual(number(root, "total"), told["duration"])
+            totals = [number(p, "total") for p in parts]
+            self.assertEqual(totals, sorted(totals, reverse=True))
+            figures = {f"{label(p, 'Element')} {label(p, 'State')}": (number(p, "typical"), number(p, "slow"))
+                       for p in parts}
+            for grown in g["grew"]:
+                self.assertEqual(figures[self.words_of(grown)], (grown["typical"], grown["slow"]))
+        self.assertTrue(any(g["grew"] for g in verb["groups"]))
+
     @staticmethod
     def words_of(part):
-        return f"{part['host']} {'another ' * part.get('another', False)}{part['comm']} {part['state']}"
+        return f"{part['host']} {'another ' * part.get('another', False)}{part['comm'] or 'interrupt'} {part['state']}"
 
     def check_bars(self, server, base, told):
         output, x = f"{base}/genericXY/weft.requests.durations", server.first()

@@ -123,11 +123,19 @@ static void expect_figures(const struct request_group *g, uint64_t count, int64_
             (long long)g->max);
 }
 
-static void expect_growth(const struct request_growth *g, const char *comm, int state, int64_t typical, int64_t slow)
+static void expect_growth(const struct request_sum *g, const char *comm, int state, int64_t typical, int64_t slow)
 {
     expect_part(&g->part, comm, state);
     if (g->typical != typical * US || g->slow != slow * US)
         fail_msg("%s %s: %lld to %lld", comm, graph_state_name(state), (long long)g->typical, (long long)g->slow);
+}
+
+static void expect_sum(
+    const struct request_sum *s, const char *comm, int state, int64_t total, int64_t typical, int64_t slow)
+{
+    expect_growth(s, comm, state, typical, slow);
+    if (s->total != total * US)
+        fail_msg("%s %s: %lld in all", comm, graph_state_name(state), (long long)s->total);
 }
 
 /* ---- who is alike ---- */
@@ -223,6 +231,32 @@ static void what_grew(void **state)
     end(&w);
 }
 
+/* All parts, also what is small and what only fast ones have; they sum to the whole paths. */
+static void sums(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w);
+    int32_t worker = add_worker(&w, "disk");
+    for (int i = 0; i < 9; i++)
+        SERVE(&w, {0, GRAPH_RUNNING, 1000 + i}, {worker, GRAPH_RUNNING, 1000}, {0, GRAPH_TIMER, 10});
+    SERVE(&w, {0, GRAPH_RUNNING, 3000}, {worker, GRAPH_RUNNING, 5000}, {0, GRAPH_PREEMPTED, 100});
+    SERVE(&w, {0, GRAPH_RUNNING, 2000}, {worker, GRAPH_RUNNING, 5000});
+    find(&w);
+    const struct request_group *g = group(&w, 0);
+    assert_int_equal(g->count, 11);
+    assert_int_equal(g->n_sums, 5);
+    expect_sum(&g->sums[0], "disk", GRAPH_RUNNING, 19000, 1000, 5000);
+    expect_sum(&g->sums[1], "server", GRAPH_RUNNING, 14036, 1002, 2500);
+    expect_sum(&g->sums[2], "server", GRAPH_NETWORK, 11 * WAKE_US, WAKE_US, WAKE_US);
+    expect_sum(&g->sums[3], "server", GRAPH_PREEMPTED, 100, 0, 50);
+    expect_sum(&g->sums[4], "server", GRAPH_TIMER, 90, 10, 0);
+    assert_int_equal(g->whole.total, (19000 + 14036 + 11 * WAKE_US + 100 + 90) * US);
+    assert_int_equal(g->whole.typical, (1002 + 1000 + 10 + WAKE_US) * US);
+    assert_int_equal(g->whole.slow, (2500 + 5000 + 50 + WAKE_US) * US);
+    end(&w);
+}
+
 static void alone(void **state)
 {
     (void)state;
@@ -299,6 +333,10 @@ static void sampled(void **state)
     assert_int_equal(g->max, (1000 + N - 1 + WAKE_US) * US);
     assert_int_equal(g->p99, (1000 + N * 99 / 100 - 1 + WAKE_US) * US);
     assert_true(llabs(g->p50 - (1000 + N / 2 - 1 + WAKE_US) * US) <= 2 * US);
+    /* Each counts for those that it stands for: of two the slower or the faster, half of the time. */
+    int64_t all = N * (1000 + WAKE_US) + (int64_t)N * (N - 1) / 2;
+    assert_true(llabs(g->whole.total - all * US) <= N * US);
+    assert_int_equal(g->sums[0].total + g->sums[1].total, g->whole.total);
     for (size_t i = 0; i < N; i += 97) {
         struct request_told told;
         request_groups_tell(w.groups, i, &told);
@@ -315,6 +353,7 @@ int main(void)
         cmocka_unit_test(noise),
         cmocka_unit_test(held_up),
         cmocka_unit_test(what_grew),
+        cmocka_unit_test(sums),
         cmocka_unit_test(alone),
         cmocka_unit_test(pools),
         cmocka_unit_test(servers_apart),
