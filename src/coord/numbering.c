@@ -2,12 +2,19 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/order.h"
 #include "base/terms.h"
 
 enum { MOST_NUMBERED = 1 << 20 };
 
 /* ---- who is where ---- */
+
+bool entry_is_root(struct slice entry)
+{
+    int64_t parent;
+    return !slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0;
+}
 
 static bool number_of(struct slice metadata, const char *key, int64_t *out)
 {
@@ -19,10 +26,8 @@ static bool number_of(struct slice metadata, const char *key, int64_t *out)
 static bool take(const struct node *n, size_t part, struct slice entry, struct numbered *out)
 {
     struct slice m = slice_get(entry, "metadata");
-    int64_t parent;
     *out = (struct numbered){.node = n, .part = part, .entry = entry};
-    if ((slice_integer(slice_get(entry, "parentId"), &parent) && parent >= 0) || !number_of(m, "group", &out->own) ||
-        !number_of(m, "count", &out->count) || !number_of(m, "first", &out->first))
+    if (!number_of(m, "group", &out->own) || !number_of(m, "count", &out->count) || !number_of(m, "first", &out->first))
         return false;
     out->first = time_shown(n, out->first);
     return true;
@@ -35,33 +40,91 @@ static int most_first(const void *pa, const void *pb)
         ?: order_of(a->first, b->first) ?: order_of(a->part, b->part) ?: order_of(a->own, b->own);
 }
 
-static size_t count_entries(const struct fan *f)
+static size_t count_entries(const struct fan *f, size_t *roots)
 {
     size_t n = 0;
+    *roots = 0;
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
-        for (struct slice e; slice_next(&w, &e);)
-            n++;
+        for (struct slice e; slice_next(&w, &e); n++)
+            *roots += entry_is_root(e);
     }
     return n;
 }
 
-bool numbering_take(const struct fan *f, struct group_numbers *out)
+/* What is below a root. */
+struct descendant {
+    struct slice entry;
+    size_t root;
+};
+
+static uint64_t key_of(size_t part, int64_t id)
 {
-    size_t n = count_entries(f);
-    *out = (struct group_numbers){0};
-    if (!n || n > MOST_NUMBERED)
-        return false;
-    struct numbered *v = arena_alloc(f->call->q->arena, n * sizeof *v);
-    size_t at = 0;
+    return map_hash((uint64_t[2]){part, (uint64_t)id}, sizeof(uint64_t[2]));
+}
+
+/* root_of: of entries, by part and id. False: some root has no number, or some entry has no root before it. */
+static bool take_all(const struct fan *f, struct numbered *v, struct descendant *below, struct map *root_of)
+{
+    size_t roots = 0, n = 0;
     for (size_t i = 0; i < f->n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
-        for (struct slice e; slice_next(&w, &e);)
-            if (!take(f->parts[i].node, i, e, &v[at++]))
+        for (struct slice e; slice_next(&w, &e);) {
+            int64_t id, parent;
+            const uint64_t *above;
+            size_t root = roots;
+            if (!slice_integer(slice_get(e, "id"), &id))
                 return false;
+            if (entry_is_root(e)) {
+                if (!take(f->parts[i].node, i, e, &v[roots++]))
+                    return false;
+            } else {
+                slice_integer(slice_get(e, "parentId"), &parent);
+                above = map_find(root_of, key_of(i, parent));
+                if (!above)
+                    return false;
+                root = *above;
+                v[root].n_below++;
+                below[n++] = (struct descendant){e, root};
+            }
+            *map_put(root_of, key_of(i, id), NULL) = root;
+        }
     }
-    qsort(v, n, sizeof *v, most_first);
-    *out = (struct group_numbers){v, n};
+    return true;
+}
+
+/* By root, in the order in which they came. */
+static void place_below(struct numbered *v, size_t roots, const struct descendant *below, size_t n, struct arena *a)
+{
+    struct slice *room = arena_alloc(a, (n + 1) * sizeof *room);
+    for (size_t i = 0; i < roots; i++) {
+        v[i].below = room;
+        room += v[i].n_below;
+        v[i].n_below = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct numbered *root = &v[below[i].root];
+        root->below[root->n_below++] = below[i].entry;
+    }
+}
+
+bool numbering_take(const struct fan *f, struct group_numbers *out)
+{
+    struct arena *a = f->call->q->arena;
+    size_t roots, n = count_entries(f, &roots);
+    *out = (struct group_numbers){0};
+    if (!roots || n > MOST_NUMBERED)
+        return false;
+    struct numbered *v = arena_alloc(a, roots * sizeof *v);
+    struct descendant *below = arena_alloc(a, (n - roots + 1) * sizeof *below);
+    struct map root_of = {0};
+    bool all = take_all(f, v, below, &root_of);
+    map_fini(&root_of);
+    if (!all)
+        return false;
+    place_below(v, roots, below, n - roots, a);
+    qsort(v, roots, sizeof *v, most_first);
+    *out = (struct group_numbers){v, roots};
     return true;
 }
 

@@ -68,12 +68,6 @@ static bool same_places(const struct tree *t, size_t part)
     return same;
 }
 
-static bool is_root(struct slice entry)
-{
-    int64_t parent;
-    return !slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0;
-}
-
 static struct slice first_label(struct slice labels)
 {
     struct slice_walk w = slice_items(labels);
@@ -87,7 +81,7 @@ static void note_roots(struct tree *t, size_t part, struct slice entries)
     for (struct slice e; slice_next(&w, &e);) {
         struct slice label = first_label(slice_get(e, "labels"));
         bool fresh;
-        if (!label.at || !is_root(e))
+        if (!label.at || !entry_is_root(e))
             continue;
         uint64_t *at = map_put(&t->roots, map_hash(label.at, label.n), &fresh);
         *at = fresh || *at == part ? part : SEVERAL;
@@ -155,19 +149,28 @@ static void add_up(struct fan *f, struct tree *t)
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             struct slice label = first_label(slice_get(e, "labels"));
-            if (is_root(e) && (is_ambiguous(t, label) || (several && is_total(label))))
+            if (entry_is_root(e) && (is_ambiguous(t, label) || (several && is_total(label))))
                 sums_take(&t->sums, f->call, f->parts[i].node, i, e);
         }
     }
 }
 
 /* How an entry is not as its server tells it: the server's name stands before the first label; it is a sum; it has a
- * number, which the first label is. */
+ * number, which stands below "Group", or is the first label. */
 struct change {
     bool named;
     const struct root_sum *sum;
     int64_t number;
 };
+
+/* Where the number of a root stands. */
+static size_t group_column(const struct tree *t, size_t first)
+{
+    size_t i = 0;
+    while (i < t->headers.n && !slice_equals(t->headers.name[i], "Group"))
+        i++;
+    return i < t->headers.n ? i : first;
+}
 
 /* The labels below the headers that they belong to. */
 static void put_labels(struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *n,
@@ -182,10 +185,10 @@ static void put_labels(struct json *j, const struct tree *t, size_t part, struct
         if (place < MAX_HEADERS)
             cell[place] = label;
     }
-    const size_t first = t->of[part].n ? t->of[part].place[0] : 0;
+    const size_t first = t->of[part].n ? t->of[part].place[0] : 0, group = group_column(t, first);
     json_begin_array(j);
     for (size_t i = 0; i < (t->headers.n ? t->headers.n : given); i++)
-        if (as->number && i == first)
+        if (as->number && i == group)
             put_number(j, as->number);
         else if (as->named && i == first && slice_is(cell[i], '"'))
             put_root_label(j, n, cell[i]);
@@ -222,7 +225,8 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
     struct slice_walk w = slice_members(entry);
     const struct root_sum *sum = root_sum_of(&t->sums, part, slice_get(entry, "id")),
                           *above = root_sum_of(&t->sums, part, slice_get(entry, "parentId"));
-    bool ambiguous = !sum && !number && is_root(entry) && is_ambiguous(t, first_label(slice_get(entry, "labels")));
+    bool ambiguous = !sum && !number && entry_is_root(entry) &&
+        is_ambiguous(t, first_label(slice_get(entry, "labels")));
     struct change as = {above || ambiguous, sum, number};
     bool same = !as.named && !sum && !number && same_places(t, part) && !(t->headers.some_timed && p->node->is->clock);
     int64_t own;
@@ -258,7 +262,10 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
     put_wholes(j, &t->wholes, t->headers.n);
     for (size_t i = 0; i < t->numbering.n; i++) {
         const struct numbered *g = &t->numbering.v[i];
-        put_entry(f->call, j, t, &f->parts[g->part], g->part, g->entry, false, (int64_t)i + 1);
+        const struct fan_part *p = &f->parts[g->part];
+        put_entry(f->call, j, t, p, g->part, g->entry, false, (int64_t)i + 1);
+        for (size_t k = 0; k < g->n_below; k++)
+            put_entry(f->call, j, t, p, g->part, g->below[k], false, 0);
     }
     for (size_t i = 0; i < f->n && !t->numbering.n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Requests on a coordinator of nodes are those of one server with all traces: one list in one order, one numbering of
-groups, one histogram, paths over all machines."""
+groups, one histogram, paths over all machines, and what they consist of together."""
 import os
 import re
 
@@ -10,10 +10,13 @@ from tsp_server import Server
 from weft_e2e import Case, main, scenario, scratch, weft
 
 LIST, GROUPS, BARS = "weft.requests", "weft.requests.groups", "weft.requests.durations"
+PATHS = "weft.requests.paths"
 (DURATION, BEGIN, SERVER, TID, THREAD, CLIENT, CLIENT_TID, CLIENT_THREAD, CLIENT_BEGIN, CLIENT_END, BYTES_IN, BYTES_OUT,
  GROUP, MACHINES) = range(14)
 # Durations are by the clock of the machine, on one server by the reference's: some parts in a million.
 DRIFT = 3e-4
+# And how long messages are under way is known to some µs, by another composition of clocks a little differently.
+APART_NS = 10_000
 
 
 class World:
@@ -62,6 +65,24 @@ class World:
     def groups(self, server):
         return self.model(server, f"data/{GROUPS}/tree")["entries"]
 
+    def paths(self, server):
+        """Of each group its root, and what is below it."""
+        return roots_of(self.model(server, f"data/{PATHS}/tree"))
+
+
+def roots_of(model):
+    """Roots, each with what is below it by element and state."""
+    names, roots = [h["name"] for h in model["headers"]], []
+    for e in model["entries"]:
+        e["is"] = dict(zip(names, e["labels"]))
+        if e["parentId"] == -1:
+            roots.append((e, {}))
+            continue
+        root, below = roots[-1]
+        assert e["parentId"] == root["id"] and (e["is"]["Element"], e["is"]["State"]) not in below, e
+        below[e["is"]["Element"], e["is"]["State"]] = e
+    return roots
+
 
 class Compared(Case):
     @classmethod
@@ -103,6 +124,24 @@ class Compared(Case):
                 self.close(a["metadata"][key][0], b["metadata"][key][0])
 
 
+    def same_paths(self, many, one):
+        self.assertEqual(len(many), len(one))
+        for (a, parts), (b, parts_of_one) in zip(many, one):
+            for key in ("group", "count", "first"):
+                self.assertEqual(a["metadata"][key], b["metadata"][key], key)
+            self.assertEqual(parts.keys(), parts_of_one.keys())
+            for x, y in [(a, b)] + [(parts[k], parts_of_one[k]) for k in parts]:
+                for name in ("Element", "Group", "State"):
+                    self.assertEqual(x["is"][name], y["is"][name])
+                self.assertEqual(x["metadata"].get("hostId"), y["metadata"].get("hostId") if x is a or
+                                 y["metadata"].get("hostId") == a["metadata"]["hostId"] else None)
+                self.assertLessEqual(abs(float(x["is"]["Share"][:-2]) - float(y["is"]["Share"][:-2])), 0.11)
+                for key in ("total", "mean", "typical", "slow"):
+                    times = a["metadata"]["count"][0] if key == "total" else 1
+                    was, told = y["metadata"][key][0], x["metadata"][key][0]
+                    self.assertLessEqual(abs(told - was), DRIFT * was + APART_NS * times, (key, x["is"]))
+
+
 class Requests(Compared):
     def test_list(self):
         (of_one, one), (of_many, many) = (self.world.lines(s) for s in (self.one, self.many))
@@ -133,6 +172,16 @@ class Requests(Compared):
         self.assertGreater(len({h for e in one for h in e["metadata"]["hostId"]}), 1)
         self.same_groups(many, one)
         self.assertEqual(len({e["id"] for e in many}), len(many))
+
+    def test_paths(self):
+        one, many = (self.world.paths(s) for s in (self.one, self.many))
+        self.same_paths(many, one)
+        self.assertEqual([root["is"]["Group"] for root, _ in many], [e["labels"][0] for e in self.world.groups(self.many)])
+        # They go on to the other machines.
+        of_web = [below for root, below in many if root["metadata"]["hostId"] == ["web"]]
+        self.assertTrue(any(name.startswith("db ") for below in of_web for name, _ in below))
+        ids = [e["id"] for root, below in many for e in (root, *below.values())]
+        self.assertEqual(len(set(ids)), len(ids))
 
     def test_groups_are_found_in_the_list(self):
         for group in {e["labels"][0] for e in self.world.groups(self.one)[:12]}:
@@ -188,6 +237,7 @@ class Many(Compared):
 
     def test_groups(self):
         self.same_groups(self.world.groups(self.many), self.world.groups(self.one))
+        self.same_paths(self.world.paths(self.many), self.world.paths(self.one))
         said = self.world.ask(self.many, f"data/{GROUPS}/tree")["statusMessage"]
         of = [int(n) for n in re.findall(r"by the paths of 1000 of (\d+) requests", said)]
         self.assertEqual(len(of), 3)
@@ -198,7 +248,7 @@ class Faults(Compared):
     def test_one_is_killed(self):
         """The others' groups and requests remain, and who is missing is named; with it all are back."""
         cluster, one, many = self.world.cluster, self.one, self.many
-        before = self.world.groups(many)
+        before, paths = self.world.groups(many), self.world.paths(many)
         cluster.nodes["db"].kill()
         answer = self.world.ask(many, f"data/{GROUPS}/tree")
         self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["db"])
@@ -207,6 +257,14 @@ class Faults(Compared):
         self.assertEqual([e["labels"][1:] for e in left],
                          [e["labels"][1:] for e in before if e["metadata"]["hostId"] == ["web"]])
         self.assertEqual([e["labels"][0] for e in left], [str(i + 1) for i in range(len(left))])
+        answer = self.world.ask(many, f"data/{PATHS}/tree")
+        self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["db"])
+        now = roots_of(answer["model"])
+        self.assertEqual([root["is"]["Group"] for root, _ in now], [e["labels"][0] for e in left])
+        # What web was told of db's part it knows.
+        self.assertEqual([{k: e["metadata"]["total"] for k, e in below.items()} for _, below in now],
+                         [{k: e["metadata"]["total"] for k, e in below.items()} for root, below in paths
+                          if root["metadata"]["hostId"] == ["web"]])
         answer = self.world.ask(many, f"table/{LIST}/lines", requested_table_index=0, requested_table_count=100)
         self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["db"])
         lines = [[c["content"] for c in x["cells"]] for x in answer["model"]["lines"]]
@@ -222,6 +280,7 @@ class Faults(Compared):
         wait_for("db is back", lambda: self.stages()["db"] == "UP")
         wait_for("all groups", lambda: self.said(many) == "Completed" and len(self.groups_now(many)) == len(before))
         self.same_groups(self.world.groups(many), self.world.groups(one))
+        self.same_paths(self.world.paths(many), self.world.paths(one))
 
     def stages(self):
         return {s["name"]: s["status"] for s in self.many.get("/servers").json}
