@@ -239,6 +239,8 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct cluster_move_progress progress;
     struct cluster_load load;
     struct server_entry server;
+    struct requests_asked asked;
+    struct cluster_requests served = {0};
     switch (kind) {
     case 2: card_read(&a, data, n, &card, NULL); break;
     case 3: lives_question_read(&a, data, n, &lives, NULL); break;
@@ -274,6 +276,8 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
             abort();
         break;
     case 23: follow_trail(data, n); break;
+    case 24: requests_asked_read(&a, data, n, &asked, NULL); break;
+    case 25: requests_read(&a, data, n, HOSTS, &served, NULL); break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -283,6 +287,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     }
     vec_free(&found);
     vec_free(&lines);
+    vec_free(&served);
     vec_free(&delays);
     arena_fini(&a);
 }
@@ -293,7 +298,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 24;
+    int kind = data[0] % 26;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

@@ -6,6 +6,7 @@
 #include "cli/cluster.h"
 #include "cli/traces.h"
 #include "path/path.h"
+#include "path/requests.h"
 
 struct critpath_question {
     const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *compare,
@@ -54,9 +55,17 @@ int critpath_refuse_absent(const char *thread, const struct path_lives *at_any_t
 
 /* Does --requests fit to what else is asked, and is it a set? */
 int critpath_check_requests(const struct critpath_question *, struct err *);
-/* Sums of the paths of the requests of that set that were there within the interval. */
-int critpath_ask_requests(const struct critpath_question *, const struct path_local *, int64_t begin, int64_t end,
-    struct text *out, struct err *);
+/* Of which host; NULL: any. In the arena. For a set that was checked. */
+const char *critpath_requests_host(const struct critpath_question *, struct arena *);
+/* Sums of the paths of those requests of the set that were found, of that host and within the interval; far NULL: they
+ * were found here. missing: pieces that somebody has who does not answer. */
+int critpath_sum_requests(const struct critpath_question *, const struct requests *, const struct requests_far *far,
+    struct text *out, bool *missing, struct err *);
+
+/* ---- critpath_served.c ---- */
+
+/* The same over a cluster that is open, within the interval; returns the exit code. */
+int critpath_ask_served(const struct critpath_question *, const struct cli_asked *, int64_t begin, int64_t end);
 
 /* ---- critpath_cluster.c ---- */
 

@@ -276,11 +276,18 @@ static int answer(struct cluster_query *a)
     return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
 }
 
+static int sum_requests(struct cluster_query *a)
+{
+    struct path_options o;
+    struct err e = {0};
+    return parse_interval(a, a->q, &o, &e) ? cli_fail(&e) : critpath_ask_served(a->q, &a->asked, o.begin, o.end);
+}
+
 int critpath_ask_cluster(struct critpath_question *q)
 {
     struct cluster_query a = {.q = q};
     struct err e = {0};
-    int code = open_cluster(&a, &e) ? cli_fail(&e) : answer(&a);
+    int code = open_cluster(&a, &e) ? cli_fail(&e) : q->requests ? sum_requests(&a) : answer(&a);
     close_all(&a);
     return code;
 }

@@ -8,6 +8,8 @@
 #include "cli/critpath_sums.h"
 #include "path/requests.h"
 
+enum { ASKED_AT_ONCE = 1 << 10 }; /* paths that lead to other nodes */
+
 /* What a request must be, all of it. */
 struct set {
     int64_t group;           /* as `weft requests` numbers it, from 1; 0: any */
@@ -77,10 +79,8 @@ int critpath_check_requests(const struct critpath_question *q, struct err *e)
     int rc = 0;
     if (q->thread)
         rc = err_set(e, ERR_ARG, "--requests names the threads by itself: leave --thread out");
-    else if (q->cluster.url)
-        rc = err_set(e, ERR_ARG,
-            "--requests is for traces on this machine: name them in place of --cluster; over a cluster the view "
-            "Request Groups of `weft coordinate` tells what slow requests waited for");
+    else if (q->refine || q->snips || (q->method && !strcmp(q->method, "broadcast")))
+        rc = err_set(e, ERR_ARG, "--requests sums up many paths: leave --refine, --snips, --method broadcast out");
     else if (q->segments || q->svg || q->compare || q->polling || q->no_early_return)
         rc = err_set(e, ERR_ARG,
             "--requests sums up many paths: leave --segments, --svg, --compare, --polling, --no-early-return out");
@@ -93,10 +93,11 @@ int critpath_check_requests(const struct critpath_question *q, struct err *e)
 /* ---- choosing ---- */
 
 /* Their numbers, the slowest first. A group's are found by their paths. */
-static void choose(const struct requests *found, const struct set *set, size_t **out, size_t *n, struct err *e)
+static void choose(const struct requests *found, const struct requests_far *far, const struct set *set, size_t **out,
+    size_t *n, bool *missing, struct err *e)
 {
     const size_t all = requests_count(found);
-    struct request_groups *groups = set->group ? request_groups_new(found, NULL) : NULL;
+    struct request_groups *groups = set->group ? request_groups_new(found, far) : NULL;
     const size_t n_groups = groups ? request_groups_count(groups) : 0;
     *out = mem_alloc((all + 1) * sizeof **out);
     *n = 0;
@@ -111,6 +112,9 @@ static void choose(const struct requests *found, const struct set *set, size_t *
             (*out)[(*n)++] = i;
         free(told.machines);
     }
+    *missing = groups && request_groups_trouble(groups);
+    if (*missing)
+        cli_note("the group is told %s", request_groups_trouble(groups));
     request_groups_free(groups);
 }
 
@@ -149,7 +153,7 @@ static void write_sums(
     critpath_sums_write(sums, q->format, true, out);
 }
 
-static void note_missing(size_t paths, size_t left_out)
+static void note_left_out(size_t paths, size_t left_out)
 {
     if (left_out)
         cli_note("%zu of the requests are left out: their paths are too long, or of threads not seen", left_out);
@@ -157,43 +161,109 @@ static void note_missing(size_t paths, size_t left_out)
         cli_note("no such requests; `weft requests` lists those that there are");
 }
 
-int critpath_ask_requests(const struct critpath_question *q, const struct path_local *local, int64_t begin, int64_t end,
-    struct text *out, struct err *e)
+/* What is summed up, and what of it somebody has who does not answer. */
+struct summing {
+    const struct requests *found;
+    struct critpath_sums sums;
+    size_t left_out;
+    int64_t missing;
+    char *who; /* one of those; or NULL */
+};
+
+static void add(struct summing *s, const struct path_source *source, const struct path *p)
 {
-    struct arena arena = {0};
-    struct set set = {0};
-    struct critpath_sums sums = {0};
-    size_t *chosen = NULL, n = 0, left_out = 0;
-    struct requests *found = NULL;
-    int rc = read_set(q->requests, &arena, &set, e);
-    if (!rc) {
-        found = requests_find(local, &(struct requests_question){.host = set.host, .begin = begin, .end = end});
-        choose(found, &set, &chosen, &n, e);
-        rc = e->code;
+    critpath_sums_add(&s->sums, source, p);
+    for (size_t i = 0; i < p->n_gaps; i++) {
+        const struct path_gap *g = &p->gaps[i];
+        if (g->reason != PATH_OFFLINE_NODE && g->reason != PATH_PENDING)
+            continue;
+        s->missing += g->end - g->begin;
+        if (!s->who && g->peer)
+            s->who = mem_strdup(g->peer);
     }
-    size_t from = set.fastest > 0 ? n - share_of(set.fastest, n) : 0;
-    size_t to = set.slowest > 0 ? share_of(set.slowest, n) : n;
-    for (size_t i = from; i < to && !rc; i++) {
+}
+
+static int add_here(struct summing *s, const size_t *chosen, size_t n, struct err *e)
+{
+    const struct path_source *source = requests_source(s->found);
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
         struct path *p = NULL;
         struct err why = {0};
-        rc = requests_path(found, chosen[i], &p, &why);
+        rc = requests_path(s->found, chosen[i], &p, &why);
         if (rc == ERR_LIMIT || rc == ERR_NOTFOUND) {
-            left_out++;
+            s->left_out++;
             rc = 0;
         } else if (rc) {
             *e = why;
         } else {
-            critpath_sums_add(&sums, path_local_source(local), p);
+            add(s, source, p);
             path_free(p);
         }
     }
-    if (!rc) {
-        write_sums(q, &sums, requests_count(found), left_out, out);
-        note_missing(sums.paths, left_out);
+    return rc;
+}
+
+static int add_far(struct summing *s, const struct requests_far *far, const size_t *chosen, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i += ASKED_AT_ONCE) {
+        struct request_paths told;
+        size_t now = n - i < ASKED_AT_ONCE ? n - i : ASKED_AT_ONCE;
+        int rc = requests_ask(s->found, far, chosen + i, now, &told, e);
+        if (rc)
+            return rc;
+        for (size_t k = 0; k < now; k++)
+            if (told.paths[k])
+                add(s, told.source, told.paths[k]);
+            else
+                s->left_out++;
+        far->release(far->arg, &told);
     }
-    critpath_sums_fini(&sums);
+    return 0;
+}
+
+static void note_missing(const struct summing *s)
+{
+    struct text time = {.fd = -1};
+    text_duration(&time, s->missing);
+    if (s->missing)
+        cli_note("%s of the paths are missing: no answer from %s", text_cstr(&time), s->who ? s->who : "a node");
+    text_fini(&time);
+}
+
+const char *critpath_requests_host(const struct critpath_question *q, struct arena *a)
+{
+    struct set set = {0};
+    struct err e = {0};
+    return read_set(q->requests, a, &set, &e) ? NULL : set.host;
+}
+
+int critpath_sum_requests(const struct critpath_question *q, const struct requests *found,
+    const struct requests_far *far, struct text *out, bool *missing, struct err *e)
+{
+    struct arena arena = {0};
+    struct set set = {0};
+    struct summing s = {.found = found};
+    size_t *chosen = NULL, n = 0;
+    int rc = read_set(q->requests, &arena, &set, e);
+    *missing = false;
+    if (!rc) {
+        choose(found, far, &set, &chosen, &n, missing, e);
+        rc = e->code;
+    }
+    size_t from = set.fastest > 0 ? n - share_of(set.fastest, n) : 0;
+    size_t to = set.slowest > 0 ? share_of(set.slowest, n) : n;
+    if (!rc)
+        rc = far ? add_far(&s, far, chosen + from, to - from, e) : add_here(&s, chosen + from, to - from, e);
+    if (!rc) {
+        write_sums(q, &s.sums, requests_count(found), s.left_out, out);
+        note_left_out(s.sums.paths, s.left_out);
+        note_missing(&s);
+    }
+    *missing |= s.missing > 0;
+    critpath_sums_fini(&s.sums);
+    free(s.who);
     free(chosen);
-    requests_free(found);
     arena_fini(&arena);
     return rc;
 }

@@ -19,6 +19,11 @@ static bool is_of(const struct critpath_sum *a, const struct critpath_sum *b)
     return a->state == b->state && !strcmp(a->host, b->host) && !strcmp(a->comm, b->comm);
 }
 
+static const char *kept(struct critpath_sums *s, const char *name)
+{
+    return strings_get(&s->names, strings_intern(&s->names, name, strlen(name)));
+}
+
 static void add(struct critpath_sums *s, const struct critpath_sum *x)
 {
     const struct map_piece key[] = {
@@ -30,7 +35,7 @@ static void add(struct critpath_sums *s, const struct critpath_sum *x)
         uint64_t *number = map_put(&s->numbers, at, &fresh);
         if (fresh) {
             *number = s->v.n;
-            vec_push(&s->v, *x);
+            vec_push(&s->v, ((struct critpath_sum){kept(s, x->host), kept(s, x->comm), x->state, x->duration}));
             return;
         }
         if (is_of(s->v.v + *number, x)) {
@@ -111,4 +116,5 @@ void critpath_sums_fini(struct critpath_sums *s)
 {
     vec_free(&s->v);
     map_fini(&s->numbers);
+    strings_fini(&s->names);
 }

@@ -11,10 +11,10 @@ struct critpath_sum { const char *host, *comm; int state; int64_t duration; };
 struct critpath_sums {
     VEC(struct critpath_sum) v;
     struct map numbers;      /* by hash of machine, name and state */
+    struct strings names;
     int64_t duration;        /* of all paths: what the sums sum to */
     size_t paths;
 };
-/* Names are borrowed from the source. */
 void critpath_sums_add(struct critpath_sums *, const struct path_source *, const struct path *);
 /* The largest first; `each`: also the mean of a path. */
 void critpath_sums_write(struct critpath_sums *, int format, bool each, struct text *out);

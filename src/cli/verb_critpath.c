@@ -197,10 +197,19 @@ static int compare(struct work *w, const struct critpath_question *q, const stru
 static int sum_requests(struct work *w, const struct critpath_question *q)
 {
     struct path_options o;
+    struct arena arena = {0};
     struct err e = {0};
     struct text out = TEXT_TO(1);
-    if (parse_interval(w, q, &o, &e) || critpath_ask_requests(q, w->local, o.begin, o.end, &out, &e) ||
-        experiment_intact(w->experiment, &e)) {
+    bool missing;
+    int rc = parse_interval(w, q, &o, &e);
+    if (!rc) {
+        struct requests *found = requests_find(w->local,
+            &(struct requests_question){.host = critpath_requests_host(q, &arena), .begin = o.begin, .end = o.end});
+        rc = critpath_sum_requests(q, found, NULL, &out, &missing, &e);
+        requests_free(found);
+        arena_fini(&arena);
+    }
+    if (rc || experiment_intact(w->experiment, &e)) {
         text_fini(&out);
         return cli_fail(&e);
     }

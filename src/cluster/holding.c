@@ -11,6 +11,7 @@
 #include "cluster/arrivals.h"
 #include "cluster/extracts.h"
 #include "cluster/metrics.h"
+#include "path/requests.h"
 
 enum {
     MOST_JOINED = 4,     /* sources that are kept, by the clocks they were asked for with */
@@ -283,6 +284,35 @@ static int answer_lives(struct holding *h, const void *bytes, size_t n, struct t
     return rc;
 }
 
+/* What the hosts of the question served, those alone that are here. */
+static int answer_requests(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct requests_asked q;
+    struct joined *j = NULL;
+    int rc = requests_asked_read(&a, bytes, n, &q, e);
+    if (!rc)
+        rc = joined_for(h, &q.hosts, &j, e);
+    struct requests *found = rc ? NULL
+                                : requests_find(j->local, &(struct requests_question){.begin = q.begin, .end = q.end});
+    const struct path_source *source = rc ? NULL : path_local_source(j->local);
+    for (size_t i = 0; !rc && i < requests_count(found); i++) {
+        const struct served_request *r = requests_get(found, i);
+        struct cluster_request told = {.host = r->thread.host,
+            .row = id_of_row(j, r->thread.host, r->thread.row),
+            .begin = r->begin,
+            .end = r->end,
+            .by_interrupt = r->by_interrupt};
+        int32_t tid;
+        source->row_name(source->arg, r->thread, r->end, r->end, &tid, &told.name);
+        requests_write_one(&told, out);
+    }
+    requests_free(found);
+    joined_unref(j);
+    arena_fini(&a);
+    return rc;
+}
+
 static const struct index_host *host_with_key(const struct holding *h, uint64_t key)
 {
     size_t i = 0;
@@ -379,6 +409,7 @@ int holding_answer(struct holding *h, enum cluster_question kind, const void *by
     case CLUSTER_EXTRACT: return answer_extract(h, bytes, n, out, e);
     case CLUSTER_THREADS: return answer_threads(h, bytes, n, out, e);
     case CLUSTER_TALK: return answer_talk(h, bytes, n, out, e);
+    case CLUSTER_REQUESTS: return answer_requests(h, bytes, n, out, e);
     case CLUSTER_HELLO:
     case CLUSTER_DELAYS:
     case CLUSTER_LOAD:

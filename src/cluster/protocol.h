@@ -69,6 +69,7 @@ enum cluster_question {
     CLUSTER_THREADS,         /* which threads were there → lines */
     CLUSTER_TALK,            /* hosts → what went of their flows */
     CLUSTER_DELAYS,          /* of whoever keeps the clocks: hosts on clocks → delays of what they have in common */
+    CLUSTER_REQUESTS,        /* hosts on clocks → the requests that they served */
     /* About moving traces (moves.h). A node answers the first two while it has no traces, too. */
     CLUSTER_LOAD = 16,       /* → how busy it is, and what room it has */
     CLUSTER_TAKE,            /* takes a trace from another node → how far it is */
@@ -121,6 +122,15 @@ int lives_question_read(struct arena *, const void *bytes, size_t n, struct live
 void lives_write(const struct far_lives *, struct text *out);
 /* Adds to `out`; names live in the arena. */
 int lives_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct far_lives *out, struct err *e);
+
+/* REQUESTS: that were there at any time of it. Answer: the slowest first. */
+struct requests_asked { int64_t begin, end; struct path_request hosts; /* no windows */ };
+void requests_asked_write(const struct requests_asked *, struct text *out);
+int requests_asked_read(struct arena *, const void *bytes, size_t n, struct requests_asked *out, struct err *e);
+void requests_write_one(const struct cluster_request *, struct text *out);
+/* Adds to `out`, with the numbers that hosts had in the question; names live in the arena. */
+int requests_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct cluster_requests *out,
+    struct err *e);
 
 /* THREADS: of these hosts. */
 struct threads_question { const uint64_t *keys; size_t n; struct cluster_threads_question is; };

@@ -20,7 +20,7 @@ struct known_told {
 
 struct request_groups {
     const struct requests *requests;
-    const struct path_source *source;
+    const struct path_source *source; /* NULL: the requests were told */
     const struct requests_far *far;
     bool alone;              /* paths end where the hosts of the list do */
     struct err trouble;      /* with `far` */
@@ -60,8 +60,8 @@ static void look_at_sample(struct request_groups *g, const size_t *of, size_t n)
 /* Each host by itself, so that it does not matter which others there are. */
 static void choose(struct request_groups *g)
 {
-    size_t n = requests_count(g->requests), n_hosts;
-    path_local_hosts(requests_local(g->requests), &n_hosts);
+    const char *const *hosts;
+    size_t n = requests_count(g->requests), n_hosts = requests_hosts(g->requests, &hosts);
     size_t *first = mem_zalloc((n_hosts + 2) * sizeof *first), *of = mem_zalloc((n + 1) * sizeof *of);
     for (size_t i = 0; i < n; i++)
         first[requests_get(g->requests, i)->thread.host + 1]++;
@@ -104,8 +104,9 @@ static void profile(struct request_groups *g, size_t request, const struct reque
 {
     const struct served_request *r = requests_get(g->requests, request);
     int32_t tid;
-    const char *comm;
-    g->source->row_name(g->source->arg, r->thread, r->end, r->end, &tid, &comm);
+    const char *comm = r->comm;
+    if (!comm)
+        g->source->row_name(g->source->arg, r->thread, r->end, r->end, &tid, &comm);
     request_profile_of(&g->parts, seen, request_parts_number(&g->parts, r->thread.host, comm, GRAPH_RUNNING), a, out);
 }
 
@@ -142,17 +143,6 @@ static void note_gaps(struct request_groups *g, const struct path *p)
                 p->gaps[i].peer ? p->gaps[i].peer : "another node");
 }
 
-/* Asks for the paths of requests; false: nobody can be asked. */
-static bool ask(struct request_groups *g, const size_t *which, size_t n, struct request_paths *out, struct err *e)
-{
-    struct request_walk *walks = mem_zalloc((n + 1) * sizeof *walks);
-    for (size_t i = 0; i < n; i++)
-        walks[i] = requests_walk_of(g->requests, which[i]);
-    int rc = g->far->walk(g->far->arg, walks, n, out, e);
-    free(walks);
-    return !rc;
-}
-
 static bool look_far(struct request_groups *g)
 {
     struct request_paths told;
@@ -161,7 +151,7 @@ static bool look_far(struct request_groups *g)
     size_t n = g->looked.n, kept = 0, *which = mem_alloc((n + 1) * sizeof *which);
     for (size_t i = 0; i < n; i++)
         which[i] = g->looked.v[i].request;
-    bool asked = ask(g, which, n, &told, &g->trouble);
+    bool asked = !requests_ask(g->requests, g->far, which, n, &told, &g->trouble);
     for (size_t i = 0; asked && i < n; i++) {
         struct request_looked *l = &g->looked.v[i];
         struct request_seen seen = {told.paths[i], told.source, true};
@@ -256,10 +246,10 @@ static void keep_told(struct request_groups *g)
 
 static void name_hosts(struct request_groups *g)
 {
-    size_t n;
-    const struct path_local_host *hosts = path_local_hosts(requests_local(g->requests), &n);
+    const char *const *hosts;
+    size_t n = requests_hosts(g->requests, &hosts);
     for (size_t i = 0; i < n; i++)
-        vec_push(&g->parts.hosts, hosts[i].name);
+        vec_push(&g->parts.hosts, hosts[i]);
 }
 
 struct request_groups *request_groups_new(const struct requests *requests, const struct requests_far *far)
@@ -267,7 +257,7 @@ struct request_groups *request_groups_new(const struct requests *requests, const
     struct request_groups *g = mem_zalloc(sizeof *g);
     g->requests = requests;
     g->far = far;
-    g->source = path_local_source(requests_local(requests));
+    g->source = requests_source(requests);
     pthread_mutex_init(&g->lock, NULL);
     name_hosts(g);
     choose(g);
@@ -422,7 +412,7 @@ static bool ask_around(struct request_groups *g, size_t request)
     pthread_mutex_unlock(&g->lock);
     if (!n) /* another thread was faster */
         return true;
-    if (!ask(g, which, n, &paths, &e))
+    if (requests_ask(g->requests, g->far, which, n, &paths, &e))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct request_told told;

@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "path/requests.h"
 
+/* NULL: of a list that was told. */
 const struct path_local *requests_local(const struct requests *);
+size_t requests_hosts(const struct requests *, const char *const **names);
 /* requests_path within one slice of work and *slices more, which grow less by those that it takes. */
 int requests_walk(const struct requests *, size_t i, unsigned *slices, struct path **out, struct err *e);
-struct request_walk requests_walk_of(const struct requests *, size_t i);
 enum { REQUESTS_SLICES = 1 << 8 }; /* for one path: a second */
 
 /* Parts by number. */

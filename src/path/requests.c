@@ -15,8 +15,9 @@
 enum { SLICE = 1 << 12 /* steps of a path: some ms */ };
 
 struct requests {
-    const struct path_local *local;
-    const struct path_local_host *hosts;
+    const struct path_local *local;      /* NULL: they were told, */
+    const struct path_local_host *hosts; /* then NULL, too */
+    const char **names;
     size_t n_hosts;
     VEC(struct served_request) list;
     struct requests_lacking lacking;
@@ -103,22 +104,30 @@ static int slowest_first(const void *pa, const void *pb)
         ?: order_of(a->thread.host, b->thread.host) ?: order_of(a->first_in, b->first_in);
 }
 
+static void sort(struct requests *r)
+{
+    if (r->list.n)
+        qsort(r->list.v, r->list.n, sizeof *r->list.v, slowest_first);
+}
+
 struct requests *requests_find(const struct path_local *local, const struct requests_question *q)
 {
     struct requests *r = mem_zalloc(sizeof *r);
     r->local = local;
     r->hosts = path_local_hosts(local, &r->n_hosts);
+    r->names = mem_zalloc((r->n_hosts + 1) * sizeof *r->names);
     const struct flow_store **stores = mem_zalloc((r->n_hosts + 1) * sizeof *stores);
-    for (size_t i = 0; i < r->n_hosts; i++)
+    for (size_t i = 0; i < r->n_hosts; i++) {
         stores[i] = r->hosts[i].flows;
+        r->names[i] = r->hosts[i].name;
+    }
     struct servers *servers = servers_new(stores, r->n_hosts);
     struct hunt h = {.found = r, .question = q, .servers = servers};
     for (h.host = 0; h.host < r->n_hosts; h.host++)
         look_at_host(&h);
     r->lacking.cut = h.exchanges.cut;
     r->lacking.unsided = h.unsided.n;
-    if (r->list.n)
-        qsort(r->list.v, r->list.n, sizeof *r->list.v, slowest_first);
+    sort(r);
     vec_free(&h.exchanges);
     map_fini(&h.unsided);
     servers_free(servers);
@@ -126,12 +135,31 @@ struct requests *requests_find(const struct path_local *local, const struct requ
     return r;
 }
 
+struct requests *requests_told(const char *const *hosts, size_t n_hosts, const struct served_request *v, size_t n)
+{
+    struct requests *r = mem_zalloc(sizeof *r);
+    r->n_hosts = n_hosts;
+    r->names = mem_zalloc((n_hosts + 1) * sizeof *r->names);
+    for (size_t i = 0; i < n_hosts; i++)
+        r->names[i] = hosts[i];
+    for (size_t i = 0; i < n; i++)
+        vec_push(&r->list, v[i]);
+    sort(r);
+    return r;
+}
+
 void requests_free(struct requests *r)
 {
     if (!r)
         return;
+    free(r->names);
     vec_free(&r->list);
     free(r);
+}
+
+const struct path_source *requests_source(const struct requests *r)
+{
+    return r->local ? path_local_source(r->local) : NULL;
 }
 
 size_t requests_count(const struct requests *r)
@@ -151,7 +179,7 @@ void requests_lacking(const struct requests *r, struct requests_lacking *out)
 
 /* ---- their paths ---- */
 
-struct request_walk requests_walk_of(const struct requests *r, size_t i)
+static struct request_walk walk_of(const struct requests *r, size_t i)
 {
     const struct served_request *q = requests_get(r, i);
     struct request_walk w = {.from = q->thread, .thread = q->thread, .begin = q->begin, .end = q->end};
@@ -160,9 +188,23 @@ struct request_walk requests_walk_of(const struct requests *r, size_t i)
     return w;
 }
 
+int requests_ask(const struct requests *r, const struct requests_far *far, const size_t *which, size_t n,
+    struct request_paths *out, struct err *e)
+{
+    struct request_walk *walks = mem_zalloc((n + 1) * sizeof *walks);
+    for (size_t i = 0; i < n; i++)
+        walks[i] = walk_of(r, which[i]);
+    int rc = far->walk(far->arg, walks, n, out, e);
+    free(walks);
+    return rc;
+}
+
 int requests_walk(const struct requests *r, size_t i, unsigned *slices, struct path **out, struct err *e)
 {
-    struct request_walk w = requests_walk_of(r, i);
+    struct request_walk w = walk_of(r, i);
+    *out = NULL;
+    if (!r->local)
+        return err_set(e, ERR_NOTFOUND, "the thread is of a machine that is not here");
     struct path_query *query = path_query_new(path_local_source(r->local), w.from,
         &(struct path_options){
             .begin = w.begin, .end = w.end, .reached = PATH_REACHED_BY_MESSAGE, .receiver = w.thread, .request = true});
@@ -180,6 +222,12 @@ int requests_path(const struct requests *r, size_t i, struct path **out, struct 
 {
     unsigned slices = REQUESTS_SLICES;
     return requests_walk(r, i, &slices, out, e);
+}
+
+size_t requests_hosts(const struct requests *r, const char *const **names)
+{
+    *names = r->names;
+    return r->n_hosts;
 }
 
 const struct path_local *requests_local(const struct requests *r)

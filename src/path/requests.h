@@ -30,12 +30,18 @@ struct served_request {
     uint64_t first_byte;           /* TCP: its number; another one may have come first */
     uint32_t flow;                 /* of the host: from the client to the server */
     bool by_interrupt;             /* the last byte was sent by work in an interrupt */
+    const char *comm;              /* the thread's name then, where another host told of it; NULL: its source knows */
 };
 /* What it took, in ns. */
 static inline int64_t request_duration(const struct served_request *r) { return time_between(r->begin, r->end); }
 /* O(packets of connections that the hosts served + n log n) for n requests; traces are not read. */
 struct requests *requests_find(const struct path_local *, const struct requests_question *);
+/* The list of what was found elsewhere, of hosts of these names: paths, clients and trails are not known here, rows are
+ * those of who tells of them. first_in tells apart what is else equal. Names are borrowed. */
+struct requests *requests_told(const char *const *hosts, size_t n_hosts, const struct served_request *, size_t n);
 void requests_free(struct requests *);
+/* Of their paths; NULL: they were told. */
+const struct path_source *requests_source(const struct requests *);
 size_t requests_count(const struct requests *);
 /* The slowest is number 0; of equal ones the first comes first. Valid as long as the list. */
 const struct served_request *requests_get(const struct requests *, size_t i);
@@ -73,6 +79,9 @@ struct requests_far {
     int (*walk)(void *arg, const struct request_walk *, size_t n, struct request_paths *out, struct err *e);
     void (*release)(void *arg, struct request_paths *);
 };
+/* Asks for those of these requests; out: for release(). */
+int requests_ask(const struct requests *, const struct requests_far *, const size_t *which, size_t n,
+    struct request_paths *out, struct err *e);
 
 /* ---- groups of like ones ---- */
 

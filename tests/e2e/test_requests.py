@@ -175,9 +175,6 @@ class Logged(Requests):
             run = weft("critpath", *words, self.trace, "--store", self.store)
             self.assertNotEqual(run.code, 0, words)
             self.assertIn(why, run.message)
-        run = weft("critpath", "--requests", "all", "--cluster", "nats://127.0.0.1:1")
-        self.assertEqual(run.code, 2)
-        self.assertIn("name them in place of --cluster", run.message)
 
     def test_choices(self):
         asked = (self.trace, "--store", self.store, "--reference", "client")

@@ -1,0 +1,109 @@
+/* weft critpath --requests --cluster: nodes tell which requests their hosts served, and of their paths what they have. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/critpath.h"
+#include "cluster/paths.h"
+#include "path/remote.h"
+
+enum { MOST_STEPS = 1 << 20 }; /* of a path, between two questions to others: as of one in one place */
+
+struct served_asking {
+    const struct cli_asked *asked;
+    const struct cluster_requests *served; /* rows of requests are numbers of these */
+};
+struct told_paths {
+    struct cluster_path *path;
+    const struct path **paths;
+};
+
+static void drop(struct told_paths *t)
+{
+    cluster_path_free(t->path);
+    free(t->paths);
+    free(t);
+}
+
+static int walk(void *arg, const struct request_walk *w, size_t n, struct request_paths *out, struct err *e)
+{
+    const struct served_asking *a = arg;
+    struct told_paths *t = mem_zalloc(sizeof *t);
+    struct cluster_path_start *starts = mem_zalloc((n + 1) * sizeof *starts);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t row = a->served->v[w[i].thread.row].row;
+        starts[i] = (struct cluster_path_start){.host = w[i].thread.host,
+            .row = w[i].from.row < 0 ? path_remote_cpu(w[i].from.row) : row,
+            .receiver = row,
+            .most_steps = MOST_STEPS,
+            .path = {.begin = w[i].begin, .end = w[i].end, .reached = PATH_REACHED_BY_MESSAGE, .request = true}};
+    }
+    t->paths = mem_zalloc((n + 1) * sizeof *t->paths);
+    int rc = cluster_paths_find(a->asked->cluster, starts, n,
+        &(struct cluster_path_options){.deadline_ns = a->asked->deadline_ns}, &t->path, e);
+    free(starts);
+    if (rc) {
+        drop(t);
+        return rc;
+    }
+    for (size_t i = 0; i < n; i++)
+        t->paths[i] = cluster_paths_answer(t->path, i);
+    *out = (struct request_paths){t->paths, cluster_path_source(t->path), t};
+    return 0;
+}
+
+static void release(void *arg, struct request_paths *p)
+{
+    (void)arg;
+    drop(p->handle);
+}
+
+static struct requests *list_of(const struct cli_asked *asked, const struct cluster_requests *served)
+{
+    const char **names = mem_zalloc((asked->n + 1) * sizeof *names);
+    struct served_request *v = mem_zalloc((served->n + 1) * sizeof *v);
+    for (size_t i = 0; i < asked->n; i++)
+        names[i] = asked->hosts[i].name;
+    for (size_t i = 0; i < served->n; i++) {
+        const struct cluster_request *r = &served->v[i];
+        v[i] = (struct served_request){.thread = {r->host, (int32_t)i},
+            .begin = r->begin,
+            .end = r->end,
+            .first_in = i,
+            .by_interrupt = r->by_interrupt,
+            .comm = r->name};
+    }
+    struct requests *list = requests_told(names, asked->n, v, served->n);
+    free(names);
+    free(v);
+    return list;
+}
+
+int critpath_ask_served(const struct critpath_question *q, const struct cli_asked *asked, int64_t begin, int64_t end)
+{
+    struct arena arena = {0};
+    struct cluster_requests served = {0};
+    struct requests *found = NULL;
+    struct err e = {0}, why = {0};
+    struct text out = TEXT_TO(1);
+    size_t away = 0;
+    bool missing = false;
+    int rc = cluster_find_requests(
+        asked->cluster, critpath_requests_host(q, &arena), begin, end, asked->deadline_ns, &served, &away, &why);
+    if (rc)
+        e = why;
+    if (!rc) {
+        struct served_asking asking = {asked, &served};
+        found = list_of(asked, &served);
+        rc = critpath_sum_requests(q, found, &(struct requests_far){&asking, walk, release}, &out, &missing, &e);
+    }
+    if (!rc && away)
+        cli_note("requests of %zu machine%s are missing: %s", away, away > 1 ? "s" : "", why.text);
+    requests_free(found);
+    vec_free(&served);
+    arena_fini(&arena);
+    if (rc) {
+        text_fini(&out);
+        return cli_fail(&e);
+    }
+    return cli_finish(&out, missing || away ? CLI_PARTIAL : CLI_OK);
+}

@@ -1,0 +1,58 @@
+/* Which requests the hosts of a cluster served. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cluster/survey.h"
+#include "cluster/view.h"
+
+struct search {
+    struct cluster *cluster;
+    int64_t begin, end;
+    struct cluster_requests *found;
+};
+
+static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
+{
+    const struct search *s = arg;
+    struct path_remote_host *remote = mem_zalloc((n + 1) * sizeof *remote);
+    for (size_t i = 0; i < n; i++) {
+        const struct path_far_host *h = &s->cluster->far[hosts[i]];
+        remote[i] = (struct path_remote_host){h->id, h->name, h->map};
+    }
+    question_begin(out, CLUSTER_REQUESTS);
+    requests_asked_write(&(struct requests_asked){s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
+    free(remote);
+}
+
+static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, size_t size, struct err *e)
+{
+    struct search *s = arg;
+    size_t before = s->found->n;
+    int rc = requests_read(&s->cluster->names, bytes, size, n, s->found, e);
+    for (size_t i = before; i < s->found->n; i++)
+        s->found->v[i].host = (int32_t)hosts[s->found->v[i].host];
+    return rc;
+}
+
+int cluster_find_requests(struct cluster *c, const char *host, int64_t begin, int64_t end, int64_t deadline_ns,
+    struct cluster_requests *found, size_t *away, struct err *e)
+{
+    size_t n = c->roster->n_hosts, n_wanted = 0;
+    bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
+    int rc;
+    for (size_t i = 0; i < n; i++)
+        n_wanted += wanted[i] = !host || !strcmp(c->roster->hosts[i].name, host);
+    struct search s = {c, begin, end, found};
+    *away = survey_run(&(struct survey){.bus = c->bus,
+                           .cluster = c->name,
+                           .roster = c->roster,
+                           .wanted = wanted,
+                           .deadline_ns = deadline_ns,
+                           .write = write_question,
+                           .take = take,
+                           .arg = &s},
+        NULL, &rc, e);
+    free(wanted);
+    return n_wanted && *away == n_wanted ? rc : 0;
+}
