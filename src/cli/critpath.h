@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/cluster.h"
+#include "cli/critpath_sums.h"
 #include "cli/traces.h"
 #include "path/path.h"
 #include "path/requests.h"
@@ -56,11 +57,22 @@ int critpath_refuse_absent(const char *thread, const struct path_lives *at_any_t
 /* Does --requests fit to what else is asked, and is it a set? */
 int critpath_check_requests(const struct critpath_question *, struct err *);
 /* Of which host; NULL: any. In the arena. For a set that was checked. */
-const char *critpath_requests_host(const struct critpath_question *, struct arena *);
+const char *critpath_requests_host(const char *set, struct arena *);
+struct critpath_set {
+    struct critpath_sums sums;
+    size_t of, left_out;     /* how many there are; of how many of the set the path cannot be followed */
+    bool missing;            /* pieces that somebody has who does not answer */
+};
+void critpath_set_fini(struct critpath_set *);
 /* Sums of the paths of those requests of the set that were found, of that host and within the interval; far NULL: they
- * were found here. missing: pieces that somebody has who does not answer. */
-int critpath_sum_requests(const struct critpath_question *, const struct requests *, const struct requests_far *far,
-    struct text *out, bool *missing, struct err *);
+ * were found here. out: zeroed, for critpath_set_fini in any case. */
+int critpath_sum_requests(const char *set, const struct requests *, const struct requests_far *far,
+    struct critpath_set *out, struct err *);
+/* One set, or two beside each other: --requests, --compare. */
+enum { CRITPATH_SETS = 2 };
+void critpath_write_requests(const struct critpath_question *, struct critpath_set sets[CRITPATH_SETS], struct text *);
+/* The i-th of them; NULL: there is none. */
+const char *critpath_set_asked(const struct critpath_question *, size_t i);
 
 /* ---- critpath_served.c ---- */
 

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "cli/critpath.h"
-#include "cli/critpath_sums.h"
-#include "path/requests.h"
 
 enum { ASKED_AT_ONCE = 1 << 10 }; /* paths that lead to other nodes */
 
@@ -25,7 +23,7 @@ static int read_percent(const char *set, const char *text, double *out, struct e
     *out = strtod(text, &end);
     if (end == text || strcmp(end, "%") != 0 || !(*out > 0) || *out > 100)
         return err_set(
-            e, ERR_ARG, "--requests %s: '%s' is no share of the requests; give one as slowest=10%%", set, text);
+            e, ERR_ARG, "requests %s: '%s' is no share of the requests; give one as slowest=10%%", set, text);
     return 0;
 }
 
@@ -36,7 +34,7 @@ static int read_group(const char *set, const char *text, int64_t *out, struct er
     *out = strtoll(text, &end, 10);
     if (end == text || *end || errno || *out < 1)
         return err_set(
-            e, ERR_ARG, "--requests %s: '%s' is no number of a group; `weft requests` lists them, from 1", set, text);
+            e, ERR_ARG, "requests %s: '%s' is no number of a group; `weft requests` lists them, from 1", set, text);
     return 0;
 }
 
@@ -54,7 +52,7 @@ static int read_set(const char *text, struct arena *a, struct set *out, struct e
         if (!strcmp(word, "all"))
             continue;
         else if (is_said(out, word))
-            rc = err_set(e, ERR_ARG, "--requests %s: '%s' is said already", text, word);
+            rc = err_set(e, ERR_ARG, "requests %s: '%s' is said already", text, word);
         else if (!strncmp(word, "group=", 6))
             rc = read_group(text, word + 6, &out->group, e);
         else if (!strncmp(word, "slowest=", 8))
@@ -64,11 +62,11 @@ static int read_set(const char *text, struct arena *a, struct set *out, struct e
         else if (!strncmp(word, "host=", 5) && word[5])
             out->host = word + 5;
         else
-            rc = err_set(e, ERR_ARG, "--requests %s: '%s' is none of all, group=N, slowest=P%%, fastest=P%%, host=HOST",
+            rc = err_set(e, ERR_ARG, "requests %s: '%s' is none of all, group=N, slowest=P%%, fastest=P%%, host=HOST",
                 text, word);
     return rc ? rc
         : out->slowest > 0 && out->fastest > 0
-        ? err_set(e, ERR_ARG, "--requests %s: the slowest or the fastest, not both", text)
+        ? err_set(e, ERR_ARG, "requests %s: the slowest or the fastest, not both", text)
         : 0;
 }
 
@@ -81,13 +79,20 @@ int critpath_check_requests(const struct critpath_question *q, struct err *e)
         rc = err_set(e, ERR_ARG, "--requests names the threads by itself: leave --thread out");
     else if (q->refine || q->snips || (q->method && !strcmp(q->method, "broadcast")))
         rc = err_set(e, ERR_ARG, "--requests sums up many paths: leave --refine, --snips, --method broadcast out");
-    else if (q->segments || q->svg || q->compare || q->polling || q->no_early_return)
-        rc = err_set(e, ERR_ARG,
-            "--requests sums up many paths: leave --segments, --svg, --compare, --polling, --no-early-return out");
-    else
-        rc = read_set(q->requests, &arena, &set, e);
+    else if (q->segments || q->svg || q->polling || q->no_early_return)
+        rc = err_set(
+            e, ERR_ARG, "--requests sums up many paths: leave --segments, --svg, --polling, --no-early-return out");
+    for (size_t i = 0; !rc && i < CRITPATH_SETS && critpath_set_asked(q, i); i++) {
+        set = (struct set){0};
+        rc = read_set(critpath_set_asked(q, i), &arena, &set, e);
+    }
     arena_fini(&arena);
     return rc;
+}
+
+const char *critpath_set_asked(const struct critpath_question *q, size_t i)
+{
+    return i ? q->compare : q->requests;
 }
 
 /* ---- choosing ---- */
@@ -127,30 +132,73 @@ static size_t share_of(double percent, size_t n)
 
 /* ---- answering ---- */
 
-static void write_sums(
-    const struct critpath_question *q, struct critpath_sums *sums, size_t all, size_t left_out, struct text *out)
+static void json_set(const struct critpath_set *s, struct json *j)
 {
-    if (q->format == CLI_JSON) {
-        struct json j = JSON_TO(out);
-        json_begin_object(&j);
-        json_kv_u64(&j, "requests", sums->paths);
-        json_kv_u64(&j, "of", all);
-        json_kv_u64(&j, "left_out", left_out);
-        json_kv_i64(&j, "duration", sums->duration);
+    json_kv_u64(j, "requests", s->sums.paths);
+    json_kv_u64(j, "of", s->of);
+    json_kv_u64(j, "left_out", s->left_out);
+    json_kv_i64(j, "duration", s->sums.duration);
+}
+
+static void write_json(struct critpath_set *a, struct critpath_set *b, struct text *out)
+{
+    struct json j = JSON_TO(out);
+    json_begin_object(&j);
+    if (!b) {
+        json_set(a, &j);
         json_key(&j, "totals");
-        critpath_sums_json(sums, &j);
+        critpath_sums_json(&a->sums, &j);
+    } else {
+        json_key(&j, "a");
+        json_begin_object(&j);
+        json_set(a, &j);
         json_end_object(&j);
-        text_putc(out, '\n');
+        json_key(&j, "b");
+        json_begin_object(&j);
+        json_set(b, &j);
+        json_end_object(&j);
+        json_key(&j, "parts");
+        critpath_sums_compared_json(&a->sums, &b->sums, &j);
+    }
+    json_end_object(&j);
+    text_putc(out, '\n');
+}
+
+static void put_heading(const char *which, const struct critpath_set *s, struct text *out)
+{
+    if (!s->sums.paths)
+        return;
+    text_printf(out, "%sThe paths of %zu of %zu requests: ", which, s->sums.paths, s->of);
+    text_duration(out, s->sums.duration);
+    text_puts(out, " in all, ");
+    text_duration(out, s->sums.duration / (int64_t)s->sums.paths);
+    text_puts(out, " each\n");
+}
+
+void critpath_write_requests(
+    const struct critpath_question *q, struct critpath_set sets[CRITPATH_SETS], struct text *out)
+{
+    struct critpath_set *a = &sets[0], *b = q->compare ? &sets[1] : NULL;
+    if (q->format == CLI_JSON) {
+        write_json(a, b, out);
         return;
     }
-    if (q->format == CLI_TABLE && sums->paths) {
-        text_printf(out, "The paths of %zu of %zu requests: ", sums->paths, all);
-        text_duration(out, sums->duration);
-        text_puts(out, " in all, ");
-        text_duration(out, sums->duration / (int64_t)sums->paths);
-        text_puts(out, " each\n\n");
+    if (q->format == CLI_TABLE) {
+        put_heading(b ? "a: " : "", a, out);
+        if (b)
+            put_heading("b: ", b, out);
+        if (out->n)
+            text_putc(out, '\n');
     }
-    critpath_sums_write(sums, q->format, true, out);
+    if (b)
+        critpath_sums_compared_write(&a->sums, &b->sums, q->format, out);
+    else
+        critpath_sums_write(&a->sums, q->format, true, out);
+}
+
+void critpath_set_fini(struct critpath_set *s)
+{
+    critpath_sums_fini(&s->sums);
 }
 
 static void note_left_out(size_t paths, size_t left_out)
@@ -164,15 +212,14 @@ static void note_left_out(size_t paths, size_t left_out)
 /* What is summed up, and what of it somebody has who does not answer. */
 struct summing {
     const struct requests *found;
-    struct critpath_sums sums;
-    size_t left_out;
+    struct critpath_set *set;
     int64_t missing;
     char *who; /* one of those; or NULL */
 };
 
 static void add(struct summing *s, const struct path_source *source, const struct path *p)
 {
-    critpath_sums_add(&s->sums, source, p);
+    critpath_sums_add(&s->set->sums, source, p);
     for (size_t i = 0; i < p->n_gaps; i++) {
         const struct path_gap *g = &p->gaps[i];
         if (g->reason != PATH_OFFLINE_NODE && g->reason != PATH_PENDING)
@@ -192,7 +239,7 @@ static int add_here(struct summing *s, const size_t *chosen, size_t n, struct er
         struct err why = {0};
         rc = requests_path(s->found, chosen[i], &p, &why);
         if (rc == ERR_LIMIT || rc == ERR_NOTFOUND) {
-            s->left_out++;
+            s->set->left_out++;
             rc = 0;
         } else if (rc) {
             *e = why;
@@ -216,7 +263,7 @@ static int add_far(struct summing *s, const struct requests_far *far, const size
             if (told.paths[k])
                 add(s, told.source, told.paths[k]);
             else
-                s->left_out++;
+                s->set->left_out++;
         far->release(far->arg, &told);
     }
     return 0;
@@ -231,24 +278,24 @@ static void note_missing(const struct summing *s)
     text_fini(&time);
 }
 
-const char *critpath_requests_host(const struct critpath_question *q, struct arena *a)
+const char *critpath_requests_host(const char *asked, struct arena *a)
 {
     struct set set = {0};
     struct err e = {0};
-    return read_set(q->requests, a, &set, &e) ? NULL : set.host;
+    return read_set(asked, a, &set, &e) ? NULL : set.host;
 }
 
-int critpath_sum_requests(const struct critpath_question *q, const struct requests *found,
-    const struct requests_far *far, struct text *out, bool *missing, struct err *e)
+int critpath_sum_requests(const char *asked, const struct requests *found, const struct requests_far *far,
+    struct critpath_set *out, struct err *e)
 {
     struct arena arena = {0};
     struct set set = {0};
-    struct summing s = {.found = found};
+    struct summing s = {.found = found, .set = out};
     size_t *chosen = NULL, n = 0;
-    int rc = read_set(q->requests, &arena, &set, e);
-    *missing = false;
+    int rc = read_set(asked, &arena, &set, e);
+    out->of = requests_count(found);
     if (!rc) {
-        choose(found, far, &set, &chosen, &n, missing, e);
+        choose(found, far, &set, &chosen, &n, &out->missing, e);
         rc = e->code;
     }
     size_t from = set.fastest > 0 ? n - share_of(set.fastest, n) : 0;
@@ -256,12 +303,10 @@ int critpath_sum_requests(const struct critpath_question *q, const struct reques
     if (!rc)
         rc = far ? add_far(&s, far, chosen + from, to - from, e) : add_here(&s, chosen + from, to - from, e);
     if (!rc) {
-        write_sums(q, &s.sums, requests_count(found), s.left_out, out);
-        note_left_out(s.sums.paths, s.left_out);
+        note_left_out(out->sums.paths, out->left_out);
         note_missing(&s);
     }
-    *missing |= s.missing > 0;
-    critpath_sums_fini(&s.sums);
+    out->missing |= s.missing > 0;
     free(s.who);
     free(chosen);
     arena_fini(&arena);

@@ -78,32 +78,49 @@ static struct requests *list_of(const struct cli_asked *asked, const struct clus
     return list;
 }
 
-int critpath_ask_served(const struct critpath_question *q, const struct cli_asked *asked, int64_t begin, int64_t end)
+/* away: hosts that nobody answered for. */
+static int sum(const struct cli_asked *asked, const char *set, int64_t begin, int64_t end, struct critpath_set *out,
+    size_t *away, struct err *e)
 {
     struct arena arena = {0};
     struct cluster_requests served = {0};
-    struct requests *found = NULL;
-    struct err e = {0}, why = {0};
-    struct text out = TEXT_TO(1);
-    size_t away = 0;
-    bool missing = false;
+    struct err why = {0};
     int rc = cluster_find_requests(
-        asked->cluster, critpath_requests_host(q, &arena), begin, end, asked->deadline_ns, &served, &away, &why);
-    if (rc)
-        e = why;
-    if (!rc) {
+        asked->cluster, critpath_requests_host(set, &arena), begin, end, asked->deadline_ns, &served, away, &why);
+    if (rc) {
+        *e = why;
+    } else {
         struct served_asking asking = {asked, &served};
-        found = list_of(asked, &served);
-        rc = critpath_sum_requests(q, found, &(struct requests_far){&asking, walk, release}, &out, &missing, &e);
+        struct requests *found = list_of(asked, &served);
+        rc = critpath_sum_requests(set, found, &(struct requests_far){&asking, walk, release}, out, e);
+        requests_free(found);
+        if (!rc && *away)
+            cli_note("requests of %zu machine%s are missing: %s", *away, *away > 1 ? "s" : "", why.text);
     }
-    if (!rc && away)
-        cli_note("requests of %zu machine%s are missing: %s", away, away > 1 ? "s" : "", why.text);
-    requests_free(found);
     vec_free(&served);
     arena_fini(&arena);
+    return rc;
+}
+
+int critpath_ask_served(const struct critpath_question *q, const struct cli_asked *asked, int64_t begin, int64_t end)
+{
+    struct critpath_set sets[CRITPATH_SETS] = {0};
+    struct err e = {0};
+    struct text out = TEXT_TO(1);
+    bool missing = false;
+    int rc = 0;
+    for (size_t i = 0; i < CRITPATH_SETS && critpath_set_asked(q, i) && !rc; i++) {
+        size_t away = 0;
+        rc = sum(asked, critpath_set_asked(q, i), begin, end, &sets[i], &away, &e);
+        missing |= away || sets[i].missing;
+    }
+    if (!rc)
+        critpath_write_requests(q, sets, &out);
+    for (size_t i = 0; i < CRITPATH_SETS; i++)
+        critpath_set_fini(&sets[i]);
     if (rc) {
         text_fini(&out);
         return cli_fail(&e);
     }
-    return cli_finish(&out, missing || away ? CLI_PARTIAL : CLI_OK);
+    return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
 }

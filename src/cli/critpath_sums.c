@@ -112,6 +112,90 @@ void critpath_sums_json(struct critpath_sums *s, struct json *j)
     json_end_array(j);
 }
 
+/* ---- two beside each other ---- */
+
+/* Means of a path. */
+struct compared {
+    struct critpath_sum is;
+    int64_t a, b;
+};
+struct pairs {
+    VEC(struct compared) v;
+};
+
+static int by_difference(const void *px, const void *py)
+{
+    const struct compared *x = px, *y = py;
+    return order_of(llabs(y->b - y->a), llabs(x->b - x->a)) ?: by_duration(&x->is, &y->is);
+}
+
+static int64_t mean(const struct critpath_sums *s, const struct critpath_sum *x)
+{
+    return x->duration / (int64_t)s->paths;
+}
+
+/* Names are borrowed from both. */
+static struct pairs pair(const struct critpath_sums *a, const struct critpath_sums *b)
+{
+    struct pairs p = {0};
+    for (size_t i = 0; i < a->v.n; i++)
+        vec_push(&p.v, ((struct compared){.is = a->v.v[i], .a = mean(a, &a->v.v[i])}));
+    for (size_t i = 0; i < b->v.n; i++) {
+        size_t k = 0;
+        while (k < a->v.n && !is_of(&a->v.v[k], &b->v.v[i]))
+            k++;
+        if (k == a->v.n) {
+            k = p.v.n;
+            vec_push(&p.v, ((struct compared){.is = b->v.v[i]}));
+        }
+        p.v.v[k].b = mean(b, &b->v.v[i]);
+    }
+    for (size_t i = 0; i < p.v.n; i++)
+        p.v.v[i].is.duration = 0; /* of one set or the other: no matter */
+    if (p.v.n)
+        qsort(p.v.v, p.v.n, sizeof *p.v.v, by_difference);
+    return p;
+}
+
+void critpath_sums_compared_write(
+    const struct critpath_sums *a, const struct critpath_sums *b, int format, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
+        {"a", true, true}, {"b", true, true}, {"difference", true, true}};
+    struct pairs p = pair(a, b);
+    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < p.v.n; i++) {
+        const struct compared *x = p.v.v + i;
+        cli_table_cell(t, "%s", x->is.host);
+        cli_table_cell(t, "%s", x->is.comm);
+        cli_table_cell(t, "%s", graph_state_name(x->is.state));
+        cli_table_duration(t, format, x->a);
+        cli_table_duration(t, format, x->b);
+        cli_table_duration(t, format, x->b - x->a);
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+    vec_free(&p.v);
+}
+
+void critpath_sums_compared_json(const struct critpath_sums *a, const struct critpath_sums *b, struct json *j)
+{
+    struct pairs p = pair(a, b);
+    json_begin_array(j);
+    for (size_t i = 0; i < p.v.n; i++) {
+        const struct compared *x = p.v.v + i;
+        json_begin_object(j);
+        json_kv_string(j, "host", x->is.host);
+        json_kv_string(j, "comm", x->is.comm);
+        json_kv_string(j, "state", graph_state_name(x->is.state));
+        json_kv_i64(j, "a", x->a);
+        json_kv_i64(j, "b", x->b);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    vec_free(&p.v);
+}
+
 void critpath_sums_fini(struct critpath_sums *s)
 {
     vec_free(&s->v);

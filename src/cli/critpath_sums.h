@@ -20,6 +20,10 @@ void critpath_sums_add(struct critpath_sums *, const struct path_source *, const
 void critpath_sums_write(struct critpath_sums *, int format, bool each, struct text *out);
 /* As an array. */
 void critpath_sums_json(struct critpath_sums *, struct json *);
+/* Two beside each other, by the mean of a path: what differs most first. */
+void critpath_sums_compared_write(
+    const struct critpath_sums *a, const struct critpath_sums *b, int format, struct text *out);
+void critpath_sums_compared_json(const struct critpath_sums *a, const struct critpath_sums *b, struct json *);
 void critpath_sums_fini(struct critpath_sums *);
 
 #endif

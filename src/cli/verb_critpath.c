@@ -79,7 +79,7 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
     int rc = check_method(q, e);
     if (!rc && q->polling && strcmp(q->polling, "assume") != 0)
         rc = err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);
-    if (!rc && q->compare && (q->aggregate || q->segments || q->refine))
+    if (!rc && !q->requests && q->compare && (q->aggregate || q->segments || q->refine))
         rc = err_set(
             e, ERR_ARG, "--compare shows two paths by their parts: leave --aggregate, --segments, --refine out");
     if (!rc && !asks_cluster(q) && (q->refine || q->snips))
@@ -194,22 +194,34 @@ static int compare(struct work *w, const struct critpath_question *q, const stru
     return cli_finish_traces(w->experiment, &out, NULL);
 }
 
+static int sum_set(
+    const struct work *w, const char *asked, const struct path_options *o, struct critpath_set *out, struct err *e)
+{
+    struct arena arena = {0};
+    struct requests *found = requests_find(w->local,
+        &(struct requests_question){.host = critpath_requests_host(asked, &arena), .begin = o->begin, .end = o->end});
+    int rc = critpath_sum_requests(asked, found, NULL, out, e);
+    requests_free(found);
+    arena_fini(&arena);
+    return rc;
+}
+
 static int sum_requests(struct work *w, const struct critpath_question *q)
 {
+    struct critpath_set sets[CRITPATH_SETS] = {0};
     struct path_options o;
-    struct arena arena = {0};
     struct err e = {0};
     struct text out = TEXT_TO(1);
-    bool missing;
     int rc = parse_interval(w, q, &o, &e);
-    if (!rc) {
-        struct requests *found = requests_find(w->local,
-            &(struct requests_question){.host = critpath_requests_host(q, &arena), .begin = o.begin, .end = o.end});
-        rc = critpath_sum_requests(q, found, NULL, &out, &missing, &e);
-        requests_free(found);
-        arena_fini(&arena);
-    }
-    if (rc || experiment_intact(w->experiment, &e)) {
+    for (size_t i = 0; i < CRITPATH_SETS && critpath_set_asked(q, i) && !rc; i++)
+        rc = sum_set(w, critpath_set_asked(q, i), &o, &sets[i], &e);
+    if (!rc)
+        rc = experiment_intact(w->experiment, &e);
+    if (!rc)
+        critpath_write_requests(q, sets, &out);
+    for (size_t i = 0; i < CRITPATH_SETS; i++)
+        critpath_set_fini(&sets[i]);
+    if (rc) {
         text_fini(&out);
         return cli_fail(&e);
     }
@@ -263,8 +275,10 @@ static int run(int argc, char **argv)
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
-        {"compare", 0, CLI_STRING, "[HOST:]TID,BEGIN,END",
-            "what differs in the path of that thread over that interval (b) from this one (a)", &q.compare},
+        {"compare", 0, CLI_STRING, "[HOST:]TID,BEGIN,END|SET",
+            "what differs in the path of that thread over that interval (b) from this one (a); of that set of requests "
+            "from that of --requests",
+            &q.compare},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
         {"polling", 0, CLI_STRING, "assume",
             "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},

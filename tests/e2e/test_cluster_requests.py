@@ -53,6 +53,8 @@ class Sets(Asked):
         self.assertLess(json.loads(part.text)["requests"], json.loads(whole.text)["requests"])
         self.same("all", "--begin", middle, "--end", middle + 1000)
         self.same("host=client")
+        for form in ("table", "json", "csv"):
+            self.same("group=1,slowest=30%", "--compare", "host=web", "--format", form)
 
     def test_refused(self):
         self.same("group=99")

@@ -162,6 +162,23 @@ class Logged(Requests):
                                   sum(r["end"] - r["begin"] for r in requests)))
         self.assertGreater(len(whole), 3)
         self.assertGreater(len(of_group[large]), 3)
+        self.check_two_sets(f"group={large},slowest=40%", "host=db")
+
+    def check_two_sets(self, a, b):
+        """Beside each other stand the means of each by itself, what differs most first."""
+        asked = (self.trace, "--store", self.store)
+        sets = [self.json("critpath", "--requests", x, *asked) for x in (a, b)]
+        told = self.json("critpath", "--requests", a, "--compare", b, *asked)
+        for name, x in zip("ab", sets):
+            self.assertEqual(told[name], {k: x[k] for k in ("requests", "of", "left_out", "duration")})
+            self.assertEqual({(p["host"], p["comm"], p["state"]): p[name] for p in told["parts"] if p[name]},
+                             {(t["host"], t["comm"], t["state"]): t["each"] for t in x["totals"] if t["each"]})
+        apart = [abs(p["b"] - p["a"]) for p in told["parts"]]
+        self.assertEqual(apart, sorted(apart, reverse=True))
+        self.assertGreater(apart[0], 0)
+        rows = csv.DictReader(io.StringIO(self.ok("critpath", "--requests", a, "--compare", b, *asked, "--format",
+                                                  "csv").text))
+        self.assertEqual([int(r["difference"]) for r in rows], [p["b"] - p["a"] for p in told["parts"]])
 
     def test_wrong_sets(self):
         for words, why in ((["--requests", "group=0"], "is no number of a group"),
@@ -171,6 +188,7 @@ class Logged(Requests):
                            (["--requests", "all", "--thread", "1"], "leave --thread out"),
                            (["--requests", "all", "--polling", "assume"], "sums up many paths"),
                            (["--requests", "group=1,group=2"], "'group=2' is said already"),
+                           (["--requests", "all", "--compare", "client:1,0,1"], "is none of all, group=N"),
                            (["--requests", "all", "--segments"], "sums up many paths")):
             run = weft("critpath", *words, self.trace, "--store", self.store)
             self.assertNotEqual(run.code, 0, words)
