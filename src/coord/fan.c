@@ -33,7 +33,7 @@ struct fan_part *fan_ask(struct fan *f, struct node *n, const char *method, cons
 {
     struct fan_part *p = &f->parts[f->n++];
     p->node = n;
-    if (node_is_away(n)) {
+    if (!node_lives_on(f->call->c, n) || node_is_away(n)) {
         lack(f, p, node_why(n, f->call->q->arena));
         return p;
     }
@@ -75,7 +75,7 @@ static void settle(struct fan *f, struct fan_part *p)
         lack(f, p, arena_strdup(a, t->error.text));
         return;
     }
-    if (!node_is_same(f->call, p->node)) {
+    if (!node_lives_on(f->call->c, p->node) || !node_is_same(f->call, p->node)) {
         lack(f, p, "it was started again meanwhile; ask again");
         return;
     }

@@ -69,8 +69,10 @@ void node_note_away(struct coordinator *c, struct node *n, const char *why)
     pthread_mutex_lock(&n->lock);
     snprintf(n->why, sizeof n->why, "%s", why);
     n->set_up = n->identified = false;
-    pthread_mutex_unlock(&n->lock);
+    n->absences++;
     int was = node_change(n, NODE_AWAY, false);
+    lifeline_let_go(&n->lifeline); /* last: who sees none sees that it is away */
+    pthread_mutex_unlock(&n->lock);
     if (was != NODE_AWAY && was != NODE_GONE) {
         char said[300];
         snprintf(said, sizeof said, "is away: %s", why);
@@ -78,11 +80,47 @@ void node_note_away(struct coordinator *c, struct node *n, const char *why)
     }
 }
 
-static void note_there(struct coordinator *c, struct node *n)
+bool node_lives_on(struct coordinator *c, struct node *n)
 {
-    if (node_is_away(n))
-        atomic_fetch_add(&n->epoch, 1);
-    int was = node_change(n, NODE_THERE, false);
+    if (!atomic_load(&n->numbers_anew))
+        return true;
+    pthread_mutex_lock(&n->lock);
+    bool ended = lifeline_ended(&n->lifeline);
+    pthread_mutex_unlock(&n->lock);
+    if (ended) {
+        node_note_away(c, n, "it ended its connections, and may have been started again");
+        pthread_mutex_lock(&c->lock);
+        c->probe_now = true;
+        pthread_cond_broadcast(&c->changed);
+        pthread_mutex_unlock(&c->lock);
+    }
+    return !ended && !node_is_away(n);
+}
+
+struct probed {
+    struct node *n;
+    struct http_fetch health, identity;
+    unsigned absences; /* when it was asked */
+    bool identifies;   /* it is asked for its identity, too */
+    bool known;
+};
+
+static void note_there(struct coordinator *c, struct probed *p)
+{
+    struct node *n = p->n;
+    int was = NODE_THERE;
+    pthread_mutex_lock(&n->lock);
+    if (n->absences == p->absences) {
+        if (node_is_away(n))
+            atomic_fetch_add(&n->epoch, 1);
+        if (atomic_load(&n->numbers_anew)) {
+            lifeline_hold(&n->lifeline, &p->health);
+            if (p->identifies && atomic_load(&p->identity.done))
+                lifeline_hold(&n->lifeline, &p->identity);
+        }
+        was = node_change(n, NODE_THERE, false);
+    }
+    pthread_mutex_unlock(&n->lock);
     if (was == NODE_AWAY)
         node_tell(c, n, "is there again");
     if (was != NODE_THERE) {
@@ -235,32 +273,32 @@ static void note_make(struct coordinator *c, struct node *n, const struct http_f
         atomic_store(&n->key, map_mix(name ^ (uint64_t)time_now_ns()));
 }
 
-struct probed {
-    struct node *n;
-    struct http_fetch health, identity;
-    bool identifies; /* it is asked for its identity, too */
-    bool known;
-};
-
-static bool must_identify(struct node *n)
-{
-    pthread_mutex_lock(&n->lock);
-    bool must = !n->identified;
-    pthread_mutex_unlock(&n->lock);
-    return must;
-}
-
 static void ask_well(struct probed *p, struct arena *a, struct http_gather *g)
 {
-    p->identifies = must_identify(p->n);
+    struct node *n = p->n;
+    pthread_mutex_lock(&n->lock);
+    p->absences = n->absences;
+    p->health.anew = lifeline_is_thin(&n->lifeline);
+    p->identifies = !n->identified && !p->health.anew;
+    pthread_mutex_unlock(&n->lock);
     for (int i = 0; i < 1 + p->identifies; i++) {
         struct http_fetch *f = i ? &p->identity : &p->health;
         node_address(p->n, a, i ? "/identifier" : "/health", f);
         f->method = "GET";
+        f->holds = p->identifies || atomic_load(&n->numbers_anew);
         f->answer_ms = f->connect_ms = PROBE_MS;
         f->max_bytes = 64 << 10;
         http_gather_add(g, f);
     }
+}
+
+/* What answers is what was asked before. Else the next round asks who it is now. */
+static bool is_known_to_be(struct coordinator *c, struct probed *p)
+{
+    pthread_mutex_lock(&p->n->lock);
+    bool known = p->n->absences == p->absences, ended = lifeline_ended(&p->n->lifeline);
+    pthread_mutex_unlock(&p->n->lock);
+    return known && (!ended || node_lives_on(c, p->n));
 }
 
 /* late: it has had its time. False: it may still say. */
@@ -272,14 +310,13 @@ static bool note_probed(struct coordinator *c, struct probed *p, bool late, stru
     const char *why = ill(&p->health, answered, a);
     if (!why && p->identifies && !late && !atomic_load(&p->identity.done))
         return false;
-    if (!why && p->identifies)
-        note_make(c, p->n, &p->identity);
-    if (!why && !p->identifies && must_identify(p->n))
-        return true; /* it was away meanwhile: the next round asks who it is now */
-    if (why)
+    if (why) {
         node_note_away(c, p->n, why);
-    else
-        note_there(c, p->n);
+    } else if (is_known_to_be(c, p)) {
+        if (p->identifies)
+            note_make(c, p->n, &p->identity);
+        note_there(c, p);
+    }
     return true;
 }
 
@@ -312,9 +349,10 @@ static void probe(struct coordinator *c)
 static bool rest(struct coordinator *c, int64_t until_ns)
 {
     pthread_mutex_lock(&c->lock);
-    while (!c->stopping && wait_until(&c->changed, &c->lock, until_ns))
+    while (!c->stopping && !c->probe_now && wait_until(&c->changed, &c->lock, until_ns))
         ;
     bool go_on = !c->stopping;
+    c->probe_now = false;
     pthread_mutex_unlock(&c->lock);
     return go_on;
 }
@@ -453,6 +491,7 @@ void nodes_stop(struct coordinator *c)
         vec_free(&n->experiments);
         free(n->traces);
         free(n->url);
+        lifeline_let_go(&n->lifeline);
         if (n->found) {
             free((char *)n->is->name);
             free((struct coord_server *)n->is);

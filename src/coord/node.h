@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "coord/coord.h"
 #include "coord/ids.h"
+#include "coord/lifeline.h"
 #include "coord/slice.h"
 #include "http/client.h"
 #include "tsp/uuid.h"
@@ -31,6 +32,8 @@ struct node {
     char *url;                       /* of a server that was found, which may come back elsewhere; else NULL */
     bool unusable;                   /* as the finder says */
     char why[200];                   /* it is away */
+    unsigned absences;               /* so many times it was noted to be away */
+    struct lifeline lifeline;        /* to a server of another make that is there */
     bool identified;                 /* it said of what make it is since it is there */
     bool set_up;                     /* what the configuration wants of it was made since it is there */
     bool listed;                     /* its experiments are known */
@@ -67,6 +70,7 @@ struct coordinator {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping;
+    bool probe_now;                  /* rather than when it is time */
 };
 
 int nodes_start(struct coordinator *, struct err *e);
@@ -82,6 +86,8 @@ void nodes_stop(struct coordinator *);
 bool node_is_away(const struct node *);
 /* It does not answer. `why`: for users. */
 void node_note_away(struct coordinator *, struct node *, const char *why);
+/* False: it may be another one by now, and is away until that is known. Only servers of other makes are watched. */
+bool node_lives_on(struct coordinator *, struct node *);
 /* Into the arena: why it is away. */
 const char *node_why(struct node *, struct arena *);
 /* Does it have the experiment? 1: yes, 0: no, -1: it was never there to say. */

@@ -2,6 +2,8 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -153,6 +155,8 @@ static CURL *make_easy(struct http_fetch *f)
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, f);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)READ_BYTES);
+    if (f->anew)
+        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
     if (f->ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, f->ca_file);
     set_question(f, easy);
@@ -221,6 +225,15 @@ static void begin(struct http_client *c, struct http_fetch *f)
 
 /* ---- the client's thread ---- */
 
+static void note_connection(struct http_fetch *f)
+{
+    long made = 0;
+    curl_socket_t its = CURL_SOCKET_BAD;
+    f->by_kept = curl_easy_getinfo(f->easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && !made;
+    if (f->holds && curl_easy_getinfo(f->easy, CURLINFO_ACTIVESOCKET, &its) == CURLE_OK && its != CURL_SOCKET_BAD)
+        f->connection = fcntl(its, F_DUPFD_CLOEXEC, 0);
+}
+
 static void end_finished(struct http_client *c)
 {
     int left;
@@ -241,6 +254,8 @@ static void end_finished(struct http_client *c)
             snprintf(f->warning, sizeof f->warning, "%s", warning->value);
         if (rc != CURLE_OK)
             explain(f, rc);
+        else
+            note_connection(f);
         finish(c, f);
     }
 }
@@ -422,7 +437,7 @@ void http_gather_add(struct http_gather *g, struct http_fetch *f)
 {
     struct http_client *c = g->client;
     f->gather = g;
-    f->body.fd = f->packed.fd = -1;
+    f->body.fd = f->packed.fd = f->connection = -1;
     pthread_mutex_lock(&c->lock);
     bool asleep = !c->queue; /* else it was woken, and has not looked yet */
     f->next = g->first;
@@ -461,7 +476,17 @@ void http_gather_end(struct http_gather *g)
     while (g->pending)
         pthread_cond_wait(&g->changed, &c->lock);
     pthread_mutex_unlock(&c->lock);
-    for (struct http_fetch *f = g->first; f; f = f->next)
+    for (struct http_fetch *f = g->first; f; f = f->next) {
         drop_body(c, f);
+        if (f->connection >= 0)
+            close(f->connection);
+        f->connection = -1;
+    }
     pthread_cond_destroy(&g->changed);
+}
+
+bool http_connection_lives(int connection)
+{
+    struct pollfd p = {.fd = connection, .events = POLLRDHUP};
+    return poll(&p, 1, 0) == 0; /* interrupted: as well as ended, which is the safe side */
 }

@@ -44,6 +44,8 @@ struct http_fetch {
      * with ERR_CANCELLED. It must not block. NULL: the body is collected. */
     bool (*take)(void *arg, const char *piece, size_t n);
     void *arg;
+    bool holds;                    /* the connection that the answer comes by is to be held */
+    bool anew;                     /* it is asked by a new connection, though there may be others */
 
     /* The answer, once `done`. */
     atomic_bool done;
@@ -51,6 +53,8 @@ struct http_fetch {
     int status;
     long retry_after_s;            /* as its header says, also by a date; 0: it says nothing */
     char warning[512];             /* its header Warning, perhaps cut; "": it has none */
+    bool by_kept;                  /* it came by a connection of an earlier request */
+    int connection;                /* that is held; who sets it to -1 has to close it; -1: none, or it has ended */
     struct text body;
 
     /* Private to the client. */
@@ -77,7 +81,11 @@ void http_gather_begin(struct http_gather *, struct http_client *);
 void http_gather_add(struct http_gather *, struct http_fetch *);
 /* True: all are done. False: it is that time (monotonic). */
 bool http_gather_wait(struct http_gather *, int64_t until_ns);
-/* Cancels what is not done, and frees the bodies. */
+/* Cancels what is not done, frees the bodies, and closes what is held. */
 void http_gather_end(struct http_gather *);
+
+/* The other side has not ended one that is held. That goes by what has arrived, so that what it sent before it ended is there. A
+ * connection that is held stays open on this side, while it serves the client and after. */
+bool http_connection_lives(int connection);
 
 #endif

@@ -56,6 +56,9 @@ class JavaServer:
         self.broken = False  # answers as when an exception was not caught
         self.chosen = None  # the derived output behind, of the thread whose critical path there is
         self.asked = []  # paths
+        self.per_connection = None  # so many answers, the last of which says so; None: as many as are asked for
+        self.idle_s = None  # after which it ends a connection, without a word
+        self.connections = 0
         self.start(first_id)
 
     def start(self, first_id=0):
@@ -66,6 +69,8 @@ class JavaServer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            timeout = owner.idle_s
+            answers = 0
 
             def log_message(self, *args):
                 pass
@@ -75,6 +80,9 @@ class JavaServer:
                 status, kind, data = owner.answer(self.command, urllib.parse.unquote(self.path), body)
                 try:
                     self.send_response(status)
+                    self.answers += 1
+                    if self.answers == owner.per_connection:
+                        self.send_header("Connection", "close")
                     if data:
                         self.send_header("Content-Type", kind)
                     if data and "gzip" in self.headers.get("Accept-Encoding", ""):
@@ -101,6 +109,7 @@ class JavaServer:
 
             def process_request(self, request, client):
                 self.open.add(request)
+                owner.connections += 1
                 super().process_request(request, client)
 
             def handle_error(self, request, client):

@@ -375,6 +375,95 @@ class Mixed(Case):
             other.stop()
             java.stop()
 
+    def restart(self, java):
+        """Another view is asked for first then, so that what were threads' numbers are its rows'."""
+        java.stop()
+        java.start()
+        for view in (RESOURCES, THREAD_STATUS):
+            java.value("POST", f"{self.at}/timeGraph/{view}/tree", {})
+
+    def watched(self, java):
+        return Coordinator(f"--server=web={java.url}", f"--server=client={self.shop.servers['client'].url}")
+
+    def threads(self, many):
+        return {e["id"] for p, e in named(many.model(f"{self.at}/timeGraph/{THREAD_STATUS}/tree")).items()
+                if p[0].startswith("web") and e["hasData"]}
+
+    def is_nobodys(self, many, ids):
+        """What is asked by ids from before a restart, from the very moment on: who is missing, or nothing."""
+        asked = {"requested_timerange": self.range, "requested_items": list(ids)}
+        until = time.monotonic() + 20 * SLOWDOWN
+        while True:
+            answer = many.post(f"{self.at}/timeGraph/{THREAD_STATUS}/states", asked).json
+            self.assertEqual(answer["model"]["rows"] if answer["model"] else [], [])
+            if "hosts" not in answer:
+                break
+            self.assertLess(time.monotonic(), until, "it does not come back")
+            time.sleep(0.02)
+        after = self.threads(many)
+        self.assertEqual(len(after), len(ids))
+        self.assertFalse(after & ids)
+        return after
+
+    def test_a_restart_that_no_probe_meets(self):
+        java = JavaServer(self.shop.servers["web"])
+        other = self.watched(java)
+        try:
+            other.opened(self.uuid)
+            ids = self.threads(other)
+            for _ in range(4):
+                self.restart(java)
+                ids = self.is_nobodys(other, ids)
+        finally:
+            other.stop()
+            java.stop()
+
+    def test_a_restart_in_the_middle_of_a_question(self):
+        """It has the question, and ends; who asks again is answered by the next one."""
+        java = JavaServer(self.shop.servers["web"])
+        other = self.watched(java)
+        answer = java.answer
+
+        def ends(method, path, body):
+            if path.endswith("/states"):
+                java.answer = answer
+                self.restart(java)
+            return answer(method, path, body)
+
+        try:
+            other.opened(self.uuid)
+            ids = self.threads(other)
+            for _ in range(4):
+                java.answer = ends
+                ids = self.is_nobodys(other, ids)
+        finally:
+            other.stop()
+            java.stop()
+
+    def test_connections_that_end_in_order_are_no_restart(self):
+        for per_connection, idle_s in ((4, None), (None, 1.5)):
+            java = JavaServer(self.shop.servers["web"])
+            java.stop()
+            java.per_connection, java.idle_s = per_connection, idle_s
+            java.start()
+            other = self.watched(java)
+            try:
+                with self.subTest(per_connection=per_connection, idle_s=idle_s):
+                    other.opened(self.uuid)
+                    ids = self.threads(other)
+                    before, seen = java.connections, java.asked.count("/health")
+                    until = time.monotonic() + 30 * SLOWDOWN
+                    while java.asked.count("/health") < seen + 9:
+                        self.assertLess(time.monotonic(), until, "it is not asked whether it is well")
+                        time.sleep(0.05)
+                    self.assertGreater(java.connections, before)
+                    self.assertEqual(self.threads(other), ids)
+                    self.restart(java)
+                    self.is_nobodys(other, ids)
+            finally:
+                other.stop()
+                java.stop()
+
 
 if __name__ == "__main__":
     main()

@@ -323,6 +323,40 @@ static void start_rude(struct rude *r, const char *says)
     assert_int_equal(pthread_create(&r->thread, NULL, be_rude, r), 0);
 }
 
+static int hold_one(const char *url, bool anew, bool *by_kept)
+{
+    struct http_gather g;
+    struct http_fetch f = {.method = "GET", .url = url, .holds = true, .anew = anew};
+    ask_one(&f, &g);
+    int its = f.connection;
+    f.connection = -1;
+    *by_kept = f.by_kept;
+    http_gather_end(&g);
+    assert_true(its >= 0);
+    return its;
+}
+
+static void test_connections_that_are_held(void **state)
+{
+    struct http_options o = {.listen = "127.0.0.1:0"};
+    struct http_server *other;
+    struct err e = {0};
+    bool by_kept;
+    assert_int_equal(http_server_start(&o, handle, NULL, &other, &e), 0);
+    int first = hold_one(http_server_address(other), false, &by_kept);
+    assert_false(by_kept);
+    int same = hold_one(http_server_address(other), false, &by_kept);
+    assert_true(by_kept);
+    int second = hold_one(http_server_address(other), true, &by_kept);
+    assert_false(by_kept);
+    assert_true(http_connection_lives(first) && http_connection_lives(same) && http_connection_lives(second));
+    http_server_stop(other);
+    assert_false(http_connection_lives(first) || http_connection_lives(same) || http_connection_lives(second));
+    close(first);
+    close(same);
+    close(second);
+}
+
 static void test_rude_servers(void **state)
 {
     static const char *const says[] = {"", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort"};
@@ -364,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_waiting_ends_and_what_is_given_up_is_cancelled),
         cmocka_unit_test(test_limits_of_size),
         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_connections_that_are_held),
         cmocka_unit_test(test_rude_servers),
         cmocka_unit_test(test_nothing_but_http),
     };

@@ -1,0 +1,67 @@
+#include "coord/lifeline.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A server that ends all connections after each answer would seem to be started again each time. After so many it is
+ * taken to be one, until it does keep some. */
+enum { MOST_LOST = 10 };
+
+static unsigned living(const struct lifeline *l)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->n; i++)
+        n += http_connection_lives(l->held[i]);
+    return n;
+}
+
+bool lifeline_ended(const struct lifeline *l)
+{
+    return l->n && !living(l);
+}
+
+bool lifeline_is_thin(const struct lifeline *l)
+{
+    return l->n && living(l) == 1;
+}
+
+static bool is_same(int a, int b)
+{
+    struct stat x, y;
+    return !fstat(a, &x) && !fstat(b, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+/* Room for one more: what has ended goes, and the connection itself if it is held; else the oldest. */
+static void make_room(struct lifeline *l, int connection)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < l->n; i++) {
+        if (http_connection_lives(l->held[i]) && !is_same(l->held[i], connection))
+            l->held[kept++] = l->held[i];
+        else
+            close(l->held[i]);
+    }
+    if (kept == LIFELINES) {
+        close(l->held[0]);
+        l->held[0] = l->held[--kept];
+    }
+    l->n = kept;
+}
+
+void lifeline_hold(struct lifeline *l, struct http_fetch *f)
+{
+    if (f->by_kept)
+        l->lost = 0;
+    if (f->connection < 0 || l->lost >= MOST_LOST || !http_connection_lives(f->connection))
+        return;
+    make_room(l, f->connection);
+    l->held[l->n++] = f->connection;
+    f->connection = -1;
+}
+
+void lifeline_let_go(struct lifeline *l)
+{
+    l->lost += lifeline_ended(l);
+    while (l->n)
+        close(l->held[--l->n]);
+}
