@@ -1,7 +1,7 @@
 /* Answers: the envelope, who is missing, errors. */
 #include <string.h>
 
-#include "coord/call.h"
+#include "coord/offers.h"
 
 enum { LACKS_TOLD = 100, NAMES_TOLD = 5, MESSAGE_BYTES = 1000 };
 
@@ -201,6 +201,18 @@ static void take_refusals(struct coord_call *c, struct fan *f)
     }
 }
 
+/* Who refuses it does not know the output; who is missing offered it last. */
+static bool is_of_the_missing(const struct fan *f)
+{
+    bool offered = false, unknown = true;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fan_part *p = &f->parts[i];
+        unknown &= p->fate != PART_REFUSED || p->fetch.status == 404 || p->fetch.status == 405;
+        offered |= p->fate == PART_LACKS && f->call->arg[1] && offers_find(f->call, p->node, f->call->arg[1]).at;
+    }
+    return offered && unknown;
+}
+
 bool envelopes_open(struct fan *f)
 {
     struct coord_call *c = f->call;
@@ -216,7 +228,7 @@ bool envelopes_open(struct fan *f)
         take_refusals(c, f);
         return true;
     }
-    if (count(f, PART_REFUSED))
+    if (count(f, PART_REFUSED) && !is_of_the_missing(f))
         fan_refuse(f);
     else if (f->n)
         envelope_send_null(c, VERDICT_FAILED, "No server can answer");

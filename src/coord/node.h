@@ -65,6 +65,7 @@ struct coordinator {
     struct places *places;           /* where lines of tables are */
     struct memories *memories;         /* where those of servers that are away were */
     struct versions *versions;       /* of experiments */
+    struct offers *offers;           /* outputs that servers had last */
     pthread_t prober, maker;
     bool probes, makes;              /* the threads run */
     pthread_mutex_t lock;

@@ -1,6 +1,7 @@
 /* Outputs: what all servers offer, each once; derived ones are their server's. */
 #include <string.h>
 
+#include "coord/offers.h"
 #include "coord/pieces.h"
 
 /* The same output of two servers. */
@@ -29,11 +30,10 @@ static bool take_output(struct outputs *all, struct slice o)
 
 typedef const char *make_body(struct coord_call *, const struct node *);
 
-/* Asks the members by the path at hand, with bodies if any; false: an answer was sent, or nobody waits. */
+/* Asks the members by the path at hand, with bodies if any; false: nobody waits. */
 static bool ask_members(struct fan *f, struct coord_call *c, const char *method, make_body *body, char form)
 {
     const char *path = path_asked(c);
-    bool some = false;
     fan_begin(f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(f, c->members[i], method, path, body ? body(c, c->members[i]) : NULL);
@@ -45,11 +45,24 @@ static bool ask_members(struct fan *f, struct coord_call *c, const char *method,
             coord_lacks(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
         if (p->fate == PART_GOOD && !slice_is(p->root, form))
             part_spoil(f, p, "its answer has another form than the protocol's");
-        some |= p->fate == PART_GOOD;
     }
-    if (!some)
+    return true;
+}
+
+static struct fan_part *first_good(const struct fan *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_GOOD)
+            return &f->parts[i];
+    return NULL;
+}
+
+/* Else what they say instead is sent. */
+static bool somebody_answers(struct fan *f)
+{
+    if (!first_good(f))
         fan_refuse(f);
-    return some;
+    return first_good(f);
 }
 
 static const char *const paths[] = {
@@ -92,9 +105,12 @@ static const char *whose_path(const struct coord_call *c, const struct node *n, 
     return others ? arena_printf(c->q->arena, "(a path chosen on %s: as it alone tells it)", others) : NULL;
 }
 
-static void put_output(struct coord_call *c, struct json *j, const struct node *n, struct slice output)
+static void put_output(struct coord_call *c, struct json *j, const struct fan_part *p, struct slice output)
 {
-    const char *whose = whose_path(c, n, output);
+    const char *whose = whose_path(c, p->node, output);
+    if (p->fate == PART_LACKS)
+        whose = arena_printf(c->q->arena, "%s%s(%s %s)", whose ? whose : "", whose ? " " : "", p->node->is->name,
+            node_is_away(p->node) ? "is away" : "does not tell it now");
     if (!whose) {
         put_slice(j, output);
         return;
@@ -112,6 +128,39 @@ static void put_output(struct coord_call *c, struct json *j, const struct node *
     json_end_object(j);
 }
 
+/* The first to have them, each server's one after the other: those of the servers that tell them, and of the others
+ * what they offered last. */
+struct part_outputs {
+    size_t from, to;
+};
+static struct part_outputs *take_all(const struct fan *f, struct outputs *all)
+{
+    struct coord_call *c = f->call;
+    struct part_outputs *its = arena_new(c->q->arena, struct part_outputs, f->n + 1);
+    bool remembers = !c->arg[1]; /* types of configuration are not */
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fan_part *p = &f->parts[i];
+        struct slice_walk w = slice_items(p->fate == PART_GOOD ? p->root : (struct slice){0});
+        its[i].from = all->v.n;
+        for (struct slice o; slice_next(&w, &o);)
+            if (slice_is(slice_get(o, "id"), '"'))
+                take_output(all, o);
+        its[i].to = all->v.n;
+        if (remembers && p->fate == PART_GOOD)
+            offers_note(c, p->node, p->root);
+    }
+    for (size_t i = 0; remembers && i < f->n; i++) {
+        struct slice *last;
+        if (f->parts[i].fate != PART_LACKS)
+            continue;
+        its[i].from = all->v.n;
+        for (size_t k = 0, n = offers_get(c, f->parts[i].node, &last); k < n; k++)
+            take_output(all, last[k]);
+        its[i].to = all->v.n;
+    }
+    return its;
+}
+
 /* Lists of objects with ids: outputs, types of configuration. */
 void coord_outputs_list(struct coord_call *c)
 {
@@ -119,14 +168,12 @@ void coord_outputs_list(struct coord_call *c)
     struct outputs all = {0};
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    if (ask_members(&f, c, "GET", NULL, '[')) {
+    if (ask_members(&f, c, "GET", NULL, '[') && somebody_answers(&f)) {
+        const struct part_outputs *its = take_all(&f, &all);
         json_begin_array(&j);
-        for (size_t i = 0; i < f.n; i++) {
-            struct slice_walk w = slice_items(f.parts[i].fate == PART_GOOD ? f.parts[i].root : (struct slice){0});
-            for (struct slice o; slice_next(&w, &o);)
-                if (slice_is(slice_get(o, "id"), '"') && take_output(&all, o))
-                    put_output(c, &j, f.parts[i].node, o);
-        }
+        for (size_t i = 0; i < f.n; i++)
+            for (size_t k = its[i].from; k < its[i].to; k++)
+                put_output(c, &j, &f.parts[i], all.v.v[k]);
         json_end_array(&j);
         coord_warn(c);
         coord_reply(c, 200, &t);
@@ -136,29 +183,52 @@ void coord_outputs_list(struct coord_call *c)
     fan_end(&f);
 }
 
-static const struct fan_part *first_good(const struct fan *f)
+static void send_output(struct coord_call *c, const struct fan_part *p, struct slice output)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    put_output(c, &j, p, output);
+    coord_warn(c);
+    coord_reply(c, 200, &t);
+}
+
+/* Who does not tell it now, but offered it last. NULL: nobody. */
+static const struct fan_part *missing_owner(const struct fan *f, const char *id, struct slice *output)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->parts[i].fate == PART_GOOD)
+        if (f->parts[i].fate == PART_LACKS && (*output = offers_find(f->call, f->parts[i].node, id)).at)
             return &f->parts[i];
     return NULL;
 }
 
-static void send_first(struct coord_call *c, const struct fan *f)
+static void forget_ended(const struct fan *f, const char *id)
 {
-    struct text t = {.fd = -1};
-    struct json j = JSON_TO(&t);
-    put_output(c, &j, first_good(f)->node, first_good(f)->root);
-    coord_warn(c);
-    coord_reply(c, 200, &t);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->parts[i].fate == PART_GOOD)
+            offers_remove(f->call, f->parts[i].node, id);
 }
 
 /* One output, one type of configuration; or the end of a derived one: of whoever has it. */
 void coord_outputs_pass(struct coord_call *c)
 {
     struct fan f;
-    if (ask_members(&f, c, c->q->method[0] == 'H' ? "GET" : c->q->method, NULL, '{'))
-        send_first(c, &f);
+    bool ends = tsp_method_is(c->q, "DELETE"), is_output = ends || !c->arg[2];
+    if (ask_members(&f, c, ends ? "DELETE" : "GET", NULL, '{')) {
+        const struct fan_part *its = first_good(&f), *missing = NULL;
+        struct slice last;
+        if (!its && is_output)
+            missing = missing_owner(&f, c->arg[ends ? 2 : 1], &last);
+        if (its && ends)
+            forget_ended(&f, c->arg[2]);
+        if (its)
+            send_output(c, its, its->root);
+        else if (missing && ends)
+            coord_error(c, 503, "The server that has it does not answer", coord_missing(c, NULL));
+        else if (missing)
+            send_output(c, missing, last);
+        else
+            fan_refuse(&f);
+    }
     fan_end(&f);
 }
 
@@ -277,17 +347,19 @@ void coord_outputs_derive(struct coord_call *c)
     } else if (coord_integer(json_object_get(c->parameters, "begin"), &begin)) {
         pieces_keep(c, begin);
     }
-    if (ask_members(&f, c, "POST", derivation, '{')) {
+    if (ask_members(&f, c, "POST", derivation, '{') && somebody_answers(&f)) {
         for (size_t i = 0; i < f.n; i++)
             good += f.parts[i].fate == PART_GOOD;
         bool one = good == 1 || all_name_hosts(c) || are_pieces(&f);
         if (good > 1)
             take_back(c, &f, one);
         c->lacks.n = 0; /* they need not know it */
-        if (one)
-            send_first(c, &f);
-        else
+        if (one) {
+            offers_add(c, first_good(&f)->node, first_good(&f)->root);
+            send_output(c, first_good(&f), first_good(&f)->root);
+        } else {
             refuse_several(c, &f);
+        }
     }
     fan_end(&f);
 }

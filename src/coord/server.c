@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "base/wait.h"
 #include "coord/call.h"
+#include "coord/offers.h"
 #include "coord/table.h"
 
 enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256 };
@@ -277,6 +278,7 @@ static void free_all(struct coordinator *c)
     http_client_stop(c->probing);
     bookmarks_close(c->bookmarks);
     versions_free(c->versions);
+    offers_free(c->offers);
     places_free(c->places);
     memories_free(c->memories);
     coord_ids_free(c->ids);
@@ -298,6 +300,7 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
     uuid_random(c->id);
     c->ids = coord_ids_new();
     c->versions = versions_new();
+    c->offers = offers_new();
     c->places = places_new();
     c->memories = memories_new();
     pthread_mutex_init(&c->lock, NULL);

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from coordinated import HOSTS, Coordinator, Shop, StandIn, serve
+from coordinated import HOSTS, PATH, Coordinator, Shop, StandIn, serve
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import SLOWDOWN, Case, main, scratch
 
@@ -149,6 +149,48 @@ class Faults(Case):
             for back in (1, 7):
                 alone = self.page(requested_table_index=told[k]["index"] - back, requested_table_count=back + 1)
                 self.assertEqual(alone["lines"][-1], told[k])
+
+    def test_outputs_of_a_server_that_is_away_stay_listed(self):
+        """So does what was derived on it, with a word of where it is; what was ended does not come back."""
+        at = f"/experiments/{self.uuid}/outputs"
+        tier = next(e for e in self.ask(self.tree).json["model"]["entries"]
+                    if e["metadata"].get("hostId") == ["web"] and e["hasData"] and e["labels"][0] == "tier")
+        made = [self.many.ask("POST", f"{at}/{PATH}", {
+            "name": name, "sourceTypeId": "weft.critical-path",
+            "parameters": {"thread": f"web:{tier['labels'][1]}", **more}}).json
+                for name, more in (("all", {}), ("some", {"begin": self.whole["start"] + 10**9}))]
+        before = self.many.get(at).json
+        self.assertLess({o["id"] for o in made}, {o["id"] for o in before})
+        self.assertEqual(self.many.delete(f"{at}/{PATH}/{made[1]['id']}").status, 200)
+        path, tree = made[0]["id"], f"{at}/timeGraph/{made[0]['id']}/tree"
+        whole = self.many.model(tree)
+        others = {o["id"] for h in ("client", "db") for o in self.shop.servers[h].get(at).json}
+        self.assertNotIn(path, others)
+        web = self.shop.servers["web"]
+        os.kill(web.process.pid, signal.SIGSTOP)
+        try:
+            self.ask(self.tree)  # it is found to be away
+            answer = self.many.get(at)
+            self.assertIn("web", answer.headers["Warning"])
+            expected = [o for o in before if o["id"] != made[1]["id"]]
+            self.assertEqual([o["id"] for o in answer.json], [o["id"] for o in expected])
+            for o, was in zip(answer.json, expected):
+                if o["id"] not in others:
+                    self.assertTrue(o["description"].endswith(" (web is away)"), o)
+                    o["description"] = o["description"].removesuffix(" (web is away)")
+                self.assertEqual(o, was)
+            one = self.many.get(f"{at}/{path}")
+            self.assertTrue(one.json["description"].endswith(" (web is away)"), one)
+            self.assertEqual(self.many.get(f"{at}/{made[1]['id']}").status, 404)
+            answer = self.ask(tree).json
+            self.assertEqual((answer["status"], answer["model"]), ("FAILED", None))
+            self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["web"])
+            self.assertEqual(self.many.delete(f"{at}/{PATH}/{path}").status, 503)
+        finally:
+            os.kill(web.process.pid, signal.SIGCONT)
+        self.back("web")
+        self.assertEqual(self.many.get(at).json, expected)
+        self.assertEqual(self.many.model(tree), whole)
 
     def test_killed_and_started_again(self):
         ids = {e["id"]: e["labels"] for e in self.ask(self.tree).json["model"]["entries"]}

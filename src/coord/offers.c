@@ -1,0 +1,170 @@
+#include "coord/offers.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond so many bytes of texts all is forgotten, to be told anew. Servers offer mostly the same, which is kept once. */
+enum { MOST_BYTES = 32 << 20, LONGEST = 16 << 10 };
+
+struct offered {
+    VEC(uint32_t) texts;
+};
+struct offers {
+    pthread_mutex_t lock;
+    struct strings texts;
+    uint64_t bytes; /* that were to be kept */
+    struct map of;  /* a server's, of an experiment -> in `v` */
+    VEC(struct offered) v;
+};
+
+struct offers *offers_new(void)
+{
+    struct offers *o = mem_zalloc(sizeof *o);
+    pthread_mutex_init(&o->lock, NULL);
+    return o;
+}
+
+static void forget(struct offers *o)
+{
+    for (size_t i = 0; i < o->v.n; i++)
+        vec_free(&o->v.v[i].texts);
+    vec_free(&o->v);
+    map_fini(&o->of);
+    strings_fini(&o->texts);
+    o->of = (struct map){0};
+    o->texts = (struct strings){0};
+    o->bytes = 0;
+}
+
+void offers_free(struct offers *o)
+{
+    if (!o)
+        return;
+    forget(o);
+    pthread_mutex_destroy(&o->lock);
+    free(o);
+}
+
+static uint64_t key_of(struct coord_call *c, const struct node *n)
+{
+    char *uuid = arena_strdup(c->q->arena, c->arg[0]);
+    for (char *p = uuid; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return map_mix(n->number) ^ map_hash(uuid, strlen(uuid));
+}
+
+/* With the lock held, as all below. NULL: nothing is known of it. */
+static struct offered *find(struct coord_call *c, const struct node *n)
+{
+    const uint64_t *at = map_find(&c->c->offers->of, key_of(c, n));
+    return at ? &c->c->offers->v.v[*at] : NULL;
+}
+
+static struct offered *find_or_make(struct coord_call *c, const struct node *n)
+{
+    struct offers *o = c->c->offers;
+    bool fresh;
+    if (o->bytes > MOST_BYTES)
+        forget(o);
+    uint64_t *at = map_put(&o->of, key_of(c, n), &fresh);
+    if (fresh) {
+        *at = o->v.n;
+        vec_push(&o->v, (struct offered){0});
+        o->bytes += sizeof(struct offered);
+    }
+    return &o->v.v[*at];
+}
+
+static void add(struct offers *o, struct offered *its, struct slice output)
+{
+    size_t known = o->texts.n;
+    if (output.n > LONGEST)
+        return;
+    vec_push(&its->texts, strings_intern(&o->texts, output.at, output.n));
+    o->bytes += sizeof(uint32_t) + (o->texts.n > known ? output.n : 0);
+}
+
+static struct slice text_of(const struct offers *o, uint32_t i)
+{
+    const char *text = strings_get(&o->texts, i);
+    return (struct slice){text, strlen(text), NULL};
+}
+
+static size_t place_of(const struct offers *o, const struct offered *its, const char *id)
+{
+    struct arena a = {0};
+    size_t i = 0;
+    for (; i < its->texts.n; i++) {
+        const char *own = slice_string(slice_get(text_of(o, its->texts.v[i]), "id"), &a);
+        if (own && !strcmp(own, id))
+            break;
+    }
+    arena_fini(&a);
+    return i;
+}
+
+void offers_note(struct coord_call *c, const struct node *n, struct slice list)
+{
+    struct slice_walk w = slice_items(list);
+    pthread_mutex_lock(&c->c->offers->lock);
+    struct offered *its = find_or_make(c, n);
+    its->texts.n = 0;
+    for (struct slice output; slice_next(&w, &output);)
+        if (slice_is(slice_get(output, "id"), '"'))
+            add(c->c->offers, its, output);
+    pthread_mutex_unlock(&c->c->offers->lock);
+}
+
+void offers_add(struct coord_call *c, const struct node *n, struct slice output)
+{
+    const char *id = slice_string(slice_get(output, "id"), c->q->arena);
+    if (!id)
+        return;
+    pthread_mutex_lock(&c->c->offers->lock);
+    struct offered *its = find_or_make(c, n);
+    if (place_of(c->c->offers, its, id) == its->texts.n)
+        add(c->c->offers, its, output);
+    pthread_mutex_unlock(&c->c->offers->lock);
+}
+
+void offers_remove(struct coord_call *c, const struct node *n, const char *id)
+{
+    pthread_mutex_lock(&c->c->offers->lock);
+    struct offered *its = find(c, n);
+    size_t at = its ? place_of(c->c->offers, its, id) : 0;
+    if (its && at < its->texts.n) {
+        its->texts.n--;
+        memmove(&its->texts.v[at], &its->texts.v[at + 1], (its->texts.n - at) * sizeof *its->texts.v);
+    }
+    pthread_mutex_unlock(&c->c->offers->lock);
+}
+
+size_t offers_get(struct coord_call *c, const struct node *n, struct slice **out)
+{
+    pthread_mutex_lock(&c->c->offers->lock);
+    const struct offered *its = find(c, n);
+    size_t count = its ? its->texts.n : 0;
+    *out = arena_new(c->q->arena, struct slice, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        struct slice text = text_of(c->c->offers, its->texts.v[i]);
+        (*out)[i] = (struct slice){arena_strndup(c->q->arena, text.at, text.n), text.n, NULL};
+    }
+    pthread_mutex_unlock(&c->c->offers->lock);
+    return count;
+}
+
+struct slice offers_find(struct coord_call *c, const struct node *n, const char *id)
+{
+    struct slice found = {0};
+    pthread_mutex_lock(&c->c->offers->lock);
+    const struct offered *its = find(c, n);
+    size_t at = its ? place_of(c->c->offers, its, id) : 0;
+    if (its && at < its->texts.n) {
+        struct slice text = text_of(c->c->offers, its->texts.v[at]);
+        found = (struct slice){arena_strndup(c->q->arena, text.at, text.n), text.n, NULL};
+    }
+    pthread_mutex_unlock(&c->c->offers->lock);
+    return found;
+}
