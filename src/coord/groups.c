@@ -1,4 +1,4 @@
-#include "coord/groups.h"
+#include "coord/group_lines.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -9,33 +9,13 @@
 #include "base/time.h"
 
 /* The outputs, and the lines below each machine. */
-enum { OUTPUTS = 2, MOST_LINES = 3, MOST_LOOKS = 64 };
+enum { OUTPUTS = 2, MOST_LINES = 3 };
 static const struct output {
     const char *id, *lines[MOST_LINES];
 } outputs[OUTPUTS] = {{"weft.summary", {"CPUs", "Threads"}}, {"weft.summary.cpu", {"Minimum", "Mean", "Maximum"}}};
 enum { LEAST, MEAN, MOST };
 
-/* A machine's line, by the id that clients know; row: what its server says of it. */
-struct line {
-    int64_t id;
-    size_t what;
-    const struct node *machine;
-    struct slice row;
-};
-struct asked {
-    size_t group, what;
-};
-struct group_lines {
-    struct line *v;
-    size_t n;
-    struct asked *asked;
-    size_t n_asked;
-    int64_t *hidden; /* ascending */
-    size_t n_hidden;
-};
-
-/* -1: it is none of these. */
-static int output_of(const struct coord_call *c)
+int group_output(const struct coord_call *c)
 {
     for (int i = 0; i < OUTPUTS && c->c->n_machine_groups; i++)
         if (c->arg[1] && !strcmp(c->arg[1], outputs[i].id))
@@ -43,13 +23,12 @@ static int output_of(const struct coord_call *c)
     return -1;
 }
 
-/* A group's own ids: of what stands for it (0), and of its lines, in each output. */
-static int64_t own_id(int output, size_t line)
+int64_t group_own_id(int output, size_t line)
 {
     return output * (MOST_LINES + 1) + (int64_t)line;
 }
 
-static bool is_in(const struct coord_group *g, const struct node *machine)
+bool group_has(const struct coord_group *g, const struct node *machine)
 {
     bool in = false;
     for (size_t i = 0; i < g->members.n && !in; i++)
@@ -58,12 +37,12 @@ static bool is_in(const struct coord_group *g, const struct node *machine)
     return in;
 }
 
-static const struct coord_group *config_of(const struct coord_call *c, size_t group)
+const struct coord_group *group_config(const struct coord_call *c, size_t group)
 {
     return &c->c->o.config->groups.v[group];
 }
 
-static double weight_of(const struct node *machine)
+double machine_weight(const struct node *machine)
 {
     return machine->is->weight > 0 ? machine->is->weight : 1;
 }
@@ -183,7 +162,7 @@ static void add_tree(struct fan *f, size_t parts, int output, size_t group)
     for (size_t i = 0; i < parts; i++) {
         const struct fan_part *p = &f->parts[i];
         struct slice_walk w = slice_items(slice_get(p->model, "entries"));
-        for (struct slice e; is_in(config_of(f->call, group), p->node) && slice_next(&w, &e);) {
+        for (struct slice e; group_has(group_config(f->call, group), p->node) && slice_next(&w, &e);) {
             size_t what = line_of(output, e);
             take_entry(what < MOST_LINES ? &line[what] : &root, p->node, e);
             headers = slice_get(p->model, "headers");
@@ -197,10 +176,10 @@ static void add_tree(struct fan *f, size_t parts, int output, size_t group)
     put_slice(&j, headers.at ? headers : (struct slice){"[]", 2});
     json_key(&j, "entries");
     json_begin_array(&j);
-    put_entry(&j, &root, own_id(output, 0), -1, config_of(f->call, group)->name);
+    put_entry(&j, &root, group_own_id(output, 0), -1, group_config(f->call, group)->name);
     for (size_t i = 0; i < MOST_LINES; i++)
         if (line[i].first.at)
-            put_entry(&j, &line[i], own_id(output, 1 + i), own_id(output, 0), outputs[output].lines[i]);
+            put_entry(&j, &line[i], group_own_id(output, 1 + i), group_own_id(output, 0), outputs[output].lines[i]);
     json_end_array(&j);
     json_end_object(&j);
     add_part(f, &f->call->c->machine_groups[group].self, &t);
@@ -208,7 +187,7 @@ static void add_tree(struct fan *f, size_t parts, int output, size_t group)
 
 void groups_add_tree(struct fan *f)
 {
-    int output = output_of(f->call);
+    int output = group_output(f->call);
     const size_t parts = f->n;
     for (size_t g = 0; output >= 0 && g < f->call->c->n_machine_groups; g++)
         add_tree(f, parts, output, g);
@@ -219,7 +198,7 @@ void groups_add_tree(struct fan *f)
 /* The machines' lines, as their trees have them now. False: nobody waits. */
 static bool find_lines(struct coord_call *c, int output, struct group_lines *lines)
 {
-    VEC(struct line) found = {0};
+    VEC(struct machine_line) found = {0};
     struct fan f;
     bool good = trees_ask(&f, c);
     for (size_t i = 0; good && i < f.n; i++) {
@@ -229,11 +208,12 @@ static bool find_lines(struct coord_call *c, int output, struct group_lines *lin
             size_t what = line_of(output, e);
             if (what < MOST_LINES && slice_integer(slice_get(e, "id"), &own) && own >= 0)
                 vec_push(&found,
-                    ((struct line){.id = coord_id(c, f.parts[i].node, own), .what = what, .machine = f.parts[i].node}));
+                    ((struct machine_line){
+                        .id = coord_id(c, f.parts[i].node, own), .what = what, .machine = f.parts[i].node}));
         }
     }
     fan_end(&f);
-    lines->v = arena_new(c->q->arena, struct line, found.n + 1);
+    lines->v = arena_new(c->q->arena, struct machine_line, found.n + 1);
     if (found.n)
         memcpy(lines->v, found.v, found.n * sizeof *found.v);
     lines->n = found.n;
@@ -247,12 +227,14 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The groups' lines among the items; `rest`: the others. */
-static void take_asked(struct coord_call *c, int output, struct group_lines *lines, json_t *rest)
+void group_lines_asked(struct coord_call *c, int output, struct group_lines *lines, json_t *rest)
 {
     json_t *list = json_object_get(c->parameters, "requested_items"), *item;
     size_t i;
-    lines->asked = arena_new(c->q->arena, struct asked, json_array_size(list) + 1);
+    for (size_t g = 0; g < c->c->n_machine_groups; g++)
+        for (i = 0; i <= MOST_LINES; i++)
+            coord_id(c, &c->c->machine_groups[g].self, group_own_id(output, i)); /* known also to those who ask first */
+    lines->asked = arena_new(c->q->arena, struct group_asked, json_array_size(list) + 1);
     json_array_foreach (list, i, item) {
         uint64_t server = 0;
         int64_t own = 0;
@@ -260,8 +242,8 @@ static void take_asked(struct coord_call *c, int output, struct group_lines *lin
              known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
         for (size_t g = 0; known && g < c->c->n_machine_groups && !is_group; g++) {
             is_group = node_key(c, &c->c->machine_groups[g].self) == server;
-            if (is_group && own > own_id(output, 0) && own <= own_id(output, MOST_LINES))
-                lines->asked[lines->n_asked++] = (struct asked){g, (size_t)(own - own_id(output, 1))};
+            if (is_group && own > group_own_id(output, 0) && own <= group_own_id(output, MOST_LINES))
+                lines->asked[lines->n_asked++] = (struct group_asked){g, (size_t)(own - group_own_id(output, 1))};
         }
         if (!is_group)
             json_array_append(rest, item);
@@ -270,14 +252,11 @@ static void take_asked(struct coord_call *c, int output, struct group_lines *lin
 
 bool groups_ask(struct coord_call *c)
 {
-    int output = output_of(c);
+    int output = group_output(c);
     struct group_lines *lines = arena_new(c->q->arena, struct group_lines, 1);
     json_t *items = json_array();
-    for (size_t g = 0; output >= 0 && g < c->c->n_machine_groups; g++)
-        for (size_t i = 0; i <= MOST_LINES; i++)
-            coord_id(c, &c->c->machine_groups[g].self, own_id(output, i)); /* known also to those who ask first */
     if (output >= 0)
-        take_asked(c, output, lines, items);
+        group_lines_asked(c, output, lines, items);
     if (!lines->n_asked) {
         json_decref(items);
         return true;
@@ -290,10 +269,10 @@ bool groups_ask(struct coord_call *c)
     bool good = find_lines(c, output, lines);
     lines->hidden = arena_new(c->q->arena, int64_t, lines->n + 1);
     for (i = 0; i < lines->n; i++) {
-        const struct line *l = &lines->v[i];
+        const struct machine_line *l = &lines->v[i];
         bool wanted = false;
         for (size_t k = 0; k < lines->n_asked && !wanted; k++)
-            wanted = lines->asked[k].what == l->what && is_in(config_of(c, lines->asked[k].group), l->machine);
+            wanted = lines->asked[k].what == l->what && group_has(group_config(c, lines->asked[k].group), l->machine);
         if (!wanted || map_find(&given, (uint64_t)l->id))
             continue;
         json_array_append_new(items, json_integer(l->id));
@@ -315,8 +294,7 @@ bool groups_hide(const struct coord_call *c, int64_t id)
 
 /* ---- rows ---- */
 
-/* What servers say of the machines' lines. */
-static void take_rows(struct fan *f, const char *array, const char *id)
+void group_lines_take(struct fan *f, const char *array, const char *id)
 {
     struct group_lines *lines = f->call->lines;
     struct map by_id = {0};
@@ -336,19 +314,16 @@ static void take_rows(struct fan *f, const char *array, const char *id)
     map_fini(&by_id);
 }
 
-static bool is_of(const struct coord_call *c, const struct line *l, const struct asked *a)
+bool group_line_counts(const struct coord_call *c, const struct machine_line *l, const struct group_asked *a)
 {
-    return l->row.at && l->what == a->what && is_in(config_of(c, a->group), l->machine);
+    return l->row.at && l->what == a->what && group_has(group_config(c, a->group), l->machine);
 }
 
-typedef void put_line(struct coord_call *, struct json *, const struct asked *);
-
-/* A part for each group with lines that are asked for. */
-static void add_rows(struct fan *f, const char *array, const char *id, put_line *put)
+void group_lines_add(struct fan *f, const char *array, const char *id, put_line *put)
 {
     const struct group_lines *lines = f->call->lines;
     const size_t groups = f->call->c->n_machine_groups;
-    take_rows(f, array, id);
+    group_lines_take(f, array, id);
     for (size_t g = 0; g < groups; g++) {
         struct text t = {.fd = -1};
         struct json j = JSON_TO(&t);
@@ -368,113 +343,6 @@ static void add_rows(struct fan *f, const char *array, const char *id, put_line 
         else
             text_fini(&t);
     }
-}
-
-/* ---- what is dominant ---- */
-
-/* A machine's states while samples pass by. */
-struct states {
-    const struct node *machine;
-    struct slice_walk w;
-    struct slice at;
-    int64_t begin, end;
-    bool some;
-};
-
-static void next_state(struct states *s)
-{
-    do
-        s->some = slice_next(&s->w, &s->at);
-    while (s->some &&
-        (!slice_integer(slice_get(s->at, "start"), &s->begin) || !slice_integer(slice_get(s->at, "end"), &s->end)));
-    if (s->some) {
-        s->begin = time_shown(s->machine, s->begin);
-        s->end = time_shown(s->machine, s->end);
-    }
-}
-
-/* The style that most weight has at a time; at NULL: nobody is known then. Of equal ones that of the first machine. */
-static struct slice dominant(struct states *s, size_t n, int64_t t)
-{
-    struct {
-        struct slice style;
-        double weight;
-    } look[MOST_LOOKS];
-    size_t looks = 0, best = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t k = 0;
-        while (s[i].some && s[i].end <= t)
-            next_state(&s[i]);
-        struct slice style = s[i].some && s[i].begin <= t ? slice_get(s[i].at, "style") : (struct slice){0};
-        if (!slice_is(style, '{'))
-            continue;
-        while (k < looks && !slice_same(look[k].style, style))
-            k++;
-        if (k == MOST_LOOKS)
-            continue;
-        if (k == looks) {
-            look[looks].style = style;
-            look[looks++].weight = 0;
-        }
-        look[k].weight += weight_of(s[i].machine);
-    }
-    for (size_t k = 1; k < looks; k++)
-        best = look[k].weight > look[best].weight ? k : best;
-    return looks ? look[best].style : (struct slice){0};
-}
-
-static void put_state(struct json *j, int64_t begin, int64_t end, struct slice style)
-{
-    if (!style.at || begin >= end)
-        return;
-    json_begin_object(j);
-    json_kv_i64(j, "start", begin);
-    json_kv_i64(j, "end", end);
-    json_key(j, "style");
-    put_slice(j, style);
-    json_end_object(j);
-}
-
-static void put_dominant(struct coord_call *c, struct json *j, const struct asked *a)
-{
-    const struct group_lines *lines = c->lines;
-    struct states *s = arena_new(c->q->arena, struct states, lines->n + 1);
-    struct slice now = {0};
-    int64_t begin = 0, last = INT64_MIN;
-    size_t n = 0, samples;
-    const int64_t *times = samples_asked(c, &samples);
-    for (size_t i = 0; i < lines->n; i++) {
-        if (!is_of(c, &lines->v[i], a))
-            continue;
-        struct slice states = slice_get(lines->v[i].row, "states");
-        s[n] = (struct states){.machine = lines->v[i].machine, .w = slice_items(states)};
-        next_state(&s[n++]);
-    }
-    json_begin_object(j);
-    json_kv_i64(j, "entryId", own_id(0, 1 + a->what));
-    json_key(j, "states");
-    json_begin_array(j);
-    for (size_t i = 0; i < samples; i++) {
-        struct slice next = dominant(s, n, times[i]);
-        if (i && (!next.at || !now.at ? next.at != now.at : !slice_same(next, now))) {
-            put_state(j, begin, times[i], now);
-            now = (struct slice){0};
-        }
-        begin = now.at ? begin : times[i];
-        now = next;
-        for (size_t k = 0; i + 1 == samples && k < n; k++)
-            last = s[k].some && s[k].end > last ? s[k].end : last;
-    }
-    if (samples)
-        put_state(j, begin, last > times[samples - 1] ? last : time_after(times[samples - 1]), now);
-    json_end_array(j);
-    json_end_object(j);
-}
-
-void groups_add_states(struct fan *f)
-{
-    if (f->call->lines)
-        add_rows(f, "rows", "entryId", put_dominant);
 }
 
 /* ---- least, mean, most ---- */
@@ -509,7 +377,7 @@ static bool join_point(
     for (size_t i = 0; i < n; i++) {
         if (!s[i].some || s[i].at != *t)
             continue;
-        double y, w = weight_of(s[i].machine);
+        double y, w = machine_weight(s[i].machine);
         if (slice_number(s[i].value, &y)) {
             least = weight > 0 && least < y ? least : y;
             most = weight > 0 && most > y ? most : y;
@@ -522,7 +390,7 @@ static bool join_point(
     return some;
 }
 
-static void put_curve(struct coord_call *c, struct json *j, const struct asked *a)
+static void put_curve(struct coord_call *c, struct json *j, const struct group_asked *a)
 {
     const struct group_lines *lines = c->lines;
     struct machine_curve *s = arena_new(c->q->arena, struct machine_curve, lines->n + 1);
@@ -533,8 +401,8 @@ static void put_curve(struct coord_call *c, struct json *j, const struct asked *
     int64_t t;
     double v;
     for (size_t i = 0; i < lines->n; i++) {
-        const struct line *l = &lines->v[i];
-        if (!is_of(c, l, a))
+        const struct machine_line *l = &lines->v[i];
+        if (!group_line_counts(c, l, a))
             continue;
         first = first.at ? first : l->row;
         s[n] = (struct machine_curve){.machine = l->machine,
@@ -552,8 +420,9 @@ static void put_curve(struct coord_call *c, struct json *j, const struct asked *
     }
     json_end_array(&jx);
     json_end_array(&jy);
-    put_series_like(j, first, own_id(1, 1 + a->what),
-        arena_printf(c->q->arena, "%s: %s", config_of(c, a->group)->name, outputs[1].lines[a->what]), &x, &y);
+    put_series_like(j, first, group_own_id(OUTPUT_SERIES, 1 + a->what),
+        arena_printf(c->q->arena, "%s: %s", group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what]), &x,
+        &y);
     text_fini(&x);
     text_fini(&y);
 }
@@ -561,5 +430,5 @@ static void put_curve(struct coord_call *c, struct json *j, const struct asked *
 void groups_add_series(struct fan *f)
 {
     if (f->call->lines)
-        add_rows(f, "series", "seriesId", put_curve);
+        group_lines_add(f, "series", "seriesId", put_curve);
 }

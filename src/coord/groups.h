@@ -12,6 +12,10 @@ bool groups_ask(struct coord_call *);
 /* After the answers are there: parts with the groups' rows ("rows", "series"). */
 void groups_add_states(struct fan *);
 void groups_add_series(struct fan *);
+/* Does a question for a tooltip point at a group's line, which no server has? Then it is made one for states. */
+bool groups_point(struct coord_call *);
+/* After that one's answers are there, in parts that are machines'. */
+void groups_put_tips(struct fan *, struct json *);
 /* Is it a machine's line that only the groups want? */
 bool groups_hide(const struct coord_call *, int64_t id);
 

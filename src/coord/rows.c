@@ -17,9 +17,9 @@ static const char *body_plain(struct coord_call *c, size_t member, json_t *items
 }
 
 /* Asks the owners of the requested items. False: the answer was sent. */
-static bool ask_owners(struct fan *f, struct coord_call *c, struct items *items, make_body *make)
+static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, struct items *items, make_body *make)
 {
-    const char *path = path_asked(c), *body;
+    const char *body;
     size_t asked = 0;
     if (!groups_ask(c))
         return false;
@@ -82,7 +82,7 @@ static void send_rows(struct coord_call *c, const char *array, const char *const
     struct fan f;
     struct items items;
     bool some = false;
-    if (!ask_owners(&f, c, &items, make))
+    if (!ask_owners(&f, c, path_asked(c), &items, make))
         return;
     for (size_t i = 0; i < f.n; i++) {
         struct fan_part *p = &f.parts[i];
@@ -405,8 +405,30 @@ static void tip_at_end(struct coord_call *c, size_t member, json_t *items)
     json_decref(p);
 }
 
+/* Of a group of machines: of what its machines show then. */
+static void send_group_tips(struct coord_call *c)
+{
+    static const char end[] = "tooltip";
+    struct fan f;
+    struct items items;
+    struct text t = {.fd = -1};
+    const char *path = path_asked(c);
+    path = arena_printf(c->q->arena, "%.*sstates", (int)(strlen(path) - strlen(end)), path);
+    if (!ask_owners(&f, c, path, &items, body_states))
+        return;
+    pieces_fold_states(&f);
+    struct json j = envelope_begin(c, &t);
+    groups_put_tips(&f, &j);
+    envelope_send(c, &t);
+    fan_end(&f);
+}
+
 void coord_analysis_tooltip(struct coord_call *c)
 {
+    if (groups_point(c)) {
+        send_group_tips(c);
+        return;
+    }
     struct fan f;
     struct items items;
     const char *wrong = items_split(c, &items), *path = path_asked(c);

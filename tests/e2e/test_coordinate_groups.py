@@ -490,6 +490,39 @@ class Groups(Case):
         for line, row in self.lines(SUMMARY, "timeGraph", lambda p: p[0].startswith("db")).items():
             self.assertEqual(row["states"], said[mine[line[1]]]["states"])
 
+    def tip(self, entry, t):
+        answer = self.many.post(f"/experiments/{self.uuid}/outputs/timeGraph/{SUMMARY}/tooltip", {
+            "requested_times": [t], "requested_items": [entry],
+            "requested_element": {"elementType": "state", "time": t, "duration": 1, "entryId": entry}}).json
+        self.assertEqual(answer["status"], "COMPLETED", answer)
+        return answer
+
+    def test_tooltips(self):
+        lines = self.lines(SUMMARY, "timeGraph")
+        ids = {(p[0].split()[0], p[1].split()[0]): e["id"]
+               for p, e in self.tree(self.many, SUMMARY, "timeGraph").items() if len(p) > 1}
+        several = 0
+        for group, members in GROUPS.items():
+            for line in ("CPUs", "Threads"):
+                for t in self.samples[::60]:
+                    looks = {m: self.look(lines[m, line], t) for m in members}
+                    shown = {}
+                    for m, look in looks.items():
+                        if look:
+                            shown.setdefault(look, []).append(WEIGHTS[m])
+                    tip = self.tip(ids[group, line], t)["model"]
+                    words = {
+                        look: f"{len(w)} machine{'s' * (len(w) > 1)}" + (f", weight {sum(w):g}" * (sum(w) != len(w)))
+                        for look, w in shown.items()}
+                    words["Machines"] = f"{sum(map(len, shown.values()))} of {len(members)}"
+                    silent = sorted(f"{m}: shows nothing then" for m, look in looks.items() if not look)
+                    self.assertEqual(sorted(filter(None, tip.pop("Without", "").split("; "))), silent)
+                    self.assertEqual(tip, words, (group, line, t))
+                    if shown:
+                        self.assertEqual(sum(shown[next(iter(tip))]), max(map(sum, shown.values())), tip)
+                    several += len(shown) > 1
+        self.assertGreater(several, 3)
+
     def test_a_machine_is_away(self):
         ids = [e["id"] for p, e in self.tree(self.many, SUMMARY, "timeGraph").items() if p[0].startswith("backs")]
         self.servers["db"].stop()
@@ -500,6 +533,10 @@ class Groups(Case):
             backs = {tuple(str((s["start"], s["end"], s["style"])) for s in r["states"] if s.get("style"))
                      for r in answer["model"]["rows"]}
             self.assertEqual(len(backs), 2)
+            tip = self.tip(ids[1], self.samples[150])
+            self.assertEqual([lack["host"] for lack in tip["hosts"]["lacking"]], ["db"])
+            self.assertEqual(tip["model"]["Machines"], "1 of 2")
+            self.assertEqual(tip["model"]["Without"], "db: " + tip["hosts"]["lacking"][0]["statusMessage"])
             web = self.lines(SUMMARY, "timeGraph", lambda p: p[0].startswith("web"))
             for row in answer["model"]["rows"]:
                 line = "CPUs" if row["entryId"] == ids[1] else "Threads"

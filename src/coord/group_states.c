@@ -1,0 +1,245 @@
+/* Lines of groups of machines that are states: what most machines do. */
+#include <string.h>
+
+#include "base/time.h"
+#include "coord/group_lines.h"
+
+enum { MOST_LOOKS = 64 };
+
+/* ---- what is dominant ---- */
+
+/* A machine's states while samples pass by. */
+struct states {
+    const struct node *machine;
+    struct slice_walk w;
+    struct slice at;
+    int64_t begin, end;
+    bool some;
+};
+
+static void next_state(struct states *s)
+{
+    do
+        s->some = slice_next(&s->w, &s->at);
+    while (s->some &&
+        (!slice_integer(slice_get(s->at, "start"), &s->begin) || !slice_integer(slice_get(s->at, "end"), &s->end)));
+    if (s->some) {
+        s->begin = time_shown(s->machine, s->begin);
+        s->end = time_shown(s->machine, s->end);
+    }
+}
+
+/* What it shows at a time that it has come to; at NULL: nothing. */
+static struct slice style_at(const struct states *s, int64_t t)
+{
+    struct slice style = s->some && s->begin <= t ? slice_get(s->at, "style") : (struct slice){0};
+    return slice_is(style, '{') ? style : (struct slice){0};
+}
+
+/* What some machines show at a time, in the order of the first of them. */
+struct look {
+    struct slice style;
+    double weight;
+    size_t machines;
+};
+
+/* Returns how many there are. */
+static size_t looks_at(struct states *s, size_t n, int64_t t, struct look look[MOST_LOOKS])
+{
+    size_t looks = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (s[i].some && s[i].end <= t)
+            next_state(&s[i]);
+        struct slice style = style_at(&s[i], t);
+        if (!style.at)
+            continue;
+        while (k < looks && !slice_same(look[k].style, style))
+            k++;
+        if (k == MOST_LOOKS)
+            continue;
+        if (k == looks)
+            look[looks++] = (struct look){.style = style};
+        look[k].weight += machine_weight(s[i].machine);
+        look[k].machines++;
+    }
+    return looks;
+}
+
+/* The place of that with most weight; of equal ones the first. */
+static size_t heaviest(const struct look *look, size_t looks)
+{
+    size_t best = 0;
+    for (size_t k = 1; k < looks; k++)
+        best = look[k].weight > look[best].weight ? k : best;
+    return best;
+}
+
+/* at NULL: nobody is known then. */
+static struct slice dominant(struct states *s, size_t n, int64_t t)
+{
+    struct look look[MOST_LOOKS];
+    size_t looks = looks_at(s, n, t, look);
+    return looks ? look[heaviest(look, looks)].style : (struct slice){0};
+}
+
+/* Of the machines that the group's line is made of. Returns how many there are. */
+static size_t states_begin(const struct coord_call *c, const struct group_asked *a, struct states **out)
+{
+    const struct group_lines *lines = c->lines;
+    struct states *s = arena_new(c->q->arena, struct states, lines->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < lines->n; i++) {
+        if (!group_line_counts(c, &lines->v[i], a))
+            continue;
+        struct slice states = slice_get(lines->v[i].row, "states");
+        s[n] = (struct states){.machine = lines->v[i].machine, .w = slice_items(states)};
+        next_state(&s[n++]);
+    }
+    *out = s;
+    return n;
+}
+
+static void put_state(struct json *j, int64_t begin, int64_t end, struct slice style)
+{
+    if (!style.at || begin >= end)
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "start", begin);
+    json_kv_i64(j, "end", end);
+    json_key(j, "style");
+    put_slice(j, style);
+    json_end_object(j);
+}
+
+static void put_dominant(struct coord_call *c, struct json *j, const struct group_asked *a)
+{
+    struct states *s;
+    struct slice now = {0};
+    int64_t begin = 0, last = INT64_MIN;
+    size_t samples, n = states_begin(c, a, &s);
+    const int64_t *times = samples_asked(c, &samples);
+    json_begin_object(j);
+    json_kv_i64(j, "entryId", group_own_id(OUTPUT_STATES, 1 + a->what));
+    json_key(j, "states");
+    json_begin_array(j);
+    for (size_t i = 0; i < samples; i++) {
+        struct slice next = dominant(s, n, times[i]);
+        if (i && (!next.at || !now.at ? next.at != now.at : !slice_same(next, now))) {
+            put_state(j, begin, times[i], now);
+            now = (struct slice){0};
+        }
+        begin = now.at ? begin : times[i];
+        now = next;
+        for (size_t k = 0; i + 1 == samples && k < n; k++)
+            last = s[k].some && s[k].end > last ? s[k].end : last;
+    }
+    if (samples)
+        put_state(j, begin, last > times[samples - 1] ? last : time_after(times[samples - 1]), now);
+    json_end_array(j);
+    json_end_object(j);
+}
+
+void groups_add_states(struct fan *f)
+{
+    if (f->call->lines)
+        group_lines_add(f, "rows", "entryId", put_dominant);
+}
+
+/* ---- what a state is made of ---- */
+
+bool groups_point(struct coord_call *c)
+{
+    struct group_lines lines = {0};
+    const json_t *element = json_object_get(c->parameters, "requested_element");
+    int64_t t;
+    if (group_output(c) != OUTPUT_STATES)
+        return false;
+    json_t *rest = json_array();
+    group_lines_asked(c, OUTPUT_STATES, &lines, rest);
+    json_decref(rest);
+    if (!lines.n_asked ||
+        (!coord_integer(json_array_get(json_object_get(c->parameters, "requested_times"), 0), &t) &&
+            !coord_integer(json_object_get(element, "time"), &t)))
+        return false;
+    json_object_del(c->parameters, "requested_element");
+    json_object_del(c->parameters, "requested_times");
+    json_object_set_new(c->parameters, "requested_timerange",
+        json_pack("{s:I, s:I, s:i}", "start", (json_int_t)t, "end", (json_int_t)time_after(t), "nbTimes", 2));
+    return true;
+}
+
+static void put_look(struct coord_call *c, struct json *j, const struct look *l)
+{
+    const char *key = slice_string(slice_get(l->style, "parentKey"), c->q->arena);
+    const char *machines = arena_printf(c->q->arena, "%zu machine%s", l->machines, l->machines == 1 ? "" : "s");
+    if (l->weight != (double)l->machines)
+        machines = arena_printf(c->q->arena, "%s, weight %g", machines, l->weight);
+    json_kv_string(j, key && *key ? key : "?", machines);
+}
+
+/* Those that show nothing then: why, or that they know nothing of that time. */
+static const char *why_silent(const struct coord_call *c, const struct node *machine)
+{
+    for (size_t i = 0; i < c->lacks.n; i++) {
+        const struct node *lacks = c->lacks.v[i].server;
+        if (lacks && (lacks == machine || (lacks->group && &lacks->group->self == machine)))
+            return c->lacks.v[i].why;
+    }
+    return "shows nothing then";
+}
+
+static bool shows_something(const struct states *s, size_t n, const struct node *machine, int64_t t)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i].machine == machine && style_at(&s[i], t).at)
+            return true;
+    return false;
+}
+
+/* How many of the group's machines are counted, and which are not. s: as far as the time. */
+static void put_machines(
+    struct coord_call *c, struct json *j, const struct group_asked *a, const struct states *s, size_t n, int64_t t)
+{
+    struct arena *arena = c->q->arena;
+    const char *without = NULL;
+    size_t all = 0, counted = 0;
+    for (size_t i = 0; i < c->n_members; i++) {
+        const struct node *machine = c->members[i]->group ? &c->members[i]->group->self : c->members[i];
+        bool again = false;
+        for (size_t k = 0; k < i && c->members[i]->group && !again; k++)
+            again = c->members[k]->group == c->members[i]->group;
+        if (again || !group_has(group_config(c, a->group), machine))
+            continue;
+        all++;
+        if (shows_something(s, n, machine, t)) {
+            counted++;
+            continue;
+        }
+        without = arena_printf(arena, "%s%s%s: %s", without ? without : "", without ? "; " : "", machine->is->name,
+            why_silent(c, machine));
+    }
+    json_kv_string(j, "Machines", arena_printf(arena, "%zu of %zu", counted, all));
+    if (without)
+        json_kv_string(j, "Without", without);
+}
+
+void groups_put_tips(struct fan *f, struct json *j)
+{
+    struct coord_call *c = f->call;
+    struct look look[MOST_LOOKS];
+    struct states *s;
+    size_t samples;
+    const int64_t *times = samples_asked(c, &samples);
+    group_lines_take(f, "rows", "entryId");
+    size_t n = states_begin(c, &c->lines->asked[0], &s), looks = samples ? looks_at(s, n, times[0], look) : 0;
+    json_begin_object(j);
+    for (; looks; looks--) {
+        size_t best = heaviest(look, looks);
+        put_look(c, j, &look[best]);
+        memmove(&look[best], &look[best + 1], (looks - best - 1) * sizeof *look);
+    }
+    if (samples)
+        put_machines(c, j, &c->lines->asked[0], s, n, times[0]);
+    json_end_object(j);
+}
