@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A server that ends all connections after each answer would seem to be started again each time. After so many it is
- * taken to be one, until it does keep some. */
-enum { MOST_LOST = 10 };
+#include "base/time.h"
+
+/* A server that ends all connections soon after each answer would seem to be started again each time. After so many it
+ * is taken to be one, until it does keep some while they rest. */
+enum { MOST_LOST = 10, REST_NS = 500000000 };
 
 static unsigned living(const struct lifeline *l)
 {
@@ -50,8 +52,10 @@ static void make_room(struct lifeline *l, int connection)
 
 void lifeline_hold(struct lifeline *l, struct http_fetch *f)
 {
-    if (f->by_kept)
+    int64_t now = time_monotonic_ns();
+    if (f->by_kept && now - l->rests_since_ns > REST_NS)
         l->lost = 0;
+    l->rests_since_ns = now;
     if (f->connection < 0 || l->lost >= MOST_LOST || !http_connection_lives(f->connection))
         return;
     make_room(l, f->connection);
@@ -62,6 +66,7 @@ void lifeline_hold(struct lifeline *l, struct http_fetch *f)
 void lifeline_let_go(struct lifeline *l)
 {
     l->lost += lifeline_ended(l);
+    l->rests_since_ns = time_monotonic_ns();
     while (l->n)
         close(l->held[--l->n]);
 }

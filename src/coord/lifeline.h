@@ -5,6 +5,7 @@
 #define WEFT_COORD_LIFELINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "http/client.h"
 
@@ -13,7 +14,8 @@ enum { LIFELINES = 2 };
 struct lifeline {
     int held[LIFELINES];
     unsigned n;
-    unsigned lost;                   /* so often all had ended, one after the other, none of which was used twice */
+    unsigned lost;                   /* so often all had ended since one was kept over a rest */
+    int64_t rests_since_ns;          /* when the server last answered, or its connections were let go (monotonic) */
 };
 /* All connections that were held have ended. Without any, nobody knows: false. */
 bool lifeline_ended(const struct lifeline *);
