@@ -275,7 +275,8 @@ static const char *containers_defect(const struct graph_chunk *g)
 {
     for (size_t i = 0; i < g->n_containers; i++)
         if (g->containers[i].name >= g->n_strings || g->containers[i].first >= g->n_strings ||
-            g->containers[i].flags > (GRAPH_DISK_NET | GRAPH_DISK_LASTING))
+            g->containers[i].flags > (GRAPH_DISK_NET | GRAPH_DISK_LASTING | GRAPH_DISK_CGROUP) ||
+            (~g->containers[i].flags & (GRAPH_DISK_NET | GRAPH_DISK_CGROUP)) == 0)
             return "a container that makes no sense";
     for (size_t i = 0; i < g->n_rows; i++)
         if (g->rows[i].container > g->n_containers)

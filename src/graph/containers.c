@@ -5,13 +5,21 @@
 
 #include "base/mem.h"
 #include "graph/layout.h"
+#include "kernel/kernel.h"
 
 /* ---- from chunks ---- */
+
+static uint8_t kind_of(const struct graph_disk_container *d)
+{
+    return (uint8_t)(d->flags & GRAPH_DISK_CGROUP ? KERNEL_SPACE_CGROUP
+            : d->flags & GRAPH_DISK_NET           ? KERNEL_SPACE_NET
+                                                  : KERNEL_SPACE_PID);
+}
 
 /* Of all chunks together one container is one: what the last of them knows counts. */
 static uint64_t key_of(const struct graph_disk_container *d)
 {
-    const int64_t who[] = {d->since, d->tid, d->flags & GRAPH_DISK_NET};
+    const int64_t who[] = {d->since, d->tid, kind_of(d)};
     return map_hash(who, sizeof who);
 }
 
@@ -30,10 +38,11 @@ static void join_chunk(struct graph *g, struct graph_chunk *c, struct map *by_ke
         c->host_containers[i] = (int32_t)*number;
         g->containers.v[*number] = (struct graph_container){.since = d.since,
             .tid = d.tid,
-            .is_net = (d.flags & GRAPH_DISK_NET) != 0,
+            .kind = kind_of(&d),
             .pid_ns = d.pid_ns,
             .net_ns = d.net_ns,
             .uts_ns = d.uts_ns,
+            .cgroup_ns = d.cgroup_ns,
             .is_counted = is_last || (d.flags & GRAPH_DISK_LASTING),
             .called = graph_string(c, d.name),
             .first = graph_string(c, d.first)};
@@ -44,7 +53,9 @@ static void join_chunk(struct graph *g, struct graph_chunk *c, struct map *by_ke
 
 static char *name_of(const struct graph_container *c, bool alone)
 {
-    uint32_t number = c->is_net && c->net_ns ? c->net_ns : c->pid_ns;
+    uint32_t number = c->kind == KERNEL_SPACE_CGROUP ? c->cgroup_ns
+        : c->kind == KERNEL_SPACE_NET && c->net_ns   ? c->net_ns
+                                                     : c->pid_ns;
     const char *what = *c->called ? c->called : *c->first ? c->first : "container";
     if (*c->called && alone)
         return mem_strdup(c->called);

@@ -99,10 +99,10 @@ void graph_row(const struct graph *, int32_t row, struct graph_row *out);
  * is closed. */
 enum { GRAPH_NO_CONTAINER = -1 };
 struct graph_container {
-    int64_t since;        /* ns: first known; with tid and is_net that is who it is */
+    int64_t since;        /* ns: first known; with tid and kind that is who it is */
     int32_t tid;          /* of its first thread as far as known */
-    bool is_net;          /* a network namespace, with all whose pid namespace began in it; else a pid namespace */
-    uint32_t pid_ns, net_ns, uts_ns; /* numbers of inodes, 0 not told */
+    uint8_t kind;         /* enum kernel_space_kind */
+    uint32_t pid_ns, net_ns, uts_ns, cgroup_ns; /* numbers of inodes, 0 not told */
     bool is_counted;      /* it is the container of a row; else of one that is in another one since */
     const char *name;     /* for people, mostly no other's: what it is called, else its first process and its number */
     const char *called;   /* by the trace; "": not told */

@@ -11,7 +11,7 @@
 #include "base/store.h"
 #include "graph/graph.h"
 
-enum { GRAPH_VERSION = 3, GRAPH_BLOCK = 128, GRAPH_NARROW_ROWS = 0xfffe };
+enum { GRAPH_VERSION = 4, GRAPH_BLOCK = 128, GRAPH_NARROW_ROWS = 0xfffe };
 
 /* Times lie within 146 years of the epoch, so that differences never overflow. */
 #define GRAPH_MOST_TIME (INT64_C(1) << 62)
@@ -77,15 +77,14 @@ struct graph_disk_former {
     uint32_t name, reserved;
 };
 
-enum { GRAPH_DISK_NET = 1, GRAPH_DISK_LASTING = 2 };
+enum { GRAPH_DISK_NET = 1, GRAPH_DISK_LASTING = 2, GRAPH_DISK_CGROUP = 4 };
 /* As kernel_container. Those that rows are in, and those in which lives ended in chunks before and which are still
  * known: what is called so, and its first process, may have changed. */
 struct graph_disk_container {
     int64_t since;
     int32_t tid;
     uint32_t flags, pid_ns, net_ns, uts_ns;
-    uint32_t name, first;
-    uint32_t reserved;
+    uint32_t name, first, cgroup_ns;
 };
 
 /* A wake that came before the wait it ended. */

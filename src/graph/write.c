@@ -209,10 +209,12 @@ static struct graph_disk_container *put_containers(const struct graph_builder *b
             continue;
         out[*n] = (struct graph_disk_container){.since = k.since,
             .tid = k.tid,
-            .flags = (k.is_net ? GRAPH_DISK_NET : 0u) | (k.lasting ? GRAPH_DISK_LASTING : 0u),
+            .flags = (k.kind == KERNEL_SPACE_NET ? GRAPH_DISK_NET : 0u) |
+                (k.kind == KERNEL_SPACE_CGROUP ? GRAPH_DISK_CGROUP : 0u) | (k.lasting ? GRAPH_DISK_LASTING : 0u),
             .pid_ns = k.pid_ns,
             .net_ns = k.net_ns,
             .uts_ns = k.uts_ns,
+            .cgroup_ns = k.cgroup_ns,
             .name = tracker_string(names, b->tracker, k.name),
             .first = tracker_string(names, b->tracker, k.first)};
         place[i] = (uint32_t)++ * n;

@@ -96,6 +96,7 @@ static const struct spec specs[] = {
     {"lttng_statedump_process_pid_ns", KERNEL_STATEDUMP_NS, {TID, "vtid", "ns_level", "ns_inum"}, {NULL}},
     {"lttng_statedump_process_net_ns", KERNEL_STATEDUMP_SPACE, {TID, "ns_inum"}, {NULL}},
     {"lttng_statedump_process_uts_ns", KERNEL_STATEDUMP_SPACE, {TID, "ns_inum"}, {NULL}},
+    {"lttng_statedump_process_cgroup_ns", KERNEL_STATEDUMP_SPACE, {TID, "ns_inum"}, {NULL}},
     {"lttng_statedump_block_device", KERNEL_STATEDUMP_DISK, {"dev"}, {"diskname"}},
     {"lttng_statedump_network_interface", KERNEL_STATEDUMP_NETIF, {NULL}, {"name"}},
     {"lttng_statedump_interrupt", KERNEL_STATEDUMP_IRQ, {"irq"}, {"action", "name"}},
@@ -337,7 +338,7 @@ static bool find_context(
 
 static void bind_spaces(struct kernel_binding *b, struct kernel_plan *p, const struct ctf_event_class *c)
 {
-    static const char *const names[KERNEL_SPACE_KINDS] = {"pid_ns", "net_ns", "uts_ns"};
+    static const char *const names[KERNEL_SPACE_KINDS] = {"pid_ns", "net_ns", "uts_ns", "cgroup_ns"};
     struct kernel_space_contexts found = {0};
     bool any = false;
     for (int kind = 0; kind < KERNEL_SPACE_KINDS; kind++)
@@ -397,7 +398,9 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         ctf_access_find(c, CTF_PAYLOAD, "ns_level", &cold->level);
     }
     if (s->kind == KERNEL_STATEDUMP_SPACE)
-        p->space = strstr(s->name, "net_ns") ? KERNEL_SPACE_NET : KERNEL_SPACE_UTS;
+        p->space = (uint8_t)(strstr(s->name, "net_ns") ? KERNEL_SPACE_NET
+                : strstr(s->name, "uts_ns")            ? KERNEL_SPACE_UTS
+                                                       : KERNEL_SPACE_CGROUP);
     cold->name = detail;
     cold->has_cpu = ctf_access_find(c, CTF_PAYLOAD, "perf_cpu", &cold->cpu) && cold->cpu.mode;
     const char *name = event_name(c->name);

@@ -29,7 +29,7 @@ struct kernel_header_plan; /* packet.c */
 
 /* Namespaces of the running thread in a class's contexts, by enum kernel_space_kind. */
 struct kernel_space_contexts {
-    struct ctf_access access[3];
+    struct ctf_access access[KERNEL_SPACE_KINDS];
 };
 
 /* What is needed once in a while. */

@@ -17,7 +17,7 @@ struct carry; struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 13 };
+enum { KERNEL_RULES_VERSION = 14 };
 
 enum kernel_kind {
     KERNEL_OTHER,
@@ -227,15 +227,18 @@ size_t kernel_tracker_formers(const struct kernel_tracker *, const struct kernel
 size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const **out);          /* by number; 0 is "" */
 /* The container that a row is in, or was in at last, by a number of the tracker's; KERNEL_NO_CONTAINER: in none as far
  * as is known. It is a network namespace other than the machine's, with all whose pid namespace began in it; else a pid
- * namespace other than the machine's (docs/decisions.md). */
+ * namespace other than the machine's; else a cgroup namespace other than the machine's (docs/decisions.md). */
 int32_t kernel_tracker_container(const struct kernel_tracker *, int32_t row);
 int32_t kernel_tracker_containers(const struct kernel_tracker *); /* all numbers are less; some mean no container */
+enum kernel_space_kind {
+    KERNEL_SPACE_PID, KERNEL_SPACE_NET, KERNEL_SPACE_UTS, KERNEL_SPACE_CGROUP, KERNEL_SPACE_KINDS
+};
 struct kernel_container {
-    int64_t since;           /* ns: first known; with tid and is_net that is who it is, wherever the recording is cut */
+    int64_t since;           /* ns: first known; with tid and kind that is who it is, wherever the recording is cut */
     int32_t tid;             /* of its first thread as far as known */
-    bool is_net;
+    uint8_t kind;            /* KERNEL_SPACE_PID, …_NET or …_CGROUP */
     bool lasting;            /* the container of a life that is over, here or in a chunk before */
-    uint32_t pid_ns, net_ns, uts_ns; /* numbers of inodes, 0 not told */
+    uint32_t pid_ns, net_ns, uts_ns, cgroup_ns; /* numbers of inodes, 0 not told */
     uint32_t name;           /* string number of what the trace calls it, or KERNEL_NO_STRING */
     uint32_t first;          /* the same of its first process: its last name */
 };

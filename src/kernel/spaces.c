@@ -8,13 +8,15 @@
 #include "base/carry.h"
 #include "kernel/tracker.h"
 
-/* Linux' numbers of the machine's own (PROC_PID_INIT_INO, PROC_UTS_INIT_INO); that of its network has no fixed one. */
+/* Linux' numbers of the machine's own (PROC_PID_INIT_INO and the like); that of its network has no fixed one. */
 enum { KTHREADD = 2 };
 static const uint32_t first_inum[KERNEL_SPACE_KINDS] = {
-    [KERNEL_SPACE_PID] = 0xeffffffc, [KERNEL_SPACE_UTS] = 0xeffffffe};
+    [KERNEL_SPACE_PID] = 0xeffffffc, [KERNEL_SPACE_UTS] = 0xeffffffe, [KERNEL_SPACE_CGROUP] = 0xeffffffb};
 /* CLONE_NEW… */
-static const uint32_t new_flag[KERNEL_SPACE_KINDS] = {
-    [KERNEL_SPACE_PID] = 0x20000000, [KERNEL_SPACE_NET] = 0x40000000, [KERNEL_SPACE_UTS] = 0x04000000};
+static const uint32_t new_flag[KERNEL_SPACE_KINDS] = {[KERNEL_SPACE_PID] = 0x20000000,
+    [KERNEL_SPACE_NET] = 0x40000000,
+    [KERNEL_SPACE_UTS] = 0x04000000,
+    [KERNEL_SPACE_CGROUP] = 0x02000000};
 
 /* ---- namespaces ---- */
 
@@ -67,23 +69,33 @@ static bool is_own(const struct kernel_tracker *t, int32_t number)
     return s->created || (s->inum && first && s->inum != first);
 }
 
+/* A cgroup namespace lies within a pid namespace, that within a network: two steps at most. */
+static int32_t outermost(const struct kernel_tracker *t, int32_t number)
+{
+    for (int step = 0; step < 2 && is_own(t, t->spaces.v[number].within); step++)
+        number = t->spaces.v[number].within;
+    return number;
+}
+
 static int32_t container_of(const struct kernel_tracker *t, const struct kernel_spaces_of *of)
 {
-    int32_t pid = of->in[KERNEL_SPACE_PID], net = of->in[KERNEL_SPACE_NET];
-    if (is_own(t, pid)) {
-        net = t->spaces.v[pid].net;
-        return is_own(t, net) ? net : pid;
-    }
-    return is_own(t, net) ? net : KERNEL_SPACE_UNKNOWN;
+    static const uint8_t kinds[] = {KERNEL_SPACE_PID, KERNEL_SPACE_NET, KERNEL_SPACE_CGROUP};
+    for (size_t i = 0; i < sizeof kinds; i++)
+        if (is_own(t, of->in[kinds[i]]))
+            return outermost(t, of->in[kinds[i]]);
+    return KERNEL_SPACE_UNKNOWN;
 }
 
 /* The row's namespaces are others now: what follows for its container. */
 static void settle(struct kernel_tracker *t, int32_t row)
 {
     const struct kernel_spaces_of *of = &t->lives.v[row].spaces;
-    int32_t pid = of->in[KERNEL_SPACE_PID], net = of->in[KERNEL_SPACE_NET], uts = of->in[KERNEL_SPACE_UTS];
+    int32_t pid = of->in[KERNEL_SPACE_PID], net = of->in[KERNEL_SPACE_NET], uts = of->in[KERNEL_SPACE_UTS],
+            cgroup = of->in[KERNEL_SPACE_CGROUP];
+    if (is_own(t, cgroup) && space(t, cgroup)->first == row)
+        space(t, cgroup)->within = is_own(t, pid) ? pid : net;
     if (is_own(t, pid) && space(t, pid)->first == row) {
-        space(t, pid)->net = net;
+        space(t, pid)->within = net;
         if (net && !space(t, net)->pid)
             space(t, net)->pid = pid;
     }
@@ -344,11 +356,12 @@ void kernel_tracker_container_is(const struct kernel_tracker *t, int32_t contain
     const struct kernel_space *s = &t->spaces.v[container], *of = s->pid ? &t->spaces.v[s->pid] : s;
     *out = (struct kernel_container){.since = s->since,
         .tid = s->tid,
-        .is_net = s->kind == KERNEL_SPACE_NET,
+        .kind = s->kind,
         .lasting = s->lasting,
-        .net_ns = s->kind == KERNEL_SPACE_NET ? s->inum : inum_of(t, s->net),
+        .net_ns = s->kind == KERNEL_SPACE_NET ? s->inum : inum_of(t, s->within),
         .pid_ns = s->kind == KERNEL_SPACE_PID ? s->inum : inum_of(t, s->pid),
         .uts_ns = inum_of(t, s->uts),
+        .cgroup_ns = s->kind == KERNEL_SPACE_CGROUP ? s->inum : 0,
         .name = s->name ? s->name : t->spaces.v[s->uts].name,
         .first = of->first >= 0 ? t->threads.v[of->first].name : of->first_name};
 }
@@ -360,7 +373,7 @@ static void keep(struct kernel_tracker *t, int32_t number, bool *kept)
     if (number <= 0 || kept[number])
         return;
     kept[number] = true;
-    keep(t, space(t, number)->net, kept);
+    keep(t, space(t, number)->within, kept);
     keep(t, space(t, number)->uts, kept);
     keep(t, space(t, number)->pid, kept);
 }
@@ -415,7 +428,7 @@ static void visit_space(struct kernel_tracker *t, struct carry *c, struct kernel
     carry_string(c, &t->names, &name);
     carry_number(c, &s->inum);
     carry_string(c, &t->names, &s->name);
-    visit_number(t, c, &s->net, 0);
+    visit_number(t, c, &s->within, 0);
     visit_number(t, c, &s->uts, 0);
     visit_number(t, c, &s->pid, 0);
     carry_below(c, &s->kind, KERNEL_SPACE_KINDS);

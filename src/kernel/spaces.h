@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/kernel.h"
+
 struct carry; struct ctf_event; struct ctf_event_class; struct kernel_plan; struct kernel_tracker;
 
-enum kernel_space_kind { KERNEL_SPACE_PID, KERNEL_SPACE_NET, KERNEL_SPACE_UTS, KERNEL_SPACE_KINDS };
 enum { KERNEL_SPACE_UNKNOWN = 0, KERNEL_MOST_NAME = 64 };
 
 /* What a call in progress does to its thread's namespaces. */
@@ -26,10 +27,12 @@ struct kernel_space {
     uint32_t first_name; /* what that was called, then */
     uint32_t inum;       /* 0: not told */
     uint32_t name;       /* UTS: the host name that was set in it; else what a thread in it said its container is */
-    int32_t net;         /* PID: the network namespace of its first thread */
-    int32_t uts;         /* PID, NET: the first one of a thread in it that is not the machine's */
-    int32_t pid;         /* NET: the first pid namespace of which it is `net` */
-    int32_t members;     /* living threads; NET, UTS: may be 0, when others can still go there */
+    /* That its first thread is in, and with it all of this one, if it is not the machine's. PID: the network namespace;
+     * CGROUP: the pid namespace if that is not the machine's, else the network's. */
+    int32_t within;
+    int32_t uts;         /* PID, NET, CGROUP: the first one of a thread in it that is not the machine's */
+    int32_t pid;         /* NET: the first pid namespace that is within it */
+    int32_t members;     /* living threads; but for PID may be 0, when others can still go there */
     uint8_t kind;
     bool created;        /* was seen to be made: is not the machine's, whatever its number */
     bool bound;          /* has that number now */

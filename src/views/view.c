@@ -56,7 +56,7 @@ uint64_t view_key_container(const struct view_host *h, int32_t container)
     size_t n = graph_containers(h->index->graph, &of);
     if (container < 0 || (size_t)container >= n)
         return view_key("no container", 0);
-    int64_t who[] = {of[container].since, of[container].tid, of[container].is_net};
+    int64_t who[] = {of[container].since, of[container].tid, of[container].kind};
     return view_key("container", (int64_t)map_hash(who, sizeof who));
 }
 

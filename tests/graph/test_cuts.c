@@ -161,7 +161,7 @@ static void same_container(const struct graph *a, int32_t x, const struct graph 
         return;
     assert_int_equal(of_a[x].since, of_b[y].since);
     assert_int_equal(of_a[x].tid, of_b[y].tid);
-    assert_int_equal(of_a[x].is_net, of_b[y].is_net);
+    assert_int_equal(of_a[x].kind, of_b[y].kind);
     assert_int_equal(of_a[x].pid_ns, of_b[y].pid_ns);
     assert_int_equal(of_a[x].net_ns, of_b[y].net_ns);
     assert_string_equal(of_a[x].name, of_b[y].name);
@@ -345,7 +345,7 @@ static struct maker *random_story(void)
             next_tid++;
             break;
         case 21:
-            maker_dump_space(m, cpu, t, i % 2 ? M_DUMP_NET : M_DUMP_UTS, tid, (uint32_t)random_between(1, 3));
+            maker_dump_space(m, cpu, t, (enum maker_event)(M_DUMP_NET + i % 3), tid, (uint32_t)random_between(1, 3));
             break;
         case 22:
             maker_hostname(m, cpu, t, i % 3 ? "pod" : "other");

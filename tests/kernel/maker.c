@@ -106,7 +106,8 @@ static const struct {
     [M_HOSTNAME_EXIT] = {"syscall_exit_sethostname", I64 "_ret; "},
     [M_DUMP_NET] = {"lttng_statedump_process_net_ns", I32 "_tid; " U32 "_ns_inum; "},
     [M_DUMP_UTS] = {"lttng_statedump_process_uts_ns", I32 "_tid; " U32 "_ns_inum; "},
-    [M_SPACES] = {"something_inside", "", U32 "_pid_ns; " U32 "_net_ns; " U32 "_uts_ns; "},
+    [M_DUMP_CGROUP] = {"lttng_statedump_process_cgroup_ns", I32 "_tid; " U32 "_ns_inum; "},
+    [M_SPACES] = {"something_inside", "", U32 "_pid_ns; " U32 "_net_ns; " U32 "_uts_ns; " U32 "_cgroup_ns; "},
 };
 
 struct item {
@@ -272,12 +273,14 @@ void maker_dump_space(struct maker *m, uint32_t cpu, int64_t ts, enum maker_even
     i32(i, inum);
 }
 
-void maker_spaces(struct maker *m, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns)
+void maker_spaces(
+    struct maker *m, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns, uint32_t cgroup_ns)
 {
     struct item *i = add(m, M_SPACES, cpu, ts);
     i32(i, pid_ns);
     i32(i, net_ns);
     i32(i, uts_ns);
+    i32(i, cgroup_ns);
 }
 
 void maker_logger(struct maker *m, uint32_t cpu, int64_t ts, const char *text)

@@ -61,6 +61,7 @@ enum maker_event {
     M_HOSTNAME_EXIT,
     M_DUMP_NET,
     M_DUMP_UTS,
+    M_DUMP_CGROUP,
     M_SPACES,
     M_EVENTS
 };
@@ -85,10 +86,11 @@ void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child,
 void maker_fork_in(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid, uint32_t inum);
 /* HOSTNAME_ENTRY */
 void maker_hostname(struct maker *, uint32_t cpu, int64_t ts, const char *name);
-/* DUMP_NET, DUMP_UTS */
+/* DUMP_NET, DUMP_UTS, DUMP_CGROUP */
 void maker_dump_space(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, uint32_t inum);
-/* An event whose contexts tell the namespaces of the running thread. */
-void maker_spaces(struct maker *, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns);
+/* An event whose contexts tell the namespaces of the running thread; 0: do not. */
+void maker_spaces(struct maker *, uint32_t cpu, int64_t ts, uint32_t pid_ns, uint32_t net_ns, uint32_t uts_ns,
+    uint32_t cgroup_ns);
 void maker_logger(struct maker *, uint32_t cpu, int64_t ts, const char *text); /* up to 180 bytes */
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
 void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */

@@ -195,7 +195,7 @@ static void mix_container(struct story *s, int32_t row)
         return;
     kernel_tracker_container_is(t, container, &k);
     mix(s, (uint64_t)k.since);
-    mix(s, (uint64_t)k.tid << 1 | k.is_net);
+    mix(s, (uint64_t)k.tid << 2 | k.kind);
     mix(s, k.pid_ns | (uint64_t)k.net_ns << 32);
     mix(s, k.uts_ns);
     mix_text(s, k.name);
@@ -492,11 +492,12 @@ static void make_other(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
 /* Namespaces of all kinds, told in all ways, of few numbers that are used again. */
 static void make_space(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
 {
-    static const uint32_t flags[] = {0, 0x20000000, 0x40000000, 0x64000000}, own[] = {4026531836, 4026531838};
+    static const uint32_t flags[] = {0, 0x20000000, 0x40000000, 0x64000000, 0x02000000, 0x66000000},
+                          own[] = {4026531836, 4026531838, 4026531835};
     static const char *const names[] = {"red", "blue"};
     int tid = 1 + (int)dice(d, TIDS), other = 1 + (int)dice(d, TIDS);
-    uint32_t inum = dice(d, 4) ? 100 + dice(d, 4) : 4026531836, flag = flags[dice(d, 4)];
-    switch (dice(d, 14)) {
+    uint32_t inum = dice(d, 4) ? 100 + dice(d, 4) : 4026531836, flag = flags[dice(d, 6)];
+    switch (dice(d, 15)) {
     case 0:
     case 1:
     case 2: maker_fork_in(m, cpu, ts, tid, other, other, 1 + (int)dice(d, 3), inum); break;
@@ -510,7 +511,10 @@ static void make_space(struct maker *m, uint64_t *d, uint32_t cpu, int64_t ts)
     case 10: maker_number(m, cpu, ts, M_HOSTNAME_EXIT, 0); break;
     case 11: maker_dump_space(m, cpu, ts, M_DUMP_NET, tid, 200 + dice(d, 4)); break;
     case 12: maker_dump_space(m, cpu, ts, M_DUMP_UTS, tid, dice(d, 2) ? own[1] : 300 + dice(d, 3)); break;
-    default: maker_spaces(m, cpu, ts, dice(d, 2) ? own[0] : 100 + dice(d, 3), 200 + dice(d, 4), 300 + dice(d, 3));
+    case 13: maker_dump_space(m, cpu, ts, M_DUMP_CGROUP, tid, dice(d, 2) ? own[2] : 400 + dice(d, 3)); break;
+    default:
+        maker_spaces(m, cpu, ts, dice(d, 2) ? own[0] : 100 + dice(d, 3), 200 + dice(d, 4), 300 + dice(d, 3),
+            dice(d, 2) ? own[2] : 400 + dice(d, 3));
     }
 }
 

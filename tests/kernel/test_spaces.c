@@ -1,5 +1,5 @@
 /* Which container threads are in, on made traces: state dumps, clone, unshare and fork, setns with and without
- * contexts, names, numbers of namespaces that are used again. */
+ * contexts, names, numbers of namespaces that are used again, cgroup namespaces. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,8 +11,15 @@
 
 #include "maker.h"
 
-enum { NEW_PID = 0x20000000, NEW_NET = 0x40000000, NEW_UTS = 0x04000000, NEW_ALL = NEW_PID | NEW_NET | NEW_UTS };
-static const uint32_t ROOT_PID = 4026531836, ROOT_NET = 4026531840, ROOT_UTS = 4026531838;
+enum {
+    NEW_CGROUP = 0x02000000,
+    NEW_MOUNTS = 0x00020000,
+    NEW_PID = 0x20000000,
+    NEW_NET = 0x40000000,
+    NEW_UTS = 0x04000000,
+    NEW_ALL = NEW_PID | NEW_NET | NEW_UTS
+};
+static const uint32_t ROOT_PID = 4026531836, ROOT_NET = 4026531840, ROOT_UTS = 4026531838, ROOT_CGROUP = 4026531835;
 
 struct run {
     struct maker_trace trace;
@@ -198,10 +205,10 @@ static void setns(void **state)
         dump(m, 20, 60, 111, 222, 333);
         maker_switch(m, 0, 100, 0, 0, 50);
         if (with)
-            maker_spaces(m, 0, 101, ROOT_PID, ROOT_NET, ROOT_UTS);
+            maker_spaces(m, 0, 101, ROOT_PID, ROOT_NET, ROOT_UTS, 0);
         call(m, 110, M_SETNS_ENTRY, NEW_NET, 0);
         if (with)
-            maker_spaces(m, 0, 112, ROOT_PID, 222, ROOT_UTS);
+            maker_spaces(m, 0, 112, ROOT_PID, 222, ROOT_UTS, 0);
         maker_fork(m, 0, 120, 50, 80, 80, 80);
         call(m, 130, M_SETNS_ENTRY, NEW_PID, 0);
         maker_fork_in(m, 0, 140, 50, 81, 81, 9, 111);
@@ -224,7 +231,7 @@ static void numbers_used_again(void **state)
         maker_fork_in(m, 0, ts + 1, 50, 80, 80, 1, 500);
         maker_number(m, 0, ts + 2, M_CLONE_EXIT, 80);
         maker_switch(m, 0, ts + 10, 50, 0, 80);
-        maker_spaces(m, 0, ts + 11, 500, 600, 700);
+        maker_spaces(m, 0, ts + 11, 500, 600, 700, 0);
         set_name(m, ts + 12, i ? "second" : "first", 0);
         maker_task(m, 0, ts + 20, M_EXIT, 80);
         maker_switch(m, 0, ts + 21, 80, 0x20, 50);
@@ -306,6 +313,130 @@ static void what_it_says_of_itself(void **state)
     done(&r);
 }
 
+/* ---- cgroup namespaces ---- */
+
+/* "KIND NAME cgroup_ns first": which kind of namespace the container is. */
+static const char *kind_of(const struct run *r, int tid)
+{
+    static char text[120];
+    static const char *const kinds[KERNEL_SPACE_KINDS] = {"pid", "net", "uts", "cgroup"};
+    const char *const *strings;
+    struct kernel_container k;
+    int32_t c = container(r, tid, 0);
+    if (c == KERNEL_NO_CONTAINER)
+        return "-";
+    kernel_tracker_strings(r->tracker, &strings);
+    kernel_tracker_container_is(r->tracker, c, &k);
+    snprintf(text, sizeof text, "%s %s %u %s", kinds[k.kind], strings[k.name], k.cgroup_ns, strings[k.first]);
+    return text;
+}
+
+static void dump_in(struct maker *m, int64_t ts, int tid, uint32_t pid_ns, uint32_t net_ns, uint32_t cgroup_ns)
+{
+    dump(m, ts, tid, pid_ns, net_ns, ROOT_UTS);
+    maker_dump_space(m, 0, ts, M_DUMP_CGROUP, tid, cgroup_ns);
+}
+
+/* Pods that use the machine's network or pids, or both, and one that does not; the latter's engine is in none. */
+static void cgroup_statedump(void **state)
+{
+    struct maker *m = machine();
+    dump_in(m, 15, 51, ROOT_PID, ROOT_NET, ROOT_CGROUP);
+    dump_in(m, 20, 60, ROOT_PID, ROOT_NET, 440);
+    dump_in(m, 21, 61, ROOT_PID, ROOT_NET, 441);
+    dump_in(m, 22, 62, ROOT_PID, 222, 442); /* two containers of a pod with the machine's pids */
+    dump_in(m, 23, 63, ROOT_PID, 222, 443);
+    dump_in(m, 24, 64, 111, ROOT_NET, 444);
+    dump_in(m, 25, 65, 112, 223, 445);
+    maker_fork(m, 0, 30, 60, 70, 70, 70);
+    maker_fork(m, 0, 31, 51, 71, 71, 71);
+    struct run r = run(m);
+    assert_string_equal(kind_of(&r, 50), "-");
+    assert_string_equal(kind_of(&r, 51), "-");
+    assert_string_equal(kind_of(&r, 71), "-");
+    assert_string_equal(kind_of(&r, 60), "cgroup  440 dumped");
+    assert_int_equal(container(&r, 70, 0), container(&r, 60, 0));
+    assert_int_not_equal(container(&r, 61, 0), container(&r, 60, 0));
+    assert_string_equal(kind_of(&r, 62), "net  0 dumped");
+    assert_int_equal(container(&r, 63, 0), container(&r, 62, 0));
+    assert_string_equal(kind_of(&r, 64), "pid  0 dumped");
+    assert_string_equal(kind_of(&r, 65), "net  0 dumped");
+    done(&r);
+}
+
+/* What runtimes do: mounts and host name first, the cgroup namespace last; a service manager's private mounts. */
+static void cgroup_made(void **state)
+{
+    struct maker *m = machine();
+    maker_fork(m, 0, 60, 50, 55, 55, 55);
+    maker_fork(m, 0, 61, 50, 56, 56, 56);
+    maker_switch(m, 0, 100, 0, 0, 55);
+    call(m, 110, M_UNSHARE_ENTRY, NEW_MOUNTS | NEW_UTS, 0);
+    set_name(m, 115, "exporter", 0);
+    maker_switch(m, 0, 120, 55, 0, 56);
+    call(m, 121, M_UNSHARE_ENTRY, NEW_MOUNTS, 0);
+    maker_switch(m, 0, 130, 56, 0, 55);
+    call(m, 140, M_UNSHARE_ENTRY, NEW_CGROUP, 0);
+    maker_exec(m, 0, 150, "/bin/node_exporter", 55, 55);
+    maker_number(m, 0, 160, M_CLONE_ENTRY, 0);
+    maker_fork(m, 0, 161, 55, 81, 81, 81);
+    maker_number(m, 0, 162, M_CLONE_EXIT, 81);
+    maker_number(m, 0, 170, M_CLONE_ENTRY, NEW_MOUNTS);
+    maker_fork(m, 0, 171, 55, 82, 82, 82);
+    maker_number(m, 0, 172, M_CLONE_EXIT, 82);
+    maker_number(m, 0, 173, M_CLONE_ENTRY, NEW_CGROUP);
+    maker_fork(m, 0, 174, 55, 83, 83, 83);
+    maker_number(m, 0, 175, M_CLONE_EXIT, 83);
+    maker_dump_space(m, 0, 200, M_DUMP_CGROUP, 55, 440);
+    struct run r = run(m);
+    assert_string_equal(kind_of(&r, 55), "cgroup exporter 440 node_exporter");
+    assert_int_equal(container(&r, 81, 0), container(&r, 55, 0));
+    assert_int_equal(container(&r, 82, 0), container(&r, 55, 0));
+    assert_int_not_equal(container(&r, 83, 0), container(&r, 55, 0)); /* the kernel shows no nesting */
+    assert_string_equal(kind_of(&r, 50), "-");
+    assert_string_equal(kind_of(&r, 56), "-");
+    done(&r);
+}
+
+/* Who goes into a pod's cgroup namespace alone is in the pod, whichever of the others it left. */
+static void cgroup_within(void **state)
+{
+    static const uint32_t pids[] = {111, ROOT_PID, 111}, networks[] = {222, 222, ROOT_NET};
+    for (int i = 0; i < 3; i++) {
+        struct maker *m = machine();
+        dump_in(m, 20, 60, pids[i], networks[i], 440);
+        maker_switch(m, 0, 100, 0, 0, 50);
+        call(m, 110, M_SETNS_ENTRY, NEW_CGROUP, 0);
+        maker_fork(m, 0, 111, 50, 80, 80, 80);
+        maker_spaces(m, 0, 112, ROOT_PID, ROOT_NET, ROOT_UTS, 440);
+        maker_fork(m, 0, 113, 50, 81, 81, 81);
+        struct run r = run(m);
+        int32_t pod = container(&r, 60, 0);
+        assert_int_not_equal(pod, KERNEL_NO_CONTAINER);
+        assert_int_equal(container(&r, 50, 0), pod);
+        assert_string_equal(kind_of(&r, 80), "-"); /* not told yet where it went */
+        assert_int_equal(container(&r, 81, 0), pod);
+        done(&r);
+    }
+}
+
+/* It left a container of which nothing else told. */
+static void cgroup_left(void **state)
+{
+    struct maker *m = machine();
+    dump_in(m, 20, 60, ROOT_PID, ROOT_NET, 440);
+    maker_switch(m, 0, 100, 0, 0, 60);
+    maker_fork(m, 0, 105, 60, 70, 70, 70);
+    maker_spaces(m, 0, 110, ROOT_PID, ROOT_NET, ROOT_UTS, ROOT_CGROUP);
+    maker_logger(m, 0, 111, "weft-container nobody");
+    maker_switch(m, 0, 120, 60, 0, 70);
+    maker_logger(m, 0, 121, "weft-container shop/exporter");
+    struct run r = run(m);
+    assert_string_equal(kind_of(&r, 60), "-");
+    assert_string_equal(kind_of(&r, 70), "cgroup shop/exporter 440 t60");
+    done(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +450,10 @@ int main(void)
         cmocka_unit_test(setns_from_a_container),
         cmocka_unit_test(calls_not_recorded),
         cmocka_unit_test(what_it_says_of_itself),
+        cmocka_unit_test(cgroup_statedump),
+        cmocka_unit_test(cgroup_made),
+        cmocka_unit_test(cgroup_within),
+        cmocka_unit_test(cgroup_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
