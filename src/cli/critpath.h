@@ -11,7 +11,7 @@
 
 struct critpath_question {
     const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling, *compare,
-        *requests;
+        *requests, *by;
     struct cli_clocks clocks;
     struct cli_cluster cluster;
     bool segments, aggregate, no_early_return, request, refine, snips;
@@ -27,6 +27,7 @@ struct critpath_host {
 struct critpath_shown {
     const struct path *path;
     const struct path_source *source;
+    const struct path_local *local; /* NULL: nodes of a cluster told the path */
     const struct critpath_host *hosts; size_t n;
     bool synced;             /* clocks were related */
     const char *method;

@@ -158,8 +158,8 @@ static bool speaks_utf8(void)
 void critpath_write(const struct critpath_shown *w, const struct critpath_question *q, struct text *out)
 {
     const struct path_source *source = w->source;
-    if (q->aggregate) {
-        struct critpath_sums sums = {0};
+    if (q->aggregate || q->by) {
+        struct critpath_sums sums = {.containers = q->by ? w->local : NULL};
         critpath_sums_add(&sums, source, w->path);
         critpath_sums_write(&sums, q->format, false, out);
         critpath_sums_fini(&sums);

@@ -10,13 +10,13 @@
 static int by_duration(const void *pa, const void *pb)
 {
     const struct critpath_sum *a = pa, *b = pb;
-    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->comm, b->comm)
+    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->name, b->name)
                                               ?: a->state - b->state;
 }
 
 static bool is_of(const struct critpath_sum *a, const struct critpath_sum *b)
 {
-    return a->state == b->state && !strcmp(a->host, b->host) && !strcmp(a->comm, b->comm);
+    return a->state == b->state && !strcmp(a->host, b->host) && !strcmp(a->name, b->name);
 }
 
 static const char *kept(struct critpath_sums *s, const char *name)
@@ -27,7 +27,7 @@ static const char *kept(struct critpath_sums *s, const char *name)
 static void add(struct critpath_sums *s, const struct critpath_sum *x)
 {
     const struct map_piece key[] = {
-        {x->host, strlen(x->host)}, {x->comm, strlen(x->comm)}, {&x->state, sizeof x->state}};
+        {x->host, strlen(x->host)}, {x->name, strlen(x->name)}, {&x->state, sizeof x->state}};
     uint64_t hash[2];
     map_hash_pieces(key, 3, hash);
     for (uint64_t at = hash[0];; at++) {
@@ -35,11 +35,14 @@ static void add(struct critpath_sums *s, const struct critpath_sum *x)
         uint64_t *number = map_put(&s->numbers, at, &fresh);
         if (fresh) {
             *number = s->v.n;
-            vec_push(&s->v, ((struct critpath_sum){kept(s, x->host), kept(s, x->comm), x->state, x->duration}));
+            vec_push(&s->v, *x);
+            s->v.v[*number].host = kept(s, x->host);
+            s->v.v[*number].name = kept(s, x->name);
             return;
         }
         if (is_of(s->v.v + *number, x)) {
             s->v.v[*number].duration += x->duration;
+            s->v.v[*number].network += x->network;
             return;
         }
     }
@@ -48,11 +51,16 @@ static void add(struct critpath_sums *s, const struct critpath_sum *x)
 void critpath_sums_add(struct critpath_sums *s, const struct path_source *source, const struct path *p)
 {
     for (size_t i = 0; i < p->n_totals; i++) {
+        const struct path_total *total = &p->totals[i];
         int32_t tid;
-        struct critpath_sum x = {.host = source->host_name(source->arg, p->totals[i].row.host),
-            .state = p->totals[i].state,
-            .duration = p->totals[i].duration};
-        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &x.comm);
+        struct critpath_sum x = {.host = source->host_name(source->arg, total->row.host),
+            .state = s->containers ? 0 : total->state,
+            .duration = total->duration,
+            .network = total->state == GRAPH_NETWORK ? total->duration : 0};
+        if (s->containers)
+            x.name = path_local_container(s->containers, total->row);
+        else
+            source->row_name(source->arg, total->row, p->end, p->end, &tid, &x.name);
         add(s, &x);
     }
     s->duration += p->end - p->begin;
@@ -73,22 +81,31 @@ static double percent_of(const struct critpath_sums *s, const struct critpath_su
 
 void critpath_sums_write(struct critpath_sums *s, int format, bool each, struct text *out)
 {
-    static const struct cli_column alone[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
-        {"duration", true, true}, {"percent", true, true}},
-                                   many[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
-                                       {"duration", true, true}, {"each", true, true}, {"percent", true, true}};
+    const bool by_container = s->containers;
+    struct cli_column columns[6] = {{"host", false, false}, {by_container ? "container" : "comm", false, false}};
+    size_t n = 2;
+    if (!by_container)
+        columns[n++] = (struct cli_column){"state", false, false};
+    columns[n++] = (struct cli_column){"duration", true, true};
+    if (each)
+        columns[n++] = (struct cli_column){"each", true, true};
+    columns[n++] = (struct cli_column){"percent", true, true};
+    if (by_container)
+        columns[n++] = (struct cli_column){"network", true, true};
     sort(s);
-    struct cli_table *t = each ? cli_table_new(many, sizeof many / sizeof *many)
-                               : cli_table_new(alone, sizeof alone / sizeof *alone);
+    struct cli_table *t = cli_table_new(columns, n);
     for (size_t i = 0; i < s->v.n; i++) {
         const struct critpath_sum *x = s->v.v + i;
         cli_table_cell(t, "%s", x->host);
-        cli_table_cell(t, "%s", x->comm);
-        cli_table_cell(t, "%s", graph_state_name(x->state));
+        cli_table_cell(t, "%s", by_container && !*x->name && format == CLI_TABLE ? "(no container)" : x->name);
+        if (!by_container)
+            cli_table_cell(t, "%s", graph_state_name(x->state));
         cli_table_duration(t, format, x->duration);
         if (each)
             cli_table_duration(t, format, x->duration / (int64_t)s->paths);
         cli_table_cell(t, "%.1f", percent_of(s, x));
+        if (by_container)
+            cli_table_duration(t, format, x->network);
     }
     cli_table_write(t, format, out);
     cli_table_free(t);
@@ -102,8 +119,13 @@ void critpath_sums_json(struct critpath_sums *s, struct json *j)
         const struct critpath_sum *x = s->v.v + i;
         json_begin_object(j);
         json_kv_string(j, "host", x->host);
-        json_kv_string(j, "comm", x->comm);
-        json_kv_string(j, "state", graph_state_name(x->state));
+        if (s->containers) {
+            json_kv_string(j, "container", *x->name ? x->name : NULL);
+            json_kv_i64(j, "network", x->network);
+        } else {
+            json_kv_string(j, "comm", x->name);
+            json_kv_string(j, "state", graph_state_name(x->state));
+        }
         json_kv_i64(j, "duration", x->duration);
         json_kv_i64(j, "each", x->duration / (int64_t)s->paths);
         json_kv_double(j, "percent", percent_of(s, x));
@@ -167,7 +189,7 @@ void critpath_sums_compared_write(
     for (size_t i = 0; i < p.v.n; i++) {
         const struct compared *x = p.v.v + i;
         cli_table_cell(t, "%s", x->is.host);
-        cli_table_cell(t, "%s", x->is.comm);
+        cli_table_cell(t, "%s", x->is.name);
         cli_table_cell(t, "%s", graph_state_name(x->is.state));
         cli_table_duration(t, format, x->a);
         cli_table_duration(t, format, x->b);
@@ -186,7 +208,7 @@ void critpath_sums_compared_json(const struct critpath_sums *a, const struct cri
         const struct compared *x = p.v.v + i;
         json_begin_object(j);
         json_kv_string(j, "host", x->is.host);
-        json_kv_string(j, "comm", x->is.comm);
+        json_kv_string(j, "comm", x->is.name);
         json_kv_string(j, "state", graph_state_name(x->is.state));
         json_kv_i64(j, "a", x->a);
         json_kv_i64(j, "b", x->b);

@@ -1,4 +1,4 @@
-/* Totals of critical paths, by machine, name and state: threads of one name count together. */
+/* Totals of critical paths, by machine, name and state: threads of one name count together; or by container. */
 #ifndef WEFT_CLI_CRITPATH_SUMS_H
 #define WEFT_CLI_CRITPATH_SUMS_H
 
@@ -7,8 +7,13 @@
 #include "base/mem.h"
 #include "path/path.h"
 
-struct critpath_sum { const char *host, *comm; int state; int64_t duration; };
+struct critpath_sum {
+    const char *host, *name; /* of threads, or of a container, "": none */
+    int state;               /* by container: 0, they are all in one */
+    int64_t duration, network; /* of it, waits for messages while these were under way */
+};
 struct critpath_sums {
+    const struct path_local *containers; /* sums are by these; NULL: by name and state. Set before anything is added */
     VEC(struct critpath_sum) v;
     struct map numbers;      /* by hash of machine, name and state */
     struct strings names;

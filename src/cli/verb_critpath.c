@@ -79,9 +79,15 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
     int rc = check_method(q, e);
     if (!rc && q->polling && strcmp(q->polling, "assume") != 0)
         rc = err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);
-    if (!rc && !q->requests && q->compare && (q->aggregate || q->segments || q->refine))
+    if (!rc && q->by && strcmp(q->by, "container") != 0)
         rc = err_set(
-            e, ERR_ARG, "--compare shows two paths by their parts: leave --aggregate, --segments, --refine out");
+            e, ERR_ARG, "--by %s: give container, or --aggregate for totals by machine, name and state", q->by);
+    if (!rc && q->by && asks_cluster(q))
+        rc = err_set(e, ERR_ARG,
+            "--by container is for traces on this machine: nodes of a cluster do not tell the containers of a path");
+    if (!rc && q->compare && (q->by || (!q->requests && (q->aggregate || q->segments || q->refine))))
+        rc = err_set(
+            e, ERR_ARG, "--compare shows two paths by their parts: leave --aggregate, --by, --segments, --refine out");
     if (!rc && !asks_cluster(q) && (q->refine || q->snips))
         rc = err_set(
             e, ERR_ARG, "%s is for the nodes of a cluster: give --cluster URL", q->refine ? "--refine" : "--snips");
@@ -175,8 +181,13 @@ static int find(struct work *w, const struct critpath_question *q, struct path *
 
 static struct critpath_shown shown_of(const struct work *w, const struct path *p)
 {
-    return (struct critpath_shown){
-        .path = p, .source = w->source, .hosts = w->shown, .n = w->n, .synced = w->clocks, .method = "local"};
+    return (struct critpath_shown){.path = p,
+        .source = w->source,
+        .local = w->local,
+        .hosts = w->shown,
+        .n = w->n,
+        .synced = w->clocks,
+        .method = "local"};
 }
 
 static int compare(struct work *w, const struct critpath_question *q, const struct critpath_shown *first)
@@ -194,12 +205,13 @@ static int compare(struct work *w, const struct critpath_question *q, const stru
     return cli_finish_traces(w->experiment, &out, NULL);
 }
 
-static int sum_set(
-    const struct work *w, const char *asked, const struct path_options *o, struct critpath_set *out, struct err *e)
+static int sum_set(const struct work *w, const char *asked, bool by_container, const struct path_options *o,
+    struct critpath_set *out, struct err *e)
 {
     struct arena arena = {0};
     struct requests *found = requests_find(w->local,
         &(struct requests_question){.host = critpath_requests_host(asked, &arena), .begin = o->begin, .end = o->end});
+    out->sums.containers = by_container ? w->local : NULL;
     int rc = critpath_sum_requests(asked, found, NULL, out, e);
     requests_free(found);
     arena_fini(&arena);
@@ -214,7 +226,7 @@ static int sum_requests(struct work *w, const struct critpath_question *q)
     struct text out = TEXT_TO(1);
     int rc = parse_interval(w, q, &o, &e);
     for (size_t i = 0; i < CRITPATH_SETS && critpath_set_asked(q, i) && !rc; i++)
-        rc = sum_set(w, critpath_set_asked(q, i), &o, &sets[i], &e);
+        rc = sum_set(w, critpath_set_asked(q, i), q->by != NULL, &o, &sets[i], &e);
     if (!rc)
         rc = experiment_intact(w->experiment, &e);
     if (!rc)
@@ -273,6 +285,7 @@ static int run(int argc, char **argv)
             "host=HOST, several by commas",
             &q.requests},
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
+        {"by", 0, CLI_STRING, "container", "only the totals, by machine and container", &q.by},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"compare", 0, CLI_STRING, "[HOST:]TID,BEGIN,END|SET",

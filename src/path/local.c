@@ -363,6 +363,18 @@ static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end,
     }
 }
 
+const char *path_local_container(const struct path_local *l, struct path_row row)
+{
+    const struct path_local_host *h = host_of(l, row);
+    const struct graph_container *containers;
+    struct graph_row r;
+    if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
+        return "";
+    graph_row(h->graph, row.row, &r);
+    graph_containers(h->graph, &containers);
+    return r.container == GRAPH_NO_CONTAINER ? "" : containers[r.container].name;
+}
+
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
 {
     struct path_local *l = mem_zalloc(sizeof *l);

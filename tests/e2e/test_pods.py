@@ -9,7 +9,7 @@ import subprocess
 from cluster_of import Cluster
 from coordinated import Coordinator
 from tsp_server import THREAD_STATUS, Server
-from weft_e2e import Case, load, main, need, scenario, scratch
+from weft_e2e import Case, Truth, load, main, need, scenario, scratch, weft
 
 BY_CONTAINER = "weft.selection.containers"
 
@@ -117,6 +117,69 @@ class Pods(Case):
                               for threads in (json.loads(run.text), self.threads(*more)))
                 self.assertEqual(said, here)
             self.assertEqual({c for _, _, c, _ in here if c.isalpha()}, {"proxy", "app"})
+
+    def requests_of_client(self):
+        """(id, begin and end as options) of each that went over connections that were there"""
+        truth = Truth(self.path)
+        for line in self.truth["log"]["client"]["lines"]:
+            if line["role"] == "client" and line["id"] > 1:
+                yield line, [f"--{end}={truth.trace_time('node-a', line[t])}"
+                             for end, t in (("begin", "t_send"), ("end", "t_recv"))]
+
+    def path_of(self, *more):
+        return self.json("critpath", "--store", self.store, "--thread", "node-a:269", "--reference", "node-a", "-q",
+                         *more, self.path)
+
+    def test_shares_of_paths(self):
+        """What each pod had of a request is at least what its program logged from message to message."""
+        served = {name: {x["id"]: x for x in self.truth["log"][name]["lines"] if x["role"] == "server"}
+                  for name in ("proxy", "app", "db")}
+        n = 0
+        for line, interval in self.requests_of_client():
+            sums = self.path_of("--by", "container", *interval)
+            self.assertEqual(sum(x["duration"] for x in sums), line["t_recv"] - line["t_send"])
+            self.assertEqual([x["duration"] for x in sums], sorted((x["duration"] for x in sums), reverse=True))
+            had = {x["container"]: x for x in sums if x["container"]}
+            self.assertEqual(set(had), {"client", *served}, line)
+            for name, of in served.items():
+                x = of[line["id"]]
+                alone = x["t_reply"] - x["t_recv"] - (x["t_down_recv"] - x["t_down_send"])
+                self.assertEqual(had[name]["host"], self.truth["log"][name]["node"])
+                self.assertGreaterEqual(had[name]["duration"] - had[name]["network"], alone, (name, line))
+                n += 1
+        self.assertEqual(n, 57)
+
+    def test_shares_are_those_of_threads(self):
+        where = {(t["host"], t["tid"]): t["container"] for t in self.threads("--all") if t["tid"]}
+        _, interval = next(self.requests_of_client())
+        sums, network = {}, {}
+        for x in self.path_of(*interval)["totals"]:
+            key = x["host"], where.get((x["host"], x["tid"]))
+            sums[key] = sums.get(key, 0) + x["duration"]
+            network[key] = network.get(key, 0) + (x["duration"] if x["state"] == "network" else 0)
+        told = {(x["host"], x["container"]): x for x in self.path_of("--by", "container", *interval)}
+        self.assertEqual({key: x["duration"] for key, x in told.items()}, sums)
+        self.assertEqual({key: x["network"] for key, x in told.items()}, network)
+
+    def test_shares_of_many_paths(self):
+        def totals(*more):
+            return self.json("critpath", "--store", self.store, "--requests", "all", "-q", *more, self.path)
+        by_name, by_container = totals(), totals("--by", "container")
+        self.assertEqual({x["container"] for x in by_container["totals"] if x["host"] == "node-a"},
+                         {None, "proxy", "db"})
+        for host in self.truth["nodes"]:
+            all_of = [[x["duration"] for x in told["totals"] if x["host"] == host] for told in (by_name, by_container)]
+            self.assertEqual(*map(sum, all_of))
+
+    def test_shares_are_refused(self):
+        for words, why in ((["--by", "pod"], "--by pod: give container"),
+                           (["--by", "container", "--compare", "node-a:269,,"], "leave --aggregate, --by")):
+            run = weft("critpath", "--thread", "node-a:269", *words, self.path, "--store", self.store)
+            self.assertEqual(run.code, 2, run)
+            self.assertIn(why, run.message)
+        run = weft("critpath", "--thread", "1", "--by", "container", "--cluster", "nats://127.0.0.1:1")
+        self.assertEqual(run.code, 2, run)
+        self.assertIn("do not tell the containers", run.message)
 
     def test_server(self):
         with Server(self.path, store=self.store) as server:
