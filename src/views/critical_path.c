@@ -116,18 +116,72 @@ static void write_entry(struct tsp_answer *answer, const struct views *x, const 
     tsp_write_entry(answer, &e);
 }
 
-static void write_host(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
-    const struct critical_view *v, size_t first)
+struct critical_sums {
+    int64_t sum, totals[GRAPH_STATE_COUNT];
+};
+
+static void add_row(struct critical_sums *to, const struct critical_row *r)
 {
-    int64_t sum = 0, totals[GRAPH_STATE_COUNT] = {0};
+    to->sum += r->total;
+    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+        to->totals[s] += r->totals[s];
+}
+
+/* The machine whose rows begin at `first`; *end: where they end. */
+static void write_host(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
+    const struct critical_view *v, size_t first, size_t *end)
+{
+    struct critical_sums all = {0};
     const struct critical_host *host = v->rows[first].host;
-    for (size_t i = first; i < v->n_rows && v->rows[i].host == host; i++) {
-        sum += v->rows[i].total;
-        for (int s = 0; s < GRAPH_STATE_COUNT; s++)
-            totals[s] += v->rows[i].totals[s];
-    }
+    for (*end = first; *end < v->n_rows && v->rows[*end].host == host; ++*end)
+        add_row(&all, &v->rows[*end]);
     struct tsp_entry e = {.id = host->entry, .parent = -1, .key = host->key};
-    write_entry(answer, x, q, v, e, host, host->name, sum, totals);
+    write_entry(answer, x, q, v, e, host, host->name, all.sum, all.totals);
+}
+
+static int64_t container_entry(struct views *x, const struct critical_host *host, int32_t container)
+{
+    return critical_keyed_entry(view_cache(x, &view_critical_path, critical_paths_new),
+        map_mix(host->key) ^ view_key_container(host->here, container));
+}
+
+/* Those of the machine's rows [first, end), in order of appearance. */
+static void write_containers(struct tsp_answer *answer, struct views *x, const struct tsp_query *q,
+    const struct critical_view *v, size_t first, size_t end)
+{
+    const struct critical_host *host = v->rows[first].host;
+    const struct graph_container *of;
+    size_t n = host->here ? graph_containers(host->here->index->graph, &of) : 0;
+    struct critical_sums *sums = arena_new(q->http->arena, struct critical_sums, n + 1);
+    for (size_t i = first; i < end; i++)
+        if (v->rows[i].container >= 0)
+            add_row(&sums[v->rows[i].container], &v->rows[i]);
+    bool *is_written = arena_new(q->http->arena, bool, n + 1);
+    for (size_t i = first; i < end; i++) {
+        int32_t c = v->rows[i].container;
+        if (c < 0 || is_written[c])
+            continue;
+        is_written[c] = true;
+        struct tsp_entry e = {.id = container_entry(x, host, c),
+            .parent = host->entry,
+            .key = view_key_container(host->here, c),
+            .container = of[c].name};
+        write_entry(answer, x, q, v, e, host, of[c].name, sums[c].sum, sums[c].totals);
+    }
+}
+
+static void write_row(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
+    const struct critical_view *v, const struct critical_row *r, int64_t parent)
+{
+    const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid) : "[interrupt context]";
+    struct tsp_entry e = {.id = r->entry,
+        .parent = parent,
+        .key = r->key,
+        .has_data = true,
+        .has_tid = r->tid >= 0,
+        .tid = r->tid,
+        .container = r->container >= 0 ? view_container(r->host->here, r->container) : NULL};
+    write_entry(answer, x, q, v, e, r->host, name, r->total, r->totals);
 }
 
 static void write_tree(
@@ -136,21 +190,17 @@ static void write_tree(
     static const struct tsp_header headers[] = {{"Process", "Machine, below it its threads on the path", "STRING"},
         {"Host", "Machine", "STRING"}, {"Sum", "Time of the path spent here", "STRING"},
         {"Percentage", "Share of the whole path", "STRING"}};
+    const bool grouped = view_by_container(q);
     tsp_begin_tree(answer, headers, 4, -1);
-    for (size_t i = 0; i < v->n_rows && view_goes_on(q, answer); i++) {
-        const struct critical_row *r = &v->rows[i];
-        if (!i || v->rows[i - 1].host != r->host)
-            write_host(answer, x, q, v, i);
-        const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid)
-                                       : "[interrupt context]";
-        write_entry(answer, x, q, v,
-            (struct tsp_entry){.id = r->entry,
-                .parent = r->host->entry,
-                .key = r->key,
-                .has_data = true,
-                .has_tid = r->tid >= 0,
-                .tid = r->tid},
-            r->host, name, r->total, r->totals);
+    for (size_t i = 0, end; i < v->n_rows && view_goes_on(q, answer); i = end) {
+        write_host(answer, x, q, v, i, &end);
+        if (grouped)
+            write_containers(answer, x, q, v, i, end);
+        for (size_t k = i; k < end && !tsp_full(answer); k++) {
+            const struct critical_row *r = &v->rows[k];
+            write_row(answer, x, q, v, r,
+                grouped && r->container >= 0 ? container_entry(x, r->host, r->container) : r->host->entry);
+        }
     }
     tsp_end_tree(answer);
 }
@@ -194,6 +244,8 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
         view_add_property(&shown, "state", graph_state_name(s->state));
         view_add_property(&shown, "assumed", s->assumed ? "true" : "false");
         view_add_property(&shown, "host", w->row->host->name);
+        if (w->row->container >= 0)
+            view_add_property(&shown, "container", view_container(w->row->host->here, w->row->container));
         const struct path_source *source = w->view->source;
         int32_t tid;
         const char *name;

@@ -23,6 +23,7 @@ struct critical_row {
     int64_t entry;
     uint64_t key;                    /* by which the entry is known; of threads that are here: none */
     int32_t tid;                     /* -1: interrupt context */
+    int32_t container;               /* of a machine that is here; GRAPH_NO_CONTAINER: none, or not known */
     const char *name;
     int64_t total, totals[GRAPH_STATE_COUNT];
     size_t first, n;                 /* its segments: by_row[first … first + n), in time order */

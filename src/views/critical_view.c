@@ -52,12 +52,22 @@ static uint64_t key_of(struct path_row r)
     return (uint64_t)(uint32_t)r.host << 32 | (uint32_t)r.row;
 }
 
+static int32_t container_of(const struct view_host *h, int32_t row)
+{
+    struct graph_row r;
+    if (!h || row < 0)
+        return GRAPH_NO_CONTAINER;
+    graph_row(h->index->graph, row, &r);
+    return r.container;
+}
+
 /* Threads that are here are the entries that other views have, too. */
 static void name_row(const struct build *b, struct critical_row *r)
 {
     const struct view_host *here = r->host->here;
     int32_t row = r->row.row;
     r->key = view_key("interrupts", row);
+    r->container = GRAPH_NO_CONTAINER;
     if (row >= 0 && b->paths) {
         uint64_t id = b->view->far.row_id(&b->view->far, r->row);
         r->key = view_key("far", (int64_t)id);
@@ -67,6 +77,7 @@ static void name_row(const struct build *b, struct critical_row *r)
             return;
         }
     }
+    r->container = container_of(here, row);
     r->entry = here ? entry_here(b->x, (size_t)(here - b->x->hosts), row)
                     : critical_keyed_entry(b->paths, map_mix(r->host->key) ^ r->key);
 }

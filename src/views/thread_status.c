@@ -116,13 +116,6 @@ static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, c
 
 /* ---- tree ---- */
 
-/* Parameter group_by: "container": these stand between machines and their threads. */
-static bool is_grouped(const struct tsp_query *q)
-{
-    const char *by = json_string_value(json_object_get(q->parameters, "group_by"));
-    return by && !strcmp(by, "container");
-}
-
 /* containers: number of the first entry of the machine's containers; -1: the tree has none. */
 struct tree_part {
     const struct views *x;
@@ -229,10 +222,10 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 .start = x->data.begin,
                 .end = x->data.end,
                 .host_id = h->id});
-        const struct tree_part t = {x, q, f, i, is_grouped(q) ? next : -1};
+        const struct tree_part t = {x, q, f, i, view_by_container(q) ? next : -1};
         const struct graph_container *of;
         next += (int64_t)graph_containers(h->index->graph, &of);
-        if (is_grouped(q))
+        if (view_by_container(q))
             write_containers(&t, chosen, answer);
         for (int32_t k = 0; k < f->n && !tsp_full(answer); k++)
             if (!chosen || chosen[f->seen[k]])

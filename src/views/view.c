@@ -60,6 +60,12 @@ uint64_t view_key_container(const struct view_host *h, int32_t container)
     return view_key("container", (int64_t)map_hash(who, sizeof who));
 }
 
+bool view_by_container(const struct tsp_query *q)
+{
+    const char *by = json_string_value(json_object_get(q->parameters, "group_by"));
+    return by && !strcmp(by, "container");
+}
+
 bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *row)
 {
     for (size_t i = 0; i < x->n_hosts; i++) {

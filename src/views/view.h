@@ -123,6 +123,8 @@ bool view_thread_of(const struct views *, int64_t id, size_t *host, int32_t *row
 /* The name of a container of the host's graph; NULL: GRAPH_NO_CONTAINER. And its key, below its host. */
 const char *view_container(const struct view_host *, int32_t container);
 uint64_t view_key_container(const struct view_host *, int32_t container);
+/* Parameter group_by: "container": entries of these stand between machines and their threads. */
+bool view_by_container(const struct tsp_query *);
 /* Keys of entries that stand for a thread of the host but are not its entry (row -1: for none that is known), for what
  * has a number, and for what has a name and a number. */
 uint64_t view_key_thread(const struct view_host *, int32_t row);

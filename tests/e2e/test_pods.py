@@ -7,7 +7,7 @@ import re
 import subprocess
 
 from cluster_of import Cluster
-from coordinated import Coordinator
+from coordinated import PATH, Coordinator
 from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, Truth, load, main, need, scenario, scratch, weft
 
@@ -223,6 +223,29 @@ class Pods(Case):
             of_parts = [p["metadata"]["running"][0] for host, p in parts if host == e["labels"][0]]
             self.assertEqual(sum(of_parts), e["metadata"]["running"][0])
             self.assertGreater(min(of_parts), 0)
+
+    def test_path_served(self):
+        """The view of a path tells the containers, and groups by them: sums are those of `weft critpath`."""
+        line, interval = next(self.requests_of_client())
+        begin, end = (int(word.split("=")[1]) for word in interval)
+        told = {(x["host"], x["container"]): x for x in self.path_of("--by", "container", *interval)}
+        where = {(t["host"], t["tid"]): t["container"] for t in self.threads("--all") if t["tid"]}
+        with Server("--reference", "node-a", self.path, store=self.store) as server:
+            at = f"/experiments/{server.first()['UUID']}/outputs/timeGraph/{PATH}"
+            asked = {"thread": "node-a:269", "begin": begin, "end": end}
+            plain, grouped = (under(server.model(f"{at}/tree", {**asked, **more}))
+                              for more in ({}, {"group_by": "container"}))
+        threads = {i: e for i, (e, _) in plain.items() if "TID" in e["metadata"]}
+        self.assertEqual({i: container_of(e) for i, e in threads.items()},
+                         {i: where[e["labels"][1], tid_of(e)] for i, e in threads.items()})
+        groups = {i: e for i, (e, above) in grouped.items() if above and i not in plain}
+        self.assertEqual({(e["labels"][1], container_of(e)): e["metadata"]["sum"][0] for e in groups.values()},
+                         {key: x["duration"] for key, x in told.items() if key[1]})
+        self.assertEqual({e["metadata"].get("network", [0])[0] for e in groups.values()},
+                         {x["network"] for key, x in told.items() if key[1]})
+        self.assertEqual(set(grouped) - set(groups), set(plain))
+        for i, e in threads.items():
+            self.assertEqual(grouped[i][1], (e["labels"][1], container_of(e)))
 
     def filtered(self, server, status, x, of):
         """States of the threads of one container pass a filter for it, all others do not."""
