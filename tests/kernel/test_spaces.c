@@ -264,6 +264,24 @@ static void numbers_used_again_unseen(void **state)
     done(&r);
 }
 
+/* Into a pod's network and back, as network plug-ins go, with contexts alone; what was started there stays. */
+static void visit(void **state)
+{
+    struct maker *m = machine();
+    dump(m, 20, 60, 111, 222, 333);
+    maker_switch(m, 0, 100, 0, 0, 50);
+    maker_spaces(m, 0, 110, ROOT_PID, 222, ROOT_UTS, 0);
+    maker_fork(m, 0, 120, 50, 80, 80, 80);
+    maker_spaces(m, 0, 130, ROOT_PID, ROOT_NET, ROOT_UTS, 0);
+    maker_fork(m, 0, 135, 50, 81, 81, 81);
+    maker_task(m, 0, 140, M_EXIT, 50);
+    struct run r = run(m);
+    assert_string_equal(told_of(&r, 50, 0), "-");
+    assert_string_equal(told_of(&r, 81, 0), "-");
+    assert_int_equal(container(&r, 80, 0), container(&r, 60, 0));
+    done(&r);
+}
+
 /* It was in a container, and went where nothing tells. */
 static void setns_from_a_container(void **state)
 {
@@ -447,6 +465,7 @@ int main(void)
         cmocka_unit_test(setns),
         cmocka_unit_test(numbers_used_again),
         cmocka_unit_test(numbers_used_again_unseen),
+        cmocka_unit_test(visit),
         cmocka_unit_test(setns_from_a_container),
         cmocka_unit_test(calls_not_recorded),
         cmocka_unit_test(what_it_says_of_itself),
