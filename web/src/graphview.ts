@@ -111,7 +111,7 @@ export class GraphView extends Panel {
         this.busy.changed();
         this.filter();
       }),
-      session.groupingChanged.on(() => { if (!path && (this.hasPods || this.asking)) void this.load(); }),
+      session.groupingChanged.on(() => { if (this.hasPods || this.asking) void this.load(); }),
       session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
       this.model.changed.on(() => { this.resize(); this.host.resized(); }));
     void this.load();
@@ -124,7 +124,7 @@ export class GraphView extends Panel {
     if (!this.loaded) this.say('loading', 'Asking for the rows…');
     await this.host.front;
     if (this.signal.aborted) return;
-    const { byPod } = session, isStale = (): boolean => !this.path && byPod !== session.byPod;
+    const { byPod } = session, isStale = (): boolean => byPod !== session.byPod;
     this.asking++;
     try {
       client.styles(uuid, output.id, this.signal).then(a => {
@@ -156,7 +156,7 @@ export class GraphView extends Panel {
   private selection: (() => [Time, Time] | null) | null = null;
   private extra(): object { const s = this.selection?.(); return s ? { selection_range: s } : {}; }
   private treeExtra(): object {
-    return this.session.byPod && !this.path ? { ...this.extra(), group_by: 'container' } : this.extra();
+    return this.session.byPod ? { ...this.extra(), group_by: 'container' } : this.extra();
   }
   showSelection: (on: boolean) => void = () => {};
   /** A button that chooses between the whole trace and the selection of `axis`. */

@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test';
 import { browse, open, settled } from '../browser.mjs';
 import { directory, example, serve, weft } from './weft.mjs';
 
-let store, server, world, threads;
+let traces, store, server, world, threads;
 before(async () => {
-  const traces = example('pods');
+  traces = example('pods');
   store = directory();
   threads = weft('threads', '--all', '--store', store, traces).filter(t => t.tid);
   server = await serve(['--store', store, traces]);
@@ -14,6 +14,7 @@ before(async () => {
 });
 after(async () => { await world?.browser.close(); await server?.stop(); });
 
+const PATH = '.panel[data-output*="CriticalPath"]';
 const rows = page => page.evaluate(() => weft.panels.find(p => p.output.name === 'Thread Status').model.rows.map(n => {
   const path = [];
   for (let p = n.parent; p; p = p.parent) path.unshift(p.entry.labels[0]);
@@ -40,6 +41,31 @@ test('threads stand below their containers where the menu says so, and the addre
   await page.waitForFunction(() => location.hash.includes('by=pod'));
   await page.reload();
   assert.equal((await grouped(page, told.length)).length, seen.length);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('a path stands below them, too, with what each had of it', async () => {
+  const told = weft('critpath', '--store', store, '--thread', 'node-a:269', '--by', 'container', traces)
+    .filter(x => x.container).map(x => `${x.host} ${x.container} ${x.duration}`).sort();
+  assert.ok(told.length >= 4);
+  const { page, trouble } = await open(world, { width: 1280, height: 720 });
+  await page.evaluate(() => {
+    const { entry } = weft.panels.find(p => p.output.name === 'Thread Status').model.rows
+      .find(n => n.entry.hostId === 'node-a' && Number(n.entry.metadata.TID?.[0]) === 269);
+    weft.session.pathWanted.emit({ thread: { host: 'node-a', tid: 269, name: entry.labels[0], id: entry.id } });
+  });
+  await page.waitForFunction(() => weft.path?.pane.done);
+  await page.getByRole('button', { name: /^Rows:/ }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'below their containers (pods)' }).click();
+  const shown = await page.waitForFunction(path => {
+    const of = weft.panels.find(p => p.root === document.querySelector(path)).model.rows
+      .filter(r => r.depth === 1 && !r.entry.hasData);
+    return of.length && of.map(r =>
+      ({ line: `${r.parent.entry.labels[0]} ${r.entry.labels[0]} ${r.entry.metadata.sum[0]}`, n: r.children.length }));
+  }, PATH).then(x => x.jsonValue());
+  assert.deepEqual(shown.map(x => x.line).sort(), told);
+  assert.ok(shown.every(x => x.n > 0));
   assert.deepEqual(trouble, []);
   await page.close();
 });
