@@ -1,9 +1,10 @@
-/* weft critpath --requests --cluster: nodes tell which requests their hosts served, and of their paths what they have. */
+/* weft critpath --requests --cluster: nodes tell which requests their hosts served, and what they have of the paths. */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "cli/critpath.h"
 #include "cluster/paths.h"
+#include "cluster/requests.h"
 #include "path/remote.h"
 
 enum { MOST_STEPS = 1 << 20 }; /* of a path, between two questions to others: as of one in one place */

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "cluster/cluster.h"
+#include "cluster/requests.h"
 #include "flow/flow.h"
 #include "index/index.h"
 #include "path/remote.h"

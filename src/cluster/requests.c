@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cluster/requests.h"
 #include "cluster/survey.h"
 #include "cluster/view.h"
 

@@ -22,7 +22,7 @@ bool lifeline_ended(const struct lifeline *);
 /* There is only one left. The next one is to be `anew`, and nothing to be asked by this one meanwhile, which may end it
  * before the next is there. */
 bool lifeline_is_thin(const struct lifeline *);
-/* Holds the connection of an answer, if the server lets it. Only once it has not `ended` after that answer was there. */
+/* Holds the connection of an answer, if the server lets it. Only once it has not `ended` after that answer came. */
 void lifeline_hold(struct lifeline *, struct http_fetch *);
 /* The server is, or may be, another one from now on. */
 void lifeline_let_go(struct lifeline *);

@@ -6,8 +6,8 @@
 
 #include "coord/times.h"
 
-/* own: its number on its server, the part's. `entry`, and what is `below` it, in the server's order, live as long as the
- * fan. */
+/* own: its number on its server, the part's. `entry`, and what is `below` it, in the server's order, live as long as
+ * the fan. */
 struct numbered {
     const struct node *node;
     size_t part;

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond so many bytes of texts all is forgotten, to be told anew. Servers offer mostly the same, which is kept once. */
+/* Beyond so many bytes of texts all is forgotten, to be told anew. Servers offer mostly the same, and that is kept
+ * once. */
 enum { MOST_BYTES = 32 << 20, LONGEST = 16 << 10 };
 
 struct offered {

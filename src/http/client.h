@@ -84,8 +84,8 @@ bool http_gather_wait(struct http_gather *, int64_t until_ns);
 /* Cancels what is not done, frees the bodies, and closes what is held. */
 void http_gather_end(struct http_gather *);
 
-/* The other side has not ended one that is held. That goes by what has arrived, so that what it sent before it ended is there. A
- * connection that is held stays open on this side, while it serves the client and after. */
+/* The other side has not ended one that is held. That goes by what has arrived, so that what it sent before it ended is
+ * there. A connection that is held stays open on this side, while it serves the client and after. */
 bool http_connection_lives(int connection);
 
 #endif

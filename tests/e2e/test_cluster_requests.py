@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`weft critpath --requests` over a cluster: the nodes tell which requests they served, the paths are followed from node
-to node, and their sums are those of all traces in one place."""
+"""`weft critpath --requests` over a cluster: nodes tell which requests they served, the paths are followed from node to
+node, and their sums are those of all traces in one place."""
 import json
 
 from cluster_of import Cluster

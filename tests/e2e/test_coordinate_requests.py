@@ -176,7 +176,8 @@ class Requests(Compared):
     def test_paths(self):
         one, many = (self.world.paths(s) for s in (self.one, self.many))
         self.same_paths(many, one)
-        self.assertEqual([root["is"]["Group"] for root, _ in many], [e["labels"][0] for e in self.world.groups(self.many)])
+        numbers = [e["labels"][0] for e in self.world.groups(self.many)]
+        self.assertEqual([root["is"]["Group"] for root, _ in many], numbers)
         # They go on to the other machines.
         of_web = [below for root, below in many if root["metadata"]["hostId"] == ["web"]]
         self.assertTrue(any(name.startswith("db ") for below in of_web for name, _ in below))
