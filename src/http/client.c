@@ -21,7 +21,7 @@ enum {
     SMALL_HELD = 1 << 20,
     LARGEST = 1 << 30,
     MOST_TOLD = 64 << 20,
-    READ_BYTES = 128 << 10,
+    READ_BYTES = 32 << 10,
     AT_REST = 64,
     EVENTS = 64,
     LONGEST_MS = 1000
