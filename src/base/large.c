@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/mem.h"
 
@@ -122,11 +123,22 @@ void large_keep(size_t bytes)
     shed(bytes, UINT32_MAX);
 }
 
+/* Where the address space is limited all of it is better in the heaps, out of which everybody has what he needs. */
+static bool is_limited(void)
+{
+    struct rlimit r;
+    return !getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY;
+}
+
 void *large_try(void *old, size_t *has, size_t used, size_t bytes)
 {
     size_t whole = (bytes + LARGE_BLOCK - 1) / LARGE_BLOCK * LARGE_BLOCK;
     if (whole < bytes || whole > PTRDIFF_MAX)
         return NULL;
+    if (is_limited()) {
+        large_give_back();
+        return NULL;
+    }
     struct spare k = take_kept(whole);
     if (!k.p && old)
         k = (struct spare){.p = grow(old, *has, whole), .bytes = whole};
@@ -146,7 +158,7 @@ void large_free(void *p, size_t bytes)
     if (!p)
         return;
     pthread_mutex_lock(&kept.lock);
-    bool keeps = kept.n < MOST_KEPT && bytes <= kept.most / 2 && kept.bytes + bytes <= kept.most;
+    bool keeps = !mem_short() && kept.n < MOST_KEPT && bytes <= kept.most / 2 && kept.bytes + bytes <= kept.most;
     if (keeps) {
         kept.v[kept.n++] = (struct spare){p, bytes, kept.now};
         kept.bytes += bytes;

@@ -13,7 +13,8 @@ enum { LARGE_BLOCK = 128 << 10 };
 /* So many bytes are kept at most, from now on; 0, as it is at first: none. */
 void large_keep(size_t bytes);
 /* A block of at least so many bytes, *has of them, with whatever was in it. `old` (may be NULL) of *has bytes goes on
- * in it with its first `used` bytes, and is no more. NULL: it is not to be had, and `old` is as it was. Thread-safe. */
+ * in it with its first `used` bytes, and is no more. NULL: it is not to be had, or the address space is limited
+ * (`ulimit -v`) and malloc has all of it; `old` is as it was. Thread-safe. */
 void *large_try(void *old, size_t *has, size_t used, size_t bytes);
 /* NULL-safe. bytes: all that it has. */
 void large_free(void *, size_t bytes);

@@ -73,10 +73,10 @@ static unsigned write_short(char *p, uint32_t v)
 
 /* ---- memory ---- */
 
-/* What has LARGE_BLOCK bytes or more is a large block, else malloc's. */
+/* Whole multiples of LARGE_BLOCK are large blocks, all else is malloc's. */
 static bool is_large(const struct text *t)
 {
-    return t->cap >= LARGE_BLOCK;
+    return t->cap && t->cap % LARGE_BLOCK == 0;
 }
 
 static void end_block(const struct text *t)
@@ -87,21 +87,47 @@ static void end_block(const struct text *t)
         free(t->v);
 }
 
-/* cap: more than it has. */
-static bool try_cap(struct text *t, size_t cap)
+/* To a block of the other kind. */
+static void move_to(struct text *t, char *v, size_t cap)
+{
+    if (t->n)
+        memcpy(v, t->v, t->n);
+    end_block(t);
+    t->v = v;
+    t->cap = cap;
+}
+
+static bool try_large(struct text *t, size_t cap)
 {
     size_t has = is_large(t) ? t->cap : 0;
-    char *v = cap < LARGE_BLOCK ? mem_try_resize(t->v, cap) : large_try(has ? t->v : NULL, &has, t->n, cap);
-    if (!v)
-        return false;
-    if (cap >= LARGE_BLOCK && !is_large(t)) {
-        if (t->n)
-            memcpy(v, t->v, t->n);
-        free(t->v);
+    char *v = large_try(has ? t->v : NULL, &has, t->n, cap);
+    if (v && !is_large(t)) {
+        move_to(t, v, has);
+    } else if (v) {
+        t->v = v;
+        t->cap = has;
     }
-    t->v = v;
-    t->cap = cap < LARGE_BLOCK ? cap : has;
-    return true;
+    return v != NULL;
+}
+
+static bool try_malloc(struct text *t, size_t cap)
+{
+    char *v = mem_try_resize(is_large(t) ? NULL : t->v, cap);
+    if (v && is_large(t)) {
+        move_to(t, v, cap);
+    } else if (v) {
+        t->v = v;
+        t->cap = cap;
+    }
+    return v != NULL;
+}
+
+/* cap: more than it has. Where nothing more can be mapped, the heaps may still have some. */
+static bool try_cap(struct text *t, size_t cap)
+{
+    if (cap >= LARGE_BLOCK && try_large(t, cap))
+        return true;
+    return try_malloc(t, cap % LARGE_BLOCK ? cap : cap + 1);
 }
 
 /* What is needed and little more: where there is not twice as much, and so that the last memory is not spent on room

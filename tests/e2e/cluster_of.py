@@ -80,9 +80,10 @@ class Broker:
         """What JetStream answers. A broker hangs up on who does not get to run for two seconds after it has connected:
         then it is asked again."""
         for _ in range(4):
-            answer = self.ask_once(subject, body)
-            if answer is not None:
-                return answer
+            with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+                answer = self.ask_once(subject, body)
+                if answer is not None:
+                    return answer
         raise OSError(f"{subject}: the broker hangs up")
 
     def ask_once(self, subject, body):
