@@ -134,8 +134,8 @@ static bool take_room(struct http_request *q, const struct text *body)
     const int64_t until = time_monotonic_ns() + ROOM_MS * INT64_C(1000000);
     bool has = false;
     pthread_mutex_lock(&s->lock);
-    while (!(has = !s->waiting_bytes || s->waiting_bytes + body->cap <= s->o.max_waiting_bytes ||
-                   body->n <= SMALL_ANSWER)) {
+    while (!(
+        has = !s->waiting_bytes || s->waiting_bytes + body->cap <= s->o.max_waiting_bytes || body->n <= SMALL_ANSWER)) {
         int64_t now = time_monotonic_ns(), look = now + LOOK_MS * INT64_C(1000000);
         if (now >= until || http_gone(q))
             break;
