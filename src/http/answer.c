@@ -125,21 +125,24 @@ void connection_lacks_memory(struct http_connection *c)
         "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
 }
 
-/* Answers wait in memory for slow readers; so much may wait, not more. Readers that do read make room soon: until then
- * whoever has the next answer waits, and with it who waits for its place. False: there is none. */
+/* Answers wait in memory for slow readers; so much may wait, not more, or one alone. */
+static bool has_room(const struct http_server *s, const struct text *body)
+{
+    return !s->waiting_bytes || body->n <= SMALL_ANSWER || s->waiting_bytes + body->cap <= s->o.max_waiting_bytes;
+}
+
+/* Readers that do read make room soon: until then whoever has the next answer waits, and with it who waits for its
+ * place. False: there is none. */
 static bool take_room(struct http_request *q, const struct text *body)
 {
     struct http_connection *c = q->connection;
     struct http_server *s = c->server;
-    const int64_t until = time_monotonic_ns() + ROOM_MS * INT64_C(1000000);
-    bool has = false;
+    int64_t now = time_monotonic_ns(), until = now + ROOM_MS * INT64_C(1000000);
+    bool has;
     pthread_mutex_lock(&s->lock);
-    while (!(
-        has = !s->waiting_bytes || s->waiting_bytes + body->cap <= s->o.max_waiting_bytes || body->n <= SMALL_ANSWER)) {
-        int64_t now = time_monotonic_ns(), look = now + LOOK_MS * INT64_C(1000000);
-        if (now >= until || http_gone(q))
-            break;
-        wait_until(&s->room, &s->lock, look < until ? look : until);
+    while (!(has = has_room(s, body)) && now < until && !http_gone(q)) {
+        wait_until(&s->room, &s->lock, now + LOOK_MS * INT64_C(1000000));
+        now = time_monotonic_ns();
     }
     if (has)
         s->waiting_bytes += c->waiting_bytes = body->cap;
