@@ -49,7 +49,8 @@ static void grows(void **state)
     }
     size_t has = 0;
     assert_null(large_try(NULL, &has, 0, SIZE_MAX));
-    assert_null(large_try(NULL, &has, 0, SIZE_MAX / 2));
+    if (keeps) /* a sanitizer's malloc ends the process */
+        assert_null(large_try(NULL, &has, 0, SIZE_MAX / 2));
     large_free(NULL, 0);
     large_keep(0);
     assert_false(large_give_back());
@@ -119,7 +120,8 @@ static void texts_are_large(void **state)
         s = text_take(&t);
         assert_string_equal(s, "small");
         free(s);
-        assert_false(text_try_grow(&t, SIZE_MAX / 2));
+        if (keeps)
+            assert_false(text_try_grow(&t, SIZE_MAX / 2));
         assert_false(text_try_grow(&t, SIZE_MAX));
     }
     large_keep(0);
