@@ -4,12 +4,11 @@
 #include <sys/socket.h>
 
 #include "base/time.h"
-#include "base/wait.h"
 #include "http/connection.h"
 #include "http/gzip.h"
 #include "http/pages.h"
 
-enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, SMALL_HELD = 1 << 20, ROOM_MS = 2000, LOOK_MS = 50 };
+enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, SMALL_HELD = 1 << 20 };
 
 const char *connection_header(const struct http_connection *c, const char *name)
 {
@@ -125,31 +124,6 @@ void connection_lacks_memory(struct http_connection *c)
         "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
 }
 
-/* Answers wait in memory for slow readers; so much may wait, not more, or one alone. */
-static bool has_room(const struct http_server *s, const struct text *body)
-{
-    return !s->waiting_bytes || body->n <= SMALL_ANSWER || s->waiting_bytes + body->cap <= s->o.max_waiting_bytes;
-}
-
-/* Readers that do read make room soon: until then whoever has the next answer waits, and with it who waits for its
- * place. False: there is none. */
-static bool take_room(struct http_request *q, const struct text *body)
-{
-    struct http_connection *c = q->connection;
-    struct http_server *s = c->server;
-    int64_t now = time_monotonic_ns(), until = now + ROOM_MS * INT64_C(1000000);
-    bool has;
-    pthread_mutex_lock(&s->lock);
-    while (!(has = has_room(s, body)) && now < until && !http_gone(q)) {
-        wait_until(&s->room, &s->lock, now + LOOK_MS * INT64_C(1000000));
-        now = time_monotonic_ns();
-    }
-    if (has)
-        s->waiting_bytes += c->waiting_bytes = body->cap;
-    pthread_mutex_unlock(&s->lock);
-    return has;
-}
-
 void http_reply(struct http_request *q, int status, const char *type, struct text *body)
 {
     struct http_connection *c = q->connection;
@@ -167,7 +141,12 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
         *body = packed;
         http_header(q, "Content-Encoding", "gzip");
     }
-    if (!take_room(q, body)) {
+    /* Answers wait in memory for slow readers; so much may wait, not more. */
+    c->waiting_bytes = body->cap;
+    uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, body->cap);
+    if (others && others + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
+        atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
+        c->waiting_bytes = 0;
         text_fini(body);
         *body = (struct text){.fd = -1};
         send_busy(c, "{\"title\":\"Too many answers wait for their readers\"}");

@@ -27,10 +27,9 @@ struct http_server {
     struct peers *peers;
     char address[300];
     atomic_bool stopping;
-    pthread_mutex_t lock; /* guards the lanes, and waiting_bytes */
+    pthread_mutex_t lock; /* guards the lanes */
     struct lane lane, lane_of_small;
-    uint64_t waiting_bytes;              /* of answers that are being sent */
-    pthread_cond_t room;                 /* they are less */
+    atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
     atomic_uint_least64_t held_bytes;    /* by handlers */
     atomic_uint_least64_t body_bytes;    /* of bodies in memory */
 };

@@ -12,7 +12,6 @@
 #include "base/large.h"
 #include "base/pool.h"
 #include "base/time.h"
-#include "base/wait.h"
 #include "http/connection.h"
 #include "http/gzip.h"
 #include "http/listen.h"
@@ -295,11 +294,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
         close(c->file);
         unlink(c->request.body_file);
     }
+    atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
     struct http_server *s = c->server;
-    pthread_mutex_lock(&s->lock);
-    s->waiting_bytes -= c->waiting_bytes;
-    pthread_cond_broadcast(&s->room);
-    pthread_mutex_unlock(&s->lock);
     free_body(c);
     arena_fini(&c->arena);
     free(c);
@@ -352,7 +348,6 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
 static void free_server(struct http_server *s)
 {
     pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->room);
     pthread_cond_destroy(&s->lane.free_place);
     pthread_cond_destroy(&s->lane_of_small.free_place);
     peers_free(s->peers);
@@ -385,7 +380,6 @@ int http_server_start(
     s->packers = gzip_packers_new(s->lane.most);
     s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
     pthread_mutex_init(&s->lock, NULL);
-    wait_init(&s->room);
     pthread_cond_init(&s->lane.free_place, NULL);
     pthread_cond_init(&s->lane_of_small.free_place, NULL);
     if (!o->tls_cert != !o->tls_key)
@@ -417,7 +411,6 @@ void http_server_stop(struct http_server *s)
     pthread_mutex_lock(&s->lock);
     pthread_cond_broadcast(&s->lane.free_place);
     pthread_cond_broadcast(&s->lane_of_small.free_place);
-    pthread_cond_broadcast(&s->room);
     pthread_mutex_unlock(&s->lock);
     MHD_stop_daemon(s->daemon);
     large_keep(0);

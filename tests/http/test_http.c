@@ -271,36 +271,6 @@ static void test_waiting_answers(void **state)
     http_server_stop(s);
 }
 
-static void *read_to_the_end(void *fd)
-{
-    static char read[1 << 16];
-    usleep(300000); /* the next question is there by then */
-    while (recv(*(int *)fd, read, sizeof read, 0) > 0)
-        ;
-    close(*(int *)fd);
-    return NULL;
-}
-
-/* An answer for which there is no room is not refused if somebody who reads makes some. */
-static void test_room_for_answers(void **state)
-{
-    struct http_server *s = start((struct http_options){.max_waiting_bytes = 30 << 20});
-    const char *large = "GET /large/14000000 HTTP/1.1\r\n" END;
-    int held[2];
-    char byte;
-    pthread_t reader;
-    for (int i = 0; i < 2; i++) {
-        held[i] = dial(s);
-        send(held[i], large, strlen(large), MSG_NOSIGNAL);
-        assert_int_equal(recv(held[i], &byte, 1, MSG_PEEK), 1); /* it is there, and waits */
-    }
-    assert_int_equal(pthread_create(&reader, NULL, read_to_the_end, &held[0]), 0);
-    assert_answer(s, large, "HTTP/1.1 200");
-    pthread_join(reader, NULL);
-    close(held[1]);
-    http_server_stop(s);
-}
-
 static char trickled[1 << 16];
 /* Seconds until the server ends the connection of a client that sends `text` byte by byte, over and over, or reads
  * little by little. */
@@ -548,7 +518,6 @@ int main(void)
         cmocka_unit_test(test_token),
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
-        cmocka_unit_test(test_room_for_answers),
         cmocka_unit_test(test_tricklers),
         cmocka_unit_test(test_bodies_of_all),
         cmocka_unit_test(test_held_by_all),
