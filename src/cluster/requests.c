@@ -16,11 +16,7 @@ struct search {
 static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
 {
     const struct search *s = arg;
-    struct path_remote_host *remote = mem_zalloc((n + 1) * sizeof *remote);
-    for (size_t i = 0; i < n; i++) {
-        const struct path_far_host *h = &s->cluster->far[hosts[i]];
-        remote[i] = (struct path_remote_host){h->id, h->name, h->map};
-    }
+    struct path_remote_host *remote = view_remote_hosts(s->cluster, hosts, n);
     question_begin(out, CLUSTER_REQUESTS);
     requests_asked_write(&(struct requests_asked){s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
     free(remote);

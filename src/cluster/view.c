@@ -351,3 +351,13 @@ void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
         show_nodes(c, i);
     free(there);
 }
+
+struct path_remote_host *view_remote_hosts(const struct cluster *c, const size_t *hosts, size_t n)
+{
+    struct path_remote_host *remote = mem_zalloc((n + 1) * sizeof *remote);
+    for (size_t i = 0; i < n; i++) {
+        const struct path_far_host *h = &c->far[hosts[i]];
+        remote[i] = (struct path_remote_host){h->id, h->name, h->map};
+    }
+    return remote;
+}

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/memory.h"
 #include "cluster/roster.h"
+#include "path/remote.h"
 
 struct cluster {
     struct bus *bus;
@@ -22,6 +23,9 @@ struct cluster {
     struct path_far_host *far;
     struct arena names;      /* of threads that were found */
 };
+
+/* Those hosts as a question to nodes names them; free() it. */
+struct path_remote_host *view_remote_hosts(const struct cluster *, const size_t *hosts, size_t n);
 
 /* placement.c: a host that came to two nodes by moves, and is the same on both: the last move was not brought to its
  * end (the older copy put aside), which cluster_move to the node that is asked does. False: there is none. Of snips
