@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/late.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "bus/broker.h"
@@ -135,6 +136,7 @@ int broker_options(const struct bus_options *b, natsOptions **out, char **where,
     struct text shown = {.fd = -1};
     natsOptions *o = NULL;
     int rc = split(list, urls, &n, MOST_SERVERS, &tls, e);
+    rc = rc ? rc : late_nats(e);
     if (!rc && natsOptions_Create(&o))
         rc = err_set(e, ERR_NOMEM, "out of memory: bus");
     if (!rc && (natsOptions_SetServers(o, urls, n) || set_usual(o, b)))

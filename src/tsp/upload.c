@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/late.h"
 #include "tsp/server.h"
 
 enum { MAX_FILES = 100000, MAX_GROWTH = 32, BLOCK_BYTES = 1 << 16, MAX_NAME = 100, MAX_TRIES = 1000 };
@@ -193,7 +194,12 @@ static bool unpack_entry(struct unpacking *u, struct archive_entry *entry)
 static void unpack(struct unpacking *u, const char *file)
 {
     struct archive_entry *entry;
-    int rc;
+    struct err e = {0};
+    int rc = late_archive(&e);
+    if (rc) {
+        refuse(u, 500, arena_strdup(u->c->q->arena, e.text));
+        return;
+    }
     u->archive = archive_read_new();
     /* By name: `all` would bring filters that run other programs. */
     archive_read_support_filter_gzip(u->archive);

@@ -73,7 +73,7 @@ class Limits(Case):
         if weft_e2e.SANITIZER: # they reserve address space
             return
         many_files(self.dir, 5000)
-        run = self.limited(resource.RLIMIT_AS, 100 << 20, "events", self.dir)
+        run = self.limited(resource.RLIMIT_AS, 40 << 20, "events", self.dir)
         self.assertEqual(run.returncode, 1, run.stderr[:500])
         self.assertIn("ENOMEM", run.stderr)
         self.assertIn("ulimit -v", run.stderr)

@@ -1,0 +1,5 @@
+/* Nothing but what it is linked with counts (meson.build, debian/rules). */
+int main(void)
+{
+    return 0;
+}
