@@ -133,7 +133,10 @@ static int put_entry(struct spread *s, struct job *j, struct err *e)
 static int ask_for(struct spread *s, struct job *j, struct err *e)
 {
     int rc = put_entry(s, j, e);
-    return rc ? rc : bus_queue_add(s->queue, j->key, j->path, strlen(j->path), NULL, e);
+    if (rc)
+        return rc;
+    s->asked_any = true;
+    return bus_queue_add(s->queue, j->key, j->path, strlen(j->path), NULL, e);
 }
 
 /* What was not asked for yet, or is lost with the broker's table. A broker that goes away meanwhile ends nothing: the
@@ -150,7 +153,6 @@ static int ask_for_missing(struct spread *s, struct err *e)
         int rc = missing ? ask_for(s, j, e) : 0;
         if (rc)
             return rc == ERR_TIMEOUT && s->asked_any ? 0 : rc;
-        s->asked_any = true;
     }
     return 0;
 }

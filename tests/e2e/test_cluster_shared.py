@@ -308,10 +308,15 @@ class Work(Shared):
         code, rows, err = self.end(process)
         self.assertEqual((code, [r["node"] for r in rows]), (0, ["b"]), err)
 
+    def waits(self):
+        return any(e.state == Entry.WAITING for e in self.entries().values())
+
     def test_broker_restarted(self):
-        for keep in (True, False):
+        """Between the entry and the item, or while it is worked on."""
+        for keep, begun in ((True, self.waits), (True, self.taken), (False, self.taken)):
+            wait_for("nothing is taken", lambda: not self.taken())
             process = self.begin("--force")
-            wait_for("it is taken", self.taken)
+            wait_for("it is begun", begun)
             self.broker.restart(keep)
             code, rows, err = self.end(process)
             self.assertEqual((code, len(rows)), (0, 1), err)
