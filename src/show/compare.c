@@ -35,15 +35,75 @@ static int largest_first(const void *pa, const void *pb)
         ?: order_of(p->state, q->state) ?: strcmp(p->from ? p->from : "", q->from ? q->from : "");
 }
 
-struct show_differences show_compare(const struct show_answer *a, const struct show_answer *b, struct arena *arena)
+/* ---- what is told of a path that is known elsewhere ---- */
+
+static int number_of(const char *name, const char *(*name_of)(int), int n)
 {
-    const struct show_answer *answers[2] = {a, b};
-    struct show_kinds kinds[2];
-    struct map index = {0};
-    for (int i = 0; i < 2; i++) {
-        struct show_parts parts = show_parts(answers[i]->path, answers[i]->source, arena);
-        kinds[i] = show_kinds(&parts, arena);
+    int i = 0;
+    while (i < n && strcmp(name_of(i), name) != 0)
+        i++;
+    return i < n ? i : -1;
+}
+
+static int state_of(const struct show_change *c)
+{
+    return c->state ? number_of(c->state, graph_state_name, GRAPH_STATE_COUNT) : -1;
+}
+
+static int reason_of(const struct show_change *c)
+{
+    return c->reason ? number_of(c->reason, path_reason_name, PATH_PENDING + 1) : -1;
+}
+
+bool show_told(const struct show_change *c)
+{
+    int state = state_of(c);
+    return c->host && state >= 0 && !(state == GRAPH_NETWORK && c->comm) && c->a >= 0 &&
+        (!c->reason || reason_of(c) >= 0);
+}
+
+/* Several threads of one name have no number that is told; interrupts have no name. */
+static struct show_kind kind_told(const struct show_change *c)
+{
+    enum { SOME_THREAD = 0, SEVERAL = 2 };
+    int reason = reason_of(c);
+    bool several = c->tid < 0 && c->comm && *c->comm;
+    struct show_part part = {.duration = c->a,
+        .host = c->host,
+        .comm = c->comm,
+        .tid = several ? SOME_THREAD : c->tid,
+        .state = (uint8_t)state_of(c),
+        .assumed = c->assumed,
+        .reason = (int8_t)reason,
+        .detail = reason < 0 ? c->detail : NULL,
+        .peer = reason < 0 ? NULL : c->detail,
+        .from = c->from};
+    return (struct show_kind){part, c->a, several ? SEVERAL : 1};
+}
+
+static struct show_kinds kinds_of(const struct show_side *side, int64_t *length, struct arena *arena)
+{
+    if (side->path) {
+        struct show_parts parts = show_parts(side->path, side->source, arena);
+        *length = side->path->end - side->path->begin;
+        return show_kinds(&parts, arena);
     }
+    struct show_kind *v = arena_new(arena, struct show_kind, side->n + 1);
+    *length = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        v[i] = kind_told(&side->told[i]);
+        *length += v[i].duration;
+    }
+    return (struct show_kinds){v, side->n};
+}
+
+/* ---- what differs ---- */
+
+struct show_differences show_compare(const struct show_side *a, const struct show_side *b, struct arena *arena)
+{
+    struct show_differences out = {0};
+    struct show_kinds kinds[2] = {kinds_of(a, &out.length[0], arena), kinds_of(b, &out.length[1], arena)};
+    struct map index = {0};
     struct show_difference *v = arena_new(arena, struct show_difference, kinds[0].n + kinds[1].n + 1);
     size_t n = 0;
     for (int i = 0; i < 2; i++)
@@ -57,7 +117,7 @@ struct show_differences show_compare(const struct show_answer *a, const struct s
                 v[n++] = (struct show_difference){.kind = *kind, .tid = tid};
             }
             struct show_difference *d = &v[*at];
-            d->ns[i] = kind->duration;
+            d->ns[i] += kind->duration;
             d->tid = d->tid == tid ? tid : -1;
             if (i && d->ns[1] > d->ns[0])
                 d->kind = *kind;
@@ -65,7 +125,9 @@ struct show_differences show_compare(const struct show_answer *a, const struct s
     if (n)
         qsort(v, n, sizeof *v, largest_first);
     map_fini(&index);
-    return (struct show_differences){v, n, {a->path->end - a->path->begin, b->path->end - b->path->begin}};
+    out.v = v;
+    out.n = n;
+    return out;
 }
 
 /* ---- in words ---- */
@@ -143,7 +205,7 @@ void show_compare_sentence(const struct show_differences *all, struct text *out)
     text_fini(&t);
 }
 
-struct show_changes show_changes(const struct show_answer *a, const struct show_answer *b, struct arena *arena)
+struct show_changes show_changes(const struct show_side *a, const struct show_side *b, struct arena *arena)
 {
     struct show_differences all = show_compare(a, b, arena);
     struct show_change *v = arena_new(arena, struct show_change, all.n + 1);

@@ -20,7 +20,7 @@ struct show_differences {
 };
 
 /* Largest difference first; of those without one, the longest. In the arena. */
-struct show_differences show_compare(const struct show_answer *a, const struct show_answer *b, struct arena *);
+struct show_differences show_compare(const struct show_side *a, const struct show_side *b, struct arena *);
 /* "27.00 ms longer (88.49 → 115.5 ms): db waited for disk vda +24.00 ms · …" */
 void show_compare_sentence(const struct show_differences *, struct text *);
 

@@ -9,6 +9,12 @@
 #include "show/terminal.h"
 #include "show/words.h"
 
+static struct show_differences compare(const struct show_answer *a, const struct show_answer *b, struct arena *arena)
+{
+    struct show_side sides[] = {{.path = a->path, .source = a->source}, {.path = b->path, .source = b->source}};
+    return show_compare(&sides[0], &sides[1], arena);
+}
+
 /* ---- JSON, CSV ---- */
 
 static void write_difference(struct json *j, const struct show_difference *d)
@@ -24,7 +30,7 @@ void show_compare_json(const struct show_answer *a, const struct show_answer *b,
 {
     struct arena arena = {0};
     struct text sentence = {.fd = -1};
-    struct show_differences all = show_compare(a, b, &arena);
+    struct show_differences all = compare(a, b, &arena);
     json_object(j);
     json_key(j, "a");
     show_json(a->path, a->source, a->method, j);
@@ -45,7 +51,7 @@ void show_compare_json(const struct show_answer *a, const struct show_answer *b,
 void show_compare_csv(const struct show_answer *a, const struct show_answer *b, struct text *t)
 {
     struct arena arena = {0};
-    struct show_differences all = show_compare(a, b, &arena);
+    struct show_differences all = compare(a, b, &arena);
     text_puts(t, "host,tid,comm,state,detail,from,a,b\n");
     for (size_t i = 0; i < all.n; i++) {
         const struct show_difference *d = &all.v[i];
@@ -169,7 +175,7 @@ void show_compare_terminal(
     struct arena arena = {0};
     struct text sentence = {.fd = -1};
     struct show_style style = terminal_style_of(given);
-    struct show_differences all = show_compare(a, b, &arena);
+    struct show_differences all = compare(a, b, &arena);
     write_answer('a', a, &style, t);
     write_answer('b', b, &style, t);
     show_compare_sentence(&all, &sentence);

@@ -39,8 +39,17 @@ struct show_change {
     int64_t a, b;            /* ns */
 };
 struct show_changes { const struct show_change *v; size_t n; const char *sentence; };
-/* Largest change first. In the arena, but for names, which are the sources' and paths'. */
-struct show_changes show_changes(const struct show_answer *a, const struct show_answer *b, struct arena *);
+/* A path, or (path NULL) the parts of one that is known elsewhere, as `a` of changes tells them: each once, show_told
+ * of each, the sum no more than INT64_MAX. */
+struct show_side {
+    const struct path *path;
+    const struct path_source *source;
+    const struct show_change *told; size_t n;
+};
+/* Largest change first. In the arena, but for names, which are the sources', paths' and parts'. */
+struct show_changes show_changes(const struct show_side *a, const struct show_side *b, struct arena *);
+/* Can the change be a part of a path, whose time is `a`? */
+bool show_told(const struct show_change *);
 
 /* Groups of like requests: whose a part of their paths is; the parts, and those that took longer in the slow ones; the
  * first of each. */

@@ -1,7 +1,8 @@
 /* Critical Path Comparison of two threads and intervals, as a derived output: what threads of one name on one machine
  * did in one state, in a and in b, as `weft critpath --compare` tells it.
  *
- * As with one path, a request may also name both questions in its own parameters. */
+ * As with one path, a request may also name both questions in its own parameters. There one of them may be answered
+ * already: by the parts of a path that another server knows. */
 #include <string.h>
 
 #include "base/text.h"
@@ -24,34 +25,117 @@ static bool has_data(const struct view *self, struct views *x)
     return x->paths != NULL;
 }
 
-static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
+/* ---- both sides ---- */
+
+/* A thread, or (`told`) the parts of a path that is known elsewhere. */
+struct side {
+    json_t *question;
+    struct show_change *told;
+    size_t n_told;
+    struct critical_answer got;
+};
+
+static const char *part_text(json_t *part, const char *key)
 {
-    for (size_t i = 0; i < SIDES; i++) {
-        struct critical_question q;
-        json_t *side = json_object_get(parameters, sides[i]);
-        if (!json_is_object(side))
-            return arena_printf(a,
-                side ? "Invalid query parameters: %s (give an object with thread, begin and end)"
-                     : "Missing query parameters: %s",
-                sides[i]);
-        const char *wrong = critical_question_parse(x, side, a, &q);
-        if (wrong)
-            return arena_printf(a, "%s (of %s)", wrong, sides[i]);
-    }
+    return json_string_value(json_array_get(json_object_get(part, key), 0));
+}
+
+static bool part_number(json_t *part, const char *key, int64_t *out)
+{
+    json_t *v = json_array_get(json_object_get(part, key), 0);
+    *out = json_integer_value(v);
+    return json_is_integer(v);
+}
+
+/* As entries tell it in their metadata. The names are borrowed. */
+static bool parse_part(json_t *part, const char *side, struct show_change *out)
+{
+    int64_t tid;
+    *out = (struct show_change){.host = part_text(part, "host"),
+        .comm = part_text(part, "comm"),
+        .state = part_text(part, "state"),
+        .detail = part_text(part, "detail"),
+        .from = part_text(part, "from"),
+        .reason = part_text(part, "reason"),
+        .assumed = part_text(part, "assumed"),
+        .tid = -1};
+    if (part_number(part, "TID", &tid) && tid >= 0 && tid <= INT32_MAX)
+        out->tid = (int32_t)tid;
+    return part_number(part, side, &out->a) && show_told(out);
+}
+
+static const char *parse_told(json_t *parts, const char *name, struct arena *a, struct side *out)
+{
+    size_t i;
+    json_t *part;
+    int64_t sum = 0;
+    out->told = arena_new(a, struct show_change, json_array_size(parts) + 1);
+    json_array_foreach (parts, i, part)
+        if (!parse_part(part, name, &out->told[i]) || __builtin_add_overflow(sum, out->told[i].a, &sum))
+            return arena_printf(a, "Invalid query parameters: %s (part %zu is none of a path)", name, i);
+    out->n_told = i;
     return NULL;
 }
 
-/* ---- both paths ---- */
+/* It is of a server that is not this one, as who asks there knows. */
+static bool is_elsewhere(json_t *side)
+{
+    return json_is_string(json_object_get(side, "server"));
+}
+
+static const char *check_side(struct views *x, json_t *side, const char *name, struct arena *a)
+{
+    struct critical_question q;
+    if (!json_is_object(side))
+        return arena_printf(a,
+            side ? "Invalid query parameters: %s (give an object with thread, begin and end)"
+                 : "Missing query parameters: %s",
+            name);
+    const char *wrong = critical_question_parse(x, side, a, &q);
+    return wrong ? arena_printf(a, "%s (of %s)", wrong, name) : NULL;
+}
+
+/* What can be kept: of one side at least the thread is known here. */
+static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
+{
+    const char *wrong = NULL;
+    size_t elsewhere = 0;
+    for (size_t i = 0; i < SIDES && !wrong; i++) {
+        json_t *side = json_object_get(parameters, sides[i]);
+        if (is_elsewhere(side) && ++elsewhere < SIDES)
+            continue;
+        wrong = check_side(x, side, sides[i], a);
+    }
+    return wrong;
+}
+
+/* What can be answered. */
+static const char *parse(struct views *x, json_t *parameters, bool is_kept, struct arena *a, struct side out[SIDES])
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < SIDES && !wrong; i++) {
+        json_t *side = out[i].question = json_object_get(parameters, sides[i]), *told = json_object_get(side, "parts");
+        if (json_is_array(told) && !is_kept)
+            wrong = parse_told(told, sides[i], a, &out[i]);
+        else if (is_elsewhere(side))
+            wrong = arena_printf(a, "%s is a thread of another server, %s: ask the coordinator that knows both",
+                sides[i], json_string_value(json_object_get(side, "server")));
+        else
+            wrong = check_side(x, side, sides[i], a);
+    }
+    return wrong;
+}
 
 /* How both are, taken together. */
-static void tell_status(const struct critical_answer got[SIDES], struct tsp_answer *answer, struct arena *a)
+static void tell_status(const struct side both[SIDES], struct tsp_answer *answer, struct arena *a)
 {
     for (size_t i = 0; i < SIDES; i++) {
-        bool worse = got[i].status == TSP_FAILED || (got[i].status == TSP_RUNNING && answer->status != TSP_FAILED);
+        const struct critical_answer *got = &both[i].got;
+        bool worse = got->status == TSP_FAILED || (got->status == TSP_RUNNING && answer->status != TSP_FAILED);
         if (worse)
-            answer->status = got[i].status;
-        if (got[i].message && (worse || !answer->message))
-            answer->message = arena_printf(a, "%s: %s", sides[i], got[i].message);
+            answer->status = got->status;
+        if (got->message && (worse || !answer->message))
+            answer->message = arena_printf(a, "%s: %s", sides[i], got->message);
     }
 }
 
@@ -95,13 +179,17 @@ static void write_change(
             .n_meta = n});
 }
 
-static void write_tree(struct critical_paths *known, const struct tsp_query *q, const struct critical_answer got[SIDES],
-    struct tsp_answer *answer)
+static struct show_side shown(const struct side *s)
+{
+    return s->told ? (struct show_side){.told = s->told, .n = s->n_told}
+                   : (struct show_side){.path = s->got.view->path, .source = s->got.view->source};
+}
+
+static void write_tree(
+    struct critical_paths *known, const struct tsp_query *q, const struct side both[SIDES], struct tsp_answer *answer)
 {
     struct arena *a = q->http->arena;
-    struct show_answer paths[SIDES];
-    for (size_t i = 0; i < SIDES; i++)
-        paths[i] = (struct show_answer){.path = got[i].view->path, .source = got[i].view->source};
+    struct show_side paths[SIDES] = {shown(&both[0]), shown(&both[1])};
     struct show_changes all = show_changes(&paths[0], &paths[1], a);
     static const struct tsp_header headers[] = {{"Machine", "Machine", "STRING"},
         {"Thread", "Threads of that name; of messages who sent them", "STRING"}, {"State", "What they did", "STRING"},
@@ -116,23 +204,31 @@ static void write_tree(struct critical_paths *known, const struct tsp_query *q, 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     json_t *parameters = q->configuration ? q->configuration : q->parameters;
-    struct critical_answer got[SIDES] = {{0}};
+    struct side both[SIDES] = {{0}};
     struct arena *a = q->http->arena;
     if (!x->paths || (!q->configuration && !json_object_get(parameters, "a") && !json_object_get(parameters, "b")))
         return;
-    const char *wrong = config_check(x, parameters, a);
+    const char *wrong = parse(x, parameters, q->configuration, a, both);
     if (wrong) {
         tsp_fail(answer, wrong);
         return;
     }
+    bool known = true;
     struct critical_paths *paths = view_cache(x, &view_critical_path, critical_paths_new);
+    if (!critical_keyed_room(paths, both[0].n_told + both[1].n_told)) {
+        tsp_fail(answer, "Too many different parts were told here: start the server again");
+        return;
+    }
+    for (size_t i = 0; i < SIDES; i++) {
+        if (!both[i].told)
+            both[i].got = critical_paths_get(paths, both[i].question, q->http);
+        known &= both[i].told || both[i].got.view;
+    }
+    tell_status(both, answer, a);
+    if (known && answer->status != TSP_FAILED)
+        write_tree(paths, q, both, answer);
     for (size_t i = 0; i < SIDES; i++)
-        got[i] = critical_paths_get(paths, json_object_get(parameters, sides[i]), q->http);
-    tell_status(got, answer, a);
-    if (got[0].view && got[1].view && answer->status != TSP_FAILED)
-        write_tree(paths, q, got, answer);
-    for (size_t i = 0; i < SIDES; i++)
-        critical_paths_release(paths, &got[i]);
+        critical_paths_release(paths, &both[i].got);
 }
 
 static const struct tsp_derivation derivation = {

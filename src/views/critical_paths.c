@@ -9,7 +9,7 @@
 #include "base/wait.h"
 #include "views/critical_view.h"
 
-enum { MAX_KEPT = 64, MAX_WORKERS = 4, MAX_SEGMENTS_KEPT = 8 << 20 };
+enum { MAX_KEPT = 64, MAX_WORKERS = 4, MAX_SEGMENTS_KEPT = 8 << 20, MAX_KEYED = 1 << 20 };
 /* So long a request waits for the whole path; so long for the first picture. */
 static const int64_t patience_ns = 150000000, first_picture_ns = 1000000000;
 
@@ -51,6 +51,14 @@ int64_t critical_keyed_entry(struct critical_paths *p, uint64_t key)
     int64_t entry = critical_first_keyed_entry(p->x) + (int64_t)*at - 1;
     pthread_mutex_unlock(&p->lock);
     return entry;
+}
+
+bool critical_keyed_room(struct critical_paths *p, size_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    bool room = p->keyed.n + n <= MAX_KEYED;
+    pthread_mutex_unlock(&p->lock);
+    return room;
 }
 
 /* With the lock held. */

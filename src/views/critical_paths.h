@@ -60,6 +60,8 @@ void critical_paths_forget(struct critical_paths *); /* all that are computed an
 void critical_paths_free(struct critical_paths *); /* ends what is being computed */
 /* A number for an entry that is no thread or CPU of this experiment, the same for the same key. */
 int64_t critical_keyed_entry(struct critical_paths *, uint64_t key);
+/* Is there room for so many more? What clients tell is not to fill the memory. */
+bool critical_keyed_room(struct critical_paths *, size_t n);
 
 struct critical_answer {
     struct critical_view *view;      /* NULL: nothing yet, or failed */

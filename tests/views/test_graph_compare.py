@@ -58,6 +58,16 @@ def check(server, path, a, b):
     swapped = server.model("/data/%s/tree" % derived["id"])["entries"]
     assert ({e["id"]: (e["metadata"]["b"], e["metadata"]["a"]) for e in swapped}
             == {e["id"]: (e["metadata"]["a"], e["metadata"]["b"]) for e in entries})
+    # told apart and put together again, as where each path is known to another server: the same
+    none, alone = {"parts": []}, {}
+    for side, question in (("a", a), ("b", b)):
+        sides = {"a": none, "b": none, side: question}
+        alone[side] = {"parts": [e["metadata"] for e in server.model("/data/%s/tree" % COMPARISON, **sides)["entries"]]}
+        other = "b" if side == "a" else "a"
+        assert all(p[other] == [0] for p in alone[side]["parts"])
+    for sides in ({"a": a, "b": alone["b"]}, {"a": alone["a"], "b": b}, alone):
+        again = server.model("/data/%s/tree" % COMPARISON, **sides)["entries"]
+        assert again == entries, (again, entries)
     print("%s and %s: %d parts as critpath tells: %s" % (a["thread"], b["thread"], len(got), truth["sentence"]))
     return len(got)
 
@@ -77,6 +87,26 @@ def check_refusals(server):
         status, answer = server.request("POST", "%s/data/%s/tree" % (server.outputs, COMPARISON),
                                         {"parameters": wrong})
         assert status == 200 and answer["status"] == "FAILED" and words in answer["statusMessage"], (wrong, answer)
+    def ask(sides, derive=False):
+        if derive:
+            body = {"name": "x", "sourceTypeId": COMPARISON, "parameters": sides}
+            return server.request("POST", server.outputs + "/" + COMPARISON, body)
+        return server.request("POST", "%s/data/%s/tree" % (server.outputs, COMPARISON), {"parameters": sides})
+    part = {"host": ["x"], "comm": ["y"], "state": ["running"], "b": [2**62]}
+    changes = ({"host": [7]}, {"host": "x"}, {"state": ["flying"]}, {"state": ["network"]}, {"b": [-1]}, {"b": [1.5]},
+               {"b": []}, {"reason": ["none"]}, {})  # the last one: both are longer than there is time
+    for wrong in (3, {}, *({**part, **change} for change in changes)):
+        sides = {"a": good, "b": {"parts": [part, wrong]}}
+        status, answer = ask(sides)
+        assert status == 200 and answer["status"] == "FAILED", (wrong, answer)
+        assert "b (part 1 is none of a path)" in answer["statusMessage"], answer
+    status, answer = ask(sides, derive=True)  # they are not kept
+    assert status == 400 and "thread (of b)" in answer["title"], answer
+    elsewhere = {"thread": "x:1", "server": "there"}
+    status, answer = ask({"a": elsewhere, "b": elsewhere}, derive=True)
+    assert status == 400 and "no such thread" in answer["title"], answer
+    status, answer = ask({"a": good, "b": elsewhere})
+    assert answer["status"] == "FAILED" and "another server, there" in answer["statusMessage"], answer
 
 
 def main():
