@@ -107,6 +107,8 @@ struct json envelope_begin(struct coord_call *, struct text *);
 /* The remaining members; sends it. */
 void envelope_send(struct coord_call *, struct text *);
 void envelope_send_null(struct coord_call *, enum verdict, const char *message);
+/* tree.c: merges and sends what envelopes_open has left of answers about trees. */
+void tree_send(struct fan *);
 
 /* ---- entries ---- */
 

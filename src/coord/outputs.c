@@ -1,6 +1,7 @@
 /* Outputs: what all servers offer, each once; derived ones are their server's. */
 #include <string.h>
 
+#include "coord/comparisons.h"
 #include "coord/offers.h"
 #include "coord/pieces.h"
 
@@ -66,16 +67,19 @@ static bool somebody_answers(struct fan *f)
 }
 
 static const char *const paths[] = {
-    "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
-    "weft.critical-path-comparison"};
+    "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider", COMPARISON_OUTPUT};
+
+static bool is_path(struct slice output)
+{
+    struct slice parent = slice_get(output, "parentId");
+    return slice_equals(parent, paths[0]) || slice_equals(parent, paths[1]);
+}
 
 /* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not
  * be all of it. */
 static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    struct slice parent = slice_get(output, "parentId");
-    return c->several && !atomic_load(&n->in_cluster) &&
-        (slice_equals(parent, paths[0]) || slice_equals(parent, paths[1]));
+    return c->several && !atomic_load(&n->in_cluster) && is_path(output);
 }
 
 /* Another coordinator has said it. */
@@ -99,10 +103,48 @@ static const char *others_with_paths(const struct coord_call *c)
 /* Whose path it is, where that is not that of all machines; NULL: nothing need be said. */
 static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    if (is_local(c, n, output) && !says_so(slice_string(slice_get(output, "description"), c->q->arena)))
-        return arena_printf(c->q->arena, "(as %s alone tells it)", n->is->name);
+    if (is_local(c, n, output) && !says_so(slice_string(slice_get(output, "description"), c->q->arena))) {
+        const char *both = slice_equals(slice_get(output, "parentId"), paths[1]) ? comparison_servers(c, n, output)
+                                                                                 : NULL;
+        return both ? arena_printf(c->q->arena, "(%s alone tells it)", both)
+                    : arena_printf(c->q->arena, "(as %s alone tells it)", n->is->name);
+    }
     const char *others = slice_equals(slice_get(output, "id"), paths[0]) ? others_with_paths(c) : NULL;
     return others ? arena_printf(c->q->arena, "(a path chosen on %s: as it alone tells it)", others) : NULL;
+}
+
+static void show_time(const struct node *n, json_t *question, const char *key)
+{
+    int64_t t;
+    if (coord_integer(json_object_get(question, key), &t))
+        json_object_set_new(question, key, json_integer(time_shown(n, t)));
+}
+
+/* Of one path, or also of the two that are compared. What another server is to tell is in that one's terms. */
+static void show_question(struct coord_call *c, const struct node *n, json_t *question)
+{
+    int64_t own;
+    if (coord_text(question, "server"))
+        return;
+    if (coord_integer(json_object_get(question, "id"), &own))
+        json_object_set_new(question, "id", json_integer(coord_id(c, n, own)));
+    show_time(n, question, "begin");
+    show_time(n, question, "end");
+}
+
+/* Whose path it is, so that clients can ask by it. */
+static void put_configuration(struct coord_call *c, struct json *j, const struct node *n, struct slice configuration)
+{
+    json_t *all = json_loadb(configuration.at, configuration.n, 0, NULL), *p = json_object_get(all, "parameters");
+    if (!all) {
+        put_slice(j, configuration);
+        return;
+    }
+    show_question(c, n, p);
+    show_question(c, n, json_object_get(p, "a"));
+    show_question(c, n, json_object_get(p, "b"));
+    const char *text = body_text(c->q->arena, all);
+    json_raw(j, text, strlen(text));
 }
 
 static void put_output(struct coord_call *c, struct json *j, const struct fan_part *p, struct slice output)
@@ -111,7 +153,8 @@ static void put_output(struct coord_call *c, struct json *j, const struct fan_pa
     if (p->fate == PART_LACKS)
         whose = arena_printf(c->q->arena, "%s%s(%s %s)", whose ? whose : "", whose ? " " : "", p->node->is->name,
             node_is_away(p->node) ? "is away" : "does not tell it now");
-    if (!whose) {
+    struct slice configuration = is_path(output) ? slice_get(output, "configuration") : (struct slice){0};
+    if (!whose && !slice_is(configuration, '{')) {
         put_slice(j, output);
         return;
     }
@@ -119,12 +162,16 @@ static void put_output(struct coord_call *c, struct json *j, const struct fan_pa
     struct slice_walk w = slice_members(output);
     json_begin_object(j);
     for (struct slice key, value; slice_next_member(&w, &key, &value);) {
-        if (slice_equals(key, "description"))
+        if (whose && slice_equals(key, "description"))
             continue;
         put_slice_key(j, key);
-        put_slice(j, value);
+        if (slice_is(configuration, '{') && slice_equals(key, "configuration"))
+            put_configuration(c, j, p->node, configuration);
+        else
+            put_slice(j, value);
     }
-    json_kv_string(j, "description", its && *its ? arena_printf(c->q->arena, "%s %s", its, whose) : whose);
+    if (whose)
+        json_kv_string(j, "description", its && *its ? arena_printf(c->q->arena, "%s %s", its, whose) : whose);
     json_end_object(j);
 }
 
@@ -234,62 +281,28 @@ void coord_outputs_pass(struct coord_call *c)
 
 /* ---- deriving ---- */
 
-/* The entry that a question names. */
-static struct node *named(struct coord_call *c, json_t *question, int64_t *own)
+struct node *question_owner(struct coord_call *c, json_t *question, int64_t *own)
 {
     int64_t id;
     return coord_integer(json_object_get(question, "id"), &id) ? entry_owner(c, id, own) : NULL;
 }
 
-/* The questions of a derived output: of one path, or also of the two that are compared. */
-enum { QUESTIONS = 3 };
-static void questions(json_t *parameters, json_t *out[QUESTIONS])
-{
-    out[0] = parameters;
-    out[1] = json_object_get(parameters, "a");
-    out[2] = json_object_get(parameters, "b");
-}
-
-/* Of whom the entries are that something is derived from, the first of them; NULL: of nobody, or it is not said so. */
-static struct node *derived_from(struct coord_call *c)
-{
-    json_t *q[QUESTIONS];
-    int64_t own;
-    struct node *owner = NULL;
-    questions(c->parameters, q);
-    for (size_t i = 0; i < QUESTIONS && !owner; i++)
-        owner = named(c, q[i], &own);
-    return owner;
-}
-
 /* The body as it came, with ids of entries, and times, as the server has them. */
 static const char *derivation(struct coord_call *c, const struct node *n)
 {
-    json_t *body = json_deep_copy(c->body), *q[QUESTIONS];
-    questions(json_object_get(body, "parameters"), q);
-    for (size_t i = 0; i < QUESTIONS; i++) {
-        int64_t own;
-        if (named(c, q[i], &own) == n)
-            json_object_set_new(q[i], "id", json_integer(own));
-        times_ask(c, n, q[i]);
-    }
+    json_t *body = json_deep_copy(c->body), *question = json_object_get(body, "parameters");
+    int64_t own;
+    if (question_owner(c, question, &own) == n)
+        json_object_set_new(question, "id", json_integer(own));
+    times_ask(c, n, question);
     return body_text(c->q->arena, body);
 }
 
-/* Does the question say whose thread is meant? Else a number may be one of several machines. */
-static bool names_host(json_t *question)
+bool question_names_host(json_t *question)
 {
     const char *thread = coord_text(question, "thread");
     return !json_object_get(question, "thread") || coord_text(question, "host") ||
         (thread && thread[strcspn(thread, ":/")] == ':'); /* "kworker/0:1" names none */
-}
-
-/* Of one path, or of both that are compared. */
-static bool all_name_hosts(const struct coord_call *c)
-{
-    json_t *parameters = json_object_get(c->body, "parameters");
-    return names_host(parameters) && names_host(json_object_get(parameters, "a")) &&
-        names_host(json_object_get(parameters, "b"));
 }
 
 /* What more than one server has made is taken back, but perhaps for the first. */
@@ -334,13 +347,37 @@ static bool are_pieces(const struct fan *f)
     return one;
 }
 
+static void derive_comparison(struct coord_call *c)
+{
+    struct fan f;
+    const char *body;
+    struct node *keeper = comparison_derived(c, &body);
+    if (!keeper)
+        return;
+    fan_begin(&f, c, 1);
+    struct fan_part *p = fan_ask(&f, keeper, "POST", path_asked(c), body);
+    if (fan_wait(&f)) {
+        if (p->fate == PART_GOOD && !slice_is(p->root, '{'))
+            part_spoil(&f, p, "its answer has another form than the protocol's");
+        if (somebody_answers(&f)) {
+            offers_add(c, keeper, p->root);
+            send_output(c, p, p->root);
+        }
+    }
+    fan_end(&f);
+}
+
 /* Whoever knows what is asked for makes it: a thread of HOST:TID is known where that host is. */
 void coord_outputs_derive(struct coord_call *c)
 {
+    if (comparison_is_asked(c)) {
+        derive_comparison(c);
+        return;
+    }
     struct fan f;
-    struct node *owner = derived_from(c);
     size_t good = 0;
-    int64_t begin;
+    int64_t begin, own;
+    struct node *owner = question_owner(c, c->parameters, &own);
     if (owner) {
         c->members[0] = owner;
         c->n_members = 1;
@@ -350,7 +387,7 @@ void coord_outputs_derive(struct coord_call *c)
     if (ask_members(&f, c, "POST", derivation, '{') && somebody_answers(&f)) {
         for (size_t i = 0; i < f.n; i++)
             good += f.parts[i].fate == PART_GOOD;
-        bool one = good == 1 || all_name_hosts(c) || are_pieces(&f);
+        bool one = good == 1 || question_names_host(c->parameters) || are_pieces(&f);
         if (good > 1)
             take_back(c, &f, one);
         c->lacks.n = 0; /* they need not know it */

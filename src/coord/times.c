@@ -118,14 +118,20 @@ static void ask_element(const struct node *n, json_t *p)
 static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, const char *key)
 {
     const char *text = coord_text(p, key);
+    struct time_range whole = experiment_range(c);
     int64_t t;
-    if (text && !time_parse(text, experiment_range(c).begin, &t, NULL))
+    if (text && (whole.end || *text != '+') && !time_parse(text, whole.begin, &t, NULL))
         json_object_set_new(p, key, json_integer(t));
-    ask_member(n, p, key);
+    if (n->is->clock)
+        ask_member(n, p, key);
 }
 
 void times_ask(struct coord_call *c, const struct node *n, json_t *p)
 {
+    if (c->arg[0]) {
+        ask_moment(c, n, p, "begin");
+        ask_moment(c, n, p, "end");
+    }
     if (!n->is->clock)
         return;
     if (json_object_get(p, "requested_times"))
@@ -133,10 +139,6 @@ void times_ask(struct coord_call *c, const struct node *n, json_t *p)
     ask_range(c, n, p);
     ask_selection(n, p);
     ask_element(n, p);
-    if (c->arg[0]) {
-        ask_moment(c, n, p, "begin");
-        ask_moment(c, n, p, "end");
-    }
 }
 
 /* ---- answers ---- */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coord/bars.h"
+#include "coord/comparisons.h"
 #include "coord/groups.h"
 #include "coord/numbering.h"
 #include "coord/pieces.h"
@@ -364,17 +365,23 @@ static const char *tree_body(struct coord_call *c, const struct node *n, const c
     return body;
 }
 
+void tree_send(struct fan *f)
+{
+    pieces_fold_tree(f);
+    groups_add_tree(f);
+    send_tree(f);
+}
+
 void coord_analysis_tree(struct coord_call *c)
 {
+    if (comparison_tree(c))
+        return;
     struct fan f;
     const char *path = path_asked(c);
     fan_begin(&f, c, c->n_members + c->c->n_machine_groups);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(&f, c->members[i], "POST", path, tree_body(c, c->members[i], path));
-    if (fan_wait(&f) && envelopes_open(&f)) {
-        pieces_fold_tree(&f);
-        groups_add_tree(&f);
-        send_tree(&f);
-    }
+    if (fan_wait(&f) && envelopes_open(&f))
+        tree_send(&f);
     fan_end(&f);
 }

@@ -13,9 +13,9 @@ from weft_e2e import ROOT, scenario, scratch
 HOSTS = ("client", "web", "db")
 MAKE_CLUSTER = os.environ.get("WEFT_MAKE_CLUSTER") or os.path.join(ROOT, "build", "bench", "make_cluster")
 PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+COMPARISON = "weft.critical-path-comparison"
 # Here a machine alone has no row above its rows, or sums are over the machines of a server.
-BY_SERVER = ("scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH,
-             "weft.critical-path-comparison")
+BY_SERVER = ("scatter.dataprovider:weft.disk.wait", "weft.requests", "Scatter", PATH, COMPARISON)
 KINDS = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "DATA_TREE": "data"}
 
 

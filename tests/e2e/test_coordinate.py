@@ -4,7 +4,7 @@ server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out
 import json
 import os
 
-from coordinated import HOSTS, PATH, Compared, Coordinator, Shop, StandIn, named, plain
+from coordinated import COMPARISON, HOSTS, PATH, Compared, Coordinator, Shop, StandIn, named, plain
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS
 from weft_e2e import Case, main, new_dice, scratch
 
@@ -269,6 +269,91 @@ class Answers(Compared, Case):
         self.assertEqual(self.many.delete(f"{at}/{path}").status, 200)
         self.assertEqual(self.many.delete(f"{at}/{path}").status, 404)
         self.assertEqual(self.many.ask("POST", at, {**body, "parameters": {"thread": "nowhere:1"}}).status, 400)
+
+    # ---- two paths beside each other
+
+    def compared(self, server, a, b):
+        answer = server.post(f"/experiments/{self.uuid}/outputs/data/{COMPARISON}/tree", {"a": a, "b": b})
+        while answer.json["status"] == "RUNNING":
+            answer = server.post(f"/experiments/{self.uuid}/outputs/data/{COMPARISON}/tree", {"a": a, "b": b})
+        return answer.json
+
+    @staticmethod
+    def parts(entries):
+        return [(e["labels"], {k: v for k, v in e["metadata"].items() if k != "key"}) for e in entries]
+
+    def same_parts(self, one, many):
+        self.assertEqual(self.parts(one), self.parts(many))
+
+    def stays_at_home(self, host):
+        """A thread of the machine whose path in the middle of all does not leave it, and consists of many parts."""
+        quarter = (self.whole["end"] - self.whole["start"]) // 4
+        when = {"begin": self.whole["start"] + quarter, "end": self.whole["end"] - quarter}
+        best = ()
+        tree = self.one.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
+        for e in [e for e in tree if e["metadata"].get("hostId") == [host] and e["metadata"].get("TID", [-1])[0] > 0]:
+            asked = {"thread": e["metadata"]["TID"][0], "host": host, **when}
+            answer = self.compared(self.one, asked, asked)
+            if answer["status"] == "COMPLETED":
+                of = [e["metadata"] for e in answer["model"]["entries"]]
+                if all(p["host"] == [host] and "from" not in p and "reason" not in p for p in of):
+                    best = max(best, (len(of), asked["thread"]))
+        self.assertGreater(best[0], 3)
+        return {"thread": best[1], "host": host, **when}
+
+    def test_paths_of_two_servers_are_compared(self):
+        web, db = (self.stays_at_home(h) for h in ("web", "db"))
+        for a, b in ((web, db), (db, web), (db, db)):
+            one, many = (self.compared(s, a, b) for s in (self.one, self.many))
+            self.assertEqual((many["status"], many["statusMessage"]), (
+                "COMPLETED", f"a: as {a['host']} alone tells it; b: as {b['host']} alone tells it"))
+            self.assertNotIn("hosts", many)
+            self.assertEqual(many["model"]["headers"], one["model"]["headers"])
+            self.same_parts(one["model"]["entries"], many["model"]["entries"])
+        ids = [e["id"] for e in self.compared(self.many, web, db)["model"]["entries"]]
+        self.assertEqual(len(set(ids)), len(ids))
+        # What is derived of both is the same, and says whose it is.
+        at = f"/experiments/{self.uuid}/outputs/{COMPARISON}"
+        tree = self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
+        for q in (web, db):
+            q["id"] = next(e["id"] for e in tree if e["metadata"].get("hostId") == [q["host"]]
+                           and e["metadata"].get("TID") == [q["thread"]])
+        made = self.many.ask("POST", at, {"name": "two", "sourceTypeId": COMPARISON,
+                                          "parameters": {"a": web, "b": db}})
+        self.assertEqual(made.status, 200, made)
+        self.assertTrue(made.json["description"].endswith(" alone tells it)"), made.json)
+        self.assertIn("b as db", made.json["description"])
+        kept = made.json["configuration"]["parameters"]["a"]
+        self.assertEqual({k: kept[k] for k in ("thread", "host", "id")}, {k: web[k] for k in ("thread", "host", "id")})
+        for key in ("begin", "end"):  # as it is asked for: the last time of its own clock until then
+            self.assertLessEqual(0, web[key] - kept[key])
+            self.assertLessEqual(web[key] - kept[key], 1)
+        path = f"/experiments/{self.uuid}/outputs/data/{made.json['id']}/tree"
+        derived = self.many.model(path)["entries"]
+        self.assertEqual(derived, self.compared(self.many, web, db)["model"]["entries"])
+        self.assertEqual(derived, self.compared(self.many, kept, db)["model"]["entries"])
+        self.assertEqual({e["id"] for e in derived}, set(ids))
+        its = self.shop.servers["web"].post(path).json
+        self.assertEqual(its["status"], "FAILED")
+        self.assertIn("another server, db: ask the coordinator", its["statusMessage"])
+        self.assertEqual(self.many.delete(f"{at}/{made.json['id']}").status, 200)
+        self.assertNotEqual(self.many.post(path).status, 200)
+
+    def test_paths_of_nobody_are_not_compared(self):
+        end = {"begin": self.whole["end"] - 10**9, "end": self.whole["end"] - 10**8}
+        good = self.stays_at_home("db")
+        for wrong, words in (({"thread": "nowhere:1"}, "No server tells the path of {}; "),
+                             ({"thread": 1, **end}, "threads of several machines are meant"),
+                             ({}, "Missing query parameters: thread (of {})")):
+            for a, b, side in ((wrong, good, "a"), (good, wrong, "b")):
+                answer = self.compared(self.many, a, b)
+                self.assertEqual((answer["status"], answer["model"]), ("FAILED", None))
+                self.assertIn(words.format(side), answer["statusMessage"])
+                made = self.many.ask("POST", f"/experiments/{self.uuid}/outputs/{COMPARISON}", {
+                    "name": "two", "sourceTypeId": COMPARISON, "parameters": {"a": a, "b": b}})
+                self.assertEqual(made.status, 400, made)
+        self.assertEqual([o for o in self.many.get(f"/experiments/{self.uuid}/outputs").json
+                          if o.get("parentId") == COMPARISON], [])
 
     def test_experiments_are_made_of_traces_of_several_servers(self):
         by = {t["properties"]["server"]: t["UUID"] for t in self.many.get("/traces").json}

@@ -52,6 +52,12 @@ class OneClock(test_coordinate.Answers):
             entry["yValues"] = [Near(y) for y in entry["yValues"]]
         return entry
 
+    def same_parts(self, one, many):
+        """Durations are by the clock of the path's server, and so are words about them."""
+        said = [{tuple(str(p.get(k)) for k in ("host", "comm", "state", "detail", "TID")): [Near(p[x][0]) for x in "ab"]
+                 for p in (e["metadata"] for e in entries)} for entries in (one, many)]
+        self.assertEqual(said[0], said[1])
+
     def test_clocks_differ(self):
         """Else nothing would be tested."""
         moved = [h for h in HOSTS if self.shop.servers[h].first()["start"] != self.trace(h)["start"]]

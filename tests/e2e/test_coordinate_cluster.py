@@ -5,12 +5,11 @@ import json
 import time
 
 from cluster_of import Cluster, wait_for
-from coordinated import HOSTS, Coordinator, named, plain, serve
+from coordinated import COMPARISON, HOSTS, Coordinator, named, plain, serve
 from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, main, scenario, scratch, weft
 
 PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
-COMPARISON = "weft.critical-path-comparison"
 THREAD = "client:204"
 
 
@@ -271,9 +270,21 @@ class Paths(Case):
         by_id = {k: {**v, "thread": "204", "id": entry["id"]} for k, v in sides.items()}
         made = self.many.ask("POST", at, {"name": "db", "sourceTypeId": COMPARISON, "parameters": by_id})
         self.assertEqual(made.status, 200, made)
-        self.assertNotEqual(made.json["configuration"]["parameters"]["a"]["id"], entry["id"], "the owner's own id")
+        self.assertEqual(made.json["configuration"]["parameters"]["a"]["id"], entry["id"])
         self.assertEqual(self.many.delete(f"{at}/{made.json['id']}").status, 200)
-        sides["a"]["thread"] = sides["b"]["thread"] = "204"
+        # Of two nodes: each path is over all machines, by its own machine's clock, as begin and end would be.
+        sides["b"] = {"thread": "db:204"}
+        told = []
+        for server in (self.one, self.many):
+            told.append({tuple(str(p.get(k)) for k in ("host", "comm", "state", "detail", "from")): p
+                         for p in (e["metadata"] for e in server.model(f"{self.outputs}/data/{COMPARISON}/tree", sides)
+                                   ["entries"])})
+        self.assertEqual(set(told[0]), set(told[1]))
+        self.assertGreater(len({p[0] for p in told[0]}), 2)
+        for part, p in told[0].items():
+            for side in "ab":
+                self.assertAlmostEqual(p[side][0], told[1][part][side][0], delta=5e-4 * p[side][0] + 1e5)
+        sides["a"] = sides["b"] = {"thread": "204"}
         made = self.many.ask("POST", at, {"name": "both", "sourceTypeId": COMPARISON, "parameters": sides})
         self.assertEqual(made.status, 400, made)
 

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from coordinated import HOSTS, PATH, Coordinator, Shop, StandIn, serve
+from coordinated import COMPARISON, HOSTS, PATH, Coordinator, Shop, StandIn, serve
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import SLOWDOWN, Case, main, scratch
 
@@ -163,6 +163,11 @@ class Faults(Case):
         self.assertLess({o["id"] for o in made}, {o["id"] for o in before})
         self.assertEqual(self.many.delete(f"{at}/{PATH}/{made[1]['id']}").status, 200)
         path, tree = made[0]["id"], f"{at}/timeGraph/{made[0]['id']}/tree"
+        sides = {h: {"thread": "1", "host": h} for h in HOSTS}
+        pair = self.many.ask("POST", f"{at}/{COMPARISON}", {"name": "pair", "sourceTypeId": COMPARISON, "parameters": {
+            "a": sides["db"], "b": sides["web"]}}).json["id"]
+        before = self.many.get(at).json
+        parts = self.many.model(f"{at}/data/{pair}/tree")
         whole = self.many.model(tree)
         others = {o["id"] for h in ("client", "db") for o in self.shop.servers[h].get(at).json}
         self.assertNotIn(path, others)
@@ -186,11 +191,27 @@ class Faults(Case):
             self.assertEqual((answer["status"], answer["model"]), ("FAILED", None))
             self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["web"])
             self.assertEqual(self.many.delete(f"{at}/{PATH}/{path}").status, 503)
+            self.comparing_without_web(at, pair, sides)
         finally:
             os.kill(web.process.pid, signal.SIGCONT)
         self.back("web")
         self.assertEqual(self.many.get(at).json, expected)
         self.assertEqual(self.many.model(tree), whole)
+        self.assertEqual(self.many.model(f"{at}/data/{pair}/tree"), parts)
+
+    def comparing_without_web(self, at, pair, sides):
+        """Half of a comparison would be wrong; one of others lacks nothing."""
+        compare = f"{at}/data/{COMPARISON}/tree"
+        for path, asked in ((compare, {"a": sides["web"], "b": sides["db"]}),
+                            (compare, {"a": sides["db"], "b": sides["web"]}), (f"{at}/data/{pair}/tree", None)):
+            answer = self.ask(path, asked).json
+            self.assertEqual((answer["status"], answer["model"]), ("FAILED", None))
+            self.assertIn("without web: ", answer["statusMessage"])
+        answer = self.ask(compare, {"a": sides["db"], "b": sides["client"]}).json
+        while answer["status"] == "RUNNING":
+            answer = self.ask(compare, {"a": sides["db"], "b": sides["client"]}).json
+        self.assertEqual(answer["status"], "COMPLETED", answer)
+        self.assertNotIn("hosts", answer)
 
     def test_killed_and_started_again(self):
         ids = {e["id"]: e["labels"] for e in self.ask(self.tree).json["model"]["entries"]}
@@ -370,6 +391,61 @@ class Garbage(Case):
             many.stop()
             good.stop()
             bad.stop()
+
+
+class Comparing(Case):
+    """What one of two servers tells of its path makes no sense: the other one is not told it."""
+
+    def test_nonsense(self):
+        none = {"model": None, "status": "FAILED", "statusMessage": "Invalid query parameters: host"}
+        said, told = {"c:1": none}, []
+        good = {"model": {"headers": [], "entries": [{"id": 7, "parentId": -1, "labels": ["x"], "metadata": {
+            "host": ["x"], "comm": ["y"], "state": ["running"], "a": [5], "b": [5]}}]}, "status": "COMPLETED"}
+
+        def answer(mine, path, p):
+            if path == "/experiments" or path.endswith(X["UUID"]):
+                return [X] if path == "/experiments" else X
+            if not p:
+                return None
+            told.append((mine, p))
+            asked = [p[side]["thread"] for side in "ab" if "thread" in p[side]]
+            if any(thread != mine for thread in asked):
+                return said.get(mine, none)
+            return said["now"] if mine == "b:1" else good
+        servers = [StandIn(lambda path, p, mine=mine: answer(mine, path, p)) for mine in ("c:1", "a:1", "b:1")]
+        many = Coordinator(*[f"--server={name}={s.url}" for name, s in zip(("third", "one", "two"), servers)])
+        at, entry = f"/experiments/{X['UUID']}/outputs/data/{COMPARISON}/tree", good["model"]["entries"][0]
+        try:
+            bad = [{**entry["metadata"], **wrong}
+                   for wrong in ({"b": [-1]}, {"b": ["5"]}, {"b": 5}, {"host": []}, {"state": [{}]})]
+            models = [None, {"entries": {}}, {"entries": [1]}, *({"entries": [entry, {"metadata": m}]} for m in bad)]
+            for now in (b"no json", (500, {"title": "it burns"}), [], {**good, "status": "CANCELLED"},
+                        *({**good, "model": model} for model in models)):
+                said["now"] = now
+                with self.subTest(str(now)[:60]):
+                    told.clear()
+                    got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:1"}}).json
+                    self.assertEqual((got["status"], got["model"]), ("FAILED", None))
+                    self.assertIn("two", [x["host"] for x in got["hosts"]["lacking"]])
+                    self.assertIn("without two: ", got["statusMessage"])
+                    self.assertFalse([p for _, p in told if p["a"].get("thread") and p["b"].get("parts")])
+            said["now"] = {**good, "model": None, "status": "RUNNING", "statusMessage": "b: still looking"}
+            got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:1"}}).json
+            self.assertEqual((got["status"], got["statusMessage"]), ("RUNNING", "b: still looking"))
+            said["now"] = {**good, "status": "RUNNING", "statusMessage": "b: so far"}
+            got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:1"}}).json
+            self.assertEqual((got["status"], got["statusMessage"], len(got["model"]["entries"])),
+                             ("RUNNING", "b: so far", 1))
+            self.assertEqual(told[-1], ("a:1", {"a": {"thread": "a:1"}, "b": {"parts": [entry["metadata"]]}}))
+            # Who does not know yet what it has is waited for only if nobody else knows the thread.
+            said["now"], said["c:1"] = good, {"model": None, "status": "RUNNING", "statusMessage": "Opening"}
+            got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:1"}}).json
+            self.assertEqual((got["status"], len(got["model"]["entries"])), ("COMPLETED", 1))
+            got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:2"}}).json
+            self.assertEqual((got["status"], got["statusMessage"], got["model"]), ("RUNNING", "Opening", None))
+        finally:
+            for s in (many, *servers):
+                s.stop()
 
 
 class Busy(Case):

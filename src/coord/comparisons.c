@@ -1,0 +1,495 @@
+/* Comparisons of two critical paths whose threads are of two servers. The server of one (the host) makes the comparison
+ * as it makes its own: it is told the other's path by its parts, as the other's server tells them. */
+#include "coord/comparisons.h"
+
+#include <string.h>
+
+#include "coord/pieces.h"
+
+static const char output[] = COMPARISON_OUTPUT;
+static const char *const names[] = {"a", "b"};
+enum { SIDES = 2, MOST_BYTES = (1 << 20) - (1 << 12) /* servers take bodies of 1 MiB */ };
+
+/* One of the two paths. */
+struct side {
+    const char *name;
+    json_t *asked;         /* borrowed */
+    bool is_told;          /* whoever asks knows it of another server: `asked` is handed on as it is */
+    bool is_own;           /* ids and times are those of its owner */
+    struct node **members; /* who may know the thread */
+    size_t n_members;
+    struct node *owner;      /* who knows it; NULL: that is not known yet */
+    size_t first, n;         /* its questions among those to all */
+    struct fan_part *answer; /* the owner's; NULL: it was not asked yet */
+    bool is_refused;         /* a server that answers does not know it */
+};
+
+/* ---- questions ---- */
+
+/* The members of one side are those of the call, while its entry is looked for. */
+static struct node *entry_of(struct coord_call *c, const struct side *s, int64_t *own)
+{
+    struct node **members = c->members;
+    size_t n = c->n_members;
+    c->members = s->members;
+    c->n_members = s->n_members;
+    struct node *owner = question_owner(c, s->asked, own);
+    c->members = members;
+    c->n_members = n;
+    return owner;
+}
+
+/* As the server has it. The caller's. */
+static json_t *question_for(struct coord_call *c, const struct side *s, const struct node *n)
+{
+    json_t *q = json_deep_copy(s->asked);
+    int64_t own;
+    json_object_del(q, "server");
+    if (s->is_own)
+        return q;
+    if (entry_of(c, s, &own) == n)
+        json_object_set_new(q, "id", json_integer(own));
+    times_ask(c, n, q);
+    return q;
+}
+
+/* For the parts of one path alone: it is compared with one that has none. */
+static const char *body_alone(struct coord_call *c, const struct side *s, const struct node *n)
+{
+    json_t *body = json_object(), *p = json_object(), *none = json_object();
+    json_object_set_new(none, "parts", json_array());
+    json_object_set_new(p, s->name == names[0] ? names[1] : names[0], none);
+    json_object_set_new(p, s->name, question_for(c, s, n));
+    json_object_set_new(body, "parameters", p);
+    return body_text(c->q->arena, body);
+}
+
+static const char *tree_path(struct coord_call *c)
+{
+    return arena_printf(c->q->arena, "/experiments/%s/outputs/data/%s/tree", path_part(c->q->arena, c->arg[0]), output);
+}
+
+/* ---- whose they are ---- */
+
+/* What is known without asking. */
+static void take_side(struct coord_call *c, struct side *s, json_t *asked)
+{
+    struct node **members = c->members;
+    size_t n = c->n_members;
+    int64_t begin, own;
+    s->asked = asked;
+    s->is_told = json_is_array(json_object_get(asked, "parts"));
+    c->members = arena_new(c->q->arena, struct node *, n + 1);
+    memcpy(c->members, members, n * sizeof *members);
+    if (coord_integer(json_object_get(asked, "begin"), &begin))
+        pieces_keep(c, begin);
+    s->members = c->members;
+    s->n_members = c->n_members;
+    c->members = members;
+    c->n_members = n;
+    if (!s->is_told)
+        s->owner = s->n_members == 1 ? s->members[0] : entry_of(c, s, &own);
+}
+
+static const struct side *first_asked(const struct side both[SIDES])
+{
+    return both[0].is_told ? &both[1] : &both[0];
+}
+
+/* Who knows the thread tells its path; a host that is known need not tell it. */
+static bool ask_sides(struct fan *f, struct coord_call *c, struct side both[SIDES])
+{
+    const struct node *host = first_asked(both)->owner;
+    fan_begin(f, c, SIDES * (c->n_members + 1));
+    for (size_t i = 0; i < SIDES; i++) {
+        struct side *s = &both[i];
+        s->first = f->n;
+        if (s->is_told || (s->owner && s->owner == host))
+            continue;
+        for (size_t k = 0; k < s->n_members; k++)
+            if (!s->owner || s->owner == s->members[k])
+                fan_ask(f, s->members[k], "POST", tree_path(c), body_alone(c, s, s->members[k]));
+        s->n = f->n - s->first;
+    }
+    return !f->n || fan_wait(f);
+}
+
+static bool has_status(const struct fan_part *p, const char *status)
+{
+    return slice_equals(slice_get(p->root, "status"), status);
+}
+
+/* The time of a part in the side. */
+static bool is_part(struct slice metadata, const char *side)
+{
+    struct slice text, number;
+    struct slice_walk of[] = {slice_items(slice_get(metadata, "host")), slice_items(slice_get(metadata, "state")),
+        slice_items(slice_get(metadata, side))};
+    int64_t ns;
+    return slice_next(&of[0], &text) && slice_is(text, '"') && slice_next(&of[1], &text) && slice_is(text, '"') &&
+        slice_next(&of[2], &number) && slice_integer(number, &ns) && ns >= 0;
+}
+
+/* Nothing is known yet: neither the path nor, while traces are being opened, whether there is such a thread. */
+static bool is_awaited(const struct fan_part *p)
+{
+    return has_status(p, "RUNNING") && slice_is(slice_get(p->root, "model"), 'n');
+}
+
+static bool tells_parts(const struct fan_part *p, const char *side)
+{
+    struct slice entries = slice_get(slice_get(p->root, "model"), "entries");
+    struct slice_walk w = slice_items(entries);
+    if (!slice_is(entries, '['))
+        return is_awaited(p);
+    for (struct slice e; slice_next(&w, &e);)
+        if (!is_part(slice_get(e, "metadata"), side))
+            return false;
+    return true;
+}
+
+static bool is_good(struct fan *f, struct fan_part *p, const char *side)
+{
+    if (p->fate != PART_GOOD || has_status(p, "FAILED"))
+        return false;
+    if ((has_status(p, "RUNNING") || has_status(p, "COMPLETED")) && tells_parts(p, side))
+        return true;
+    part_spoil(f, p, has_status(p, "CANCELLED") ? "its analysis was cancelled" : "what it tells of a path is none");
+    return false;
+}
+
+/* What servers say that do not know it. */
+static void note_refusals(struct fan *f, struct side *s)
+{
+    struct arena *a = f->call->q->arena;
+    for (size_t i = s->first; i < s->first + s->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        const char *message = slice_string(slice_get(p->root, "statusMessage"), a),
+                   *title = slice_string(slice_get(p->root, "title"), a);
+        size_t before = f->call->lacks.n;
+        s->is_refused |= p->fate != PART_LACKS;
+        if (p->fate == PART_GOOD)
+            coord_lacks_there(f->call, p->node, p->root); /* those that it is the front of */
+        if (p->fate == PART_GOOD && f->call->lacks.n == before)
+            part_spoil(f, p, message ? message : "failed");
+        else if (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
+            coord_lacks(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
+    }
+}
+
+/* It has several machines, of more than one of which such a thread is. */
+static bool means_several(const struct fan *f, const struct fan_part *p)
+{
+    const char *message = slice_string(slice_get(p->root, "statusMessage"), f->call->q->arena);
+    return p->fate == PART_GOOD && message && strstr(message, "name one as HOST:TID");
+}
+
+/* The servers that know such a thread, where it is not said whose is meant; NULL: no more than one thread is meant. */
+static const char *several_meant(const struct fan *f, const struct side *s)
+{
+    const char *all = NULL;
+    const struct piece_group *group = NULL;
+    size_t n = 0;
+    for (size_t i = s->first; i < s->first + s->n; i++) {
+        const struct fan_part *p = &f->parts[i];
+        bool several = has_status(p, "FAILED") && means_several(f, p);
+        if (p->fate != PART_GOOD || is_awaited(p) || (!several && has_status(p, "FAILED")))
+            continue;
+        all = arena_printf(f->call->q->arena, "%s%s%s", all ? all : "", all ? ", " : "", p->node->is->name);
+        n += several ? 2 : !group || group != p->node->group;
+        group = p->node->group;
+    }
+    return n > 1 && !question_names_host(s->asked) ? all : NULL;
+}
+
+/* NULL, or why the path cannot be told; who lacks is noted then. */
+static const char *settle_side(struct fan *f, struct side *s)
+{
+    struct arena *a = f->call->q->arena;
+    for (size_t i = s->first; i < s->first + s->n; i++) {
+        struct fan_part *p = &f->parts[i];
+        if (is_good(f, p, s->name) && (!s->answer || (is_awaited(s->answer) && !is_awaited(p))))
+            s->answer = p;
+    }
+    const char *several = several_meant(f, s);
+    s->is_refused = several;
+    if (several)
+        return arena_printf(a,
+            "Invalid query parameters: thread (threads of several machines are meant: name one as HOST:TID; servers: "
+            "%s) (of %s)",
+            several, s->name);
+    if (s->answer)
+        s->owner = s->answer->node;
+    else if (s->n || !s->owner)
+        note_refusals(f, s);
+    return s->owner && (s->answer || !s->n) ? NULL : arena_printf(a, "No server tells the path of %s", s->name);
+}
+
+/* Sets the owners. False: the client has gone. */
+static bool find_owners(struct fan *f, struct coord_call *c, struct side both[SIDES], const char **wrong)
+{
+    bool there = ask_sides(f, c, both);
+    *wrong = NULL;
+    for (size_t i = 0; there && i < SIDES && !*wrong; i++)
+        if (!both[i].is_told)
+            *wrong = settle_side(f, &both[i]);
+    return there;
+}
+
+/* ---- the comparison ---- */
+
+static void put_parts(struct text *t, const struct fan_part *p)
+{
+    struct slice_walk w = slice_items(slice_get(slice_get(p->root, "model"), "entries"));
+    bool first = true;
+    TEXT_PUT(t, "{\"parts\":[");
+    for (struct slice e; slice_next(&w, &e); first = false) {
+        struct slice metadata = slice_get(e, "metadata");
+        if (!first)
+            text_putc(t, ',');
+        text_put(t, metadata.at, metadata.n);
+    }
+    TEXT_PUT(t, "]}");
+}
+
+static const char *body_of_both(struct coord_call *c, const struct side both[SIDES], const struct node *host)
+{
+    struct text t = {.fd = -1};
+    TEXT_PUT(&t, "{\"parameters\":{");
+    for (size_t i = 0; i < SIDES; i++) {
+        const struct side *s = &both[i];
+        text_printf(&t, "%s\"%s\":", i ? "," : "", s->name);
+        if (s->is_told || s->owner == host)
+            text_puts(&t, body_text(c->q->arena, s->is_told ? json_incref(s->asked) : question_for(c, s, host)));
+        else
+            put_parts(&t, s->answer);
+    }
+    TEXT_PUT(&t, "}}");
+    const char *body = arena_strndup(c->q->arena, t.v, t.n);
+    text_fini(&t);
+    return body;
+}
+
+static const char *message_of(struct coord_call *c, const struct fan_part *p)
+{
+    return p ? slice_string(slice_get(p->root, "statusMessage"), c->q->arena) : NULL;
+}
+
+/* Paths of a server that is in no cluster, though others have traces, too, end at its machines. */
+static void tell_whose(struct coord_call *c, const struct side both[SIDES], const struct node *host)
+{
+    static const char alone[] = " alone tells it";
+    struct arena *a = c->q->arena;
+    const char *told = c->message; /* the host's */
+    for (size_t i = 0; i < SIDES; i++) {
+        const struct side *s = &both[i];
+        const char *its = s->owner == host ? told : message_of(c, s->answer); /* a coordinator says it itself */
+        if (s->is_told || atomic_load(&s->owner->in_cluster) || (s->owner == host && its && strstr(its, alone)))
+            continue;
+        if (s->owner == host || !its || !strstr(its, alone))
+            its = arena_printf(a, "%s: as %s%s", s->name, s->owner->is->name, alone);
+        c->message = c->message ? arena_printf(a, "%s; %s", c->message, its) : its;
+    }
+}
+
+/* What the owners of paths that were told say of these. */
+static void tell_told(struct coord_call *c, const struct side both[SIDES], const struct node *host)
+{
+    for (size_t i = 0; i < SIDES; i++) {
+        const struct side *s = &both[i];
+        if (s->is_told || s->owner == host)
+            continue;
+        c->complete += coord_lacks_there(c, s->owner, s->answer->root);
+        if (has_status(s->answer, "RUNNING") && c->verdict != VERDICT_RUNNING) {
+            c->verdict = VERDICT_RUNNING;
+            c->message = message_of(c, s->answer);
+        }
+    }
+    if (c->several && c->verdict == VERDICT_COMPLETED)
+        tell_whose(c, both, host);
+}
+
+/* What is said of a path of which nothing is known yet; NULL: there is none. */
+static const char *awaited(struct coord_call *c, const struct side both[SIDES])
+{
+    for (size_t i = 0; i < SIDES; i++) {
+        const char *message = message_of(c, both[i].answer);
+        if (both[i].answer && is_awaited(both[i].answer))
+            return message ? message : "Running";
+    }
+    return NULL;
+}
+
+static void compare(struct coord_call *c, const struct side both[SIDES])
+{
+    struct fan f;
+    struct node *host = first_asked(both)->owner;
+    const char *not_yet = awaited(c, both);
+    c->lacks.n = 0; /* they need not know the threads */
+    if (not_yet) {
+        envelope_send_null(c, VERDICT_RUNNING, not_yet);
+        return;
+    }
+    const char *body = body_of_both(c, both, host);
+    fan_begin(&f, c, 1);
+    if (strlen(body) > MOST_BYTES)
+        envelope_send_null(c, VERDICT_FAILED, "The paths have too many parts to be compared over servers");
+    else if (fan_ask(&f, host, "POST", tree_path(c), body) && fan_wait(&f) && envelopes_open(&f)) {
+        tell_told(c, both, host);
+        tree_send(&f);
+    }
+    fan_end(&f);
+}
+
+/* ---- outputs that were derived ---- */
+
+static json_t *parameters_of(struct slice derived)
+{
+    struct slice p = slice_get(slice_get(derived, "configuration"), "parameters");
+    return p.at ? json_loadb(p.at, p.n, 0, NULL) : NULL;
+}
+
+static const char *server_of(json_t *parameters, size_t side)
+{
+    return coord_text(json_object_get(parameters, names[side]), "server");
+}
+
+/* The other's owner is kept by its name. */
+static void take_kept(struct coord_call *c, struct side both[SIDES], struct node *keeper, json_t *parameters)
+{
+    json_object_set_new(c->body, "kept", parameters);
+    for (size_t i = 0; i < SIDES; i++) {
+        const char *server = server_of(parameters, i);
+        both[i].asked = json_object_get(parameters, names[i]);
+        both[i].is_own = true;
+        both[i].members = c->members;
+        both[i].n_members = c->n_members;
+        both[i].owner = server ? NULL : keeper;
+        for (size_t k = 0; server && k < c->n_members; k++)
+            if (!strcmp(c->members[k]->is->name, server))
+                both[i].owner = c->members[k];
+    }
+}
+
+/* Is it of two servers? Then these are its sides. */
+static bool find_kept(struct coord_call *c, struct side both[SIDES])
+{
+    struct fan f;
+    struct arena *a = c->q->arena;
+    const char *at = arena_printf(a, "/experiments/%s/outputs/%s", path_part(a, c->arg[0]), path_part(a, c->arg[1]));
+    bool found = false;
+    fan_begin(&f, c, c->n_members);
+    for (size_t i = 0; i < c->n_members; i++)
+        fan_ask(&f, c->members[i], "GET", at, NULL);
+    if (fan_wait(&f))
+        for (size_t i = 0; i < f.n && !found; i++) {
+            json_t *p = f.parts[i].fate == PART_GOOD ? parameters_of(f.parts[i].root) : NULL;
+            found = !server_of(p, 0) != !server_of(p, 1);
+            if (found)
+                take_kept(c, both, f.parts[i].node, p);
+            else
+                json_decref(p);
+        }
+    fan_end(&f);
+    c->lacks.n = 0;
+    return found;
+}
+
+bool comparison_tree(struct coord_call *c)
+{
+    struct fan f;
+    struct side both[SIDES] = {{.name = names[0]}, {.name = names[1]}};
+    const size_t length = sizeof output - 1;
+    const char *wrong;
+    if (!strstr(c->q->path, "/outputs/data/"))
+        return false;
+    if (!strncmp(c->arg[1], output, length) && c->arg[1][length] == ':' && c->several) {
+        if (!find_kept(c, both))
+            return false;
+    } else if (!comparison_is_asked(c)) {
+        return false;
+    } else {
+        for (size_t i = 0; i < SIDES; i++)
+            take_side(c, &both[i], json_object_get(c->parameters, names[i]));
+    }
+    for (size_t i = 0; i < SIDES; i++)
+        if (both[i].is_own && !both[i].owner) {
+            envelope_send_null(c, VERDICT_FAILED,
+                arena_printf(c->q->arena, "%s is a thread of server %s, which is none of the servers", names[i],
+                    coord_text(both[i].asked, "server")));
+            return true;
+        }
+    if (find_owners(&f, c, both, &wrong)) {
+        if (wrong)
+            envelope_send_null(c, VERDICT_FAILED, wrong);
+        else
+            compare(c, both);
+    }
+    fan_end(&f);
+    return true;
+}
+
+/* ---- deriving ---- */
+
+bool comparison_is_asked(const struct coord_call *c)
+{
+    bool is = !strcmp(c->arg[1], output);
+    size_t told = 0;
+    for (size_t i = 0; i < SIDES; i++) {
+        json_t *side = json_object_get(c->parameters, names[i]);
+        is &= json_is_object(side);
+        told += json_is_array(json_object_get(side, "parts"));
+    }
+    return is && told < SIDES;
+}
+
+/* Of one server it is made as it was asked for. */
+static const char *derivation_of_both(struct coord_call *c, const struct side both[SIDES], const struct node *host)
+{
+    json_t *body = json_deep_copy(c->body), *p = json_object_get(body, "parameters");
+    for (size_t i = 0; i < SIDES; i++) {
+        if (both[i].is_told)
+            continue;
+        json_t *q = question_for(c, &both[i], both[i].owner);
+        if (both[i].owner != host)
+            json_object_set_new(q, "server", json_string(both[i].owner->is->name));
+        json_object_set_new(p, names[i], q);
+    }
+    return body_text(c->q->arena, body);
+}
+
+struct node *comparison_derived(struct coord_call *c, const char **body)
+{
+    struct fan f;
+    struct side both[SIDES] = {{.name = names[0]}, {.name = names[1]}};
+    struct node *host = NULL;
+    const char *wrong;
+    for (size_t i = 0; i < SIDES; i++) {
+        take_side(c, &both[i], json_object_get(c->parameters, names[i]));
+        both[i].is_told |= server_of(c->parameters, i) && !(i && both[0].is_told);
+    }
+    if (find_owners(&f, c, both, &wrong)) {
+        if (wrong)
+            coord_error(c, both[0].is_refused || both[1].is_refused ? 400 : 503, wrong, coord_missing(c, NULL));
+        else if ((wrong = awaited(c, both)))
+            coord_error(c, 503, wrong, "ask again");
+        else
+            host = first_asked(both)->owner;
+    }
+    fan_end(&f);
+    if (host)
+        *body = derivation_of_both(c, both, host);
+    c->lacks.n = 0;
+    return host;
+}
+
+const char *comparison_servers(const struct coord_call *c, const struct node *keeper, struct slice derived)
+{
+    json_t *p = parameters_of(derived);
+    const char *said = NULL, *of[SIDES] = {server_of(p, 0), server_of(p, 1)};
+    if (!of[0] != !of[1])
+        said = arena_printf(
+            c->q->arena, "a as %s, b as %s", of[0] ? of[0] : keeper->is->name, of[1] ? of[1] : keeper->is->name);
+    json_decref(p);
+    return said;
+}
