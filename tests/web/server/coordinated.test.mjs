@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { browse, settled, visit } from '../browser.mjs';
+import { browse, open, settled, visit } from '../browser.mjs';
 import { coordinate, directory, example, serve, weft } from './weft.mjs';
 
 const HOSTS = ['client', 'web', 'db'];
@@ -59,6 +59,41 @@ test('Start shows the machines of all servers, and leads to the sentence of the 
   const [first] = told.requests;
   assert.equal(await sentence.innerText(), weft('critpath', '--store', stores.db, '--thread', `db:${first.tid}`,
     '--begin', String(first.begin), '--end', String(first.end), '--request', `db=${join(traces, 'db')}`).sentence);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('paths of threads of two servers stand beside each other, each as its own server tells it', async () => {
+  const told = ['web', 'db'].map(h => {
+    const trace = `${h}=${join(traces, h)}`, [r] = weft('requests', '--store', stores[h], trace).requests;
+    return weft('critpath', '--store', stores[h], '--thread', `${h}:${r.tid}`, '--begin', String(r.begin), '--end',
+      String(r.end), trace);
+  });
+  const wanted = told.map(({ query }) => [query.host, query.tid, String(query.begin), String(query.end)]);
+  const { page, trouble } = await open(world, { width: 1280, height: 720 });
+  await page.evaluate(([host, tid, x, y]) => weft.session.pathWanted.emit({ thread: { host, tid, name: 'tier' },
+    begin: BigInt(x), end: BigInt(y) }), wanted[0]);
+  await page.waitForFunction(() => weft.path?.pane.done);
+  await page.evaluate(([host, tid, x, y]) => weft.comparer.ask({ thread: { host, tid, name: 'tier' },
+    begin: BigInt(x), end: BigInt(y) }), wanted[1]);
+  await page.waitForFunction(() => weft.comparer.now?.done);
+  await settled(page);
+  const drawn = await page.evaluate(() => weft.comparer.now.sides.map(w => w.segments.map(s =>
+    [s.begin, s.end, s.host, s.tid ?? -1, s.kind.replace(/ /g, '-')])));
+  told.forEach(({ query, segments }, i) => assert.deepEqual(drawn[i], segments.map(s =>
+    [Number(BigInt(s.begin) - BigInt(query.begin)), Number(BigInt(s.end) - BigInt(query.begin)), s.host, s.tid,
+      s.state])));
+  const parts = await page.evaluate(() => weft.comparer.now.parts);
+  told.forEach(({ totals }, i) => {
+    const sums = {}, shown = {};
+    for (const t of totals) sums[`${t.host} ${t.state}`] = (sums[`${t.host} ${t.state}`] ?? 0) + Number(t.duration);
+    for (const p of parts.filter(q => q['ab'[i]]))
+      shown[`${p.host} ${p.state}`] = (shown[`${p.host} ${p.state}`] ?? 0) + p['ab'[i]];
+    assert.deepEqual(shown, sums);
+  });
+  assert.match(await page.locator('.comparison .sentence p').innerText(), /longer|shorter|as long/);
+  assert.equal(await page.locator('.comparison .sentence em').innerText(),
+    'a: as web alone tells it; b: as db alone tells it');
   assert.deepEqual(trouble, []);
   await page.close();
 });
