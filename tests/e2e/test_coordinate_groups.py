@@ -7,7 +7,7 @@ import time
 
 import test_coordinate
 from cluster_of import free_port
-from coordinated import BY_SERVER, KINDS, PATH, Coordinator, StandIn, named, plain
+from coordinated import BY_SERVER, COMPARISON, KINDS, PATH, Coordinator, StandIn, named, plain
 from test_coordinate_config import write
 from test_coordinate import CPU
 from test_cuts import tool
@@ -318,12 +318,24 @@ class Pieces(Case):
         """That has the begin, whether the thread is named or its entry."""
         tree = named(self.many.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree"))
         thread = next(e for p, e in tree.items() if p[0].startswith("web") and e["labels"][1] == "15")
-        for piece, (begin, end) in zip(self.pieces, self.ranges):
-            asked = {"thread": "web:15", "begin": begin + (end - begin) // 4, "end": end - (end - begin) // 4}
+        sides = [{"thread": "web:15", "begin": begin + (end - begin) // 4, "end": end - (end - begin) // 4}
+                 for begin, end in self.ranges]
+        for piece, asked in zip(self.pieces, sides):
             wanted = self.path(piece, asked)
             self.assertTrue(wanted)
             self.assertEqual(self.path(self.many, asked), wanted)
             self.assertEqual(self.path(self.many, {**asked, "id": thread["id"]}), wanted)
+        # One thread before and after a cut: the parts of either side are those that its piece tells.
+        at = f"/experiments/{self.uuid}/outputs/data/{COMPARISON}/tree"
+
+        def spent(server, a, b, side):
+            parts = [e["metadata"] for e in server.model(at, {"a": a, "b": b})["entries"]]
+            return {tuple(str(p.get(k)) for k in ("comm", "state", "reason")): p[side] for p in parts if p[side] != [0]}
+        for i in range(1, len(sides)):
+            with_ids = [{**s, "id": thread["id"]} for s in sides[i - 1 : i + 1]]
+            for a, b in (sides[i - 1 : i + 1], with_ids):
+                for side, own, piece in (("a", sides[i - 1], self.pieces[i - 1]), ("b", sides[i], self.pieces[i])):
+                    self.assertEqual(spent(self.many, a, b, side), spent(piece, own, own, side))
 
     def test_ids_stay(self):
         """Also for those who ask without a tree, a coordinator that was just started."""
