@@ -21,7 +21,7 @@ struct side {
     struct node *owner;      /* who knows it; NULL: that is not known yet */
     size_t first, n;         /* its questions among those to all */
     struct fan_part *answer; /* the owner's; NULL: it was not asked yet */
-    bool is_refused;         /* a server that answers does not know it */
+    bool is_refused;         /* all answer, and nobody knows it */
 };
 
 /* ---- questions ---- */
@@ -158,23 +158,39 @@ static bool is_good(struct fan *f, struct fan_part *p, const char *side)
     return false;
 }
 
-/* What servers say that do not know it. */
-static void note_refusals(struct fan *f, struct side *s)
+/* It answers, and has no such thread, or finds the question wrong. */
+static bool knows_better(const struct fan *f, const struct fan_part *p)
+{
+    const char *message = slice_string(slice_get(p->root, "statusMessage"), f->call->q->arena);
+    if (p->fate == PART_REFUSED)
+        return p->fetch.status == 404 || p->fetch.status == 405;
+    return p->fate == PART_GOOD && message && strstr(message, " query parameters: ");
+}
+
+static void note_refusal(struct fan *f, struct fan_part *p)
 {
     struct arena *a = f->call->q->arena;
-    for (size_t i = s->first; i < s->first + s->n; i++) {
-        struct fan_part *p = &f->parts[i];
-        const char *message = slice_string(slice_get(p->root, "statusMessage"), a),
-                   *title = slice_string(slice_get(p->root, "title"), a);
-        size_t before = f->call->lacks.n;
-        s->is_refused |= p->fate != PART_LACKS;
-        if (p->fate == PART_GOOD)
-            coord_lacks_there(f->call, p->node, p->root); /* those that it is the front of */
-        if (p->fate == PART_GOOD && f->call->lacks.n == before)
-            part_spoil(f, p, message ? message : "failed");
-        else if (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
-            coord_lacks(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
-    }
+    const char *message = slice_string(slice_get(p->root, "statusMessage"), a),
+               *title = slice_string(slice_get(p->root, "title"), a);
+    size_t before = f->call->lacks.n;
+    if (p->fate == PART_GOOD)
+        coord_lacks_there(f->call, p->node, p->root); /* those that it is the front of */
+    if (p->fate == PART_GOOD && f->call->lacks.n == before)
+        part_spoil(f, p, message ? message : "failed");
+    else if (p->fate == PART_REFUSED && p->fetch.status != 404 && p->fetch.status != 405)
+        coord_lacks(f->call, p->node, title ? title : arena_printf(a, "status %d", p->fetch.status));
+}
+
+/* What servers say none of which tells the path. It may be those that cannot answer who know the thread: then others,
+ * which do not, lack nothing. */
+static void note_refusals(struct fan *f, struct side *s)
+{
+    s->is_refused = true;
+    for (size_t i = s->first; i < s->first + s->n; i++)
+        s->is_refused &= knows_better(f, &f->parts[i]);
+    for (size_t i = s->first; i < s->first + s->n; i++)
+        if (s->is_refused || !knows_better(f, &f->parts[i]))
+            note_refusal(f, &f->parts[i]);
 }
 
 /* It has several machines, of more than one of which such a thread is. */
@@ -212,12 +228,13 @@ static const char *settle_side(struct fan *f, struct side *s)
             s->answer = p;
     }
     const char *several = several_meant(f, s);
-    s->is_refused = several;
-    if (several)
+    if (several) {
+        s->is_refused = true;
         return arena_printf(a,
             "Invalid query parameters: thread (threads of several machines are meant: name one as HOST:TID; servers: "
             "%s) (of %s)",
             several, s->name);
+    }
     if (s->answer)
         s->owner = s->answer->node;
     else if (s->n || !s->owner)

@@ -207,6 +207,10 @@ class Faults(Case):
             answer = self.ask(path, asked).json
             self.assertEqual((answer["status"], answer["model"]), ("FAILED", None))
             self.assertIn("without web: ", answer["statusMessage"])
+            self.assertEqual([x["host"] for x in answer["hosts"]["lacking"]], ["web"])
+        made = self.many.ask("POST", f"{at}/{COMPARISON}", {"name": "pair", "sourceTypeId": COMPARISON, "parameters": {
+            "a": sides["db"], "b": sides["web"]}})
+        self.assertEqual(made.status, 503, made)
         answer = self.ask(compare, {"a": sides["db"], "b": sides["client"]}).json
         while answer["status"] == "RUNNING":
             answer = self.ask(compare, {"a": sides["db"], "b": sides["client"]}).json
@@ -426,7 +430,7 @@ class Comparing(Case):
                     told.clear()
                     got = many.post(at, {"a": {"thread": "a:1"}, "b": {"thread": "b:1"}}).json
                     self.assertEqual((got["status"], got["model"]), ("FAILED", None))
-                    self.assertIn("two", [x["host"] for x in got["hosts"]["lacking"]])
+                    self.assertEqual([x["host"] for x in got["hosts"]["lacking"]], ["two"])
                     self.assertIn("without two: ", got["statusMessage"])
                     self.assertFalse([p for _, p in told if p["a"].get("thread") and p["b"].get("parts")])
             said["now"] = {**good, "model": None, "status": "RUNNING", "statusMessage": "b: still looking"}
