@@ -77,6 +77,9 @@ const char *critpath_set_asked(const struct critpath_question *, size_t i);
 
 /* ---- critpath_served.c ---- */
 
+/* The containers of so many machines are not told: says so. False: of none. */
+bool critpath_note_containers(size_t machines, const struct err *why);
+
 /* The same over a cluster that is open, within the interval; returns the exit code. */
 int critpath_ask_served(const struct critpath_question *, const struct cli_asked *, int64_t begin, int64_t end);
 

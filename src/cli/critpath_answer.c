@@ -159,7 +159,7 @@ void critpath_write(const struct critpath_shown *w, const struct critpath_questi
 {
     const struct path_source *source = w->source;
     if (q->aggregate || q->by) {
-        struct critpath_sums sums = {.containers = q->by ? w->local : NULL};
+        struct critpath_sums sums = {.by_container = q->by};
         critpath_sums_add(&sums, source, w->path);
         critpath_sums_write(&sums, q->format, false, out);
         critpath_sums_fini(&sums);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cli/critpath.h"
-#include "cluster/cluster.h"
+#include "cluster/paths.h"
 
 struct cluster_query {
     struct critpath_question *q;
@@ -269,6 +269,8 @@ static int answer(struct cluster_query *a)
     critpath_note_clocks(&shown);
     bool missing = note_missing(shown.path);
     missing |= note_snips(a, shown.path, &asked);
+    if (q->by)
+        missing |= critpath_note_containers(cluster_paths_contain(a->path, &e), &e);
     if (q->compare)
         return compare(a, &shown, missing);
     struct text out = TEXT_TO(1);

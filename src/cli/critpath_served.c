@@ -12,6 +12,9 @@ enum { MOST_STEPS = 1 << 20 }; /* of a path, between two questions to others: as
 struct served_asking {
     const struct cli_asked *asked;
     const struct cluster_requests *served; /* rows of requests are numbers of these */
+    bool by_container;
+    size_t untold; /* machines whose containers nobody told, at most */
+    struct err why;
 };
 struct told_paths {
     struct cluster_path *path;
@@ -27,7 +30,7 @@ static void drop(struct told_paths *t)
 
 static int walk(void *arg, const struct request_walk *w, size_t n, struct request_paths *out, struct err *e)
 {
-    const struct served_asking *a = arg;
+    struct served_asking *a = arg;
     struct told_paths *t = mem_zalloc(sizeof *t);
     struct cluster_path_start *starts = mem_zalloc((n + 1) * sizeof *starts);
     for (size_t i = 0; i < n; i++) {
@@ -48,6 +51,12 @@ static int walk(void *arg, const struct request_walk *w, size_t n, struct reques
     }
     for (size_t i = 0; i < n; i++)
         t->paths[i] = cluster_paths_answer(t->path, i);
+    struct err why = {0};
+    size_t untold = a->by_container ? cluster_paths_contain(t->path, &why) : 0;
+    if (untold > a->untold) {
+        a->untold = untold;
+        a->why = why;
+    }
     *out = (struct request_paths){t->paths, cluster_path_source(t->path), t};
     return 0;
 }
@@ -79,6 +88,14 @@ static struct requests *list_of(const struct cli_asked *asked, const struct clus
     return list;
 }
 
+bool critpath_note_containers(size_t machines, const struct err *why)
+{
+    if (machines)
+        cli_note("the containers of %zu machine%s are not known, their threads count to none: %s", machines,
+            machines > 1 ? "s" : "", why->text);
+    return machines > 0;
+}
+
 /* away: hosts that nobody answered for. */
 static int sum(const struct cli_asked *asked, const char *set, int64_t begin, int64_t end, struct critpath_set *out,
     size_t *away, struct err *e)
@@ -91,10 +108,12 @@ static int sum(const struct cli_asked *asked, const char *set, int64_t begin, in
     if (rc) {
         *e = why;
     } else {
-        struct served_asking asking = {asked, &served};
+        struct served_asking asking = {.asked = asked, .served = &served, .by_container = out->sums.by_container};
         struct requests *found = list_of(asked, &served);
         rc = critpath_sum_requests(set, found, &(struct requests_far){&asking, walk, release}, out, e);
         requests_free(found);
+        if (!rc)
+            out->missing |= critpath_note_containers(asking.untold, &asking.why);
         if (!rc && *away)
             cli_note("requests of %zu machine%s are missing: %s", *away, *away > 1 ? "s" : "", why.text);
     }
@@ -112,6 +131,7 @@ int critpath_ask_served(const struct critpath_question *q, const struct cli_aske
     int rc = 0;
     for (size_t i = 0; i < CRITPATH_SETS && critpath_set_asked(q, i) && !rc; i++) {
         size_t away = 0;
+        sets[i].sums.by_container = q->by;
         rc = sum(asked, critpath_set_asked(q, i), begin, end, &sets[i], &away, &e);
         missing |= away || sets[i].missing;
     }

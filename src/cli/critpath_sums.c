@@ -54,11 +54,11 @@ void critpath_sums_add(struct critpath_sums *s, const struct path_source *source
         const struct path_total *total = &p->totals[i];
         int32_t tid;
         struct critpath_sum x = {.host = source->host_name(source->arg, total->row.host),
-            .state = s->containers ? 0 : total->state,
+            .state = s->by_container ? 0 : total->state,
             .duration = total->duration,
             .network = total->state == GRAPH_NETWORK ? total->duration : 0};
-        if (s->containers)
-            x.name = path_local_container(s->containers, total->row);
+        if (s->by_container)
+            x.name = source->container(source->arg, total->row);
         else
             source->row_name(source->arg, total->row, p->end, p->end, &tid, &x.name);
         add(s, &x);
@@ -81,7 +81,7 @@ static double percent_of(const struct critpath_sums *s, const struct critpath_su
 
 void critpath_sums_write(struct critpath_sums *s, int format, bool each, struct text *out)
 {
-    const bool by_container = s->containers;
+    const bool by_container = s->by_container;
     struct cli_column columns[6] = {{"host", false, false}, {by_container ? "container" : "comm", false, false}};
     size_t n = 2;
     if (!by_container)
@@ -119,7 +119,7 @@ void critpath_sums_json(struct critpath_sums *s, struct json *j)
         const struct critpath_sum *x = s->v.v + i;
         json_begin_object(j);
         json_kv_string(j, "host", x->host);
-        if (s->containers) {
+        if (s->by_container) {
             json_kv_string(j, "container", *x->name ? x->name : NULL);
             json_kv_i64(j, "network", x->network);
         } else {

@@ -13,7 +13,7 @@ struct critpath_sum {
     int64_t duration, network; /* of it, waits for messages while these were under way */
 };
 struct critpath_sums {
-    const struct path_local *containers; /* sums are by these; NULL: by name and state. Set before anything is added */
+    bool by_container;       /* else by name and state; set before anything is added */
     VEC(struct critpath_sum) v;
     struct map numbers;      /* by hash of machine, name and state */
     struct strings names;

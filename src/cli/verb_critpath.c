@@ -82,9 +82,6 @@ static int check_question(struct critpath_question *q, int n, struct err *e)
     if (!rc && q->by && strcmp(q->by, "container") != 0)
         rc = err_set(
             e, ERR_ARG, "--by %s: give container, or --aggregate for totals by machine, name and state", q->by);
-    if (!rc && q->by && asks_cluster(q))
-        rc = err_set(e, ERR_ARG,
-            "--by container is for traces on this machine: nodes of a cluster do not tell the containers of a path");
     if (!rc && q->compare && (q->by || (!q->requests && (q->aggregate || q->segments || q->refine))))
         rc = err_set(
             e, ERR_ARG, "--compare shows two paths by their parts: leave --aggregate, --by, --segments, --refine out");
@@ -211,7 +208,7 @@ static int sum_set(const struct work *w, const char *asked, bool by_container, c
     struct arena arena = {0};
     struct requests *found = requests_find(w->local,
         &(struct requests_question){.host = critpath_requests_host(asked, &arena), .begin = o->begin, .end = o->end});
-    out->sums.containers = by_container ? w->local : NULL;
+    out->sums.by_container = by_container;
     int rc = critpath_sum_requests(asked, found, NULL, out, e);
     requests_free(found);
     arena_fini(&arena);

@@ -381,6 +381,43 @@ static int answer_threads(struct holding *h, const void *bytes, size_t n, struct
     return rc;
 }
 
+/* Of threads of one host. */
+static int name_containers(
+    const struct holding *h, const struct containers_question_host *q, const char **names, struct err *e)
+{
+    const struct index_host *host = host_with_key(h, q->key);
+    if (!host || !host->graph)
+        return err_set(e, ERR_NOTFOUND, "the trace of a host that is asked about is not here");
+    const struct graph_container *containers;
+    graph_containers(host->graph, &containers);
+    for (size_t i = 0; i < q->n; i++) {
+        int32_t number = index_row_find(host, q->rows[i]);
+        struct graph_row row;
+        if (number < 0 || (size_t)number >= graph_rows(host->graph))
+            return err_set(e, ERR_NOTFOUND, "a thread of %s that is asked about is not known here", host->name);
+        graph_row(host->graph, number, &row);
+        names[i] = row.container == GRAPH_NO_CONTAINER ? "" : containers[row.container].name;
+    }
+    return 0;
+}
+
+static int answer_containers(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct containers_question q;
+    int rc = containers_question_read(&a, bytes, n, &q, e);
+    size_t all = 0, at = 0;
+    for (size_t i = 0; i < q.n && !rc; i++)
+        all += q.hosts[i].n;
+    const char **names = arena_new(&a, const char *, all + 1);
+    for (size_t i = 0; i < q.n && !rc; at += q.hosts[i++].n)
+        rc = name_containers(h, &q.hosts[i], names + at, e);
+    if (!rc)
+        containers_write(names, all, out);
+    arena_fini(&a);
+    return rc;
+}
+
 static int answer_talk(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
@@ -410,6 +447,7 @@ int holding_answer(struct holding *h, enum cluster_question kind, const void *by
     case CLUSTER_THREADS: return answer_threads(h, bytes, n, out, e);
     case CLUSTER_TALK: return answer_talk(h, bytes, n, out, e);
     case CLUSTER_REQUESTS: return answer_requests(h, bytes, n, out, e);
+    case CLUSTER_CONTAINERS: return answer_containers(h, bytes, n, out, e);
     case CLUSTER_HELLO:
     case CLUSTER_DELAYS:
     case CLUSTER_LOAD:

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/containers.h"
 #include "cluster/paths.h"
 #include "cluster/recall.h"
 #include "cluster/routes.h"
@@ -394,6 +395,22 @@ const struct path *cluster_path_answer(const struct cluster_path *p)
 const struct path *cluster_paths_answer(const struct cluster_path *p, size_t i)
 {
     return p->walks[i].answer;
+}
+
+size_t cluster_paths_contain(const struct cluster_path *p, struct err *e)
+{
+    struct container_rows rows = {0};
+    for (size_t i = 0; i < p->n_walks; i++) {
+        const struct path *answer = p->walks[i].answer;
+        for (size_t k = 0; answer && k < answer->n_totals; k++) {
+            struct path_row row = answer->totals[k].row;
+            if (row.row >= 0)
+                vec_push(&rows, ((struct container_row){row.host, path_known_row_id(p->known, row), row}));
+        }
+    }
+    size_t away = containers_find(p->cluster, &rows, p->known, p->options.deadline_ns, e);
+    vec_free(&rows);
+    return away;
 }
 
 const struct path_source *cluster_path_source(const struct cluster_path *p)

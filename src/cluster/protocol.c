@@ -247,7 +247,7 @@ int question_kind(const void *bytes, size_t n, enum cluster_question *kind, stru
     const uint8_t *b = bytes;
     if (n < QUESTION_BYTES || b[0] != CLUSTER_VERSION)
         return err_set(e, ERR_UNSUPPORTED, "a question of another version of weft");
-    if (b[1] > CLUSTER_REQUESTS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
+    if (b[1] > CLUSTER_CONTAINERS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];
     return 0;

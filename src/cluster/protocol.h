@@ -70,6 +70,7 @@ enum cluster_question {
     CLUSTER_TALK,            /* hosts → what went of their flows */
     CLUSTER_DELAYS,          /* of whoever keeps the clocks: hosts on clocks → delays of what they have in common */
     CLUSTER_REQUESTS,        /* hosts on clocks → the requests that they served */
+    CLUSTER_CONTAINERS,      /* rows of hosts → which container each is in */
     /* About moving traces (moves.h). A node answers the first two while it has no traces, too. */
     CLUSTER_LOAD = 16,       /* → how busy it is, and what room it has */
     CLUSTER_TAKE,            /* takes a trace from another node → how far it is */
@@ -131,6 +132,19 @@ void requests_write_one(const struct cluster_request *, struct text *out);
 /* Adds to `out`, with the numbers that hosts had in the question; names live in the arena. */
 int requests_read(struct arena *, const void *bytes, size_t n, size_t n_hosts, struct cluster_requests *out,
     struct err *e);
+
+/* CONTAINERS: of threads of these hosts, by their ids in order. Answer: names, and of each thread which one. */
+struct containers_question {
+    struct containers_question_host { uint64_t key; const uint64_t *rows; size_t n; } *hosts;
+    size_t n;
+};
+void containers_question_write(const struct containers_question *, struct text *out);
+int containers_question_read(struct arena *, const void *bytes, size_t n, struct containers_question *out,
+    struct err *e);
+/* names: of all threads of the question, one after the other, "" for none; n of them. */
+void containers_write(const char *const *names, size_t n, struct text *out);
+/* Sets the n names, which live in the arena. */
+int containers_read(struct arena *, const void *bytes, size_t size, const char **names, size_t n, struct err *e);
 
 /* THREADS: of these hosts. */
 struct threads_question { const uint64_t *keys; size_t n; struct cluster_threads_question is; };

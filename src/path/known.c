@@ -425,6 +425,13 @@ static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end,
     *comm = n->name;
 }
 
+static const char *container(void *arg, struct path_row row)
+{
+    const struct path_known *k = arg;
+    const char *told = row.row >= 0 && (size_t)row.row < k->rows.n ? k->rows.v[row.row].container : NULL;
+    return told ? told : "";
+}
+
 /* ---- asking ---- */
 
 /* By number of a host here: its number in the list, or the list's length. */
@@ -474,7 +481,8 @@ struct path_known *path_known_new(const struct path_far_host *hosts, size_t n, c
         .describe_preempted = describe_preempted,
         .cause = cause,
         .host_name = host_name,
-        .row_name = row_name};
+        .row_name = row_name,
+        .container = container};
     k->book = candidate_book_new();
     for (size_t i = 0; i < n; i++)
         if (hosts[i].has_packets)

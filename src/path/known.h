@@ -24,6 +24,7 @@ struct known_row {
     uint32_t origin;         /* cause + 1 */
     VEC(uint32_t) intervals; /* by time, of a thread; of a CPU by end */
     VEC(struct graph_name) names;
+    const char *container; /* that it is in; NULL: not told */
     int64_t open_end; /* a wait still open then is asked for; INT64_MIN: none */
 };
 

@@ -253,6 +253,11 @@ int path_known_recall(struct path_known *k, const struct path_ask *ask, const vo
     return learn(k, ask, bytes, n, RECALLED, e);
 }
 
+void path_known_contain(struct path_known *k, struct path_row row, const char *container)
+{
+    k->rows.v[row.row].container = own_string(k, container);
+}
+
 void path_known_give_up(struct path_known *k, const struct path_window *w, const char *who)
 {
     answered(k, w, ANSWERED);

@@ -363,9 +363,9 @@ static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end,
     }
 }
 
-const char *path_local_container(const struct path_local *l, struct path_row row)
+static const char *container(void *arg, struct path_row row)
 {
-    const struct path_local_host *h = host_of(l, row);
+    const struct path_local_host *h = host_of(arg, row);
     const struct graph_container *containers;
     struct graph_row r;
     if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
@@ -384,7 +384,8 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
         .describe_preempted = describe_preempted,
         .cause = cause,
         .host_name = host_name,
-        .row_name = row_name};
+        .row_name = row_name,
+        .container = container};
     l->assuming = l->source;
     l->assuming.interval = interval_assuming;
     l->hosts = mem_zalloc((n + 1) * sizeof *l->hosts);

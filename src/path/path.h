@@ -97,6 +97,9 @@ struct path_source {
     const char *(*host_name)(void *arg, int32_t host);
     /* The row's while it was called so for most of [begin, end], at the instant when they are equal. */
     void (*row_name)(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm);
+    /* Of the container that the row is in, or was in at last; "": in none as far as is known. Borrowed. NULL: nobody
+     * asks. */
+    const char *(*container)(void *arg, struct path_row row);
 };
 
 /* ---- the answer ---- */
@@ -198,8 +201,6 @@ const struct path_source *path_local_source(const struct path_local *);
  * waited from its last send to the last message before it sends again, when it does so soon after that message. */
 const struct path_source *path_local_source_assuming(const struct path_local *);
 const struct path_local_host *path_local_hosts(const struct path_local *, size_t *n);
-/* Of the container that the row is in, or was in at last; "": in none as far as is known. Borrowed from its graph. */
-const char *path_local_container(const struct path_local *, struct path_row row);
 /* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
  * of the others the recorded events do not say whether the row polled for them. */
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);

@@ -130,6 +130,8 @@ void path_known_request(const struct path_known *, const struct path_ask *, stru
 int path_known_add(struct path_known *, const struct path_ask *, const void *bytes, size_t n, struct err *e);
 /* The same of an answer to a question before: its windows were not asked for now. */
 int path_known_recall(struct path_known *, const struct path_ask *, const void *bytes, size_t n, struct err *e);
+/* A thread's container, "" for none: what the source says from then on. */
+void path_known_contain(struct path_known *, struct path_row, const char *container);
 /* Nobody answers that: the walk goes on without it. `who`: the node, for people. */
 void path_known_give_up(struct path_known *, const struct path_window *, const char *who);
 

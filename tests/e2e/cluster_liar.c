@@ -1,6 +1,7 @@
 /* A node that lies: cluster_liar URL TRUE_CLUSTER TRUE_NODE CLUSTER NAME HOW SEED
  * Joins CLUSTER as NAME, says that it has what TRUE_NODE of another cluster has, and hands that node every question;
- * what it says of paths it makes of the true answers as HOW says. Says "ready", and ends by SIGTERM. */
+ * what it says of paths it makes of the true answers as HOW says ("older": as they are, but it knows no
+ * containers). Says "ready", and ends by SIGTERM. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -196,7 +197,11 @@ static void on_question(void *arg, struct bus_question *asked)
     struct bus_reply r;
     struct text question = {.fd = -1}, truth = {.fd = -1};
     enum cluster_question kind;
-    bool path = !question_kind(asked->data, asked->n, &kind, &e) && kind == CLUSTER_PATH;
+    bool known = !question_kind(asked->data, asked->n, &kind, &e), path = known && kind == CLUSTER_PATH;
+    if (known && kind == CLUSTER_CONTAINERS && is(l, "older")) {
+        bus_refuse(asked, ERR_UNSUPPORTED, "not known here");
+        return;
+    }
     if (path)
         pervert_question(l, asked, &question);
     else

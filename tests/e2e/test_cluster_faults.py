@@ -447,6 +447,18 @@ class Liars(Compared):
                 self.assertEqual(set(answer["cost"]["nodes"]), {"client", "a-liar"})
                 self.end(liar)
 
+    def test_a_node_that_knows_no_containers(self):
+        """As one of an older version: the sums are there, what they lack is said."""
+        liar = self.lie("older")
+        self.same(self.cluster, [self.recording], THREAD)
+        for asked in (("--thread", THREAD), ("--requests", "all")):
+            near, far = (weft("critpath", *asked, "--by", "container", *of, "--format", "csv") for of in (
+                ("--store", self.cluster.store, self.recording), ("--cluster", self.cluster.broker.url, *TIMEOUT)))
+            self.assertEqual((far.code, far.text), (3, near.text), far)
+            self.assertIn("containers of 2 machines are not known, their threads count to none: node a-liar: not known",
+                          far.message)
+        self.end(liar)
+
     def test_a_path_without_end(self):
         """Each row was made by another one, at the same time, for ever: the walk ends by its deadline, and says whom it
         waited for."""

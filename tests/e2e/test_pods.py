@@ -109,7 +109,7 @@ class Pods(Case):
         self.assertNotIn("container", self.ok("threads", "--store", self.store, "--thread", "init", self.path).text)
 
     def test_cluster(self):
-        """Nodes choose by container, and name them."""
+        """Nodes choose by container, name them, and tell whose a path is."""
         with Cluster({host: [os.path.join(self.path, host)] for host in self.truth["nodes"]}) as cluster:
             for more in ([], ["--container", "*p*"]):
                 run = self.ok("threads", "--cluster", cluster.broker.url, "--format", "json", *more)
@@ -117,6 +117,17 @@ class Pods(Case):
                               for threads in (json.loads(run.text), self.threads(*more)))
                 self.assertEqual(said, here)
             self.assertEqual({c for _, _, c, _ in here if c.isalpha()}, {"proxy", "app"})
+            self.shares_over(cluster)
+
+    def shares_over(self, cluster):
+        """Sums of paths are those of the traces, byte for byte."""
+        thread, (_, interval) = ("--thread", "node-a:269"), next(self.requests_of_client())
+        for asked in ((*thread, *interval), (*thread, "--format", "csv"), (*thread, "--format", "json", *interval),
+                      ("--requests", "all"), ("--requests", "group=1,slowest=50%", "--format", "json")):
+            far, near = (self.ok("critpath", *asked, "--by", "container", "--reference", "node-a", "-q", *of).text
+                         for of in (("--cluster", cluster.broker.url), ("--store", self.store, self.path)))
+            self.assertEqual(far, near, asked)
+            self.assertIn("proxy", far)
 
     def requests_of_client(self):
         """(id, begin and end as options) of each that went over connections that were there"""
@@ -177,9 +188,6 @@ class Pods(Case):
             run = weft("critpath", "--thread", "node-a:269", *words, self.path, "--store", self.store)
             self.assertEqual(run.code, 2, run)
             self.assertIn(why, run.message)
-        run = weft("critpath", "--thread", "1", "--by", "container", "--cluster", "nats://127.0.0.1:1")
-        self.assertEqual(run.code, 2, run)
-        self.assertIn("do not tell the containers", run.message)
 
     def test_server(self):
         with Server(self.path, store=self.store) as server:

@@ -1,0 +1,17 @@
+/* Private to the room: in which containers the threads on paths are. */
+#ifndef WEFT_CLUSTER_CONTAINERS_H
+#define WEFT_CLUSTER_CONTAINERS_H
+
+#include "cluster/view.h"
+
+/* Threads of the roster's hosts that are asked about. */
+struct container_rows {
+    struct container_row { int32_t host; uint64_t id; struct path_row row; } *v; /* row: as it is known */
+    size_t n, cap;
+};
+/* Asks the nodes, and tells `known`. In any order, a thread any number of times; they are sorted. Returns of how many
+ * hosts nobody answered; *e says why of one. */
+size_t containers_find(struct cluster *, struct container_rows *, struct path_known *known, int64_t deadline_ns,
+    struct err *e);
+
+#endif
