@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct coord_config c = {0};
     struct err e = {0};
     if (!coord_config_parse(&c, "input", (const char *)data, n, &e))
-        coord_config_check(&c, "input", &e);
+        coord_config_check(&c, "input", n % 2, &e);
     else if (!*e.text)
         abort(); /* every refusal says why */
     coord_config_fini(&c);

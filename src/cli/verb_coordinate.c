@@ -40,14 +40,14 @@ static const char *find_listen(const char *given, char *into, size_t n)
 }
 
 static int read_config(struct coord_config *config, const char *path, const struct cli_list *servers,
-    const char *clocks, bool none_will_do, struct err *e)
+    const char *clocks, bool nodes, struct err *e)
 {
     int rc = path ? coord_config_read(config, path, e) : 0;
     for (size_t i = 0; i < servers->n && !rc; i++)
         rc = coord_config_add(config, servers->v[i], e);
     if (!rc)
         rc = coord_config_clocks(config, clocks, e);
-    return rc || (none_will_do && !config->servers.n) ? rc : coord_config_check(config, path, e);
+    return rc ? rc : coord_config_check(config, path, nodes, e);
 }
 
 /* What there is of nodes beside, or instead of, servers that are named. */

@@ -500,9 +500,16 @@ static bool has_group(const struct coord_groups *g, size_t n, const char *name)
     return has;
 }
 
+/* Of a group of machines. */
+static bool may_be_member(
+    const struct coord_config *c, const struct coord_groups *machines, bool others, const char *name)
+{
+    return others || coord_is_pattern(name) || has_server(c, name) || has_group(machines, machines->n, name);
+}
+
 /* One name means one thing. `machines`: groups that may be members, too; NULL: none, and a server is in one group. */
-static int check_groups(
-    const struct coord_config *c, const struct coord_groups *all, const struct coord_groups *machines, struct err *e)
+static int check_groups(const struct coord_config *c, const struct coord_groups *all,
+    const struct coord_groups *machines, bool others, struct err *e)
 {
     struct map seen = {0};
     int rc = 0;
@@ -519,9 +526,7 @@ static int check_groups(
             if (!fresh)
                 rc = err_set(e, ERR_ARG, "%s: the server %s is in a %sgroup already", m->place, m->server,
                     machines ? "" : "rotation ");
-            else if (machines ? !coord_is_pattern(m->server) && !has_server(c, m->server) &&
-                        !has_group(machines, machines->n, m->server)
-                              : !has_server(c, m->server))
+            else if (machines ? !may_be_member(c, machines, others, m->server) : !has_server(c, m->server))
                 rc = err_set(e, ERR_ARG,
                     "%s: there is no server called %s: servers' names are those of name:, else HOST:PORT", m->place,
                     m->server);
@@ -531,9 +536,9 @@ static int check_groups(
     return rc;
 }
 
-int coord_config_check(const struct coord_config *c, const char *path, struct err *e)
+int coord_config_check(const struct coord_config *c, const char *path, bool others, struct err *e)
 {
-    if (!c->servers.n)
+    if (!c->servers.n && !others)
         return path
             ? err_set(e, ERR_ARG, "%s: no server is in it; list some under trace-servers:", path)
             : err_set(e, ERR_ARG,
@@ -549,6 +554,6 @@ int coord_config_check(const struct coord_config *c, const char *path, struct er
                 path ? ": " : "", b->line, named ? b->name : b->url, named ? "its name" : "its address",
                 named ? "give one of them another name" : "list it once");
         }
-    int rc = check_groups(c, &c->rotations, NULL, e);
-    return rc ? rc : check_groups(c, &c->groups, &c->rotations, e);
+    int rc = check_groups(c, &c->rotations, NULL, others, e);
+    return rc ? rc : check_groups(c, &c->groups, &c->rotations, others, e);
 }

@@ -64,8 +64,9 @@ int coord_config_clocks(struct coord_config *, const char *path, struct err *e);
 int coord_config_clocks_parse(struct coord_config *, const char *path, const char *text, size_t n, struct err *e);
 /* Adds "NAME=URL" or "URL". */
 int coord_config_add(struct coord_config *, const char *server, struct err *e);
-/* Is there a server, and is each its own? `path` for messages; NULL: none was read. */
-int coord_config_check(const struct coord_config *, const char *path, struct err *e);
+/* Is there a server, and is each its own? others: servers that are found later, by names that are not known yet, may be
+ * all, and members of groups of machines. `path` for messages; NULL: none was read. */
+int coord_config_check(const struct coord_config *, const char *path, bool others, struct err *e);
 
 /* Writes a configuration with all machines of lists of hosts, one on a line, or Ansible inventories, in INI form or in
  * YAML. */

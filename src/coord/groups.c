@@ -240,6 +240,7 @@ void group_lines_asked(struct coord_call *c, int output, struct group_lines *lin
         int64_t own = 0;
         bool is_group = false,
              known = json_is_integer(item) && coord_id_owner(c->c->ids, json_integer_value(item), &server, &own);
+        known = known && own >= 0 && own < group_own_id(OUTPUTS, 0); /* else of a node that is called as a group is */
         for (size_t g = 0; known && g < c->c->n_machine_groups && !is_group; g++) {
             is_group = node_key(c, &c->c->machine_groups[g].self) == server;
             if (is_group && own > group_own_id(output, 0) && own <= group_own_id(output, MOST_LINES))

@@ -6,6 +6,7 @@ import time
 
 from cluster_of import Cluster, wait_for
 from coordinated import COMPARISON, HOSTS, Coordinator, named, plain, serve
+from test_coordinate_config import write
 from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, main, scenario, scratch, weft
 
@@ -40,8 +41,25 @@ class Found(Case):
     def hosts(self, many, uuid):
         return {e["labels"][0] for e in self.tree(many, uuid)["entries"] if e["parentId"] == -1}
 
+    def check_groups(self, many, uuid, there):
+        """Groups of machines whose members are names and patterns of nodes: of those that are there."""
+        at, x = f"/experiments/{uuid}/outputs/timeGraph/weft.summary", many.get(f"/experiments/{uuid}").json
+        tree = {(p[0].split()[0], p[1].split()[0]): e for p, e in named(many.model(f"{at}/tree")).items() if p[1:]}
+        rows = {p: e["metadata"]["rows"][0] for p, e in tree.items()}
+        groups = {g: there & members for g, members in (("fronts", {"client", "web"}), ("all", set(HOSTS)))}
+        self.assertEqual({p[0] for p in rows}, there | set(groups))
+        for group, members in groups.items():
+            for line in ("CPUs", "Threads"):
+                self.assertEqual(rows[group, line], sum(rows[m, line] for m in members))
+        ids = [e["id"] for p, e in tree.items() if p[0] in groups]
+        times = {"start": x["start"], "end": x["end"], "nbTimes": 50}
+        states = many.model(f"{at}/states", {"requested_timerange": times, "requested_items": ids})["rows"]
+        self.assertEqual([r["entryId"] for r in states], ids)
+        for r in states:
+            self.assertTrue(any(s.get("style") for s in r["states"]), r)
+
     def test_comes_and_goes(self):
-        many = self.coordinator()
+        many = self.coordinator("--config", write("groups: {fronts: [client, 'w*'], all: ['*']}\n"))
         self.assertIn("has no node yet", many.errors())
         self.assertEqual((many.get("/servers").json, many.get("/health").status), ([], 503))
         self.assertEqual(many.get("/experiments").json, [])
@@ -61,6 +79,7 @@ class Found(Case):
                          {p: e["id"] for p, e in before.items()})
         self.assertEqual({p: plain(e)["labels"] for p, e in all_there.items()},
                          {p: plain(e)["labels"] for p, e in named(self.tree(one, uuid)).items()})
+        self.check_groups(many, uuid, set(HOSTS))
         # Killed: it is away, by name. Back, at another port: it is the same.
         self.cluster.nodes["web"].kill()
         self.until(many, "web is away", {"client": "UP", "web": "AWAY", "db": "UP"})
@@ -77,6 +96,7 @@ class Found(Case):
         answer = many.post(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree").json
         self.assertNotIn("hosts", answer)
         self.assertEqual(self.hosts(many, uuid), {"client", "db"})
+        self.check_groups(many, uuid, {"client", "db"})
         self.cluster.nodes["web"].start()
         self.until(many, "web has joined again", {host: "UP" for host in HOSTS})
         wait_for("all again", lambda: self.hosts(many, uuid) == set(HOSTS))
@@ -150,13 +170,23 @@ class Found(Case):
             self.until(many, "the last of them", {"client": "UP", "zoo": "AWAY"})
 
     def test_with_others(self):
-        """Servers of the configuration and nodes add up; a node that is named there is that server."""
+        """Servers of the configuration and nodes add up; a node that is named there is that server. One that is called
+        as a group is has its lines."""
         db = serve("db", store=scratch())
         self.addCleanup(db.stop)
         start(self.cluster, "client")
         start(self.cluster, "web")
-        many = self.coordinator("--server", f"db={db.url}", "--server", "web=http://127.0.0.1:1")
+        groups = write("groups: {fronts: [client, web], client: ['*']}\n")
+        many = self.coordinator("--config", groups, "--server", f"db={db.url}", "--server", "web=http://127.0.0.1:1")
         self.until(many, "all", {"db": "UP", "web": "AWAY", "client": "UP"})
+        self.assertIn("is called as a group is: give the group another name", many.errors())
+        uuid = db.first()["UUID"]
+        at = f"/experiments/{uuid}/outputs/timeGraph/weft.summary"
+        wait_for("their traces", lambda: self.hosts(many, uuid) == {"client", "db"})
+        ids = [e["id"] for e in many.model(f"{at}/tree")["entries"] if e["parentId"] != -1]
+        x = many.get(f"/experiments/{uuid}").json
+        rows = many.model(f"{at}/states", {"requested_times": [x["start"], x["end"]], "requested_items": ids})["rows"]
+        self.assertEqual((len(ids), {r["entryId"] for r in rows}), (8, set(ids)))
 
     def test_arguments(self):
         for args, said in (
@@ -164,6 +194,10 @@ class Found(Case):
             (("serve", "--cluster", "nats://127.0.0.1:1", "--node", "n", "--public-url", "x:80", "."), "give http://"),
             (("coordinate", "--node-token-file", "/dev/null", "--server", "http://x"), "give --cluster URL"),
             (("coordinate", "--cluster", "http://x"), "--cluster"),
+            (("coordinate", "--cluster", "nats://127.0.0.1:1", "--config", write("rotation-groups: {web: [x]}\n")),
+             "there is no server called x"),
+            (("coordinate", "--cluster", "nats://127.0.0.1:1", "--config", write("groups: {g: x, g: y}\n")),
+             "the group g is there twice"),
         ):
             run = weft(*args)
             self.assertEqual(run.code, 2, args)
