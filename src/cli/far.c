@@ -11,6 +11,7 @@
 enum { MOST_STEPS = 1 << 20 }; /* of the path of a request, between two questions to others */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define CLOCKS_NS (2 * NS_PER_S)
+#define WHOSE_NS (5 * NS_PER_S)
 
 /* What a path is made of. */
 struct handle {
@@ -139,6 +140,36 @@ static void release(void *arg, struct views_far_path *p)
     drop(p->handle);
 }
 
+/* ---- whose path it is, where the traces are not open here ---- */
+
+static int whose(void *arg, uint64_t reference, const char *thread, int64_t begin, int64_t end,
+    struct views_far_thread *out, struct err *e)
+{
+    const struct cli_far *far = arg;
+    const struct cluster_host *hosts;
+    struct cluster *c = NULL;
+    struct cluster_lives found = {0};
+    int rc = cluster_recall(far->memory, &c, e);
+    if (!rc)
+        rc = relate(c, &(struct views_far_question){.host = reference, .reference = reference}, e);
+    if (!rc)
+        rc = cluster_find_lives(c, thread, begin, end, time_monotonic_ns() + WHOSE_NS, &found, e);
+    if (!rc && !found.n)
+        rc = err_set(e, ERR_NOTFOUND, "%s: no such thread on any node", thread);
+    if (!rc && found.n > 1)
+        rc = err_set(
+            e, ERR_AMBIGUOUS, "%s means %zu threads; say with begin and end which life is meant", thread, found.n);
+    if (!rc)
+        rc = cluster_relates(c, (size_t)found.v[0].host, e);
+    if (!rc) {
+        cluster_hosts(c, &hosts);
+        *out = (struct views_far_thread){hosts[found.v[0].host].key, found.v[0].row};
+    }
+    vec_free(&found);
+    cluster_close(c);
+    return rc;
+}
+
 /* ---- many at once: those of requests ---- */
 
 struct requests_handle {
@@ -197,5 +228,5 @@ static void release_requests(void *arg, struct request_paths *p)
 
 struct views_far cli_far_of(struct cli_far *far)
 {
-    return (struct views_far){far, find, look, release, find_requests, release_requests};
+    return (struct views_far){far, find, look, release, whose, find_requests, release_requests};
 }

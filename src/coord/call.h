@@ -87,6 +87,8 @@ bool fan_wait(struct fan *);
 void fan_end(struct fan *);
 /* Sends what the servers say when there is nothing to merge: the first refusal as it is, or who is away. */
 void fan_refuse(struct fan *);
+/* The same, where it may be refused only because of who is away: says so, too. NULL: nobody is. */
+void fan_refuse_while(struct fan *, const char *away);
 /* An answer that makes no sense is none. */
 void part_spoil(struct fan *, struct fan_part *, const char *why);
 

@@ -127,16 +127,24 @@ static int refusal_of(const struct fan_part *p, struct arena *a, const char **ti
     return p->fetch.status < 400 || p->fetch.status == 401 || p->fetch.status == 403 ? 502 : p->fetch.status;
 }
 
-void fan_refuse(struct fan *f)
+void fan_refuse_while(struct fan *f, const char *away)
 {
     const char *title, *detail;
+    struct arena *a = f->call->q->arena;
     for (size_t i = 0; i < f->n; i++)
         if (f->parts[i].fate == PART_REFUSED) {
-            int status = refusal_of(&f->parts[i], f->call->q->arena, &title, &detail);
+            int status = refusal_of(&f->parts[i], a, &title, &detail);
+            if (away)
+                detail = detail && *detail ? arena_printf(a, "%s; %s", detail, away) : away;
             coord_error(f->call, status, title, detail);
             return;
         }
     coord_error(f->call, 503, "No server answers", coord_missing(f->call, NULL));
+}
+
+void fan_refuse(struct fan *f)
+{
+    fan_refuse_while(f, NULL);
 }
 
 /* ---- paths ---- */

@@ -288,13 +288,27 @@ struct node *question_owner(struct coord_call *c, json_t *question, int64_t *own
 }
 
 /* The body as it came, with ids of entries, and times, as the server has them. */
-static const char *derivation(struct coord_call *c, const struct node *n)
+static json_t *body_for(struct coord_call *c, const struct node *n)
 {
     json_t *body = json_deep_copy(c->body), *question = json_object_get(body, "parameters");
     int64_t own;
     if (question_owner(c, question, &own) == n)
         json_object_set_new(question, "id", json_integer(own));
     times_ask(c, n, question);
+    return body;
+}
+
+static const char *derivation(struct coord_call *c, const struct node *n)
+{
+    return body_text(c->q->arena, body_for(c, n));
+}
+
+/* Of a node of a cluster, for a thread of another machine. */
+static const char *derivation_elsewhere(struct coord_call *c, const struct node *n)
+{
+    json_t *body = body_for(c, n), *parameters = json_object_get(body, "parameters");
+    json_object_del(parameters, "id"); /* the entry is another server's */
+    json_object_set_new(parameters, "elsewhere", json_true());
     return body_text(c->q->arena, body);
 }
 
@@ -367,6 +381,57 @@ static void derive_comparison(struct coord_call *c)
     fan_end(&f);
 }
 
+static void send_derived(struct coord_call *c, const struct fan *f)
+{
+    size_t good = 0;
+    for (size_t i = 0; i < f->n; i++)
+        good += f->parts[i].fate == PART_GOOD;
+    bool one = good == 1 || question_names_host(c->parameters) || are_pieces(f);
+    if (good > 1)
+        take_back(c, f, one);
+    c->lacks.n = 0; /* they need not know it */
+    if (one) {
+        offers_add(c, first_good(f)->node, first_good(f)->root);
+        send_output(c, first_good(f), first_good(f)->root);
+    } else {
+        refuse_several(c, f);
+    }
+}
+
+/* ---- while the thread's own server is away ---- */
+
+/* Leaves of who lacks those who said nothing, and might have known the thread. "without db: nobody answers there", or
+ * NULL. */
+static const char *who_is_away(struct coord_call *c, const struct fan *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->lacks.n; i++)
+        for (size_t k = 0; k < f->n; k++)
+            if (c->lacks.v[i].server == f->parts[k].node && f->parts[k].fate == PART_LACKS) {
+                c->lacks.v[kept++] = c->lacks.v[i];
+                break;
+            }
+    c->lacks.n = kept;
+    return coord_missing(c, NULL);
+}
+
+/* The path may be told by another node of the cluster, which asks those that have copies of the machine's traces. One
+ * that answers knows as much as all. False: nobody waits. */
+static bool ask_elsewhere(struct coord_call *c, struct node **nodes, size_t n, struct fan *f)
+{
+    bool waits = true, answered = false;
+    for (size_t i = 0; i < n && waits && !answered; i++) {
+        if (!atomic_load(&nodes[i]->in_cluster) || node_is_away(nodes[i]))
+            continue;
+        fan_end(f);
+        c->members = &nodes[i];
+        c->n_members = 1;
+        waits = ask_members(f, c, "POST", derivation_elsewhere, '{');
+        answered = f->parts[0].fate != PART_LACKS;
+    }
+    return waits;
+}
+
 /* Whoever knows what is asked for makes it: a thread of HOST:TID is known where that host is. */
 void coord_outputs_derive(struct coord_call *c)
 {
@@ -375,28 +440,23 @@ void coord_outputs_derive(struct coord_call *c)
         return;
     }
     struct fan f;
-    size_t good = 0;
     int64_t begin, own;
-    struct node *owner = question_owner(c, c->parameters, &own);
+    struct node *owner = question_owner(c, c->parameters, &own), **all = c->members;
+    if (!owner && coord_integer(json_object_get(c->parameters, "begin"), &begin))
+        pieces_keep(c, begin);
+    size_t n = c->n_members;
     if (owner) {
+        c->members = arena_new(c->q->arena, struct node *, 1);
         c->members[0] = owner;
         c->n_members = 1;
-    } else if (coord_integer(json_object_get(c->parameters, "begin"), &begin)) {
-        pieces_keep(c, begin);
     }
-    if (ask_members(&f, c, "POST", derivation, '{') && somebody_answers(&f)) {
-        for (size_t i = 0; i < f.n; i++)
-            good += f.parts[i].fate == PART_GOOD;
-        bool one = good == 1 || question_names_host(c->parameters) || are_pieces(&f);
-        if (good > 1)
-            take_back(c, &f, one);
-        c->lacks.n = 0; /* they need not know it */
-        if (one) {
-            offers_add(c, first_good(&f)->node, first_good(&f)->root);
-            send_output(c, first_good(&f), first_good(&f)->root);
-        } else {
-            refuse_several(c, &f);
-        }
-    }
+    bool waits = ask_members(&f, c, "POST", derivation, '{');
+    const char *away = waits && !first_good(&f) ? who_is_away(c, &f) : NULL;
+    if (away && !strcmp(c->arg[1], paths[0]) && question_names_host(c->parameters))
+        waits = ask_elsewhere(c, all, n, &f);
+    if (waits && first_good(&f))
+        send_derived(c, &f);
+    else if (waits)
+        fan_refuse_while(&f, away);
     fan_end(&f);
 }

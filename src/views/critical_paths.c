@@ -138,11 +138,10 @@ static struct critical_view *ask_far(struct critical_paths *p, struct critical_e
 {
     const struct views *x = p->x;
     const struct critical_question *q = &e->question;
-    const struct index_host *h = x->hosts[p->hosts[q->row.host]].index;
-    const struct clock_map *map = x->hosts[p->hosts[q->row.host]].map;
-    struct views_far_question far = {.host = h->key,
-        .reference = map ? x->hosts[map->reference].index->key : h->key,
-        .row = index_row_id(h, q->row.row),
+    const struct index_host *h = q->elsewhere ? NULL : x->hosts[p->hosts[q->row.host]].index;
+    struct views_far_question far = {.host = h ? h->key : q->far.host,
+        .reference = critical_reference(x, h ? q->row.host : 0),
+        .row = h ? index_row_id(h, q->row.row) : q->far.row,
         .begin = q->begin,
         .end = q->end,
         .assume_polling = q->assume_polling,
@@ -152,6 +151,8 @@ static struct critical_view *ask_far(struct critical_paths *p, struct critical_e
     struct views_far_progress told = {&progress, on_known, on_moves_on};
     if (!x->far->find(x->far->arg, &far, &told, &p->stopping, &path, &e->error))
         return critical_view_of_far(p, x, &path);
+    if (q->elsewhere)
+        return NULL;
     e->alone = true;
     return walk(p, e, CRITICAL_ALL_HOSTS);
 }
@@ -159,7 +160,7 @@ static struct critical_view *ask_far(struct critical_paths *p, struct critical_e
 /* Nobody else writes the entry's error, and nobody reads it before the stage is set. */
 static void work(struct critical_paths *p, struct critical_entry *e)
 {
-    if (p->n_hosts > 1 || p->x->far) {
+    if (!e->question.elsewhere && (p->n_hosts > 1 || p->x->far)) {
         struct critical_view *local = walk(p, e, p->x->far ? CRITICAL_ASKING_FAR : e->question.row.host);
         set_view(p, e, &e->local, local, STAGE_WORKING);
         if (!local)

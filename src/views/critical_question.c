@@ -21,10 +21,12 @@ const char critical_question_schema[] =
     "\"polling\":{\"enum\":[\"assume\"],\"description\":\"assume: a thread that spun until a message came, and soon "
     "sent again, is taken to have waited for it; what is assumed is marked\"},"
     "\"request\":{\"type\":\"boolean\",\"description\":\"The interval is that of a request: what threads did for "
-    "others meanwhile is left out\"}},"
+    "others meanwhile is left out\"},"
+    "\"elsewhere\":{\"type\":\"boolean\",\"description\":\"The thread, HOST:TID or HOST:NAME, is of a machine whose "
+    "traces another node of the cluster has\"}},"
     "\"required\":[\"thread\"]}";
 
-static const char *const keys[] = {"thread", "host", "id", "begin", "end", "polling", "request"};
+static const char *const keys[] = {"thread", "host", "id", "begin", "end", "polling", "request", "elsewhere"};
 
 const char *critical_question_key(json_t *parameters, struct arena *a)
 {
@@ -92,6 +94,36 @@ static void choose(const struct views *x, json_t *id, struct path_lives *found)
         }
 }
 
+/* ---- threads of other nodes' machines ---- */
+
+uint64_t critical_reference(const struct views *x, int32_t path_host)
+{
+    size_t i = 0;
+    while (x->path_hosts[i] != path_host)
+        i++;
+    const struct clock_map *map = x->hosts[i].map;
+    return x->hosts[map ? map->reference : i].index->key;
+}
+
+static bool begins_with_host(const char *thread, const char *host)
+{
+    size_t n = strlen(host);
+    return !strncmp(thread, host, n) && thread[n] == ':';
+}
+
+static const char *ask_whose(
+    const struct views *x, const char *thread, const char *host, struct arena *a, struct critical_question *out)
+{
+    struct err e = {0};
+    if (!x->far)
+        return "Invalid query parameters: elsewhere (this server is no node of a cluster)";
+    if (host && !begins_with_host(thread, host))
+        thread = arena_printf(a, "%s:%s", host, thread);
+    int64_t begin = out->begin > INT64_MIN ? out->begin - 1 : INT64_MIN;
+    int rc = x->far->whose(x->far->arg, critical_reference(x, 0), thread, begin, time_after(out->end), &out->far, &e);
+    return rc ? arena_printf(a, "Invalid query parameters: thread (%s)", e.text) : NULL;
+}
+
 /* ---- parameters ---- */
 
 static const char *parse_time(const struct views *x, json_t *v, const char *key, struct arena *a, int64_t *out)
@@ -131,12 +163,13 @@ static const char *parse_polling(json_t *v, bool *assume)
     return *assume ? NULL : "Invalid query parameters: polling (give assume, or leave it out)";
 }
 
-static const char *parse_request(json_t *v, bool *request)
+static const char *parse_flag(json_t *parameters, const char *key, struct arena *a, bool *out)
 {
-    *request = json_is_true(v);
+    json_t *v = json_object_get(parameters, key);
+    *out = json_is_true(v);
     return !v || json_is_null(v) || json_is_boolean(v)
         ? NULL
-        : "Invalid query parameters: request (give true, or leave it out)";
+        : arena_printf(a, "Invalid query parameters: %s (give true, or leave it out)", key);
 }
 
 const char *critical_question_parse(struct views *x, json_t *parameters, struct arena *a, struct critical_question *out)
@@ -153,17 +186,21 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
     if (!wrong)
         wrong = parse_polling(json_object_get(parameters, "polling"), &out->assume_polling);
     if (!wrong)
-        wrong = parse_request(json_object_get(parameters, "request"), &out->request);
+        wrong = parse_flag(parameters, "request", a, &out->request);
+    if (!wrong)
+        wrong = parse_flag(parameters, "elsewhere", a, &out->elsewhere);
     if (!wrong && out->begin > out->end)
         wrong = "Invalid query parameters: begin (it lies after end)";
     json_t *id = json_object_get(parameters, "id");
     if (!wrong && id && !json_is_null(id) && !json_is_integer(id))
         wrong = "Invalid query parameters: id (give the id of an entry of Thread Status, a number)";
-    if (!wrong && host_value && !json_is_null(host_value) && (!host || !knows_host(x, host)))
+    if (!wrong && host_value && !json_is_null(host_value) && (!host || (!out->elsewhere && !knows_host(x, host))))
         wrong = arena_printf(
             a, "Invalid query parameters: host (no kernel trace of %s is open)", host ? host : "such a host");
     if (wrong || !x->paths)
         return wrong ? wrong : "Invalid query parameters: thread (there is no kernel trace)";
+    if (out->elsewhere)
+        return ask_whose(x, thread, host, a, out);
     /* A life that touches the interval counts, too. */
     path_find_lives(
         x->paths, thread, host, out->begin > INT64_MIN ? out->begin - 1 : INT64_MIN, time_after(out->end), &found);

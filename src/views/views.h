@@ -21,8 +21,10 @@ struct views_far_path {
     uint64_t (*row_id)(const struct views_far_path *, struct path_row); /* index_row_id, of threads */
     void *handle;                        /* whose all that is */
 };
-/* Of a host that is open here: keys of it and of the one whose clock times are told by, id of the thread. */
+/* Keys of the host and of the one whose clock times are told by, id of the thread. */
 struct views_far_question { uint64_t host, reference, row; int64_t begin, end; bool assume_polling, request; };
+/* A thread of a machine whose traces need not be open here. */
+struct views_far_thread { uint64_t host, row; };
 /* The same of requests (struct request_walk). from: id of the thread, or path_remote_cpu. */
 struct views_far_request { uint64_t host, from, thread; int64_t begin, end; };
 struct request_paths;
@@ -43,6 +45,9 @@ struct views_far {
      * is lent until then. */
     void (*look)(void *arg, void *finding, struct views_far_path *out);
     void (*release)(void *arg, struct views_far_path *);
+    /* Of "HOST:TID", "HOST:NAME": one life that touches [begin, end]. Takes some seconds at most. */
+    int (*whose)(void *arg, uint64_t reference, const char *thread, int64_t begin, int64_t end,
+        struct views_far_thread *out, struct err *e);
     /* As struct requests_far; times of all are by the clock of one host. */
     int (*requests)(void *arg, uint64_t reference, const struct views_far_request *, size_t n, const atomic_bool *stop,
         struct request_paths *out, struct err *e);

@@ -2,6 +2,8 @@
 """weft coordinate --cluster: nodes of a cluster are its servers. They appear, leave, die and come back by themselves,
 also at another address, and while the broker is started again; what lies elsewhere than it says is named."""
 import json
+import os
+import shutil
 import time
 
 from cluster_of import Cluster, wait_for
@@ -322,8 +324,19 @@ class Paths(Case):
         made = self.many.ask("POST", at, {"name": "both", "sourceTypeId": COMPARISON, "parameters": sides})
         self.assertEqual(made.status, 400, made)
 
+    def share(self, host):
+        """One node more, whose server has no experiment, has the host's trace from common storage."""
+        top = os.path.realpath(scratch())
+        shutil.copytree(f"{scenario('three-tier')}/{host}", os.path.join(top, host),
+                        ignore=shutil.ignore_patterns(".weft"))
+        self.cluster.add("spare", share=top, store=None)
+        wait_for("a node more", lambda: "spare" in self.cluster.cards())
+        self.ok("index", "--cluster", self.cluster.broker.url, "--share", top)
+        wait_for("its trace", lambda: self.cluster.cards()["spare"].hosts)
+
     def test_a_node_is_away(self):
-        """Its piece is missing under its name, all else is there; back again, all is."""
+        """Its piece is missing under its name, all else is there; back again, all is. Paths of its own threads are
+        told where another node has its trace."""
         end = self.truth["query"]["end"]
 
         def machines(end):
@@ -340,6 +353,24 @@ class Paths(Case):
         self.assertEqual(there, {"client", "web"})
         self.assertIn("offline-node: db", notes)
         self.assertNotIn("offline-node: web", notes)
+        made = self.derive(self.many, thread="db:204")
+        self.assertEqual(made.status, 400, made)
+        self.assertIn("without db: ", made.body.decode())
+        self.share("db")
+        paths = []
+        for server, asked in ((self.one, {"thread": "db:204"}), (self.many, {"thread": "204", "host": "db"})):
+            made = self.derive(server, **asked)
+            self.assertEqual(made.status, 200, made)
+            paths.append(self.shown(server, made.json["id"]))
+            self.assertEqual(server.delete(f"{self.outputs}/{PATH}/{made.json['id']}").status, 200)
+        self.assertEqual(*paths)
+        for asked, why in (({"thread": "db:4711"}, "no such thread on any node"),
+                           ({"thread": "db:204", "begin": "?"}, "parameters: begin")):
+            made = self.derive(self.many, **asked)
+            self.assertEqual(made.status, 400, made)
+            self.assertIn(why, made.body.decode())
+        self.assertIn("no node of a cluster", self.derive(self.one, thread="db:204", elsewhere=True).body.decode())
+        self.assertEqual(self.cluster.nodes["spare"].leave(), 0)
         before = self.cluster.cards()["db"].instance
         self.cluster.nodes["db"].start()
         wait_for("db is back", lambda: self.cluster.cards()["db"].instance != before)
