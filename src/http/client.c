@@ -21,7 +21,7 @@ enum {
     KEPT = 512,
     SMALL_HELD = 1 << 20,
     LARGEST = 1 << 30,
-    MOST_TOLD = 64 << 20,
+    FIRST_ROOM = 2 << 20,
     READ_BYTES = 32 << 10,
     AT_REST = 64,
     EVENTS = 64,
@@ -49,10 +49,12 @@ struct http_client {
 /* Counts what an answer holds; where all together hold too much, and not this one alone, it fails. */
 static void hold(struct http_client *c, struct http_fetch *f)
 {
+    struct http_gather *g = f->gather;
     uint64_t now = f->body.cap, more = now - f->held, all = atomic_fetch_add(&c->held, more) + more,
-             own = atomic_fetch_add(&f->gather->held, more) + more;
+             own = atomic_fetch_add(&g->held, more) + more;
     f->held = now;
-    if (now <= SMALL_HELD || all <= c->max_held_bytes || all == now)
+    g->most_held = own > g->most_held ? own : g->most_held;
+    if (own <= SMALL_HELD || all <= c->max_held_bytes || all == now)
         return;
     if (own > c->max_held_bytes)
         err_set(&f->error, ERR_LIMIT, "the servers' answers together are too large; ask for less");
@@ -70,12 +72,22 @@ static void drop_body(struct http_client *c, struct http_fetch *f)
 }
 
 /* All of the answer at once, where it tells how much that is: copying it as it grows, and memory of which half is not
- * needed, cost more than what it takes to receive it. Who only says so gets no more than he may send at once. */
-static size_t first_room(const struct http_fetch *f, size_t n)
+ * needed, cost more than what it takes to receive it. Who only says so gets no more than eight times what he sent. */
+static size_t next_room(const struct http_fetch *f, size_t n)
 {
-    curl_off_t bytes = -1;
-    curl_easy_getinfo(f->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &bytes);
-    return bytes > (curl_off_t)n && bytes <= MOST_TOLD ? (size_t)bytes + 1 : n + 1;
+    curl_off_t told = -1;
+    const size_t has = f->body.cap, need = f->body.n + n + 1;
+    curl_easy_getinfo(f->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &told);
+    size_t whole = told < 0 ? 0 : (size_t)told + 1;
+    if (whole > (has ? 8 * has : 2 * FIRST_ROOM))
+        whole = has ? 4 * has : FIRST_ROOM;
+    return (whole > need ? whole : need) - f->body.n;
+}
+
+/* For so many bytes more, and a terminator. */
+static bool make_room(struct http_fetch *f, size_t n)
+{
+    return f->body.cap - f->body.n > n || text_try_grow(&f->body, next_room(f, n)) || text_try_grow(&f->body, n + 1);
 }
 
 static size_t on_body(char *data, size_t size, size_t n, void *fetch)
@@ -88,7 +100,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *fetch)
     } else if (f->take) {
         if (!f->take(f->arg, data, n))
             err_set(&f->error, ERR_CANCELLED, "cancelled");
-    } else if (!text_try_grow(&f->body, f->body.n ? n + 1 : first_room(f, n))) {
+    } else if (!make_room(f, n)) {
         err_set(&f->error, ERR_NOMEM, "there is no memory for the answer");
     } else {
         text_put(&f->body, data, n);

@@ -14,9 +14,9 @@
 
 struct http_client_options {
     unsigned max_per_host;         /* connections to one server at once; further requests wait their turn; 0: 32 */
-    /* That bodies of answers hold together, until their gather ends; 0: 512 MiB. An answer that grows beyond 1 MiB
-     * while others hold the rest fails: with ERR_LIMIT where those of its own gather are too large by themselves, which
-     * will be so again, else with ERR_BUSY. */
+    /* That bodies of answers hold together, until their gather ends; 0: 512 MiB. An answer whose gather holds more than
+     * 1 MiB while others hold the rest fails: with ERR_LIMIT where those of its own gather are too large by themselves,
+     * which will be so again, else with ERR_BUSY. */
     uint64_t max_held_bytes;
 };
 
@@ -55,7 +55,7 @@ struct http_fetch {
     char warning[512];             /* its header Warning, perhaps cut; "": it has none */
     bool by_kept;                  /* it came by a connection of an earlier request */
     int connection;                /* that is held; who sets it to -1 has to close it; -1: none, or it has ended */
-    struct text body;
+    struct text body;              /* who frees it earlier has its memory for what is made of it: it stays counted */
 
     /* Private to the client. */
     struct http_gather *gather;
@@ -74,6 +74,7 @@ struct http_gather {
     unsigned pending;
     atomic_bool cancelled;
     atomic_uint_least64_t held;    /* bytes of its answers so far */
+    uint64_t most_held;            /* once it has ended: what they held at most */
     struct http_gather *next_cancelled;
 };
 void http_gather_begin(struct http_gather *, struct http_client *);

@@ -291,10 +291,11 @@ static void test_pieces(void **state)
     http_gather_end(&g);
 }
 
-/* Accepts one connection, says something, and hangs up. */
+/* Accepts one connection, says something, and hangs up, or says nothing more until the client does. */
 struct rude {
     int fd;
     const char *says;
+    bool stays;
     char url[60];
     pthread_t thread;
 };
@@ -304,7 +305,10 @@ static void *be_rude(void *arg)
     struct rude *r = arg;
     char ignored[2000];
     int c = accept(r->fd, NULL, NULL);
-    if (c >= 0 && read(c, ignored, sizeof ignored) >= 0 && write(c, r->says, strlen(r->says)) >= 0)
+    bool said = c >= 0 && read(c, ignored, sizeof ignored) >= 0 && write(c, r->says, strlen(r->says)) >= 0;
+    while (said && r->stays && read(c, ignored, sizeof ignored) > 0)
+        ;
+    if (said)
         shutdown(c, SHUT_RDWR);
     close(c);
     return NULL;
@@ -361,7 +365,7 @@ static void test_rude_servers(void **state)
 {
     static const char *const says[] = {"", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort"};
     for (size_t i = 0; i < 3; i++) {
-        struct rude r;
+        struct rude r = {0};
         struct http_gather g;
         start_rude(&r, says[i]);
         struct http_fetch f = {.method = "GET", .url = r.url};
@@ -374,6 +378,47 @@ static void test_rude_servers(void **state)
         ask_one(&nobody, &g);
         assert_string_equal(nobody.error.text, "nobody answers there");
         http_gather_end(&g);
+    }
+}
+
+/* Who tells of much and sends nothing keeps nobody from his memory; nor do many small answers together get more. */
+static void test_what_is_told_is_not_held(void **state)
+{
+    enum { TELL = 3, SMALL = 12 };
+    char url[200], small_url[SMALL][200];
+    struct rude r[TELL];
+    struct http_fetch told[TELL], small[SMALL], f = get("/large/900000", url);
+    struct http_gather all, g;
+    http_gather_begin(&all, client);
+    for (int i = 0; i < TELL; i++) {
+        r[i].stays = true;
+        start_rude(&r[i], "HTTP/1.1 200 OK\r\nContent-Length: 60000000\r\n\r\n[");
+        told[i] = (struct http_fetch){.method = "GET", .url = r[i].url};
+        http_gather_add(&all, &told[i]);
+    }
+    while (atomic_load(&all.held) < TELL * (UINT64_C(2) << 20)) /* something has come of each */
+        usleep(1000);
+    assert_false(http_gather_wait(&all, time_monotonic_ns() + 100000000));
+    assert_true(atomic_load(&all.held) <= 6 << 20);
+    ask_one(&f, &g);
+    assert_int_equal(f.error.code, 0);
+    http_gather_end(&g);
+    size_t busy = 0;
+    http_gather_begin(&g, client);
+    for (int i = 0; i < SMALL; i++) {
+        small[i] = get("/large/900000", small_url[i]);
+        http_gather_add(&g, &small[i]);
+    }
+    assert_true(http_gather_wait(&g, soon(60)));
+    for (int i = 0; i < SMALL; i++)
+        busy += small[i].error.code == ERR_BUSY || small[i].error.code == ERR_LIMIT;
+    assert_true(busy > 0 && g.most_held <= 10 << 20);
+    http_gather_end(&g);
+    http_gather_end(&all);
+    for (int i = 0; i < TELL; i++) {
+        assert_int_equal(told[i].error.code, ERR_CANCELLED);
+        pthread_join(r[i].thread, NULL);
+        close(r[i].fd);
     }
 }
 
@@ -400,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_connections_that_are_held),
         cmocka_unit_test(test_rude_servers),
+        cmocka_unit_test(test_what_is_told_is_not_held),
         cmocka_unit_test(test_nothing_but_http),
     };
     return cmocka_run_group_tests(tests, start, stop);
