@@ -8,7 +8,14 @@
 #include "http/gzip.h"
 #include "http/pages.h"
 
-enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, SMALL_HELD = 1 << 20 };
+enum {
+    SMALLEST_GZIP = 512,
+    SMALL_ANSWER = 64 << 10,
+    SMALL_HELD = 1 << 20,
+    WORTH_PACKING = 1 << 20,
+    READ_BLOCK = 64 << 10,
+    READER_BYTES = READ_BLOCK + (48 << 10) /* with what zlib takes to unpack */
+};
 
 const char *connection_header(const struct http_connection *c, const char *name)
 {
@@ -107,6 +114,38 @@ static struct MHD_Response *response_of_text(struct text *body)
     return r;
 }
 
+static ssize_t read_packed(void *reader, uint64_t pos, char *out, size_t most)
+{
+    size_t n = gzip_read(reader, out, most);
+    return n ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR; /* nobody asks beyond the end */
+}
+
+static void end_packed(void *reader)
+{
+    gzip_reader_free(reader);
+}
+
+/* Of n bytes that were packed, which the client gets as they were. Takes the text over. */
+static struct MHD_Response *response_of_packed(size_t n, struct text *packed)
+{
+    struct gzip_reader *reader;
+    struct MHD_Response *r;
+    unsigned tried = 0;
+    while (!(reader = gzip_reader_new(packed)) && mem_again(&tried))
+        ;
+    if (!reader) {
+        text_fini(packed);
+        return NULL;
+    }
+    tried = 0;
+    do
+        r = MHD_create_response_from_callback(n, READ_BLOCK, read_packed, reader, end_packed);
+    while (!r && mem_again(&tried));
+    if (!r)
+        gzip_reader_free(reader);
+    return r;
+}
+
 /* 503 with a text of the program, for which nothing is allocated here. */
 static void send_busy(struct http_connection *c, const char *why)
 {
@@ -124,6 +163,52 @@ void connection_lacks_memory(struct http_connection *c)
         "\"detail\":\"Try again, or ask for less at once; or give the server more memory\"}");
 }
 
+/* What was packed got room for all that it may have become. */
+static void fit(struct text *packed)
+{
+    struct text own = {.fd = -1};
+    if (packed->n >= packed->cap / 2 || !text_try_grow(&own, packed->n + 1))
+        return;
+    text_put(&own, packed->v, packed->n);
+    text_fini(packed);
+    *packed = own;
+}
+
+static bool pack(struct http_connection *c, const struct text *body, struct text *packed)
+{
+    if (!gzip_pack(c->server->packers, body->v, body->n, packed))
+        return false;
+    fit(packed);
+    return true;
+}
+
+/* Answers wait in memory for slow readers. Once they fill a quarter of what they may, further large ones wait packed,
+ * though the client wants them as they are: that takes as long as making them, and several times as many can wait. */
+static bool waits_packed(struct http_connection *c, const struct text *body, struct text *packed)
+{
+    const struct http_server *s = c->server;
+    if (body->n < WORTH_PACKING || atomic_load(&s->waiting_bytes) <= s->o.max_waiting_bytes / 4)
+        return false;
+    if (!pack(c, body, packed))
+        return false;
+    if (packed->cap + READER_BYTES < body->cap / 2)
+        return true;
+    text_fini(packed);
+    return false;
+}
+
+/* False: so much may wait, not more. */
+static bool may_wait(struct http_connection *c, uint64_t bytes, size_t n)
+{
+    uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, bytes);
+    c->waiting_bytes = bytes;
+    if (!others || others + bytes <= c->server->o.max_waiting_bytes || n <= SMALL_ANSWER)
+        return true;
+    atomic_fetch_sub(&c->server->waiting_bytes, bytes);
+    c->waiting_bytes = 0;
+    return false;
+}
+
 void http_reply(struct http_request *q, int status, const char *type, struct text *body)
 {
     struct http_connection *c = q->connection;
@@ -135,25 +220,27 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
         connection_lacks_memory(c);
         return;
     }
-    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(c->server->packers, body->v, body->n, &packed);
+    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && pack(c, body, &packed);
     if (gzip) {
         text_fini(body);
         *body = packed;
+        packed = (struct text){.fd = -1};
         http_header(q, "Content-Encoding", "gzip");
     }
-    /* Answers wait in memory for slow readers; so much may wait, not more. */
-    c->waiting_bytes = body->cap;
-    uint64_t others = atomic_fetch_add(&c->server->waiting_bytes, body->cap);
-    if (others && others + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
-        atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
-        c->waiting_bytes = 0;
+    const size_t n = body->n;
+    bool unpacks = !gzip && waits_packed(c, body, &packed);
+    if (unpacks) {
+        text_fini(body);
+        *body = packed;
+    }
+    if (!may_wait(c, body->cap + (unpacks ? READER_BYTES : 0), body->n)) {
         text_fini(body);
         *body = (struct text){.fd = -1};
         send_busy(c, "{\"title\":\"Too many answers wait for their readers\"}");
         return;
     }
-    c->answer_bytes = body->n;
-    send_response(c, status, type, response_of_text(body));
+    c->answer_bytes = n;
+    send_response(c, status, type, unpacks ? response_of_packed(n, body) : response_of_text(body));
 }
 
 void http_reply_static(

@@ -67,22 +67,31 @@ static void give_back(struct gzip_packers *p, z_stream *z)
         free_stream(z);
 }
 
+/* Room for all that it may become, where that is little; else for what it becomes as a rule, then for more. */
+static size_t room_to_pack(z_stream *z, size_t n, bool more)
+{
+    enum { LITTLE = 256 << 10, SHRINKS = 6 };
+    return n <= LITTLE ? deflateBound(z, n) : more ? n / 2 : n / SHRINKS;
+}
+
 bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *out)
 {
     z_stream *z = n > UINT32_MAX ? NULL : take(p);
     if (!z)
         return false;
-    size_t bound = deflateBound(z, n);
-    if (!text_try_grow(out, bound)) {
-        give_back(p, z);
-        return false;
-    }
+    int rc = Z_OK;
     z->next_in = (Bytef *)data;
     z->avail_in = (uInt)n;
-    z->next_out = (Bytef *)text_room(out, bound);
-    z->avail_out = (uInt)bound;
-    int rc = deflate(z, Z_FINISH);
-    out->n += z->total_out;
+    /* What has become as large as it was is not worth it. */
+    for (bool more = false; rc == Z_OK && out->n < n; more = true) {
+        size_t room = room_to_pack(z, n, more);
+        if (!text_try_grow(out, room))
+            break;
+        z->next_out = (Bytef *)(out->v + out->n);
+        z->avail_out = (uInt)room;
+        rc = deflate(z, Z_FINISH);
+        out->n = z->total_out;
+    }
     give_back(p, z);
     if (rc == Z_STREAM_END && out->n < n)
         return true;
@@ -90,6 +99,8 @@ bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *
     *out = (struct text){.fd = -1};
     return false;
 }
+
+/* ---- unpacking ---- */
 
 /* Z_BUF_ERROR: beyond `most`. */
 static int unpack(const void *data, size_t n, size_t most, struct text *out)
@@ -114,6 +125,45 @@ static int unpack(const void *data, size_t n, size_t most, struct text *out)
     }
     inflateEnd(&z);
     return rc;
+}
+
+struct gzip_reader {
+    z_stream z;
+    struct text packed;
+};
+
+struct gzip_reader *gzip_reader_new(struct text *packed)
+{
+    struct gzip_reader *r = mem_try(1, sizeof *r);
+    if (!r)
+        return NULL;
+    if (packed->n > UINT32_MAX || inflateInit2(&r->z, GZIP_WINDOW) != Z_OK) {
+        free(r);
+        return NULL;
+    }
+    r->packed = *packed;
+    r->z.next_in = (Bytef *)r->packed.v;
+    r->z.avail_in = (uInt)r->packed.n;
+    *packed = (struct text){.fd = -1};
+    return r;
+}
+
+size_t gzip_read(struct gzip_reader *r, char *out, size_t most)
+{
+    r->z.next_out = (Bytef *)out;
+    r->z.avail_out = most < UINT32_MAX ? (uInt)most : UINT32_MAX;
+    const uInt room = r->z.avail_out;
+    int rc = Z_OK;
+    while (rc == Z_OK && r->z.avail_out)
+        rc = inflate(&r->z, Z_NO_FLUSH); /* at the end, and after damage, it gives nothing more */
+    return room - r->z.avail_out;
+}
+
+void gzip_reader_free(struct gzip_reader *r)
+{
+    inflateEnd(&r->z);
+    text_fini(&r->packed);
+    free(r);
 }
 
 bool gzip_unpack(const void *data, size_t n, struct text *out)

@@ -20,7 +20,27 @@
 
 static atomic_int gone_seen, in_handler;
 
-/* "/large/N": N bytes; "/wait": until the client has gone; else method, path, query and body. */
+/* N bytes: numbers in sequence, or what does not shrink. */
+static void put_bytes(struct text *t, size_t n, bool noise)
+{
+    uint64_t x = 88172645463325252;
+    text_room(t, n + 32); /* and no more */
+    for (size_t i = 0; t->n < n; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        if (noise) {
+            text_put(t, (const char *)&x, sizeof x);
+            continue;
+        }
+        text_u64(t, i % 100);
+        text_putc(t, ',');
+    }
+    t->n = n;
+}
+
+/* "/large/N", "/numbers/N", "/noise/N": N bytes; "/wait": until the client has gone; else method, path, query and
+ * body. */
 static void handle(void *arg, struct http_request *q)
 {
     struct text t = {.fd = -1};
@@ -29,6 +49,10 @@ static void handle(void *arg, struct http_request *q)
         size_t n = (size_t)atol(q->path + 7);
         memset(text_room(&t, n), 'a', n);
         t.n = n;
+    } else if (!strncmp(q->path, "/numbers/", 9)) {
+        put_bytes(&t, (size_t)atol(q->path + 9), false);
+    } else if (!strncmp(q->path, "/noise/", 7)) {
+        put_bytes(&t, (size_t)atol(q->path + 7), true);
     } else if (!strcmp(q->path, "/wait")) {
         atomic_fetch_add(&in_handler, 1);
         for (int i = 0; i < 20000 && !http_gone(q); i++)
@@ -253,7 +277,7 @@ static void test_waiting_answers(void **state)
     enum { PATIENCE = 100 };
     struct http_server *s = start((struct http_options){.max_waiting_bytes = 40 << 20});
     int held[PATIENCE], n, i;
-    const char *large = "GET /large/20000000 HTTP/1.1\r\n" END;
+    const char *large = "GET /noise/20000000 HTTP/1.1\r\n" END;
     for (n = 0; n < PATIENCE && !is_answered(s, large, "HTTP/1.1 503");
          n++) { /* two wait by then, whenever they were made */
         held[n] = dial(s);
@@ -268,6 +292,38 @@ static void test_waiting_answers(void **state)
          i++) /* what waited for clients that left is freed */
         usleep(100000);
     assert_true(i < PATIENCE);
+    http_server_stop(s);
+}
+
+/* Where many wait they wait packed, and are read as they were. */
+static void test_answers_that_wait_packed(void **state)
+{
+    enum { WAIT = 8, BYTES = 20000000 };
+    struct http_server *s = start((struct http_options){.max_waiting_bytes = 40 << 20});
+    const char *numbers = "GET /numbers/20000000 HTTP/1.1\r\n" END;
+    struct text expected = {.fd = -1};
+    int held[WAIT];
+    put_bytes(&expected, BYTES, false);
+    for (int i = 0; i < WAIT; i++) {
+        char first;
+        held[i] = dial(s);
+        send(held[i], numbers, strlen(numbers), MSG_NOSIGNAL);
+        assert_int_equal(recv(held[i], &first, 1, MSG_PEEK), 1); /* it is answered */
+    }
+    for (int i = 0; i < WAIT; i++) {
+        struct text t = {.fd = -1};
+        for (ssize_t n; (n = recv(held[i], text_room(&t, 65536), 65536, 0)) > 0;)
+            t.n += (size_t)n;
+        close(held[i]);
+        const char *body = strstr(text_cstr(&t), "\r\n\r\n");
+        assert_non_null(body);
+        assert_non_null(strstr(t.v, "HTTP/1.1 200"));
+        assert_non_null(strstr(t.v, "Content-Length: 20000000\r\n"));
+        assert_int_equal(t.v + t.n - (body + 4), BYTES);
+        assert_memory_equal(body + 4, expected.v, BYTES);
+        text_fini(&t);
+    }
+    text_fini(&expected);
     http_server_stop(s);
 }
 
@@ -518,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_token),
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
+        cmocka_unit_test(test_answers_that_wait_packed),
         cmocka_unit_test(test_tricklers),
         cmocka_unit_test(test_bodies_of_all),
         cmocka_unit_test(test_held_by_all),
