@@ -32,6 +32,7 @@ struct coord_call {
     uint64_t output;
     struct group_lines *lines;       /* machines' lines that groups are made of; NULL: none are asked for (groups.c) */
     size_t gathered;                 /* bytes of the analysis' answers */
+    uint64_t held;                   /* bytes that the answers of one question took at most */
     uint64_t complete;               /* hosts of which nothing is missing */
     enum verdict verdict;            /* of the analysis, once its answers are there */
     const char *message;             /* that a server gave with it; NULL: none */

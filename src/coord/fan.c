@@ -113,7 +113,9 @@ bool fan_wait(struct fan *f)
 
 void fan_end(struct fan *f)
 {
+    struct coord_call *c = f->call;
     http_gather_end(&f->gather);
+    c->held = f->gather.most_held > c->held ? f->gather.most_held : c->held;
 }
 
 /* ---- when nothing is to be merged ---- */

@@ -50,6 +50,7 @@ struct coordinator {
     char id[UUID_TEXT];              /* of this run */
     struct http_server *http;
     struct http_client *client;
+    struct turns *turns;             /* of questions with large answers */
     struct http_client *probing;     /* by connections of its own, so that it waits for no place behind questions */
     struct coord_ids *ids;
     struct node *nodes;              /* never move; also those that have gone: see nodes_now */

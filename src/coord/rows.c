@@ -46,6 +46,15 @@ static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, st
 }
 
 /* An array in the models, of objects with these ids, joined; other members are the first one's. */
+/* Once it was merged: what was made of it needs the memory. */
+static void end_part(struct fan_part *p)
+{
+    if (p->fate == PART_GOOD) { /* else it may still be coming */
+        text_fini(&p->fetch.body);
+        p->root = p->model = (struct slice){0};
+    }
+}
+
 static void send_joined(struct fan *f, const char *array, const char *const *ids)
 {
     struct text t = {.fd = -1};
@@ -70,6 +79,7 @@ static void send_joined(struct fan *f, const char *array, const char *const *ids
             if (!f->call->lines || !slice_integer(slice_get(row, ids[0]), &own) ||
                 !groups_hide(f->call, coord_id(f->call, f->parts[i].node, own)))
                 put_with_ids(f->call, &j, f->parts[i].node, row, ids);
+        end_part(&f->parts[i]);
     }
     json_end_array(&j);
     json_end_object(&j);
@@ -151,6 +161,7 @@ void coord_analysis_arrows(struct coord_call *c)
             struct slice_walk w = slice_items(f.parts[i].model);
             for (struct slice arrow; slice_next(&w, &arrow);)
                 put_with_ids(c, &j, f.parts[i].node, arrow, ids);
+            end_part(&f.parts[i]);
         }
         json_end_array(&j);
         envelope_send(c, &t);

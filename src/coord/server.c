@@ -14,8 +14,9 @@
 #include "coord/call.h"
 #include "coord/offers.h"
 #include "coord/table.h"
+#include "coord/turns.h"
 
-enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256 };
+enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256, ANSWERS_BYTES = 512 << 20 };
 
 static coord_run refuse_upload, refuse_configurations, no_config_types;
 
@@ -181,13 +182,36 @@ static bool take_body(struct coord_call *c)
     return !status;
 }
 
+static uint64_t magnitude(uint64_t v)
+{
+    return v ? 64 - (uint64_t)__builtin_clzll(v) : 0;
+}
+
+/* Questions of one kind: about one thing, and about as much of it. */
+static uint64_t kind_of(const struct coord_call *c)
+{
+    int64_t times = 0;
+    coord_integer(json_object_get(json_object_get(c->parameters, "requested_timerange"), "nbTimes"), &times);
+    const uint64_t of[] = {
+        map_hash(c->q->path, strlen(c->q->path)), magnitude(c->q->body_bytes), magnitude((uint64_t)times)};
+    return map_hash(of, sizeof of);
+}
+
+static void run_in_turn(struct coord_call *c, const struct route *r)
+{
+    struct coord_turn turn;
+    if (turn_begin(c->c->turns, c->q, kind_of(c), &turn))
+        r->run(c);
+    turn_end(c->c->turns, &turn, c->held, c->replied && !http_was_gone(c->q));
+}
+
 static void run(struct coord_call *c, const struct route *r)
 {
     if (c->q->only_asks && r->flags & CHANGES)
         coord_error(c, 403, "Pages of other sites may ask, but not change anything",
             "start the coordinator with --cors and this page's origin, which then may");
     else if ((!(r->flags & OF_EXPERIMENT) || members_find(c, c->arg[0])) && (!(r->flags & HAS_BODY) || take_body(c)))
-        r->run(c);
+        run_in_turn(c, r);
     if (!c->replied)
         coord_error(c, 503, "The request ended before its answer was there", NULL);
     json_decref(c->parameters);
@@ -281,6 +305,7 @@ static void free_all(struct coordinator *c)
     offers_free(c->offers);
     places_free(c->places);
     memories_free(c->memories);
+    turns_free(c->turns);
     coord_ids_free(c->ids);
     if (c->state_lock >= 0)
         close(c->state_lock);
@@ -293,16 +318,18 @@ int coord_start(const struct coord_options *o, struct coordinator **out, struct 
 {
     struct coordinator *c = mem_zalloc(sizeof *c);
     struct http_options h = o->http;
-    struct http_client_options client = {.max_held_bytes = o->answers_bytes};
+    struct http_client_options client = {0};
     json_set_alloc_funcs(mem_alloc, free); /* which tries again where malloc fails at once */
     c->o = *o;
     c->state_lock = -1;
+    c->o.answers_bytes = client.max_held_bytes = o->answers_bytes ? o->answers_bytes : ANSWERS_BYTES;
     uuid_random(c->id);
     c->ids = coord_ids_new();
     c->versions = versions_new();
     c->offers = offers_new();
     c->places = places_new();
     c->memories = memories_new();
+    c->turns = turns_new(c->o.answers_bytes);
     pthread_mutex_init(&c->lock, NULL);
     wait_init(&c->changed);
     h.public_path = "/tsp/api/health";

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """weft coordinate while its servers are stopped, killed, started again or talk nonsense: the others' data arrive, who
 is missing is named, and nobody waits for it longer than said."""
+import json
 import os
 import signal
 import threading
@@ -536,6 +537,35 @@ class Busy(Case):
             many.stop()
             large.stop()
             small.stop()
+
+    def test_large_answers_take_turns(self):
+        """Many questions at once whose answers do not fit together: as many are asked as there is memory for."""
+        wide = json.dumps({**TREE, "model": {"headers": [], "entries": [
+            {"id": n, "parentId": -1, "labels": [f"{n:0100}"]} for n in range(15000)]}}).encode()
+
+        def answered(path, tree):
+            return tree() if "/tree" in path else {"/experiments": [X], f"/experiments/{X['UUID']}": X}.get(path)
+
+        def late():
+            time.sleep(0.2)  # the large part is there meanwhile
+            return TREE
+
+        large, small = (StandIn(lambda path, p, tree=tree: answered(path, tree)) for tree in (lambda: wide, late))
+        many = Coordinator("--server", f"large={large.url}", "--server", f"small={small.url}", "--answers", "12M")
+        tree, statuses = f"/experiments/{X['UUID']}/outputs/timeGraph/v/tree", []
+        threads = [threading.Thread(target=lambda: statuses.append(many.post(tree, timeout=120 * SLOWDOWN).status))
+                   for _ in range(24)]
+        try:
+            self.assertEqual(many.post(tree).status, 200)  # such answers are known from now on
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        finally:
+            many.stop()
+            large.stop()
+            small.stop()
+        self.assertEqual(statuses, [200] * 24)
 
 
 if __name__ == "__main__":

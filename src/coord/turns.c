@@ -1,0 +1,123 @@
+#include "coord/turns.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "base/wait.h"
+
+/* SMALL: that many at once have what is not given out by turns. UNKNOWN: a kind of which nobody has asked. */
+enum { KINDS = 1024, SMALL_PART = 512, UNKNOWN_PART = 64 };
+#define LOOK_NS INT64_C(100000000)
+#define PATIENCE_NS INT64_C(10000000000)
+
+struct waiting {
+    struct waiting *next;
+    pthread_cond_t turn;
+};
+
+struct turns {
+    uint64_t most, small, unknown;
+    atomic_uint_least64_t usual[KINDS]; /* bytes; 0: not known. Two kinds in one place are one */
+    pthread_mutex_t lock;               /* guards all below */
+    uint64_t given;
+    struct waiting *first, **end; /* in the order of coming */
+};
+
+struct turns *turns_new(uint64_t answers_bytes)
+{
+    struct turns *t = mem_zalloc(sizeof *t);
+    t->most = answers_bytes / 2;
+    t->small = answers_bytes / SMALL_PART;
+    t->unknown = answers_bytes / UNKNOWN_PART;
+    t->end = &t->first;
+    pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
+void turns_free(struct turns *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* ---- with the lock held ---- */
+
+static bool fits(const struct turns *t, uint64_t bytes)
+{
+    return !t->given || t->given + bytes <= t->most;
+}
+
+static void call_first(struct turns *t)
+{
+    if (t->first)
+        pthread_cond_signal(&t->first->turn);
+}
+
+static void leave(struct turns *t, const struct waiting *w)
+{
+    struct waiting **at = &t->first;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    if (t->end == &w->next)
+        t->end = at;
+}
+
+static bool wait_for_turn(struct turns *t, const struct http_request *q, uint64_t bytes)
+{
+    struct waiting w = {0};
+    int64_t until = time_monotonic_ns() + PATIENCE_NS, now;
+    bool gone = false;
+    wait_init(&w.turn);
+    *t->end = &w;
+    t->end = &w.next;
+    while (!(t->first == &w && fits(t, bytes)) && (now = time_monotonic_ns()) < until && !gone) {
+        wait_until(&w.turn, &t->lock, now + LOOK_NS);
+        pthread_mutex_unlock(&t->lock);
+        gone = http_gone(q);
+        pthread_mutex_lock(&t->lock);
+    }
+    leave(t, &w);
+    pthread_cond_destroy(&w.turn);
+    return !gone;
+}
+
+/* ---- one question ---- */
+
+bool turn_begin(struct turns *t, const struct http_request *q, uint64_t kind, struct coord_turn *turn)
+{
+    turn->kind = kind % KINDS;
+    turn->bytes = atomic_load(&t->usual[turn->kind]);
+    if (!turn->bytes)
+        turn->bytes = t->unknown;
+    if (turn->bytes <= t->small) {
+        turn->bytes = 0;
+        return true;
+    }
+    pthread_mutex_lock(&t->lock);
+    bool stays = (!t->first && fits(t, turn->bytes)) || wait_for_turn(t, q, turn->bytes);
+    t->given += turn->bytes;
+    call_first(t); /* there may be room for more than one */
+    pthread_mutex_unlock(&t->lock);
+    return stays;
+}
+
+void turn_end(struct turns *t, const struct coord_turn *turn, uint64_t held, bool whole)
+{
+    uint64_t usual = atomic_load(&t->usual[turn->kind]);
+    if (held > usual)
+        atomic_store(&t->usual[turn->kind], held);
+    else if (whole) /* questions of one kind are large and small, so it goes down bit by bit; 1: known, and nothing */
+        atomic_store(&t->usual[turn->kind], usual - held > 4 ? usual - (usual - held) / 4 : held + !held);
+    if (!turn->bytes)
+        return;
+    pthread_mutex_lock(&t->lock);
+    t->given -= turn->bytes;
+    call_first(t);
+    pthread_mutex_unlock(&t->lock);
+}
