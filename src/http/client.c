@@ -21,7 +21,8 @@ enum {
     KEPT = 512,
     SMALL_HELD = 1 << 20,
     LARGEST = 1 << 30,
-    FIRST_ROOM = 2 << 20,
+    FIRST_ROOM = 8 << 20,
+    COUNTED_STEP = 1 << 20,
     READ_BYTES = 32 << 10,
     AT_REST = 64,
     EVENTS = 64,
@@ -46,11 +47,18 @@ struct http_client {
 
 /* ---- one request, in the client's thread ---- */
 
+/* Room that nothing has come into takes no memory. */
+static uint64_t holds(const struct text *body)
+{
+    size_t came = (body->n / COUNTED_STEP + 1) * COUNTED_STEP;
+    return came < body->cap ? came : body->cap;
+}
+
 /* Counts what an answer holds; where all together hold too much, and not this one alone, it fails. */
 static void hold(struct http_client *c, struct http_fetch *f)
 {
     struct http_gather *g = f->gather;
-    uint64_t now = f->body.cap, more = now - f->held, all = atomic_fetch_add(&c->held, more) + more,
+    uint64_t now = holds(&f->body), more = now - f->held, all = atomic_fetch_add(&c->held, more) + more,
              own = atomic_fetch_add(&g->held, more) + more;
     f->held = now;
     g->most_held = own > g->most_held ? own : g->most_held;
