@@ -11,7 +11,7 @@
 /* SMALL: that many at once have what is not given out by turns. UNKNOWN: a kind of which nobody has asked. */
 enum { KINDS = 1024, SMALL_PART = 512, UNKNOWN_PART = 64 };
 #define LOOK_NS INT64_C(100000000)
-#define PATIENCE_NS INT64_C(10000000000)
+#define PATIENCE_NS INT64_C(30000000000) /* as long as a server may take for its answer, as a rule */
 
 struct waiting {
     struct waiting *next;

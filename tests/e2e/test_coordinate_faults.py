@@ -554,7 +554,7 @@ class Busy(Case):
         many = Coordinator("--server", f"large={large.url}", "--server", f"small={small.url}", "--answers", "12M")
         tree, statuses = f"/experiments/{X['UUID']}/outputs/timeGraph/v/tree", []
         threads = [threading.Thread(target=lambda: statuses.append(many.post(tree, timeout=120 * SLOWDOWN).status))
-                   for _ in range(24)]
+                   for _ in range(12)]
         try:
             self.assertEqual(many.post(tree).status, 200)  # such answers are known from now on
             for t in threads:
@@ -565,7 +565,7 @@ class Busy(Case):
             many.stop()
             large.stop()
             small.stop()
-        self.assertEqual(statuses, [200] * 24)
+        self.assertEqual(statuses, [200] * 12)
 
 
 if __name__ == "__main__":
