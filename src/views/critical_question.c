@@ -175,7 +175,7 @@ static const char *parse_flag(json_t *parameters, const char *key, struct arena 
 const char *critical_question_parse(struct views *x, json_t *parameters, struct arena *a, struct critical_question *out)
 {
     json_t *host_value = json_object_get(parameters, "host");
-    const char *thread, *host = json_string_value(host_value);
+    const char *thread = NULL, *host = json_string_value(host_value);
     struct path_lives found = {0};
     *out = (struct critical_question){.begin = INT64_MIN, .end = INT64_MAX};
     const char *wrong = parse_thread(json_object_get(parameters, "thread"), a, &thread);
