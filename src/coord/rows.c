@@ -45,7 +45,6 @@ static bool ask_owners(struct fan *f, struct coord_call *c, const char *path, st
     return false;
 }
 
-/* An array in the models, of objects with these ids, joined; other members are the first one's. */
 /* Once it was merged: what was made of it needs the memory. */
 static void end_part(struct fan_part *p)
 {
@@ -55,6 +54,7 @@ static void end_part(struct fan_part *p)
     }
 }
 
+/* An array in the models, of objects with these ids, joined; other members are the first one's. */
 static void send_joined(struct fan *f, const char *array, const char *const *ids)
 {
     struct text t = {.fd = -1};
