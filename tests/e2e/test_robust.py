@@ -19,7 +19,7 @@ import small_trace
 import weft_e2e
 from weft_e2e import GIB, Case, have, new_dice, scenario, scratch, weft
 
-FLIPS = int(os.environ.get("WEFT_ROBUST_FLIPS", 400 // weft_e2e.SLOWDOWN))
+FLIPS = int(os.environ.get("WEFT_ROBUST_FLIPS", 200 // weft_e2e.SLOWDOWN))
 MEMORY = 2 * GIB
 TEN_SECONDS = 10
 WORKERS = 2
