@@ -84,15 +84,11 @@ size_t containers_find(
         wanted[i] = at > s.first[i];
     }
     s.first[n] = at;
-    size_t away = survey_run(&(struct survey){.bus = c->bus,
-                                 .cluster = c->name,
-                                 .roster = c->roster,
-                                 .wanted = wanted,
-                                 .deadline_ns = deadline_ns,
-                                 .write = write_question,
-                                 .take = take,
-                                 .arg = &s},
-        NULL, &rc, e);
+    struct survey survey = survey_of(c, wanted, deadline_ns);
+    survey.write = write_question;
+    survey.take = take;
+    survey.arg = &s;
+    size_t away = survey_run(&survey, NULL, &rc, e);
     free(s.first);
     free(wanted);
     return away;

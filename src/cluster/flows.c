@@ -63,15 +63,11 @@ size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question
         t.told[i].own = card->own;
         t.told[i].n_own = card->n_own;
     }
-    size_t away = survey_run(&(struct survey){.bus = c->bus,
-                                 .cluster = c->name,
-                                 .roster = c->roster,
-                                 .wanted = wanted,
-                                 .deadline_ns = deadline_ns,
-                                 .write = write_question,
-                                 .take = take,
-                                 .arg = &t},
-        by, &rc, e);
+    struct survey survey = survey_of(c, wanted, deadline_ns);
+    survey.write = write_question;
+    survey.take = take;
+    survey.arg = &t;
+    size_t away = survey_run(&survey, by, &rc, e);
     talk_join(t.told, n, out);
     for (size_t i = 0; i < n; i++) {
         told[i] = by[i] != SIZE_MAX;

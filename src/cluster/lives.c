@@ -58,15 +58,11 @@ int cluster_find_lives(struct cluster *c, const char *thread, int64_t begin, int
     for (size_t i = 0; i < n; i++)
         named |= wanted[i] = names_host(&c->roster->hosts[i], thread);
     struct search s = {c, thread, begin, end, found};
-    survey_run(&(struct survey){.bus = c->bus,
-                   .cluster = c->name,
-                   .roster = c->roster,
-                   .wanted = named ? wanted : NULL,
-                   .deadline_ns = deadline_ns,
-                   .write = write_question,
-                   .take = take,
-                   .arg = &s},
-        NULL, &rc, e);
+    struct survey survey = survey_of(c, named ? wanted : NULL, deadline_ns);
+    survey.write = write_question;
+    survey.take = take;
+    survey.arg = &s;
+    survey_run(&survey, NULL, &rc, e);
     if (found->n)
         qsort(found->v, found->n, sizeof *found->v, by_host);
     free(wanted);

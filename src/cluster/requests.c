@@ -41,15 +41,11 @@ int cluster_find_requests(struct cluster *c, const char *host, int64_t begin, in
     for (size_t i = 0; i < n; i++)
         n_wanted += wanted[i] = !host || !strcmp(c->roster->hosts[i].name, host);
     struct search s = {c, begin, end, found};
-    *away = survey_run(&(struct survey){.bus = c->bus,
-                           .cluster = c->name,
-                           .roster = c->roster,
-                           .wanted = wanted,
-                           .deadline_ns = deadline_ns,
-                           .write = write_question,
-                           .take = take,
-                           .arg = &s},
-        NULL, &rc, e);
+    struct survey survey = survey_of(c, wanted, deadline_ns);
+    survey.write = write_question;
+    survey.take = take;
+    survey.arg = &s;
+    *away = survey_run(&survey, NULL, &rc, e);
     free(wanted);
     return n_wanted && *away == n_wanted ? rc : 0;
 }

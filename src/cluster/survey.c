@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/view.h"
 
 /* By host: who answered, and how many of its nodes did not. */
 struct inquiry {
@@ -104,6 +105,12 @@ static bool ask_once(struct inquiry *c)
     free(asked);
     free(room);
     return some;
+}
+
+struct survey survey_of(const struct cluster *c, const bool *wanted, int64_t deadline_ns)
+{
+    return (struct survey){
+        .bus = c->bus, .cluster = c->name, .roster = c->roster, .wanted = wanted, .deadline_ns = deadline_ns};
 }
 
 size_t survey_run(const struct survey *s, size_t *by, int *rc, struct err *e)

@@ -6,6 +6,7 @@
 #include "cluster/roster.h"
 
 struct bus;
+struct cluster;
 
 struct survey {
     struct bus *bus;
@@ -21,6 +22,8 @@ struct survey {
     int (*take)(void *arg, const size_t *hosts, size_t n, const void *bytes, size_t size, struct err *e);
     void *arg;
 };
+/* Of a cluster that is open; who asks adds what and how. */
+struct survey survey_of(const struct cluster *, const bool *wanted, int64_t deadline_ns);
 /* Returns how many hosts nobody answered for; *rc and *e say why of one of them. by: NULL, or per host the card whose
  * node answered for it; SIZE_MAX: none. */
 size_t survey_run(const struct survey *, size_t *by, int *rc, struct err *e);

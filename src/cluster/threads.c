@@ -66,15 +66,11 @@ int cluster_find_threads(struct cluster *c, const struct cluster_threads_questio
     for (size_t i = 0; i < n; i++)
         n_wanted += wanted[i] = !q->host || !strcmp(c->roster->hosts[i].name, q->host);
     struct search s = {c, q, found};
-    *away = survey_run(&(struct survey){.bus = c->bus,
-                           .cluster = c->name,
-                           .roster = c->roster,
-                           .wanted = wanted,
-                           .deadline_ns = deadline_ns,
-                           .write = write_question,
-                           .take = take,
-                           .arg = &s},
-        NULL, &rc, e);
+    struct survey survey = survey_of(c, wanted, deadline_ns);
+    survey.write = write_question;
+    survey.take = take;
+    survey.arg = &s;
+    *away = survey_run(&survey, NULL, &rc, e);
     threads_limit(found, q->sort, q->limit);
     free(wanted);
     return *away == n_wanted ? rc : 0;

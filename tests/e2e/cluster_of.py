@@ -198,6 +198,7 @@ class Cluster:
         self.store = store or scratch()
         self.broker = broker or Broker()
         self.nodes = {}
+        self.settled = {}  # {node: (its process, the instance of its card)}
         try:
             for name, traces in nodes.items():
                 self.add(name, *traces)
@@ -217,13 +218,21 @@ class Cluster:
         cards = map(Card, self.broker.table("weft_weft_nodes").values())
         return {c.node: c for c in cards}
 
+    def is_its(self, name, card):
+        """The card of a node that was killed stays for some time, also while the next process of that name begins."""
+        process, instance = self.settled.get(name, (None, None))
+        return process is self.nodes[name].process or card.instance != instance
+
     def settle(self, *left_out):
         """Waits until all nodes that run, but those left out, have said what they have, and its clocks are found."""
         if not self.nodes:
             return
         running = {name for name, node in self.nodes.items() if node.process.poll() is None} - set(left_out)
         wait_for(f"the nodes {sorted(running)} say what they have",
-                 lambda: running <= {name for name, card in self.cards().items() if card.hosts})
+                 lambda: running <= {name for name, card in self.cards().items()
+                                     if card.hosts and (name not in running or self.is_its(name, card))})
+        cards = self.cards()
+        self.settled.update((name, (self.nodes[name].process, cards[name].instance)) for name in running & set(cards))
         wait_for("clocks are found", self.has_clocks)
 
     def has_clocks(self):
