@@ -492,19 +492,11 @@ static bool has_server(const struct coord_config *c, const char *name)
     return has;
 }
 
-static bool has_group(const struct coord_groups *g, size_t n, const char *name)
-{
-    bool has = false;
-    for (size_t i = 0; i < n && !has; i++)
-        has = !strcmp(g->v[i].name, name);
-    return has;
-}
-
 /* Of a group of machines. */
 static bool may_be_member(
     const struct coord_config *c, const struct coord_groups *machines, bool others, const char *name)
 {
-    return others || coord_is_pattern(name) || has_server(c, name) || has_group(machines, machines->n, name);
+    return others || coord_is_pattern(name) || has_server(c, name) || coord_has_group(machines, machines->n, name);
 }
 
 /* One name means one thing. `machines`: groups that may be members, too; NULL: none, and a server is in one group. */
@@ -515,7 +507,7 @@ static int check_groups(const struct coord_config *c, const struct coord_groups 
     int rc = 0;
     for (size_t i = 0; i < all->n && !rc; i++) {
         const struct coord_group *g = &all->v[i];
-        if (has_group(all, i, g->name) || (machines && has_group(machines, machines->n, g->name)))
+        if (coord_has_group(all, i, g->name) || (machines && coord_has_group(machines, machines->n, g->name)))
             rc = err_set(e, ERR_ARG, "%s: the group %s is there twice", g->place, g->name);
         else if (has_server(c, g->name))
             rc = err_set(e, ERR_ARG, "%s: a server is called %s, too: give the group another name", g->place, g->name);

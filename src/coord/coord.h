@@ -41,6 +41,14 @@ static inline bool coord_is_pattern(const char *member)
 }
 struct coord_group { const char *name, *place; VEC(struct coord_member) members; };
 struct coord_groups { struct coord_group *v; size_t n, cap; };
+/* Is one of the first n called so? */
+static inline bool coord_has_group(const struct coord_groups *g, size_t n, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < n && !has; i++)
+        has = !strcmp(g->v[i].name, name);
+    return has;
+}
 /* Made on all servers that have traces whose path fits. */
 struct coord_experiment { const char *name; VEC(const char *) patterns; unsigned line; };
 

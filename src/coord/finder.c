@@ -45,14 +45,6 @@ static struct node *add(struct coordinator *c, const struct coord_found *f)
     return n;
 }
 
-static bool has_name(const struct coord_groups *groups, const char *name)
-{
-    size_t i = 0;
-    while (i < groups->n && strcmp(groups->v[i].name, name) != 0)
-        i++;
-    return i < groups->n;
-}
-
 /* It is there, or there again, perhaps elsewhere. */
 static void take(struct coordinator *c, struct node *n, const struct coord_found *f)
 {
@@ -72,7 +64,9 @@ static void take(struct coordinator *c, struct node *n, const struct coord_found
         node_change(n, NODE_UNKNOWN, true);
     if (back)
         node_tell(c, n, "has joined");
-    if (back && (has_name(&c->o.config->groups, f->name) || has_name(&c->o.config->rotations, f->name)))
+    if (back &&
+        (coord_has_group(&c->o.config->groups, c->o.config->groups.n, f->name) ||
+            coord_has_group(&c->o.config->rotations, c->o.config->rotations.n, f->name)))
         node_tell(c, n, "is called as a group is: give the group another name");
     if (f->unusable)
         node_note_away(c, n, f->unusable);

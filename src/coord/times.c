@@ -118,10 +118,12 @@ static void ask_element(const struct node *n, json_t *p)
 static void ask_moment(struct coord_call *c, const struct node *n, json_t *p, const char *key)
 {
     const char *text = coord_text(p, key);
-    struct time_range whole = experiment_range(c);
-    int64_t t;
-    if (text && (whole.end || *text != '+') && !time_parse(text, whole.begin, &t, NULL))
-        json_object_set_new(p, key, json_integer(t));
+    if (text) { /* only then: all members are looked at */
+        struct time_range whole = experiment_range(c);
+        int64_t t;
+        if ((whole.end || *text != '+') && !time_parse(text, whole.begin, &t, NULL))
+            json_object_set_new(p, key, json_integer(t));
+    }
     if (n->is->clock)
         ask_member(n, p, key);
 }

@@ -17,7 +17,7 @@ void turns_free(struct turns *);
 
 struct coord_turn { uint64_t bytes; size_t kind; };
 /* Waits, in the order of coming, until there is room for an answer like those of its kind (a hash) lately, or nobody
- * else has any; some seconds at most, since others may be held up by a server that hangs: what does not fit is refused
+ * else has any; half a minute at most, since others may be held up by a server that hangs: what does not fit is refused
  * later. False: nobody waits for the answer any more. */
 bool turn_begin(struct turns *, const struct http_request *, uint64_t kind, struct coord_turn *);
 /* To be called once for each begun. held: bytes that the servers' answers took at most; whole: there was no more. */
