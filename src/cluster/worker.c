@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/time.h"
@@ -96,7 +97,7 @@ static void look_at(const struct experiment *x, struct arena *a, struct shared_t
 static int index_it(struct worker *w, struct arena *a, struct shared_trace *t)
 {
     int64_t begin = time_monotonic_ns();
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+    uint64_t memory = machine_memory_bytes() / 4;
     struct err e = {0};
     char *path = NULL;
     struct experiment *x = NULL;

@@ -8,8 +8,8 @@
  * A trace of one directory is one chunk, if memory suffices: most are never continued. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "ctf/feed.h"
@@ -45,7 +45,7 @@ static bool is_old(const struct index_chunk *c, uint64_t keep_ns, int64_t end)
 size_t index_most_events(const struct index_options *o)
 {
     unsigned at_once = o->threads ? o->threads : pool_cpus();
-    uint64_t bytes = o->memory ? o->memory : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+    uint64_t bytes = o->memory ? o->memory : machine_memory_bytes() / 4;
     uint64_t events = bytes / at_once / BYTES_PER_EVENT;
     return events > LEAST_EVENTS ? (size_t)events : LEAST_EVENTS;
 }

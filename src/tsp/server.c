@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "base/time.h"
 #include "base/wait.h"
@@ -15,12 +16,6 @@
 enum { STOP_SECONDS = 5, MAX_OPEN = 32 };
 
 /* ---- about the server ---- */
-
-static int64_t memory_bytes(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
-}
 
 static void write_identity(struct tsp_server *s, struct json *j)
 {
@@ -33,7 +28,7 @@ static void write_identity(struct tsp_server *s, struct json *j)
     json_kv_string(j, "osArch", u.machine);
     json_kv_string(j, "osVersion", u.release);
     json_kv_i64(j, "cpuCount", pool_cpus());
-    json_kv_i64(j, "maxMemory", memory_bytes());
+    json_kv_i64(j, "maxMemory", (int64_t)machine_memory_bytes());
     json_kv_string(j, "productId", "weft");
     json_kv_string(j, "launcherName", "weft serve");
     json_kv_string(j, "tspVersion", "0.6.0");
