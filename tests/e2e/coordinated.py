@@ -190,9 +190,12 @@ class StandIn:
             def log_message(self, *args):
                 pass
 
-            def reply(self, status, value):
+            def reply(self, status, value, last=False):
+                """last: the client closes the connection once it has read the answer."""
                 data = value if isinstance(value, bytes) else json.dumps(value).encode()
                 self.send_response(status)
+                if last:
+                    self.send_header("Connection", "close")
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
