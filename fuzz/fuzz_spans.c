@@ -1,5 +1,6 @@
-/* Spans that anybody sends: OTLP as protobuf and as JSON, Zipkin's JSON, Jaeger's Thrift; and the records that the log
- * holds. The first byte says which. What was taken must be written and read again as the same bytes. */
+/* Spans that anybody sends: OTLP as protobuf and as JSON, Zipkin's JSON, Jaeger's Thrift; the records that the log
+ * holds; JSON that other programs save. The first byte says which. What was taken must be written and
+ * read again as the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,10 +97,11 @@ static void read_records(const void *records, size_t n, bool sound)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct span_making m = SPAN_MAKING;
-    static span_reader *const readers[] = {span_read_protobuf, span_read_json, span_read_zipkin, span_read_thrift};
+    static span_reader *const readers[] = {
+        span_read_protobuf, span_read_json, span_read_zipkin, span_read_thrift, NULL, span_read_saved};
     struct err e = {0};
-    unsigned which = n ? *data % 5u : 5;
-    if (which < 4) {
+    unsigned which = n ? *data % 6u : 6;
+    if (which < 6 && readers[which]) {
         readers[which](&m, data + 1, n - 1, &e);
         read_records(m.code.v, m.code.n, true);
     } else if (which == 4) {

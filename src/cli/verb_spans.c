@@ -120,12 +120,22 @@ static void note_told(struct spans_question *q, const char *path, const struct s
             (unsigned long long)told->repaired, told->repaired > 1 ? "s" : "");
 }
 
+static void note_warning(struct spans_question *q, const char *path, const char *warning)
+{
+    if (!*warning)
+        return;
+    q->c.damaged = true;
+    cli_note("%s: it says of itself: %s", path, warning);
+}
+
 static int read_file(struct spans_question *q, const char *path, struct err *e)
 {
     struct span_told told = {0};
     int rc = spans_add_file(q->c.set, path, &told, e);
-    if (!rc)
+    if (!rc) {
         note_told(q, path, &told);
+        note_warning(q, path, told.warning);
+    }
     return rc;
 }
 
@@ -243,8 +253,9 @@ static int choose(struct spans_question *q, char **args, size_t n, struct err *e
     if (!q->store && n < 2)
         q->store = q->usual_store = cli_collect_store();
     if (!q->store && n < 2)
-        return err_set(
-            e, ERR_ARG, "spans %s: name files of spans (OTLP JSON), or a collector's store by --store DIR", args[0]);
+        return err_set(e, ERR_ARG,
+            "spans %s: name files of spans (OTLP, Jaeger or Zipkin JSON), or a collector's store by --store DIR",
+            args[0]);
     if (q->store && n > 1)
         return err_set(e, ERR_ARG, "spans %s: either --store or files", args[0]);
     if (q->traces.n && q->command->answer != cli_spans_critpath)

@@ -118,6 +118,8 @@ static int unpack(const void *data, size_t n, size_t most, struct text *out)
         uInt had = z.avail_out;
         rc = inflate(&z, Z_NO_FLUSH);
         out->n += had - z.avail_out;
+        if (rc == Z_STREAM_END && z.avail_in)
+            rc = inflateReset(&z); /* another member */
         if (out->n > most)
             rc = Z_BUF_ERROR;
         else if (rc == Z_BUF_ERROR || (rc == Z_OK && !z.avail_in && z.avail_out))
@@ -175,8 +177,15 @@ int gzip_unpack_most(const void *data, size_t n, size_t most, struct text *out, 
 {
     int rc = n > UINT32_MAX ? Z_BUF_ERROR : unpack(data, n, most, out);
     if (rc == Z_BUF_ERROR)
-        return err_set(e, ERR_LIMIT, "the body has more than %zu bytes once it is unpacked", most);
-    return rc == Z_STREAM_END ? 0 : err_set(e, ERR_FORMAT, "the body is no sound gzip");
+        return err_set(e, ERR_LIMIT, "more than %zu bytes once it is unpacked", most);
+    return rc == Z_STREAM_END
+        ? 0
+        : err_set(e, ERR_FORMAT, "it is no sound gzip: it ends too early, is damaged, or something else follows it");
+}
+
+int http_unpack(const void *data, size_t n, size_t most, struct text *out, struct err *e)
+{
+    return gzip_unpack_most(data, n, most, out, e);
 }
 
 int http_unpack_body(struct http_request *q, size_t most, struct text *out, struct err *e)

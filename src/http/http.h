@@ -92,6 +92,8 @@ const char *http_request_header(const struct http_request *, const char *name);
 /* The body as it was before the client compressed it, if it did (Content-Encoding); `out` keeps it then. ERR_LIMIT: it
  * has more than so many bytes; ERR_FORMAT: it is damaged; ERR_UNSUPPORTED: another encoding than gzip. */
 int http_unpack_body(struct http_request *, size_t most_bytes, struct text *out, struct err *e);
+/* What gzip packed, several members one behind the other included. Errors as above. */
+int http_unpack(const void *, size_t n, size_t most_bytes, struct text *out, struct err *e);
 /* The client has hung up, the handler's time is over, memory is short, all handlers together hold too much of it, or
  * the server stops: long work should end. Cheap enough to ask every millisecond. Only in the handler's thread. */
 bool http_gone(const struct http_request *);

@@ -1,4 +1,4 @@
-/* Spans from files of OTLP JSON. */
+/* Spans from files of JSON. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "http/http.h"
 #include "span/read.h"
 
 enum { MOST_FILE_BYTES = 1 << 30 };
@@ -89,18 +90,30 @@ static void take_records(const struct text *code, struct arena *arena, struct sp
     vec_free(&found);
 }
 
-/* One object a line? Then the first line is one, whole. */
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* One value a line? Then the first line is one, whole. */
 static bool has_lines(const char *s, size_t n)
 {
     const char *end = memchr(s, '\n', n);
     size_t last = end ? (size_t)(end - s) : 0;
-    while (last && (s[last - 1] == '\r' || s[last - 1] == ' '))
+    while (last && is_blank(s[last - 1]))
         last--;
-    return last > 1 && s[0] == '{' && s[last - 1] == '}';
+    return last > 1 && ((s[0] == '{' && s[last - 1] == '}') || (s[0] == '[' && s[last - 1] == ']'));
 }
 
-/* A line that is torn or no OTLP takes nothing from the others: it is told as a span that was refused. An error only if
- * no line could be read. */
+static bool is_blank_line(const char *s, size_t n)
+{
+    while (n && is_blank(s[n - 1]))
+        n--;
+    return !n;
+}
+
+/* A line that is torn or holds no spans takes nothing from the others: it is told as a span that was refused. An error
+ * only if no line could be read. */
 static int read_lines(struct span_making *m, const char *s, size_t n, struct err *e)
 {
     int rc = 0;
@@ -109,9 +122,9 @@ static int read_lines(struct span_making *m, const char *s, size_t n, struct err
         const char *end = memchr(s + at, '\n', n - at);
         struct err torn = {0};
         length = end ? (size_t)(end - (s + at)) : n - at;
-        if (!length || s[at] == '\r')
+        if (is_blank_line(s + at, length))
             continue;
-        int failed = span_read_json(m, s + at, length, &torn);
+        int failed = span_read_saved(m, s + at, length, &torn);
         read += !failed;
         if (!failed)
             continue;
@@ -125,6 +138,28 @@ static int read_lines(struct span_making *m, const char *s, size_t n, struct err
     return read ? 0 : rc;
 }
 
+/* Behind a byte order mark and blanks. */
+static int read_plain(struct span_making *m, const char *s, size_t n, struct err *e)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t at = n >= sizeof mark - 1 && !memcmp(s, mark, sizeof mark - 1) ? sizeof mark - 1 : 0;
+    while (at < n && is_blank(s[at]))
+        at++;
+    if (at == n)
+        return err_set(e, ERR_FORMAT, "the file is empty");
+    return has_lines(s + at, n - at) ? read_lines(m, s + at, n - at, e) : span_read_saved(m, s + at, n - at, e);
+}
+
+static int read_packed(struct span_making *m, const char *s, size_t n, struct err *e)
+{
+    struct text plain = {.fd = -1};
+    int rc = http_unpack(s, n, MOST_FILE_BYTES, &plain, e);
+    if (!rc)
+        rc = read_plain(m, plain.v, plain.n, e);
+    text_fini(&plain);
+    return rc;
+}
+
 int span_read_file(const char *path, struct arena *arena, struct span_list *out, struct span_told *told, struct err *e)
 {
     struct span_making m = SPAN_MAKING;
@@ -133,7 +168,8 @@ int span_read_file(const char *path, struct arena *arena, struct span_list *out,
     int rc = file_read(path, MOST_FILE_BYTES, &data, &n, e);
     if (rc)
         return rc;
-    rc = has_lines(data, n) ? read_lines(&m, data, n, e) : span_read_json(&m, data, n, e);
+    bool packed = n > 1 && !memcmp(data, "\x1f\x8b", 2);
+    rc = packed ? read_packed(&m, data, n, e) : read_plain(&m, data, n, e);
     free(data);
     if (rc)
         err_wrap(e, "%s", path);
@@ -146,8 +182,12 @@ int span_read_file(const char *path, struct arena *arena, struct span_list *out,
 
 static bool is_spans_file(const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    return dot && (!strcmp(dot, ".jsonl") || !strcmp(dot, ".json"));
+    static const char *const ends[] = {".json", ".jsonl", ".json.gz", ".jsonl.gz"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
+            return true;
+    return false;
 }
 
 int span_list_files(const char *directory, struct arena *a, const char *const **out, size_t *n, struct err *e)
@@ -168,7 +208,8 @@ int span_list_files(const char *directory, struct arena *a, const char *const **
     *out = kept;
     *n = files.n;
     vec_free(&files);
-    return *n ? 0
-              : err_set(e, ERR_NOTFOUND, "%s: no spans there (.jsonl, .json); a collector's store is named by --store",
-                    directory);
+    return *n
+        ? 0
+        : err_set(e, ERR_NOTFOUND,
+              "%s: no spans there (.jsonl, .json, also with .gz); a collector's store is named by --store", directory);
 }

@@ -9,5 +9,8 @@ typedef int span_reader(struct span_making *, const void *, size_t n, struct err
 /* An ExportTraceServiceRequest as protobuf, or as JSON; a list of Zipkin's spans, as JSON; a Batch of Jaeger's Thrift.
  */
 span_reader span_read_protobuf, span_read_json, span_read_zipkin, span_read_thrift;
+/* JSON as other programs save it: OTLP, a trace of Jaeger or an array of Zipkin's spans, also in the envelopes in which
+ * servers answer. ERR_FORMAT: none of them; the message says what is expected. */
+span_reader span_read_saved;
 
 #endif

@@ -8,6 +8,7 @@
 #include "span/base64.h"
 #include "span/json_text.h"
 #include "span/read.h"
+#include "span/read_saved.h"
 
 /* What is being read, and the first thing that is not as it must be: then the whole message is refused. */
 struct reading {
@@ -291,20 +292,23 @@ static void read_resource(struct reading *r, const json_t *in)
         read_scope(r, &o, json_array_get(scopes, i));
 }
 
+int span_take_otlp(struct span_making *m, const json_t *root, struct err *e)
+{
+    struct reading r = {.m = m, .e = e};
+    json_t *resources = list(&r, root, "resourceSpans");
+    for (size_t i = 0; !r.rc && i < json_array_size(resources); i++)
+        read_resource(&r, json_array_get(resources, i));
+    return r.rc;
+}
+
 int span_read_json(struct span_making *m, const void *data, size_t n, struct err *e)
 {
     json_t *root = NULL;
-    struct reading r = {.m = m, .e = e};
     int rc = span_load_json(data, n, &root, e);
     if (rc)
         return rc;
-    if (json_is_object(root)) {
-        json_t *resources = list(&r, root, "resourceSpans");
-        for (size_t i = 0; !r.rc && i < json_array_size(resources); i++)
-            read_resource(&r, json_array_get(resources, i));
-    } else {
-        r.rc = err_set(e, ERR_FORMAT, "this is no JSON object with \"resourceSpans\"");
-    }
+    rc = json_is_object(root) ? span_take_otlp(m, root, e)
+                              : err_set(e, ERR_FORMAT, "this is no JSON object with \"resourceSpans\"");
     json_decref(root);
-    return r.rc;
+    return rc;
 }

@@ -185,15 +185,10 @@ static void read_log(struct span_making *m, struct thrift_in *in, struct span_ev
             int64_t us = (int64_t)take_number(in, 8);
             out->time_ns = us > INT64_MAX / 1000 || us < 0 ? 0 : us * 1000;
         } else if (id == 2 && type == THRIFT_LIST) {
-            size_t n, kept = 0;
+            size_t n;
             struct span_attribute *v = read_tags(m, in, &n, &out->dropped_attributes);
-            for (size_t i = 0; i < n; i++)
-                if (!strcmp(v[i].key, "event") && v[i].value.type == SPAN_STRING &&
-                    strlen(v[i].value.text.v) == v[i].value.text.n)
-                    out->name = v[i].value.text.v;
-                else
-                    v[kept++] = v[i];
-            out->attributes = span_making_attributes(m, v, kept, &out->dropped_attributes);
+            out->name = span_take_event_name(v, &n);
+            out->attributes = span_making_attributes(m, v, n, &out->dropped_attributes);
         } else {
             skip(in, type, 1);
         }

@@ -5,6 +5,7 @@
 
 #include "span/json_text.h"
 #include "span/read.h"
+#include "span/read_saved.h"
 #include "span/told.h"
 
 static const char *text_of(struct span_making *m, const json_t *of, const char *key)
@@ -132,20 +133,24 @@ static void read_span(struct span_making *m, const json_t *in, const char **last
     span_put(m, &s, begin, begin + lasted);
 }
 
+int span_take_zipkin(struct span_making *m, const json_t *spans, struct err *e)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < json_array_size(spans); i++) {
+        if (!json_is_object(json_array_get(spans, i)))
+            return err_set(e, ERR_FORMAT, "span %zu is no JSON object", i + 1);
+        read_span(m, json_array_get(spans, i), &last);
+    }
+    return 0;
+}
+
 int span_read_zipkin(struct span_making *m, const void *data, size_t n, struct err *e)
 {
     json_t *root = NULL;
-    const char *last = NULL;
     int rc = span_load_json(data, n, &root, e);
     if (rc)
         return rc;
-    if (!json_is_array(root))
-        rc = err_set(e, ERR_FORMAT, "this is no JSON array of spans");
-    for (size_t i = 0; !rc && i < json_array_size(root); i++)
-        if (json_is_object(json_array_get(root, i)))
-            read_span(m, json_array_get(root, i), &last);
-        else
-            rc = err_set(e, ERR_FORMAT, "span %zu is no JSON object", i + 1);
+    rc = json_is_array(root) ? span_take_zipkin(m, root, e) : err_set(e, ERR_FORMAT, "this is no JSON array of spans");
     json_decref(root);
     return rc;
 }

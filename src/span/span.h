@@ -96,12 +96,16 @@ struct span_list { const struct span **v; size_t n, cap; }; /* zero-initialise; 
 struct span_told {
     uint64_t taken, refused, repaired;
     char why[256];           /* the first span's that was refused; "" */
+    char warning[256];       /* what a saved answer says of itself, for example that it was cut off; "" */
 };
-/* Reads a file of OTLP JSON: one object with "resourceSpans", or one a line (.jsonl, as the spool of weft-span). Spans
- * that cannot be (ids of zeros, times beyond 2262) are left out and told. Identical ones are there once each. */
+/* Reads a file of JSON, plain or packed by gzip: OTLP (an object with "resourceSpans", several in an array, or one a
+ * line as the spool of weft-span), answers and downloads of Jaeger, arrays of Zipkin's spans. Spans that cannot be (ids
+ * of zeros, times beyond 2262) are left out and told. Identical ones are there once each. ERR_FORMAT: no spans in a
+ * known format. */
 int span_read_file(const char *path, struct arena *, struct span_list *out, struct span_told *told, struct err *e);
 
-/* The .json and .jsonl files in a directory, as a spool has them, by name, which is by time. ERR_NOTFOUND: none are. */
+/* The .json and .jsonl files in a directory, also packed (.gz), by name, which in a spool is by time.
+ * ERR_NOTFOUND: none are. */
 int span_list_files(const char *directory, struct arena *, const char *const **out, size_t *n, struct err *e);
 
 /* ---- the store ---- */

@@ -66,3 +66,17 @@ void span_tell_of_tags(struct span_making *m, struct span_attribute *v, size_t n
             v[kept++] = v[i];
     s->attributes = span_making_attributes(m, v, kept, &s->dropped_attributes);
 }
+
+const char *span_take_event_name(struct span_attribute *v, size_t *n)
+{
+    const char *name = "";
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (!strcmp(v[i].key, "event") && v[i].value.type == SPAN_STRING &&
+            strlen(v[i].value.text.v) == v[i].value.text.n)
+            name = v[i].value.text.v;
+        else
+            v[kept++] = v[i];
+    *n = kept;
+    return name;
+}

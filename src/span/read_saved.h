@@ -1,0 +1,13 @@
+/* Private to span: spans from JSON that is already taken apart. */
+#ifndef WEFT_SPAN_READ_SAVED_H
+#define WEFT_SPAN_READ_SAVED_H
+
+#include <jansson.h>
+
+#include "span/read.h"
+
+typedef int span_tree_reader(struct span_making *, const json_t *, struct err *);
+/* An object with "resourceSpans"; an array of Zipkin's spans; a trace of Jaeger's older interface. */
+span_tree_reader span_take_otlp, span_take_zipkin, span_take_jaeger;
+
+#endif
