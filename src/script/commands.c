@@ -79,48 +79,62 @@ static int take_status(const char *given, const char *message, struct script_spa
     return ERR_OK;
 }
 
-/* `date +%s` and `date +%s%N` are what scripts have: a number too short to be ns is seconds. */
+/* Units since the epoch by the number of digits, so that each is understood from 1973 on: s (`date +%s`), ms (Java,
+ * JavaScript), µs, ns (`date +%s%N`). 0: `digits` is no such number. */
+static int64_t unit_ns(size_t digits)
+{
+    return digits > 17 ? 0 : digits > 14 ? 1000 : digits > 10 ? 1000000 : digits ? 1000000000 : 0;
+}
+
 static int take_time(const char *option, const char *given, int64_t *out, struct err *e)
 {
     size_t digits = strspn(given, "0123456789");
     if (*given == '+')
         return err_set(e, ERR_ARG, "--%s \"%.100s\": a time of its own is expected, none after another", option, given);
-    long long seconds = !given[digits] && digits > 0 && digits <= 10 ? strtoll(given, NULL, 10) : 0;
-    if (seconds > INT64_MAX / 1000000000)
+    int64_t unit = given[digits] ? 0 : unit_ns(digits);
+    long long n = unit ? strtoll(given, NULL, 10) : 0;
+    if (n && n > INT64_MAX / unit)
         return err_set(e, ERR_ARG, "--%s \"%.100s\" lies beyond what 64 bits of ns can say", option, given);
-    if (seconds)
-        *out = seconds * 1000000000;
+    if (n)
+        *out = n * unit;
     else if (time_parse(given, 0, out, e))
         return err_wrap(e, "--%s", option);
     return *out > 0 ? ERR_OK : err_set(e, ERR_ARG, "--%s \"%.100s\" lies before 1970", option, given);
 }
 
-static int take_attributes(const struct script_arguments *a, struct script_attributes *out, struct err *e)
+/* A script goes on without what makes no sense. */
+static void leave_out(const struct script_settings *s, struct err *e)
+{
+    script_note(s, "%s; it is left out", e->text);
+    *e = (struct err){0};
+}
+
+static void take_attributes(
+    const struct script_settings *s, const struct script_arguments *a, struct script_attributes *out)
 {
     for (size_t i = 0; i < a->attributes.n; i++) {
         char *given = (char *)a->attributes.v[i], *equals = strchr(given, '=');
-        if (!equals || equals == given)
-            return err_set(e, ERR_ARG, "--attribute \"%.100s\": KEY=VALUE is expected", given);
+        if (!equals || equals == given) {
+            script_note(s, "--attribute \"%.100s\": KEY=VALUE is expected; it is left out", given);
+            continue;
+        }
         *equals = '\0';
         script_set_text(out, given, equals + 1);
     }
-    return ERR_OK;
 }
 
-static int begin(struct script_settings *s, const struct script_arguments *a, const char *name,
-    struct script_span *span, struct err *e)
+static void begin(
+    struct script_settings *s, const struct script_arguments *a, const char *name, struct script_span *span)
 {
+    struct err e = {0};
     script_new_span(s, false, span);
     span->name = name;
     script_begin_clock(span);
-    if (a->service)
+    if (a->service && *a->service)
         script_set_service(s, a->service);
-    int rc = take_kind(a->kind, span, e);
-    if (!rc && a->start) {
-        rc = take_time("start", a->start, &span->start_ns, e);
-        span->monotonic_ns = 0;
-    }
-    return rc ? rc : take_attributes(a, &span->attributes, e);
+    if (take_kind(a->kind, span, &e))
+        leave_out(s, &e);
+    take_attributes(s, a, &span->attributes);
 }
 
 static int print_id(const struct script_span *span)
@@ -150,8 +164,10 @@ static int run(struct script_settings *s, struct script_arguments *a, struct scr
 {
     if (!a->n)
         return err_set(e, ERR_ARG, "run: which command? Try: weft-span run --name NAME -- COMMAND");
-    int rc = begin(s, a, a->name ? a->name : file_name(a->argv[0]), span, e);
-    return rc ? rc : script_run(s, span, a->argv, false);
+    for (size_t i = 0; i < a->wrong.n; i++)
+        script_note(s, "%s; it is left out", a->wrong.v[i]);
+    begin(s, a, a->name && *a->name ? a->name : file_name(a->argv[0]), span);
+    return script_run(s, span, a->argv, false);
 }
 
 /* A process of its own tells of the open span, unless it has ended by then. */
@@ -172,9 +188,11 @@ static int start(struct script_settings *s, struct script_arguments *a, struct s
     struct err problem = {0};
     if (!a->name)
         return err_set(e, ERR_ARG, "start: of which name? Try: id=$(weft-span start --name NAME)");
-    int rc = begin(s, a, a->name, span, e);
-    if (rc)
-        return rc;
+    begin(s, a, a->name, span);
+    if (a->start && take_time("start", a->start, &span->start_ns, &problem))
+        leave_out(s, &problem);
+    else if (a->start)
+        span->monotonic_ns = 0;
     span->process = getppid();
     script_mark_begin(s, span, getppid());
     if (!s->off && span->context.flags & SCRIPT_SAMPLED) {
@@ -201,17 +219,16 @@ static int end(struct script_settings *s, struct script_arguments *a, struct scr
         return SCRIPT_EXIT_OK;
     }
     script_mark_end(s, span);
-    int rc = take_attributes(a, &span->attributes, e);
-    if (!rc)
-        rc = take_status(a->status, a->message, span, e);
-    if (!rc && a->end)
-        rc = take_time("end", a->end, &span->end_ns, e);
-    else if (!rc)
-        script_end_clock(span);
-    if (!rc && span->end_ns < span->start_ns)
-        rc = err_set(e, ERR_ARG, "--end lies before the span's start");
+    take_attributes(s, a, &span->attributes);
+    if (take_status(a->status, a->message, span, &problem))
+        leave_out(s, &problem);
+    int rc = a->end ? take_time("end", a->end, &span->end_ns, &problem) : ERR_OK;
+    if (!rc && a->end && span->end_ns < span->start_ns)
+        rc = err_set(&problem, ERR_ARG, "--end \"%.100s\" lies before the span's start", a->end);
     if (rc)
-        return rc;
+        leave_out(s, &problem);
+    if (rc || !a->end)
+        script_end_clock(span);
     script_deliver(s, span);
     script_open_remove(s, &id);
     return SCRIPT_EXIT_OK;
@@ -224,21 +241,22 @@ static int event(struct script_settings *s, struct script_arguments *a, struct s
     struct err problem = {0};
     if (!a->name)
         return err_set(e, ERR_ARG, "event: of which name? Try: weft-span event \"$id\" --name NAME");
-    int rc = take_attributes(a, &new.attributes, e);
-    if (!rc && !s->off && find_span(s, a, &id) && id.flags & SCRIPT_SAMPLED &&
-        script_open_add_event(s, &id, &new, &problem))
+    take_attributes(s, a, &new.attributes);
+    if (!s->off && find_span(s, a, &id) && id.flags & SCRIPT_SAMPLED && script_open_add_event(s, &id, &new, &problem))
         script_note(s, "the event is lost: %s", problem.text);
     free(new.attributes.list.v);
-    return rc;
+    return SCRIPT_EXIT_OK;
 }
 
 static int emit(struct script_settings *s, struct script_arguments *a, struct script_span *span, struct err *e)
 {
     if (!a->name || !a->start)
         return err_set(e, ERR_ARG, "emit: --name and --start are needed; --end is now if not given");
-    int rc = begin(s, a, a->name, span, e);
-    if (!rc)
-        rc = take_status(a->status, a->message, span, e);
+    struct err problem = {0};
+    begin(s, a, a->name, span);
+    if (take_status(a->status, a->message, span, &problem))
+        leave_out(s, &problem);
+    int rc = take_time("start", a->start, &span->start_ns, e);
     span->end_ns = time_now_ns();
     if (!rc && a->end)
         rc = take_time("end", a->end, &span->end_ns, e);
@@ -281,7 +299,7 @@ static int flush(struct script_settings *s, struct script_arguments *a, struct s
     size_t lost = script_open_collect_lost(s);
     if (lost)
         script_note(s, "%zu spans were never ended: their scripts are gone", lost);
-    if (!s->endpoint || s->unusable || s->thrift)
+    if (s->unusable || s->thrift)
         return err_set(e, ERR_IO,
             "what waits in %s is sent over OTLP: set OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4318", s->spool);
     int rc = script_spool_flush(s, &done, e);
@@ -356,7 +374,7 @@ static int run_command(const struct command *c, int argc, char **argv)
         code = fail(&e);
     script_span_fini(&span);
     script_settings_fini(&settings);
-    free(a.attributes.v);
+    script_arguments_fini(&a);
     return code;
 }
 

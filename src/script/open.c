@@ -255,7 +255,7 @@ void script_open_remove(const struct script_settings *s, const struct script_con
 
 bool script_announces(const struct script_settings *s)
 {
-    return !s->off && s->announce && s->endpoint && !s->unusable && !script_collector_rests(s);
+    return !s->off && s->announce && !s->only_kept && !s->unusable && !script_collector_rests(s);
 }
 
 void script_announce(const struct script_settings *s, struct script_span *span)

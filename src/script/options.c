@@ -17,7 +17,7 @@ const struct script_option script_options[] = {
     {"attribute", 'a', "KEY=VALUE", "said of the span or event; several may be given", BEGINS | ENDS | SCRIPT_EVENT},
     {"service", 's', "NAME", "whose span it is, in place of OTEL_SERVICE_NAME", BEGINS},
     {"kind", 'k', "KIND", "internal (default), server, client, producer or consumer", BEGINS},
-    {"start", 0, "TIME", "when it began: seconds or ns since the epoch, or ISO 8601", SCRIPT_START | SCRIPT_EMIT},
+    {"start", 0, "TIME", "when it began: since the epoch in s, ms, µs or ns; or ISO 8601", SCRIPT_START | SCRIPT_EMIT},
     {"end", 0, "TIME", "when it ended (default: now)", ENDS},
     {"status", 0, "STATUS", "ok or error", ENDS},
     {"message", 'm', "TEXT", "why it is an error", ENDS},
@@ -66,6 +66,36 @@ static bool take_common(struct script_arguments *a, const char *s)
     return help || quiet || !strcmp(s, "--no-color");
 }
 
+/* An option at argv[*i], and its value, which may be the next argument. */
+static int take_option(struct script_arguments *a, unsigned command, int argc, char **argv, int *i, struct err *e)
+{
+    const char *s = argv[*i], *equals = s[1] == '-' ? strchr(s, '=') : NULL;
+    const struct script_option *o = s[1] == '-'
+        ? find(command, s + 2, equals ? (size_t)(equals - s) - 2 : strlen(s + 2), 0)
+        : find(command, NULL, 0, s[1]);
+    if (!o)
+        return unknown(command, s, e);
+    const char *value = equals ? equals + 1 : s[1] != '-' && s[2] ? s + 2 : NULL;
+    if (!value && *i + 1 < argc && !(command == SCRIPT_RUN && !strcmp(argv[*i + 1], "--")))
+        value = argv[++*i];
+    if (!value)
+        return err_set(e, ERR_ARG, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+    if (!strcmp(o->name, "attribute"))
+        vec_push(&a->attributes, value);
+    else
+        *place_of(a, o->name) = value;
+    return ERR_OK;
+}
+
+/* Where the command of `run` begins if what stands at `i` is not understood: the place before it. */
+static int skip_to_command(int argc, char **argv, int i)
+{
+    for (int k = i + 1; k < argc; k++)
+        if (!strcmp(argv[k], "--"))
+            return k - 1;
+    return i;
+}
+
 int script_read_arguments(unsigned command, int argc, char **argv, struct script_arguments *a, struct err *e)
 {
     *a = (struct script_arguments){.argv = argv};
@@ -83,22 +113,27 @@ int script_read_arguments(unsigned command, int argc, char **argv, struct script
         }
         if (take_common(a, s))
             continue;
-        const char *equals = s[1] == '-' ? strchr(s, '=') : NULL;
-        const struct script_option *o = s[1] == '-'
-            ? find(command, s + 2, equals ? (size_t)(equals - s) - 2 : strlen(s + 2), 0)
-            : find(command, NULL, 0, s[1]);
-        if (!o)
-            return unknown(command, s, e);
-        const char *value = equals ? equals + 1 : s[1] != '-' && s[2] ? s + 2 : i + 1 < argc ? argv[++i] : NULL;
-        if (!value)
-            return err_set(e, ERR_ARG, "--%s needs a value: --%s %s", o->name, o->name, o->value);
-        if (!strcmp(o->name, "attribute"))
-            vec_push(&a->attributes, value);
-        else
-            *place_of(a, o->name) = value;
+        struct err problem = {0};
+        int rc = take_option(a, command, argc, argv, &i, &problem);
+        if (rc && command != SCRIPT_RUN) {
+            *e = problem;
+            return rc;
+        }
+        if (rc) {
+            vec_push(&a->wrong, mem_strdup(problem.text));
+            i = skip_to_command(argc, argv, i);
+        }
     }
     argv[a->n] = NULL;
     return ERR_OK;
+}
+
+void script_arguments_fini(struct script_arguments *a)
+{
+    for (size_t i = 0; i < a->wrong.n; i++)
+        free(a->wrong.v[i]);
+    free(a->wrong.v);
+    free(a->attributes.v);
 }
 
 void script_write_help(struct text *t)
@@ -111,7 +146,8 @@ void script_write_help(struct text *t)
         "       weft-span emit --name NAME --start TIME [options]  a span that has ended\n"
         "       weft-span context [\"$id\"] [--format FORMAT]        prints the context for children\n"
         "       weft-span flush                                    sends what could not be sent before\n\n"
-        "  Spans from shell scripts, sent over OTLP/HTTP to OTEL_EXPORTER_OTLP_ENDPOINT (http://HOST:4318).\n\n"
+        "  Spans from shell scripts, sent over OTLP/HTTP to OTEL_EXPORTER_OTLP_ENDPOINT\n"
+        "  (default: http://127.0.0.1:4318, where weft collect listens).\n\n"
         "Options:\n");
     for (const struct script_option *o = script_options; o->name; o++) {
         char label[64];

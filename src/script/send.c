@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "script/tls.h"
 
 enum { MOST_ADDRESSES = 8, HEAD_BYTES = 16 << 10, MOST_WAIT_S = 300 };
 
@@ -253,6 +254,11 @@ enum script_sent script_send(
         snprintf(reply->why, sizeof reply->why, "%s", strerror(errno));
         return SCRIPT_LATER;
     }
+    struct script_tls tls = {0};
+    if (s->url.tls && (fd = script_tls_start(s, fd, &tls)) < 0) {
+        snprintf(reply->why, sizeof reply->why, "%s", strerror(errno));
+        return SCRIPT_LATER;
+    }
     struct text request = {.fd = -1};
     write_head(s, type, n, &request);
     text_put(&request, body, n);
@@ -262,5 +268,6 @@ enum script_sent script_send(
         snprintf(reply->why, sizeof reply->why, "%s", strerror(errno));
     bool answered = receive(fd, deadline_ns, reply); /* also of a server that answers before it has read all */
     close(fd);
+    script_tls_end(&tls, reply->why, answered ? 0 : sizeof reply->why);
     return answered ? judge(reply) : SCRIPT_LATER;
 }

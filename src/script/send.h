@@ -1,4 +1,4 @@
-/* One HTTP request to the collector, with plain sockets. */
+/* One HTTP request to the collector, plain or over TLS. */
 #ifndef WEFT_SCRIPT_SEND_H
 #define WEFT_SCRIPT_SEND_H
 

@@ -106,14 +106,12 @@ bool script_read_url(struct arena *a, const char *s, const char *default_port, s
     for (const char *c = s; *c; c++)
         if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
             *why = "it holds characters that no URL has";
-    if (!strncasecmp(s, "https://", 8))
-        *why = "https is not spoken here: name a collector on this machine or in this network by http://, which can "
-               "pass spans on over TLS";
-    else if (strncasecmp(s, "http://", 7) != 0)
-        *why = "http://HOST[:PORT][/PATH] is expected";
+    out->tls = !strncasecmp(s, "https://", 8);
+    if (!out->tls && strncasecmp(s, "http://", 7) != 0)
+        *why = "http://HOST[:PORT][/PATH], or https://, is expected";
     if (*why)
         return false;
-    s += 7;
+    s += out->tls ? 8 : 7;
     size_t n = strcspn(s, "/?#");
     const char *path = s + n, *at = memchr(s, '@', n);
     if (at) {
@@ -126,7 +124,9 @@ bool script_read_url(struct arena *a, const char *s, const char *default_port, s
         end = s + n;
     const char *colon = bracket && end < s + n ? end + 1 : end;
     out->host = arena_strndup(a, s + bracket, (size_t)(end - s) - bracket);
-    out->port = *colon == ':' ? arena_strndup(a, colon + 1, (size_t)(s + n - colon - 1)) : default_port;
+    out->port = *colon == ':' ? arena_strndup(a, colon + 1, (size_t)(s + n - colon - 1))
+        : out->tls            ? "443"
+                              : default_port;
     char *rest;
     long port = strtol(out->port, &rest, 10);
     if (!*out->host || strlen(out->host) > 255 || (bracket && *end != ']') || *rest || port < 1 || port > 65535) {
@@ -141,6 +141,12 @@ bool script_read_url(struct arena *a, const char *s, const char *default_port, s
 
 /* ---- where spans go ---- */
 
+static bool ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && !strcmp(s + n - n_end, end);
+}
+
 static void take_otlp(struct script_settings *s)
 {
     const char *whole = variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), *base = variable("OTEL_EXPORTER_OTLP_ENDPOINT");
@@ -154,6 +160,8 @@ static void take_otlp(struct script_settings *s)
     if (!script_read_url(&s->arena, s->endpoint, "4318", &s->url, &s->unusable) || whole)
         return;
     size_t n = strlen(s->url.path);
+    if (ends_in(s->url.path, "/v1/traces"))
+        return;
     s->url.path = arena_printf(&s->arena, "%s%sv1/traces", s->url.path, s->url.path[n - 1] == '/' ? "" : "/");
 }
 
@@ -168,6 +176,17 @@ static void take_jaeger(struct script_settings *s)
         s->unusable = "it is too long";
     else
         script_read_url(&s->arena, endpoint, "14268", &s->url, &s->unusable);
+}
+
+/* Where a collector listens by itself. pfeil's callers count on nobody there. */
+static void take_default(struct script_settings *s, bool pfeil)
+{
+    s->only_kept = !s->endpoint && variable("WEFT_SPAN_SPOOL");
+    s->off = !s->endpoint && !s->only_kept && pfeil;
+    if (s->endpoint)
+        return;
+    s->endpoint = "http://127.0.0.1:4318";
+    s->url = (struct script_url){.host = "127.0.0.1", .port = "4318", .path = "/v1/traces", .numeric = true};
 }
 
 static bool is_token(const char *s)
@@ -205,6 +224,14 @@ static void take_headers(struct script_settings *s)
             script_note(s, "OTEL_EXPORTER_OTLP_HEADERS: a header that HTTP does not allow is left out");
     }
     free(pairs.list.v);
+}
+
+static void take_certificates(struct script_settings *s)
+{
+    s->ca_file = first_of("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE");
+    s->client_certificate = first_of(
+        "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE");
+    s->client_key = first_of("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "OTEL_EXPORTER_OTLP_CLIENT_KEY");
 }
 
 static void put_base64(struct text *t, const char *s, size_t n)
@@ -358,15 +385,17 @@ void script_read_settings(struct script_settings *s, bool pfeil, bool quiet)
         take_otlp(s);
     if (!s->endpoint)
         take_jaeger(s);
+    take_default(s, pfeil);
     take_timeout(s);
     take_headers(s);
+    take_certificates(s);
     take_jaeger_user(s);
     take_resource(s, pfeil);
     take_sampler(s, pfeil);
     take_spool(s);
     s->announce = !is_word(variable("WEFT_SPAN_OPEN"), "no") && !s->thrift;
-    s->off = is_word(variable("OTEL_SDK_DISABLED"), "true") || is_word(variable("OTEL_TRACES_EXPORTER"), "none") ||
-        is_word(variable("JAEGER_DISABLED"), "true") || (!s->endpoint && !variable("WEFT_SPAN_SPOOL"));
+    s->off |= is_word(variable("OTEL_SDK_DISABLED"), "true") || is_word(variable("OTEL_TRACES_EXPORTER"), "none") ||
+        is_word(variable("JAEGER_DISABLED"), "true");
     if (s->unusable && !s->off)
         script_note(s, "spans cannot be sent to %.200s, they wait in %.200s: %s",
             strchr(s->endpoint, '@') ? "the endpoint" : s->endpoint, s->spool, s->unusable); /* no passwords in logs */

@@ -13,16 +13,20 @@ enum {
 struct script_url {
     const char *host, *port, *path;   /* path: with its query, begins with a slash */
     bool numeric;                     /* an address, or localhost: no name service is asked */
+    bool tls;                         /* https */
 };
 struct script_settings {
     struct arena arena;               /* of all that the environment does not hold itself */
     bool quiet;
     bool off;                         /* nothing is recorded, contexts are passed on */
-    const char *endpoint;             /* as it was given, or NULL: spans go to the spool at once */
+    const char *endpoint;             /* as it was given, or the default */
+    bool only_kept;                   /* a spool is given and no endpoint: spans wait there, only `flush` sends */
     const char *unusable;             /* why it cannot be used, or NULL */
     struct script_url url;            /* of `endpoint`, if it can be used */
     bool thrift;                      /* Jaeger's own format instead of OTLP */
     struct text headers;              /* "Name: value\r\n" … */
+    const char *ca_file;              /* PEM of those who sign servers' certificates; NULL: whom the system trusts */
+    const char *client_certificate, *client_key;      /* PEM files that show who this is; or NULL */
     int64_t timeout_ns;
     const char *service;
     struct script_attributes resource;
@@ -38,7 +42,7 @@ void script_read_settings(struct script_settings *, bool pfeil, bool quiet);
 void script_settings_fini(struct script_settings *);
 /* --service. */
 void script_set_service(struct script_settings *, const char *service);
-/* http://HOST[:PORT][/PATH]. False: `why` says why not. */
+/* http[s]://HOST[:PORT][/PATH]; the default port is that of http. False: `why` says why not. */
 bool script_read_url(struct arena *, const char *s, const char *default_port, struct script_url *, const char **why);
 /* KEY=VALUE,KEY=VALUE with %XX for what has another meaning. */
 void script_read_pairs(struct arena *, const char *s, struct script_attributes *out);

@@ -314,7 +314,7 @@ void script_deliver(const struct script_settings *s, const struct script_span *s
     struct text body = {.fd = -1};
     if (s->off || !(span->context.flags & SCRIPT_SAMPLED))
         return;
-    if (!s->endpoint || s->unusable || script_collector_rests(s)) {
+    if (s->only_kept || s->unusable || script_collector_rests(s)) {
         keep(s, span);
         return;
     }

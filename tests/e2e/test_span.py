@@ -8,10 +8,12 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
 
+from collect_server import Collect
 from span_collector import NOBODY, SPAN, Collector, attributes, environment, span, spool_of, spooled
 from weft_e2e import BIN, SANITIZER, SLOWDOWN, Case, absent, main, need, new_dice, scratch
 
@@ -160,15 +162,52 @@ class Wrapped(Span):
     def test_wrong_use(self):
         env = environment(NOBODY)
         for args in ((), ("rnu",), ("run",), ("start",), ("end",), ("event",), ("emit", "--name", "x"),
-                     ("end", "a", "b"), ("run", "--nmae", "x", "true"),
-                     ("start", "--name"), ("start", "--name", "x", "--kind", "odd"),
-                     ("start", "--name", "x", "-a", "novalue"), ("context", "--format", "odd"),
+                     ("end", "a", "b"), ("run", "--nmae", "x", "--"), ("start", "--nmae", "x"),
+                     ("start", "--name"), ("context", "--format", "odd"),
                      ("emit", "--name", "x", "--start", "never"), ("emit", "--name", "x", "--start", "9999999999"),
+                     ("emit", "--name", "x", "--start", "99999999999999999"),
                      ("emit", "--name", "x", "--start", "0"), ("emit", "--name", "x", "--start", "+1s"),
                      ("emit", "--name", "x", "--start", "5", "--end", "4")):
             run = self.run_ok(*args, env=env, code=2)
             self.assertEqual(run.stdout, b"")
             self.assertRegex(run.stderr, rb"weft-span")
+
+    def test_the_job_runs_whatever_the_options(self):
+        """Each is named in a note, and the command has its own streams and exit status; what is good counts."""
+        with Collector() as c:
+            env = environment(c.url)
+            for args, why in (
+                    (("-a", ""), b"KEY=VALUE"), (("-a", "novalue"), b"novalue"), (("-a", "=v"), b"KEY=VALUE"),
+                    (("--kind", "odd"), b"odd"), (("--kind", ""), b"--kind"), (("--nmae", "x"), b"--nmae"),
+                    (("--nmae=x",), b"--nmae"), (("-Z",), b"-Z"), (("--start", "5"), b"--start"),
+                    (("--attribute",), b"needs a value"), (("--name",), b"needs a value"), (("-n",), b"needs a value")):
+                run = self.run_ok("run", "-a", "good=1", *args, "--", "sh", "-c", "cat; exit 3", env=env, code=3,
+                                  stdin=b"in")
+                self.assertEqual(run.stdout, b"in", args)
+                self.assertIn(b"note", run.stderr)
+                self.assertIn(why, run.stderr)
+                told = c.spans()[-1]
+                self.assertEqual((told["name"], attributes(told)["good"]), ("sh", "1"))
+                self.assertEqual(self.run_ok("run", "-q", *args, "--", "true", env=env).stderr, b"")
+            for args in (("--nmae=x",), ("-Z",), ("-a", ""), ("--name", ""), ("--service", "")):
+                self.run_ok("run", *args, "sh", "-c", "exit 4", env=env, code=4)
+                self.assertEqual(c.spans()[-1]["name"], "sh")
+
+    def test_scripts_go_on_without_odd_values(self):
+        with Collector() as c:
+            env = environment(c.url)
+            for args in (("-a", ""), ("--kind", "odd"), ("--start", "never"), ("--start", "")):
+                run = self.run_ok("start", "--name", "x", *args, env=env)
+                self.assertIn(b"left out", run.stderr)
+                name = run.stdout.decode().strip()
+                for more in (("event", name, "--name", "e", "-a", "x"),
+                             ("end", name, "-a", "", "--status", "odd", "--end", "1")):
+                    self.assertIn(b"left out", self.run_ok(*more, env=env).stderr)
+                told = c.spans()[-1]
+                self.assertEqual((told["name"], len(told["events"])), ("x", 1))
+                self.assertLess(abs(int(told["endTimeUnixNano"]) - time.time_ns()), 60 * 10**9)
+            self.run_ok("emit", "--name", "y", "--start", "5", "--kind", "odd", "--status", "", "-a", "", env=env)
+            self.assertEqual(c.spans()[-1]["name"], "y")
 
     def test_links_only_the_c_library(self):
         need("readelf")
@@ -275,6 +314,56 @@ class Told(Span):
                 self.assertEqual(int(told["startTimeUnixNano"]) // 10**9, int(ns[0]))
                 self.assertEqual(int(told["endTimeUnixNano"]) - int(told["startTimeUnixNano"]), round(ns[1] * 1e9))
 
+    def test_units_of_times(self):
+        """As shells, Java, JavaScript and Python print the time."""
+        wanted = 1_790_000_000_123_456_789
+        with Collector() as c:
+            for digits in (10, 13, 16, 19):
+                given = str(wanted)[:digits]
+                for name in ("--start", "--end"):
+                    other = ("--end", "2030-01-01") if name == "--start" else ("--start", "5")
+                    self.run_ok("emit", "--name", "x", name, given, *other, env=environment(c.url))
+                    told = c.spans()[-1]["startTimeUnixNano" if name == "--start" else "endTimeUnixNano"]
+                    self.assertEqual(told, given + "0" * (19 - digits))
+
+    def test_paths_of_endpoints(self):
+        with Collector() as c:
+            for more in ({"OTEL_EXPORTER_OTLP_ENDPOINT": c.url + end} for end in
+                         ("", "/", "/v1/traces")):
+                self.run_ok("run", "true", env=environment(**more))
+                self.assertEqual(c.requests[-1][0], "/v1/traces")
+            self.run_ok("run", "true", env=environment(c.url + "/at/v1/traces"))
+            self.assertEqual(c.requests[-1][0], "/at/v1/traces")
+            self.run_ok("run", "true", env=environment(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=c.url + "/odd"))
+            self.assertEqual(c.requests[-1][0], "/odd")
+
+    def test_defaults_meet(self):
+        """A collector and weft-span, neither of them told anything: in a network of their own, where the ports are
+        free."""
+        for program in ("unshare", "ip"):
+            need(program)
+        alone = ["unshare", "--user", "--map-root-user", "--net"]
+        if subprocess.run([*alone, "true"], stderr=subprocess.DEVNULL).returncode:
+            absent("no network namespaces here")
+        state = scratch()
+        script = f"""ip link set lo up || exit 9
+            {SPAN} run --name early true 2>{state}/early || exit 8
+            {BIN} collect >{state}/out & collector=$!
+            until grep -q 16686 {state}/out; do sleep 0.02; done
+            rm {state}/weft/spans/rests-* # 30 s
+            {SPAN} run --name first true 2>{state}/first && {SPAN} flush 2>{state}/flush; code=$?
+            kill $collector; wait $collector; exit $code"""
+        env = {**environment(spool=state), "WEFT_CONFIG": os.devnull}
+        run = subprocess.run([*alone, "sh", "-c", script], env=env, capture_output=True, timeout=60 * SLOWDOWN)
+        self.assertEqual(run.returncode, 0, run)
+        with open(os.path.join(state, "early"), encoding="utf-8") as f:
+            self.assertRegex(f.read(), "note: the collector http://127.0.0.1:4318 cannot be reached")
+        with open(os.path.join(state, "first"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "")
+        told = subprocess.run([BIN, "spans", "stats", "--format", "json"], env=env, stdout=subprocess.PIPE).stdout
+        self.assertEqual({s["stage"] for s in json.loads(told)["stages"]}, {"early", "first"})
+        self.run_ok("run", "true", env=environment(WEFT_SPAN_SPOOL=scratch()))  # a spool alone: nothing is sent
+
     def test_open_spans_are_told_and_closed(self):
         with Collector() as c:
             self.run_ok("run", "--name", "long", "sleep", str(0.6 * SLOWDOWN), env=environment(c.url))
@@ -330,6 +419,56 @@ class Told(Span):
             self.assertEqual(c.requests, [])
 
 
+class Secure(Span):
+    """Collectors over TLS, whose certificates are verified."""
+
+    def certificate(self, *names):
+        at = scratch()
+        key, cert = os.path.join(at, "key.pem"), os.path.join(at, "cert.pem")
+        subprocess.run([need("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
+                        "/CN=weft", "-addext",
+                        "subjectAltName=" + ",".join(names)], check=True, capture_output=True)
+        return key, cert
+
+    def test_https(self):
+        key, cert = self.certificate("DNS:localhost", "IP:127.0.0.1")
+        with Collect("--tls-cert", cert, "--tls-key", key) as c:
+            self.assertTrue(c.otlp.startswith("https://127.0.0.1:"))
+            env = environment(c.otlp)
+            run = self.run_ok("run", "--name", "untrusted", "sh", "-c", "echo out; exit 5", env=env, code=5)
+            self.assertEqual(run.stdout, b"out\n")
+            self.assertRegex(run.stderr, rb"cannot be reached \(.*certificate is NOT trusted")
+            self.assertEqual(len(spooled(env)), 1)
+            trusting = {**env, "OTEL_EXPORTER_OTLP_CERTIFICATE": cert}
+            self.assertEqual(self.run_ok("run", "--name", "first", "true", env=environment(
+                c.otlp, OTEL_EXPORTER_OTLP_CERTIFICATE=cert)).stderr, b"")
+            name = c.otlp.replace("127.0.0.1", "localhost")
+            self.assertEqual(self.run_ok("run", "--name", "named", "true", env=environment(
+                name, OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=cert)).stderr, b"")
+            self.run_ok("flush", env=trusting)
+            self.assertEqual(spooled(env), [])
+            told = subprocess.run([BIN, "spans", "stats", "--store", c.store, "--format", "json"], check=True,
+                                  stdout=subprocess.PIPE).stdout
+            self.assertEqual({s["stage"] for s in json.loads(told)["stages"]}, {"untrusted", "first", "named"})
+
+    def test_servers_that_are_not_meant(self):
+        key, cert = self.certificate("DNS:elsewhere.example")
+        with Collect("--tls-cert", cert, "--tls-key", key) as c, Collector(lambda body: "hang") as plain:
+            silent = socket.create_server(("127.0.0.1", 0))
+            for url, ca, why in ((c.otlp, cert, b"name"), (c.otlp, cert + ".none", b"none"),
+                                 (c.otlp, key, b"certificate"),
+                                 (plain.url.replace("http:", "https:"), cert, b"TLS"),
+                                 (f"https://127.0.0.1:{silent.getsockname()[1]}", cert, b"in time")):
+                env = environment(url, OTEL_EXPORTER_OTLP_CERTIFICATE=ca, OTEL_EXPORTER_OTLP_TIMEOUT="1000")
+                begin = time.monotonic()
+                run = self.run_ok("run", "sh", "-c", "exit 3", env=env, code=3)
+                self.assertLess(time.monotonic() - begin, 1 + 3 * SLOWDOWN)
+                self.assertIn(why, run.stderr)
+                self.assertEqual(len(spooled(env)), 1)
+            silent.close()
+
+
 class Away(Span):
     """Collectors that do not answer, and disks that are full."""
 
@@ -380,7 +519,7 @@ class Away(Span):
                     self.assertTrue(rest_s <= os.stat(rests[0]).st_mtime - now < rest_s + 10 * SLOWDOWN)
 
     def test_endpoints_that_cannot_be_used(self):
-        for endpoint in ("https://127.0.0.1:4318", "ftp://x", "http://", "http://[::1", "http://h:99999",
+        for endpoint in ("ftp://x", "http://", "http://[::1", "http://h:99999",
                          "http://u:p@h",
                          "http://a b", "nonsense", "http://" + "h" * 20000):
             env = environment(endpoint)
@@ -446,7 +585,7 @@ class Away(Span):
                 with open(path, "w", encoding="ascii"):
                     pass
                 os.utime(path, (time.time() - age_s,) * 2)
-        self.run_ok("flush", env=env, code=1)
+        self.run_ok("flush", env=env)
         left = {os.path.relpath(os.path.join(top, f), spool_of(env)) for top, _, files in os.walk(spool_of(env))
                 for f in files}
         self.assertLessEqual({"spans-2.jsonl.new", "open/y.new", "open/y.lost", "last/y",
