@@ -37,19 +37,21 @@ int64_t broker_ms_until(int64_t deadline_ns)
     return left < 1000000 ? 1 : left / 1000000;
 }
 
-static bool is_connected(struct broker *b)
+bool broker_is_connected(struct broker *b)
 {
     return !atomic_load(&b->closed) && natsConnection_Status(b->nc) == NATS_CONN_STATUS_CONNECTED;
 }
 
+/* what: or NULL. */
 static int fail_away(struct broker *b, int code, struct err *e, const char *what)
 {
+    const char *begin = what ? what : "", *colon = what ? ": " : "";
     if (atomic_load(&b->closed))
-        return err_set(e, ERR_CANCELLED, "%s: the bus is closed", what);
+        return err_set(e, ERR_CANCELLED, "%s%sthe bus is closed", begin, colon);
     if (natsConnection_IsClosed(b->nc))
-        return err_set(
-            e, ERR_IO, "%s: the broker at %s refused the credentials; correct them and start again", what, b->where);
-    return err_set(e, code, "%s: not connected to the broker at %s", what, b->where);
+        return err_set(e, ERR_UNSUPPORTED, "%s%sthe broker at %s refused the credentials; correct them and start again",
+            begin, colon, b->where);
+    return err_set(e, code, "%s%snot connected to the broker at %s", begin, colon, b->where);
 }
 
 int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, const char *what)
@@ -57,11 +59,14 @@ int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, c
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         return err_set(
             e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what, b->where);
+    if (code == JSClusterNotAvailErr)
+        return err_set(
+            e, ERR_TIMEOUT, "%s: too few of the brokers at %s are there: JetStream has no leader", what, b->where);
     if (code)
         return err_set(e, ERR_IO, "%s: the broker at %s says JetStream error %d", what, b->where, (int)code);
     switch (s) {
     case NATS_TIMEOUT:
-        if (is_connected(b))
+        if (broker_is_connected(b))
             return err_set(e, ERR_TIMEOUT, "%s: no answer from the broker at %s in time", what, b->where);
         return fail_away(b, ERR_TIMEOUT, e, what);
     case NATS_CONNECTION_CLOSED:
@@ -80,10 +85,10 @@ int broker_await(struct broker *b, int64_t deadline_ns, struct err *e)
 {
     bool in_time = true;
     pthread_mutex_lock(&b->lock);
-    while (in_time && !atomic_load(&b->closed) && !natsConnection_IsClosed(b->nc) && !is_connected(b))
+    while (in_time && !atomic_load(&b->closed) && !natsConnection_IsClosed(b->nc) && !broker_is_connected(b))
         in_time = wait_until(&b->change, &b->lock, deadline_ns);
     pthread_mutex_unlock(&b->lock);
-    return is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, "bus");
+    return broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, "bus");
 }
 
 /* Whether the same question may be answered a moment later. */
@@ -348,7 +353,7 @@ static int connect(struct broker *b, const struct bus_options *o, natsOptions *o
         if (is_refusal(s))
             return err_set(e, ERR_IO, "the broker at %s refused: %s", b->where, natsStatus_GetText(s));
         if (again >= deadline || o->later)
-            return err_set(e, ERR_IO, "no broker answers at %s (%s); is nats-server running there?", b->where,
+            return err_set(e, ERR_TIMEOUT, "no broker answers at %s (%s); is nats-server running there?", b->where,
                 natsStatus_GetText(s));
         pthread_mutex_lock(&b->lock);
         wait_until(&b->change, &b->lock, again);
@@ -410,7 +415,7 @@ static void broker_close(struct wire *w)
 
 static bool broker_connected(struct wire *w)
 {
-    return is_connected((struct broker *)w);
+    return broker_is_connected((struct broker *)w);
 }
 
 static uint64_t broker_epoch(struct wire *w)
@@ -435,14 +440,10 @@ static void broker_local_address(struct wire *w, char *buf, size_t n)
     free(ip);
 }
 
-static void broker_trouble(struct wire *w, char *buf, size_t n)
+static int broker_trouble(struct wire *w, struct err *e)
 {
     struct broker *b = (struct broker *)w;
-    *buf = '\0';
-    if (natsConnection_IsClosed(b->nc))
-        snprintf(buf, n, "the broker at %s refused the credentials", b->where);
-    else if (!is_connected(b))
-        snprintf(buf, n, "not connected to the broker at %s", b->where);
+    return broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, NULL);
 }
 
 const struct wire_kind broker_kind = {

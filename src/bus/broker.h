@@ -33,6 +33,7 @@ int broker_options(const struct bus_options *, natsOptions **out, char **where, 
 
 /* Fills e for a call that failed; `what` says of whom ("table x"). */
 int broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);
+bool broker_is_connected(struct broker *);
 /* Waits until there is a connection. ERR_TIMEOUT, ERR_CANCELLED. */
 int broker_await(struct broker *, int64_t deadline_ns, struct err *);
 int64_t broker_deadline(const struct broker *); /* for what has none */

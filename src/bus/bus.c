@@ -114,6 +114,11 @@ bool bus_connected(struct bus *b)
     return !atomic_load(&b->closed) && b->kind->connected(b->wire);
 }
 
+int bus_trouble(struct bus *b, struct err *e)
+{
+    return atomic_load(&b->closed) ? err_set(e, ERR_CANCELLED, "the bus is closed") : b->kind->trouble(b->wire, e);
+}
+
 size_t bus_max_payload(struct bus *b)
 {
     enum { HEADERS = 4096 }; /* beside a table's value */

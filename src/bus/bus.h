@@ -32,13 +32,16 @@ struct bus_options {
 };
 
 /* Connects once; from then on reconnects by itself for ever, and all that is served, listened to, watched or joined
- * survives. ERR_ARG: the URL or a file; ERR_IO: no connection in timeout_ns, or the broker refused it. No message has a
- * secret, nor the user of a URL. */
+ * survives. ERR_ARG: the URL or a file; ERR_TIMEOUT: no connection in timeout_ns; ERR_IO: the broker refused it. No
+ * message has a secret, nor the user of a URL. */
 struct bus;
 int bus_open(const struct bus_options *, struct bus **out, struct err *e);
 /* After everything opened here was stopped, but for calls and questions: those end (ERR_CANCELLED, no answer). */
 void bus_close(struct bus *);
 bool bus_connected(struct bus *);
+/* Why there is no connection now; 0: there is one. ERR_TIMEOUT: it goes on connecting. ERR_UNSUPPORTED: the broker
+ * refused the credentials, and it tries no more. */
+int bus_trouble(struct bus *, struct err *e);
 /* The address of this machine on its way to the broker, without a port, an IPv6 one without brackets; "": not known. */
 enum { BUS_ADDRESS = 64 };
 void bus_local_address(struct bus *, char buf[BUS_ADDRESS]);

@@ -84,10 +84,9 @@ __attribute__((format(printf, 4, 5))) static void fail(struct asker *a, struct a
 
 static void time_out(struct bus *b, struct asked *c)
 {
-    char trouble[160];
-    b->kind->trouble(b->wire, trouble, sizeof trouble);
-    const char *why = *trouble ? trouble : "no answer in time";
-    fail(b->asker, c, ERR_TIMEOUT, "%s: %s%s", c->subject, why, c->unsent ? "; not sent" : "");
+    struct err trouble = {0};
+    const char *why = b->kind->trouble(b->wire, &trouble) ? trouble.text : "no answer in time";
+    fail(b->asker, c, ERR_TIMEOUT, "%s: %.180s%s", c->subject, why, c->unsent ? "; not sent" : "");
 }
 
 /* Ends those whose time is over. */

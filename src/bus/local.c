@@ -288,9 +288,9 @@ static void local_local_address(struct wire *w, char *buf, size_t n)
     snprintf(buf, n, "127.0.0.1");
 }
 
-static void local_trouble(struct wire *w, char *buf, size_t n)
+static int local_trouble(struct wire *w, struct err *e)
 {
-    *buf = '\0';
+    return check_open((struct local *)w, e);
 }
 
 const struct wire_kind local_kind = {

@@ -27,8 +27,7 @@ struct wire_kind {
     size_t (*max_payload)(struct wire *);  /* bytes of one message */
     /* By which address of this machine it talks to the broker; "": not known. */
     void (*local_address)(struct wire *, char *buf, size_t n);
-    /* Why a deadline was missed, if the connection is to blame: "not connected to HOST"; else "". */
-    void (*trouble)(struct wire *, char *buf, size_t n);
+    int (*trouble)(struct wire *, struct err *); /* as bus_trouble */
     int (*publish)(struct wire *, const char *subject, const char *reply, const void *data, size_t n, struct err *);
     /* The handler runs on a thread of its own. ended(arg): it will not run any more, after unsubscribe. */
     int (*subscribe)(struct wire *, const char *subject, wire_handler *, void (*ended)(void *), void *arg,

@@ -13,6 +13,14 @@ enum { MOST_STEPS = 1 << 20 }; /* of the path of a request, between two question
 #define CLOCKS_NS (2 * NS_PER_S)
 #define WHOSE_NS (5 * NS_PER_S)
 
+/* A node that has not joined its cluster yet knows its own traces only. */
+static int recall(struct cli_far *far, struct cluster **out, struct err *e)
+{
+    struct cluster_memory *memory = atomic_load(&far->memory);
+    *out = NULL;
+    return memory ? cluster_recall(memory, out, e) : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
+}
+
 /* What a path is made of. */
 struct handle {
     struct cluster *cluster;
@@ -112,10 +120,10 @@ static struct views_far_path shown_of(struct handle *h, const struct path *path)
 static int find(void *arg, const struct views_far_question *q, const struct views_far_progress *progress,
     const atomic_bool *stop, struct views_far_path *out, struct err *e)
 {
-    const struct cli_far *far = arg;
+    struct cli_far *far = arg;
     struct handle *h = mem_zalloc(sizeof *h);
     h->progress = progress;
-    int rc = cluster_recall(far->memory, &h->cluster, e);
+    int rc = recall(far, &h->cluster, e);
     if (!rc)
         rc = ask(h, q, stop, e);
     if (rc) {
@@ -145,11 +153,11 @@ static void release(void *arg, struct views_far_path *p)
 static int whose(void *arg, uint64_t reference, const char *thread, int64_t begin, int64_t end,
     struct views_far_thread *out, struct err *e)
 {
-    const struct cli_far *far = arg;
+    struct cli_far *far = arg;
     const struct cluster_host *hosts;
     struct cluster *c = NULL;
     struct cluster_lives found = {0};
-    int rc = cluster_recall(far->memory, &c, e);
+    int rc = recall(far, &c, e);
     if (!rc)
         rc = relate(c, &(struct views_far_question){.host = reference, .reference = reference}, e);
     if (!rc)
@@ -189,12 +197,11 @@ static void drop_requests(struct requests_handle *h)
 static int find_requests(void *arg, uint64_t reference, const struct views_far_request *r, size_t n,
     const atomic_bool *stop, struct request_paths *out, struct err *e)
 {
-    const struct cli_far *far = arg;
+    struct cli_far *far = arg;
     struct requests_handle *h = mem_zalloc(sizeof *h);
     struct cluster_path_start *starts = mem_zalloc((n + 1) * sizeof *starts);
     struct cluster_path_options o = {.deadline_ns = time_monotonic_ns() + PATIENCE_NS, .stop = stop};
-    int rc = far->memory ? cluster_recall(far->memory, &h->cluster, e)
-                         : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
+    int rc = recall(far, &h->cluster, e);
     if (!rc)
         rc = relate(h->cluster, &(struct views_far_question){.host = reference, .reference = reference}, e);
     for (size_t i = 0; i < n && !rc; i++) {

@@ -2,12 +2,14 @@
 #ifndef WEFT_CLI_FAR_H
 #define WEFT_CLI_FAR_H
 
+#include <stdatomic.h>
+
 #include "views/views.h"
 
 struct cluster_memory;
 
-/* `memory` may be set later, but before the first question; the struct is views_far.arg. */
-struct cli_far { struct cluster_memory *memory; };
+/* `memory` may be set at any time, once; until then nothing is known of other nodes. The struct is views_far.arg. */
+struct cli_far { _Atomic(struct cluster_memory *) memory; };
 struct views_far cli_far_of(struct cli_far *);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/time.h"
 #include "cli/cluster.h"
 #include "cli/far.h"
 #include "cli/secrets.h"
@@ -18,6 +19,8 @@
 #include "span/span.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
+
+#define LOOK_NS (NS_PER_S / 5)
 
 static void note_left_out(const char *why)
 {
@@ -48,7 +51,7 @@ struct membership {
     struct cli_far far; /* by which paths of the server go on to the other nodes */
 };
 
-static int join_cluster(struct membership *m, const struct tsp_options *o, const char *store, struct err *e)
+static int start_node(struct membership *m, const char *store, struct err *e)
 {
     struct cluster_node_options n = {.cluster = m->cluster.name,
         .name = m->node,
@@ -64,25 +67,36 @@ static int join_cluster(struct membership *m, const struct tsp_options *o, const
 }
 
 /* Where it is reached is for coordinators; without it all else works. */
-static void tell_server(struct membership *m, const char *listening)
+static int tell_server(struct membership *m, const char *listening, struct err *e)
 {
     struct cluster_server s = {.node = m->node, .url = m->public_url};
-    struct err e = {0};
     char url[CLI_URL];
     if (!s.url && !cli_reached_at(listening, m->bus, url)) {
         cli_note("coordinators are not told where this server is: give --public-url URL");
-        return;
+        return 0;
     }
     s.url = s.url ? s.url : url;
     s.here_only = cli_is_loopback(s.url);
-    if (cluster_server_tell(m->bus, m->cluster.name, &s, &m->told, &e))
-        cli_note("coordinators are not told where this server is: %s", e.text);
+    return cluster_server_tell(m->bus, m->cluster.name, &s, &m->told, e);
 }
 
-static int connect_cluster(struct membership *m, struct err *e)
+static int open_memory(struct membership *m, struct err *e)
 {
-    int rc = m->node ? cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e) : 0;
-    return m->bus && !rc ? cluster_memory_open(m->bus, m->cluster.name, 0, &m->far.memory, e) : rc;
+    struct cluster_memory *memory;
+    int rc = cluster_memory_open(m->bus, m->cluster.name, 0, &memory, e);
+    atomic_store(&m->far.memory, memory);
+    return rc;
+}
+
+/* All that makes a node of the server, as far as it is not done yet. */
+static int join_cluster(struct membership *m, const char *store, const char *listening, struct err *e)
+{
+    int rc = m->bus ? bus_trouble(m->bus, e) : cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e);
+    if (!rc && !m->far.memory)
+        rc = open_memory(m, e);
+    if (!rc && !m->is)
+        rc = start_node(m, store, e);
+    return rc || m->told ? rc : tell_server(m, listening, e);
 }
 
 /* Once nothing else uses the bus. */
@@ -154,31 +168,63 @@ static void note_reach(const struct tsp_options *o, const struct membership *m, 
     cli_note_reach(address, o->http.token != NULL);
 }
 
+static void note_listening(const struct tsp_options *o, const struct membership *m, const struct tsp_server *server)
+{
+    const char *address = tsp_server_address(server);
+    printf("weft: listening on %s\n", address);
+    fflush(stdout);
+    note_reach(o, m, address);
+}
+
+/* Whether a signal to stop comes within that time. */
+static bool stops_within(const sigset_t *stop, int64_t ns)
+{
+    const struct timespec t = {ns / NS_PER_S, ns % NS_PER_S};
+    return sigtimedwait(stop, NULL, &t) > 0;
+}
+
+/* Joins the cluster. A broker that is away, or too slow, is waited for, while the server is there. *stopped: by a
+ * signal meanwhile. */
+static int join_patiently(const struct tsp_options *o, struct membership *m, const char *store,
+    const struct tsp_server *server, const sigset_t *stop, bool *stopped, struct err *e)
+{
+    for (bool waits = false;; waits = true) {
+        int rc = join_cluster(m, store, tsp_server_address(server), e);
+        if (!waits && (!rc || rc == ERR_TIMEOUT))
+            note_listening(o, m, server);
+        if (rc != ERR_TIMEOUT) {
+            if (!rc && waits)
+                cli_note("node %s has joined the cluster", m->node);
+            return rc;
+        }
+        if (!waits)
+            cli_note("%s; node %s waits for it, and joins the cluster then", e->text, m->node);
+        *stopped = stops_within(stop, LOOK_NS);
+        if (*stopped)
+            return 0;
+    }
+}
+
 /* Serves until a signal to stop. */
 static int serve(const struct tsp_options *o, struct membership *m, const char *store, const sigset_t *stop)
 {
     struct tsp_server *server;
     struct err e = {0};
-    int signal_number;
+    int signal_number, code = CLI_OK;
+    bool stopped = false;
     if (tsp_server_start(o, &server, &e))
         return cli_fail(&e);
-    if (m->node && join_cluster(m, o, store, &e)) {
-        int code = cli_fail(&e);
-        if (!tsp_server_stop(server))
-            _exit(code);
-        return code;
-    }
-    if (m->node)
-        tell_server(m, tsp_server_address(server));
-    printf("weft: listening on %s\n", tsp_server_address(server));
-    fflush(stdout);
-    note_reach(o, m, tsp_server_address(server));
-    sigwait(stop, &signal_number);
+    if (!m->node)
+        note_listening(o, m, server);
+    else if (join_patiently(o, m, store, server, stop, &stopped, &e))
+        code = cli_fail(&e);
+    if (code == CLI_OK && !stopped)
+        sigwait(stop, &signal_number);
     cluster_server_take_back(m->told);
     cluster_node_stop(m->is);
     if (!tsp_server_stop(server))
-        _exit(CLI_OK); /* traces are still being indexed; what is written is written in one step */
-    return CLI_OK;
+        _exit(code); /* traces are still being indexed; what is written is written in one step */
+    return code;
 }
 
 /* Traces have paths, and clients see them: a file stands for a database, always the same one. */
@@ -316,7 +362,7 @@ static int run(int argc, char **argv)
     sigaddset(&stop, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     cli_prepare_server();
-    code = connect_cluster(&member, &e) ? cli_fail(&e) : serve(&o, &member, store, &stop);
+    code = serve(&o, &member, store, &stop);
     close_cluster(&member);
     free(spans_path);
     free(served.v);

@@ -145,20 +145,17 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
     return rc == 0 || rc == ERR_BUSY ? name_is_taken(n, e) : 0;
 }
 
-/* Takes the name. Of two nodes that do so at the same moment one is refused: either it finds the other answering, or
- * the card is not any more as it was before it asked. A card that is there, of a run that was killed, stays as it is
- * until this one knows better: who is asked for meanwhile is away, not unknown. */
-static int claim_name(struct cluster_node *n, const char *subject, struct err *e)
+/* Serves the name's questions, and puts a card if the table is as it was before anybody was asked for the name.
+ * ERR_STALE: it is not. A card that is there, of a run that was killed, stays as it is until this one knows better: who
+ * is asked for meanwhile is away, not unknown. */
+static int try_name(struct cluster_node *n, const char *subject, const char *key, struct err *e)
 {
-    char key[CLUSTER_SUBJECT];
     struct card empty = {.node = n->name, .instance = n->instance};
     struct text t = {.fd = -1};
     void *card = NULL;
     size_t size = 0;
     uint64_t revision = 0;
-    int rc = bus_token(n->name, key, sizeof key);
-    if (!rc)
-        rc = bus_table_get(n->table, key, &card, &size, &revision, e);
+    int rc = bus_table_get(n->table, key, &card, &size, &revision, e);
     if (rc == ERR_NOTFOUND) {
         revision = 0;
         rc = 0;
@@ -174,6 +171,25 @@ static int claim_name(struct cluster_node *n, const char *subject, struct err *e
         rc = bus_table_put_if(n->table, key, t.v, t.n, revision, NULL, e);
     text_fini(&t);
     free(card);
+    return rc;
+}
+
+/* Takes the name. Of two nodes that do so at the same moment one is refused: it finds the other answering, at the
+ * latest after its card was stale. A card is stale, too, that an earlier attempt put although the broker was too slow
+ * to say so. */
+static int claim_name(struct cluster_node *n, const char *subject, struct err *e)
+{
+    enum { ATTEMPTS = 4 };
+    char key[CLUSTER_SUBJECT];
+    int rc = bus_token(n->name, key, sizeof key) ? err_set(e, ERR_LIMIT, "the name %.40s is too long", n->name)
+                                                 : ERR_STALE;
+    for (int i = 0; i < ATTEMPTS && rc == ERR_STALE; i++) {
+        rc = try_name(n, subject, key, e);
+        if (rc == ERR_STALE) {
+            bus_stop(n->service);
+            n->service = NULL;
+        }
+    }
     return rc == ERR_STALE ? name_is_taken(n, e) : rc;
 }
 

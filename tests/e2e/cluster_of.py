@@ -132,6 +132,7 @@ class Node:
     def __init__(self, url, name, *traces, store=None, within=(), cluster=None, share=None, options=()):
         self.name, self.traces = name, [str(t) for t in traces]
         self.log, self.temporary = os.path.join(scratch(), "stderr"), scratch()
+        self.said = os.path.join(os.path.dirname(self.log), "stdout")
         self.command = [*within, BIN, "serve", "--listen", "127.0.0.1:0", "--cluster", url, "--node", name,
                         *(["--store", store] if store else []), *(["--cluster-name", cluster] if cluster else []),
                          *(["--share", share] if share else []), *options, *self.traces]
@@ -139,14 +140,21 @@ class Node:
         self.start()
 
     def start(self):
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=log,
+        with open(self.log, "ab") as log, open(self.said, "wb") as out:
+            self.process = subprocess.Popen(self.command, stdout=out, stderr=log,
                                             stdin=subprocess.DEVNULL, env=dict(os.environ, TMPDIR=self.temporary))
 
     @property
     def errors(self):
         with open(self.log, encoding="utf-8", errors="replace") as f:
             return f.read()
+
+    def address(self):
+        """Where its trace server listens, which it says when it is ready."""
+        def said():
+            with open(self.said, encoding="utf-8") as f:
+                return next((line.split()[-1] for line in f if line.endswith("\n") and "listening on" in line), None)
+        return wait_for(f"{self.name} listens", said)
 
     def signal(self, which):
         self.process.send_signal(which)

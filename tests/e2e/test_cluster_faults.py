@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.request
 
 from cluster_of import Broker, Card, Cluster, Node, wait_for
 from namespaces import Network
@@ -292,6 +293,57 @@ class Brokers(Faults):
         self.assertEqual(wrong, [])
         self.assertIn(0, codes)
         self.whole()
+
+
+class LateBrokers(Compared):
+    """Nodes that are there before their broker wait for it, say so once, and serve their viewers meanwhile."""
+
+    def setUp(self):
+        self.recording = scenario("three-tier")
+        self.hosts = hosts_of(self.recording)
+        self.cluster = Cluster({})
+        self.addCleanup(self.cluster.stop)
+
+    def nodes(self):
+        for host, path in self.hosts.items():
+            self.cluster.add(host, path)
+        for node in self.cluster.nodes.values():
+            wait_for("it says that it waits", lambda node=node: "waits for it" in node.errors)
+
+    def all_join(self):
+        self.cluster.settle()
+        self.same(self.cluster, [self.recording], THREAD)
+        for node in self.cluster.nodes.values():
+            self.assertEqual(node.errors.count("waits for it"), 1, node.errors)
+            self.assertIn("has joined", node.errors)
+            self.assertEqual(node.leave(), 0)
+
+    def test_not_there_yet(self):
+        self.cluster.broker.kill()
+        self.nodes()
+        node = self.cluster.nodes["web"]
+        with urllib.request.urlopen(node.address() + "/tsp/api/experiments", timeout=10) as answer:
+            self.assertEqual(answer.status, 200)
+        self.cluster.broker.start()
+        self.all_join()
+
+    def test_too_slow(self):
+        """Connections are taken, and nobody speaks on them: longer than a node used to wait."""
+        self.cluster.broker.process.send_signal(signal.SIGSTOP)
+        try:
+            self.nodes()
+            time.sleep(5 * SLOWDOWN)
+            for node in self.cluster.nodes.values():
+                self.assertIsNone(node.process.poll(), node.errors)
+        finally:
+            self.cluster.broker.process.send_signal(signal.SIGCONT)
+        self.all_join()
+
+    def test_stopped_while_it_waits(self):
+        self.cluster.broker.kill()
+        self.nodes()
+        for node in self.cluster.nodes.values():
+            self.assertEqual(node.leave(), 0)
 
 
 class Keepers(Compared):
