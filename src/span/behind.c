@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "span/collect.h"
 
-enum { AT_ONCE_BYTES = 4 << 20, WAIT_MS = 250, PATIENCE_S = 5, AGAIN_MS = 1000, SYNC_BYTES = 32 << 20 };
+enum { AT_ONCE_BYTES = 4 << 20, WAIT_MS = 250, PATIENCE_S = 5, AGAIN_MS = 1000, SYNC_BYTES = 32 << 20, LATE_S = 5 };
 static const int64_t keep_every_ns = 30 * NS_PER_S, tell_every_ns = 60 * NS_PER_S;
 
 struct behind {
@@ -17,13 +17,14 @@ struct behind {
     pthread_cond_t change;
     bool stop;
     struct log_position applied;
-    char problem[512]; /* why the database takes nothing now; "": it does */
+    char problem[512];  /* why the database takes nothing now; "": it does */
+    int64_t applied_ns; /* when it last took something, or had all (monotonic) */
     /* of the thread */
     struct log_reader reader;
     struct log_position synced;
     uint64_t since_sync_bytes, damaged;
     int64_t kept_ns, told_ns, failed_ns;
-    bool failing, told_failing;
+    bool failing, told_failing, more_to_remove;
 };
 
 static bool is_before(const struct log_position *a, const struct log_position *b)
@@ -121,6 +122,7 @@ static void note_applied(struct span_collector *c, const struct log_position *at
     struct err e = {0};
     pthread_mutex_lock(&b->lock);
     b->applied = *at;
+    b->applied_ns = time_monotonic_ns();
     pthread_cond_broadcast(&b->change);
     pthread_mutex_unlock(&b->lock);
     if (b->since_sync_bytes > SYNC_BYTES) {
@@ -134,15 +136,24 @@ static void note_applied(struct span_collector *c, const struct log_position *at
     log_done(c->log, at, &b->synced);
 }
 
+static void note_idle(struct behind *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->applied_ns = time_monotonic_ns();
+    pthread_mutex_unlock(&b->lock);
+}
+
 static void keep(struct span_collector *c)
 {
     struct behind *b = c->behind;
     struct err e = {0};
     int64_t now = time_monotonic_ns();
-    if ((!c->o.keep_ns && !c->o.keep_bytes) || (b->kept_ns && now - b->kept_ns < keep_every_ns))
+    if ((!c->o.keep_ns && !c->o.keep_bytes) || (!b->more_to_remove && b->kept_ns && now - b->kept_ns < keep_every_ns))
         return;
     b->kept_ns = now;
-    int rc = database_keep(b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &e);
+    int rc = database_keep(
+        b->store, c->o.keep_ns ? time_now_ns() - c->o.keep_ns : INT64_MIN, c->o.keep_bytes, &b->more_to_remove, &e);
+    b->more_to_remove &= !rc;
     if (rc && rc != ERR_BUSY && !b->failing) /* readers in the way: the next time */
         tell(c, &e);
 }
@@ -156,12 +167,14 @@ static void *follow(void *arg)
         struct err e = {0};
         struct log_position next = at;
         bool stop = is_stopping(b);
-        int rc = apply(c, &next, stop ? 0 : WAIT_MS, &e);
+        int rc = apply(c, &next, stop || b->more_to_remove ? 0 : WAIT_MS, &e);
         if (rc > 0 || (!rc && is_before(&at, &next))) {
             at = next;
             note_applied(c, &at);
             note_working(c);
-        } else if (rc < 0) {
+        } else if (!rc) {
+            note_idle(b);
+        } else {
             note_failing(c, &e);
             if (!stop)
                 usleep(AGAIN_MS * 1000);
@@ -205,6 +218,7 @@ int behind_start(struct span_collector *c, struct err *e)
         free(b);
         return rc;
     }
+    b->applied_ns = time_monotonic_ns();
     b->since_sync_bytes = SYNC_BYTES + 1; /* what was committed before need not be on disk */
     pthread_mutex_init(&b->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -242,7 +256,7 @@ void behind_stop(struct span_collector *c)
     c->behind = NULL;
 }
 
-void behind_wait(struct span_collector *c)
+bool behind_wait(struct span_collector *c)
 {
     struct behind *b = c->behind;
     struct log_position end = log_end(c->log);
@@ -252,13 +266,19 @@ void behind_wait(struct span_collector *c)
     pthread_mutex_lock(&b->lock);
     while (!*b->problem && is_before(&b->applied, &end) && !pthread_cond_timedwait(&b->change, &b->lock, &until))
         ;
+    bool all = !is_before(&b->applied, &end);
     pthread_mutex_unlock(&b->lock);
+    return all;
 }
 
 void behind_problem(struct span_collector *c, char *out, size_t n)
 {
     struct behind *b = c->behind;
+    const struct log_position end = log_end(c->log);
     pthread_mutex_lock(&b->lock);
+    const int64_t for_s = (time_monotonic_ns() - b->applied_ns) / NS_PER_S;
     snprintf(out, n, "%s", b->problem);
+    if (!*out && for_s >= LATE_S && is_before(&b->applied, &end))
+        snprintf(out, n, "the database has taken no spans for %lld s, though some wait", (long long)for_s);
     pthread_mutex_unlock(&b->lock);
 }

@@ -34,9 +34,10 @@ struct span_collector {
 struct behind;
 int behind_start(struct span_collector *, struct err *e);
 void behind_stop(struct span_collector *);
-/* Waits until what is in the log now is in the database, for some seconds at most, and not for one that fails. */
-void behind_wait(struct span_collector *);
-/* Why the database takes nothing now; "": it does. */
+/* Waits until what is in the log now is in the database, for some seconds at most, and not for one that fails. False:
+ * it is not. */
+bool behind_wait(struct span_collector *);
+/* Why the database takes nothing now, or is late; "": it takes spans. */
 void behind_problem(struct span_collector *, char *out, size_t n);
 
 /* Sends what is in the log to another collector, if that is wanted, in a thread of its own. Before behind_start, which

@@ -57,9 +57,10 @@ int database_sync(struct span_store *s, bool *all, struct err *e)
     return s->kind->sync(s, all, e);
 }
 
-int database_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, struct err *e)
+int database_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e)
 {
-    return s->kind->keep(s, since_ns, most_bytes, e);
+    *more = false;
+    return s->kind->keep(s, since_ns, most_bytes, more, e);
 }
 
 int database_services(struct span_store *s, struct arena *arena, struct database_names *out, struct err *e)

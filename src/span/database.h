@@ -23,8 +23,9 @@ int database_position(struct span_store *, struct log_position *, struct err *e)
 /* All that was committed is synced. *all false: readers were in the way. */
 int database_sync(struct span_store *, bool *all, struct err *e);
 /* Removes spans that came before a time, and the oldest while the database is larger than so many bytes (0: any); gives
- * the space back to the file system. */
-int database_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, struct err *e);
+ * the space back to the file system. Does a part of it, so that spans can be added in between; *more: there is more to
+ * do. ERR_BUSY: readers are in the way. */
+int database_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e);
 
 /* ---- anybody's ---- */
 
@@ -61,7 +62,7 @@ struct database_kind {
     void (*rollback)(struct span_store *);
     int (*position)(struct span_store *, struct log_position *, struct err *e);
     int (*sync)(struct span_store *, bool *all, struct err *e);
-    int (*keep)(struct span_store *, int64_t since_ns, uint64_t most_bytes, struct err *e);
+    int (*keep)(struct span_store *, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e);
     int (*services)(struct span_store *, struct arena *, struct database_names *, struct err *e);
     int (*operations)(struct span_store *, const char *service, struct arena *, struct database_operations *,
         struct err *e);

@@ -141,6 +141,6 @@ int postgres_commit(struct span_store *, const struct log_position *, struct err
 void postgres_rollback(struct span_store *);
 int postgres_position(struct span_store *, struct log_position *, struct err *e);
 int postgres_sync(struct span_store *, bool *all, struct err *e);
-int postgres_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, struct err *e);
+int postgres_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e);
 
 #endif

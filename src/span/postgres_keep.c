@@ -113,8 +113,8 @@ static int tidy(struct postgres *p, struct err *e)
         rc = postgres_ask(p, gone[i], &v, NULL, e);
     rc = rc ? rc
             : postgres_ask(p,
-                  "DELETE FROM texts WHERE number NOT IN (SELECT service FROM operations"
-                  " UNION SELECT name FROM operations)",
+                  "DELETE FROM texts WHERE NOT EXISTS (SELECT FROM operations WHERE service = number)"
+                  " AND NOT EXISTS (SELECT FROM operations WHERE name = number)",
                   NULL, NULL, e);
     return rc ? rc : postgres_ask(p, "UPDATE about SET value = value + 1 WHERE key = 'generation'", NULL, NULL, e);
 }
@@ -153,8 +153,9 @@ static int drop_most(struct postgres *p, struct kept_days *days, uint64_t most_b
     return rc;
 }
 
-int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, struct err *e)
+int postgres_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e)
 {
+    (void)more; /* days go as a whole */
     struct postgres *p = postgres_of(s);
     struct kept_days days = {0};
     bool changed = false;

@@ -50,7 +50,9 @@ bool query_load(struct query *w, const uint8_t *trace_id, struct query_loaded *t
         return failed(w);
     if (s)
         t->warning = "the trace has more spans than these, its first ones";
-    return t->spans.n ? true : query_refuse(w, 404, "trace not found");
+    return t->spans.n ? true
+        : w->late     ? query_refuse(w, 503, "not found, but acknowledged spans wait for the database: try again soon")
+                      : query_refuse(w, 404, "trace not found");
 }
 
 void query_unload(struct query *w, struct query_loaded *t)
@@ -168,7 +170,7 @@ void collect_query(void *arg, struct http_request *q)
         http_header(q, "Allow", "GET, HEAD");
         query_refuse(&w, 405, "questions come by GET");
     } else {
-        behind_wait(c);
+        w.late = !behind_wait(c);
         w.store = take_store(c, &w.e);
         if (!w.store)
             failed(&w);

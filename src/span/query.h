@@ -15,6 +15,7 @@ struct query {
     struct arena arena;      /* of what was read */
     struct text out;         /* the answer in the making */
     struct err e;
+    bool late;               /* acknowledged spans are not in the database yet */
     int status;              /* 0: it is answered; else why not is in e */
 };
 /* Sets the status, with what is to be done; returns false. */

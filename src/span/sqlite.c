@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-enum { SCHEMA = 1, APPLICATION = 0x77656674, BUSY_MS = 10000, CACHE_KIB = 64 << 10 };
+enum { SCHEMA = 2, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
 
 int sqlite_fail(struct sqlite_store *s, struct err *e)
 {
@@ -29,18 +29,24 @@ int sqlite_run(struct sqlite_store *s, const char *sql, struct err *e)
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(s, e);
 }
 
+#define INDEXES_BY_LAST \
+    "CREATE INDEX texts_by_last ON texts (last);" \
+    "CREATE INDEX origins_by_last ON origins (last);" \
+    "CREATE INDEX operations_by_last ON operations (last);"
+
 /* Spans are in the order in which they came, so that the oldest lie together and free whole pages when they go. */
 static const char schema[] =
-    "CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
-    "CREATE TABLE origins (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body BLOB NOT NULL);"
-    "CREATE TABLE operations (service INTEGER, name INTEGER, kind INTEGER, PRIMARY KEY (service, name, kind))"
-    " WITHOUT ROWID;"
+    "CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, last INTEGER NOT NULL);"
+    "CREATE TABLE origins (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, body BLOB NOT NULL,"
+    " last INTEGER NOT NULL);"
+    "CREATE TABLE operations (service INTEGER, name INTEGER, kind INTEGER, last INTEGER NOT NULL,"
+    " PRIMARY KEY (service, name, kind)) WITHOUT ROWID;"
     "CREATE TABLE spans (number INTEGER PRIMARY KEY, trace BLOB NOT NULL, id BLOB NOT NULL, life INTEGER NOT NULL,"
     " hash INTEGER NOT NULL, came INTEGER NOT NULL, service INTEGER NOT NULL, name INTEGER NOT NULL,"
     " begin INTEGER NOT NULL, lasted INTEGER NOT NULL, parent BLOB, origin INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX spans_by_id ON spans (trace, id);"
     "CREATE INDEX spans_by_service ON spans (service, begin, name, lasted);"
-    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;";
+    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;" INDEXES_BY_LAST;
 
 static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, struct err *e)
 {
@@ -52,6 +58,23 @@ static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, s
         *out = sqlite3_column_int64(q, 0);
     sqlite3_finalize(q);
     return rc;
+}
+
+/* Schema 1 does not say when a name was used last: all of them count as used until the upgrade. That
+ * is the columns' default, so that no row is written. */
+static int upgrade(struct sqlite_store *s, struct err *e)
+{
+    char sql[1000];
+    int64_t next;
+    int rc = number_of(s, "SELECT coalesce(max(number), 0) + 1 FROM spans", &next, e);
+    long long last = SQLITE_ERA(next);
+    snprintf(sql, sizeof sql,
+        "BEGIN IMMEDIATE; ALTER TABLE texts ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
+        "ALTER TABLE origins ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
+        "ALTER TABLE operations ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;" INDEXES_BY_LAST
+        "PRAGMA user_version=%d; COMMIT",
+        last, last, last, SCHEMA);
+    return rc ? rc : sqlite_run(s, sql, e);
 }
 
 static int check_schema(struct sqlite_store *s, bool make, struct err *e)
@@ -70,10 +93,10 @@ static int check_schema(struct sqlite_store *s, bool make, struct err *e)
     }
     if (application != APPLICATION)
         return err_set(e, ERR_FORMAT, "%s is no store of spans", s->path);
-    if (version != SCHEMA)
-        return err_set(e, ERR_UNSUPPORTED, "%s has schema %lld, and this weft reads %d: use the weft that made it",
+    if (version < 1 || version > SCHEMA)
+        return err_set(e, ERR_UNSUPPORTED, "%s has schema %lld, and this weft reads 1 to %d: use the weft that made it",
             s->path, (long long)version, SCHEMA);
-    return 0;
+    return version < SCHEMA && make ? upgrade(s, e) : 0; /* readers need nothing that is new */
 }
 
 /* Its count of memory costs a lock for each allocation, and nobody asks for it. */
@@ -90,7 +113,7 @@ static void sqlite_close(struct span_store *is)
     sqlite3_close(s->db);
     map_fini(&s->texts);
     map_fini(&s->origins);
-    map_fini(&s->operations);
+    map_fini(&s->used);
     map_fini(&s->traces);
     map_fini(&s->ids);
     free(s->path);
@@ -106,7 +129,7 @@ static int open_file(struct sqlite_store *s, const char *directory, bool write, 
             ? err_set(e, ERR_NOTFOUND, "%s: there are no spans (a collector keeps them: weft collect --store %s)",
                   s->path, directory)
             : sqlite_fail(s, e);
-    sqlite3_busy_timeout(s->db, BUSY_MS);
+    sqlite3_busy_timeout(s->db, SQLITE_BUSY_MS);
     sqlite3_extended_result_codes(s->db, 0);
     return sqlite_run(s,
         write ? "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
@@ -126,6 +149,7 @@ static int sqlite_open(const char *store, const char *directory, struct span_sto
     pthread_once(&once, configure);
     s->path = mem_printf("%s/spans.db", store);
     s->is = (struct span_store){&database_sqlite, s->path};
+    s->to_tidy = true; /* what the last start did not end */
     rc = open_file(s, store, directory != NULL, e);
     if (!rc)
         rc = check_schema(s, directory != NULL, e);

@@ -1,11 +1,11 @@
-/* The collector's side of SQLite: adding, and letting go. */
+/* The collector's side of SQLite: adding. */
 #include <sqlite3.h>
 #include <string.h>
 
 #include "base/time.h"
 #include "span/sqlite.h"
 
-enum { REMOVED_AT_ONCE = 20000, MOST_KNOWN = 1 << 20, MOST_IDS = 1 << 18 };
+enum { MOST_KNOWN = 1 << 20, MOST_IDS = 1 << 18 };
 
 static const char *const sql[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
@@ -15,12 +15,17 @@ static const char *const sql[STATEMENTS] = {
     [STATEMENT_SAME_ID] = "SELECT number, life, hash, begin + lasted FROM spans WHERE trace = ?1 AND id = ?2",
     [STATEMENT_REMOVE] = "DELETE FROM spans WHERE number = ?1",
     [STATEMENT_INSERT] = "INSERT INTO spans (trace, id, life, hash, came, service, name, begin, lasted, origin,"
-                         " body, parent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                         " body, parent, number) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    [STATEMENT_NEXT] = "SELECT max(coalesce((SELECT value FROM about WHERE key = 'next number'), 1),"
+                       " coalesce((SELECT max(number) + 1 FROM spans), 1))",
     [STATEMENT_TEXT] = "SELECT number FROM texts WHERE text = ?1",
-    [STATEMENT_NEW_TEXT] = "INSERT INTO texts (text) VALUES (?1)",
+    [STATEMENT_NEW_TEXT] = "INSERT INTO texts (text, last) VALUES (?1, ?2)",
+    [STATEMENT_USE_TEXT] = "UPDATE texts SET last = ?2 WHERE number = ?1",
     [STATEMENT_ORIGIN] = "SELECT number FROM origins WHERE hash = ?1",
-    [STATEMENT_NEW_ORIGIN] = "INSERT INTO origins (hash, body) VALUES (?1, ?2)",
-    [STATEMENT_OPERATION] = "INSERT OR IGNORE INTO operations (service, name, kind) VALUES (?1, ?2, ?3)",
+    [STATEMENT_NEW_ORIGIN] = "INSERT INTO origins (hash, body, last) VALUES (?1, ?2, ?3)",
+    [STATEMENT_USE_ORIGIN] = "UPDATE origins SET last = ?2 WHERE number = ?1",
+    [STATEMENT_OPERATION] = "INSERT INTO operations (service, name, kind, last) VALUES (?1, ?2, ?3, ?4)"
+                            " ON CONFLICT (service, name, kind) DO UPDATE SET last = excluded.last",
     [STATEMENT_ABOUT] = "SELECT value FROM about WHERE key = ?1",
     [STATEMENT_SET_ABOUT] = "INSERT INTO about (key, value) VALUES (?1, ?2)"
                             " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
@@ -36,8 +41,7 @@ sqlite3_stmt *sqlite_statement(struct sqlite_store *s, enum sqlite_statement whi
     return s->prepared[which];
 }
 
-/* Of a statement that gives no row. */
-static int finish(struct sqlite_store *s, sqlite3_stmt *q, struct err *e)
+int sqlite_finish(struct sqlite_store *s, sqlite3_stmt *q, struct err *e)
 {
     int rc = q && sqlite3_step(q) == SQLITE_DONE ? 0 : q ? sqlite_fail(s, e) : e->code;
     if (q)
@@ -45,8 +49,7 @@ static int finish(struct sqlite_store *s, sqlite3_stmt *q, struct err *e)
     return rc;
 }
 
-/* The number in the first row; *out stays where there is none. */
-static int first_number(struct sqlite_store *s, sqlite3_stmt *q, int64_t *out, struct err *e)
+int sqlite_first_number(struct sqlite_store *s, sqlite3_stmt *q, int64_t *out, struct err *e)
 {
     int step = sqlite3_step(q), rc = step == SQLITE_ROW || step == SQLITE_DONE ? 0 : sqlite_fail(s, e);
     if (step == SQLITE_ROW)
@@ -67,32 +70,40 @@ static void forget(struct sqlite_store *s)
     forget_ids(s);
     map_fini(&s->texts);
     map_fini(&s->origins);
-    map_fini(&s->operations);
-    s->texts = s->origins = s->operations = (struct map){0};
+    map_fini(&s->used);
+    s->texts = s->origins = s->used = (struct map){0};
 }
 
 int sqlite_begin(struct span_store *is, struct err *e)
 {
     struct sqlite_store *s = sqlite_of(is);
-    return finish(s, sqlite_statement(s, STATEMENT_BEGIN, e), e);
+    int rc = sqlite_finish(s, sqlite_statement(s, STATEMENT_BEGIN, e), e);
+    if (rc || s->next)
+        return rc;
+    sqlite3_stmt *q = sqlite_statement(s, STATEMENT_NEXT, e);
+    rc = q ? sqlite_first_number(s, q, &s->next, e) : e->code;
+    if (rc)
+        sqlite_rollback(is);
+    return rc;
 }
 
 void sqlite_rollback(struct span_store *is)
 {
     struct sqlite_store *s = sqlite_of(is);
     struct err ignored = {0};
-    finish(s, sqlite_statement(s, STATEMENT_ROLLBACK, &ignored), &ignored);
+    sqlite_finish(s, sqlite_statement(s, STATEMENT_ROLLBACK, &ignored), &ignored);
+    s->next = 0;
     forget(s);
 }
 
-static int set_about(struct sqlite_store *s, const char *key, uint64_t value, struct err *e)
+int sqlite_set_about(struct sqlite_store *s, const char *key, uint64_t value, struct err *e)
 {
     sqlite3_stmt *q = sqlite_statement(s, STATEMENT_SET_ABOUT, e);
     if (q) {
         sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
         sqlite3_bind_int64(q, 2, (int64_t)value);
     }
-    return finish(s, q, e);
+    return sqlite_finish(s, q, e);
 }
 
 static int about(struct sqlite_store *s, const char *key, uint64_t *value, struct err *e)
@@ -102,7 +113,7 @@ static int about(struct sqlite_store *s, const char *key, uint64_t *value, struc
     if (!q)
         return e->code;
     sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
-    int rc = first_number(s, q, &v, e);
+    int rc = sqlite_first_number(s, q, &v, e);
     *value = (uint64_t)v;
     return rc;
 }
@@ -110,14 +121,16 @@ static int about(struct sqlite_store *s, const char *key, uint64_t *value, struc
 int sqlite_commit(struct span_store *is, const struct log_position *at, struct err *e)
 {
     struct sqlite_store *s = sqlite_of(is);
-    if (s->texts.n > MOST_KNOWN || s->origins.n > MOST_KNOWN || s->operations.n > MOST_KNOWN)
+    if (s->texts.n > MOST_KNOWN || s->origins.n > MOST_KNOWN || s->used.n > MOST_KNOWN)
         forget(s);
     if (s->traces.n > MOST_IDS || s->ids.n > MOST_IDS)
         forget_ids(s);
-    int rc = set_about(s, "log file", at->file, e);
+    int rc = sqlite_set_about(s, "log file", at->file, e);
     if (!rc)
-        rc = set_about(s, "log offset", at->offset, e);
-    return rc ? rc : finish(s, sqlite_statement(s, STATEMENT_COMMIT, e), e);
+        rc = sqlite_set_about(s, "log offset", at->offset, e);
+    if (!rc)
+        rc = sqlite_set_about(s, "next number", (uint64_t)s->next, e);
+    return rc ? rc : sqlite_finish(s, sqlite_statement(s, STATEMENT_COMMIT, e), e);
 }
 
 int sqlite_position(struct span_store *is, struct log_position *at, struct err *e)
@@ -136,6 +149,41 @@ int sqlite_sync(struct span_store *is, bool *all, struct err *e)
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : sqlite_fail(s, e);
 }
 
+/* ---- names in use ---- */
+
+static uint64_t use_key(enum sqlite_statement what, int64_t number)
+{
+    return map_mix((uint64_t)number * STATEMENTS + what);
+}
+
+/* Era of the span that is added next. A new era begins with nothing marked as used. */
+static int64_t era(struct sqlite_store *s)
+{
+    int64_t now = SQLITE_ERA(s->next);
+    if (s->era != now) {
+        map_fini(&s->used);
+        s->used = (struct map){0};
+        s->era = now;
+    }
+    return now;
+}
+
+/* Marks a text or origin as used by a span of this era: one update per era. */
+static int use(struct sqlite_store *s, enum sqlite_statement what, int64_t number, struct err *e)
+{
+    bool fresh;
+    int64_t now = era(s);
+    map_put(&s->used, use_key(what, number), &fresh);
+    if (!fresh)
+        return 0;
+    sqlite3_stmt *q = sqlite_statement(s, what, e);
+    if (q) {
+        sqlite3_bind_int64(q, 1, number);
+        sqlite3_bind_int64(q, 2, now);
+    }
+    return sqlite_finish(s, q, e);
+}
+
 /* ---- adding ---- */
 
 static int text_number(struct sqlite_store *s, const char *text, int64_t *out, struct err *e)
@@ -152,13 +200,16 @@ static int text_number(struct sqlite_store *s, const char *text, int64_t *out, s
     if (!q)
         return e->code;
     sqlite3_bind_text(q, 1, text, (int)n, SQLITE_STATIC);
-    int rc = first_number(s, q, out, e);
+    int rc = sqlite_first_number(s, q, out, e);
     if (!rc && !*out) {
         q = sqlite_statement(s, STATEMENT_NEW_TEXT, e);
-        if (q)
+        if (q) {
             sqlite3_bind_text(q, 1, text, (int)n, SQLITE_STATIC);
-        rc = finish(s, q, e);
+            sqlite3_bind_int64(q, 2, era(s));
+        }
+        rc = sqlite_finish(s, q, e);
         *out = sqlite3_last_insert_rowid(s->db);
+        map_put(&s->used, use_key(STATEMENT_USE_TEXT, *out), NULL);
     }
     *known = rc ? 0 : (uint64_t)*out;
     return rc;
@@ -179,31 +230,37 @@ static int origin_number(struct sqlite_store *s, const void *body, size_t n, int
     if (!q)
         return e->code;
     sqlite3_bind_blob(q, 1, hash, sizeof hash, SQLITE_STATIC);
-    int rc = first_number(s, q, out, e);
+    int rc = sqlite_first_number(s, q, out, e);
     if (!rc && !*out) {
         q = sqlite_statement(s, STATEMENT_NEW_ORIGIN, e);
         if (q) {
             sqlite3_bind_blob(q, 1, hash, sizeof hash, SQLITE_STATIC);
             sqlite3_bind_blob(q, 2, body, (int)n, SQLITE_STATIC);
+            sqlite3_bind_int64(q, 3, era(s));
         }
-        rc = finish(s, q, e);
+        rc = sqlite_finish(s, q, e);
         *out = sqlite3_last_insert_rowid(s->db);
+        map_put(&s->used, use_key(STATEMENT_USE_ORIGIN, *out), NULL);
     }
     *known = rc ? 0 : (uint64_t)*out;
     return rc;
 }
 
-static int note_operation(struct sqlite_store *s, int64_t service, int64_t name, enum span_kind kind, struct err *e)
+/* The operation, its texts and the origin are used by the span that is added next. */
+static int use_names(struct sqlite_store *s, int64_t name, enum span_kind kind, struct err *e)
 {
     bool fresh;
-    const int64_t key[] = {service, name, kind};
-    map_put(&s->operations, map_hash(key, sizeof key), &fresh);
-    if (!fresh)
-        return 0;
+    const int64_t now = era(s), key[] = {s->service, name, kind, now};
+    int rc = use(s, STATEMENT_USE_ORIGIN, s->origin, e);
+    map_put(&s->used, map_hash(key, sizeof key), &fresh);
+    if (rc || !fresh)
+        return rc;
     sqlite3_stmt *q = sqlite_statement(s, STATEMENT_OPERATION, e);
-    for (int i = 0; q && i < 3; i++)
+    for (int i = 0; q && i < 4; i++)
         sqlite3_bind_int64(q, i + 1, key[i]);
-    return finish(s, q, e);
+    rc = sqlite_finish(s, q, e);
+    rc = rc ? rc : use(s, STATEMENT_USE_TEXT, s->service, e);
+    return rc ? rc : use(s, STATEMENT_USE_TEXT, name, e);
 }
 
 /* Is a span of these ids there, perhaps? Most spans are of traces that are only just coming: one question for a trace
@@ -220,7 +277,7 @@ static int may_be_there(struct sqlite_store *s, const struct span *span, bool *m
         if (!q)
             return e->code;
         sqlite3_bind_blob(q, 1, span->trace_id, SPAN_TRACE_BYTES, SQLITE_STATIC);
-        int rc = first_number(s, q, &number, e);
+        int rc = sqlite_first_number(s, q, &number, e);
         if (rc)
             return rc;
         *known = number ? WAS_THERE : WAS_NOT;
@@ -262,7 +319,7 @@ static int compare_with_same_id(
     for (size_t i = 0; !rc && *take && i < outdone.n; i++) {
         if ((q = sqlite_statement(s, STATEMENT_REMOVE, e)))
             sqlite3_bind_int64(q, 1, outdone.v[i]);
-        rc = finish(s, q, e);
+        rc = sqlite_finish(s, q, e);
     }
     vec_free(&outdone);
     return rc;
@@ -292,7 +349,7 @@ int sqlite_add_span(
         return rc;
     rc = text_number(s, span->name, &name, e);
     if (!rc)
-        rc = note_operation(s, s->service, name, span->kind, e);
+        rc = use_names(s, name, span->kind, e);
     sqlite3_stmt *q = rc ? NULL : sqlite_statement(s, STATEMENT_INSERT, e);
     if (!q)
         return e->code;
@@ -307,100 +364,6 @@ int sqlite_add_span(
         sqlite3_bind_null(q, 12);
     else
         sqlite3_bind_blob(q, 12, span->parent_id, SPAN_ID_BYTES, SQLITE_STATIC);
-    return finish(s, q, e);
-}
-
-/* ---- letting go ---- */
-
-static int number_of(struct sqlite_store *s, const char *query, int64_t *out, struct err *e)
-{
-    sqlite3_stmt *q;
-    if (sqlite3_prepare_v2(s->db, query, -1, &q, NULL) != SQLITE_OK)
-        return sqlite_fail(s, e);
-    *out = 0;
-    int rc = first_number(s, q, out, e);
-    sqlite3_finalize(q);
-    return rc;
-}
-
-static int bytes_used(struct sqlite_store *s, int64_t *out, struct err *e)
-{
-    int64_t pages, size;
-    int rc = number_of(s, "PRAGMA page_count", &pages, e);
-    if (!rc)
-        rc = number_of(s, "PRAGMA page_size", &size, e);
-    if (!rc)
-        *out = pages * size;
-    return rc;
-}
-
-/* The oldest, and those that came before a time; so many at most. */
-static int remove_some(struct sqlite_store *s, int64_t since_ns, uint64_t most, uint64_t *removed, struct err *e)
-{
-    sqlite3_stmt *q;
-    if (sqlite3_prepare_v2(s->db,
-            "DELETE FROM spans WHERE number <= (SELECT max(number) FROM (SELECT number, came FROM spans ORDER BY number"
-            " LIMIT ?1) WHERE came < ?2)",
-            -1, &q, NULL) != SQLITE_OK)
-        return sqlite_fail(s, e);
-    sqlite3_bind_int64(q, 1, (int64_t)most);
-    sqlite3_bind_int64(q, 2, since_ns);
-    int rc = sqlite3_step(q) == SQLITE_DONE ? 0 : sqlite_fail(s, e);
-    sqlite3_finalize(q);
-    *removed = rc ? 0 : (uint64_t)sqlite3_changes64(s->db);
-    return rc;
-}
-
-/* Pages of what was removed go back to the file system; when readers are in the way, the next time. */
-static int give_back(struct sqlite_store *s, struct err *e)
-{
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    s->to_give_back = rc == SQLITE_BUSY;
-    return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : sqlite_fail(s, e);
-}
-
-/* What nothing refers to any more. */
-static int tidy(struct sqlite_store *s, struct err *e)
-{
-    forget(s);
-    int rc = sqlite_run(s,
-        "BEGIN IMMEDIATE;"
-        "DELETE FROM operations WHERE NOT EXISTS (SELECT 1 FROM spans WHERE spans.service = operations.service"
-        " AND spans.name = operations.name);"
-        "DELETE FROM origins WHERE number NOT IN (SELECT DISTINCT origin FROM spans);"
-        "DELETE FROM texts WHERE number NOT IN (SELECT service FROM operations UNION SELECT name FROM operations);"
-        "COMMIT;"
-        "PRAGMA incremental_vacuum",
-        e);
-    return rc ? rc : give_back(s, e);
-}
-
-int sqlite_keep(struct span_store *is, int64_t since_ns, uint64_t most_bytes, struct err *e)
-{
-    struct sqlite_store *s = sqlite_of(is);
-    uint64_t gone = 0;
-    int64_t used = 0;
-    bool aged = false;
-    int rc = 0;
-    do {
-        rc = remove_some(s, since_ns, REMOVED_AT_ONCE, &gone, e);
-        aged |= gone > 0;
-    } while (!rc && gone);
-    if (!rc && s->to_give_back)
-        rc = give_back(s, e);
-    if (!rc)
-        rc = bytes_used(s, &used, e);
-    /* What goes at once is a share of what is there, so that few rounds are needed, and little too much goes. */
-    for (bool large = most_bytes && (uint64_t)used > most_bytes; !rc && (large || aged); aged = false) {
-        int64_t all = 0;
-        gone = 0;
-        if (large && !(rc = number_of(s, "SELECT count(*) FROM spans", &all, e)))
-            rc = remove_some(s, INT64_MAX, (uint64_t)all / 10 + 1, &gone, e);
-        if (!rc)
-            rc = tidy(s, e);
-        if (!rc)
-            rc = bytes_used(s, &used, e);
-        large = (uint64_t)used > most_bytes && most_bytes && gone;
-    }
-    return rc;
+    sqlite3_bind_int64(q, 13, s->next++);
+    return sqlite_finish(s, q, e);
 }

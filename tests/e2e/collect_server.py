@@ -59,6 +59,11 @@ class Collect:
         """Bytes of the database on disk."""
         return sum(os.stat(p).st_blocks * 512 for p in glob.glob(self.store + "/spans.db*"))
 
+    def processor_s(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def lose_database(self):
         for path in glob.glob(self.store + "/spans.db*"):
             os.unlink(path)

@@ -1,6 +1,7 @@
 """weft collect: what was sent comes back whole, what cannot be is refused, what was acknowledged stays. The judges are
 the files that were sent, protobuf by its published field numbers, and Jaeger's published mapping of OTLP."""
 import base64
+import contextlib
 import csv
 import glob
 import gzip
@@ -10,6 +11,7 @@ import resource
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -552,6 +554,58 @@ class Kept(Case):
             self.assertTrue(c.until(lambda: not c.data("/api/services")))
             self.assertEqual(c.spans(TRACE), [])
             self.assertTrue(c.until(lambda: c.used() < 1 << 20), c.used())  # pages go after the spans
+
+
+
+class Directory(Case):
+    """What only a store in a directory does."""
+
+    def many_names(self, n):
+        """A collector that makes a store of so many operations' spans a quarter as large."""
+        store = scratch()
+        with Collect("--keep", "none", store=store) as c:
+            for k in range(0, n, 4000):
+                c.send(made.request(made.of([made.made(f"{k + i + 1:032x}", 1, f"GET /item/{k + i}")
+                                             for i in range(4000)])), kind=PROTOBUF)
+            self.assertEqual(c.stop(), 0)
+        return Collect("--keep-size", str(c.used() // 4), store=store), c.used() // 4
+
+    def test_retention_of_many_names(self):
+        """What it costs is as much as goes, and spans that come meanwhile are there at once."""
+        took = []
+        for n in (8000, 32000):
+            c, most = self.many_names(n)
+            with c:
+                c.send(made.of([made.made(TRACE, 1)]))
+                self.assertEqual(c.get("/api/traces/" + TRACE).status, 200)
+                self.assertTrue(c.until(lambda: c.used() <= most), (c.used(), most))
+                self.assertGreater(c.used(), most // 2)  # no more goes than must
+                self.assertGreater(len(c.data("/api/services/shop/operations")), n // 8)
+                took.append(c.processor_s())
+                self.assertEqual(c.stop(), 0)
+        self.assertLess(took[1], 8 * took[0] + 0.2, took)
+
+    def test_store_of_schema_1(self):
+        store = scratch()
+        with Collect(store=store) as c:
+            c.send(made.of([made.made(TRACE, i, f"op {i}") for i in range(1, 9)]))
+            self.assertEqual(c.stop(), 0)
+        with contextlib.closing(sqlite3.connect(store + "/spans.db")) as db:  # as it was
+            for table in "texts", "origins", "operations":
+                db.execute(f"DROP INDEX {table}_by_last")
+                db.execute(f"ALTER TABLE {table} DROP COLUMN last")
+            db.execute("DELETE FROM about WHERE key = 'next number'")
+            db.execute("PRAGMA user_version = 1")
+            db.commit()
+        listed = subprocess.run([BIN, "spans", "table", "--store", store, "--format", "csv"], capture_output=True,
+                                text=True, check=True).stdout
+        self.assertEqual(len([line for line in listed.splitlines() if TRACE in line]), 8, listed)
+        with Collect("--keep", "1s", store=store) as c:
+            c.send(made.of([made.made("77" * 16, 1, "new")], "new"))
+            self.assertEqual(len(c.spans("77" * 16)), 1)
+            self.assertTrue(c.until(lambda: c.data("/api/services") in ([], ["new"])))
+            self.assertEqual(c.spans(TRACE), [])
+            self.assertEqual(c.stop(), 0)
 
 
 class Closed(Case):
