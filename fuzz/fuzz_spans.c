@@ -18,9 +18,13 @@ static void check_written(const struct span *s)
     const struct span *one[] = {s};
     const struct span_list list = {one, 1, 1};
     json_array(&j);
-    jaeger_write_resource_spans(&j, &list);
+    jaeger_write_resource_spans(&j, &list, "cut");
     jaeger_write_trace(&j, &list, NULL);
-    jaeger_write_summary(&j, &list);
+    struct jaeger_summary summary = {0};
+    for (size_t i = 0; i < list.n; i++)
+        jaeger_summary_add(&summary, list.v[i]);
+    jaeger_summary_write(&j, &summary);
+    jaeger_summary_fini(&summary);
     json_end_array(&j);
     if (j.depth)
         abort();

@@ -35,6 +35,9 @@ void span_begin(struct span_making *);
 void span_put(struct span_making *, struct span *, uint64_t begin_ns, uint64_t end_ns);
 /* The span cannot be taken. */
 void span_refuse(struct span_making *, const char *why);
+/* Notes that a part of the message, which may have held spans, was not understood: `what` has no `key`, but `instead`,
+ * if that is known. */
+void span_unread(struct span_making *, const char *what, const char *key, const char *instead);
 /* Attributes as they came become sound ones: of each key the last value; at most CODE_MOST_ITEMS, the others are added
  * to *dropped. */
 struct span_attributes span_making_attributes(struct span_making *, struct span_attribute *, size_t n,

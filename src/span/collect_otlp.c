@@ -47,6 +47,8 @@ static void write_partial(const struct span_told *told, struct text *t)
             "%s%llu spans were put right (texts that are not UTF-8, keys twice, ends before starts, too many or "
             "too deep values)",
             told->refused ? "; " : "", (unsigned long long)told->repaired);
+    if (*told->warning)
+        text_printf(t, "%s%s", t->n ? "; " : "", told->warning);
 }
 
 void collect_write_taken(const struct span_told *told, struct text *t)

@@ -3,6 +3,7 @@
 #define WEFT_SPAN_JAEGER_H
 
 #include "base/json.h"
+#include "base/map.h"
 #include "span/span.h"
 
 /* What is asked for besides an id. Tags must all be there, on a span, an event or the process. */
@@ -24,9 +25,19 @@ bool jaeger_read_tags(const char *, struct arena *, struct jaeger_search *);
 /* A trace, of one span at least, in the format of Jaeger's older interface; warning or NULL. */
 void jaeger_write_trace(struct json *, const struct span_list *, const char *warning);
 
-/* Spans of a list, in its order, as ResourceSpans, into an array. */
-void jaeger_write_resource_spans(struct json *, const struct span_list *);
-/* The trace's summary. */
-void jaeger_write_summary(struct json *, const struct span_list *);
+/* Spans of a list, in its order, as ResourceSpans, into an array; the warning or NULL, as Jaeger has it: an attribute
+ * of the first span. */
+void jaeger_write_resource_spans(struct json *, const struct span_list *, const char *warning);
+/* A trace's summary, for which spans come one by one in any order. Zero-initialise; of one span at least. */
+struct jaeger_summary {
+    uint8_t trace_id[SPAN_TRACE_BYTES];
+    int64_t begin_ns, end_ns;
+    struct jaeger_parts { struct jaeger_part *v; size_t n, cap; } spans;
+    struct strings names;
+    struct map ids;
+};
+void jaeger_summary_add(struct jaeger_summary *, const struct span *);
+void jaeger_summary_write(struct json *, const struct jaeger_summary *);
+void jaeger_summary_fini(struct jaeger_summary *);
 
 #endif

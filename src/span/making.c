@@ -1,4 +1,5 @@
 /* What somebody sent is put right, or refused. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -107,6 +108,14 @@ void span_refuse(struct span_making *m, const char *why)
 {
     if (!m->told.refused++)
         strncpy(m->told.why, why, sizeof m->told.why - 1);
+}
+
+void span_unread(struct span_making *m, const char *what, const char *key, const char *instead)
+{
+    if (!*m->told.warning)
+        snprintf(m->told.warning, sizeof m->told.warning,
+            "not understood, so that spans may be missing: %s has no \"%s\"%s%.80s%s", what, key,
+            instead ? ", but \"" : "", instead ? instead : "", instead ? "\"" : " (unknown fields)");
 }
 
 /* As weft-span says it; of others every span has ended. */

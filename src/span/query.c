@@ -7,6 +7,7 @@
 #include <string.h>
 
 /* A server has its own limit of connections, for all that ask it. */
+enum { PARTIAL = 206 }; /* as HTTP has it: code of what an answer lacks */
 enum { MOST_IDLE = 8, MOST_CONNECTIONS = 16, LOOK_EVERY = 1024 };
 
 bool query_refuse(struct query *w, int status, const char *fmt, ...)
@@ -36,6 +37,29 @@ bool query_trace_id(const char *s, uint8_t *id)
     return span_read_hex(padded, sizeof padded, id, SPAN_TRACE_BYTES);
 }
 
+void query_lack(struct query *w, int code, const char *trace_id, const char *what)
+{
+    vec_push(&w->lacks,
+        ((struct query_lack){
+            code, arena_strdup(&w->of_lacks, what), trace_id ? arena_strdup(&w->of_lacks, trace_id) : NULL}));
+}
+
+void query_note_limit(struct query *w, uint64_t asked, const struct query_traces *found)
+{
+    if (asked > QUERY_MOST_TRACES && found->n == QUERY_MOST_TRACES)
+        query_lack(w, PARTIAL, NULL, "an answer has at most 20000 traces, the newest: ask for less time at once");
+}
+
+void query_note_cut(struct query *w, size_t written, const struct query_traces *found)
+{
+    char why[200];
+    snprintf(why, sizeof why,
+        "only the first %zu of %zu traces that were found: an answer has at most %d spans; ask for fewer traces, or "
+        "for less time, at once",
+        written, found->n, QUERY_MOST_SPANS);
+    query_lack(w, PARTIAL, NULL, why);
+}
+
 bool query_load(struct query *w, const uint8_t *trace_id, struct query_loaded *t)
 {
     struct span_query q = {.trace_id = trace_id, .limit = QUERY_MOST_SPANS + 1};
@@ -49,10 +73,39 @@ bool query_load(struct query *w, const uint8_t *trace_id, struct query_loaded *t
     if (rc)
         return failed(w);
     if (s)
-        t->warning = "the trace has more spans than these, its first ones";
+        t->warning = "the trace has more spans than these, its first 200000";
     return t->spans.n ? true
         : w->late     ? query_refuse(w, 503, "not found, but acknowledged spans wait for the database: try again soon")
                       : query_refuse(w, 404, "trace not found");
+}
+
+static bool wants_none(const void *which, const char *key, size_t n)
+{
+    (void)which;
+    (void)key;
+    (void)n;
+    return false;
+}
+
+bool query_summarize(struct query *w, const uint8_t *trace_id, struct jaeger_summary *out)
+{
+    const struct span_query q = {.trace_id = trace_id, .any_order = true};
+    struct span_cursor *c = NULL;
+    struct arena arena = {0};
+    const struct span *s = NULL;
+    size_t n = 0;
+    int rc = span_select(w->store, &q, &c, &w->e);
+    while (!rc && !(rc = span_next_brief(c, &arena, wants_none, NULL, &s, &w->e)) && s) {
+        jaeger_summary_add(out, s);
+        if (++n % LOOK_EVERY)
+            continue;
+        arena_fini(&arena);
+        if (http_gone(w->q))
+            break;
+    }
+    arena_fini(&arena);
+    span_cursor_close(c);
+    return rc ? failed(w) : n ? true : query_refuse(w, 404, "trace not found");
 }
 
 void query_unload(struct query *w, struct query_loaded *t)
@@ -78,7 +131,8 @@ bool query_find(struct query *w, const struct jaeger_search *search, struct quer
     int rc = 0;
     if (span_select(w->store, &q, &c, &w->e))
         return failed(w);
-    for (size_t looked = 0; out->n < search->limit; looked++) {
+    const uint64_t most = search->limit < QUERY_MOST_TRACES ? search->limit : QUERY_MOST_TRACES;
+    for (size_t looked = 0; out->n < most; looked++) {
         struct arena arena = {0};
         bool fresh;
         rc = span_next(c, &arena, &s, &w->e);
@@ -171,6 +225,8 @@ void collect_query(void *arg, struct http_request *q)
         query_refuse(&w, 405, "questions come by GET");
     } else {
         w.late = !behind_wait(c);
+        if (w.late)
+            query_lack(&w, PARTIAL, NULL, "acknowledged spans that wait for the database are not in this answer");
         w.store = take_store(c, &w.e);
         if (!w.store)
             failed(&w);
@@ -188,4 +244,6 @@ void collect_query(void *arg, struct http_request *q)
     if (taken)
         give_store(c, w.store);
     arena_fini(&w.arena);
+    arena_fini(&w.of_lacks);
+    vec_free(&w.lacks);
 }

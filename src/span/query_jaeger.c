@@ -16,13 +16,27 @@ static void begin_data(struct query *w, struct json *j)
     json_key(j, "data");
 }
 
-static void end_data(struct json *j, uint64_t total)
+static void end_data(struct query *w, struct json *j, uint64_t total)
 {
     json_kv_u64(j, "total", total);
     json_kv_i64(j, "limit", 0);
     json_kv_i64(j, "offset", 0);
     json_key(j, "errors");
-    json_null(j);
+    if (w->lacks.n)
+        json_array(j);
+    else
+        json_null(j);
+    for (size_t i = 0; i < w->lacks.n; i++) {
+        const struct query_lack *l = &w->lacks.v[i];
+        json_object(j);
+        json_kv_i64(j, "code", l->code);
+        json_kv_string(j, "msg", l->what);
+        if (l->trace_id)
+            json_kv_string(j, "traceID", l->trace_id);
+        json_end_object(j);
+    }
+    if (w->lacks.n)
+        json_end_array(j);
     json_end_object(j);
 }
 
@@ -43,7 +57,7 @@ static void answer_services(struct query *w)
         for (size_t i = 0; i < names.n; i++)
             json_string(&j, names.v[i]);
         json_end_array(&j);
-        end_data(&j, names.n);
+        end_data(w, &j, names.n);
     }
     free(names.v);
 }
@@ -81,30 +95,41 @@ static void answer_operations(struct query *w, const char *service, bool kinds)
             json_end_object(&j);
         }
         json_end_array(&j);
-        end_data(&j, n);
+        end_data(w, &j, n);
     }
     free(all.v);
+}
+
+static void lack_trace(struct query *w, const uint8_t *id)
+{
+    struct text hex = {.fd = -1};
+    span_write_hex(&hex, id, SPAN_TRACE_BYTES);
+    query_lack(w, 404, text_cstr(&hex), "trace not found");
+    text_fini(&hex);
 }
 
 static void answer_traces(struct query *w, const struct query_traces *traces)
 {
     struct json j;
-    uint64_t spans = 0, n = 0;
+    uint64_t spans = 0;
+    size_t i = 0;
     begin_data(w, &j);
     json_array(&j);
-    for (size_t i = 0; i < traces->n && !w->status && spans < QUERY_MOST_SPANS && !http_gone(w->q); i++) {
+    for (; i < traces->n && !w->status && spans < QUERY_MOST_SPANS && !http_gone(w->q); i++) {
         struct query_loaded t = {0};
         if (query_load(w, traces->v[i].id, &t)) {
             jaeger_write_trace(&j, &t.spans, t.warning);
-            n++;
         } else if (w->status == 404 && traces->n > 1) {
-            w->status = 0; /* it went meanwhile */
+            w->status = 0; /* it went meanwhile, or is one of several that were named */
+            lack_trace(w, traces->v[i].id);
         }
         spans += t.spans.n;
         query_unload(w, &t);
     }
+    if (i < traces->n)
+        query_note_cut(w, i, traces);
     json_end_array(&j);
-    end_data(&j, n);
+    end_data(w, &j, traces->n);
 }
 
 /* ---- searches ---- */
@@ -173,7 +198,7 @@ static bool read_search(struct query *w, struct jaeger_search *s)
         return query_refuse(w, 400, "service: whose traces? (or give traceID)");
     if (limit && *limit && !read_integer(limit, 1, INT32_MAX, &n))
         return query_refuse(w, 400, "limit: give a number of traces");
-    s->limit = n < QUERY_MOST_TRACES ? (uint64_t)n : QUERY_MOST_TRACES;
+    s->limit = (uint64_t)n;
     s->most_ns = INT64_MAX;
     s->end_ns = time_after(now);
     s->begin_ns = now - lookback_ns;
@@ -200,6 +225,8 @@ static void take_id(void *arg, const char *value)
         query_refuse(ids->w, 400, "traceID: give up to 32 hexadecimal digits");
     else if (ids->to->n < QUERY_MOST_TRACES)
         vec_push(ids->to, t);
+    else if (!ids->w->lacks.n)
+        query_lack(ids->w, 206, NULL, "more than 20000 trace ids: the last ones are left out");
 }
 
 static void answer_search(struct query *w)
@@ -211,6 +238,7 @@ static void answer_search(struct query *w)
         if (!w->status)
             answer_traces(w, &found);
     } else if (read_search(w, &search) && query_find(w, &search, &found)) {
+        query_note_limit(w, search.limit, &found);
         answer_traces(w, &found);
     }
     free(found.v);
@@ -251,7 +279,7 @@ static void answer_dependencies(struct query *w)
             json_end_object(&j);
         }
         json_end_array(&j);
-        end_data(&j, calls.n);
+        end_data(w, &j, calls.n);
     }
     free(calls.v);
 }

@@ -69,34 +69,59 @@ static void answer_operations(struct query *w)
     free(all.v);
 }
 
+static void write_summaries(struct query *w, struct json *j, const struct query_traces *traces)
+{
+    for (size_t i = 0; i < traces->n && !w->status && !http_gone(w->q); i++) {
+        struct jaeger_summary summary = {0};
+        if (query_summarize(w, traces->v[i].id, &summary))
+            jaeger_summary_write(j, &summary);
+        else
+            w->status = w->status == 404 && traces->n > 1 ? 0 : w->status;
+        jaeger_summary_fini(&summary);
+    }
+}
+
 /* Traces as one "resourceSpans" each would be several objects; they are joined. */
+static void write_whole(struct query *w, struct json *j, const struct query_traces *traces)
+{
+    uint64_t spans = 0;
+    size_t i = 0;
+    for (; i < traces->n && !w->status && spans < QUERY_MOST_SPANS && !http_gone(w->q); i++) {
+        struct query_loaded t = {0};
+        if (query_load(w, traces->v[i].id, &t))
+            jaeger_write_resource_spans(j, &t.spans, t.warning);
+        else
+            w->status = w->status == 404 && traces->n > 1 ? 0 : w->status;
+        if (t.warning)
+            query_lack(w, 0, NULL, t.warning);
+        spans += t.spans.n;
+        query_unload(w, &t);
+    }
+    if (i < traces->n)
+        query_note_cut(w, i, traces);
+}
+
 static void write_traces(struct query *w, const struct query_traces *traces, bool summaries)
 {
     struct json j = JSON_TO(&w->out);
-    uint64_t spans = 0;
     json_object(&j);
-    if (summaries) {
-        json_key(&j, "summaries");
-    } else {
-        json_key(&j, "result");
+    json_key(&j, summaries ? "summaries" : "result");
+    if (!summaries) {
         json_object(&j);
         json_key(&j, "resourceSpans");
     }
     json_array(&j);
-    for (size_t i = 0; i < traces->n && !w->status && spans < QUERY_MOST_SPANS && !http_gone(w->q); i++) {
-        struct query_loaded t = {0};
-        if (!query_load(w, traces->v[i].id, &t))
-            w->status = w->status == 404 && traces->n > 1 ? 0 : w->status;
-        else if (summaries)
-            jaeger_write_summary(&j, &t.spans);
-        else
-            jaeger_write_resource_spans(&j, &t.spans);
-        spans += t.spans.n;
-        query_unload(w, &t);
-    }
+    (summaries ? write_summaries : write_whole)(w, &j, traces);
     json_end_array(&j);
     if (!summaries)
         json_end_object(&j);
+    if (w->lacks.n) { /* readers that do not know it pass over it */
+        json_key(&j, "warnings");
+        json_array(&j);
+        for (size_t i = 0; i < w->lacks.n; i++)
+            json_string(&j, w->lacks.v[i].what);
+        json_end_array(&j);
+    }
     json_end_object(&j);
 }
 
@@ -179,7 +204,7 @@ static bool read_search(struct query *w, struct jaeger_search *s)
         unsigned long long n = strtoull(depth, &end, 10);
         if (*end || *depth == '-' || !n)
             return query_refuse(w, 400, "query.searchDepth: give a number of traces");
-        s->limit = n < QUERY_MOST_TRACES ? n : QUERY_MOST_TRACES;
+        s->limit = n;
     }
     if (tags && !jaeger_read_tags(tags, &w->arena, s))
         return query_refuse(w, 400, "query.attributes: give {\"KEY\":\"VALUE\",…}");
@@ -191,6 +216,7 @@ static void answer_search(struct query *w, bool summaries)
     struct jaeger_search search = {0};
     struct query_traces found = {0};
     if (read_search(w, &search) && query_find(w, &search, &found)) {
+        query_note_limit(w, search.limit, &found);
         if (found.n || summaries)
             write_traces(w, &found, summaries);
         else

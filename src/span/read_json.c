@@ -23,10 +23,28 @@ static void wrong(struct reading *r, const char *key, const char *must)
         r->rc = err_set(r->e, ERR_FORMAT, "\"%s\" must be %s", key, must);
 }
 
+/* The member by its name in lowerCamelCase, or by that of the protobuf field: parsers of protobuf's JSON read both. */
+static json_t *get(const json_t *of, const char *key)
+{
+    char snake[64];
+    size_t n = 0;
+    bool differs = false;
+    json_t *v = json_object_get(of, key);
+    for (const char *c = key; !v && *c && n + 2 < sizeof snake; c++) {
+        bool upper = *c >= 'A' && *c <= 'Z';
+        differs |= upper;
+        if (upper)
+            snake[n++] = '_';
+        snake[n++] = (char)(upper ? *c - 'A' + 'a' : *c);
+    }
+    snake[n] = '\0';
+    return v || !differs ? v : json_object_get(of, snake);
+}
+
 /* A member that is neither absent nor null, and of that type; NULL otherwise. */
 static json_t *member(struct reading *r, const json_t *of, const char *key, json_type type, const char *must)
 {
-    json_t *v = json_object_get(of, key);
+    json_t *v = get(of, key);
     if (!v || json_is_null(v))
         return NULL;
     if (json_typeof(v) == type)
@@ -75,7 +93,7 @@ static bool integer_of(const json_t *v, bool sign, uint64_t *out)
 
 static uint64_t number_of(struct reading *r, const json_t *of, const char *key, uint64_t most)
 {
-    json_t *v = json_object_get(of, key);
+    json_t *v = get(of, key);
     uint64_t n = 0;
     if (v && !json_is_null(v) && (!integer_of(v, false, &n) || n > most)) {
         wrong(r, key, most == UINT64_MAX ? "ns since the epoch" : "an integer");
@@ -149,7 +167,7 @@ static void read_value(struct reading *r, const json_t *in, unsigned depth, stru
     uint64_t n = 0;
     *out = (struct span_value){.type = SPAN_EMPTY};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !v; i++)
-        if ((v = json_object_get(in, kinds[i].key)) && !json_is_null(v))
+        if ((v = get(in, kinds[i].key)) && !json_is_null(v))
             out->type = kinds[i].type;
         else
             v = NULL;
@@ -266,10 +284,32 @@ static void read_span(struct reading *r, const json_t *in)
         span_put(r->m, &s, begin, end);
 }
 
+/* The list under one of two names, the second that of older versions. Where there is neither, whatever else is there in
+ * its place is reported: spans may be lost in it. */
+static json_t *parts(struct reading *r, const json_t *of, const char *what, const char *key, const char *old)
+{
+    static const char *const known[] = {
+        "resource", "scope", "instrumentationLibrary", "instrumentation_library", "schemaUrl", "schema_url"};
+    json_t *v = list(r, of, key), *older = old && !json_array_size(v) ? list(r, of, old) : NULL, *other;
+    const char *name;
+    if (!v && !older && !get(of, key))
+        json_object_foreach ((json_t *)of, name, other) {
+            size_t i = 0, n = sizeof known / sizeof *known;
+            while (i < n && strcmp(name, known[i]) != 0)
+                i++;
+            if (i == n)
+                span_unread(r->m, what, key, name);
+        }
+    return older ? older : v;
+}
+
 static void read_scope(struct reading *r, const struct span_origin *of, const json_t *in)
 {
     struct span_origin o = *of;
-    json_t *scope = member(r, in, "scope", JSON_OBJECT, "an object"), *spans = list(r, in, "spans");
+    json_t *scope = member(r, in, "scope", JSON_OBJECT, "an object");
+    json_t *spans = parts(r, in, "an item of \"scopeSpans\"", "spans", NULL);
+    if (!scope)
+        scope = member(r, in, "instrumentationLibrary", JSON_OBJECT, "an object");
     r->m->in_span = false;
     o.scope = text_of(r, scope, "name");
     o.scope_version = text_of(r, scope, "version");
@@ -283,7 +323,8 @@ static void read_scope(struct reading *r, const struct span_origin *of, const js
 
 static void read_resource(struct reading *r, const json_t *in)
 {
-    json_t *resource = member(r, in, "resource", JSON_OBJECT, "an object"), *scopes = list(r, in, "scopeSpans");
+    json_t *resource = member(r, in, "resource", JSON_OBJECT, "an object");
+    json_t *scopes = parts(r, in, "an item of \"resourceSpans\"", "scopeSpans", "instrumentationLibrarySpans");
     span_begin_origin(r->m);
     struct span_origin o = {.resource_schema = text_of(r, in, "schemaUrl"),
         .resource_dropped = count_of(r, resource, "droppedAttributesCount")};
@@ -292,10 +333,15 @@ static void read_resource(struct reading *r, const json_t *in)
         read_scope(r, &o, json_array_get(scopes, i));
 }
 
+bool span_is_otlp(const json_t *v)
+{
+    return get(v, "resourceSpans") != NULL;
+}
+
 int span_take_otlp(struct span_making *m, const json_t *root, struct err *e)
 {
     struct reading r = {.m = m, .e = e};
-    json_t *resources = list(&r, root, "resourceSpans");
+    json_t *resources = parts(&r, root, "the message", "resourceSpans", NULL);
     for (size_t i = 0; !r.rc && i < json_array_size(resources); i++)
         read_resource(&r, json_array_get(resources, i));
     return r.rc;

@@ -192,6 +192,13 @@ static int read_span(struct span_making *m, const ProtobufCBinaryData *b, struct
     return 0;
 }
 
+static void note_unread(
+    struct span_making *m, const ProtobufCMessage *in, size_t parts, const char *what, const char *key)
+{
+    if (!parts && in->n_unknown_fields)
+        span_unread(m, what, key, NULL);
+}
+
 static int read_scope(struct span_making *m, const struct span_origin *of, const ProtobufCBinaryData *b, struct err *e)
 {
     ProtobufCAllocator allocator = of_arena(&m->of_origin);
@@ -208,6 +215,7 @@ static int read_scope(struct span_making *m, const struct span_origin *of, const
         !read_list(m, in->scope->attributes, in->scope->n_attributes, 1, &o.scope_attributes, &o.scope_dropped))
         return damaged(&m->of_origin, "a scope", e);
     span_put_origin(m, &o, NULL);
+    note_unread(m, &in->base, in->n_spans, "a ScopeSpans", "spans");
     int rc = 0;
     for (size_t i = 0; !rc && i < in->n_spans; i++)
         rc = read_span(m, &in->spans[i], e);
@@ -228,8 +236,11 @@ static int read_resource(struct span_making *m, const ProtobufCBinaryData *b, st
             return damaged(&m->of_origin, "a resource", e);
     }
     int rc = 0;
+    note_unread(m, &in->base, in->n_scope_spans + in->n_library_spans, "a ResourceSpans", "scope_spans");
     for (size_t i = 0; !rc && i < in->n_scope_spans; i++)
         rc = read_scope(m, &o, &in->scope_spans[i], e);
+    for (size_t i = 0; !rc && i < in->n_library_spans; i++)
+        rc = read_scope(m, &o, &in->library_spans[i], e);
     return rc;
 }
 
@@ -239,6 +250,8 @@ int span_read_protobuf(struct span_making *m, const void *data, size_t n, struct
     ProtobufCAllocator allocator = of_arena(&arena);
     Otlp__Request *in = otlp__request__unpack(&allocator, n, data);
     int rc = in ? 0 : damaged(&arena, "the body", e);
+    if (in)
+        note_unread(m, &in->base, in->n_resource_spans, "the message", "resource_spans");
     for (size_t i = 0; in && !rc && i < in->n_resource_spans; i++)
         rc = read_resource(m, &in->resource_spans[i], e);
     arena_fini(&arena);

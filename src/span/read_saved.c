@@ -76,9 +76,9 @@ static int take_answer(struct span_making *m, const json_t *v, struct err *e)
 static int take_object(struct span_making *m, const json_t *v, struct err *e)
 {
     const json_t *result = json_object_get(v, "result"), *error = json_object_get(v, "error");
-    if (json_object_get(v, "resourceSpans"))
+    if (span_is_otlp(v))
         return span_take_otlp(m, v, e);
-    if (json_object_get(result, "resourceSpans")) /* Jaeger's newer interface */
+    if (span_is_otlp(result)) /* Jaeger's newer interface */
         return span_take_otlp(m, result, e);
     if (is_jaeger_trace(v))
         return span_take_jaeger(m, v, e);

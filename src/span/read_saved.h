@@ -8,6 +8,7 @@
 
 typedef int span_tree_reader(struct span_making *, const json_t *, struct err *);
 /* An object with "resourceSpans"; an array of Zipkin's spans; a trace of Jaeger's older interface. */
+bool span_is_otlp(const json_t *);
 span_tree_reader span_take_otlp, span_take_zipkin, span_take_jaeger;
 
 #endif

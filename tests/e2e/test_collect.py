@@ -7,11 +7,13 @@ import glob
 import gzip
 import json
 import os
+import re
 import resource
 import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import threading
 import time
@@ -345,6 +347,92 @@ class Hostile(Case):
         answer = self.c.send(made.request(made.of([made.made("0" * 32, 1), made.made("5" * 32, 9)])), PROTOBUF)
         # ExportTraceServiceResponse{1: {1: rejected, 2: message}}
         self.assertEqual((answer.status, answer.body[0], answer.body[2:4]), (200, 0x0a, b"\x08\x01"))
+
+    def test_gzip_members(self):
+        """All members of a body are read (RFC 1952, 2.2), and what is none is no sound gzip."""
+        def packed(number):
+            return gzip.compress(made.request(made.of([made.made("d4" * 16, number)])))
+        self.assertEqual(self.status(packed(1) + packed(2), PROTOBUF, **{"Content-Encoding": "gzip"}), 200)
+        self.assertEqual([int(s["spanId"], 16) for _, _, s in self.c.spans("d4" * 16)], [1, 2])
+        for garbage in (b"garbage", packed(4)[:-5], b"\x1f\x8b", b"\0"):
+            self.assertEqual(self.status(packed(3) + garbage, PROTOBUF, **{"Content-Encoding": "gzip"}), 400)
+        self.assertEqual(len(self.c.spans("d4" * 16)), 2)
+
+    def test_other_spellings(self):
+        """Members by the names of the protobuf fields, and containers by those of older versions."""
+        def snake(v):
+            if isinstance(v, list):
+                return [snake(x) for x in v]
+            if isinstance(v, dict):
+                return {re.sub("[A-Z]", lambda m: "_" + m.group(0).lower(), k): snake(x) for k, x in v.items()}
+            return v
+
+        def ids_replaced(r, trace, by):
+            return json.loads(json.dumps(r).replace(trace, by))
+
+        sent = ids_replaced(made.of([rich()]), TRACE, "a0" * 16)
+        self.assertEqual(self.c.send(sent).body, b"{}")
+        self.assertEqual(self.c.send(snake(ids_replaced(sent, "a0" * 16, "a1" * 16))).body, b"{}")
+        older = json.loads(json.dumps(ids_replaced(sent, "a0" * 16, "a2" * 16)).replace('"scopeSpans"',
+                           '"instrumentationLibrarySpans"').replace('"scope"', '"instrumentationLibrary"'))
+        self.assertEqual(self.c.send(older).body, b"{}")
+        self.assertEqual(self.c.send(snake(ids_replaced(older, "a2" * 16, "a3" * 16))).body, b"{}")
+        wanted = sound(flat(sent))
+        for trace in ("a0" * 16, "a1" * 16, "a2" * 16, "a3" * 16):
+            self.assertEqual(sound(ids_replaced(self.c.spans(trace), trace, "a0" * 16)), wanted, trace)
+        span_of = made.span(made.made("a4" * 16, 1))  # ResourceSpans.instrumentation_library_spans = 1000
+        self.assertEqual(self.c.send(made.blob(1, made.blob(1000, made.blob(2, span_of))), PROTOBUF).body, b"")
+        self.assertEqual(len(self.c.spans("a4" * 16)), 1)
+
+    def test_not_understood(self):
+        """A body in which parts are not understood is not answered as if all were well."""
+        one = made.made("a5" * 16, 1)
+        for body, word in (({"resourceSpan": [{}]}, "resourceSpan"), ({"resourceLogs": []}, "resourceLogs"),
+                           ({"resourceSpans": [{"librarySpans": [{"spans": [one]}]}]}, "librarySpans"),
+                           ({"resourceSpans": [{"scopeSpans": [{"span": [one]}]}]}, "span"),
+                           ({"resourceSpans": [*made.of([one])["resourceSpans"], {"scopespans": []}]}, "scopespans")):
+            with self.subTest(word):
+                answer = self.c.send(body)
+                self.assertEqual(answer.status, 200)
+                partial = answer.json()["partialSuccess"]
+                self.assertEqual(partial["rejectedSpans"], "0")
+                self.assertIn(f'"{word}"', partial["errorMessage"])
+        self.assertEqual(len(self.c.spans("a5" * 16)), 1)
+        for body in (made.blob(7, b"x"), made.blob(1, made.blob(9, b"x")),
+                     made.blob(1, made.blob(2, made.blob(9, b"")))):
+            answer = self.c.send(body, PROTOBUF)
+            self.assertEqual((answer.status, answer.body[:1]), (200, b"\x0a"))  # partial_success
+            self.assertIn(b"not understood", answer.body)
+
+    def test_more_spans_than_an_answer_has(self):
+        """200 000 at most: what is missing is said, and summaries are of all."""
+        trace, small, n, base = "ee" * 16, "e0" * 16, 200_007, int(time.time() * 1e9) // 1000 * 1000
+        head = made.blob(1, bytes.fromhex(trace))
+        spans = [made.blob(2, head + made.blob(2, struct.pack(">Q", i)) + b"\x2a\x01x" +
+                             made.fixed(7, base + 1000 * i) + made.fixed(8, base + 1000 * i + 1))
+                   for i in range(1, n + 1)]
+        resource = made.blob(1, made.pairs(1, [made.text("service.name", "large")]))
+        for k in range(0, n, 50000):
+            body = made.blob(1, resource + made.blob(2, b"".join(spans[k:k + 50000])))
+            self.assertEqual(self.c.send(body, PROTOBUF).status, 200)
+        self.c.send(made.of([made.made(small, 1, begin=base - 10**9)], "large"))
+        self.assertTrue(self.c.until(lambda: self.c.get("/health").json()["waitingBytes"] == 0))
+        summary, = self.c.get("/api/v3/trace-summaries", **{
+            "query.serviceName": "large", "query.startTimeMin": "2000-01-01T00:00:00Z", "query.search_depth": 1,
+            "query.startTimeMax": "2100-01-01T00:00:00Z"}).json()["summaries"]
+        self.assertEqual((summary["spanCount"], summary["maxEndTimeUnixNano"], summary["services"][0]["spanCount"]),
+                         (n, str(base + 1000 * n + 1), n))
+        answer = self.c.get("/api/v3/traces/" + trace).json()
+        self.assertIn("more spans", answer["warnings"][0])
+        first = answer["result"]["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+        self.assertEqual([a["key"] for a in first["attributes"]], ["@jaeger@warnings"])
+        answer = self.c.get("/api/traces", service="large", limit=30000).json()
+        self.assertEqual((len(answer["data"]), answer["total"]), (1, 2))
+        self.assertIn("1 of 2 traces", answer["errors"][0]["msg"])
+        self.assertIn("more spans", answer["data"][0]["warnings"][0])
+        answer = self.c.get("/api/traces", traceID=[small, "e1" * 16]).json()
+        self.assertEqual([e["traceID"] for e in answer["errors"]], ["e1" * 16])
+        self.assertEqual(len(answer["data"]), 1)
 
     def test_put_right(self):
         trace = "6" * 32
