@@ -257,7 +257,7 @@ static void gather(void)
     struct clock_net *net;
     struct err e = {0};
     double begin = cpu_s(), was = memory();
-    if (gather_clocks(g, bus, "bench", &r, &o, used, &net, &e))
+    if (gather_clocks(g, bus, "bench", &r, &o, NULL, used, &net, &e))
         die("gather", &e);
     tell("gather_s", cpu_s() - begin);
     tell("gathered_bytes", memory() - was);

@@ -391,14 +391,14 @@ struct version {
     uint64_t is;
 };
 
-/* A stream that is made again begins to count anew. */
+/* A stream that is made again begins to count anew. A purge changes only the first number and how many there are. */
 static natsStatus version_step(void *arg, jsOptions *o, jsErrCode *code)
 {
     struct version *v = arg;
     jsStreamInfo *i = NULL;
     natsStatus s = js_GetStreamInfo(&i, v->table->broker->js, v->table->stream, o, code);
     if (s == NATS_OK)
-        v->is = map_mix((uint64_t)i->Created) + i->State.LastSeq;
+        v->is = map_mix(map_mix((uint64_t)i->Created) + i->State.FirstSeq + map_mix(i->State.Msgs)) + i->State.LastSeq;
     jsStreamInfo_Destroy(i);
     return s;
 }

@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "bus/broker.h"
 
-enum { SILENCE_S = 7, TRY_AGAIN_MS = 500, LOOK_AGAIN_MS = 250, STEP_S = 2 };
+enum { SILENCE_S = 7, TRY_AGAIN_MS = 500, LOOK_AGAIN_MS = 250, LOOK_KEY_MS = 7500, STEP_S = 2 };
 
 struct waiting {
     struct waiting *next;
@@ -18,7 +18,7 @@ struct waiting {
 /* A key that was told. */
 struct key {
     bool is_there;
-    int64_t end_ns; /* monotonic, when its time may be over; INT64_MAX */
+    int64_t end_ns; /* monotonic, when it may be gone: it is looked for then; INT64_MAX */
 };
 
 struct broker_watch {
@@ -134,12 +134,19 @@ static struct key *key_of(struct broker_watch *w, const char *name)
     return &w->keys.v[i];
 }
 
+/* Of a single key it is cheap to look whether it is still there. */
+static int64_t look_at_key(const struct broker_watch *w)
+{
+    return w->key ? time_monotonic_ns() + (LOOK_KEY_MS + arc4random_uniform(LOOK_KEY_MS)) * INT64_C(1000000)
+                  : INT64_MAX;
+}
+
 /* The broker says when it was put, by its own clock, of which no more is believed than can be. */
 static int64_t end_of(const struct broker_watch *w, const struct broker_mark *mark)
 {
     int64_t ttl = w->table.real_ttl_ns, age = time_now_ns() - mark->time_ns;
     if (ttl <= 0)
-        return INT64_MAX;
+        return look_at_key(w);
     age = age < 0 ? 0 : age > ttl ? ttl : age;
     return time_monotonic_ns() + ttl - age;
 }
@@ -191,7 +198,7 @@ static bool take_waiting(struct broker_watch *w)
 
 /* ---- time ---- */
 
-/* The broker tells nobody that an entry's time is over. */
+/* The broker tells nobody that an entry's time is over, or that it was purged. */
 static void look_after(struct broker_watch *w, uint32_t i)
 {
     void *data = NULL;
@@ -204,7 +211,8 @@ static void look_after(struct broker_watch *w, uint32_t i)
         w->keys.v[i] = (struct key){false, INT64_MAX};
         tell(w, &(struct bus_entry){.kind = BUS_ENTRY_REMOVED, .key = name});
     } else {
-        w->keys.v[i].end_ns = time_monotonic_ns() + LOOK_AGAIN_MS * INT64_C(1000000);
+        w->keys.v[i].end_ns = w->table.real_ttl_ns > 0 ? time_monotonic_ns() + LOOK_AGAIN_MS * INT64_C(1000000)
+                                                       : look_at_key(w);
     }
 }
 

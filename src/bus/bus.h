@@ -142,14 +142,15 @@ typedef void bus_entry_handler(void *arg, const struct bus_entry *);
 /* All entries now, in the caller's thread; no marker. What changes meanwhile may be told twice, the later one as it is
  * then, or REMOVED. */
 int bus_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *e);
-/* A number that is another one after each change of the table, entries whose time is over aside: who read it all, and
- * finds the number that it was before, need not read it again. */
+/* A number that is another one after each change of the table, also after somebody purged it: who read it all, and
+ * finds the number that it was before, need not read it again. Expiry of entries changes it at NATS alone. */
 int bus_table_version(struct bus_table *, uint64_t *version, struct err *e);
 /* All entries, ALL, then each change; of several changes of one key at once perhaps only the last. Succeeds also while
  * the broker is away. Stop it before the table is closed. */
 struct bus_watch;
 int bus_table_watch(struct bus_table *, bus_entry_handler *, void *arg, struct bus_watch **out, struct err *e);
-/* As bus_table_watch, but of one key: of the others nothing is sent here. */
+/* As bus_table_watch, but of one key: of the others nothing is sent here. Also tells within 15 s that somebody purged
+ * the entry behind everybody's back, which is not sent. */
 int bus_table_watch_key(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **out,
     struct err *e);
 void bus_watch_stop(struct bus_watch *);

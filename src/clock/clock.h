@@ -64,6 +64,11 @@ void clock_net_messages(struct clock_net *, size_t a, size_t b, void (*tell)(voi
 void clock_tell(struct clock_told *, bool by_a, int64_t sent, int64_t received);
 /* Exact statement that a = b's clock (same machine): an edge without error. */
 void clock_net_same(struct clock_net *, size_t a, size_t b);
+/* Takes over what `from` (solved, same prior) found of its hosts from_a and from_b, for a pair whose messages are not
+ * at hand now; its spans of both hosts count as well. No effect where `from` has no such pair, orders the two
+ * differently, or this net already has messages or a statement of the pair. `from` may be freed afterwards. */
+void clock_net_carry(struct clock_net *, size_t a, size_t b, const struct clock_net *from, size_t from_a,
+    size_t from_b);
 /* Finds categories, islands, references and maps; may be called again after more messages. The answer does not depend
  * on the number of threads. ERR_ARG: no host has the name of the reference or of one that is trusted (the message lists
  * them), or a senseless prior. O(m log m) in messages; islands: Dijkstra from each host. */

@@ -120,6 +120,40 @@ void clock_net_same(struct clock_net *net, size_t a, size_t b)
     net->fitted = false;
 }
 
+static void carry_span(struct clock_net *net, size_t host, const struct net_host *from)
+{
+    struct net_host *h = &net->hosts.v[host];
+    if (from->trace.known) {
+        span_extend(&h->trace, from->trace.begin);
+        span_extend(&h->trace, from->trace.end);
+    }
+}
+
+void clock_net_carry(
+    struct clock_net *net, size_t a, size_t b, const struct clock_net *from, size_t from_a, size_t from_b)
+{
+    const struct net_pair *found = net_pair_between(from, from_a, from_b);
+    if (a == b || !found || found->same || (a < b) != (from_a < from_b))
+        return;
+    struct net_pair *p = pair_of(net, a < b ? a : b, a < b ? b : a);
+    if (p->same || p->tell || p->carried || p->messages.span_a.known)
+        return;
+    size_t low = p->out.a, high = p->out.b;
+    p->out = found->out;
+    p->out.a = low;
+    p->out.b = high;
+    p->carried = true;
+    p->against_prior = found->against_prior;
+    p->outliers = found->outliers;
+    p->usable = found->usable;
+    p->width = found->width;
+    if (found->usable)
+        curve_copy(&found->curve, &p->curve);
+    carry_span(net, a, &from->hosts.v[from_a]);
+    carry_span(net, b, &from->hosts.v[from_b]);
+    net->fitted = false;
+}
+
 static int compare_pairs(const void *x, const void *y)
 {
     const struct net_pair *p = x, *q = y;
@@ -156,6 +190,8 @@ static void fit_pair(void *arg, size_t i)
     struct clock_net *net = arg;
     struct net_pair *p = &net->pairs.v[i];
     struct clock_told all;
+    if (p->carried)
+        return;
     keep_init(&all, net->options.drift_prior_ppm);
     if (p->tell)
         p->tell(p->tell_arg, &all);

@@ -18,6 +18,7 @@ struct net_pair {
     void *tell_arg;
     struct net_span span_a, span_b;  /* of the messages */
     bool same;                       /* one clock */
+    bool carried;                    /* found by another net: never fitted here */
     bool against_prior;
     uint64_t outliers;
     bool usable;                     /* `curve` leads from a's clock to b's */

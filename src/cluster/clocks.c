@@ -14,7 +14,6 @@
 #include "clock/clock.h"
 
 enum { CLOCKS_VERSION = 1, MOST_BYTES = 1 << 30, MOST_PARTS = 1 << 16 };
-#define HEAD "head"
 
 /* ---- the head ---- */
 
@@ -35,7 +34,7 @@ int clocks_head_read(struct bus_table *table, struct arena *a, struct clocks_hea
     size_t n;
     uint8_t version;
     *out = (struct clocks_head){0};
-    int rc = bus_table_get(table, HEAD, &bytes, &n, NULL, e);
+    int rc = bus_table_get(table, CLOCKS_HEAD, &bytes, &n, NULL, e);
     if (rc)
         return rc;
     struct wire_in w = wire_of(bytes, n);
@@ -104,6 +103,14 @@ static int gather(struct bus_table *table, const struct clocks_head *h, struct t
     return 0;
 }
 
+int clocks_check(struct bus_table *table, const struct clocks_head *h, struct err *e)
+{
+    struct text bytes = {.fd = -1};
+    int rc = gather(table, h, &bytes, e);
+    text_fini(&bytes);
+    return rc;
+}
+
 int clocks_load(struct bus_table *table, const struct clocks_head *h, const struct clock_options *o,
     struct clock_net **out, struct err *e)
 {
@@ -141,6 +148,29 @@ static void forget(struct bus_table *table, const struct clocks_head *before)
     }
 }
 
+struct leftovers {
+    VEC(char *) keys;
+};
+
+static void on_leftover(void *arg, const struct bus_entry *entry)
+{
+    struct leftovers *l = arg;
+    if (entry->kind == BUS_ENTRY_PUT && strcmp(entry->key, CLOCKS_HEAD) != 0)
+        vec_push(&l->keys, mem_strdup(entry->key));
+}
+
+/* Parts that no head names any more. */
+static void remove_leftovers(struct bus_table *table)
+{
+    struct leftovers l = {0};
+    bus_table_all(table, on_leftover, &l, NULL);
+    for (size_t i = 0; i < l.keys.n; i++) {
+        bus_table_remove(table, l.keys.v[i], NULL);
+        free(l.keys.v[i]);
+    }
+    vec_free(&l.keys);
+}
+
 static int share_parts(struct bus_table *table, size_t part, const struct clocks_head *h, const char *v, struct err *e)
 {
     char key[64];
@@ -170,7 +200,7 @@ int clocks_share(struct bus_table *table, size_t max_part_bytes, const struct cl
         rc = file_read(path, MOST_BYTES, &bytes, &h->bytes, e);
     unlink(path);
     free(path);
-    if (!rc && !bus_table_get(table, HEAD, &old, &n_old, &revision, &none))
+    if (!rc && !bus_table_get(table, CLOCKS_HEAD, &old, &n_old, &revision, &none))
         free(old);
     if (!rc) {
         struct text head = {.fd = -1};
@@ -178,9 +208,11 @@ int clocks_share(struct bus_table *table, size_t max_part_bytes, const struct cl
         h->digest = map_hash(bytes, h->bytes);
         h->parts = (h->bytes + max_part_bytes - 1) / max_part_bytes;
         head_write(h, &head);
+        if (!before->serial)
+            remove_leftovers(table);
         rc = share_parts(table, max_part_bytes, h, bytes, e);
         if (!rc)
-            rc = bus_table_put_if(table, HEAD, head.v, head.n, revision, NULL, e);
+            rc = bus_table_put_if(table, CLOCKS_HEAD, head.v, head.n, revision, NULL, e);
         text_fini(&head);
     }
     if (!rc)

@@ -7,6 +7,8 @@
 
 struct bus_table; struct clock_net; struct clock_options;
 
+#define CLOCKS_HEAD "head" /* the key of the entry that says what there is */
+
 /* Of which hosts, in the order of the net, as they were then. */
 struct clocks_head {
     uint64_t serial;         /* grows with each that is shared */
@@ -22,10 +24,13 @@ static inline uint64_t clocks_lacking(uint64_t hash) { return ~hash; }
 bool clocks_are_of(const struct clocks_head *, const struct roster *);
 /* Could all be asked? */
 bool clocks_are_whole(const struct clocks_head *, const struct roster *);
+/* Are the bytes that the head names in the table, whole? */
+int clocks_check(struct bus_table *, const struct clocks_head *, struct err *e);
 /* Fits nothing: makes maps of what was found, by these options. ERR_STALE: others are being shared just now. */
 int clocks_load(struct bus_table *, const struct clocks_head *, const struct clock_options *, struct clock_net **out,
     struct err *e);
-/* Shares them in place of those of `before` (serial 0: none). ERR_STALE: somebody else did so meanwhile. */
+/* Shares them in place of those of `before` (serial 0: none that make sense; what is left of others is removed).
+ * ERR_STALE: somebody else did so meanwhile. */
 int clocks_share(struct bus_table *, size_t max_part_bytes, const struct clocks_head *before, struct clocks_head *,
     const struct clock_net *, struct err *e);
 

@@ -40,7 +40,7 @@ struct had {
 struct gathered {
     pthread_mutex_t lock; /* of keys and flows */
     struct had *v;        /* by host of the roster that was gathered last */
-    size_t n;
+    size_t n, missing;
 };
 
 struct gathered *gathered_new(void)
@@ -405,10 +405,46 @@ static void ask_extracts(struct round *r)
 
 /* ---- clocks ---- */
 
-int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, const struct roster *roster,
-    const struct clock_options *o, struct clocks_host *used, struct clock_net **out, struct err *e)
+size_t gathered_missing(const struct gathered *g)
 {
+    return g->missing;
+}
+
+/* By host of the roster: its number in the clocks before, or SIZE_MAX. */
+static void number_before(const struct roster *r, const struct clocks_head *before, size_t *out)
+{
+    struct map at = {0};
+    for (size_t i = before->n_hosts; i-- > 0;)
+        *map_put(&at, before->hosts[i].key, NULL) = i;
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        const uint64_t *found = map_find(&at, r->hosts[i].card->key);
+        out[i] = found ? (size_t)*found : SIZE_MAX;
+    }
+    map_fini(&at);
+}
+
+/* Where no host is another than in clocks that were found of all packets, those that are not at hand now say nothing
+ * that these clocks do not say. */
+static bool all_are_known(const struct roster *r, const struct gather_before *before, const size_t *number)
+{
+    for (size_t i = 0; i < r->n_hosts; i++)
+        if (number[i] == SIZE_MAX || before->head->hosts[number[i]].hash != r->hosts[i].card->hash)
+            return false;
+    return before->net;
+}
+
+int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, const struct roster *roster,
+    const struct clock_options *o, const struct gather_before *before, struct clocks_host *used, struct clock_net **out,
+    struct err *e)
+{
+    static const struct clocks_head nothing;
+    static const struct gather_before none = {.head = &nothing};
+    size_t *number = mem_alloc((roster->n_hosts + 1) * sizeof *number);
+    before = before ? before : &none;
+    number_before(roster, before->head, number);
+    bool known = all_are_known(roster, before, number);
     follow_roster(g, roster);
+    g->missing = 0;
     struct round r = {.bus = bus, .cluster = cluster, .roster = roster, .had = g->v, .lock = &g->lock};
     r.by = mem_alloc((roster->n_hosts + 1) * sizeof *r.by);
     ask_flows(&r);
@@ -418,16 +454,19 @@ int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, cons
         const struct card_host *card = roster->hosts[i].card;
         const struct had *h = &g->v[i];
         bool all = !card->has_packets || h->is_whole;
-        used[i] = (struct clocks_host){card->key, all ? card->hash : clocks_lacking(card->hash)};
+        g->missing += !all;
+        used[i] = (struct clocks_host){card->key, all || known ? card->hash : clocks_lacking(card->hash)};
         hosts[i] = (struct index_far_host){.name = roster->hosts[i].clock_name,
             .begin = card->begin,
             .end = card->end,
             .sealed_until = card->sealed_until,
             .clock = card->clock,
-            .flows = gathered_store(h->flows)};
+            .before = number[i],
+            .flows = known && !all ? NULL : gathered_store(h->flows)};
     }
-    int rc = index_sync_far(hosts, roster->n_hosts, o, out, e);
+    int rc = index_sync_far(hosts, roster->n_hosts, o, before->net, out, e);
     free(hosts);
+    free(number);
     free(r.by);
     return rc;
 }

@@ -16,8 +16,15 @@ const struct flow_store *gathered_store(const struct gathered_flows *);
 void gathered_let_go(struct gathered_flows *); /* or NULL */
 /* Of a host that several nodes have, asks one after the other until one answers. used: by host of the roster, the hash
  * of what was gathered; lacking, where no node gave its packets as they are now: then what was gathered before is
- * taken, or its clock stands alone. */
+ * taken, or what the clocks before say of it, or its clock stands alone. */
+struct gather_before {
+    const struct clocks_head *head;
+    const struct clock_net *net; /* solved; or NULL */
+};
 int gather_clocks(struct gathered *, struct bus *, const char *cluster, const struct roster *,
-    const struct clock_options *, struct clocks_host *used, struct clock_net **out, struct err *e);
+    const struct clock_options *, const struct gather_before *, struct clocks_host *used, struct clock_net **out,
+    struct err *e);
+/* Hosts whose packets, as they are now, could not be had the last time. */
+size_t gathered_missing(const struct gathered *);
 
 #endif

@@ -20,7 +20,8 @@ enum {
     AGAIN_MS = 2000,    /* before hosts that did not answer are asked again; each time that none does, twice that, */
     SELDOM_MS = 30000,  /* but no more than this */
     STANDING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
-    TAKEN_MS = 60000    /* where it was told that somebody sits there */
+    TAKEN_MS = 60000,   /* where it was told that somebody sits there */
+    CHECK_MS = 10000    /* between two looks whether somebody changed what it shared */
 };
 #define SEAT "keeper"
 
@@ -31,7 +32,7 @@ struct keeper {
     void *tell_arg;
     struct seat seat;
     struct bus_table *nodes, *clocks;
-    struct bus_watch *watch_seat, *watch_nodes; /* of the nodes: while it keeps */
+    struct bus_watch *watch_seat, *watch_nodes, *watch_head; /* of the nodes, and of the clocks' head: while it keeps */
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t news;
@@ -42,7 +43,9 @@ struct keeper {
     /* The thread's. */
     bool seated;
     int64_t look_ns;            /* when to look whether the seat is free, whatever was told */
-    size_t lacking;             /* hosts that could not be asked */
+    size_t missing;             /* hosts that could not be asked */
+    int64_t check_ns;           /* when to look whether the shared clocks are whole */
+    uint64_t checked;           /* version of their table when they were; 0: they were not yet */
     int64_t pause_ms, again_ns; /* before they are asked again; when */
     struct err said;            /* what people were told last */
 };
@@ -61,7 +64,7 @@ static void on_seat(void *arg, const struct bus_entry *entry)
     pthread_mutex_unlock(&k->lock);
 }
 
-static void on_node(void *arg, const struct bus_entry *entry)
+static void on_change(void *arg, const struct bus_entry *entry)
 {
     struct keeper *k = arg;
     (void)entry;
@@ -104,9 +107,12 @@ static void stand_up(struct keeper *k)
 {
     if (k->watch_nodes)
         bus_watch_stop(k->watch_nodes);
-    k->watch_nodes = NULL;
+    if (k->watch_head)
+        bus_watch_stop(k->watch_head);
+    k->watch_nodes = k->watch_head = NULL;
     k->seated = false;
-    k->lacking = 0;
+    k->missing = 0;
+    k->checked = 0;
     k->again_ns = INT64_MAX;
     pthread_mutex_lock(&k->lock);
     struct gathered *gathered = k->gathered;
@@ -139,7 +145,8 @@ static void sit(struct keeper *k)
     pthread_mutex_lock(&k->lock);
     k->gathered = gathered_new();
     pthread_mutex_unlock(&k->lock);
-    if (bus_table_watch(k->nodes, on_node, k, &k->watch_nodes, &e))
+    if (bus_table_watch(k->nodes, on_change, k, &k->watch_nodes, &e) ||
+        bus_table_watch_key(k->clocks, CLOCKS_HEAD, on_change, k, &k->watch_head, &e))
         stand_up(k);
 }
 
@@ -152,21 +159,34 @@ static void complain(struct keeper *k, const struct err *e)
     k->said = *e;
 }
 
-static size_t count_lacking(const struct clocks_head *h, const struct roster *r)
+/* Has the table of clocks changed since they were checked? A change that nobody is told of is a purge. */
+static bool is_check_due(struct keeper *k)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < h->n_hosts; i++)
-        n += h->hosts[i].hash != r->hosts[i].card->hash;
-    return n;
+    uint64_t version;
+    if (time_monotonic_ns() < k->check_ns)
+        return false;
+    k->check_ns = time_monotonic_ns() + CHECK_MS * INT64_C(1000000);
+    return !bus_table_version(k->clocks, &version, NULL) && version != k->checked;
+}
+
+/* Are the shared clocks whole? Where the broker is away they count as whole until it is back. */
+static bool are_whole(struct keeper *k, const struct clocks_head *h)
+{
+    uint64_t version;
+    if (bus_table_version(k->clocks, &version, NULL))
+        return true;
+    int rc = version == k->checked ? 0 : clocks_check(k->clocks, h, NULL);
+    k->checked = rc ? 0 : version;
+    return rc != ERR_STALE;
 }
 
 /* A node that comes back says so by its card: asking often is for those that are slow, or too many for one time. */
-static void set_again(struct keeper *k, size_t lacking)
+static void set_again(struct keeper *k, size_t missing)
 {
-    bool none_answered = k->lacking && lacking >= k->lacking;
+    bool none_answered = k->missing && missing >= k->missing;
     k->pause_ms = !none_answered ? AGAIN_MS : 2 * k->pause_ms < SELDOM_MS ? 2 * k->pause_ms : SELDOM_MS;
-    k->lacking = lacking;
-    k->again_ns = lacking ? time_monotonic_ns() + k->pause_ms * 1000000 : INT64_MAX;
+    k->missing = missing;
+    k->again_ns = missing ? time_monotonic_ns() + k->pause_ms * 1000000 : INT64_MAX;
 }
 
 static bool take_wanted(struct keeper *k)
@@ -185,14 +205,37 @@ static void note_gathered(struct keeper *k)
     pthread_mutex_unlock(&k->lock);
 }
 
+/* Gathers packets, finds the clocks, and shares them in place of `before` unless those say the same. */
+static int find_clocks(
+    struct keeper *k, const struct roster *roster, const struct clocks_head *before, bool whole, struct err *e)
+{
+    struct arena a = {0};
+    struct clock_options o = clock_defaults();
+    struct clock_net *net = NULL, *net_before = NULL;
+    struct clocks_head now = {.hosts = arena_new(&a, struct clocks_host, roster->n_hosts + 1)};
+    now.n_hosts = roster->n_hosts;
+    if (before->serial && whole && clocks_load(k->clocks, before, &o, &net_before, NULL))
+        net_before = NULL;
+    struct gather_before known = {before, net_before};
+    int rc = gather_clocks(k->gathered, k->bus, k->cluster, roster, &o, &known, now.hosts, &net, e);
+    if (!rc)
+        note_gathered(k);
+    bool same = whole && before->n_hosts == now.n_hosts &&
+        !memcmp(before->hosts, now.hosts, now.n_hosts * sizeof *now.hosts);
+    if (!rc && !same)
+        rc = clocks_share(k->clocks, bus_max_payload(k->bus) / 2, before, &now, net, e);
+    clock_net_free(net);
+    clock_net_free(net_before);
+    arena_fini(&a);
+    return rc;
+}
+
 /* anyway: even if the clocks are known. */
 static int keep(struct keeper *k, bool anyway, struct err *e)
 {
     struct roster roster;
     struct arena a = {0};
-    struct clocks_head before, now = {0};
-    struct clock_net *net = NULL;
-    size_t lacking = 0;
+    struct clocks_head before;
     int rc = roster_read(k->nodes, &roster, e);
     if (rc)
         return rc;
@@ -201,22 +244,12 @@ static int keep(struct keeper *k, bool anyway, struct err *e)
         before = (struct clocks_head){0};
         rc = 0;
     }
-    bool known = before.serial && clocks_are_of(&before, &roster) && clocks_are_whole(&before, &roster);
-    if (!rc && (anyway || !known)) {
-        struct clock_options o = clock_defaults();
-        now.hosts = arena_new(&a, struct clocks_host, roster.n_hosts + 1);
-        now.n_hosts = roster.n_hosts;
-        rc = gather_clocks(k->gathered, k->bus, k->cluster, &roster, &o, now.hosts, &net, e);
-        lacking = count_lacking(&now, &roster);
-        if (!rc)
-            note_gathered(k);
-        bool same = before.serial && before.n_hosts == now.n_hosts &&
-            !memcmp(before.hosts, now.hosts, now.n_hosts * sizeof *now.hosts);
-        if (!rc && !same)
-            rc = clocks_share(k->clocks, bus_max_payload(k->bus) / 2, &before, &now, net, e);
-        clock_net_free(net);
-    }
-    set_again(k, lacking);
+    bool whole = !rc && before.serial && are_whole(k, &before);
+    bool known = whole && clocks_are_of(&before, &roster) && clocks_are_whole(&before, &roster);
+    if (!rc && (anyway || !known || k->missing))
+        rc = find_clocks(k, &roster, &before, whole, e);
+    if (!rc)
+        set_again(k, gathered_missing(k->gathered));
     arena_fini(&a);
     roster_fini(&roster);
     return rc;
@@ -230,7 +263,7 @@ static void *run(void *arg)
         if (k->seated || may_be_free(k))
             sit(k);
         bool wanted = take_wanted(k);
-        if (k->seated && (changed || wanted || time_monotonic_ns() >= k->again_ns)) {
+        if (k->seated && (changed || wanted || time_monotonic_ns() >= k->again_ns || is_check_due(k))) {
             struct err e = {0};
             if (keep(k, wanted, &e)) {
                 complain(k, &e);

@@ -148,14 +148,14 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
 /* Serves the name's questions, and puts a card if the table is as it was before anybody was asked for the name.
  * ERR_STALE: it is not. A card that is there, of a run that was killed, stays as it is until this one knows better: who
  * is asked for meanwhile is away, not unknown. */
-static int try_name(struct cluster_node *n, const char *subject, const char *key, struct err *e)
+static int try_name(struct cluster_node *n, const char *subject, struct err *e)
 {
     struct card empty = {.node = n->name, .instance = n->instance};
     struct text t = {.fd = -1};
     void *card = NULL;
     size_t size = 0;
     uint64_t revision = 0;
-    int rc = bus_table_get(n->table, key, &card, &size, &revision, e);
+    int rc = bus_table_get(n->table, n->key, &card, &size, &revision, e);
     if (rc == ERR_NOTFOUND) {
         revision = 0;
         rc = 0;
@@ -168,7 +168,7 @@ static int try_name(struct cluster_node *n, const char *subject, const char *key
     if (!rc)
         rc = bus_serve(n->bus, subject, NULL, on_question, n, &n->service, e);
     if (!rc)
-        rc = bus_table_put_if(n->table, key, t.v, t.n, revision, NULL, e);
+        rc = bus_table_put_if(n->table, n->key, t.v, t.n, revision, NULL, e);
     text_fini(&t);
     free(card);
     return rc;
@@ -180,11 +180,9 @@ static int try_name(struct cluster_node *n, const char *subject, const char *key
 static int claim_name(struct cluster_node *n, const char *subject, struct err *e)
 {
     enum { ATTEMPTS = 4 };
-    char key[CLUSTER_SUBJECT];
-    int rc = bus_token(n->name, key, sizeof key) ? err_set(e, ERR_LIMIT, "the name %.40s is too long", n->name)
-                                                 : ERR_STALE;
+    int rc = ERR_STALE;
     for (int i = 0; i < ATTEMPTS && rc == ERR_STALE; i++) {
-        rc = try_name(n, subject, key, e);
+        rc = try_name(n, subject, e);
         if (rc == ERR_STALE) {
             bus_stop(n->service);
             n->service = NULL;
@@ -214,6 +212,8 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
 {
     char subject[CLUSTER_SUBJECT], table[CLUSTER_SUBJECT];
     int rc = cluster_subject_of(n->cluster, n->name, subject, e);
+    if (!rc && bus_token(n->name, n->key, sizeof n->key))
+        rc = err_set(e, ERR_LIMIT, "the name of the node is too long: %.40s", n->name);
     if (!rc && o->share && !(n->share = file_real_path(o->share)))
         rc = err_sys(e, "--share %s", o->share);
     if (!rc)
@@ -231,7 +231,7 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     if (!rc)
         rc = claim_name(n, subject, e);
     if (!rc)
-        rc = bus_table_watch(n->table, opener_on_card, n, &n->own_card, e);
+        rc = bus_table_watch_key(n->table, n->key, opener_on_card, n, &n->own_card, e);
     if (!rc)
         rc = keeper_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->keeper, e);
     if (!rc && n->share)
@@ -260,6 +260,7 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
     n->tell = o->tell;
     n->tell_arg = o->tell_arg;
     n->last = &n->first;
+    n->card.fd = -1;
     n->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     pthread_mutex_init(&n->lock, NULL);
     pthread_cond_init(&n->asked, NULL);
@@ -273,9 +274,8 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
 
 static void say_goodbye(struct cluster_node *n)
 {
-    char key[CLUSTER_SUBJECT];
-    if (n->table && n->workers && bus_connected(n->bus) && !bus_token(n->name, key, sizeof key))
-        bus_table_remove(n->table, key, NULL);
+    if (n->table && n->workers && bus_connected(n->bus))
+        bus_table_remove(n->table, n->key, NULL);
 }
 
 static void stop_opening(struct cluster_node *n)

@@ -16,6 +16,7 @@ struct cluster_node {
     struct bus *bus;
     const char *cluster;
     char *name, *store, *share; /* share: a real path, or NULL */
+    char key[BUS_MAX_SUBJECT + 1]; /* of its card and of its server */
     char instance[33];
     const char *const *given; /* traces */
     size_t n_given;
@@ -25,6 +26,7 @@ struct cluster_node {
     struct bus_table *table, *routes;
     struct routes_said *routes_said; /* the opener's */
     struct bus_watch *own_card;
+    struct text card; /* as it was put last; under `lock` */
     struct keeper *keeper;
     struct mover *mover;
     struct shares *shares; /* NULL: it shares none */
@@ -47,6 +49,7 @@ struct cluster_node {
     VEC(char *) traces;             /* all, given and shared, that are to be opened */
     struct err complaint;           /* what was told last */
     int64_t look_ns, rest_until_ns; /* when to look at its share; before that nothing is opened for its sake */
+    int64_t check_ns;               /* when to look whether its routes are still there */
     int64_t list_again_ns;          /* nothing of its share is there, as before a disk is mounted: when to look again */
 };
 
@@ -55,7 +58,7 @@ struct cluster_node {
 /* The thread: ends once `stop` is set and it is woken. */
 void *opener_run(void *node);
 void opener_wake(const struct cluster_node *);
-/* To be called when another has put or removed a card, and when traces have come from other nodes or gone. */
+/* To be called with what the table says of the node's own card, and when traces have come from other nodes or gone. */
 void opener_on_card(void *node, const struct bus_entry *);
 void opener_on_moved(void *node);
 /* Frees what the opener has listed. */

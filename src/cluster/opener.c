@@ -18,6 +18,8 @@ enum {
 
 /* What it shares is not there: others keep it, and it looks again. */
 #define NOT_THERE_NS (5 * NS_PER_S)
+/* Between two looks whether the table of routes still has what this node put there. */
+#define CHECK_NS (10 * NS_PER_S)
 
 static void tell(const struct cluster_node *n, const char *what)
 {
@@ -29,7 +31,6 @@ static void tell(const struct cluster_node *n, const char *what)
 
 static int say(struct cluster_node *n, struct err *e)
 {
-    char key[CLUSTER_SUBJECT];
     struct text t = {.fd = -1};
     pthread_mutex_lock(&n->lock);
     struct card c = {.node = n->name, .instance = n->instance, .serial = n->serial};
@@ -40,9 +41,11 @@ static int say(struct cluster_node *n, struct err *e)
     if (holding)
         c.n_hosts = holding_hosts(holding, &c.hosts);
     card_write(&c, &t);
-    int rc = bus_token(n->name, key, sizeof key);
-    if (!rc)
-        rc = bus_table_put(n->table, key, t.v, t.n, NULL, e);
+    pthread_mutex_lock(&n->lock);
+    n->card.n = 0;
+    text_put(&n->card, t.v, t.n);
+    pthread_mutex_unlock(&n->lock);
+    int rc = bus_table_put(n->table, n->key, t.v, t.n, NULL, e);
     if (!rc && holding)
         routes_say(n->routes_said, n->routes, holding, anew);
     holding_unref(holding);
@@ -59,13 +62,25 @@ void opener_wake(const struct cluster_node *n)
         return; /* it is full: the opener is about to wake */
 }
 
-/* A broker that lost its tables, or somebody who removed the card: it is said again. */
+/* Does the table have what this node, or another one that took its name, has put there? What this node put before may
+ * still be told. */
+static bool is_good(struct cluster_node *n, const struct bus_entry *entry)
+{
+    struct arena a = {0};
+    struct card c;
+    pthread_mutex_lock(&n->lock);
+    bool good = !n->card.n || (entry->n == n->card.n && !memcmp(entry->data, n->card.v, entry->n));
+    pthread_mutex_unlock(&n->lock);
+    good = good || (!card_read(&a, entry->data, entry->n, &c, NULL) && !strcmp(c.node, n->name));
+    arena_fini(&a);
+    return good;
+}
+
+/* Says its card again where the broker lost its tables, and where somebody removed or damaged it. */
 void opener_on_card(void *arg, const struct bus_entry *entry)
 {
     struct cluster_node *n = arg;
-    char key[CLUSTER_SUBJECT];
-    bool own = entry->key && !bus_token(n->name, key, sizeof key) && !strcmp(key, entry->key);
-    if (entry->kind != BUS_ENTRY_ANEW && !(own && entry->kind == BUS_ENTRY_REMOVED))
+    if (entry->kind == BUS_ENTRY_ALL || (entry->kind == BUS_ENTRY_PUT && is_good(n, entry)))
         return;
     pthread_mutex_lock(&n->lock);
     n->say_again = true;
@@ -237,6 +252,15 @@ static void sleep_until(struct cluster_node *n, int watched, int64_t ns)
         return; /* nothing: it was read before */
 }
 
+/* The node's own entries of the table of routes, looked for now and then: nobody is told of a purge. */
+static bool has_lost_routes(struct cluster_node *n, int64_t now)
+{
+    if (now < n->check_ns)
+        return false;
+    n->check_ns = now + CHECK_NS + (int64_t)arc4random_uniform(NS_PER_S);
+    return n->holding && !routes_are_there(n->routes_said, n->routes, n->holding);
+}
+
 /* Waits until the traces have changed and been quiet for a moment, or are others, or something is to be said again. */
 static enum task await_change(struct cluster_node *n, struct watch *watch)
 {
@@ -253,6 +277,9 @@ static enum task await_change(struct cluster_node *n, struct watch *watch)
             return TASK_LIST;
         if (now >= n->list_again_ns)
             return TASK_LIST;
+        if (has_lost_routes(n, now))
+            return TASK_SAY;
+        due = n->check_ns < due ? n->check_ns : due;
         if (n->shares && n->list_again_ns == INT64_MAX)
             shares_opened(n->shares, &n->shared);
         pthread_mutex_lock(&n->lock);
@@ -313,4 +340,5 @@ void opener_fini(struct cluster_node *n)
     forget_traces(n);
     vec_free(&n->traces);
     shares_list_fini(&n->shared);
+    text_fini(&n->card);
 }

@@ -14,6 +14,7 @@ enum { ROUTES_VERSION = 2, MOST_ROUTES = 4096, ROUTE_BYTES = sizeof(struct flow_
 
 struct routes_said {
     struct map hashes; /* by key of the host: the hash that it had */
+    uint64_t version;  /* of the table, when all was there; 0: not known */
 };
 
 struct routes_said *routes_said_new(void)
@@ -65,6 +66,39 @@ void routes_say(struct routes_said *said, struct bus_table *table, const struct 
             *map_put(&said->hashes, hosts[i].key, NULL) = hosts[i].hash;
         text_fini(&t);
     }
+}
+
+static bool is_there(struct bus_table *table, uint64_t host)
+{
+    struct arena a = {0};
+    struct routes r;
+    char key[CLUSTER_ID];
+    void *bytes = NULL;
+    size_t n;
+    cluster_id(host, key);
+    int rc = bus_table_get(table, key, &bytes, &n, NULL, NULL);
+    if (!rc)
+        rc = routes_read(&a, bytes, n, &r);
+    free(bytes);
+    arena_fini(&a);
+    return rc != ERR_NOTFOUND && rc != ERR_FORMAT;
+}
+
+bool routes_are_there(struct routes_said *said, struct bus_table *table, const struct holding *h)
+{
+    const struct card_host *hosts;
+    size_t n = holding_hosts(h, &hosts), lost = 0;
+    uint64_t version;
+    if (bus_table_version(table, &version, NULL) || version == said->version)
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if (!map_find(&said->hashes, hosts[i].key) || is_there(table, hosts[i].key))
+            continue;
+        map_remove(&said->hashes, hosts[i].key);
+        lost++;
+    }
+    said->version = lost ? 0 : version;
+    return !lost;
 }
 
 /* ---- who asks ---- */

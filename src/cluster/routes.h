@@ -25,6 +25,8 @@ void routes_said_free(struct routes_said *);
 /* Says what has changed; `anew`: all, since the table may have lost it. Of what cannot be said everybody thinks that it
  * may be. */
 void routes_say(struct routes_said *, struct bus_table *, const struct holding *, bool anew);
+/* Whether the table still has all that was said, as far as the broker answers. routes_say repeats what is lost. */
+bool routes_are_there(struct routes_said *, struct bus_table *, const struct holding *);
 
 /* What was said of the hosts of a roster. */
 struct routes_book;

@@ -110,11 +110,24 @@ static int put(struct cluster_told *t, struct err *e)
     return rc;
 }
 
-/* A broker that lost its tables, or somebody who removed the entry: it is told again. */
+/* Does the entry name a server of this node? It may be one that another run of the node has put there. */
+static bool is_of_node(const struct cluster_told *t, const struct bus_entry *entry)
+{
+    struct arena a = {0};
+    struct server_entry is;
+    char key[CLUSTER_SUBJECT];
+    bool good = !server_entry_read(&a, entry->data, entry->n, &is, NULL) && !bus_token(is.is.node, key, sizeof key) &&
+        !strcmp(key, t->key);
+    arena_fini(&a);
+    return good;
+}
+
+/* Tells it again where the broker lost its tables, and where somebody removed or damaged the entry. */
 static void on_own(void *arg, const struct bus_entry *entry)
 {
     struct cluster_told *t = arg;
-    bool gone = entry->kind == BUS_ENTRY_REMOVED || (entry->kind == BUS_ENTRY_ALL && !t->met);
+    bool gone = entry->kind == BUS_ENTRY_REMOVED || (entry->kind == BUS_ENTRY_ALL && !t->met) ||
+        (entry->kind == BUS_ENTRY_PUT && !is_of_node(t, entry));
     t->met = entry->kind == BUS_ENTRY_PUT || (t->met && entry->kind == BUS_ENTRY_ALL);
     if (gone)
         put(t, NULL); /* without a broker: all is told anew once there is one */

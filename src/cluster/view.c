@@ -207,7 +207,8 @@ static int find_head(struct cluster *c, int64_t deadline_ns, struct kept **out, 
     for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
         int rc = read_head(c, out, e);
         *stale = rc || !clocks_are_of(&((struct head *)(*out)->is)->is, c->roster);
-        if (!*stale || (rc && rc != ERR_NOTFOUND) || time_monotonic_ns() >= deadline_ns)
+        bool waits = !rc || rc == ERR_NOTFOUND || rc == ERR_FORMAT; /* a damaged head is made anew */
+        if (!*stale || !waits || time_monotonic_ns() >= deadline_ns)
             return rc;
         kept_unref(*out);
         *out = NULL;

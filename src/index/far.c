@@ -78,6 +78,7 @@ struct index_far_host index_far_host_of(const struct index_host *h)
         .begin = h->begin,
         .end = h->end,
         .sealed_until = index_sealed_until(h),
+        .before = SIZE_MAX,
         .clock.name = ""};
     if (!ctf_trace_clocks(h->trace, &c) || !c->has_uuid || !c->freq)
         return far;
@@ -87,8 +88,28 @@ struct index_far_host index_far_host_of(const struct index_host *h)
     return far;
 }
 
-int index_solve(const struct index_far_host *hosts, const struct clock_options *o, struct index_sync *s,
-    struct clock_net **out, struct err *e)
+/* Pairs of which the packets of one side are not at hand. */
+static void carry_pairs(
+    const struct index_far_host *hosts, size_t n, const struct clock_net *before, struct clock_net *net)
+{
+    const struct clock_pair *pairs;
+    size_t n_pairs = clock_net_pairs(before, &pairs), n_before = clock_net_hosts(before);
+    size_t *now = mem_alloc((n_before + 1) * sizeof *now);
+    for (size_t h = 0; h < n_before; h++)
+        now[h] = SIZE_MAX;
+    for (size_t h = 0; h < n; h++)
+        if (hosts[h].before < n_before)
+            now[hosts[h].before] = h;
+    for (size_t i = 0; i < n_pairs; i++) {
+        size_t a = now[pairs[i].a], b = now[pairs[i].b];
+        if (a != SIZE_MAX && b != SIZE_MAX && (!hosts[a].flows || !hosts[b].flows))
+            clock_net_carry(net, a, b, before, pairs[i].a, pairs[i].b);
+    }
+    free(now);
+}
+
+int index_solve(const struct index_far_host *hosts, const struct clock_options *o, const struct clock_net *before,
+    struct index_sync *s, struct clock_net **out, struct err *e)
 {
     struct clock_net *net = *out = clock_net_new(o);
     for (size_t h = 0; h < s->n; h++)
@@ -96,19 +117,21 @@ int index_solve(const struct index_far_host *hosts, const struct clock_options *
     if (o->no_messages)
         return clock_net_solve(net, e);
     tie_machines(hosts, s->n, net);
+    if (before)
+        carry_pairs(hosts, s->n, before, net);
     if (s->prior_ppm < o->drift_prior_ppm)
         s->prior_ppm = o->drift_prior_ppm;
     return index_sync_flows(net, s, e);
 }
 
-int index_sync_far(
-    const struct index_far_host *far, size_t n, const struct clock_options *o, struct clock_net **out, struct err *e)
+int index_sync_far(const struct index_far_host *far, size_t n, const struct clock_options *o,
+    const struct clock_net *before, struct clock_net **out, struct err *e)
 {
     struct index_sync_host *hosts = mem_zalloc((n + 1) * sizeof *hosts);
     for (size_t h = 0; h < n; h++)
         hosts[h] = (struct index_sync_host){.flows = far[h].flows, .sealed.until = far[h].sealed_until};
     struct index_sync s = {.hosts = hosts, .n = n, .prior_ppm = clock_defaults().drift_prior_ppm};
-    int rc = index_solve(far, o, &s, out, e);
+    int rc = index_solve(far, o, before, &s, out, e);
     free(hosts);
     if (rc) {
         clock_net_free(*out);

@@ -134,13 +134,16 @@ struct index_far_host {
         int64_t offset_s;
     } clock;
     const struct flow_store *flows;       /* what it has in common with the others (flow_extract), or all; or NULL */
+    size_t before;                        /* its number in the net given as `before`; SIZE_MAX: not in it */
 };
 /* All of it but `flows`. */
 struct index_far_host index_far_host_of(const struct index_host *);
 /* Clocks of hosts in the order of an experiment of them all: to the last bit what experiment_sync finds there. Nothing
- * is kept. Any contents are safe, as long as stores were checked (flow_extract). */
-int index_sync_far(const struct index_far_host *, size_t n, const struct clock_options *, struct clock_net **out,
-    struct err *e);
+ * is kept. Any contents are safe, as long as stores were checked (flow_extract).
+ * before: or NULL: clocks found earlier, of other hosts as well. A pair that involves a host without flows keeps what
+ * they say of it. */
+int index_sync_far(const struct index_far_host *, size_t n, const struct clock_options *,
+    const struct clock_net *before, struct clock_net **out, struct err *e);
 /* A hash of what its stores are made of: another one when there is more to read. */
 uint64_t index_host_hash(const struct index_host *);
 

@@ -244,8 +244,8 @@ int index_open_history(struct experiment *, struct index_trace *, const struct i
 int64_t index_sealed_until(const struct index_host *);
 /* The net of these hosts, of whom `s` has the flows and what is kept; a wider prior of the options becomes its own.
  * *out is for clock_net_free in any case. */
-int index_solve(const struct index_far_host *, const struct clock_options *, struct index_sync *s,
-    struct clock_net **out, struct err *);
+int index_solve(const struct index_far_host *, const struct clock_options *, const struct clock_net *before,
+    struct index_sync *s, struct clock_net **out, struct err *);
 
 /* ---- counts.c: the stores of packets, given back to the trace ---- */
 /* Those that the merge, which counts, has read to their end since the chunk before. */

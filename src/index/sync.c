@@ -90,7 +90,7 @@ static int solve_kept(
     }
     for (size_t h = 0; h < x->hosts.n; h++)
         far[h] = index_far_host_of(&x->hosts.v[h]);
-    int rc = index_solve(far, o, s, out, e);
+    int rc = index_solve(far, o, NULL, s, out, e);
     clock_kept_close(kept);
     free(far);
     free(of);

@@ -129,7 +129,7 @@ static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
     }
     roster_make(&r, cards, HOSTS + (beside != NOBODY));
     assert_int_equal(r.n_hosts, HOSTS);
-    if (gather_clocks(w->gathered, w->bus, "gather", &r, &o, used, &net, &e))
+    if (gather_clocks(w->gathered, w->bus, "gather", &r, &o, NULL, used, &net, &e))
         fail_msg("%s", e.text);
     int lacking = 0;
     for (size_t i = 0; i < HOSTS; i++)

@@ -65,7 +65,7 @@ static void compare_by(const struct opened *o, struct flow_store *const *flows, 
         far[h] = index_far_host_of(&o->hosts[h]);
         far[h].flows = flows[h];
     }
-    if (experiment_sync(o->x, by, &here, &e) || index_sync_far(far, o->n, by, &there, &e))
+    if (experiment_sync(o->x, by, &here, &e) || index_sync_far(far, o->n, by, NULL, &there, &e))
         fail_msg("%s", e.text);
     far_same_nets(here, there, "of extracts");
     clock_net_free(there);
@@ -206,7 +206,7 @@ static void test_one_machine(void **state)
             .end = (10 + i) * second,
             .sealed_until = INT64_MIN,
             .clock = {.name = "monotonic", .uuid = {9}, .freq = i < 2 ? second : 0, .offset = 7, .offset_s = 5 * i}};
-    if (index_sync_far(far, 3, &by, &net, &e))
+    if (index_sync_far(far, 3, &by, NULL, &net, &e))
         fail_msg("%s", e.text);
     const struct clock_map *m = clock_net_map(net, clock_net_map(net, 0)->reference == 0);
     int64_t sign = m->host ? -1 : 1;
@@ -224,7 +224,7 @@ static void test_errors(void **state)
     struct clock_net *net = NULL;
     struct err e = {0};
     by.reference = "nobody";
-    assert_int_equal(index_sync_far(&far, 1, &by, &net, &e), ERR_ARG);
+    assert_int_equal(index_sync_far(&far, 1, &by, NULL, &net, &e), ERR_ARG);
     assert_null(net);
 }
 

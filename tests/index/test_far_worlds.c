@@ -201,7 +201,7 @@ static struct clock_net *net_of_far(const struct index_far_host *far, size_t n)
     struct clock_options by = clock_defaults();
     struct clock_net *net = NULL;
     struct err e = {0};
-    if (index_sync_far(far, n, &by, &net, &e))
+    if (index_sync_far(far, n, &by, NULL, &net, &e))
         fail_msg("%s", e.text);
     return net;
 }
