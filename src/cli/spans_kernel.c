@@ -28,8 +28,9 @@ struct cli_kernel {
     struct path_local_host *hosts;
     size_t n;
     struct path_local *local;
-    struct index_joined joined; /* by row of the spans */
-    VEC(struct owner) owners;   /* by machine and thread */
+    struct index_joined joined;   /* by row of the spans */
+    const struct spans_row *rows; /* the spans: borrowed */
+    VEC(struct owner) owners;     /* by machine and thread */
 };
 
 /* ---- opening ---- */
@@ -108,8 +109,9 @@ static void join_spans(struct cli_kernel *k, const struct spans *s, const struct
             .monotonic_begin = p.monotonic_begin,
             .monotonic_end = p.monotonic_end,
             .begin_ns = rows[i].recorded_ns,
-            .end_ns = rows[i].end_ns};
+            .end_ns = rows[i].end_ns - rows[i].shift_ns};
     }
+    k->rows = rows;
     index_join_spans(k->experiment, asked, n, &k->joined);
     free(asked);
 }
@@ -206,8 +208,9 @@ bool cli_kernel_explain(
     const struct index_span_thread *t = x->row < 0 ? NULL : k->joined.threads + x->row;
     if (!t || t->row < 0)
         return false;
-    struct path_options o = {.begin = joint_time(k, t->host, index_span_time(t, x->begin_ns)),
-        .end = joint_time(k, t->host, index_span_time(t, x->end_ns))};
+    int64_t shift = k->rows[x->row].shift_ns; /* the trace's clock is known better */
+    struct path_options o = {.begin = joint_time(k, t->host, index_span_time(t, x->begin_ns - shift)),
+        .end = joint_time(k, t->host, index_span_time(t, x->end_ns - shift))};
     if (o.begin >= o.end || path_walk(source, (struct path_row){t->host, t->row}, &o, &p, &e))
         return false;
     add_path(k, p, out);

@@ -104,7 +104,7 @@ static void write_cell(
     case 2: text_puts(t, spans_text(s, entry)); break;
     case 3: text_puts(t, spans_text(s, client)); break;
     case 4: write_start(t, r->recorded_ns); break;
-    default: text_i64(t, (r->end_ns - r->recorded_ns) / 1000); break;
+    default: text_i64(t, (r->end_ns - r->shift_ns - r->recorded_ns) / 1000); break;
     }
 }
 
@@ -226,6 +226,7 @@ static void json_unit(struct json *j, const struct cli_spans *c, const struct sp
         json_kv_i64(j, "begin", r->begin_ns);
         json_kv_i64(j, "end", r->end_ns);
         json_kv_i64(j, "recorded_begin", r->recorded_ns);
+        json_kv_i64(j, "shift", r->shift_ns);
         json_kv_bool(j, "cut", r->cut);
         json_end_object(j);
     }

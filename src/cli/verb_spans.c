@@ -188,9 +188,22 @@ static int read_all(struct spans_question *q, char **paths, size_t n, struct err
     return 0;
 }
 
+static void note_clocks(const struct spans_told *t)
+{
+    struct text far = {.fd = -1};
+    if (!t->skewed)
+        return;
+    text_duration(&far, t->skew_most_ns);
+    cli_note(
+        "clocks differ: %zu server span%s as recorded cannot be right beside %s caller's; moved into it, by up to %s",
+        t->skewed, t->skewed > 1 ? "s" : "", t->skewed > 1 ? "their" : "its", text_cstr(&far));
+    text_fini(&far);
+}
+
 static void note_settled(const struct cli_spans *c)
 {
     const struct spans_told *t = spans_told(c->set);
+    note_clocks(t);
     if (t->circles)
         cli_note("%zu span%s named as forebears of themselves: each begins a tree", t->circles,
             t->circles > 1 ? "s were" : " was");

@@ -9,7 +9,10 @@
  * tell them one after the other, without a span around them) they are one unit below an envelope, which is synthetic:
  * nobody recorded it. Which stages belong together an attribute says, or that each begins when the one before ends.
  *
- * Begins that were cut to the second are repaired where the stage before ended within that second: there, it began. */
+ * Begins that were cut to the second are repaired where the stage before ended within that second: there, it began.
+ *
+ * Machines' clocks differ. Where client and server spans cannot both be right the server's is moved into the client's,
+ * with all below it that the same clock timed (as Jaeger's clock skew adjuster does). */
 #ifndef WEFT_SPAN_ANALYSIS_H
 #define WEFT_SPAN_ANALYSIS_H
 
@@ -46,10 +49,12 @@ void spans_free(struct spans *);
 struct spans_row {
     uint64_t id, parent_id;  /* parent_id 0: none */
     int64_t begin_ns, end_ns, recorded_ns;  /* begin, repaired, and as recorded */
+    int64_t shift_ns;        /* added to begin and end, because its machine's clock contradicts its caller's */
     uint32_t trace, name, service, origin, unit;
     uint32_t fact, facts;
     int32_t parent;          /* the row that it is a part of; -1: the root of a unit, or a stage below an envelope */
-    uint8_t status, life;    /* enum span_status, enum span_life */
+    uint8_t status, life, kind;             /* enum span_status, enum span_life, enum span_kind */
+    bool follows;            /* its parent does not wait for it: a link says that it only follows */
     bool cut;                /* the begin is known to the second only: it was up to 1 s later */
 };
 struct spans_trace { uint8_t id[SPAN_TRACE_BYTES]; uint32_t row, rows; };
@@ -67,6 +72,8 @@ struct spans_told {
     size_t doubtful;         /* stages that could as well belong to another unit */
     size_t circles;          /* spans that were their own forebears */
     size_t orphans;          /* whose parent is not there */
+    size_t skewed;           /* server spans that were moved into their clients' */
+    int64_t skew_most_ns;    /* the farthest */
     size_t doubles;          /* the same span again */
 };
 size_t spans_rows(const struct spans *, const struct spans_row **);

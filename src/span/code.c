@@ -251,6 +251,17 @@ static void get_events(struct wire_in *in, struct arena *a, struct span *s)
     }
 }
 
+static void skip_events(struct wire_in *in)
+{
+    size_t n;
+    for (size_t i = wire_count(in, 4); i > 0; i--) {
+        wire_i(in);
+        wire_string(in, &n);
+        skip_attributes(in, 1);
+        get_u32(in);
+    }
+}
+
 static void get_links(struct wire_in *in, struct arena *a, struct span *s)
 {
     size_t n = s->n_links = wire_count(in, SPAN_TRACE_BYTES + SPAN_ID_BYTES + 4);
@@ -308,6 +319,8 @@ bool span_read_brief(struct wire_in *in, struct arena *a, span_wants *wants, con
     wire_string(in, &n);
     get_u32(in);
     get_wanted(in, a, wants, which, &s->attributes);
+    skip_events(in);
+    get_links(in, a, s);
     return !in->damaged;
 }
 

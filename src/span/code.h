@@ -50,7 +50,7 @@ void span_write(const struct span *, struct text *);
 /* False: damaged. */
 bool span_read_origin(struct wire_in *, struct arena *, struct span_origin *);
 bool span_read(struct wire_in *, struct arena *, struct span *);
-/* Without events, links and what else analyses do not read; of attributes those that are wanted. */
+/* Without events and what else analyses do not read; of attributes those that are wanted. */
 bool span_read_brief(struct wire_in *, struct arena *, span_wants *, const void *which, struct span *);
 /* No more of it than ids, times, kind, status, life and name. */
 bool span_read_head(struct wire_in *, struct arena *, struct span *);

@@ -49,6 +49,7 @@ struct spans *spans_new(const struct spans_choice *c)
     }
     for (const char *const *name = spans_key_names("host", alone); *name; name++)
         remember(s, *name);
+    remember(s, "ip");
     for (const char *const *k = c->keys; k && *k; k++)
         for (const char *const *name = spans_key_names(*k, alone); *name; name++)
             remember(s, *name);
@@ -163,6 +164,19 @@ static bool is_meant(const struct span_query *q, const struct span *x)
         (!q->by_time || (x->begin_ns >= q->begin_ns && x->begin_ns < q->end_ns));
 }
 
+/* A link to its own parent: OpenTracing's "follows from", or a message that somebody takes later. */
+static bool follows_parent(const struct span *x)
+{
+    for (size_t i = 0; i < x->n_links; i++) {
+        const struct span_link *link = x->links + i;
+        if (memcmp(link->id, x->parent_id, sizeof link->id) || memcmp(link->trace_id, x->trace_id, SPAN_TRACE_BYTES))
+            continue;
+        const struct span_value *type = span_find(&link->attributes, "opentracing.ref_type");
+        return !type || type->type != SPAN_STRING || strcmp(type->text.v, "child_of") != 0;
+    }
+    return false;
+}
+
 void spans_add(struct spans *s, const struct span *x)
 {
     if (!is_meant(&s->only, x))
@@ -177,6 +191,8 @@ void spans_add(struct spans *s, const struct span *x)
         .origin = origin_of(s, x->origin),
         .parent = -1,
         .status = (uint8_t)x->status,
+        .kind = (uint8_t)x->kind,
+        .follows = follows_parent(x),
         .life = (uint8_t)x->life};
     r.service = s->origins.v[r.origin].service;
     r.fact = (uint32_t)s->facts.n;
@@ -253,7 +269,7 @@ static int by_id(const void *a, const void *b)
  * (client and server of one call in some formats) are two. */
 static bool is_double(const struct spans_row *kept, const struct spans_row *r)
 {
-    if (kept->id != r->id || kept->name != r->name || kept->service != r->service)
+    if (kept->id != r->id || kept->name != r->name || kept->service != r->service || kept->kind != r->kind)
         return false;
     return r->life != SPAN_ENDED ||
         (kept->begin_ns == r->begin_ns && kept->end_ns == r->end_ns && kept->parent_id == r->parent_id);
@@ -294,7 +310,7 @@ static int by_first(const void *a, const void *b)
 }
 
 /* Rows of one trace. */
-static void sort_by_end(struct spans_row *v, size_t n)
+void spans_sort_rows(struct spans_row *v, size_t n)
 {
     struct spans_row was[ORDER_FEW];
     uint8_t place[ORDER_FEW];
@@ -367,7 +383,7 @@ static void order_rows(struct spans *s)
             s->told.doubles += trace->rows - n;
         }
         map_fini(&seen);
-        sort_by_end(v, n);
+        spans_sort_rows(v, n);
         if (at != trace->row)
             memmove(s->rows.v + at, v, n * sizeof *v);
         trace->row = (uint32_t)at;

@@ -137,7 +137,8 @@ struct span_cursor;
 int span_select(struct span_store *, const struct span_query *, struct span_cursor **out, struct err *e);
 /* *out NULL: no more. The span lies in the arena; its origin lives as long as the cursor. */
 int span_next(struct span_cursor *, struct arena *, const struct span **out, struct err *e);
-/* No more of it than most analyses read: ids, times, kind, status, life, name, and such attributes as are wanted. */
+/* No more of it than most analyses read: ids, times, kind, status, life, name, links, and such attributes as are
+ * wanted. */
 typedef bool span_wants(const void *which, const char *key, size_t n);
 int span_next_brief(struct span_cursor *, struct arena *, span_wants *, const void *which, const struct span **out,
     struct err *e);

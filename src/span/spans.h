@@ -31,6 +31,12 @@ struct spans {
 
 /* Names under which an attribute is looked for; NULL ends them. Without a known group the key itself. */
 const char *const *spans_key_names(const char *key, const char *alone[2]);
+/* Of a trace's rows, in the order of their ends: by end. */
+void spans_sort_rows(struct spans_row *, size_t n);
+/* Parents of a trace's rows, as numbers within it, -1: none; `why` says why then (parents.c). Rows that contradict
+ * their callers' are moved, and all are in the order of their ends again. `scratch`: 3 numbers per row. */
+enum { SPANS_ROOT = -1, SPANS_LATER = -2, SPANS_ORPHAN = -3 };
+void spans_find_parents(struct spans *, const struct spans_trace *, int32_t *why, uint32_t *scratch);
 /* Members of the forest, after rows are in order: parents, units, members, repair. */
 void spans_make_units(struct spans *);
 /* Time that parts of a row cover, within it. */

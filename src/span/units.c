@@ -7,8 +7,7 @@
 #include "base/time.h"
 #include "span/spans.h"
 
-enum { SMALL = 16, ASKED = 64 }; /* ids searched one by one; chains that a span may go on, and stages looked back at */
-enum { NO_PARENT = -1, LATER = -2, MISSING = -3 }; /* why a row is part of no other; only while units are made */
+enum { ASKED = 64 }; /* chains that a span may go on, and stages looked back at */
 
 /* A row that is no part of another one, and beside which ones it may be a stage. */
 struct top {
@@ -31,9 +30,9 @@ struct placed {
 struct making {
     struct spans *s;
     struct spans_trace *trace;
-    int32_t *why;   /* per row of the trace: NO_PARENT …, while its parent is -1 */
+    int32_t *why;   /* per row of the trace: SPANS_ROOT …, while its parent is -1 */
     int32_t *after; /* the parent whose end came before it, or -1 */
-    uint32_t *seen; /* a number for each, of whoever needs some */
+    uint32_t *seen; /* three numbers for each, of whoever needs some */
     VEC(struct top) tops;
     VEC(struct chain) chains;
     VEC(uint32_t) previous; /* per top of a set: the stage before it in its chain, or UINT32_MAX */
@@ -41,77 +40,22 @@ struct making {
     VEC(struct placed) placed;
 };
 
-/* ---- parents ---- */
-
 static struct spans_row *row_of(struct making *m, uint32_t i)
 {
     return m->s->rows.v + m->trace->row + i;
 }
 
-static int32_t find_row(struct making *m, const struct map *ids, uint64_t id)
-{
-    if (m->trace->rows > SMALL) {
-        const uint64_t *at = map_find(ids, id);
-        return at ? (int32_t)*at : -1;
-    }
-    for (uint32_t i = 0; i < m->trace->rows; i++)
-        if (row_of(m, i)->id == id)
-            return (int32_t)i;
-    return -1;
-}
-
-static void find_parents(struct making *m)
-{
-    struct map ids = {0};
-    bool fresh;
-    for (uint32_t i = 0; i < m->trace->rows && m->trace->rows > SMALL; i++) {
-        uint64_t *at = map_put(&ids, row_of(m, i)->id, &fresh);
-        if (fresh)
-            *at = i;
-    }
-    for (uint32_t i = 0; i < m->trace->rows; i++) {
-        struct spans_row *r = row_of(m, i);
-        r->parent = r->parent_id ? find_row(m, &ids, r->parent_id) : -1;
-        m->why[i] = r->parent_id ? MISSING : NO_PARENT;
-        m->after[i] = -1;
-        m->s->told.orphans += r->parent_id && r->parent < 0;
-    }
-    map_fini(&ids);
-}
-
-/* Ids are what somebody sent: of spans that are their own forebears one becomes a root. */
-static void cut_circles(struct making *m)
-{
-    uint32_t n = m->trace->rows, *seen = m->seen; /* from which row it was come by, and one; 0: from none */
-    memset(seen, 0, n * sizeof *seen);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = i;
-        while (!seen[at]) {
-            seen[at] = i + 1;
-            struct spans_row *r = row_of(m, at);
-            if (r->parent < 0)
-                break;
-            if (seen[r->parent] == i + 1) {
-                r->parent = -1;
-                m->why[at] = NO_PARENT;
-                m->s->told.circles++;
-                break;
-            }
-            at = (uint32_t)r->parent;
-        }
-    }
-}
-
-/* What began after its parent's end is no part of it. */
+/* What began after its parent's end is no part of it, nor what its parent does not wait for. */
 static void part_later(struct making *m)
 {
     for (uint32_t i = 0; i < m->trace->rows; i++) {
         struct spans_row *r = row_of(m, i);
         const struct spans_row *parent = r->parent < 0 ? NULL : row_of(m, (uint32_t)r->parent);
-        if (!parent || r->begin_ns < parent->end_ns || r->end_ns == parent->end_ns)
+        bool later = parent && r->begin_ns >= parent->end_ns && (r->end_ns != parent->end_ns || r->follows);
+        m->after[i] = later ? r->parent : -1;
+        if (!parent || (!later && !r->follows))
             continue;
-        m->after[i] = r->parent;
-        m->why[i] = LATER;
+        m->why[i] = later ? SPANS_LATER : SPANS_ROOT;
         r->parent = -1;
     }
 }
@@ -131,7 +75,7 @@ static void find_tops(struct making *m)
         struct spans_row *r = row_of(m, i);
         if (r->parent >= 0)
             continue;
-        uint64_t key = m->why[i] == LATER ? (uint64_t)m->after[i] : m->why[i] == MISSING ? r->parent_id : i;
+        uint64_t key = m->why[i] == SPANS_LATER ? (uint64_t)m->after[i] : m->why[i] == SPANS_ORPHAN ? r->parent_id : i;
         vec_push(&m->tops, ((struct top){m->why[i], key, i}));
     }
     if (m->tops.n > 1)
@@ -268,7 +212,7 @@ static void repair(struct making *m, const uint32_t *rows, size_t n)
         r->cut = !before || second_of(before->end_ns) != second_of(r->begin_ns);
         if (!r->cut)
             r->begin_ns = before->end_ns;
-        m->s->told.repaired += !r->cut && r->begin_ns != r->recorded_ns;
+        m->s->told.repaired += !r->cut && r->begin_ns - r->shift_ns != r->recorded_ns;
         m->s->told.cut += r->cut;
     }
 }
@@ -284,7 +228,7 @@ static void add_unit(struct making *m, const struct top *t, bool envelope, bool 
         .service = r->service,
         .name = envelope ? r->service : r->name,
         .root = envelope ? -1 : (int32_t)(m->trace->row + t->row),
-        .after = t->why == LATER ? (int32_t)m->trace->row + m->after[t->row] : -1,
+        .after = t->why == SPANS_LATER ? (int32_t)m->trace->row + m->after[t->row] : -1,
         .guessed = guessed};
     vec_push(&m->s->units, u);
 }
@@ -340,7 +284,7 @@ static void make_set(struct making *m, const struct top *set, size_t n)
     uint32_t *group = mem_alloc(n * sizeof *group), *rows = mem_alloc(n * sizeof *rows);
     struct grouped *g = mem_alloc(n * sizeof *g);
     bool guessed = false;
-    uint32_t groups = set->why == NO_PARENT ? (uint32_t)n : group_set(m, set, n, group, &guessed);
+    uint32_t groups = set->why == SPANS_ROOT ? (uint32_t)n : group_set(m, set, n, group, &guessed);
     for (size_t i = 0; i < n; i++) {
         g[i] = (struct grouped){groups == n ? (uint32_t)i : group[i], set[i].row};
         rows[i] = set[i].row;
@@ -479,8 +423,7 @@ static void list_members(struct making *m, size_t first)
 static void make_trace(struct making *m)
 {
     const size_t first = m->s->units.n;
-    find_parents(m);
-    cut_circles(m);
+    spans_find_parents(m->s, m->trace, m->why, m->seen);
     part_later(m);
     find_tops(m);
     for (uint32_t i = 0; i < m->trace->rows; i++)
@@ -508,7 +451,7 @@ void spans_make_units(struct spans *s)
         most = s->traces.v[t].rows > most ? s->traces.v[t].rows : most;
     m.why = mem_alloc((most + 1) * sizeof *m.why);
     m.after = mem_alloc((most + 1) * sizeof *m.after);
-    m.seen = mem_alloc((most + 1) * sizeof *m.seen);
+    m.seen = mem_alloc((3 * most + 1) * sizeof *m.seen);
     s->parts = mem_alloc((n + 1) * sizeof *s->parts);
     s->part = mem_alloc((n + 1) * sizeof *s->part);
     s->members = mem_alloc((n + 1) * sizeof *s->members);

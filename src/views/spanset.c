@@ -181,7 +181,7 @@ void spanset_release(struct spanset_whole *w)
 int64_t spanset_time_of(const struct spanset *o, uint32_t row, int64_t t)
 {
     const struct index_span_thread *of = o->joined.threads + row;
-    return of->host < 0 ? t : view_to_reference(&o->x->hosts[of->host], index_span_time(of, t));
+    return of->host < 0 ? t : view_to_reference(&o->x->hosts[of->host], index_span_time(of, t - o->rows[row].shift_ns));
 }
 
 static void join_spans(struct views *x, struct spanset *o)
@@ -200,7 +200,7 @@ static void join_spans(struct views *x, struct spanset *o)
             .monotonic_begin = p.monotonic_begin,
             .monotonic_end = p.monotonic_end,
             .begin_ns = r->recorded_ns,
-            .end_ns = r->end_ns};
+            .end_ns = r->end_ns - r->shift_ns};
     }
     index_join_spans(x->x, asked, o->n_rows, &o->joined);
     free(asked);
@@ -235,7 +235,7 @@ static void add_events(struct reading *r, const struct map *rows)
         const uint64_t *row = map_find(rows, r->events.v[i].who);
         if (!row)
             continue;
-        int64_t t = spanset_time_of(o, (uint32_t)*row, r->events.v[i].time);
+        int64_t t = spanset_time_of(o, (uint32_t)*row, r->events.v[i].time + o->rows[*row].shift_ns);
         vec_push(&o->events, ((struct spanset_event){t, (uint32_t)*row, r->events.v[i].name}));
     }
     if (o->events.n)

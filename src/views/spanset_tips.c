@@ -184,8 +184,11 @@ static void write_on_path(const struct spanset_pointed *p, uint32_t row)
 static void write_begin(const struct spanset_pointed *p, uint32_t row)
 {
     const struct spans_row *r = p->x->spans->rows + row;
-    if (r->recorded_ns != r->begin_ns)
-        view_write_duration(p->answer, "Recorded as begun earlier by", r->begin_ns - r->recorded_ns);
+    int64_t cut = r->begin_ns - r->shift_ns - r->recorded_ns;
+    if (r->shift_ns)
+        tsp_write_tip(p->answer, "Moved into its caller by", shift_text(p, r->shift_ns));
+    if (cut)
+        view_write_duration(p->answer, "Recorded as begun earlier by", cut);
     else if (r->cut)
         tsp_write_tip(p->answer, "Begin", "known to the second: it was up to 1 s later");
 }
