@@ -1,7 +1,7 @@
 /* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
  * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
- * it for an answer; a card; where a server is; questions and answers about threads, their containers, flows and
- * moves, and about who talks to whom; and what servers tell of who asked for a request. */
+ * it for an answer; a card, a condition; where a server is; questions and answers about threads, their containers,
+ * flows and moves, and about who talks to whom; and what servers tell of who asked for a request. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cluster/condition.h"
 #include "cluster/extracts.h"
 #include "cluster/moves.h"
 #include "cluster/protocol.h"
@@ -242,6 +243,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct requests_asked asked;
     struct cluster_requests served = {0};
     struct containers_question containers;
+    struct condition condition;
     const char *names[HOSTS];
     switch (kind) {
     case 2: card_read(&a, data, n, &card, NULL); break;
@@ -282,6 +284,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     case 25: requests_read(&a, data, n, HOSTS, &served, NULL); break;
     case 26: containers_question_read(&a, data, n, &containers, NULL); break;
     case 27: containers_read(&a, data, n, names, HOSTS, NULL); break;
+    case 28: condition_read(&a, data, n, &condition, NULL); break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -302,7 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 28;
+    int kind = data[0] % 29;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "clock/clock.h"
+#include "cluster/missing.h"
 
 #define TIMEOUT_NS (30 * NS_PER_S)
 #define CLOCKS_NS (5 * NS_PER_S)
@@ -51,6 +52,27 @@ static int relate_clocks(const struct cli_clocks *clocks, int64_t timeout_ns, st
     return rc;
 }
 
+/* Names the nodes whose traces no answer has. */
+static void note_missing(struct cli_asked *a)
+{
+    const struct cluster_missing *v;
+    size_t n = cluster_missing(a->cluster, &v);
+    for (size_t i = 0; i < n; i++)
+        cli_note("%s", v[i].text);
+    a->missing = n > 0;
+}
+
+static int refuse_empty(const struct cli_cluster *c, const struct cli_asked *a, struct err *e)
+{
+    const struct cluster_missing *v;
+    if (cluster_missing(a->cluster, &v))
+        return err_set(e, ERR_NOTFOUND, "%s; no other node of cluster %s has traces", v->text,
+            c->name ? c->name : CLUSTER_DEFAULT);
+    return err_set(e, ERR_NOTFOUND,
+        "no node of cluster %s has traces: start one with `weft serve --cluster URL --node NAME TRACE…`",
+        c->name ? c->name : CLUSTER_DEFAULT);
+}
+
 int cli_cluster_ask(struct cli_cluster *c, const struct cli_clocks *clocks, struct cli_asked *a, struct err *e)
 {
     int64_t timeout = TIMEOUT_NS;
@@ -63,14 +85,18 @@ int cli_cluster_ask(struct cli_cluster *c, const struct cli_clocks *clocks, stru
     a->deadline_ns = time_monotonic_ns() + timeout;
     if (!rc && clocks)
         rc = relate_clocks(clocks, timeout, a, e);
-    if (!rc)
+    if (a->cluster)
         a->n = cluster_hosts(a->cluster, &a->hosts);
-    if (!rc && !a->n)
-        rc = err_set(e, ERR_NOTFOUND,
-            "no node of cluster %s has traces: start one with `weft serve --cluster URL --node "
-            "NAME TRACE…`",
-            c->name ? c->name : CLUSTER_DEFAULT);
+    if (a->n)
+        note_missing(a);
+    else if (a->cluster && (!rc || rc == ERR_NOTFOUND))
+        rc = refuse_empty(c, a, e);
     return rc;
+}
+
+int cli_asked_finish(const struct cli_asked *a, struct text *out, bool lacking)
+{
+    return cli_finish(out, lacking || a->missing ? CLI_PARTIAL : CLI_OK);
 }
 
 void cli_asked_close(struct cli_asked *a)

@@ -49,9 +49,12 @@ struct cli_asked {
     struct cluster *cluster;
     const struct cluster_host *hosts; size_t n;
     int64_t deadline_ns;
+    bool missing;            /* a node's traces are not, or not all, in any answer: which was told */
 };
 /* clocks: NULL when they do not matter. Zeroed in any case, for cli_asked_close. */
 int cli_cluster_ask(struct cli_cluster *, const struct cli_clocks *clocks, struct cli_asked *out, struct err *e);
+/* Writes the answer. Returns the exit status; lacking: something more is not in it. */
+int cli_asked_finish(const struct cli_asked *, struct text *out, bool lacking);
 void cli_asked_close(struct cli_asked *);
 
 #endif

@@ -252,7 +252,7 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
     missing |= note_snips(a, shown.path, &asked);
     struct text out = TEXT_TO(1);
     critpath_write_compared(first, &shown, a->q, &out);
-    return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
+    return cli_asked_finish(&a->asked, &out, missing);
 }
 
 static int answer(struct cluster_query *a)
@@ -275,7 +275,7 @@ static int answer(struct cluster_query *a)
         return compare(a, &shown, missing);
     struct text out = TEXT_TO(1);
     critpath_write(&shown, q, &out);
-    return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
+    return cli_asked_finish(&a->asked, &out, missing);
 }
 
 static int sum_requests(struct cluster_query *a)

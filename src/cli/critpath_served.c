@@ -143,5 +143,5 @@ int critpath_ask_served(const struct critpath_question *q, const struct cli_aske
         text_fini(&out);
         return cli_fail(&e);
     }
-    return cli_finish(&out, missing ? CLI_PARTIAL : CLI_OK);
+    return cli_asked_finish(asked, &out, missing);
 }

@@ -234,7 +234,7 @@ static int show_cluster(struct flows_choice *q, struct cli_cluster *cluster)
     } else {
         struct text out = TEXT_TO(1);
         show(q, &f, &out);
-        code = cli_finish(&out, lacking ? CLI_PARTIAL : CLI_OK);
+        code = cli_asked_finish(&a, &out, lacking);
     }
     found_fini(&f);
     cli_asked_close(&a);

@@ -239,7 +239,7 @@ static int show(struct place_choice *c, struct cli_cluster *cluster)
         write_answer(c, p, &lines, &a, &out);
         if (silent)
             cli_note("%zu nodes do not answer: their traces are left where they are", silent);
-        code = cli_finish(&out, failed ? CLI_FAILED : silent ? CLI_PARTIAL : CLI_OK);
+        code = failed ? cli_finish(&out, CLI_FAILED) : cli_asked_finish(&a, &out, silent);
     }
     vec_free(&lines);
     cluster_placement_free(p);

@@ -171,7 +171,7 @@ static int sync_cluster(struct cli_cluster *cluster, const struct cli_clocks *cl
     } else {
         struct text out = TEXT_TO(STDOUT_FILENO);
         write_maps(net, format, &out);
-        code = cli_finish(&out, CLI_OK);
+        code = cli_asked_finish(&a, &out, false);
     }
     cli_asked_close(&a);
     return code;

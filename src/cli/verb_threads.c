@@ -217,7 +217,7 @@ static int show_cluster(struct thread_question *q, struct cli_cluster *cluster)
         show(q, &lines, &out);
         if (away)
             cli_note("%s; its threads are not shown", e.text);
-        code = cli_finish(&out, away ? CLI_PARTIAL : CLI_OK);
+        code = cli_asked_finish(&a, &out, away);
     }
     vec_free(&lines);
     cli_hosts_fini(&names);

@@ -26,6 +26,7 @@ struct cluster_node_options {
     const char *name;                /* of the node: no other has it */
     const char *const *traces;       /* TRACE arguments, ended by NULL; borrowed */
     const char *store;               /* as index_options.store */
+    const char *release;             /* of the program, for people; NULL: not told */
     /* Or NULL: a directory that traces of other nodes may be moved to; made if need be. `traces` may be empty then. */
     const char *receive;
     uint64_t receive_limit;          /* bytes below it, stores included; 0: what the disk has */
@@ -39,11 +40,10 @@ struct cluster_node_options {
     void *tell_arg;
 };
 struct cluster_node;
-/* Begins to index and to answer; until the traces are open the node has no hosts. ERR_AMBIGUOUS: there is a node of
- * that name. Traces that grow are opened anew. */
+/* Begins to index and to answer; until the traces are open the node is missing to all who ask (missing.h).
+ * ERR_AMBIGUOUS: there is a node of that name. Traces that grow are opened anew. */
 int cluster_node_start(struct bus *, const struct cluster_node_options *, struct cluster_node **out, struct err *e);
-/* Says goodbye, then lets go of the traces. The bus stays open. */
-void cluster_node_stop(struct cluster_node *);
+void cluster_node_stop(struct cluster_node *); /* says goodbye first; the bus stays open */
 /* Are the traces open, and is what is said of them known to all? For tests, and for who waits. */
 bool cluster_node_ready(struct cluster_node *);
 

@@ -231,6 +231,8 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     if (!rc)
         rc = claim_name(n, subject, e);
     if (!rc)
+        rc = opener_say_condition(n, true, e);
+    if (!rc)
         rc = bus_table_watch_key(n->table, n->key, opener_on_card, n, &n->own_card, e);
     if (!rc)
         rc = keeper_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->keeper, e);
@@ -252,6 +254,7 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
     n->bus = bus;
     n->cluster = mem_strdup(o->cluster ? o->cluster : CLUSTER_DEFAULT);
     n->name = mem_strdup(o->name);
+    n->release = mem_strdup(o->release ? o->release : "");
     n->store = o->store ? mem_strdup(o->store) : NULL;
     n->given = o->traces;
     while (o->traces[n->n_given])
@@ -274,8 +277,12 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
 
 static void say_goodbye(struct cluster_node *n)
 {
-    if (n->table && n->workers && bus_connected(n->bus))
-        bus_table_remove(n->table, n->key, NULL);
+    char condition[CLUSTER_SUBJECT];
+    if (!n->table || !n->workers || !bus_connected(n->bus))
+        return;
+    if (!condition_key(n->key, condition, NULL))
+        bus_table_remove(n->table, condition, NULL);
+    bus_table_remove(n->table, n->key, NULL);
 }
 
 static void stop_opening(struct cluster_node *n)
@@ -344,6 +351,7 @@ void cluster_node_stop(struct cluster_node *n)
     free(n->workers);
     free((char *)n->cluster);
     free(n->name);
+    free(n->release);
     free(n->store);
     free(n->share);
     free(n);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "bus/bus.h"
 #include "cluster/cluster.h"
+#include "cluster/condition.h"
 #include "cluster/shares.h"
 
 struct question;
@@ -15,7 +16,7 @@ struct question;
 struct cluster_node {
     struct bus *bus;
     const char *cluster;
-    char *name, *store, *share; /* share: a real path, or NULL */
+    char *name, *release, *store, *share; /* share: a real path, or NULL */
     char key[BUS_MAX_SUBJECT + 1]; /* of its card and of its server */
     char instance[33];
     const char *const *given; /* traces */
@@ -48,6 +49,12 @@ struct cluster_node {
     struct shares_list shared;      /* what it shall have of the shared ones */
     VEC(char *) traces;             /* all, given and shared, that are to be opened */
     struct err complaint;           /* what was told last */
+    int state;                      /* enum condition_state; */
+    struct err failure;             /* of CONDITION_FAILED, */
+    VEC(char *) problems;           /* what of the traces could not be read, */
+    size_t all_problems;            /* and how much, listed or not; */
+    VEC(char *) absent;             /* what of its share is not there */
+    uint64_t condition;             /* hash of what was said of them last */
     int64_t look_ns, rest_until_ns; /* when to look at its share; before that nothing is opened for its sake */
     int64_t check_ns;               /* when to look whether its routes are still there */
     int64_t list_again_ns;          /* nothing of its share is there, as before a disk is mounted: when to look again */
@@ -61,6 +68,8 @@ void opener_wake(const struct cluster_node *);
 /* To be called with what the table says of the node's own card, and when traces have come from other nodes or gone. */
 void opener_on_card(void *node, const struct bus_entry *);
 void opener_on_moved(void *node);
+/* Puts the node's condition, if it is another one than was put last; anew: in any case. */
+int opener_say_condition(struct cluster_node *, bool anew, struct err *);
 /* Frees what the opener has listed. */
 void opener_fini(struct cluster_node *);
 

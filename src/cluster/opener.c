@@ -1,8 +1,10 @@
 /* The opener of a node: opens its traces, says what they are, opens them anew when they grow or are others. */
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/time.h"
 #include "base/watch.h"
 #include "cluster/holding.h"
@@ -29,6 +31,34 @@ static void tell(const struct cluster_node *n, const char *what)
 
 /* ---- saying what there is ---- */
 
+int opener_say_condition(struct cluster_node *n, bool anew, struct err *e)
+{
+    char key[CLUSTER_SUBJECT];
+    struct text t = {.fd = -1};
+    condition_write(&(struct condition){.node = n->name,
+                        .instance = n->instance,
+                        .release = n->release,
+                        .serial = n->serial,
+                        .oldest = CLUSTER_OLDEST,
+                        .newest = CLUSTER_VERSION,
+                        .state = n->state,
+                        .text = n->failure.text,
+                        .problems = (const char *const *)n->problems.v,
+                        .n_problems = n->problems.n,
+                        .all_problems = n->all_problems},
+        &t);
+    uint64_t hash = map_hash(t.v, t.n);
+    bool known = !anew && hash == n->condition;
+    int rc = known ? 0 : condition_key(n->key, key, e);
+    if (!rc && !known)
+        rc = bus_table_put(n->table, key, t.v, t.n, NULL, e);
+    n->condition = rc ? 0 : hash;
+    text_fini(&t);
+    return rc;
+}
+
+/* After traces were opened. The condition before the card: who reads both meanwhile thinks that something is missing,
+ * rather than that all is there. */
 static int say(struct cluster_node *n, struct err *e)
 {
     struct text t = {.fd = -1};
@@ -45,7 +75,11 @@ static int say(struct cluster_node *n, struct err *e)
     n->card.n = 0;
     text_put(&n->card, t.v, t.n);
     pthread_mutex_unlock(&n->lock);
-    int rc = bus_table_put(n->table, n->key, t.v, t.n, NULL, e);
+    n->state = CONDITION_OPEN;
+    n->failure = (struct err){0};
+    int rc = opener_say_condition(n, anew, e);
+    if (!rc)
+        rc = bus_table_put(n->table, n->key, t.v, t.n, NULL, e);
     if (!rc && holding)
         routes_say(n->routes_said, n->routes, holding, anew);
     holding_unref(holding);
@@ -108,13 +142,35 @@ static bool stopped(void *arg)
     return stop;
 }
 
-static void tell_notes(const struct cluster_node *n, const struct experiment *x)
+static void forget_problems(struct cluster_node *n)
+{
+    for (size_t i = 0; i < n->problems.n; i++)
+        free(n->problems.v[i]);
+    n->problems.n = n->all_problems = 0;
+}
+
+static void add_problem(struct cluster_node *n, const char *text)
+{
+    if (n->problems.n < MOST_PROBLEMS)
+        vec_push(&n->problems, mem_strdup(text));
+    n->all_problems++;
+}
+
+/* What of the traces could not be read, and what of its share is not there. Those who ask are told each time, people
+ * once. */
+static void note_problems(struct cluster_node *n, const struct experiment *x, bool aloud)
 {
     const struct index_note *notes;
-    size_t count = experiment_notes(x, &notes);
+    size_t count = x ? experiment_notes(x, &notes) : 0;
+    forget_problems(n);
     for (size_t i = 0; i < count; i++)
-        if (notes[i].kind == INDEX_NOTE_LEFT_OUT || notes[i].kind == INDEX_NOTE_INPUT)
-            tell(n, notes[i].text);
+        if (notes[i].kind == INDEX_NOTE_LEFT_OUT || notes[i].kind == INDEX_NOTE_INPUT) {
+            add_problem(n, notes[i].text);
+            if (aloud)
+                tell(n, notes[i].text);
+        }
+    for (size_t i = 0; i < n->absent.n; i++)
+        add_problem(n, n->absent.v[i]);
 }
 
 /* Goes on with these traces; NULL: with none. */
@@ -126,8 +182,7 @@ static void hold(struct cluster_node *n, struct experiment *x)
     n->holding = now;
     n->serial++;
     pthread_mutex_unlock(&n->lock);
-    if (!before && x)
-        tell_notes(n, x);
+    note_problems(n, x, !before);
     holding_unref(before);
 }
 
@@ -175,6 +230,13 @@ static void forget_traces(struct cluster_node *n)
     n->traces.n = 0;
 }
 
+static void forget_absent(struct cluster_node *n)
+{
+    for (size_t i = 0; i < n->absent.n; i++)
+        free(n->absent.v[i]);
+    n->absent.n = 0;
+}
+
 /* Those that were given, those that have come from other nodes, and what the node shall have of the shared ones, as far
  * as it is there. */
 static void list_traces(struct cluster_node *n)
@@ -185,6 +247,7 @@ static void list_traces(struct cluster_node *n)
     n->moved = false; /* what changes from here on is seen the next time */
     pthread_mutex_unlock(&n->lock);
     forget_traces(n);
+    forget_absent(n);
     if (mover_arrivals(n->mover))
         arrivals_args(mover_arrivals(n->mover), &a, &arrived);
     for (size_t i = 0; i < arrived.n; i++)
@@ -199,6 +262,7 @@ static void list_traces(struct cluster_node *n)
         char *path;
         if (shared_resolve(n->share, n->shared.paths.v[i], &path, &e)) {
             complain(n, &e);
+            vec_push(&n->absent, mem_strdup(e.text));
         } else {
             vec_push(&n->traces, path);
             there++;
@@ -310,6 +374,14 @@ static enum task try_again(struct cluster_node *n, enum task failed, const struc
     return has_another_share(n, time_monotonic_ns(), &ignored) || failed ? TASK_LIST : TASK_SAY;
 }
 
+/* What cannot be said now is said again with the next attempt. */
+static void say_failure(struct cluster_node *n, const struct err *e)
+{
+    n->state = CONDITION_FAILED;
+    n->failure = *e;
+    opener_say_condition(n, false, NULL);
+}
+
 void *opener_run(void *arg)
 {
     struct cluster_node *n = arg;
@@ -326,9 +398,11 @@ void *opener_run(void *arg)
         n->rest_until_ns = end + (end - begin);
         if (!rc)
             rc = say(n, &e);
-        if (rc && !stopped(n))
+        if (rc && !stopped(n)) {
+            say_failure(n, &e);
             task = try_again(n, task, &e);
-        else if (!rc)
+        }
+        if (!rc)
             task = await_change(n, watch);
     }
     watch_close(watch);
@@ -338,7 +412,11 @@ void *opener_run(void *arg)
 void opener_fini(struct cluster_node *n)
 {
     forget_traces(n);
+    forget_absent(n);
+    forget_problems(n);
     vec_free(&n->traces);
+    vec_free(&n->absent);
+    vec_free(&n->problems);
     shares_list_fini(&n->shared);
     text_fini(&n->card);
 }

@@ -13,7 +13,7 @@
 #include "cluster/survey.h"
 #include "cluster/view.h"
 
-enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000 };
+enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
 #define ROUTES_NS NS_PER_S /* reading them is for who has more time than that */
 
 /* A question under way. */
@@ -47,6 +47,7 @@ struct cluster_path {
     bool life_unknown;  /* nobody says when the row lived */
     const char **names; /* of those asked */
     size_t n_names;
+    struct arena arena;                 /* of what is known of nodes that are missing */
     struct path_cost cost, cost_before; /* now; of the rounds before the one that is under way */
     int64_t began;
 };
@@ -237,6 +238,44 @@ static bool run_round(struct cluster_path *p)
     return n > 0;
 }
 
+/* ---- who is not known ---- */
+
+/* Has the node been there before, and told its hosts then? */
+static bool has_told_hosts(const struct roster *r, const char *node)
+{
+    size_t i = 0;
+    while (i < r->n_cards && strcmp(r->cards[i].node, node) != 0)
+        i++;
+    return i < r->n_cards && r->cards[i].n_hosts;
+}
+
+static bool may_have_others(const struct roster *r, const struct cluster_missing *m)
+{
+    bool opens = m->kind == CLUSTER_MISSING_OPENING || m->kind == CLUSTER_MISSING_FAILED;
+    return !opens || !has_told_hosts(r, m->node);
+}
+
+/* Nodes that may have hosts of which nothing is known, for people; NULL: there are none. */
+static const char *unknown_nodes(const struct roster *r, struct arena *a)
+{
+    struct text names = {.fd = -1};
+    const char *last = NULL, *all = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_missing; i++) {
+        if ((last && !strcmp(last, r->missing[i].node)) || !may_have_others(r, &r->missing[i]))
+            continue;
+        last = r->missing[i].node;
+        if (n++ < MOST_NAMED)
+            text_printf(&names, "%s%s", n > 1 ? ", " : "", last);
+    }
+    if (n > MOST_NAMED)
+        text_printf(&names, " and %zu more", n - MOST_NAMED);
+    if (n)
+        all = arena_strdup(a, text_cstr(&names));
+    text_fini(&names);
+    return all;
+}
+
 /* ---- the path ---- */
 
 static void drop_routes(void *book)
@@ -374,7 +413,8 @@ int cluster_paths_find(struct cluster *c, const struct cluster_path_start *start
         .no_early_return = o->path.no_early_return,
         .everybody = o->method == CLUSTER_BROADCAST,
         .may_have_sent = may_have_sent,
-        .arg = p};
+        .arg = p,
+        .others = unknown_nodes(c->roster, &p->arena)};
     p->known = path_known_new(c->far, c->roster->n_hosts, &known);
     p->walks = mem_zalloc((n + 1) * sizeof *p->walks);
     p->n_walks = n;
@@ -438,5 +478,6 @@ void cluster_path_free(struct cluster_path *p)
     free(p->asked);
     free(p->failures);
     free(p->names);
+    arena_fini(&p->arena);
     free(p);
 }

@@ -219,7 +219,8 @@ int card_read(struct arena *a, const void *bytes, size_t n, struct card *out, st
     *out = (struct card){0};
     wire_bytes(&w, &version, 1);
     if (version != CARD_VERSION)
-        return err_set(e, ERR_FORMAT, "a node of another version of weft (%u instead of %u)", version, CARD_VERSION);
+        return err_set(e, ERR_UNSUPPORTED,
+            "its registry entry has version %u, this program reads %u: update the older one", version, CARD_VERSION);
     out->node = take_string(&w, a);
     out->instance = take_string(&w, a);
     out->serial = wire_u(&w);
@@ -229,8 +230,8 @@ int card_read(struct arena *a, const void *bytes, size_t n, struct card *out, st
         take_host(&w, a, &hosts[i]);
     out->hosts = hosts;
     out->n_hosts = n_hosts;
-    if (w.damaged || w.at != w.end || !*out->node)
-        return err_set(e, ERR_FORMAT, "the card of a node makes no sense");
+    if (w.damaged || !*out->node)
+        return err_set(e, ERR_FORMAT, "its registry entry makes no sense");
     return 0;
 }
 
@@ -245,8 +246,9 @@ void question_begin(struct text *out, enum cluster_question kind)
 int question_kind(const void *bytes, size_t n, enum cluster_question *kind, struct err *e)
 {
     const uint8_t *b = bytes;
-    if (n < QUESTION_BYTES || b[0] != CLUSTER_VERSION)
-        return err_set(e, ERR_UNSUPPORTED, "a question of another version of weft");
+    if (n < QUESTION_BYTES || b[0] < CLUSTER_OLDEST || b[0] > CLUSTER_VERSION)
+        return err_set(e, ERR_UNSUPPORTED, "this node answers questions of versions %d to %d, not of %u",
+            CLUSTER_OLDEST, CLUSTER_VERSION, n ? b[0] : 0);
     if (b[1] > CLUSTER_CONTAINERS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];

@@ -11,7 +11,9 @@
 #include "path/remote.h"
 #include "path/talk.h"
 
-enum { CLUSTER_VERSION = 3, CARD_VERSION = 2 };
+/* Of questions, the newest and the oldest version that this release understands; of cards. A release reads what the one
+ * before wrote, and writes what that can read: fields are added at the end, which older readers skip. */
+enum { CLUSTER_VERSION = 3, CLUSTER_OLDEST = 3, CARD_VERSION = 2 };
 
 /* ---- names on the bus ---- */
 
@@ -55,7 +57,8 @@ struct card {
     const struct card_host *hosts; size_t n_hosts;
 };
 void card_write(const struct card *, struct text *out);
-/* What it points to lives in the arena. ERR_FORMAT. */
+/* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_UNSUPPORTED: of another
+ * version; ERR_FORMAT. */
 int card_read(struct arena *, const void *bytes, size_t n, struct card *out, struct err *e);
 
 /* ---- questions ---- */

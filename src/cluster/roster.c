@@ -1,5 +1,6 @@
 #include "cluster/roster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,7 +175,7 @@ void roster_use_snips(struct roster *r, const bool *there)
 struct reading {
     struct roster *roster;
     struct strings keys;
-    VEC(struct card) cards; /* by number of the key; without node: there is none */
+    VEC(struct standing) nodes; /* by number of the card's key */
 };
 
 static bool is_of_node(const char *key, const char *node)
@@ -183,46 +184,107 @@ static bool is_of_node(const char *key, const char *node)
     return !bus_token(node, own, sizeof own) && !strcmp(own, key);
 }
 
-static struct card *card_at(struct reading *r, const char *key)
+/* By the first n bytes of the key. */
+static struct standing *standing_at(struct reading *r, const char *key, size_t n)
 {
-    uint32_t i = strings_intern(&r->keys, key, strlen(key));
-    while (r->cards.n <= i)
-        vec_push(&r->cards, ((struct card){0}));
-    return &r->cards.v[i];
+    char token[CLUSTER_SUBJECT], name[CLUSTER_SUBJECT];
+    uint32_t i = strings_intern(&r->keys, key, n);
+    while (r->nodes.n <= i)
+        vec_push(&r->nodes, ((struct standing){0}));
+    struct standing *s = &r->nodes.v[i];
+    if (!s->node) {
+        snprintf(token, sizeof token, "%.*s", (int)n, key);
+        s->node = arena_strdup(&r->roster->arena, bus_untoken(token, name, sizeof name) ? token : name);
+    }
+    return s;
 }
 
-/* A card that is put while the table is read may come twice: the later one counts. */
-static void on_card(void *arg, const struct bus_entry *entry)
+static void take_card(struct reading *r, struct standing *s, const struct bus_entry *entry)
+{
+    struct arena *a = &r->roster->arena;
+    struct card *c = arena_new(a, struct card, 1);
+    struct err e = {0};
+    int rc = card_read(a, entry->data, entry->n, c, &e);
+    if (!rc && !is_of_node(entry->key, c->node))
+        rc = err_set(&e, ERR_FORMAT, "its registry entry is one of node %s", c->node);
+    s->card = rc ? NULL : c;
+    s->refused = rc ? arena_strdup(a, e.text) : NULL;
+    s->other_version = rc == ERR_UNSUPPORTED;
+    s->card_revision = entry->revision;
+}
+
+/* One that makes no sense is none: the card may be good. */
+static void take_condition(struct reading *r, struct standing *s, const struct bus_entry *entry)
+{
+    struct arena *a = &r->roster->arena;
+    struct condition *c = arena_new(a, struct condition, 1);
+    bool good = !condition_read(a, entry->data, entry->n, c, NULL) && !strcmp(c->node, s->node);
+    s->condition = good ? c : NULL;
+    s->condition_revision = entry->revision;
+}
+
+/* An entry that is put while the table is read may come twice: the later one counts. Kinds of entries that are not
+ * known here have a key of several tokens. */
+static void on_entry(void *arg, const struct bus_entry *entry)
 {
     struct reading *r = arg;
-    struct card c;
-    struct err e;
-    if (entry->kind == BUS_ENTRY_REMOVED)
-        card_at(r, entry->key)->node = NULL;
-    if (entry->kind != BUS_ENTRY_PUT)
+    size_t n = condition_key_is(entry->key), dot = strcspn(entry->key, ".");
+    if (!n && entry->key[dot])
         return;
-    if (card_read(&r->roster->arena, entry->data, entry->n, &c, &e) || !is_of_node(entry->key, c.node)) {
-        r->roster->unreadable++;
-        return;
+    struct standing *s = standing_at(r, entry->key, dot);
+    if (entry->kind == BUS_ENTRY_REMOVED && n) {
+        s->condition = NULL;
+    } else if (entry->kind == BUS_ENTRY_REMOVED) {
+        s->card = NULL;
+        s->refused = NULL;
+    } else if (entry->kind == BUS_ENTRY_PUT && n) {
+        take_condition(r, s, entry);
+    } else if (entry->kind == BUS_ENTRY_PUT) {
+        take_card(r, s, entry);
     }
-    *card_at(r, entry->key) = c;
+}
+
+static int by_standing(const void *pa, const void *pb)
+{
+    const struct standing *a = pa, *b = pb;
+    return strcmp(a->node, b->node);
+}
+
+static void list_missing(struct roster *r, struct standing *nodes, size_t n)
+{
+    struct missing_list list = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i].card || nodes[i].refused || nodes[i].condition)
+            nodes[kept++] = nodes[i];
+    if (kept)
+        qsort(nodes, kept, sizeof *nodes, by_standing);
+    for (size_t i = 0; i < kept; i++)
+        condition_missing(&nodes[i], &r->arena, &list);
+    r->missing = arena_new(&r->arena, struct cluster_missing, list.n + 1);
+    if (list.n)
+        memcpy(r->missing, list.v, list.n * sizeof *list.v);
+    r->n_missing = list.n;
+    vec_free(&list);
 }
 
 int roster_read(struct bus_table *table, struct roster *out, struct err *e)
 {
     *out = (struct roster){0};
     struct reading r = {.roster = out};
-    int rc = bus_table_all(table, on_card, &r, e);
-    struct card *cards = arena_new(&out->arena, struct card, r.cards.n + 1);
+    int rc = bus_table_all(table, on_entry, &r, e);
+    struct card *cards = arena_new(&out->arena, struct card, r.nodes.n + 1);
     size_t n = 0;
-    for (size_t i = 0; i < r.cards.n; i++)
-        if (r.cards.v[i].node)
-            cards[n++] = r.cards.v[i];
-    if (!rc)
+    for (size_t i = 0; i < r.nodes.n; i++)
+        if (r.nodes.v[i].card)
+            cards[n++] = *r.nodes.v[i].card;
+    if (!rc) {
         roster_make(out, cards, n);
-    else
+        list_missing(out, r.nodes.v, r.nodes.n);
+    } else {
         roster_fini(out);
-    vec_free(&r.cards);
+    }
+    vec_free(&r.nodes);
     strings_fini(&r.keys);
     return rc;
 }

@@ -3,7 +3,7 @@
 #ifndef WEFT_CLUSTER_ROSTER_H
 #define WEFT_CLUSTER_ROSTER_H
 
-#include "cluster/protocol.h"
+#include "cluster/condition.h"
 
 struct bus_table;
 
@@ -27,8 +27,9 @@ struct roster {
         int32_t *hosts; uint64_t *hashes; size_t n;
     } *held;
     struct roster_host *hosts; size_t n_hosts;   /* by name, then begin */
-    size_t unreadable;            /* cards that make no sense here */
+    struct cluster_missing *missing; size_t n_missing; /* by node: who is not in the above, or not all of it */
 };
+/* With what is missing. */
 int roster_read(struct bus_table *, struct roster *out, struct err *e);
 /* Of cards that live in its arena. */
 void roster_make(struct roster *, struct card *cards, size_t n);

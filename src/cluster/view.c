@@ -171,6 +171,12 @@ size_t cluster_hosts(const struct cluster *c, const struct cluster_host **out)
     return c->roster->n_hosts;
 }
 
+size_t cluster_missing(const struct cluster *c, const struct cluster_missing **out)
+{
+    *out = c->roster->missing;
+    return c->roster->n_missing;
+}
+
 /* ---- clocks ---- */
 
 /* The head of the clocks that are shared. */

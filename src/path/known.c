@@ -282,7 +282,8 @@ static const char *away_from(struct path_known *k, const struct known_message *m
     return arena_printf(&k->arena, "%s (%s)", k->hosts[host].away, m->labels->address);
 }
 
-/* Nobody sent it: because the peer was not traced, is away, or because what it recorded has a hole there. */
+/* Nobody sent it: because the peer was not traced, is away, may be away, or because what it recorded has a hole there.
+ */
 static void not_sent(struct path_known *k, struct known_message *m, struct path_cause *out)
 {
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels->address};
@@ -301,6 +302,10 @@ static void not_sent(struct path_known *k, struct known_message *m, struct path_
             out->reason = PATH_NO_CLOCK;
         else if (a && a->is.lost)
             out->reason = PATH_LOST_EVENTS;
+    }
+    if (!m->candidates.sure && k->options.others) {
+        out->reason = PATH_OFFLINE_NODE;
+        out->label = arena_printf(&k->arena, "%s (%s)", k->options.others, m->labels->address);
     }
 }
 

@@ -101,6 +101,9 @@ struct path_known_options {
      * several machines that own the address (owner): nor on just that flow. */
     bool (*may_have_sent)(void *arg, int32_t host, const struct flow_message_key *, bool owner);
     void *arg;
+    /* Or NULL: nodes whose hosts are not known, for people. They may have sent what comes from an address of none of
+     * the hosts. */
+    const char *others;
 };
 /* The hosts are borrowed. Not thread-safe. */
 struct path_known *path_known_new(const struct path_far_host *, size_t n, const struct path_known_options *);

@@ -153,7 +153,7 @@ static void names_follow_the_rule(void **state)
 }
 
 /* A card that is put again counts as it was put last; one that is removed is no more; one that makes no sense, or
- * speaks for another node, is counted. */
+ * speaks for another node, is named as missing. */
 static void the_last_card_of_a_node_counts(void **state)
 {
     struct made m = make("last");
@@ -172,11 +172,67 @@ static void the_last_card_of_a_node_counts(void **state)
     text_fini(&t);
     struct roster r = read_all(&m);
     assert_int_equal(r.n_cards, 2);
-    assert_int_equal(r.unreadable, 2);
+    assert_int_equal(r.n_missing, 2);
+    assert_string_equal(r.missing[0].node, "five");
+    assert_int_equal(r.missing[0].kind, CLUSTER_MISSING_ENTRY);
+    assert_string_equal(r.missing[1].node, "four");
+    assert_int_equal(r.missing[1].kind, CLUSTER_MISSING_VERSION);
     assert_int_equal(r.n_hosts, 2);
     assert_string_equal(r.hosts[0].nodes[0], "two");
     assert_string_equal(r.hosts[1].nodes[0], "one");
     roster_fini(&r);
+    bus_table_close(m.table);
+}
+
+/* ---- conditions ---- */
+
+static void put_condition(struct made *m, const struct condition *c)
+{
+    char card[CLUSTER_SUBJECT], key[CLUSTER_SUBJECT];
+    struct text t = {.fd = -1};
+    struct err e = {0};
+    condition_write(c, &t);
+    assert_int_equal(bus_token(c->node, card, sizeof card), 0);
+    assert_int_equal(condition_key(card, key, &e), 0);
+    assert_int_equal(bus_table_put(m->table, key, t.v, t.n, NULL, &e), 0);
+    text_fini(&t);
+}
+
+static void expect_missing(const struct made *m, int kind)
+{
+    struct roster r = read_all(m);
+    assert_int_equal(r.n_missing, kind >= 0);
+    if (kind >= 0)
+        assert_int_equal(r.missing[0].kind, kind);
+    roster_fini(&r);
+}
+
+/* What of card and condition is of the run of the node that is there now counts, in whatever order they are read. */
+static void conditions_of_runs(void **state)
+{
+    struct made m = make("conditions");
+    struct card_host a = host_of(1, "a");
+    struct condition c = {.node = "n 1", .instance = "i", .serial = 0, .oldest = 3, .newest = 3};
+    (void)state;
+    put_condition(&m, &c); /* the claim of its name comes first, but may be lost */
+    expect_missing(&m, CLUSTER_MISSING_OPENING);
+    c.state = CONDITION_OPEN;
+    c.serial = 1;
+    put_condition(&m, &c);
+    expect_missing(&m, CLUSTER_MISSING_ENTRY);
+    put(&m, "n 1", &a, 1); /* instance i, serial 1 */
+    expect_missing(&m, -1);
+    c.state = CONDITION_FAILED; /* it has grown since then */
+    put_condition(&m, &c);
+    expect_missing(&m, CLUSTER_MISSING_FAILED);
+    c.serial = 0; /* of before the card */
+    put_condition(&m, &c);
+    expect_missing(&m, -1);
+    c.instance = "next"; /* the card is of the run before */
+    put_condition(&m, &c);
+    expect_missing(&m, CLUSTER_MISSING_FAILED);
+    put(&m, "n 1", &a, 1); /* of a node that says no condition, after the one that did was killed */
+    expect_missing(&m, -1);
     bus_table_close(m.table);
 }
 
@@ -316,6 +372,7 @@ int main(void)
         cmocka_unit_test(little_said),
         cmocka_unit_test(names_follow_the_rule),
         cmocka_unit_test(the_last_card_of_a_node_counts),
+        cmocka_unit_test(conditions_of_runs),
         cmocka_unit_test(work_grows_with_the_cards),
         cmocka_unit_test(snips_are_the_last_resort),
         cmocka_unit_test(snips_are_all_that_is_left),

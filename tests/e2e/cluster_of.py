@@ -73,7 +73,7 @@ class Broker:
     def connect(self):
         with socket.create_connection((self.address, self.port), timeout=10) as s, s.makefile("rwb") as f:
             f.readline()  # INFO
-            f.write(b'CONNECT {"verbose":false}\r\n')
+            f.write(b'CONNECT {"verbose":false,"headers":true}\r\n')
             yield f
 
     def ask(self, subject, **body):
@@ -115,6 +115,23 @@ class Broker:
                 entries[subject.split(".", 2)[2]] = base64.b64decode(answer["message"].get("data", ""))
         return entries
 
+    def put(self, table, key, value):
+        """As if a node had."""
+        with self.connect() as f:
+            f.write(b"PUB $KV.%s.%s %d\r\n%s\r\nPING\r\n" % (table.encode(), key.encode(), len(value), value))
+            f.flush()
+            while f.readline() != b"PONG\r\n":
+                pass
+
+    def remove(self, table, key):
+        mark = b"NATS/1.0\r\nKV-Operation: DEL\r\n\r\n"
+        with self.connect() as f:
+            f.write(b"HPUB $KV.%s.%s %d %d\r\n%s\r\nPING\r\n" %
+                    (table.encode(), key.encode(), len(mark), len(mark), mark))
+            f.flush()
+            while f.readline() != b"PONG\r\n":
+                pass
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -127,13 +144,13 @@ class Broker:
 
 
 class Node:
-    """weft serve as a node. options: also of the program; within: what it runs in."""
+    """weft serve as a node. options: also of the program; within: what it runs in; program: another one."""
 
-    def __init__(self, url, name, *traces, store=None, within=(), cluster=None, share=None, options=()):
+    def __init__(self, url, name, *traces, store=None, within=(), cluster=None, share=None, options=(), program=BIN):
         self.name, self.traces = name, [str(t) for t in traces]
         self.log, self.temporary = os.path.join(scratch(), "stderr"), scratch()
         self.said = os.path.join(os.path.dirname(self.log), "stdout")
-        self.command = [*within, BIN, "serve", "--listen", "127.0.0.1:0", "--cluster", url, "--node", name,
+        self.command = [*within, program, "serve", "--listen", "127.0.0.1:0", "--cluster", url, "--node", name,
                         *(["--store", store] if store else []), *(["--cluster-name", cluster] if cluster else []),
                          *(["--share", share] if share else []), *options, *self.traces]
         self.process = None
@@ -199,6 +216,11 @@ class Card:
         return self.data[self.at - n:self.at].decode()
 
 
+def cards_of(table):
+    """What a table of nodes holds. Keys of several tokens are no cards."""
+    return [Card(value) for key, value in table.items() if "." not in key]
+
+
 class Cluster:
     """nodes: {name: its TRACE arguments}."""
 
@@ -223,8 +245,7 @@ class Cluster:
 
     def cards(self):
         """{node: Card}"""
-        cards = map(Card, self.broker.table("weft_weft_nodes").values())
-        return {c.node: c for c in cards}
+        return {c.node: c for c in cards_of(self.broker.table("weft_weft_nodes"))}
 
     def is_its(self, name, card):
         """The card of a node that was killed stays for some time, also while the next process of that name begins."""

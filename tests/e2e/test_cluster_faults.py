@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.request
 
-from cluster_of import Broker, Card, Cluster, Node, wait_for
+from cluster_of import Broker, Cluster, Node, cards_of, wait_for
 from namespaces import Network
 from test_cluster import Compared, bare, hosts_of
 from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, need, new_dice, scenario, scratch, weft
@@ -208,12 +208,18 @@ class Nodes(Faults):
         self.whole()
 
     def test_traces_that_cannot_be_opened(self):
-        """The node is there and says why; others answer."""
+        """The node is there and says why, as do answers; others answer. Once it has left it is not missing."""
         empty = os.path.join(scratch(), "empty")
         os.makedirs(empty)
         node = self.cluster.add("empty", empty)
         wait_for("it says why", lambda: "empty" in node.errors or node.process.poll() is not None)
         self.assertRegex(node.errors, "weft: .*empty")
+        run = wait_for("answers say why",
+                       lambda: "could not open" in (said := self.ask()).message and said.code == 3 and said)
+        self.assertRegex(run.message, f"^weft: note: node empty could not open its traces: .*{empty}")
+        self.assertEqual(bare(json.loads(run.out)), bare(json.loads(
+            self.local([self.recording], self.cluster.store, THREAD, "--reference", "client").out)))
+        node.leave()
         self.whole()
 
 
@@ -442,8 +448,8 @@ class Liars(Compared):
         self.honest = [self.hosts["web"], self.hosts["db"]]
         truth = Node(self.cluster.broker.url, "truth", *self.honest, store=self.cluster.store, cluster="truths")
         self.addCleanup(truth.leave)
-        wait_for("the truth is there", lambda: any(Card(c).hosts for c in
-                                                       self.cluster.broker.table("weft_truths_nodes").values()))
+        wait_for("the truth is there",
+                 lambda: any(c.hosts for c in cards_of(self.cluster.broker.table("weft_truths_nodes"))))
 
     def lie(self, how):
         """A liar, whose name is the first of all."""

@@ -1,0 +1,47 @@
+/* Private to the room: the condition of a node, an entry of the table of nodes beside its card. It says what a card
+ * cannot: whether the card has all that the node was given, and what the node understands. Nodes of releases before
+ * conditions have none. */
+#ifndef WEFT_CLUSTER_CONDITION_H
+#define WEFT_CLUSTER_CONDITION_H
+
+#include "cluster/missing.h"
+#include "cluster/protocol.h"
+
+enum condition_state {
+    CONDITION_OPENING,       /* no traces were opened yet */
+    CONDITION_OPEN,
+    CONDITION_FAILED         /* the last opening failed: `text` */
+};
+enum { MOST_PROBLEMS = 8 };
+struct condition {
+    const char *node, *instance, *release; /* release: of the program, "" */
+    uint64_t serial;         /* of the card that it goes with */
+    unsigned oldest, newest; /* versions of questions that the node answers */
+    int state;
+    const char *text;
+    /* What of the traces could not be read, at most MOST_PROBLEMS; how many there are. */
+    const char *const *problems; size_t n_problems, all_problems;
+};
+void condition_write(const struct condition *, struct text *out);
+/* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_FORMAT. */
+int condition_read(struct arena *, const void *bytes, size_t n, struct condition *out, struct err *e);
+
+/* The key of a node's condition, from its card's. ERR_LIMIT. */
+int condition_key(const char *card_key, char out[CLUSTER_SUBJECT], struct err *e);
+/* Length of the card's key that the key of a condition begins with; 0: it is none. */
+size_t condition_key_is(const char *key);
+
+/* What the registry says of a node: entries that were read, with their revisions; NULL: there is none. */
+struct standing {
+    const char *node;
+    const struct card *card;
+    const char *refused;     /* why the card was not taken, or NULL */
+    bool other_version;      /* refused for its version */
+    const struct condition *condition;
+    uint64_t card_revision, condition_revision;
+};
+struct missing_list { struct cluster_missing *v; size_t n, cap; };
+/* Adds what is missing of the node. Texts live in the arena. */
+void condition_missing(const struct standing *, struct arena *, struct missing_list *);
+
+#endif

@@ -1,0 +1,215 @@
+"""What no answer of a cluster has, because a node cannot give it, is named by every verb, with exit status 3. Registry
+entries of other releases are put here as those releases write them."""
+import json
+import os
+
+from cluster_of import Cluster, cards_of, wait_for
+from mounts import mount_memory, own_mounts, resize_memory, unmount
+from test_cluster import Compared, bare, hosts_of
+from weft_e2e import main, need, scenario, scratch, weft
+
+THREAD = "client:204"  # whose path goes to all three
+NODES = "weft_weft_nodes"
+OPENING, OPEN, FAILED = range(3)
+
+
+def number(value):
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def string(text):
+    return number(len(text.encode())) + text.encode()
+
+
+def empty_card(node, version=2, serial=0):
+    return bytes([version]) + string(node) + string("of-" + node) + number(serial) + number(0)
+
+
+def condition(node, state, text="", problems=(), serial=0, questions=(3, 3)):
+    """As docs/cluster-protocol.md says."""
+    return (b"\1" + string(node) + string("of-" + node) + string("0.0") + number(serial) + number(questions[0]) +
+            number(questions[1]) + number(state) + string(text) + number(len(problems)) + number(len(problems)) +
+            b"".join(string(p) for p in problems))
+
+
+class Asked(Compared):
+    VERBS = (("threads",), ("flows",), ("sync",), ("critpath", "--thread", THREAD),
+             ("critpath", "--requests", "host=web"))
+
+    def setUp(self):
+        self.recording = scenario("three-tier")
+        self.hosts = hosts_of(self.recording)
+
+    def start(self, *names):
+        self.cluster = Cluster({name: [self.hosts[name]] for name in names or self.hosts})
+        self.addCleanup(self.cluster.stop)
+        self.broker = self.cluster.broker
+
+    def answers(self):
+        """{verb: its answer}: none lacks anything."""
+        return {verb: self.ok(*verb, "--cluster", self.broker.url, "--format", "json").out for verb in self.VERBS}
+
+    def compare(self, verb, far, near):
+        """critpath says what its answer cost."""
+        far, near = json.loads(far), json.loads(near)
+        self.assertEqual(*map(bare, (far, near)) if "--thread" in verb else (far, near), verb)
+
+
+class Missing(Asked):
+    def named(self, note, full):
+        """Every verb says so, and answers from what there is."""
+        for verb in self.VERBS:
+            run = self.partly(*verb, "--cluster", self.broker.url, "--format", "json")
+            self.assertEqual([line for line in run.message.splitlines() if line.startswith("weft: note: node ")],
+                             [f"weft: note: {note}"], verb)
+            self.compare(verb, run.out, full[verb])
+        run = self.partly("place", "--cluster", self.broker.url)  # which says how busy nodes are
+        self.assertIn(f"weft: note: {note}\n", run.message)
+
+    def gone(self, *keys):
+        for key in keys:
+            self.broker.remove(NODES, key)
+
+    def test_what_the_registry_says(self):
+        self.start()
+        full = self.answers()
+        self.broker.put(NODES, "later", b"\x09" + empty_card("later")[1:])
+        self.named("node later: its registry entry has version 9, this program reads 2: update the older one", full)
+        self.broker.put(NODES, "later", b"\2?")
+        self.named("node later: its registry entry makes no sense", full)
+        self.broker.put(NODES, "later", empty_card("another"))
+        self.named("node later: its registry entry is one of node another", full)
+        self.broker.put(NODES, "later", empty_card("later"))  # as a release without conditions puts it at first
+        self.named("node later has not said yet which traces it has", full)
+        self.broker.put(NODES, "later.state", condition("later", OPENING))
+        self.named("node later has not opened its traces yet: they are being indexed", full)
+        self.broker.put(NODES, "later.state", condition("later", FAILED, "/t: No space left on device"))
+        self.named("node later could not open its traces: /t: No space left on device", full)
+        self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1))  # its card comes next
+        self.named("node later has not opened its traces yet: they are being indexed", full)
+        self.broker.put(NODES, "later", empty_card("later", serial=1))
+        for verb, answer in self.answers().items():  # it has none
+            self.compare(verb, answer, full[verb])
+        self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1, problems=["/t/b: is left out\x1b[2J"]))
+        self.named("node later: /t/b: is left out?[2J", full)
+        self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1, questions=(8, 9)))
+        self.named("node later (weft 0.0) answers questions of versions 8 to 9, this program asks those of 3 to 3: "
+                   "update the older one", full)
+        self.gone("later")
+        self.broker.put(NODES, "later.state", condition("later", OPEN, serial=1))
+        self.named("node later: its entry is not in the registry any more", full)
+        self.gone("later.state")
+        self.answers()
+
+    def test_entries_of_neighbouring_releases(self):
+        """A card without a condition, as the release before puts it, and one with more at its end, as a later release
+        may, count as what they say: copies of a host, which are asked when its node is away."""
+        self.start()
+        full = self.answers()
+        table = self.broker.table(NODES)
+        card, name = table["web"], string("web")
+        self.assertEqual(card[1:1 + len(name)], name)
+        rest = card[1 + len(name):]
+        for node, more in (("before", b""), ("later", b"something that only a later release knows")):
+            self.broker.put(NODES, node, card[:1] + string(node) + rest + more)
+        self.broker.put(NODES, "web.other", b"an entry of a kind that only a later release knows")
+        for verb, answer in self.answers().items():
+            self.compare(verb, answer, full[verb])
+        self.assertIn("before", [c.node for c in cards_of(self.broker.table(NODES))])
+        run = self.partly("place", "--cluster", self.broker.url, "--table", "nodes", "--format", "json")
+        self.assertEqual([n["node"] for n in json.loads(run.out)], ["before", "client", "db", "later", "web"])
+
+    def test_senders_on_nodes_that_are_not_known(self):
+        """What nobody sent who is known is not untraced as long as there are nodes of whom nothing is known."""
+        self.start("client")
+        run = self.ok("critpath", "--cluster", self.broker.url, "--thread", THREAD, "--format", "json")
+        untraced = [u["peer"] for u in json.loads(run.out)["unexplained"] if u["reason"] == "untraced-peer"]
+        self.assertTrue(untraced)
+        self.broker.put(NODES, "web.state", condition("web", OPENING))
+        self.broker.put(NODES, "web", empty_card("web"))
+        run = self.partly("critpath", "--cluster", self.broker.url, "--thread", THREAD, "--format", "json")
+        self.assertEqual({u["peer"] for u in json.loads(run.out)["unexplained"] if u["reason"] == "offline-node"},
+                         {f"web ({peer})" for peer in untraced})
+        self.assertNotIn(b"untraced-peer", run.out)
+        self.assertRegex(run.message, "missing: no answer from web")
+
+    def test_nobody_else(self):
+        """Where there is nothing to answer from, the error says who is missing."""
+        self.start("client")
+        self.cluster.nodes["client"].leave()
+        self.broker.put(NODES, "web", empty_card("web"))
+        run = weft("threads", "--cluster", self.broker.url)
+        self.assertEqual(run.code, 1, run)
+        self.assertIn("node web has not said yet which traces it has; no other node", run.message)
+
+
+class Traces(Asked):
+    """Nodes that have traces which they cannot open."""
+
+    def note(self, begin):
+        """A line that the cluster's answers tell."""
+        def told():
+            run = weft("threads", "--cluster", self.broker.url)
+            lines = [line for line in run.message.splitlines() if line.startswith(f"weft: note: {begin}")]
+            self.assertEqual(run.code, 3 if any("note: node" in line for line in run.message.splitlines()) else 0, run)
+            return lines and lines[0]
+        return wait_for(f"answers tell: {begin}", told)
+
+    def test_one_of_several(self):
+        """What one program says of the traces, the answers of a cluster say, too."""
+        broken = os.path.join(scratch(), "broken")
+        os.makedirs(broken)
+        for name, content in (("metadata", b"\x57\x1d\xd1\x75 no such thing"), ("channel_0", b"\xc1\x1f\xfc\xc1")):
+            with open(os.path.join(broken, name), "wb") as f:
+                f.write(content)
+        self.start("client")
+        run = self.partly("threads", self.hosts["web"], broken, "--store", self.cluster.store)
+        said = run.message.splitlines()[0].removeprefix("weft: note: ")
+        self.assertIn(broken, said)
+        self.cluster.add("web", self.hosts["web"], broken)
+        self.cluster.settle()
+        self.assertEqual(self.note("node web: "), f"weft: note: node web: {said}")
+
+    def test_full_disk(self):
+        own_mounts()
+        disk = scratch()
+        mount_memory(disk, "64k")
+        self.addCleanup(unmount, disk)
+        self.start("client")
+        node = self.cluster.add("web", self.hosts["web"], store=os.path.join(disk, "stores"))
+        self.assertRegex(self.note("node web could"), "open its traces: .*: No space left on device")
+        resize_memory(disk, "64m")
+        self.cluster.settle()
+        self.ok("threads", "--cluster", self.broker.url)
+        node.leave()
+
+
+class Previous(Asked):
+    """Nodes and askers of the release before, WEFT_PREVIOUS, together with those of this one."""
+
+    def test_together(self):
+        if not os.environ.get("WEFT_PREVIOUS"):
+            self.skipTest("WEFT_PREVIOUS is not set: the program of the release before")
+        before = need(os.path.abspath(os.environ["WEFT_PREVIOUS"]))
+        self.start()
+        full = self.answers()
+        for old in (("web",), ("client", "db"), ("client", "db", "web")):
+            for name in old:
+                self.cluster.nodes[name].leave()
+                self.cluster.add(name, self.hosts[name], program=before)
+            self.cluster.settle()
+            for program in (None, before):
+                for verb in self.VERBS:
+                    run = self.ok(*verb, "--cluster", self.broker.url, "--format", "json", program=program)
+                    self.compare(verb, run.out, full[verb])
+            for name in old:
+                self.cluster.nodes[name].leave()
+                self.cluster.add(name, self.hosts[name])
+            self.cluster.settle()
+
+
+if __name__ == "__main__":
+    main()
