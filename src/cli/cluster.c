@@ -1,5 +1,6 @@
 #include "cli/cluster.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static int refuse_empty(const struct cli_cluster *c, const struct cli_asked *a, 
         return err_set(e, ERR_NOTFOUND, "%s; no other node of cluster %s has traces", v->text,
             c->name ? c->name : CLUSTER_DEFAULT);
     return err_set(e, ERR_NOTFOUND,
-        "no node of cluster %s has traces: start one with `weft serve --cluster URL --node NAME TRACE…`",
+        "no node of cluster %s has a trace: start one with `weft serve --cluster URL --node NAME TRACE…`",
         c->name ? c->name : CLUSTER_DEFAULT);
 }
 
@@ -92,6 +93,34 @@ int cli_cluster_ask(struct cli_cluster *c, const struct cli_clocks *clocks, stru
     else if (a->cluster && (!rc || rc == ERR_NOTFOUND))
         rc = refuse_empty(c, a, e);
     return rc;
+}
+
+bool cli_asked_note_part(const struct cluster_host *h, const char *why)
+{
+    struct text begin = {.fd = -1}, end = {.fd = -1};
+    if (!h->whole)
+        return false;
+    time_write_utc(&begin, h->snip_begin, true);
+    time_write_utc(&end, h->snip_end, false);
+    if (h->part)
+        cli_note("%s: node %s, which has all of its trace, %s; node %s has a copy with %" PRIu64 " of %" PRIu64
+                 " events, recorded from %s to %s",
+            h->clock_name, h->whole, why, h->part, h->part_events, h->all_events, text_cstr(&begin), text_cstr(&end));
+    else
+        cli_note("%s: node %s, which has all of its trace, %s; node %s has what was recorded from %s to %s",
+            h->clock_name, h->whole, why, h->nodes[0], text_cstr(&begin), text_cstr(&end));
+    text_fini(&begin);
+    text_fini(&end);
+    return true;
+}
+
+bool cli_asked_note_copies(const struct cli_asked *a)
+{
+    bool some = false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->hosts[i].part)
+            some |= cli_asked_note_part(&a->hosts[i], "does not answer");
+    return some;
 }
 
 int cli_asked_finish(const struct cli_asked *a, struct text *out, bool lacking)

@@ -53,6 +53,10 @@ struct cli_asked {
 };
 /* clocks: NULL when they do not matter. Zeroed in any case, for cli_asked_close. */
 int cli_cluster_ask(struct cli_cluster *, const struct cli_clocks *clocks, struct cli_asked *out, struct err *e);
+/* Says of the host, if its node did not answer and another one has a snip or a lesser copy, what that one has. */
+bool cli_asked_note_part(const struct cluster_host *, const char *why);
+/* Says so of all hosts of which a lesser copy had to be asked. True: there are some. */
+bool cli_asked_note_copies(const struct cli_asked *);
 /* Writes the answer. Returns the exit status; lacking: something more is not in it. */
 int cli_asked_finish(const struct cli_asked *, struct text *out, bool lacking);
 void cli_asked_close(struct cli_asked *);

@@ -75,6 +75,7 @@ static bool some_within(const struct cluster_lives *found, int64_t begin, int64_
 static int refuse(const struct cluster_query *a, const char *thread, const struct cluster_lives *found, bool several)
 {
     struct path_lives lives = lives_of(a, found);
+    cli_asked_note_copies(&a->asked); /* it may be in what they do not have */
     int code = several ? critpath_refuse_several(thread, &lives) : critpath_refuse_absent(thread, &lives);
     vec_free(&lives);
     return code;
@@ -182,23 +183,15 @@ static bool is_on_path(const struct path *p, int32_t host)
     return is;
 }
 
-/* Were snips asked? Says which. True: what the thread did beyond one was asked for, too. */
-static bool note_snips(const struct cluster_query *a, const struct path *p, const struct path_options *o)
+/* Were snips or lesser copies asked? Says which. True: what the thread did beyond one was asked for, too. */
+static bool note_parts(const struct cluster_query *a, const struct path *p, const struct path_options *o)
 {
     bool cut = false;
     for (size_t i = 0; i < a->asked.n; i++) {
         const struct cluster_host *h = &a->asked.hosts[i];
-        struct text begin = {.fd = -1}, end = {.fd = -1};
-        if (!h->whole || !is_on_path(p, (int32_t)i))
-            continue;
-        time_write_utc(&begin, h->snip_begin, true);
-        time_write_utc(&end, h->snip_end, false);
-        cli_note("%s: node %s, which has all of its trace, %s; node %s has what was recorded from %s to %s",
-            h->clock_name, h->whole, a->q->snips ? "was not asked" : "does not answer", h->nodes[0], text_cstr(&begin),
-            text_cstr(&end));
-        text_fini(&begin);
-        text_fini(&end);
-        cut |= p->start.host == (int32_t)i && (p->begin > o->begin || p->end < o->end);
+        const char *why = a->q->snips && !h->part ? "was not asked" : "does not answer";
+        if (is_on_path(p, (int32_t)i) && cli_asked_note_part(h, why))
+            cut |= p->start.host == (int32_t)i && (p->begin > o->begin || p->end < o->end);
     }
     return cut;
 }
@@ -249,7 +242,7 @@ static int compare(struct cluster_query *a, const struct critpath_shown *first, 
         return code;
     struct critpath_shown shown = shown_of(a, cluster_path_answer(a->second), cluster_path_source(a->second));
     missing |= note_missing(shown.path);
-    missing |= note_snips(a, shown.path, &asked);
+    missing |= note_parts(a, shown.path, &asked);
     struct text out = TEXT_TO(1);
     critpath_write_compared(first, &shown, a->q, &out);
     return cli_asked_finish(&a->asked, &out, missing);
@@ -268,7 +261,7 @@ static int answer(struct cluster_query *a)
         return cli_fail(&e);
     critpath_note_clocks(&shown);
     bool missing = note_missing(shown.path);
-    missing |= note_snips(a, shown.path, &asked);
+    missing |= note_parts(a, shown.path, &asked);
     if (q->by)
         missing |= critpath_note_containers(cluster_paths_contain(a->path, &e), &e);
     if (q->compare)

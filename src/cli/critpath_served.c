@@ -108,6 +108,7 @@ static int sum(const struct cli_asked *asked, const char *set, int64_t begin, in
     if (rc) {
         *e = why;
     } else {
+        out->missing |= cli_asked_note_copies(asked);
         struct served_asking asking = {.asked = asked, .served = &served, .by_container = out->sums.by_container};
         struct requests *found = list_of(asked, &served);
         rc = critpath_sum_requests(set, found, &(struct requests_far){&asking, walk, release}, out, e);

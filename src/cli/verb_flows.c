@@ -213,7 +213,7 @@ static int ask(
         without = cluster_find_delays(a->cluster, &is, told, a->deadline_ns, &f->delays, e);
     if (without)
         cli_note("delays of %zu %s are not shown: %s", without, without > 1 ? "hosts" : "host", e->text);
-    *lacking = away || without;
+    *lacking = cli_asked_note_copies(a) || away || without;
     free(told);
     return rc;
 }

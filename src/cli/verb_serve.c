@@ -57,7 +57,7 @@ static int start_node(struct membership *m, const char *store, struct err *e)
         .name = m->node,
         .traces = m->traces,
         .store = store,
-        .release = o->version,
+        .release = WEFT_VERSION,
         .receive = m->receive,
         .receive_limit = m->receive_bytes,
         .give = m->give,

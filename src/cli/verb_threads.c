@@ -217,7 +217,8 @@ static int show_cluster(struct thread_question *q, struct cli_cluster *cluster)
         show(q, &lines, &out);
         if (away)
             cli_note("%s; its threads are not shown", e.text);
-        code = cli_asked_finish(&a, &out, away);
+        bool lesser = cli_asked_note_copies(&a);
+        code = cli_asked_finish(&a, &out, away || lesser);
     }
     vec_free(&lines);
     cli_hosts_fini(&names);

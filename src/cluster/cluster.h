@@ -86,10 +86,11 @@ struct cluster_host {
     int64_t begin, end;              /* ns, its own clock */
     bool has_graph;                  /* a path can go there */
     const char *const *nodes; size_t n_nodes; /* that hold it */
-    /* Only what was recorded within [snip_begin, snip_end] can be asked for (its own clock): a snip is all that is left
-     * of the trace, or that answers; `whole`: the node that had, or has, more. NULL: everything can. */
-    const char *whole;
-    int64_t snip_begin, snip_end;
+    /* Only what was recorded within [snip_begin, snip_end] (its own clock) can be asked for: a snip is all that is
+     * left, or answers; `whole`: the node that had, or has, more. NULL: everything can. */
+    const char *whole; int64_t snip_begin, snip_end;
+    /* NULL, or a node with so many of all events, within the same, that was asked as `whole` did not answer. */
+    const char *part; uint64_t part_events, all_events;
 };
 /* By name. */
 size_t cluster_hosts(const struct cluster *, const struct cluster_host **out);
@@ -228,8 +229,8 @@ struct cluster_move_progress {
     const char *text;                /* why it failed */
 };
 struct cluster_move_options {
-    bool snip;                       /* only what was recorded within [begin, end] (its own clock) is copied, */
-    int64_t begin, end;              /* as a snip: what there is stays as it is */
+    /* Only what was recorded within [begin, end] (its own clock) is copied, as a snip: what there is stays. */
+    bool snip; int64_t begin, end;
     int64_t patience_ns;             /* how long there may be no progress */
     /* Or NULL. Called now and then. False: it is not waited for any more, ERR_CANCELLED; the node goes on. */
     bool (*progress)(void *arg, const struct cluster_move_progress *);
@@ -248,8 +249,8 @@ struct cluster_auto_options {
     const char *cluster;             /* NULL: CLUSTER_DEFAULT */
     const char *who;                 /* decides: for the others to tell */
     struct cluster_place_options place; /* its deadline is not used */
-    unsigned load_percent;           /* a node with more load than that of its CPUs is not idle, */
-    unsigned questions;              /* nor one that answers more questions a second */
+    /* A node with more load than that of its CPUs is not idle, nor one that answers more questions a second. */
+    unsigned load_percent, questions;
     int64_t idle_ns, every_ns;       /* for so long nodes must have been idle; between two looks */
     int64_t patience_ns;             /* as cluster_move_options */
     bool once;                       /* ends after a move, or when none was possible after idle_ns */
@@ -264,8 +265,7 @@ int cluster_auto(struct bus *, const struct cluster_auto_options *, struct err *
 
 /* What became of a trace that somebody asked to be indexed. */
 enum cluster_work_state {
-    CLUSTER_WORK_WAITING,
-    CLUSTER_WORK_BUILT,
+    CLUSTER_WORK_WAITING, CLUSTER_WORK_BUILT,
     CLUSTER_WORK_CURRENT,            /* nothing was to be done */
     CLUSTER_WORK_PARTLY,             /* something of it was left out: `text` */
     CLUSTER_WORK_FAILED              /* `text` */

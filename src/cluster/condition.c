@@ -119,8 +119,16 @@ static bool awaits_first_card(const struct standing *s, const struct condition *
     return !has_opened(s->card) && c->state == CONDITION_OPEN;
 }
 
+/* A node that was started again is asked about the hosts that it had, and refuses while its traces are not open. */
+static bool is_of_run_before(const struct standing *s, const struct condition *c)
+{
+    return s->card && s->card->n_hosts && strcmp(s->card->instance, c->instance) != 0;
+}
+
 static void add_state(const struct standing *s, const struct condition *c, struct arena *a, struct missing_list *out)
 {
+    if (is_of_run_before(s, c))
+        return;
     if (c->state == CONDITION_OPENING || awaits_first_card(s, c))
         add(out, s->node, CLUSTER_MISSING_OPENING,
             arena_printf(a, "node %s has not opened its traces yet: they are being indexed", s->node));

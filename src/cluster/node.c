@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/time.h"
+#include "cluster/arrivals.h"
 #include "cluster/holding.h"
 #include "cluster/keeper.h"
 #include "cluster/mover.h"
@@ -145,12 +146,27 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
     return rc == 0 || rc == ERR_BUSY ? name_is_taken(n, e) : 0;
 }
 
+/* Has the node traces of its own to open? What others share with it they keep until it has opened that. Serial number
+ * 0 of a card without hosts says that they are to come. */
+static void begin_condition(struct cluster_node *n)
+{
+    struct arena a = {0};
+    struct arrivals_args arrived = {0};
+    if (mover_arrivals(n->mover))
+        arrivals_args(mover_arrivals(n->mover), &a, &arrived);
+    bool some = n->n_given || arrived.n;
+    n->state = some ? CONDITION_OPENING : CONDITION_OPEN;
+    n->serial = !some;
+    vec_free(&arrived);
+    arena_fini(&a);
+}
+
 /* Serves the name's questions, and puts a card if the table is as it was before anybody was asked for the name.
  * ERR_STALE: it is not. A card that is there, of a run that was killed, stays as it is until this one knows better: who
  * is asked for meanwhile is away, not unknown. */
 static int try_name(struct cluster_node *n, const char *subject, struct err *e)
 {
-    struct card empty = {.node = n->name, .instance = n->instance};
+    struct card empty = {.node = n->name, .instance = n->instance, .serial = n->serial};
     struct text t = {.fd = -1};
     void *card = NULL;
     size_t size = 0;
@@ -228,8 +244,10 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
         rc = mover_new(&(struct mover_options){n->bus, n->cluster, n->name, n->table, o->receive, o->receive_limit,
                            o->give, n->n_given > 0, opener_on_moved, n},
             &n->mover, e);
-    if (!rc)
+    if (!rc) {
+        begin_condition(n);
         rc = claim_name(n, subject, e);
+    }
     if (!rc)
         rc = opener_say_condition(n, true, e);
     if (!rc)

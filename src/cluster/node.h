@@ -56,7 +56,7 @@ struct cluster_node {
     VEC(char *) absent;             /* what of its share is not there */
     uint64_t condition;             /* hash of what was said of them last */
     int64_t look_ns, rest_until_ns; /* when to look at its share; before that nothing is opened for its sake */
-    int64_t check_ns;               /* when to look whether its routes are still there */
+    int64_t check_ns;               /* when to look whether its other entries are still there */
     int64_t list_again_ns;          /* nothing of its share is there, as before a disk is mounted: when to look again */
 };
 

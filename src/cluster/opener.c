@@ -316,13 +316,30 @@ static void sleep_until(struct cluster_node *n, int watched, int64_t ns)
         return; /* nothing: it was read before */
 }
 
-/* The node's own entries of the table of routes, looked for now and then: nobody is told of a purge. */
-static bool has_lost_routes(struct cluster_node *n, int64_t now)
+static bool has_lost_condition(struct cluster_node *n)
+{
+    char key[CLUSTER_SUBJECT];
+    void *said = NULL;
+    size_t size = 0;
+    int rc = condition_key(n->key, key, NULL);
+    if (!rc)
+        rc = bus_table_get(n->table, key, &said, &size, NULL, NULL);
+    bool lost = rc == ERR_NOTFOUND || (!rc && map_hash(said, size) != n->condition);
+    if (lost)
+        n->condition = 0; /* it is said again */
+    free(said);
+    return lost;
+}
+
+/* The node's condition, and its own entries of the table of routes, looked for now and then: nobody is told of a purge.
+ */
+static bool has_lost_entries(struct cluster_node *n, int64_t now)
 {
     if (now < n->check_ns)
         return false;
     n->check_ns = now + CHECK_NS + (int64_t)arc4random_uniform(NS_PER_S);
-    return n->holding && !routes_are_there(n->routes_said, n->routes, n->holding);
+    bool lost = has_lost_condition(n);
+    return (n->holding && !routes_are_there(n->routes_said, n->routes, n->holding)) || lost;
 }
 
 /* Waits until the traces have changed and been quiet for a moment, or are others, or something is to be said again. */
@@ -341,7 +358,7 @@ static enum task await_change(struct cluster_node *n, struct watch *watch)
             return TASK_LIST;
         if (now >= n->list_again_ns)
             return TASK_LIST;
-        if (has_lost_routes(n, now))
+        if (has_lost_entries(n, now))
             return TASK_SAY;
         due = n->check_ns < due ? n->check_ns : due;
         if (n->shares && n->list_again_ns == INT64_MAX)

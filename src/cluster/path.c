@@ -19,6 +19,7 @@ enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
 /* A question under way. */
 struct ask {
     size_t node; /* card */
+    struct recall_scope scope;
     struct path_window *windows;
     size_t n;
 };
@@ -39,7 +40,8 @@ struct cluster_path {
     struct cluster_path_options options;
     struct path_known *known;
     struct kept *routes;         /* struct routes_book; NULL: not needed yet */
-    struct recall_scope *scopes; /* by node: how it is asked; held NULL: it was not yet */
+    struct recall_scope *scopes; /* by node: how it is asked; held NULL: it was not yet, or not since that changed */
+    const struct roster_card **held; /* by node: the hosts that it is asked about; NULL: those of the roster */
     struct walk *walks;
     size_t n_walks;
     bool *asked;        /* by node: it is among those named in the cost */
@@ -47,20 +49,56 @@ struct cluster_path {
     bool life_unknown;  /* nobody says when the row lived */
     const char **names; /* of those asked */
     size_t n_names;
-    struct arena arena;                 /* of what is known of nodes that are missing */
+    struct arena arena;                 /* of `held`, and of what is known of nodes that are missing */
     struct path_cost cost, cost_before; /* now; of the rounds before the one that is under way */
     int64_t began;
 };
 
 /* ---- who is asked ---- */
 
-/* The node for the host: the first that did not fail; SIZE_MAX: all did. */
-static size_t node_for(const struct cluster_path *p, int32_t host)
+static const struct roster_card *held_by(const struct cluster_path *p, size_t node)
+{
+    return p->held[node] ? p->held[node] : &p->cluster->roster->held[node];
+}
+
+/* From now on the node is asked about this host, too, of which it has a lesser copy. */
+static void hold_copy(struct cluster_path *p, size_t node, int32_t host, uint64_t hash)
+{
+    const struct roster_card *before = held_by(p, node);
+    struct roster_card *now = arena_new(&p->arena, struct roster_card, 1);
+    size_t at = 0, rest;
+    while (at < before->n && before->hosts[at] < host)
+        at++;
+    if (at < before->n && before->hosts[at] == host)
+        return;
+    rest = before->n - at;
+    *now = (struct roster_card){.hosts = arena_new(&p->arena, int32_t, before->n + 1),
+        .hashes = arena_new(&p->arena, uint64_t, before->n + 1),
+        .n = before->n + 1};
+    memcpy(now->hosts, before->hosts, at * sizeof *now->hosts);
+    memcpy(now->hashes, before->hashes, at * sizeof *now->hashes);
+    now->hosts[at] = host;
+    now->hashes[at] = hash;
+    memcpy(now->hosts + at + 1, before->hosts + at, rest * sizeof *now->hosts);
+    memcpy(now->hashes + at + 1, before->hashes + at, rest * sizeof *now->hashes);
+    p->held[node] = now;
+    p->scopes[node].held = NULL;
+}
+
+/* The node for the host: the first that did not fail; SIZE_MAX: all did. What a lesser copy does not have is with the
+ * node that has more. */
+static size_t node_for(struct cluster_path *p, int32_t host)
 {
     const struct roster_host *h = &p->cluster->roster->hosts[host];
-    for (size_t i = 0; i < h->n_nodes; i++)
-        if (!p->failures[h->cards[i]])
-            return h->cards[i];
+    for (size_t i = 0; i < h->n_nodes; i++) {
+        if (p->failures[h->cards[i]])
+            continue;
+        if (roster_is_lesser(h, i)) {
+            hold_copy(p, h->cards[i], host, h->copies[i]->hash);
+            view_use_copy(p->cluster, (size_t)host, i);
+        }
+        return h->cards[i];
+    }
     return SIZE_MAX;
 }
 
@@ -107,9 +145,9 @@ struct round {
 };
 
 /* With all hosts that the node has, so that it knows at once where one of them sent to another. */
-static struct path_ask ask_of(const struct cluster_path *p, const struct ask *a)
+static struct path_ask ask_of(const struct ask *a)
 {
-    const struct roster_card *held = &p->cluster->roster->held[a->node];
+    const struct roster_card *held = a->scope.held;
     return (struct path_ask){.hosts = held->hosts, .n_hosts = held->n, .windows = a->windows, .n_windows = a->n};
 }
 
@@ -118,20 +156,23 @@ static struct recall *recall_of(const struct cluster_path *p)
     return p->cluster->memory ? p->cluster->memory->recall : NULL;
 }
 
-static const struct recall_scope *scope_of(struct cluster_path *p, size_t node)
+static struct recall_scope scope_of(struct cluster_path *p, size_t node)
 {
-    if (!p->scopes[node].held && recall_of(p))
-        p->scopes[node] = recall_scope_of(p->cluster->roster, node, p->known);
-    return &p->scopes[node];
+    if (!recall_of(p))
+        return (struct recall_scope){.held = held_by(p, node)};
+    if (!p->scopes[node].held)
+        p->scopes[node] = recall_scope_of(p->cluster->roster, held_by(p, node), p->known);
+    return p->scopes[node];
 }
 
 /* Takes the windows. Those that were answered for a question before are not asked again. */
 static void send_to(struct round *r, size_t node, struct path_window *windows, size_t n)
 {
     struct cluster_path *p = r->path;
-    n = recall_answer(recall_of(p), scope_of(p, node), p->known, windows, n);
-    struct ask a = {.node = node, .windows = windows, .n = n};
-    struct path_ask ask = ask_of(p, &a);
+    struct recall_scope scope = scope_of(p, node);
+    n = recall_answer(recall_of(p), &scope, p->known, windows, n);
+    struct ask a = {.node = node, .scope = scope, .windows = windows, .n = n};
+    struct path_ask ask = ask_of(&a);
     struct text t = {.fd = -1};
     char subject[CLUSTER_SUBJECT];
     if (!n) {
@@ -182,7 +223,7 @@ static void take(struct round *r, struct bus_reply *reply)
 {
     struct cluster_path *p = r->path;
     struct ask a = r->asks.v[reply->tag];
-    struct path_ask ask_was = ask_of(p, &a);
+    struct path_ask ask_was = ask_of(&a);
     struct path_answer told;
     p->cost.bytes += reply->sent_bytes + reply->received_bytes;
     p->cost.messages += !reply->code;
@@ -191,7 +232,7 @@ static void take(struct round *r, struct bus_reply *reply)
         p->failures[a.node]++;
         ask(r, a.windows, a.n);
     } else {
-        recall_keep(recall_of(p), scope_of(p, a.node), a.windows, a.n, told.state, told.fragment, told.n);
+        recall_keep(recall_of(p), &a.scope, a.windows, a.n, told.state, told.fragment, told.n);
     }
 }
 
@@ -409,6 +450,9 @@ int cluster_paths_find(struct cluster *c, const struct cluster_path_start *start
     p->failures = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->failures);
     p->names = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->names);
     p->scopes = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->scopes);
+    p->held = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->held);
+    for (size_t i = 0; i < c->roster->n_hosts; i++)
+        view_show_host(c, i); /* whoever did not answer before is asked again */
     struct path_known_options known = {.assuming = o->assuming,
         .no_early_return = o->path.no_early_return,
         .everybody = o->method == CLUSTER_BROADCAST,
@@ -475,6 +519,7 @@ void cluster_path_free(struct cluster_path *p)
     path_known_free(p->known);
     kept_unref(p->routes);
     free(p->scopes);
+    free(p->held);
     free(p->asked);
     free(p->failures);
     free(p->names);

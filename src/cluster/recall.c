@@ -145,9 +145,9 @@ static const struct told_window *find(struct recall *r, const struct told_window
 
 /* ---- words ---- */
 
-struct recall_scope recall_scope_of(const struct roster *roster, size_t card, const struct path_known *k)
+struct recall_scope recall_scope_of(
+    const struct roster *roster, const struct roster_card *held, const struct path_known *k)
 {
-    const struct roster_card *held = &roster->held[card];
     struct path_ask nothing = {.hosts = held->hosts, .n_hosts = held->n};
     struct text t = {.fd = -1};
     path_known_request(k, &nothing, &t);

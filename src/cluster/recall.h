@@ -14,10 +14,10 @@ void recall_free(struct recall *);
 /* How one node is asked. */
 struct recall_scope {
     const struct roster *roster;
-    const struct roster_card *held; /* the node's hosts */
+    const struct roster_card *held; /* the node's hosts that it is asked about */
     uint64_t words;                 /* of what a request says before its windows */
 };
-struct recall_scope recall_scope_of(const struct roster *, size_t card, const struct path_known *);
+struct recall_scope recall_scope_of(const struct roster *, const struct roster_card *held, const struct path_known *);
 
 /* Adds what is kept of the answers to these windows. Those that nothing is kept of are moved to the front: their
  * number. Nothing is kept in a recall that is NULL. */

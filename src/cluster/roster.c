@@ -30,12 +30,14 @@ static int by_extent(const struct card_snip *a, const struct card_snip *b)
     return order_of(time_between(b->begin, b->end), time_between(a->begin, a->end));
 }
 
-/* Copies of a host beside each other, the newest first; of equal ones that which was moved last: it is asked first. */
+/* Copies of a host beside each other, the newest first, and that which has most of it; of equal ones that which was
+ * moved last: it is asked first. */
 static int by_key(const void *pa, const void *pb)
 {
     const struct entry *a = pa, *b = pb;
     return order_of(a->host->key, b->host->key) ?: by_extent(&a->host->snip, &b->host->snip)
-        ?: order_of(b->host->end, a->host->end) ?: order_of(b->host->has_graph, a->host->has_graph)
+        ?: order_of(b->host->end, a->host->end) ?: order_of(a->host->begin, b->host->begin)
+        ?: order_of(b->host->events, a->host->events) ?: order_of(b->host->has_graph, a->host->has_graph)
         ?: order_of(b->host->since, a->host->since) ?: strcmp(a->card->node, b->card->node);
 }
 
@@ -44,6 +46,15 @@ static int by_name(const void *pa, const void *pb)
     const struct roster_host *a = pa, *b = pb;
     return strcmp(a->card->name, b->card->name) ?: order_of(a->card->begin, b->card->begin)
         ?: order_of(a->card->key, b->card->key);
+}
+
+/* Files of other times are another hash, and may have the same events. */
+bool roster_is_lesser(const struct roster_host *h, size_t copy)
+{
+    const struct card_host *all = h->copies[0], *c = h->copies[copy];
+    if (c->hash == all->hash)
+        return false;
+    return c->begin > all->begin || c->end < all->end || c->events < all->events || !c->events;
 }
 
 /* Of the snips behind the nodes the first, and those that are made of the same files, are the nodes now. */
@@ -91,7 +102,7 @@ static void list_held(struct roster *r)
     for (size_t i = 0; i < r->n_hosts; i++)
         for (size_t k = 0; k < r->hosts[i].n_nodes; k++) {
             struct roster_card *c = &r->held[r->hosts[i].cards[k]];
-            if (c->n && c->hosts[c->n - 1] == (int32_t)i)
+            if ((c->n && c->hosts[c->n - 1] == (int32_t)i) || roster_is_lesser(&r->hosts[i], k))
                 continue;
             c->hashes[c->n] = r->hosts[i].copies[k]->hash;
             c->hosts[c->n++] = (int32_t)i;

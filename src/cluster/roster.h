@@ -10,7 +10,7 @@ struct bus_table;
 struct roster_host {
     const struct card_host *card; /* the newest, where several nodes have copies */
     const char *name, *clock_name; /* unique in the cluster; boots of a machine share the name */
-    const char **nodes; size_t n_nodes; /* that hold the newest; then the others */
+    const char **nodes; size_t n_nodes; /* those that hold most first: lesser copies are behind them */
     size_t *cards;                /* theirs, */
     const struct card_host **copies; /* and what they say of the host */
     /* Snips stand behind these, n_snips of them, those of most time first; where nobody has all of the
@@ -23,7 +23,7 @@ struct roster_host {
 struct roster {
     struct arena arena;
     const struct card *cards; size_t n_cards;    /* by name of the node */
-    struct roster_card {      /* by card: hosts that its node has, and hashes of what it has of them */
+    struct roster_card {      /* by card: hosts of which its node has all, and hashes of what it has of them */
         int32_t *hosts; uint64_t *hashes; size_t n;
     } *held;
     struct roster_host *hosts; size_t n_hosts;   /* by name, then begin */
@@ -37,5 +37,7 @@ void roster_make(struct roster *, struct card *cards, size_t n);
  * (by number) of which somebody with all of the trace is there. Cards stay as they are. */
 void roster_use_snips(struct roster *, const bool *there);
 void roster_fini(struct roster *);
+/* Does that copy (by number among nodes) lack something that the first has? */
+bool roster_is_lesser(const struct roster_host *, size_t copy);
 
 #endif

@@ -107,10 +107,20 @@ static bool ask_once(struct inquiry *c)
     return some;
 }
 
-struct survey survey_of(const struct cluster *c, const bool *wanted, int64_t deadline_ns)
+struct survey survey_of(struct cluster *c, const bool *wanted, int64_t deadline_ns)
 {
     return (struct survey){
-        .bus = c->bus, .cluster = c->name, .roster = c->roster, .wanted = wanted, .deadline_ns = deadline_ns};
+        .bus = c->bus, .cluster = c->name, .of = c, .roster = c->roster, .wanted = wanted, .deadline_ns = deadline_ns};
+}
+
+static void note_lesser(const struct survey *s, size_t host, size_t card)
+{
+    const struct roster_host *h = &s->roster->hosts[host];
+    size_t copy = 0;
+    while (copy < h->n_nodes && h->cards[copy] != card)
+        copy++;
+    if (s->of && copy < h->n_nodes && roster_is_lesser(h, copy))
+        view_use_copy(s->of, host, copy);
 }
 
 size_t survey_run(const struct survey *s, size_t *by, int *rc, struct err *e)
@@ -125,6 +135,9 @@ size_t survey_run(const struct survey *s, size_t *by, int *rc, struct err *e)
         c.by[i] = SIZE_MAX;
     while (ask_once(&c))
         continue;
+    for (size_t i = 0; i < n; i++)
+        if (c.by[i] != SIZE_MAX)
+            note_lesser(s, i, c.by[i]);
     for (size_t i = 0; i < n; i++) {
         const struct roster_host *h = &s->roster->hosts[i];
         if (c.by[i] != SIZE_MAX || (s->wanted && !s->wanted[i]))

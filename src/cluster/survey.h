@@ -11,6 +11,7 @@ struct cluster;
 struct survey {
     struct bus *bus;
     const char *cluster;
+    struct cluster *of;      /* or NULL: where it is noted that a lesser copy was asked */
     const struct roster *roster;
     const bool *wanted;      /* by host of the roster; NULL: all */
     bool snips;              /* where no node answers, those that have snips are asked */
@@ -23,7 +24,7 @@ struct survey {
     void *arg;
 };
 /* Of a cluster that is open; who asks adds what and how. */
-struct survey survey_of(const struct cluster *, const bool *wanted, int64_t deadline_ns);
+struct survey survey_of(struct cluster *, const bool *wanted, int64_t deadline_ns);
 /* Returns how many hosts nobody answered for; *rc and *e say why of one of them. by: NULL, or per host the card whose
  * node answered for it; SIZE_MAX: none. */
 size_t survey_run(const struct survey *, size_t *by, int *rc, struct err *e);

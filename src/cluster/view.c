@@ -65,16 +65,29 @@ static int read_cards(struct cluster *c, struct err *e)
     return rc;
 }
 
-/* What is asked about a host, and of whom. */
-static void show_nodes(struct cluster *c, size_t i)
+void view_show_host(struct cluster *c, size_t i)
 {
     const struct roster_host *h = &c->roster->hosts[i];
     struct cluster_host *shown = &c->hosts[i];
     shown->nodes = (const char *const *)h->nodes;
     shown->n_nodes = h->n_nodes;
+    shown->part = NULL;
     c->far[i].away = shown->whole = h->used ? h->whole : NULL;
     c->far[i].begin = shown->snip_begin = h->used ? h->used->begin : INT64_MIN;
     c->far[i].end = shown->snip_end = h->used ? h->used->end : INT64_MAX;
+}
+
+void view_use_copy(struct cluster *c, size_t i, size_t copy)
+{
+    const struct roster_host *h = &c->roster->hosts[i];
+    const struct card_host *all = h->copies[0], *part = h->copies[copy];
+    struct cluster_host *shown = &c->hosts[i];
+    c->far[i].away = shown->whole = h->nodes[0];
+    c->far[i].begin = shown->snip_begin = part->begin;
+    c->far[i].end = shown->snip_end = part->end;
+    shown->part = h->nodes[copy];
+    shown->part_events = part->events;
+    shown->all_events = all->events;
 }
 
 static int look(struct cluster *c, struct err *e)
@@ -104,7 +117,7 @@ static int look(struct cluster *c, struct err *e)
             .peers = h->card->peers,
             .n_own = h->card->n_own,
             .n_peers = h->card->n_peers};
-        show_nodes(c, i);
+        view_show_host(c, i);
     }
     return 0;
 }
@@ -355,7 +368,7 @@ void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
     roster_use_snips(c->cards->is, there);
     for (size_t i = 0; i < c->roster->n_hosts; i++)
-        show_nodes(c, i);
+        view_show_host(c, i);
     free(there);
 }
 

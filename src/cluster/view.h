@@ -24,6 +24,10 @@ struct cluster {
     struct arena names;      /* of threads that were found */
 };
 
+/* A host as the roster has it; as a lesser copy has it (by number among its nodes), which is asked from now on. */
+void view_show_host(struct cluster *, size_t host);
+void view_use_copy(struct cluster *, size_t host, size_t copy);
+
 /* Those hosts as a question to nodes names them; free() it. */
 struct path_remote_host *view_remote_hosts(const struct cluster *, const size_t *hosts, size_t n);
 

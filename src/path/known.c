@@ -367,10 +367,15 @@ static uint32_t known_cause_of(const struct path_known *k, uint32_t row, const s
     return origin ? k->intervals.v[iv->id].origin : k->intervals.v[iv->id].cause;
 }
 
-/* Is it what a row did at the border of the time that can be asked about? The rest may tell what led to it. */
-static bool is_at_border(const struct path_far_host *h, const struct path_interval *iv, bool origin)
+/* May it be known to the node that has all? What a row did at the border of the time that can be asked about, and what
+ * a hole hides, which need not be there. */
+static bool may_be_away(
+    const struct path_far_host *h, const struct path_interval *iv, bool origin, enum path_reason reason)
 {
-    return h->away && (origin || iv->begin <= path_far_begin(h) || iv->end >= path_far_end(h));
+    if (!h->away)
+        return false;
+    return reason == PATH_LOST_EVENTS ||
+        (reason == PATH_NO_WAKER && (origin || iv->begin <= path_far_begin(h) || iv->end >= path_far_end(h)));
 }
 
 static void cause(
@@ -378,6 +383,7 @@ static void cause(
 {
     struct path_known *k = arg;
     uint32_t number = number_of(k, row), known = known_cause_of(k, number, iv, origin);
+    bool by_message = known && k->causes.v[known - 1].message;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     use_row(k, number, iv->end);
     if (origin && (out->label = away_at(k, number, iv->end))) {
@@ -399,7 +405,7 @@ static void cause(
         }
     }
     const struct path_far_host *h = &k->hosts[row.host];
-    if (out->kind == PATH_CAUSE_NONE && out->reason == PATH_NO_WAKER && is_at_border(h, iv, origin)) {
+    if (out->kind == PATH_CAUSE_NONE && !by_message && may_be_away(h, iv, origin, out->reason)) {
         out->reason = PATH_OFFLINE_NODE;
         out->label = h->away;
     }

@@ -228,7 +228,10 @@ static void conditions_of_runs(void **state)
     c.serial = 0; /* of before the card */
     put_condition(&m, &c);
     expect_missing(&m, -1);
-    c.instance = "next"; /* the card is of the run before */
+    c.instance = "next"; /* the card is of the run before: it is asked about those hosts */
+    put_condition(&m, &c);
+    expect_missing(&m, -1);
+    put(&m, "n 1", NULL, 0); /* of which there are none */
     put_condition(&m, &c);
     expect_missing(&m, CLUSTER_MISSING_FAILED);
     put(&m, "n 1", &a, 1); /* of a node that says no condition, after the one that did was killed */
@@ -298,6 +301,45 @@ static void little_said(void **state)
     arena_fini(&a);
 }
 
+/* ---- copies that have less ---- */
+
+static void expect_nodes(const struct roster_host *h, const char *const *nodes, size_t n)
+{
+    assert_int_equal(h->n_nodes, n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(h->nodes[i], nodes[i]);
+}
+
+/* Whoever has most is asked first, whatever was moved last; who has less is not asked about the host beside others. */
+static void lesser_copies(void **state)
+{
+    struct made m = make("lesser");
+    struct card_host all = host_of(7, "web"), other = host_of(8, "db");
+    (void)state;
+    all.begin = 100, all.end = 200, all.events = 50;
+    struct card_host touched = all, hole = all, late = all, early = all;
+    touched.hash++; /* files of other times */
+    hole.hash += 2, hole.events = 20, hole.since = 1;
+    late.hash += 3, late.begin = 150, late.events = 25, late.since = 2;
+    early.hash += 4, early.end = 150, early.events = 49;
+    put(&m, "a-late", (const struct card_host[]){late, other}, 2);
+    put(&m, "b-hole", &hole, 1);
+    put(&m, "c-early", &early, 1);
+    put(&m, "d-all", &all, 1);
+    put(&m, "e-touched", &touched, 1);
+    struct roster r = read_all(&m);
+    assert_int_equal(r.n_hosts, 2);
+    const struct roster_host *web = &r.hosts[!strcmp(r.hosts[0].name, "db")];
+    expect_nodes(web, (const char *const[]){"d-all", "e-touched", "b-hole", "a-late", "c-early"}, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(roster_is_lesser(web, i), i >= 2);
+    for (size_t c = 0; c < r.n_cards; c++)
+        assert_int_equal(
+            r.held[c].n, !strcmp(r.cards[c].node, "b-hole") || !strcmp(r.cards[c].node, "c-early") ? 0 : 1);
+    roster_fini(&r);
+    bus_table_close(m.table);
+}
+
 /* ---- snips ---- */
 
 static struct card_host snip_of(const struct card_host *h, int64_t begin, int64_t end)
@@ -308,13 +350,6 @@ static struct card_host snip_of(const struct card_host *h, int64_t begin, int64_
     s.since = 1;
     s.snip = (struct card_snip){true, h->hash, begin, end, "had-all"};
     return s;
-}
-
-static void expect_nodes(const struct roster_host *h, const char *const *nodes, size_t n)
-{
-    assert_int_equal(h->n_nodes, n);
-    for (size_t i = 0; i < n; i++)
-        assert_string_equal(h->nodes[i], nodes[i]);
 }
 
 /* Nobody is asked about a snip as long as a card speaks of all of the trace, and nobody says that it is away. */
@@ -374,6 +409,7 @@ int main(void)
         cmocka_unit_test(the_last_card_of_a_node_counts),
         cmocka_unit_test(conditions_of_runs),
         cmocka_unit_test(work_grows_with_the_cards),
+        cmocka_unit_test(lesser_copies),
         cmocka_unit_test(snips_are_the_last_resort),
         cmocka_unit_test(snips_are_all_that_is_left),
     };

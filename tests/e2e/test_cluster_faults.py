@@ -208,18 +208,12 @@ class Nodes(Faults):
         self.whole()
 
     def test_traces_that_cannot_be_opened(self):
-        """The node is there and says why, as do answers; others answer. Once it has left it is not missing."""
+        """The node is there and says why; others answer."""
         empty = os.path.join(scratch(), "empty")
         os.makedirs(empty)
         node = self.cluster.add("empty", empty)
         wait_for("it says why", lambda: "empty" in node.errors or node.process.poll() is not None)
         self.assertRegex(node.errors, "weft: .*empty")
-        run = wait_for("answers say why",
-                       lambda: "could not open" in (said := self.ask()).message and said.code == 3 and said)
-        self.assertRegex(run.message, f"^weft: note: node empty could not open its traces: .*{empty}")
-        self.assertEqual(bare(json.loads(run.out)), bare(json.loads(
-            self.local([self.recording], self.cluster.store, THREAD, "--reference", "client").out)))
-        node.leave()
         self.whole()
 
 

@@ -2,12 +2,15 @@
 entries of other releases are put here as those releases write them."""
 import json
 import os
+import shutil
+import subprocess
 
 from cluster_of import Cluster, cards_of, wait_for
 from mounts import mount_memory, own_mounts, resize_memory, unmount
 from test_cluster import Compared, bare, hosts_of
-from weft_e2e import main, need, scenario, scratch, weft
+from weft_e2e import ROOT, main, need, new_dice, scenario, scratch, weft
 
+DICE = new_dice(51)
 THREAD = "client:204"  # whose path goes to all three
 NODES = "weft_weft_nodes"
 OPENING, OPEN, FAILED = range(3)
@@ -144,6 +147,122 @@ class Missing(Asked):
         run = weft("threads", "--cluster", self.broker.url)
         self.assertEqual(run.code, 1, run)
         self.assertIn("node web has not said yet which traces it has; no other node", run.message)
+
+
+class Copies(Asked):
+    """A copy on another node that has some of the archives of a session: never asked while the node that has all
+    answers; then what it has is used, and what it lacks is missing."""
+    CUTS, COPIES = 7, {"first": range(0, 4), "last": range(4, 8), "ends": (0, 1, 6, 7), "middle": range(2, 6),
+                       "each other": range(0, 8, 2)}
+
+    def archives(self):
+        """The session of db, and what it consists of."""
+        cutter = need(os.path.abspath(os.environ.get("CUT_TRACE") or
+                                      os.path.join(ROOT, "build", "tests", "e2e", "cut_trace")))
+        out, session = scratch(), os.path.join(scratch(), "db")
+        subprocess.run([cutter, self.hosts["db"], out, str(DICE.getrandbits(63)), str(self.CUTS)], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.parts = sorted(os.listdir(out))
+        for part in self.parts:
+            place = os.path.join(session, "archives", part, "kernel")
+            os.makedirs(os.path.dirname(place))
+            os.rename(os.path.join(out, part), place)
+        return session
+
+    def copy(self, session, chosen):
+        copy = os.path.join(scratch(), "db")
+        for i in chosen:
+            part = os.path.join("archives", self.parts[i])
+            shutil.copytree(os.path.join(session, part), os.path.join(copy, part))
+        return copy
+
+    def questions(self):
+        """Threads of all machines, over all of their time and in parts of it."""
+        rows = [r for r in self.json("threads", self.recording, "--store", self.cluster.store, "--limit", 60)
+                if r["tid"] > 0]
+        for r in [next(r for r in rows if f"{r['host']}:{r['tid']}" == THREAD), *DICE.sample(rows, 12)]:
+            yield f"{r['host']}:{r['tid']}", []
+
+    def explained(self, far, near, thread):
+        """Above the first thing that is not known (a path is told backwards) all is the same."""
+        away = [u["end"] for u in far["unexplained"] if u["reason"] == "offline-node"]
+        top = max(away, default=far["query"]["begin"])
+        end = min(far["query"]["end"], near["query"]["end"])
+        known = [[dict(s, begin=max(top, s["begin"]), end=min(end, s["end"])) for s in answer["segments"]
+                  if s["end"] > top and max(top, s["begin"]) < end] for answer in (far, near)]
+        for s, full in zip(*known):
+            s["detail"] = s["detail"] or full["detail"]  # the call that a wait was in may have begun before
+        self.assertEqual(*known, f"{thread}: above {top}")
+
+    def ask_all(self, near, whole):
+        missing = 0
+        for thread, answer in near.items():
+            run = self.cluster.ask(thread, "--reference", "client")
+            if run.code == 1:  # it is not in the copy
+                missing += 1
+                self.assertRegex(run.message, "note: db: node db, .* does not answer; node a copy has")
+                continue
+            self.assertIn(run.code, (0, 3), run)
+            far = json.loads(run.out)
+            if run.code == 0:
+                self.assertEqual(bare(far), bare(answer), thread)
+                continue
+            missing += 1
+            self.assertIn("db", run.message)
+            untraced = [[u for u in a["unexplained"] if u["reason"] == "untraced-peer"] for a in (far, answer)]
+            self.assertEqual([u for u in untraced[0] if u not in untraced[1]], [], run)
+            self.explained(far, answer, thread)
+        self.assertEqual(whole, not missing)
+        return missing
+
+    def copied(self, near, full):
+        self.ask_all(near, True)
+        for verb, answer in full.items():
+            self.compare(verb, self.ok(*verb, "--cluster", self.broker.url, "--format", "json").out, answer)
+        self.cluster.nodes["db"].kill()
+        self.ask_all(near, False)
+        for verb in full:
+            run = self.partly(*verb, "--cluster", self.broker.url, "--format", "json")
+            self.assertRegex(run.message, r"note: db: node db, which has all of its trace, does not answer; "
+                             r"node a copy has a copy with \d+ of \d+ events, recorded from ")
+
+    def test_some_archives(self):
+        self.recording = scenario("three-tier")
+        session = self.archives()
+        self.cluster = Cluster({h: [session if h == "db" else self.hosts[h]] for h in self.hosts})
+        self.addCleanup(self.cluster.stop)
+        self.broker = self.cluster.broker
+        traces = [session, self.hosts["client"], self.hosts["web"]]
+        near = {thread: json.loads(self.local(traces, self.cluster.store, thread, "--reference", "client").out)
+                for thread, _ in self.questions()}
+        full = {verb: out for verb, out in self.answers().items() if verb[0] in ("threads", "flows")}
+        for name, chosen in self.COPIES.items():
+            with self.subTest(copy=name):
+                node = self.cluster.add("a copy", self.copy(session, chosen), store=scratch())
+                self.cluster.settle()
+                try:
+                    self.copied(near, full)
+                finally:
+                    node.leave()
+                    self.cluster.nodes["db"].kill()
+                    self.cluster.nodes["db"].start()
+                    wait_for("its copy has left", lambda: "a copy" not in self.cluster.cards())
+                    self.cluster.settle()
+
+    def test_all_archives(self):
+        """A copy with all of it, whose files have other times, is as good."""
+        session = self.archives()
+        copy = os.path.join(scratch(), "db")
+        shutil.copytree(session, copy, copy_function=shutil.copyfile)
+        self.cluster = Cluster({h: [session if h == "db" else self.hosts[h]] for h in self.hosts})
+        self.addCleanup(self.cluster.stop)
+        self.broker = self.cluster.broker
+        full = self.answers()
+        self.cluster.add("a copy", copy, store=scratch())
+        self.cluster.settle()
+        self.cluster.nodes["db"].kill()
+        for verb, answer in self.answers().items():
+            self.compare(verb, answer, full[verb])
 
 
 class Traces(Asked):
