@@ -112,8 +112,10 @@ int experiment_open(
     x->store = o->store ? arena_strdup(&x->arena, o->store) : NULL;
     if (!rc)
         rc = experiment_open_traces(x, args, n, o, e);
-    if (!rc && o->stores && !(rc = open_all_stores(x, o, e)))
+    if (!rc && o->stores && !(rc = open_all_stores(x, o, e))) {
         experiment_note_losses(x);
+        experiment_note_calls(x);
+    }
     return experiment_made(x, rc, out);
 }
 

@@ -57,6 +57,7 @@ void experiment_set_keys(struct experiment *);
 /* notes.c: adds one; `text` may begin with a file, "FILE: …". Thread-safe. */
 void experiment_note(struct experiment *, int kind, const char *host, const char *text, uint64_t count);
 void experiment_note_losses(struct experiment *);
+void experiment_note_calls(struct experiment *);
 /* failed: why there are no clock maps, or NULL. Those of an earlier synchronisation are forgotten. */
 void experiment_note_clocks(struct experiment *, const char *failed);
 void experiment_sort_notes(struct experiment *);

@@ -154,6 +154,7 @@ enum index_note_kind {
     INDEX_NOTE_INPUT,        /* something of a trace could not be read */
     INDEX_NOTE_ODD,          /* something of a trace is odd, but it was all read */
     INDEX_NOTE_STORE,        /* a store was damaged, and built again */
+    INDEX_NOTE_CALLS,        /* calls or memory of user space that are incomplete; known when stores were asked for */
     INDEX_NOTE_LOST,         /* lost while recording; known when stores were asked for */
     INDEX_NOTE_CLOCK,        /* a host that is not on the clock of the others; known after experiment_sync */
     INDEX_NOTE_REFERENCE     /* times are by another clock than was asked for: experiment_note_reference */

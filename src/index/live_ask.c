@@ -68,5 +68,6 @@ int index_live_ask(
     for (size_t i = 0; i < n && !rc; i++)
         rc = open_stores(x, i, lives[i], e);
     experiment_note_losses(x);
+    experiment_note_calls(x);
     return experiment_made(x, rc, out);
 }

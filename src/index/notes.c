@@ -15,6 +15,9 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_INPUT] = "Copy the trace again from where it was recorded; what could be read of it is shown",
         [INDEX_NOTE_ODD] = "Nothing; all events are shown",
         [INDEX_NOTE_STORE] = "Nothing; if it happens again, check the disk that holds the stores",
+        [INDEX_NOTE_CALLS] =
+            ("Record entries and exits of all functions and all of malloc's events from the program's start; "
+             "what was recorded is shown"),
         [INDEX_NOTE_LOST] =
             "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
         [INDEX_NOTE_CLOCK] =
@@ -104,6 +107,37 @@ void experiment_note_losses(struct experiment *x)
         }
         note_loss(x, &x->traces.v[i], "event", events);
         note_loss(x, &x->traces.v[i], "packet", packets);
+    }
+}
+
+/* ---- user space ---- */
+
+static void note_calls(struct experiment *x, const struct index_trace *t, uint64_t count, const char *what)
+{
+    char text[8192];
+    if (!count)
+        return;
+    snprintf(text, sizeof text, "%s: %s: %llu", ctf_trace_path(t->trace), what, (unsigned long long)count);
+    experiment_note(x, INDEX_NOTE_CALLS, x->hosts.v[t->host].name, text, 1);
+}
+
+void experiment_note_calls(struct experiment *x)
+{
+    char deep[128];
+    snprintf(deep, sizeof deep, "calls deeper than %d levels, which are neither shown nor in the figures of functions",
+        STACK_MOST_LEVELS);
+    for (size_t i = 0; i < x->traces.n; i++) {
+        const struct index_trace *t = &x->traces.v[i];
+        if (!t->stacks)
+            continue;
+        const struct stack_totals *s = stack_totals(t->stacks);
+        note_calls(x, t, s->too_deep, deep);
+        note_calls(x, t, s->strange_exits, "exits of functions whose entry was not recorded, or was lost");
+        note_calls(x, t, s->missing_exits,
+            "calls without a recorded exit (longjmp, exceptions, lost events), which end with the call around them; "
+            "calls after such a one may be shown one level too deep until then");
+        note_calls(x, t, s->strange_frees,
+            "frees of memory whose allocation was not recorded, which the memory held does not count");
     }
 }
 

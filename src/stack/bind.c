@@ -11,8 +11,9 @@ static const struct {
     {"lttng_ust_cyg_profile:func_exit", STACK_EXIT},
     {"lttng_ust_cyg_profile_fast:func_entry", STACK_ENTRY},
     {"lttng_ust_cyg_profile_fast:func_exit", STACK_EXIT},
-    {"lttng_ust_statedump:bin_info", STACK_LOAD},
-    {"lttng_ust_statedump:soinfo", STACK_LOAD},
+    {"lttng_ust_statedump:start", STACK_DUMP},
+    {"lttng_ust_statedump:bin_info", STACK_DUMPED},
+    {"lttng_ust_statedump:soinfo", STACK_DUMPED},
     {"lttng_ust_dl:dlopen", STACK_LOAD},
     {"lttng_ust_dl:dlmopen", STACK_LOAD},
     {"lttng_ust_lib:load", STACK_LOAD},
@@ -70,6 +71,7 @@ static void bind_fields(const struct ctf_event_class *c, struct stack_class *b)
         break;
     case STACK_EXIT: b->has_address = find(c, CTF_PAYLOAD, false, addresses, &b->address); break;
     case STACK_LOAD:
+    case STACK_DUMPED:
         b->has_pic = find(c, CTF_PAYLOAD, false, pics, &b->pic);
         if (!find(c, CTF_PAYLOAD, true, paths, &b->name) || !find(c, CTF_PAYLOAD, false, lengths, &b->size) ||
             !find(c, CTF_PAYLOAD, false, bases, &b->address))

@@ -241,13 +241,50 @@ static void enter(
     stack_enter(b, thread, ts, &f);
 }
 
-static void load(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread)
+/* The process runs another program since then (exec), or its number is another process's now. */
+static void replace_image(struct stack_builder *b, uint32_t owner, int64_t ts)
+{
+    stack_end_calls(b, owner, ts);
+    stack_release_all(b, owner, ts);
+    stack_unload_all(b, owner);
+    b->owners.v[owner].program = 0;
+}
+
+/* LTTng-UST's own thread makes the state dumps of a process, one when it begins and more on demand. Another one does so
+ * after an exec, before the program's first calls. */
+static void begin_dump(struct stack_builder *b, uint32_t thread, int64_t ts)
+{
+    const struct stack_runner *r = &b->runners.v[thread];
+    uint32_t owner = r->owner;
+    int32_t tid = r->tid, before = b->owners.v[owner].dump_thread;
+    if (tid >= 0 && before >= 0 && before != tid)
+        replace_image(b, owner, ts);
+    b->owners.v[owner].dump_thread = tid;
+    b->owners.v[owner].awaits_program = true;
+}
+
+/* Where threads are not told apart, or have the same number by chance, another program says it. */
+static void note_program(struct stack_builder *b, uint32_t owner, int64_t ts, uint32_t path)
+{
+    struct stack_owner *o = &b->owners.v[owner];
+    if (!o->awaits_program || !path)
+        return;
+    if (o->program && o->program != path)
+        replace_image(b, owner, ts);
+    o->awaits_program = false;
+    o->program = path;
+}
+
+static void load(
+    struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
 {
     uint64_t begin = number(ev, &c->address), bytes = number(ev, &c->size), end;
     if (__builtin_add_overflow(begin, bytes, &end))
         end = UINT64_MAX;
     bool absolute = c->has_pic && !number(ev, &c->pic);
     struct stack_library l = {.begin = begin, .end = end, .path = read_text(b, ev, &c->name), .absolute = absolute};
+    if (c->kind == STACK_DUMPED)
+        note_program(b, b->runners.v[thread].owner, ts, l.path);
     if (l.path)
         stack_load(b, b->runners.v[thread].owner, &l);
 }
@@ -276,7 +313,9 @@ static void add_event(struct stack_builder *b, const struct ctf_event *ev, const
     switch (c->kind) {
     case STACK_ENTRY: enter(b, ev, c, thread, ts); return;
     case STACK_EXIT: stack_exit(b, thread, ts, number(ev, &c->address), c->has_address); return;
-    case STACK_LOAD: load(b, ev, c, thread); break;
+    case STACK_LOAD:
+    case STACK_DUMPED: load(b, ev, c, thread, ts); break;
+    case STACK_DUMP: begin_dump(b, thread, ts); break;
     case STACK_UNLOAD: stack_unload(b, r->owner, number(ev, &c->address)); break;
     case STACK_FREE: stack_release(b, thread, ts, number(ev, &c->address)); break;
     default: allocate(b, ev, c, thread, ts); break;

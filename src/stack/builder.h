@@ -13,6 +13,8 @@
 enum stack_kind {
     STACK_OTHER, STACK_ENTRY, STACK_EXIT,
     STACK_LOAD, STACK_UNLOAD,               /* of a library or program at an address */
+    STACK_DUMP,                             /* a state dump of the process begins */
+    STACK_DUMPED,                           /* as LOAD, in a state dump: the program first, then its libraries */
     STACK_ALLOC, STACK_REALLOC, STACK_FREE,
 };
 struct stack_class {
@@ -45,6 +47,9 @@ struct stack_owner {         /* a process */
     VEC(struct stack_library) libraries;
     struct map functions, named;             /* address, string -> index in known + 1 */
     struct map allocations;                  /* address -> index in sizes + 1 */
+    int32_t dump_thread;     /* that made the last state dump; -1: not known */
+    bool awaits_program;     /* a state dump has begun, and has not said which program it is of */
+    uint32_t program;        /* string: path by the last state dump; 0: not known */
 };
 
 struct stack_frame {
@@ -126,6 +131,7 @@ uint32_t stack_owner(struct stack_builder *, int32_t pid, uint32_t name); /* nam
 uint32_t *stack_order_owners(const struct stack_builder *);
 void stack_load(struct stack_builder *, uint32_t owner, const struct stack_library *);
 void stack_unload(struct stack_builder *, uint32_t owner, uint64_t begin);
+void stack_unload_all(struct stack_builder *, uint32_t owner);
 uint32_t stack_function_at(struct stack_builder *, uint32_t owner, uint64_t address);
 uint32_t stack_function_named(struct stack_builder *, uint32_t owner, uint64_t address, uint32_t name);
 /* Appends what a function is called to `out`; false, and nothing: no library is known yet that it may be of. */
@@ -149,9 +155,13 @@ void stack_lose(struct stack_builder *, const struct ctf_event *loss);
 void stack_watch(struct stack_builder *, uint32_t stream, int64_t ts);
 /* The end of the trace: all that is open ends there. */
 void stack_finish(struct stack_builder *);
+/* All calls of the process end without an exit. */
+void stack_end_calls(struct stack_builder *, uint32_t owner, int64_t ts);
 
 /* memory.c */
 void stack_allocate(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, uint64_t bytes);
 void stack_release(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address);
+/* The threads of the process hold nothing any more. */
+void stack_release_all(struct stack_builder *, uint32_t owner, int64_t ts);
 
 #endif

@@ -179,6 +179,20 @@ void stack_finish(struct stack_builder *b)
     }
 }
 
+void stack_end_calls(struct stack_builder *b, uint32_t owner, int64_t ts)
+{
+    for (size_t i = 0; i < b->runners.n; i++) {
+        struct stack_runner *r = &b->runners.v[i];
+        int64_t last = r->last;
+        if (r->owner != owner)
+            continue;
+        hear(r, ts);
+        r->last = last;
+        while (r->frames.n)
+            close_frame(b, r, ts, STACK_CUT);
+    }
+}
+
 void stack_builder_gap(struct stack_builder *b, int64_t from, int64_t to)
 {
     while (b->windows.n)

@@ -7,7 +7,7 @@
 #include "stack/builder.h"
 
 enum {
-    LEAST_OWNER_BYTES = 28,
+    LEAST_OWNER_BYTES = 41,
     LEAST_LIBRARY_BYTES = 25,
     LEAST_RUNNER_BYTES = 29,
     LEAST_FRAME_BYTES = 29,
@@ -100,7 +100,10 @@ static void carry_owner(struct carry *c, struct stack_builder *b, uint32_t owner
     carry_number(c, &o->pid);
     if (o->pid < 0)
         carry_string(c, &b->strings, &o->name);
-    check(c, o->pid >= -1);
+    carry_number(c, &o->dump_thread);
+    carry_bool(c, &o->awaits_program);
+    carry_string(c, &b->strings, &o->program);
+    check(c, o->pid >= -1 && o->dump_thread >= -1);
     carry_libraries(c, b, o);
     carry_map(c, &o->allocations, carry_size, b);
     if (c->way != CARRY_LOAD)
@@ -289,7 +292,7 @@ static void choose(const struct stack_builder *b, struct carried *k)
 
 static bool owner_leaves(const struct stack_owner *o, bool has_runner)
 {
-    bool any = has_runner || o->allocations.n;
+    bool any = has_runner || o->allocations.n || o->dump_thread >= 0 || o->awaits_program || o->program;
     for (size_t i = 0; i < o->libraries.n && !any; i++)
         any = o->libraries.v[i].unloaded == UINT64_MAX;
     return any;

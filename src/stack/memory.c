@@ -50,3 +50,25 @@ void stack_release(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_
     vec_push(&b->free_sizes, (size_t)*index - 1);
     map_remove(allocations, address);
 }
+
+static void release_by_runners(struct stack_builder *b, uint32_t owner, int64_t ts)
+{
+    for (size_t i = 0; i < b->runners.n; i++) {
+        struct stack_runner *r = &b->runners.v[i];
+        if (r->owner == owner && r->memory.n && r->memory.v[r->memory.n - 1].bytes) {
+            count(r, ts, -r->memory.v[r->memory.n - 1].bytes);
+            r->active = true;
+        }
+    }
+}
+
+void stack_release_all(struct stack_builder *b, uint32_t owner, int64_t ts)
+{
+    struct map *allocations = &b->owners.v[owner].allocations;
+    release_by_runners(b, owner, ts);
+    for (size_t i = 0; i < allocations->cap; i++)
+        if (allocations->used[i])
+            vec_push(&b->free_sizes, (size_t)allocations->values[i] - 1);
+    map_fini(allocations);
+    *allocations = (struct map){0};
+}

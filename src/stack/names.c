@@ -15,7 +15,7 @@ uint32_t stack_owner(struct stack_builder *b, int32_t pid, uint32_t name)
     uint64_t *index = pid >= 0 ? map_put(&b->owner_of, (uint64_t)(uint32_t)pid, &fresh)
                                : map_put(&b->owner_by_name, name, &fresh);
     if (fresh) {
-        vec_push(&b->owners, ((struct stack_owner){.pid = pid, .name = pid < 0 ? name : 0}));
+        vec_push(&b->owners, ((struct stack_owner){.pid = pid, .name = pid < 0 ? name : 0, .dump_thread = -1}));
         *index = b->owners.n;
     }
     return (uint32_t)(*index - 1);
@@ -78,6 +78,15 @@ void stack_unload(struct stack_builder *b, uint32_t owner, uint64_t begin)
             o->libraries.v[i].unloaded = b->totals.events;
             forget_addresses(o);
         }
+}
+
+void stack_unload_all(struct stack_builder *b, uint32_t owner)
+{
+    struct stack_owner *o = &b->owners.v[owner];
+    for (size_t i = 0; i < o->libraries.n; i++)
+        if (o->libraries.v[i].unloaded == UINT64_MAX)
+            o->libraries.v[i].unloaded = b->totals.events;
+    forget_addresses(o);
 }
 
 /* What holds the address when the function was first seen; else what was there next: state dumps come after the first

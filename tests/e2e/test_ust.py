@@ -94,6 +94,17 @@ class Verbs(Made):
         for path in (os.path.join(place, "ust"), place):
             self.assertIn("channel0_0", self.partly("events", path).message)
 
+    def test_incomplete_calls_are_told(self):
+        """Exits that were never entered, calls that longjmp left, and levels that the store does not hold."""
+        message = self.ok("index", sample(scratch() + "/ust"), "--store", scratch()).message
+        self.assertRegex(message, "exits of functions whose entry was not recorded, or was lost: 2\n")
+        self.assertRegex(message, r"calls without a recorded exit \(longjmp, .*: 2\n")
+        deep = scratch() + "/deep"
+        subprocess.run([UST_WRITE, "deep", deep, "20001"], check=True)
+        run = self.ok("index", deep, "--store", scratch())
+        self.assertIn("calls deeper than 1024 levels, which are neither shown nor in the figures of functions: 18977\n",
+                      run.message)
+
     def test_one_host(self):
         """Given as two arguments, in any order, the two traces are still of one host."""
         place, store = both(), scratch()

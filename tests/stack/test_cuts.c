@@ -191,6 +191,18 @@ static void made(void **state)
     }
 }
 
+/* Which program a process runs is known from the chunks before. */
+static void executed(void **state)
+{
+    struct made m;
+    cut_seed(test_seed(6));
+    make_place(&m);
+    ust_write_exec(m.dir);
+    open_made(&m);
+    compare(&m.trace, 60);
+    remove_made(&m);
+}
+
 /* Rows of several levels of tiles in a chunk. */
 static void long_rows(void **state)
 {
@@ -397,8 +409,8 @@ static void strange_lists(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(made), cmocka_unit_test(long_rows),
-        cmocka_unit_test(archives), cmocka_unit_test(not_recorded), cmocka_unit_test(file_missing),
-        cmocka_unit_test(damaged_carries), cmocka_unit_test(strange_lists)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded), cmocka_unit_test(made), cmocka_unit_test(executed),
+        cmocka_unit_test(long_rows), cmocka_unit_test(archives), cmocka_unit_test(not_recorded),
+        cmocka_unit_test(file_missing), cmocka_unit_test(damaged_carries), cmocka_unit_test(strange_lists)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

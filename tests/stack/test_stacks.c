@@ -150,6 +150,32 @@ static void test_sample_trace(void **state)
     remove_place(&p);
 }
 
+/* Frames, memory and libraries of a program end when another one takes its place, but not at a state dump on demand. */
+static void test_exec(void **state)
+{
+    struct place p;
+    make_place(&p);
+    ust_write_exec(p.dir);
+    struct stack_store *s = open_store(&p);
+    LEVEL(100, 100, 0, {200, 500, STACK_CUT, "first+0x10"}, {600, 710, STACK_CUT, "second+0x10"},
+        {800, 900, STACK_WHOLE, "third+0x10"});
+    LEVEL(100, 100, 1, {300, 450, STACK_WHOLE, "first+0x20"});
+    LEVEL(100, 101, 0, {350, 500, STACK_CUT, "first+0x30"});
+    const struct stack_totals *t = stack_totals(s);
+    assert_int_equal(t->strange_exits, 1);
+    assert_int_equal(t->strange_frees, 1);
+    struct stack_thread thread;
+    const int64_t times[] = {UST_START + 310, UST_START + 499, UST_START + 500, UST_START + 610, UST_START + 709,
+        UST_START + 710, UST_START + 950};
+    int64_t bytes[7];
+    stack_memory(s, find_thread(s, 100, 100, &thread), times, 7, bytes);
+    assert_memory_equal(bytes, ((int64_t[]){4096, 4096, 0, 50, 50, 0, 0}), sizeof bytes);
+    stack_memory(s, find_thread(s, 100, 101, &thread), times, 7, bytes);
+    assert_memory_equal(bytes, ((int64_t[]){0, 100, 0, 0, 0, 0, 0}), sizeof bytes);
+    stack_close(s);
+    remove_place(&p);
+}
+
 /* Exits without an address end the innermost call; addresses may come to mean something else. */
 static void test_fast_and_reloaded(void **state)
 {
@@ -421,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_off), /* first: see there */
         cmocka_unit_test(test_sample_trace),
+        cmocka_unit_test(test_exec),
         cmocka_unit_test(test_fast_and_reloaded),
         cmocka_unit_test(test_without_contexts),
         cmocka_unit_test(test_memory),

@@ -7,7 +7,22 @@
 #include "ctf/ctf.h"
 #include "ctf/writer.h"
 
-enum { ENTER, EXIT, FAST_ENTER, FAST_EXIT, NAMED, MESSAGE, BIN_INFO, DLOPEN, DLCLOSE, MALLOC, CALLOC, REALLOC, FREE };
+enum {
+    ENTER,
+    EXIT,
+    FAST_ENTER,
+    FAST_EXIT,
+    NAMED,
+    MESSAGE,
+    BIN_INFO,
+    DLOPEN,
+    DLCLOSE,
+    MALLOC,
+    CALLOC,
+    REALLOC,
+    FREE,
+    DUMP
+};
 
 #define EVENT(name, id, fields) \
     "event { name = \"" name "\"; id = " #id "; stream_id = 0; loglevel = 12; fields := struct { " fields " }; };\n"
@@ -23,7 +38,7 @@ static const char tsdl[] = EVENT("lttng_ust_cyg_profile:func_entry", 0, HEX("_ad
                 EVENT("lttng_ust_libc:malloc", 9, "uint64_t _size; " HEX("_ptr"))
                     EVENT("lttng_ust_libc:calloc", 10, "uint64_t _nmemb; uint64_t _size; " HEX("_ptr"))
                         EVENT("lttng_ust_libc:realloc", 11, HEX("_in_ptr") "uint64_t _size; " HEX("_ptr"))
-                            EVENT("lttng_ust_libc:free", 12, HEX("_ptr"));
+                            EVENT("lttng_ust_libc:free", 12, HEX("_ptr")) EVENT("lttng_ust_statedump:start", 13, "");
 static const char contexts[] =
     "int32_t _vpid; int32_t _vtid; integer { size = 8; align = 8; signed = 1; encoding = UTF8; } _procname[17];";
 
@@ -128,6 +143,10 @@ void ust_fast_enter(struct ust *u, int64_t t, uint64_t address)
 void ust_fast_exit(struct ust *u, int64_t t)
 {
     numbers(u, t, FAST_EXIT, NULL, 0);
+}
+void ust_dump(struct ust *u, int64_t t)
+{
+    numbers(u, t, DUMP, NULL, 0);
 }
 void ust_dlclose(struct ust *u, int64_t t, uint64_t base)
 {
@@ -235,6 +254,54 @@ void ust_write_sample(const char *dir, const char *host)
     ust_enter(&u, 7000, 0x10070);
     ust_message(&u, 8000, "end");
     write_tool(&u);
+    ust_close(&u);
+}
+
+static void dump(struct ust *u, int64_t t, int32_t thread, uint64_t base, const char *program)
+{
+    int32_t own = u->tid;
+    u->tid = thread;
+    ust_dump(u, t);
+    ust_bin_info(u, t + 10, base, 0x1000, program, true);
+    ust_bin_info(u, t + 20, 0x90000, 0x1000, "/lib/libc.so", true);
+    u->tid = own;
+}
+
+/* 102, 103 are LTTng-UST's own threads. The second exec is of a program whose one has the number of the one before. */
+void ust_write_exec(const char *dir)
+{
+    struct ust u;
+    ust_create(&u, dir, "made", false);
+    dump(&u, 100, 102, 0x10000, "/bin/first");
+    ust_enter(&u, 200, 0x10010);
+    ust_enter(&u, 300, 0x10020);
+    ust_malloc(&u, 310, 4096, 0x9000);
+    u.tid = 101;
+    ust_enter(&u, 350, 0x10030);
+    ust_malloc(&u, 360, 100, 0xa000);
+    u.tid = 100;
+    dump(&u, 400, 102, 0x10000, "/bin/first"); /* on demand: nothing is different */
+    ust_exit(&u, 450, 0x10020);
+    dump(&u, 500, 103, 0x10000, "/bin/second");
+    ust_enter(&u, 600, 0x10010);
+    ust_malloc(&u, 610, 50, 0x9000);
+    ust_free(&u, 620, 0xa000);
+    dump(&u, 700, 103, 0x20000, "/bin/third");
+    ust_enter(&u, 800, 0x20010);
+    ust_exit(&u, 900, 0x20010);
+    ust_exit(&u, 950, 0x10010);
+    ust_close(&u);
+}
+
+void ust_write_deep(const char *dir, int levels)
+{
+    struct ust u;
+    int64_t t = 0;
+    ust_create(&u, dir, "made", false);
+    for (int i = 0; i < levels; i++)
+        ust_enter(&u, ++t, 0x10010);
+    for (int i = 0; i < levels; i++)
+        ust_exit(&u, ++t, 0x10010);
     ust_close(&u);
 }
 

@@ -28,6 +28,8 @@ void ust_fast_exit(struct ust *, int64_t t);
 void ust_named_enter(struct ust *, int64_t t, uint64_t address, const char *name);
 void ust_message(struct ust *, int64_t t, const char *text);
 void ust_bin_info(struct ust *, int64_t t, uint64_t base, uint64_t bytes, const char *path, bool pic);
+/* lttng_ust_statedump:start */
+void ust_dump(struct ust *, int64_t t);
 void ust_dlopen(struct ust *, int64_t t, uint64_t base, uint64_t bytes, const char *path);
 void ust_dlclose(struct ust *, int64_t t, uint64_t base);
 void ust_malloc(struct ust *, int64_t t, uint64_t bytes, uint64_t result);
@@ -39,6 +41,10 @@ void ust_lose(struct ust *, uint64_t events);
 
 /* One of every kind: two processes, libraries, unbalanced calls, lost events, memory. */
 void ust_write_sample(const char *dir, const char *host);
+/* A program that runs another one in its place, twice. */
+void ust_write_exec(const char *dir);
+/* A function that calls itself until so many calls are open. */
+void ust_write_deep(const char *dir, int levels);
 /* `n` random calls of some threads, now and then without exits or entries. lossy: events are lost too, but none before
  * a CPU's first packet is full, and no two events have one time. */
 void ust_write_random(const char *dir, uint32_t seed, int n, bool lossy);
