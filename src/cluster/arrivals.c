@@ -156,8 +156,8 @@ bool arrivals_has_all(const struct arrivals *v, uint64_t key)
     return find(v, key, &note, entry) && !note.snip;
 }
 
-/* The note of what arrived at that path. */
-static bool note_at(const struct arrivals *v, const char *path, struct note *out)
+/* The note of what arrived at that path, and the directory that it is in (NULL: no matter; free() it). */
+static bool note_at(const struct arrivals *v, const char *path, struct note *out, char **dir)
 {
     char *real = v ? file_real_path(path) : NULL;
     size_t n = v ? strlen(v->dir) : 0;
@@ -167,14 +167,23 @@ static bool note_at(const struct arrivals *v, const char *path, struct note *out
         entry[strcspn(entry, "/")] = 0;
         there = read_note(v, entry, out);
     }
-    free(real);
+    if (there && dir)
+        *dir = real;
+    else
+        free(real);
     return there;
 }
 
 int64_t arrivals_since(const struct arrivals *v, const char *path)
 {
     struct note note;
-    return note_at(v, path, &note) ? note.since : 0;
+    return note_at(v, path, &note, NULL) ? note.since : 0;
+}
+
+uint64_t arrivals_key(const struct arrivals *v, const char *path)
+{
+    struct note note;
+    return note_at(v, path, &note, NULL) ? note.is.key : 0;
 }
 
 bool arrivals_snip(const struct arrivals *v, const struct ctf_trace *t, struct arena *a, struct card_snip *out)
@@ -182,7 +191,7 @@ bool arrivals_snip(const struct arrivals *v, const struct ctf_trace *t, struct a
     struct note note;
     bool snip = v;
     for (size_t i = 0; i < ctf_trace_directories(t) && snip; i++)
-        snip = note_at(v, ctf_trace_directory(t, i), &note) && note.snip;
+        snip = note_at(v, ctf_trace_directory(t, i), &note, NULL) && note.snip;
     if (snip)
         *out = (struct card_snip){true, note.is.hash, note.begin, note.end, arena_strdup(a, note.from)};
     return snip;
@@ -246,6 +255,17 @@ static int write_note(const char *dir, const struct note *n, struct err *e)
     free(text);
     free(path);
     return rc;
+}
+
+void arrivals_rename(const struct arrivals *v, const char *path, uint64_t key)
+{
+    struct note note;
+    char *dir = NULL;
+    if (!note_at(v, path, &note, &dir))
+        return;
+    note.is.key = key;
+    write_note(dir, &note, NULL); /* else it is only not put aside when it moves on */
+    free(dir);
 }
 
 static struct note note_of(struct move_trace t, const struct move_files *f, const char *from)

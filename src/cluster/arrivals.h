@@ -24,6 +24,10 @@ void arrivals_args(const struct arrivals *, struct arena *, struct arrivals_args
 int64_t arrivals_since(const struct arrivals *, const char *path);
 /* Did the trace, with all its directories, come as a snip? NULL-safe; strings live in the arena. */
 bool arrivals_snip(const struct arrivals *, const struct ctf_trace *, struct arena *, struct card_snip *out);
+/* The key that it came by; 0: it did not come. NULL-safe. */
+uint64_t arrivals_key(const struct arrivals *, const char *path);
+/* What came at that path is the host of that key, whatever an earlier version of weft called it. NULL-safe. */
+void arrivals_rename(const struct arrivals *, const char *path, uint64_t key);
 /* Is it there? */
 bool arrivals_has(const struct arrivals *, struct move_trace);
 /* Is the host there, as a trace that is no snip? */

@@ -219,13 +219,6 @@ static void keep_once(struct found *f)
     f->listed->parts = parts;
 }
 
-static void name_trace(struct listed *l, const char *name)
-{
-    const char *number = strrchr(name, '#');
-    bool numbered = number && number > name && number[1] && !number[1 + strspn(number + 1, "0123456789")];
-    l->files.name = arena_strndup(&l->arena, name, numbered ? (size_t)(number - name) : strlen(name));
-}
-
 /* What is asked for, of what is here. ERR_NOTFOUND: nothing. */
 static int find_limits(struct listed *l, const struct card_host *h, struct err *e)
 {
@@ -248,8 +241,13 @@ static int list(const struct giver *g, const struct holding *h, struct move_trac
     struct found f = {.listed = l};
     l->refs = 1;
     l->trace = t;
-    name_trace(l, cards[host].name);
+    const struct index_host *hosts;
+    experiment_hosts(holding_experiment(h), &hosts);
+    l->files.name = arena_strdup(&l->arena, hosts[host].own_name);
     int rc = find_limits(l, &cards[host], e);
+    if (!rc && move_is_snip(t) && hosts[host].key_has_begin)
+        rc = err_set(
+            e, ERR_UNSUPPORTED, "the trace has no UUID, so a part of it would be another trace: move all of it");
     if (!rc)
         rc = find_dirs(g, &f, h, host, e);
     l->root = rc ? "" : root_of(&f);

@@ -57,12 +57,28 @@ static struct card_host card_of(const struct index_host *h)
         .sealed_until = far.sealed_until,
         .has_graph = h->graph != NULL,
         .has_packets = h->flows != NULL,
+        .is_user_space = !h->is_kernel,
+        .by_session = true,
         .clock = far.clock};
     if (h->flows) {
         c.n_own = flow_addresses(h->flows, &c.own);
         c.n_peers = flow_peers(h->flows, &c.peers);
     }
     return c;
+}
+
+/* The keys of machines with one boot were others once: what came here before is still known by them. */
+static void rename_arrivals(const struct holding *h, const struct arrivals *arrivals)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const char *path = ctf_trace_path(h->hosts[i].trace);
+        uint64_t key = arrivals_key(arrivals, path);
+        bool is_known = !key;
+        for (size_t k = 0; k < h->n && !is_known; k++)
+            is_known = h->hosts[k].key == key;
+        if (!is_known)
+            arrivals_rename(arrivals, path, h->hosts[i].key);
+    }
 }
 
 struct holding *holding_new(struct experiment *x, const struct arrivals *arrivals)
@@ -79,6 +95,7 @@ struct holding *holding_new(struct experiment *x, const struct arrivals *arrival
         arrivals_snip(arrivals, h->hosts[i].trace, &h->arena, &h->cards[i].snip);
         metrics_find(x, i, &h->arena, &h->cards[i]);
     }
+    rename_arrivals(h, arrivals);
     pthread_mutex_init(&h->lock, NULL);
     return h;
 }

@@ -180,7 +180,8 @@ void card_write(const struct card *c, struct text *out)
         wire_put_i(out, h->begin);
         wire_put_i(out, h->end);
         wire_put_i(out, h->sealed_until);
-        text_putc(out, (char)(h->has_graph | h->has_packets << 1 | h->snip.is << 2));
+        text_putc(out,
+            (char)(h->has_graph | h->has_packets << 1 | h->snip.is << 2 | h->by_session << 3 | h->is_user_space << 4));
         put_clock(out, &h->clock);
         put_addresses(out, h->own, h->n_own);
         put_addresses(out, h->peers, h->n_peers);
@@ -203,6 +204,8 @@ static void take_host(struct wire_in *w, struct arena *a, struct card_host *h)
     wire_bytes(w, &flags, 1);
     h->has_graph = flags & 1;
     h->has_packets = flags >> 1 & 1;
+    h->by_session = flags >> 3 & 1;
+    h->is_user_space = flags >> 4 & 1;
     take_clock(w, a, &h->clock);
     h->n_own = take_addresses(w, a, &h->own);
     h->n_peers = take_addresses(w, a, &h->peers);

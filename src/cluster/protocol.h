@@ -42,6 +42,8 @@ struct card_host {
     const char *name, *clock_name;
     int64_t begin, end, sealed_until; /* by its clock */
     bool has_graph, has_packets;
+    bool is_user_space;      /* it has no kernel trace */
+    bool by_session;         /* the key is of the session; else that of all that the machine recorded in the boot */
     struct index_far_clock clock;
     const struct flow_address *own, *peers; size_t n_own, n_peers;
     /* What tells where it is best kept. */

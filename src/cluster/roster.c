@@ -14,6 +14,12 @@
 struct entry {
     const struct card *card;
     const struct card_host *host;
+    const char *own_name;
+    bool left_out;
+};
+struct entries {
+    struct entry *v;
+    size_t n, cap;
 };
 
 static int by_node(const void *pa, const void *pb)
@@ -41,11 +47,12 @@ static int by_key(const void *pa, const void *pb)
         ?: order_of(b->host->since, a->host->since) ?: strcmp(a->card->node, b->card->node);
 }
 
+/* The order of an experiment of all of them. */
 static int by_name(const void *pa, const void *pb)
 {
     const struct roster_host *a = pa, *b = pb;
-    return strcmp(a->card->name, b->card->name) ?: order_of(a->card->begin, b->card->begin)
-        ?: order_of(a->card->key, b->card->key);
+    return order_of(a->card->is_user_space, b->card->is_user_space) ?: strcmp(a->own_name, b->own_name)
+        ?: order_of(a->card->begin, b->card->begin) ?: order_of(a->card->key, b->card->key);
 }
 
 /* Files of other times are another hash, and may have the same events. */
@@ -75,6 +82,7 @@ static void add_host(struct roster *r, const struct entry *copies, size_t n)
 {
     struct roster_host *h = &r->hosts[r->n_hosts++];
     *h = (struct roster_host){.card = copies[0].host,
+        .own_name = copies[0].own_name,
         .nodes = arena_new(&r->arena, const char *, n + 1),
         .cards = arena_new(&r->arena, size_t, n + 1),
         .copies = arena_new(&r->arena, const struct card_host *, n + 1)};
@@ -109,51 +117,136 @@ static void list_held(struct roster *r)
         }
 }
 
-/* The first host of that name, beginning with number `first`, that some node holds together with this one, and so knows
- * that they are boots of one machine; SIZE_MAX: there is none. seen: by card, the first of those met so far + 1. */
-static size_t first_boot(const struct roster_host *h, size_t first, const size_t *seen)
-{
-    size_t found = SIZE_MAX;
-    for (size_t k = 0; k < h->n_nodes; k++)
-        if (seen[h->cards[k]] > first && seen[h->cards[k]] - 1 < found)
-            found = seen[h->cards[k]] - 1;
-    return found;
-}
-
-/* Machines of several nodes that have one name get numbers, in order of time. */
+/* As if all traces were in one place. */
 static void name_hosts(struct roster *r)
 {
-    size_t *seen = mem_zalloc((r->n_cards + 1) * sizeof *seen);
-    for (size_t i = 0, first = 0, number = 1; i < r->n_hosts; i++) {
-        struct roster_host *h = &r->hosts[i];
-        const char *own = h->card->name, *clock = h->card->clock_name;
-        if (i && strcmp(own, r->hosts[first].card->name) != 0) {
-            first = i;
-            number = 1;
-        }
-        size_t boot = first_boot(h, first, seen);
-        h->name = boot != SIZE_MAX ? r->hosts[boot].name
-            : i == first           ? own
-                                   : arena_printf(&r->arena, "%s#%zu", own, ++number);
-        for (size_t k = 0; k < h->n_nodes; k++)
-            if (seen[h->cards[k]] <= first)
-                seen[h->cards[k]] = i + 1;
-        size_t n = strlen(own);
-        h->clock_name = arena_printf(&r->arena, "%s%s", h->name, strncmp(clock, own, n) ? "" : clock + n);
+    struct index_named *named = mem_zalloc((r->n_hosts + 1) * sizeof *named);
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        const struct card_host *c = r->hosts[i].card;
+        named[i] = (struct index_named){.wanted = r->hosts[i].own_name,
+            .begin = c->begin,
+            .end = c->end,
+            .boot = c->clock.freq ? c->clock.uuid : NULL,
+            .is_kernel = !c->is_user_space};
     }
-    free(seen);
+    index_name_hosts(&r->arena, named, r->n_hosts);
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        r->hosts[i].name = named[i].name;
+        r->hosts[i].clock_name = named[i].clock_name;
+    }
+    free(named);
+}
+
+/* ---- what cards say ---- */
+
+static uint64_t name_hash(size_t card, const char *name, size_t n)
+{
+    return map_mix(card + 1) ^ map_hash(name, n);
+}
+
+/* A node numbers its hosts of one name ("solo#2"): where it has the first of them, too, the number is its own. */
+static void find_names(struct roster *r, struct entries *all)
+{
+    struct map names = {0};
+    for (size_t i = 0; i < all->n; i++) {
+        const char *name = all->v[i].host->name;
+        map_put(&names, name_hash((size_t)(all->v[i].card - r->cards), name, strlen(name)), NULL);
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        struct entry *e = &all->v[i];
+        const char *name = e->host->name, *hash = strrchr(name, '#');
+        bool numbered = hash && hash > name && hash[1] && !hash[1 + strspn(hash + 1, "0123456789")];
+        size_t n = numbered ? (size_t)(hash - name) : 0;
+        bool has_first = numbered && map_find(&names, name_hash((size_t)(e->card - r->cards), name, n));
+        e->own_name = has_first ? arena_strndup(&r->arena, name, n) : name;
+    }
+    map_fini(&names);
+}
+
+/* ---- nodes of earlier versions ---- */
+
+static int by_boot(const void *pa, const void *pb)
+{
+    const struct entry *a = pa, *b = pb;
+    const struct index_far_clock *p = &a->host->clock, *q = &b->host->clock;
+    return strcmp(a->own_name, b->own_name) ?: order_of(p->freq > 0, q->freq > 0) ?: memcmp(p->uuid, q->uuid, 16)
+        ?: order_of(b->host->by_session, a->host->by_session) ?: by_key(pa, pb);
+}
+
+static bool same_boot(const struct entry *a, const struct entry *b)
+{
+    const struct index_far_clock *p = &a->host->clock, *q = &b->host->clock;
+    return !strcmp(a->own_name, b->own_name) && !p->freq == !q->freq && !memcmp(p->uuid, q->uuid, 16);
+}
+
+/* Each session measures the clock's distance to the epoch anew. */
+static bool same_session(const struct card_host *a, const struct card_host *b)
+{
+    const struct index_far_clock *p = &a->clock, *q = &b->clock;
+    if (!p->freq)
+        return a->begin == b->begin;
+    return p->freq == q->freq && p->offset == q->offset && p->offset_s == q->offset_s;
+}
+
+static bool has_all(const struct entry *e, const struct card_host *of)
+{
+    return !e->host->snip.is && e->host->end >= of->end && e->host->begin <= of->begin;
+}
+
+/* The key of entry `at` is of the boot. Is it among the hosts by itself, or as a copy of another, or must it not be, as
+ * it would be taken for what it is not? Those before it are of the same boot. */
+static void place_old(struct roster *r, struct entries *all, size_t first, size_t at)
+{
+    struct entry *e = &all->v[at];
+    bool is_copy = false, is_whole = false, clashes = false;
+    for (size_t i = first; i < at; i++) {
+        const struct entry *o = &all->v[i];
+        bool same = same_session(o->host, e->host);
+        if (o->left_out)
+            continue;
+        is_copy |= same && o->host->by_session;
+        is_whole |= same && o->host->by_session && has_all(o, e->host);
+        clashes |= !same && o->host->key == e->host->key;
+    }
+    e->left_out = is_copy || clashes;
+    if (e->left_out && !is_whole)
+        r->unclear[r->n_unclear++] = (struct roster_unclear){e->card->node, e->own_name};
+}
+
+static void place_all_old(struct roster *r, struct entries *all)
+{
+    size_t n_old = 0;
+    for (size_t i = 0; i < all->n; i++)
+        n_old += !all->v[i].host->by_session;
+    r->unclear = arena_new(&r->arena, struct roster_unclear, n_old + 1);
+    if (!n_old)
+        return;
+    qsort(all->v, all->n, sizeof *all->v, by_boot);
+    for (size_t i = 0, first = 0; i < all->n; i++) {
+        if (!same_boot(&all->v[first], &all->v[i]))
+            first = i;
+        if (!all->v[i].host->by_session)
+            place_old(r, all, first, i);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (!all->v[i].left_out)
+            all->v[kept++] = all->v[i];
+    all->n = kept;
 }
 
 void roster_make(struct roster *r, struct card *cards, size_t n)
 {
-    VEC(struct entry) all = {0};
+    struct entries all = {0};
     if (n)
         qsort(cards, n, sizeof *cards, by_node);
     r->cards = cards;
     r->n_cards = n;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < cards[i].n_hosts; k++)
-            vec_push(&all, ((struct entry){&cards[i], &cards[i].hosts[k]}));
+            vec_push(&all, ((struct entry){.card = &cards[i], .host = &cards[i].hosts[k]}));
+    find_names(r, &all);
+    place_all_old(r, &all);
     if (all.n)
         qsort(all.v, all.n, sizeof *all.v, by_key);
     r->hosts = arena_new(&r->arena, struct roster_host, all.n + 1);
@@ -261,6 +354,24 @@ static int by_standing(const void *pa, const void *pb)
     return strcmp(a->node, b->node);
 }
 
+static int by_missing(const void *pa, const void *pb)
+{
+    const struct cluster_missing *a = pa, *b = pb;
+    return strcmp(a->node, b->node) ?: order_of(a->kind, b->kind) ?: strcmp(a->text, b->text);
+}
+
+static void list_unclear(struct roster *r, struct missing_list *list)
+{
+    for (size_t i = 0; i < r->n_unclear; i++) {
+        const struct roster_unclear *u = &r->unclear[i];
+        const char *text = arena_printf(&r->arena,
+            "node %s: its trace of %s is left out: its release of weft does not tell sessions of one boot apart, and "
+            "another node has one of that boot; update it",
+            u->node, u->host);
+        vec_push(list, ((struct cluster_missing){u->node, CLUSTER_MISSING_VERSION, text}));
+    }
+}
+
 static void list_missing(struct roster *r, struct standing *nodes, size_t n)
 {
     struct missing_list list = {0};
@@ -272,6 +383,9 @@ static void list_missing(struct roster *r, struct standing *nodes, size_t n)
         qsort(nodes, kept, sizeof *nodes, by_standing);
     for (size_t i = 0; i < kept; i++)
         condition_missing(&nodes[i], &r->arena, &list);
+    list_unclear(r, &list);
+    if (list.n)
+        qsort(list.v, list.n, sizeof *list.v, by_missing);
     r->missing = arena_new(&r->arena, struct cluster_missing, list.n + 1);
     if (list.n)
         memcpy(r->missing, list.v, list.n * sizeof *list.v);

@@ -9,7 +9,8 @@ struct bus_table;
 
 struct roster_host {
     const struct card_host *card; /* the newest, where several nodes have copies */
-    const char *name, *clock_name; /* unique in the cluster; boots of a machine share the name */
+    const char *own_name;         /* without the number that its node gave it */
+    const char *name, *clock_name; /* as index_name_hosts names them: clock_name is unique in the cluster */
     const char **nodes; size_t n_nodes; /* those that hold most first: lesser copies are behind them */
     size_t *cards;                /* theirs, */
     const struct card_host **copies; /* and what they say of the host */
@@ -26,8 +27,12 @@ struct roster {
     struct roster_card {      /* by card: hosts of which its node has all, and hashes of what it has of them */
         int32_t *hosts; uint64_t *hashes; size_t n;
     } *held;
-    struct roster_host *hosts; size_t n_hosts;   /* by name, then begin */
+    struct roster_host *hosts; size_t n_hosts;   /* in the order of an experiment of them all: by name, then begin,
+                                                  * those without a kernel trace last */
     struct cluster_missing *missing; size_t n_missing; /* by node: who is not in the above, or not all of it */
+    /* What nodes of earlier releases have that cannot be told from what others have, and is not among the hosts: their
+     * keys are of a machine's boot, whatever the session. */
+    struct roster_unclear { const char *node, *host; } *unclear; size_t n_unclear;
 };
 /* With what is missing. */
 int roster_read(struct bus_table *, struct roster *out, struct err *e);

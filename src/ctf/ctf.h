@@ -108,6 +108,7 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
 void ctf_trace_close(struct ctf_trace *);
 
 const char *ctf_trace_path(const struct ctf_trace *);          /* of the first directory */
+const uint8_t *ctf_trace_uuid(const struct ctf_trace *);      /* 16 bytes, or NULL */
 size_t ctf_trace_directories(const struct ctf_trace *);
 const char *ctf_trace_directory(const struct ctf_trace *, size_t i);
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);

@@ -233,7 +233,6 @@ struct ctf_index_entry {
 struct ctf_index { VEC(struct ctf_index_entry) entries; bool has_instance_and_seq; };
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out);
 
-const uint8_t *ctf_trace_uuid(const struct ctf_trace *); /* 16 bytes, or NULL */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
 /* The packet's bytes. `window` holds them when the file is not kept mapped: what it held before is given back, and it
  * is the caller's to close. NULL with the error: no memory, or the file is not what it was. */

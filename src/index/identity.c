@@ -1,4 +1,6 @@
-/* Who hosts and traces are, whatever else they are opened with: their keys. */
+/* Who hosts and traces are, whatever else they are opened with: their keys. A machine in one boot is known by its name
+ * and the id of the boot, what it recorded by the session: the UUID of its trace, which archives and snapshots of the
+ * session have, too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,25 +12,61 @@ static uint64_t join(uint64_t a, uint64_t b)
     return map_hash((uint64_t[2]){a, b}, sizeof(uint64_t[2]));
 }
 
-/* The name without the number that it got because others have it: who came first decides that. */
-static size_t own_length(const char *name)
+static uint64_t join_text(uint64_t key, const char *s)
 {
-    const char *hash = strrchr(name, '#');
-    bool numbered = hash && hash > name && hash[1] && !hash[1 + strspn(hash + 1, "0123456789")];
-    return numbered ? (size_t)(hash - name) : strlen(name);
+    return s ? join(key, map_hash(s, strlen(s))) : key;
 }
 
 /* A machine's boots are told apart by their ids, which any trace may tell. */
-static uint64_t host_key(const struct experiment *x, size_t host)
+static uint64_t boot_key(const struct experiment *x, size_t host)
 {
-    const char *name = x->hosts.v[host].name;
-    uint64_t key = map_hash(name, own_length(name));
+    const char *name = x->hosts.v[host].own_name;
+    uint64_t key = map_hash(name, strlen(name));
     for (size_t i = 0; i < x->traces.n; i++) {
         const struct ctf_clock *c;
         if (x->traces.v[i].host == (int32_t)host && ctf_trace_clocks(x->traces.v[i].trace, &c) && c->has_uuid)
             return join(key, map_hash(c->uuid, sizeof c->uuid));
     }
     return key;
+}
+
+static bool has_uuid(const struct ctf_trace *t)
+{
+    static const uint8_t nil[16];
+    const uint8_t *uuid = ctf_trace_uuid(t);
+    return uuid && memcmp(uuid, nil, sizeof nil) != 0;
+}
+
+static int64_t begin_of(const struct ctf_trace *t)
+{
+    int64_t begin = INT64_MAX, end;
+    ctf_trace_span(t, &begin, &end);
+    return begin;
+}
+
+/* Of a machine in a boot: which of its traces it is. */
+static uint64_t join_trace(uint64_t key, const struct ctf_trace *t)
+{
+    return join(key, has_uuid(t) ? map_hash(ctf_trace_uuid(t), 16) : map_mix((uint64_t)begin_of(t)));
+}
+
+/* User-space traces of one session have UUIDs of their own, but name the session, if LTTng wrote them. */
+static uint64_t user_key(const struct experiment *x, size_t host)
+{
+    uint64_t key = boot_key(x, host);
+    for (size_t i = 0; i < x->traces.n; i++) {
+        const struct ctf_trace *t = x->traces.v[i].trace;
+        if (x->traces.v[i].host == (int32_t)host && !x->traces.v[i].is_kernel)
+            return join_text(join_text(key, ctf_trace_env_string(t, "trace_name")),
+                ctf_trace_env_string(t, "trace_creation_datetime"));
+    }
+    return key;
+}
+
+static uint64_t host_key(const struct experiment *x, size_t host)
+{
+    const struct index_host *h = &x->hosts.v[host];
+    return h->is_kernel ? join_trace(boot_key(x, host), h->trace) : user_key(x, host);
 }
 
 /* "uid/1000/64-bit" of ".../ust/uid/1000/64-bit"; what is above changes from copy to copy. */
@@ -40,19 +78,15 @@ static const char *place_in_session(const char *path)
     return at;
 }
 
+/* A user-space trace is the same whether a kernel trace of its machine is there or not. */
 static uint64_t trace_key(const struct experiment *x, const struct index_trace *t)
 {
-    const char *place = place_in_session(ctf_trace_path(t->trace));
-    uint64_t host = x->hosts.v[t->host].key;
-    return t->is_kernel ? host : join(host, map_hash(place, strlen(place)));
-}
-
-/* What is the same otherwise, as several sessions of one boot are, is told apart by its order in time. */
-static int64_t begin_of(const struct ctf_trace *t)
-{
-    int64_t begin = INT64_MAX, end;
-    ctf_trace_span(t, &begin, &end);
-    return begin;
+    if (t->is_kernel)
+        return x->hosts.v[t->host].key;
+    uint64_t key = boot_key(x, (size_t)t->host);
+    if (!has_uuid(t->trace))
+        key = join_text(key, place_in_session(ctf_trace_path(t->trace)));
+    return join_trace(key, t->trace);
 }
 
 static bool before(int64_t a, size_t i, int64_t b, size_t k)
@@ -60,6 +94,7 @@ static bool before(int64_t a, size_t i, int64_t b, size_t k)
     return a != b ? a < b : i < k;
 }
 
+/* Only traces that claim to be one, and are none, have a key in common: their order in time tells them apart. */
 void experiment_set_keys(struct experiment *x)
 {
     size_t most = x->hosts.n > x->traces.n ? x->hosts.n : x->traces.n;
@@ -71,6 +106,8 @@ void experiment_set_keys(struct experiment *x)
         for (size_t k = 0; k < x->hosts.n; k++)
             number += own[k] == own[i] && before(x->hosts.v[k].begin, k, x->hosts.v[i].begin, i);
         x->hosts.v[i].key = number ? join(own[i], number) : own[i];
+        x->hosts.v[i].user_key = x->hosts.v[i].is_kernel ? user_key(x, i) : x->hosts.v[i].key;
+        x->hosts.v[i].key_has_begin = x->hosts.v[i].is_kernel && !has_uuid(x->hosts.v[i].trace);
     }
     for (size_t i = 0; i < x->traces.n; i++)
         own[i] = trace_key(x, &x->traces.v[i]);

@@ -40,11 +40,15 @@ struct index_options {
     void *stop_arg;
 };
 
-/* A boot of a machine. Those of one machine share its name; other machines have other names ("solo", "solo#2"). */
+/* What one session recorded of a boot of a machine. Boots of one machine share its name; other machines, and other
+ * sessions of the same boot, have other names ("solo", "solo#2"). */
 struct index_host {
     const char *name;
+    const char *own_name;    /* the same without the number that it has because others are called so */
     const char *clock_name;  /* of its clock, unique in the experiment: the name, of later boots "solo@2" */
-    uint64_t key;            /* hash of who it is: the same wherever and with whatever else it is opened */
+    uint64_t key;            /* hash of machine, boot and session: the same wherever it is opened, whatever else is */
+    uint64_t user_key;       /* of what its user-space traces tell, whether a kernel trace is there or not */
+    bool key_has_begin;      /* the trace has no UUID: its begin tells it from other sessions (a cut has another key) */
     struct ctf_trace *trace; /* the kernel trace, or the only one */
     const char *store_dir;
     bool is_kernel;
@@ -72,6 +76,19 @@ struct index_trace {
     const char *store_dir;
     const struct stack_store *stacks;
 };
+
+/* A host as it is named among others. */
+struct index_named {
+    const char *wanted;      /* own_name */
+    int64_t begin, end;      /* ns, its clock */
+    const uint8_t *boot;     /* id of the boot, 16 bytes; NULL: not told */
+    bool is_kernel;
+    const char *name, *clock_name; /* set: unless borrowed from `wanted`, in the arena */
+};
+/* Names hosts as one experiment of them all does: those of one name that are surely boots of one machine (other ids,
+ * one after the other) share a name, the others are numbered in this order. Those with a kernel trace come first, in
+ * order of time. O(n log n) */
+void index_name_hosts(struct arena *, struct index_named *, size_t n);
 
 struct experiment;
 /* args: TRACE arguments as in DESIGN section 2 (`DIR`, `NAME=DIR`; `net://` is refused with a message until live

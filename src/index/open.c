@@ -148,39 +148,7 @@ static bool is_other_boot(const struct index_host *h, const struct ctf_trace *t)
     return compare_boots(h->trace, t) == BOOTS_OTHER && (begin > h->end || end < h->begin);
 }
 
-/* Boots of one machine in order of time: "solo", "solo@2", … A machine may be called just that. */
-static void name_clocks(struct experiment *x)
-{
-    for (size_t i = 0; i < x->hosts.n; i++) {
-        struct index_host *h = &x->hosts.v[i];
-        int number = 1;
-        for (size_t k = 0; k < x->hosts.n; k++)
-            number += k != i && !strcmp(x->hosts.v[k].name, h->name) && x->hosts.v[k].begin < h->begin;
-        h->clock_name = number == 1 ? h->name : arena_printf(&x->arena, "%s@%d", h->name, number);
-        for (size_t k = 0; number > 1 && k < x->hosts.n; k++)
-            if (!strcmp(x->hosts.v[k].name, h->clock_name))
-                h->clock_name = arena_printf(&x->arena, "%s@%d of %s", h->name, number, h->name);
-    }
-}
-
 /* ---- hosts ---- */
-
-/* May the trace be of the machine of that name: is it of none yet, or of other boots than all of its traces? */
-static bool may_be_called(const struct experiment *x, const char *name, const struct ctf_trace *t)
-{
-    for (size_t i = 0; i < x->hosts.n; i++)
-        if (!strcmp(x->hosts.v[i].name, name) && !is_other_boot(&x->hosts.v[i], t))
-            return false;
-    return true;
-}
-
-static const char *name_of_machine(struct experiment *x, const char *wanted, const struct ctf_trace *t)
-{
-    const char *name = wanted;
-    for (int number = 2; !may_be_called(x, name, t); number++)
-        name = arena_printf(&x->arena, "%s#%d", wanted, number);
-    return name;
-}
 
 static void find_limits(const struct opening *o, const struct ctf_trace *t, int64_t *from, int64_t *until)
 {
@@ -194,7 +162,7 @@ static void add_host(const struct opening *o, size_t group, bool is_kernel)
 {
     struct experiment *x = o->x;
     struct ctf_trace *t = o->traces[group];
-    struct index_host h = {.name = name_of_machine(x, o->names[group], t), .trace = t, .is_kernel = is_kernel};
+    struct index_host h = {.own_name = o->names[group], .trace = t, .is_kernel = is_kernel};
     int64_t from;
     find_limits(o, t, &from, &h.until);
     ctf_trace_span(t, &h.begin, &h.end);
@@ -222,17 +190,41 @@ static void add_trace(const struct opening *o, struct ctf_trace *t, int32_t host
     vec_push(&x->traces, is);
 }
 
-/* The host of that name, as wanted: of the same boot, and from the same argument, if there is one; none of which it is
- * surely another boot. `group_of`: by host. */
+/* Session, by name and time of creation, as the trace tells it. */
+enum sessions { SESSIONS_UNTOLD, SESSIONS_SAME, SESSIONS_OTHER };
+static enum sessions compare_sessions(const struct ctf_trace *a, const struct ctf_trace *b)
+{
+    static const char *const told[] = {"trace_name", "trace_creation_datetime"};
+    enum sessions is = SESSIONS_SAME;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        const char *p = ctf_trace_env_string(a, told[i]), *q = ctf_trace_env_string(b, told[i]);
+        if (!p || !q)
+            return SESSIONS_UNTOLD;
+        is = strcmp(p, q) ? SESSIONS_OTHER : is;
+    }
+    return is;
+}
+
+/* A user-space trace belongs to the host of its machine and boot, whatever session it is of; but hosts that have no
+ * kernel trace are of one session each. */
+static bool is_other_session(const struct index_host *h, const struct ctf_trace *t)
+{
+    return !h->is_kernel && compare_sessions(h->trace, t) == SESSIONS_OTHER;
+}
+
+/* The host of that name, as wanted: of the same session, of the same boot, and from the same argument, if there is one;
+ * none of which it is surely another boot. `group_of`: by host. */
 static int32_t find_host(const struct opening *o, const size_t *group_of, size_t group)
 {
     int32_t found = -1;
     int best = -1;
     for (size_t i = 0; i < o->x->hosts.n; i++) {
         const struct index_host *h = &o->x->hosts.v[i];
-        if (strcmp(o->names[group_of[i]], o->names[group]) != 0 || is_other_boot(h, o->traces[group]))
+        if (strcmp(o->names[group_of[i]], o->names[group]) != 0 || is_other_boot(h, o->traces[group]) ||
+            is_other_session(h, o->traces[group]))
             continue;
-        int fits = 2 * (compare_boots(h->trace, o->traces[group]) == BOOTS_SAME) +
+        int fits = 4 * (compare_sessions(h->trace, o->traces[group]) == SESSIONS_SAME) +
+            2 * (compare_boots(h->trace, o->traces[group]) == BOOTS_SAME) +
             (o->groups[group_of[i]].root == o->groups[group].root);
         if (fits >= best) {
             best = fits;
@@ -271,6 +263,27 @@ static struct named_group *groups_by_name(const struct opening *o, size_t *n)
     return v;
 }
 
+static void name_hosts(struct experiment *x)
+{
+    struct index_named *named = mem_zalloc((x->hosts.n + 1) * sizeof *named);
+    for (size_t i = 0; i < x->hosts.n; i++) {
+        const struct index_host *h = &x->hosts.v[i];
+        const struct ctf_clock *c;
+        bool has_boot = ctf_trace_clocks(h->trace, &c) && c->has_uuid;
+        named[i] = (struct index_named){.wanted = h->own_name,
+            .begin = h->begin,
+            .end = h->end,
+            .boot = has_boot ? c->uuid : NULL,
+            .is_kernel = h->is_kernel};
+    }
+    index_name_hosts(&x->arena, named, x->hosts.n);
+    for (size_t i = 0; i < x->hosts.n; i++) {
+        x->hosts.v[i].name = named[i].name;
+        x->hosts.v[i].clock_name = named[i].clock_name;
+    }
+    free(named);
+}
+
 /* Every kernel trace is a host. User-space traces stand for one only where no kernel trace does. Hosts are numbered by
  * name: clocks are fitted from the lesser number to the greater one, and the same traces shall give the same clocks. */
 static void make_hosts(struct opening *o)
@@ -292,10 +305,10 @@ static void make_hosts(struct opening *o)
             group_of[x->hosts.n] = i;
             add_host(o, i, is_kernel);
         }
+    name_hosts(x);
     for (size_t i = 0; i < o->n; i++)
         if (o->traces[i])
             add_trace(o, o->traces[i], host_of[i]);
-    name_clocks(x);
     experiment_set_keys(x);
     free(groups);
     free(group_of);

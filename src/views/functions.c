@@ -116,7 +116,7 @@ static void density_tree(const struct view *self, struct views *x, const struct 
         if (!stack_rows(p->s))
             continue;
         if (!begun[p->host])
-            view_write_entry(answer, h, stacks_root(x, p->host), -1, h->index->name, VIEW_GROUP);
+            view_write_keyed(answer, h, stacks_root(x, p->host), -1, h->index->user_key, h->index->name, VIEW_GROUP);
         begun[p->host] = true;
         for (size_t k = 0; k < stack_processes(p->s); k++)
             view_write_keyed(answer, h, p->first_process + (int64_t)k, stacks_root(x, p->host), p->process_keys[k],

@@ -244,7 +244,7 @@ static void write_host(const struct stacks_tree *w, size_t host)
     const struct view_host *h = &w->x->hosts[host];
     struct tsp_entry e = entry_of(w, h, w->x->data.begin, w->x->data.end);
     e.id = stacks_root(w->x, host);
-    e.key = h->index->key;
+    e.key = h->index->user_key;
     e.labels = (const char *const[]){h->index->name, "", ""};
     e.is_default = w->have_data;
     tsp_write_entry(w->answer, &e);

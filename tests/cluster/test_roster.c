@@ -36,8 +36,22 @@ struct made {
 static struct card_host host_of(uint64_t key, const char *name)
 {
     int64_t begin = INT64_C(1700000000000000000) + (int64_t)key;
-    return (struct card_host){
-        .key = key, .hash = key, .name = name, .clock_name = name, .begin = begin, .end = begin + 1};
+    return (struct card_host){.key = key,
+        .hash = key,
+        .name = name,
+        .clock_name = name,
+        .begin = begin,
+        .end = begin + 1,
+        .by_session = true};
+}
+
+/* Of a boot that the trace tells; 0: none. shift_ns: what a session takes the clock's distance to the epoch for. */
+static struct card_host of_boot(struct card_host h, uint8_t boot, int64_t shift_ns)
+{
+    h.clock = (struct index_far_clock){.name = "monotonic", .freq = boot ? 1000000000 : 0};
+    h.clock.uuid[0] = boot;
+    h.clock.offset = boot ? (uint64_t)(INT64_C(1700000000000000000) + shift_ns) : 0;
+    return h;
 }
 
 static void put(struct made *m, const char *node, const struct card_host *hosts, size_t n)
@@ -70,35 +84,126 @@ static struct roster read_all(const struct made *m)
 
 /* ---- names ---- */
 
-static bool held_by_one(const struct roster *r, size_t a, size_t b)
+static bool is_apart(const struct card_host *a, const struct card_host *b)
 {
-    for (size_t i = 0; i < r->hosts[a].n_nodes; i++)
-        for (size_t k = 0; k < r->hosts[b].n_nodes; k++)
-            if (r->hosts[a].cards[i] == r->hosts[b].cards[k])
-                return true;
-    return false;
+    return a->clock.freq && b->clock.freq && a->clock.uuid[0] != b->clock.uuid[0] &&
+        (a->begin > b->end || a->end < b->begin);
 }
 
-/* Each host, one after the other, has the name of the first before it that is of its name and that some node holds
- * beside it; or its own, with a number if it is not the first. */
+/* May the host be of that machine: are all that have its name so far other boots? */
+static bool may_be_called(const struct roster *r, size_t host, const char *name)
+{
+    for (size_t i = 0; i < host; i++)
+        if (!strcmp(r->hosts[i].name, name) && !is_apart(r->hosts[i].card, r->hosts[host].card))
+            return false;
+    return true;
+}
+
+/* Each host, one after the other, has the first name, of its own, then with a number, under which there are only other
+ * boots. */
 static void expect_names(const struct roster *r)
 {
-    for (size_t i = 0, number = 1; i < r->n_hosts; i++) {
+    for (size_t i = 0; i < r->n_hosts; i++) {
         const struct roster_host *h = &r->hosts[i];
         char expected[64];
-        size_t k = 0;
-        bool first = !i || strcmp(r->hosts[i - 1].card->name, h->card->name) != 0;
-        number = first ? 1 : number;
-        while (k < i && (strcmp(r->hosts[k].card->name, h->card->name) != 0 || !held_by_one(r, k, i)))
-            k++;
-        if (k < i)
-            snprintf(expected, sizeof expected, "%s", r->hosts[k].name);
-        else if (first)
-            snprintf(expected, sizeof expected, "%s", h->card->name);
-        else
-            snprintf(expected, sizeof expected, "%s#%zu", h->card->name, ++number);
+        snprintf(expected, sizeof expected, "%s", h->card->name);
+        for (int number = 2; !may_be_called(r, i, expected); number++)
+            snprintf(expected, sizeof expected, "%s#%d", h->card->name, number);
         assert_string_equal(h->name, expected);
     }
+}
+
+/* "solo#2" of a node that has "solo", too, is called so by that node alone. */
+static void numbers_of_nodes_count_for_nothing(void **state)
+{
+    struct made m = make("numbers");
+    struct card_host first = of_boot(host_of(1, "solo"), 1, 0), second = of_boot(host_of(3, "solo#2"), 1, 7),
+                     other = of_boot(host_of(2, "solo"), 1, 9), given = host_of(4, "web#2");
+    static const char *const expected[] = {"solo", "solo#2", "solo#3", "web#2"};
+    (void)state;
+    put(&m, "a", (const struct card_host[]){first, second}, 2);
+    put(&m, "b", (const struct card_host[]){other, given}, 2);
+    struct roster r = read_all(&m);
+    assert_int_equal(r.n_hosts, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(r.hosts[i].card->key, i + 1);
+        assert_string_equal(r.hosts[i].name, expected[i]);
+        assert_string_equal(r.hosts[i].clock_name, expected[i]);
+    }
+    assert_int_equal(r.n_unclear, 0);
+    roster_fini(&r);
+    bus_table_close(m.table);
+}
+
+/* ---- nodes of the version before, whose keys are of a boot, whatever the session ---- */
+
+static struct card_host old(struct card_host h, uint64_t key)
+{
+    h.by_session = false;
+    h.key = key;
+    return h;
+}
+
+static struct roster of_cards(const char *table, const struct card_host *hosts, size_t n)
+{
+    struct made m = make(table);
+    char node[8];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(node, sizeof node, "n%zu", i);
+        put(&m, node, &hosts[i], 1);
+    }
+    struct roster r = read_all(&m);
+    bus_table_close(m.table);
+    return r;
+}
+
+static void expect_unclear(const struct roster *r, const char *const *nodes, size_t n)
+{
+    assert_int_equal(r->n_unclear, n);
+    assert_int_equal(r->n_missing, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(r->unclear[i].node, nodes[i]);
+        assert_string_equal(r->unclear[i].host, "solo");
+        assert_string_equal(r->missing[i].node, nodes[i]);
+        assert_non_null(strstr(r->missing[i].text, "does not tell sessions of one boot apart"));
+    }
+}
+
+static void old_nodes_are_not_taken_for_others(void **state)
+{
+    struct card_host one = of_boot(host_of(10, "solo"), 1, 0), other = of_boot(host_of(20, "solo"), 1, 5), longer = one;
+    (void)state;
+    longer.end += 100;
+    /* Copies on old nodes are copies. */
+    struct roster r = of_cards("old-copies", (const struct card_host[]){old(one, 5), old(one, 5)}, 2);
+    assert_int_equal(r.n_hosts, 1);
+    assert_int_equal(r.hosts[0].n_nodes, 2);
+    expect_unclear(&r, NULL, 0);
+    roster_fini(&r);
+    /* Two sessions on old nodes have one key: one of them can be asked for, the other is missing. */
+    r = of_cards("old-two", (const struct card_host[]){old(one, 5), old(other, 5)}, 2);
+    assert_int_equal(r.n_hosts, 1);
+    assert_int_equal(r.hosts[0].n_nodes, 1);
+    assert_string_equal(r.hosts[0].nodes[0], "n1");
+    expect_unclear(&r, (const char *const[]){"n0"}, 1);
+    roster_fini(&r);
+    /* What a new node has, too, counts once; what the old one has beyond it is missing. */
+    r = of_cards("old-copy", (const struct card_host[]){one, old(one, 5)}, 2);
+    assert_int_equal(r.n_hosts, 1);
+    assert_string_equal(r.hosts[0].nodes[0], "n0");
+    expect_unclear(&r, NULL, 0);
+    roster_fini(&r);
+    r = of_cards("old-longer", (const struct card_host[]){old(longer, 5), one}, 2);
+    assert_int_equal(r.n_hosts, 1);
+    assert_string_equal(r.hosts[0].nodes[0], "n1");
+    expect_unclear(&r, (const char *const[]){"n0"}, 1);
+    roster_fini(&r);
+    /* Sessions on nodes of both versions, and hosts of another boot or name. */
+    struct card_host boot = of_boot(host_of(30, "solo"), 2, 0), name = of_boot(host_of(40, "duo"), 1, 0);
+    r = of_cards("old-new", (const struct card_host[]){one, old(other, 5), old(boot, 6), old(name, 7)}, 4);
+    assert_int_equal(r.n_hosts, 4);
+    expect_unclear(&r, NULL, 0);
+    roster_fini(&r);
 }
 
 static void expect_held(const struct roster *r)
@@ -132,7 +237,8 @@ static void names_follow_the_rule(void **state)
             size_t n = 0;
             for (; n < 1 + c % 5; n++) {
                 uint64_t key = 1 + test_random(&random, 40);
-                hosts[n] = host_of(key, names[key % 3]);
+                hosts[n] = of_boot(host_of(key, names[key % 3]), (uint8_t)(key % 7), 0);
+                hosts[n].end = hosts[n].begin + (int64_t)(key % 5);
             }
             snprintf(node, sizeof node, "n%zu", c);
             put(&m, node, hosts, n);
@@ -406,6 +512,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(little_said),
         cmocka_unit_test(names_follow_the_rule),
+        cmocka_unit_test(numbers_of_nodes_count_for_nothing),
+        cmocka_unit_test(old_nodes_are_not_taken_for_others),
         cmocka_unit_test(the_last_card_of_a_node_counts),
         cmocka_unit_test(conditions_of_runs),
         cmocka_unit_test(work_grows_with_the_cards),

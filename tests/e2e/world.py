@@ -86,7 +86,7 @@ class Host:
         self.world, self.number, self.name = world, number, f"h{number}"
         self.address = (10, 0, 0, number + 1)
         self.cpus = [Cpu(i) for i in range(cpus)]
-        self.recording = world_trace.Recording(self.name, cpus, world.boot)
+        self.recording = world_trace.Recording(self.name, cpus, world.boot, world.session)
         self.devices = world.dice.choice(STACKS) if world.stacked else ("eth0",)
         self.threads, self.tids, self.ports, self.ip_ids = [], itertools.count(100), itertools.count(4000), 1
 
@@ -97,10 +97,13 @@ class Semaphore:
 
 
 class World:
-    """stacked: hosts' network devices may lie on each other. boot, begin: of all hosts, and when."""
+    """stacked: hosts' network devices may lie on each other. boot, session of the boot, begin: of all hosts, and
+    when."""
 
-    def __init__(self, dice, hosts, forwarders=0, loss=0.0, reorder=0.0, clock=None, stacked=False, boot=0, begin=1000):
-        self.dice, self.loss, self.reorder, self.stacked, self.boot = dice, loss, reorder, stacked, boot
+    def __init__(self, dice, hosts, forwarders=0, loss=0.0, reorder=0.0, clock=None, stacked=False, boot=0, session=0,
+                 begin=1000):
+        self.dice, self.loss, self.reorder, self.stacked = dice, loss, reorder, stacked
+        self.boot, self.session = boot, session
         self.clock = clock or (lambda host, t: t)
         self.now, self.agenda, self.order = begin, [], itertools.count()
         self.hosts = [Host(self, i, dice.randint(1, 3)) for i in range(hosts + forwarders)]

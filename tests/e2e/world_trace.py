@@ -112,9 +112,10 @@ def packet(device, skb, p):
             + transport)
 
 
-def metadata(host, boot=0):
-    """The trace's UUID (16 bytes), and its metadata."""
-    trace, clock = (uuid.uuid5(space, f"{host} {boot}") for space in (uuid.NAMESPACE_DNS, uuid.NAMESPACE_URL))
+def metadata(host, boot=0, session=0):
+    """The trace's UUID (16 bytes), and its metadata. session: of the boot; each has a UUID of its own."""
+    trace = uuid.uuid5(uuid.NAMESPACE_DNS, f"{host} {boot}" + (f" {session}" if session else ""))
+    clock = uuid.uuid5(uuid.NAMESPACE_URL, f"{host} {boot}")
     return trace.bytes, _TRACE % {"numbers": _NUMBERS, "uuid": trace, "clock": clock, "host": host,
                                   "offset": START_NS} + "".join(
         f'event {{ name = "{name.split("+")[0]}"; id = {i}; stream_id = 0; fields := struct {{ {fields} }}; }};\n'
@@ -139,8 +140,8 @@ def write_user_texts(folder, host, texts, off_ns, boot=0):
 class Recording:
     """Events of one host by CPU: (time by the host's clock, number of the event, payload)."""
 
-    def __init__(self, host, cpus, boot=0):
-        self.host, self.boot, self.cpus = host, boot, [[] for _ in range(cpus)]
+    def __init__(self, host, cpus, boot=0, session=0):
+        self.host, self.boot, self.session, self.cpus = host, boot, session, [[] for _ in range(cpus)]
 
     def add(self, cpu, t, name, payload):
         self.cpus[cpu].append((t, NUMBER[name], payload))
@@ -148,7 +149,7 @@ class Recording:
     def write(self, folder, lost=()):
         """lost: (cpu, index of the first event, count) that the tracer discarded."""
         os.makedirs(folder)
-        trace, text = metadata(self.host, self.boot)
+        trace, text = metadata(self.host, self.boot, self.session)
         with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as f:
             f.write(text)
         for cpu, events in enumerate(self.cpus):
