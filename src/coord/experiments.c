@@ -481,20 +481,78 @@ static json_t *own_list(const struct own_trace *owners, size_t n, const struct n
     return NULL;
 }
 
-static void conflict(struct coord_call *c, const struct fan_part *p)
+static void conflict(struct coord_call *c, const struct joined *x)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct slice its = slice_get(p->root, "experiment");
-    struct joined x = {&its, (struct node *[]){p->node}, 1};
     json_begin_object(&j);
     json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
-    if (is_experiment(its)) {
+    if (x) {
         json_key(&j, "experiment");
-        put_experiment(c, &j, &x);
+        put_experiment(c, &j, x);
     }
     json_end_object(&j);
     coord_reply(c, 409, &t);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Does the server's experiment (of == none: it has none) consist of just those traces of the server that are wanted,
+ * each as often? */
+static bool has_wanted(
+    struct coord_call *c, const struct own_trace *owners, size_t n, const struct node *node, struct slice its)
+{
+    VEC(const char *) has = {0}, wanted = {0};
+    struct slice_walk w = slice_items(slice_get(its, "traces"));
+    for (struct slice trace; its.at && slice_next(&w, &trace);) {
+        const char *uuid = slice_string(slice_get(trace, "UUID"), c->q->arena);
+        vec_push(&has, uuid ? uuid : "");
+    }
+    for (size_t i = 0; i < n; i++)
+        if (owners[i].node == node)
+            vec_push(&wanted, owners[i].own);
+    bool same = has.n == wanted.n;
+    if (same && has.n) {
+        qsort(has.v, has.n, sizeof *has.v, compare_text);
+        qsort(wanted.v, wanted.n, sizeof *wanted.v, compare_text);
+        for (size_t i = 0; i < has.n; i++)
+            same &= !strcasecmp(has.v[i], wanted.v[i]);
+    }
+    vec_free(&has);
+    vec_free(&wanted);
+    return same;
+}
+
+/* Sends 409 where there is an experiment of that name, on whatever servers, of other traces. Of servers that do not
+ * answer nothing is known. */
+static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
+{
+    struct fan f;
+    struct all all = {.a = c->q->arena, .servers = c->n_servers};
+    bool differs = false;
+    ask_list(c, &f);
+    if (fan_wait(&f))
+        take_list(&f, &all);
+    for (size_t i = 0; i < all.v.n && !differs; i++) {
+        const struct joined *x = &all.v.v[i];
+        size_t first = 0;
+        while (!x->of[first].at)
+            first++;
+        const char *its = slice_string(slice_get(x->of[first], "name"), c->q->arena);
+        if (!its || strcmp(its, name) != 0)
+            continue;
+        for (size_t k = 0; k < f.n; k++)
+            differs |= f.parts[k].fate == PART_GOOD && !has_wanted(c, owners, n, f.parts[k].node, x->of[k]);
+        if (differs)
+            conflict(c, x);
+    }
+    vec_free(&all.v);
+    fan_end(&f);
+    c->lacks.n = 0;
+    return differs;
 }
 
 static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
@@ -517,8 +575,10 @@ static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
             if (p->fate == PART_REFUSED && p->fetch.status == 409)
                 differs = differs ? differs : p;
         }
-        if (differs)
-            conflict(c, differs);
+        struct slice its = slice_get(differs ? differs->root : (struct slice){0}, "experiment");
+        struct joined x = {&its, (struct node *[]){differs ? differs->node : NULL}, 1};
+        if (differs) /* somebody else was quicker */
+            conflict(c, is_experiment(its) ? &x : NULL);
         else
             send_joined_experiment(c, &f);
     }
@@ -549,5 +609,6 @@ void coord_experiments_post(struct coord_call *c)
             return;
         }
     c->lacks.n = 0; /* of servers that hold none of them */
-    make(c, owners, n);
+    if (!reply_conflict(c, name, owners, n))
+        make(c, owners, n);
 }

@@ -18,7 +18,7 @@
 
 enum { HAS_BODY = 1, CHANGES = 2, OF_EXPERIMENT = 4, HANDLERS = 256, ANSWERS_BYTES = 512 << 20 };
 
-static coord_run refuse_upload, refuse_configurations, no_config_types;
+static coord_run refuse_upload, refuse_configurations, refuse_type, no_config_types;
 
 /* Begins as struct tsp_route. */
 static const struct route {
@@ -61,7 +61,9 @@ static const struct route {
     {"POST", "experiments/*/outputs/*", coord_outputs_derive, HAS_BODY | CHANGES | OF_EXPERIMENT},
     {"DELETE", "experiments/*/outputs/*/*", coord_outputs_pass, CHANGES | OF_EXPERIMENT},
     {"GET", "config/types", no_config_types, 0},
+    {"GET", "config/types/*", refuse_type, 0},
     {"POST", "config/types/*", refuse_configurations, CHANGES},
+    {"GET", "config/types/*/configs", refuse_type, 0},
     {"POST", "config/types/*/configs", refuse_configurations, CHANGES},
     {"POST", "upload", refuse_upload, CHANGES},
 };
@@ -74,8 +76,18 @@ static void refuse_upload(struct coord_call *c)
     coord_error(c, 501, "A coordinator keeps no traces", "upload it to the server that shall keep it");
 }
 
+static void refuse_type(struct coord_call *c)
+{
+    coord_error(
+        c, 404, "No such configuration type", "a coordinator keeps no configurations: ask the servers themselves");
+}
+
 static void refuse_configurations(struct coord_call *c)
 {
+    if (!tsp_config_type_known(c->arg[0])) {
+        refuse_type(c);
+        return;
+    }
     coord_error(c, 501, "A coordinator keeps no configurations", "make it on the servers themselves");
 }
 

@@ -123,6 +123,23 @@ bool traces_owners(struct coord_call *c, const char *const *uuids, size_t n, str
 
 /* ---- one trace ---- */
 
+/* A 409 with the trace that is in the way. False: it is no such refusal. */
+static bool reply_conflict(struct coord_call *c, const struct fan_part *p)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    if (p->fate != PART_REFUSED || p->fetch.status != 409 || !slice_is(slice_get(p->root, "trace"), '{'))
+        return false;
+    json_begin_object(&j);
+    json_key(&j, "title");
+    put_slice(&j, slice_get(p->root, "title"));
+    json_key(&j, "trace");
+    put_trace(c, &j, p->node, slice_get(p->root, "trace"));
+    json_end_object(&j);
+    coord_reply(c, 409, &t);
+    return true;
+}
+
 static void pass_to_owner(struct coord_call *c, const char *method)
 {
     struct own_trace owner = {0};
@@ -143,7 +160,7 @@ static void pass_to_owner(struct coord_call *c, const char *method)
         if (p->fate == PART_GOOD) {
             put_trace(c, &j, owner.node, p->root);
             coord_reply(c, 200, &t);
-        } else {
+        } else if (!reply_conflict(c, p)) {
             fan_refuse(&f);
         }
     }
@@ -211,15 +228,7 @@ void coord_traces_post(struct coord_call *c)
         if (p->fate == PART_GOOD) {
             put_trace(c, &j, n, p->root);
             coord_reply(c, 200, &t);
-        } else if (p->fate == PART_REFUSED && p->fetch.status == 409 && slice_is(slice_get(p->root, "trace"), '{')) {
-            json_begin_object(&j);
-            json_key(&j, "title");
-            put_slice(&j, slice_get(p->root, "title"));
-            json_key(&j, "trace");
-            put_trace(c, &j, n, slice_get(p->root, "trace"));
-            json_end_object(&j);
-            coord_reply(c, 409, &t);
-        } else {
+        } else if (!reply_conflict(c, p)) {
             fan_refuse(&f);
         }
     }

@@ -115,6 +115,17 @@ static void send_without_model(struct call *c, enum tsp_status status, const cha
     send_envelope(c, &t, &answer);
 }
 
+/* The provider wrote no model. A tree without entries is a tree, unless it is still to come. */
+static void write_nothing(struct call *c, struct tsp_answer *answer)
+{
+    if (c->operation != TSP_TREE || answer->status == TSP_RUNNING) {
+        json_write_null(&answer->json);
+        return;
+    }
+    tsp_begin_tree(answer, NULL, 0, -1);
+    tsp_end_tree(answer);
+}
+
 static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp_query *q)
 {
     struct text t = {.fd = -1};
@@ -150,7 +161,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
         return;
     }
     if (t.n == before)
-        json_write_null(&answer.json);
+        write_nothing(c, &answer);
     send_envelope(c, &t, &answer);
 }
 

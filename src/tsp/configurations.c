@@ -37,14 +37,14 @@ void config_types(struct call *c)
     call_json(c, 200, &t);
 }
 
-bool config_type_known(const char *type)
+bool tsp_config_type_known(const char *type)
 {
     return type && !strcmp(type, MARKERS_TYPE);
 }
 
 static bool known_type(struct call *c)
 {
-    bool known = config_type_known(c->arg[0]);
+    bool known = tsp_config_type_known(c->arg[0]);
     if (!known)
         call_error(c, 404, "No such configuration type", NULL);
     return known;

@@ -258,7 +258,7 @@ static const char *read_trace(struct tsp_server *s, json_t *o)
 static const char *read_configuration(struct tsp_server *s, json_t *o)
 {
     struct tsp_config c;
-    if (!config_type_known(call_string(o, "sourceTypeId")) || !read_config(o, &c))
+    if (!tsp_config_type_known(call_string(o, "sourceTypeId")) || !read_config(o, &c))
         return NULL;
     if (model_config(s, c.id)) {
         tsp_config_fini(&c);

@@ -35,6 +35,9 @@ int tsp_body(struct http_request *, json_t **body, json_t **parameters, const ch
  * whole numbers allow. Lives in the arena. */
 const int64_t *tsp_sample_times(struct arena *, int64_t begin, int64_t end, int64_t samples, size_t *n);
 
+/* Is it a type that a server of weft keeps configurations of? NULL: no. */
+bool tsp_config_type_known(const char *type);
+
 /* {"title": …, "detail"?: …} */
 void tsp_put_error(struct text *, const char *title, const char *detail);
 

@@ -229,7 +229,6 @@ call_handler experiments_list, experiments_post, experiments_get, experiments_de
 call_handler bookmarks_list, bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete;
 call_handler config_types, config_type, configs_list, configs_post, configs_get, configs_put, configs_delete;
 call_handler outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete;
-bool config_type_known(const char *type); /* NULL: no */
 call_handler marker_sets, upload_post, analysis_run;
 /* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by
  * category. */

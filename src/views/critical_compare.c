@@ -185,17 +185,22 @@ static struct show_side shown(const struct side *s)
                    : (struct show_side){.path = s->got.view->path, .source = s->got.view->source};
 }
 
+static void begin_tree(struct tsp_answer *answer)
+{
+    static const struct tsp_header headers[] = {{"Machine", "Machine", "STRING"},
+        {"Thread", "Threads of that name; of messages who sent them", "STRING"}, {"State", "What they did", "STRING"},
+        {"What", "What it waited for, where it is one thing", "STRING"}, {"a", "Time of it in a", "STRING"},
+        {"b", "Time of it in b", "STRING"}, {"b − a", "How much longer it took in b", "STRING"}};
+    tsp_begin_tree(answer, headers, sizeof headers / sizeof *headers, -1);
+}
+
 static void write_tree(
     struct critical_paths *known, const struct tsp_query *q, const struct side both[SIDES], struct tsp_answer *answer)
 {
     struct arena *a = q->http->arena;
     struct show_side paths[SIDES] = {shown(&both[0]), shown(&both[1])};
     struct show_changes all = show_changes(&paths[0], &paths[1], a);
-    static const struct tsp_header headers[] = {{"Machine", "Machine", "STRING"},
-        {"Thread", "Threads of that name; of messages who sent them", "STRING"}, {"State", "What they did", "STRING"},
-        {"What", "What it waited for, where it is one thing", "STRING"}, {"a", "Time of it in a", "STRING"},
-        {"b", "Time of it in b", "STRING"}, {"b − a", "How much longer it took in b", "STRING"}};
-    tsp_begin_tree(answer, headers, sizeof headers / sizeof *headers, -1);
+    begin_tree(answer);
     for (size_t i = 0; i < all.n && view_goes_on(q, answer); i++)
         write_change(answer, a, critical_keyed_entry(known, all.v[i].key), &all.v[i], i ? NULL : all.sentence);
     tsp_end_tree(answer);
@@ -206,8 +211,11 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
     json_t *parameters = q->configuration ? q->configuration : q->parameters;
     struct side both[SIDES] = {{0}};
     struct arena *a = q->http->arena;
-    if (!x->paths || (!q->configuration && !json_object_get(parameters, "a") && !json_object_get(parameters, "b")))
+    if (!x->paths || (!q->configuration && !json_object_get(parameters, "a") && !json_object_get(parameters, "b"))) {
+        begin_tree(answer);
+        tsp_end_tree(answer);
         return;
+    }
     const char *wrong = parse(x, parameters, q->configuration, a, both);
     if (wrong) {
         tsp_fail(answer, wrong);

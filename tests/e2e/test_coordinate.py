@@ -4,9 +4,9 @@ server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out
 import json
 import os
 
-from coordinated import COMPARISON, HOSTS, PATH, Compared, Coordinator, Shop, StandIn, named, plain
-from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS
-from weft_e2e import Case, main, new_dice, scratch
+from coordinated import COMPARISON, HOSTS, KINDS, PATH, Compared, Coordinator, Shop, StandIn, named, plain
+from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server
+from weft_e2e import Case, main, new_dice, scenario, scratch
 
 CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
 IRQ_TABLE = (
@@ -570,6 +570,86 @@ class Foreign(Case):
             self.assertEqual(len(answer["model"]["entries"]), 4)
         finally:
             other.stop()
+
+
+class Protocol(Case):
+    """What the protocol says of statuses, on two servers that open what clients name."""
+
+    def setUp(self):
+        top = scenario("three-tier")
+        self.servers = [Server("--trace-root", top, store=scratch()) for _ in range(2)]
+        for s in self.servers:
+            self.addCleanup(s.stop)
+        self.many = Coordinator(*[f"--server=s{i}={s.url}" for i, s in enumerate(self.servers)])
+        self.addCleanup(self.many.stop)
+        self.client, self.db, self.web = (self.good(self.many.post("/traces", {"uri": f"s{i}:{top}/{host}"}))["UUID"]
+                                          for i, host in ((0, "client"), (0, "db"), (1, "web")))
+
+    def good(self, answer):
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json
+
+    def make(self, *traces, name="x"):
+        return self.many.post("/experiments", {"name": name, "traces": list(traces)})
+
+    def test_a_name_is_of_one_experiment(self):
+        """Whatever servers the traces are on; and nothing is made where it is refused."""
+        made = self.good(self.make(self.client))
+        for traces in ([self.web], [self.client, self.web], [self.db], [self.client] * 2):
+            clash = self.make(*traces)
+            self.assertEqual(clash.status, 409, clash)
+            there = clash.json["experiment"]
+            self.assertEqual((there["UUID"], [t["UUID"] for t in there["traces"]]), (made["UUID"], [self.client]))
+        self.assertEqual(self.servers[1].get("/experiments").json, [])
+        self.assertEqual(self.good(self.make(self.client))["UUID"], made["UUID"])
+        both = self.good(self.make(self.web, self.client, name="both"))
+        self.assertEqual(self.good(self.make(self.client, self.web, name="both"))["UUID"], both["UUID"])
+        clash = self.make(self.web, name="both")
+        self.assertEqual((clash.status, {t["UUID"] for t in clash.json["experiment"]["traces"]}),
+                         (409, {self.client, self.web}))
+
+    def test_a_trace_in_use_stays(self):
+        traces = {t["UUID"]: t for t in self.many.get("/traces").json}
+        made = self.good(self.make(self.client, self.web))
+        for trace in (self.client, self.web):
+            used = self.many.delete(f"/traces/{trace}")
+            self.assertEqual((used.status, used.json["trace"]), (409, traces[trace]))
+        self.good(self.many.delete(f"/traces/{self.db}"))
+        self.good(self.many.delete(f"/experiments/{made['UUID']}"))
+        for trace in (self.client, self.web):
+            self.assertEqual(self.good(self.many.delete(f"/traces/{trace}")), traces[trace])
+            self.assertEqual(self.many.delete(f"/traces/{trace}").status, 404)
+        self.assertEqual(self.many.get("/traces").json, [])
+        self.assertEqual([s.get("/traces").json for s in self.servers], [[], []])
+
+    def test_configuration_types(self):
+        self.assertEqual(self.many.get("/config/types").json, [])
+        for method, below in (("GET", ""), ("POST", ""), ("GET", "/configs"), ("POST", "/configs"),
+                              ("GET", "/configs/x"), ("PUT", "/configs/x"), ("DELETE", "/configs/x")):
+            for s in (self.many, self.servers[0]):
+                answer = s.ask(method, f"/config/types/none{below}", {"name": "n", "parameters": {}})
+                self.assertEqual(answer.status, 404, f"{method} {below} {answer}")
+        self.assertEqual(self.many.post("/config/types/weft.markers/configs").status, 501)
+
+    def test_a_tree_that_is_there_is_a_tree(self):
+        """Also of outputs that are to be configured first."""
+        made = self.good(self.make(self.client, self.web))
+        self.many.opened(made["UUID"])
+        for s in (self.many, self.servers[0]):
+            asked = 0
+            for o in s.get(f"/experiments/{made['UUID']}/outputs").json:
+                kind = {**KINDS, "TREE_GENERIC_XY": "genericXY"}.get(o["type"])
+                if not kind:
+                    continue
+                answer = self.good(s.post(f"/experiments/{made['UUID']}/outputs/{kind}/{o['id']}/tree"))
+                if answer["status"] == "COMPLETED":
+                    self.assertIsInstance(answer["model"]["headers"], list, o["id"])
+                    self.assertIsInstance(answer["model"]["entries"], list, o["id"])
+                    asked += o["id"] in (PATH, COMPARISON)
+            self.assertEqual(asked, 2)
+            compared = s.model(f"/experiments/{made['UUID']}/outputs/data/{COMPARISON}/tree")
+            self.assertEqual([h["name"] for h in compared["headers"]][-3:], ["a", "b", "b − a"])
+            self.assertEqual(compared["entries"], [])
 
 
 if __name__ == "__main__":
