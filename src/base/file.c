@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/nolinks.h"
 #include "base/replace.h"
 
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,27 +114,70 @@ static void guard_give(struct file_guard *g)
     pthread_mutex_unlock(&guard_lock);
 }
 
-static int open_regular(const char *path, struct stat *st, struct err *e)
+/* Real path of file_confine; NULL: files may lie anywhere. Written once, before threads are started. */
+static char *confined;
+
+void file_confine(const char *directory)
 {
-    /* O_NONBLOCK: a pipe by that name must not hang the program. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        int reason = errno;
-        int code = err_sys(e, "%s: cannot open", path);
-        if (reason == ENOENT || reason == ENOTDIR) {
-            code = ERR_NOTFOUND;
-            if (e)
-                e->code = code;
-        }
-        return code;
+    free(confined);
+    confined = directory ? mem_strdup(directory) : NULL;
+}
+
+/* Is the open file where its path says that it is, as far as that matters? */
+static bool is_confined(int fd, const char *path)
+{
+    char link[64], real[PATH_MAX];
+    if (!file_is_below(path, confined))
+        return true;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, real, sizeof real - 1);
+    real[n > 0 ? n : 0] = '\0';
+    return n > 0 && file_is_below(real, confined);
+}
+
+static const char *kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFDIR: return "a directory";
+    case S_IFIFO: return "a FIFO (named pipe)";
+    case S_IFSOCK: return "a socket";
+    case S_IFCHR:
+    case S_IFBLK: return "a device";
+    case S_IFLNK: return "a symbolic link";
+    default: return S_ISREG(mode) ? NULL : "something else";
     }
+}
+
+const char *file_odd_kind(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? NULL : kind_of(st.st_mode);
+}
+
+static int cannot_open(const char *path, struct err *e)
+{
+    int reason = errno, code = nolinks_err(e, path, "cannot open");
+    if (reason != ENOENT && reason != ENOTDIR)
+        return code;
+    if (e)
+        e->code = ERR_NOTFOUND;
+    return ERR_NOTFOUND;
+}
+
+/* Without O_NONBLOCK a FIFO by that name would hang the program. */
+static int open_regular(const char *path, bool follow, struct stat *st, struct err *e)
+{
+    int fd = follow ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : nolinks_open(path, O_RDONLY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return errno == ENXIO ? err_set(e, ERR_IO, "%s: is a socket or a device, not a file", path)
+                              : cannot_open(path, e);
     int code = ERR_OK;
     if (fstat(fd, st) != 0)
         code = err_sys(e, "%s: cannot look at", path);
-    else if (S_ISDIR(st->st_mode))
-        code = err_set(e, ERR_IO, "%s: is a directory, not a file", path);
     else if (!S_ISREG(st->st_mode))
-        code = err_set(e, ERR_IO, "%s: is not a regular file", path);
+        code = err_set(e, ERR_IO, "%s: is %s, not a file", path, kind_of(st->st_mode));
+    else if (!is_confined(fd, path))
+        code = err_set(e, ERR_IO, "%s: is a link out of %s, which is not followed", path, confined);
     if (code) {
         close(fd);
         return code;
@@ -222,26 +267,41 @@ static int map_file(int fd, const char *path, size_t size, struct file_map *out,
     return ERR_OK;
 }
 
-int file_map_open(const char *path, struct file_map *out, struct err *e)
+static int map_path(const char *path, bool follow, struct file_map *out, struct err *e)
+{
+    *out = (struct file_map){0};
+    struct stat st;
+    int fd = open_regular(path, follow, &st, e);
+    if (fd < 0)
+        return fd;
+    int code = file_map_descriptor(fd, path, (size_t)st.st_size, out, e);
+    close(fd);
+    return code;
+}
+
+int file_map_descriptor(int fd, const char *path, size_t size, struct file_map *out, struct err *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, catch_bus_errors);
-
     *out = (struct file_map){0};
-    struct stat st;
-    int fd = open_regular(path, &st, e);
-    if (fd < 0)
-        return fd;
-    int code = map_file(fd, path, (size_t)st.st_size, out, e);
-    close(fd);
-    return code;
+    return map_file(fd, path, size, out, e);
+}
+
+int file_map_open(const char *path, struct file_map *out, struct err *e)
+{
+    return map_path(path, true, out, e);
+}
+
+int file_map_open_nolinks(const char *path, struct file_map *out, struct err *e)
+{
+    return map_path(path, false, out, e);
 }
 
 int file_map_copy(const char *path, uint64_t offset, size_t size, struct file_map *out, struct err *e)
 {
     *out = (struct file_map){0};
     struct stat st;
-    int fd = open_regular(path, &st, e);
+    int fd = open_regular(path, true, &st, e);
     if (fd < 0)
         return fd;
     uint8_t *p = size < SIZE_MAX - FILE_COPY_SPARE_BYTES ? malloc(size + FILE_COPY_SPARE_BYTES) : NULL;
@@ -300,7 +360,7 @@ int file_map_describe_loss(const struct file_map *m, struct err *e)
     size_t at = atomic_load(&g->lost_from);
     struct stat st;
     uint8_t byte;
-    int fd = open_regular(g->path, &st, NULL);
+    int fd = open_regular(g->path, true, &st, NULL);
     if (fd < 0)
         return err_set(e, ERR_LOST, "%s: was cut off and removed while it was read", g->path);
     ssize_t got = pread(fd, &byte, 1, (off_t)(at < m->size ? at : m->size - 1));
@@ -320,8 +380,8 @@ int file_stamp(const char *path, struct file_stamp *out, struct err *e)
 {
     struct stat st;
     *out = (struct file_stamp){0};
-    if (stat(path, &st) != 0)
-        return err_sys(e, "%s: cannot look at", path);
+    if (nolinks_stat(path, &st) != 0)
+        return nolinks_err(e, path, "cannot look at");
     *out = (struct file_stamp){.inode = st.st_ino,
         .size_bytes = (uint64_t)st.st_size,
         .modified_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
@@ -334,7 +394,7 @@ int file_read(const char *path, size_t limit, char **data, size_t *n, struct err
     *data = NULL;
     *n = 0;
     struct stat st;
-    int fd = open_regular(path, &st, e);
+    int fd = open_regular(path, true, &st, e);
     if (fd < 0)
         return fd;
     /* The size is a hint only: files below /proc say 0, and a file may grow. */
@@ -431,7 +491,7 @@ static int write_through(const char *path, const void *data, size_t n, struct er
 static int write_replacing(const char *path, const void *data, size_t n, struct err *e)
 {
     struct replace r;
-    int code = replace_begin(&r, path, e);
+    int code = replace_begin(&r, path, true, e);
     if (code)
         return code;
     code = replace_write(&r, data, n, e);
@@ -481,7 +541,9 @@ bool file_is_below(const char *path, const char *directory)
 int file_temporary(const char *kind, char **path, struct err *e)
 {
     const char *below = getenv("TMPDIR");
-    *path = mem_printf("%s/weft-%s-XXXXXX", below && *below ? below : "/tmp", kind);
+    char *real = file_real_path(below && *below ? below : "/tmp"); /* stores are opened there (base/nolinks.h) */
+    *path = mem_printf("%s/weft-%s-XXXXXX", real ? real : "/tmp", kind);
+    free(real);
     int fd = mkstemp(*path);
     if (fd >= 0) {
         close(fd);

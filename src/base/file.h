@@ -26,6 +26,10 @@ struct file_map {
 };
 /* Empty files: size 0, data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not readable. */
 int file_map_open(const char *path, struct file_map *out, struct err *e);
+/* The same of a path on which no link is followed (base/nolinks.h). */
+int file_map_open_nolinks(const char *path, struct file_map *out, struct err *e);
+/* The first `size` bytes of an open file; path: for messages. The descriptor may be closed then. */
+int file_map_descriptor(int fd, const char *path, size_t size, struct file_map *out, struct err *e);
 void file_map_close(struct file_map *); /* also of a zeroed struct */
 /* `size` bytes from `offset` on, read into memory, with FILE_COPY_SPARE_BYTES behind; nothing of the file stays open:
  * for files that are too many to be mapped at once. ERR_LOST: the file is shorter. ERR_NOMEM: no such memory. */
@@ -44,13 +48,19 @@ static inline int file_map_intact(const struct file_map *, struct err *e);
 /* Reads a whole file of at most `limit` bytes (ERR_LIMIT beyond); terminated with NUL (not counted). free() it.
  * ERR_NOTFOUND as above. */
 int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e);
+/* From now on a file whose path begins with that directory (a real path) must lie in it after links were followed; else
+ * ERR_IO. For servers whose clients name directories. NULL: files may lie anywhere. Call it before threads are
+ * started. */
+void file_confine(const char *directory);
+/* What stands there in place of a file: "a FIFO (named pipe)", "a directory"; NULL: a file, or nothing. */
+const char *file_odd_kind(const char *path);
 /* Changes whenever the file is written to or replaced, so that an equal stamp means equal contents (but for a disk that
  * fails silently). */
 struct file_stamp {
     uint64_t inode, size_bytes;
     int64_t modified_ns, changed_ns;
 };
-int file_stamp(const char *path, struct file_stamp *out, struct err *e);
+int file_stamp(const char *path, struct file_stamp *out, struct err *e); /* follows no links (base/nolinks.h) */
 /* The part of a path behind its last slash; the whole of one without. Borrowed. */
 static inline const char *file_name(const char *path)
 {

@@ -2,15 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/nolinks.h"
 #include "base/store.h"
+#include "base/text.h"
 
 enum {
     LARGEST_WRITE = 1 << 30, /* Linux writes at most 2 GiB per call */
@@ -19,20 +22,52 @@ enum {
     HELD = 64 << 10, /* bytes: what comes in small pieces is written so much at a time */
 };
 
-int replace_begin(struct replace *r, const char *path, struct err *e)
+/* Of a directory that may be written but not read (EACCES) only files can be opened, and it cannot be synced. */
+static int open_directory(const char *path, bool follow)
 {
-    static atomic_uint serial; /* threads of one process may write the same path */
-    size_t room = strlen(path) + 40;
-    *r = (struct replace){.path = path, .temporary = mem_alloc(room)};
-    snprintf(r->temporary, room, "%s" STORE_TEMPORARY "%ld.%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
-    r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (r->fd < 0) {
-        int code = err_sys(e, "%s: cannot create a file there", r->path);
+    const char *slash = strrchr(path, '/');
+    char *directory = slash == path ? mem_strdup("/") : mem_strdup(slash ? path : ".");
+    enum { FLAGS = O_DIRECTORY | O_CLOEXEC };
+    if (slash && slash != path)
+        directory[slash - path] = '\0';
+    int fd = follow ? open(directory, O_RDONLY | FLAGS) : nolinks_open(directory, O_RDONLY | FLAGS, 0);
+    if (fd < 0 && errno == EACCES)
+        fd = follow ? open(directory, O_PATH | FLAGS) : nolinks_open(directory, O_PATH | FLAGS, 0);
+    int saved = errno;
+    free(directory);
+    errno = saved;
+    return fd;
+}
+
+static int create_temporary(struct replace *r)
+{
+    enum { TRIES = 16 };
+    const char *name = file_name(r->path);
+    int fd = -1;
+    for (int i = 0; i < TRIES && fd < 0 && (!i || errno == EEXIST); i++) {
+        uint64_t number;
+        if (getrandom(&number, sizeof number, 0) != sizeof number)
+            return -1;
         free(r->temporary);
-        r->temporary = NULL;
-        return code;
+        r->temporary = mem_printf("%s" STORE_TEMPORARY "%016llx", name, (unsigned long long)number);
+        fd = openat(r->directory, r->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
-    return ERR_OK;
+    return fd;
+}
+
+int replace_begin(struct replace *r, const char *path, bool follow, struct err *e)
+{
+    *r = (struct replace){.path = path, .fd = -1, .directory = open_directory(path, follow)};
+    if (r->directory >= 0)
+        r->fd = create_temporary(r);
+    if (r->fd >= 0)
+        return ERR_OK;
+    int code = nolinks_err(e, path, "cannot create a file there");
+    if (r->directory >= 0)
+        close(r->directory);
+    free(r->temporary);
+    *r = (struct replace){.directory = -1, .fd = -1};
+    return code;
 }
 
 /* at: where in the file, -1: behind what is there. */
@@ -95,26 +130,23 @@ int replace_write_over(struct replace *r, off_t at, const void *data, size_t n, 
     return replace_flush(r, e) ?: write_at(r, at, data, n, e);
 }
 
-static int sync_directory(const char *path, struct err *e)
+/* Some file systems refuse to sync directories (EINVAL), and one that was opened without reading it cannot be (EBADF):
+ * then the rename is as durable as it gets. */
+static int sync_directory(const struct replace *r, struct err *e)
 {
-    const char *slash = strrchr(path, '/');
-    char *directory = slash == path ? mem_strdup("/") : mem_strdup(slash ? path : ".");
-    if (slash && slash != path)
-        directory[slash - path] = '\0';
-    int code = ERR_OK;
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        /* A directory that may be written but not read cannot be synced; the file itself is complete. */
-        if (errno != EACCES)
-            code = err_sys(e, "%s: cannot open", directory);
-    } else {
-        /* Some file systems refuse to sync directories (EINVAL); then the rename is as durable as it gets. */
-        if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-            code = err_sys(e, "%s: cannot sync", directory);
-        close(fd);
-    }
-    free(directory);
-    return code;
+    if (fsync(r->directory) == 0 || errno == EINVAL || errno == EROFS || errno == EBADF)
+        return ERR_OK;
+    return err_sys(e, "%s: cannot sync its directory", r->path);
+}
+
+static void end(struct replace *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    close(r->directory);
+    free(r->temporary);
+    free(r->held);
+    *r = (struct replace){.directory = -1, .fd = -1};
 }
 
 int replace_commit(struct replace *r, struct err *e)
@@ -133,13 +165,13 @@ int replace_commit(struct replace *r, struct err *e)
         code = err_sys(e, "%s: cannot close", r->path);
         goto fail;
     }
-    if (rename(r->temporary, r->path) != 0) {
+    if (renameat(r->directory, r->temporary, r->directory, file_name(r->path)) != 0) {
         code = err_sys(e, "%s: cannot rename the new file to it", r->path);
         goto fail;
     }
-    free(r->temporary);
-    free(r->held);
-    return sync_directory(r->path, e);
+    code = sync_directory(r, e);
+    end(r);
+    return code;
 fail:
     replace_abort(r);
     return code;
@@ -149,10 +181,6 @@ void replace_abort(struct replace *r)
 {
     if (!r->temporary)
         return;
-    if (r->fd >= 0)
-        close(r->fd);
-    unlink(r->temporary);
-    free(r->temporary);
-    free(r->held);
-    *r = (struct replace){.fd = -1};
+    unlinkat(r->directory, r->temporary, 0);
+    end(r);
 }

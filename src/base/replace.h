@@ -1,8 +1,10 @@
-/* Private to base: replacing a file in one step. The new contents go to PATH.tmp.PID.N; readers see the old file or the
- * whole new one, also after a crash or a full disk. */
+/* Private to base: replaces a file in one step. The new contents go to a file with a temporary name beside it,
+ * PATH.tmp.RANDOM, which nobody knows in advance. Readers see the old file or the whole new one, also after a crash or a
+ * full disk. The directory is opened once: renaming it, or a link in its place, changes nothing elsewhere. */
 #ifndef WEFT_BASE_REPLACE_H
 #define WEFT_BASE_REPLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,13 +12,14 @@
 
 struct replace {
     const char *path; /* borrowed until the end */
-    char *temporary;  /* NULL when there is no such file (any more) */
-    int fd;
+    char *temporary;  /* name in the directory; NULL when there is no such file (any more) */
+    int directory, fd;
     off_t written, started; /* bytes; up to `started` the disk was asked to begin */
     char *held;             /* what was written in small pieces, and is not in the file yet */
     size_t n_held;
 };
-int replace_begin(struct replace *, const char *path, struct err *e);
+/* follow: links in the path of the directory are followed (else as base/nolinks.h). */
+int replace_begin(struct replace *, const char *path, bool follow, struct err *e);
 int replace_write(struct replace *, const void *data, size_t n, struct err *e);
 /* All that was written is in the file then. */
 int replace_flush(struct replace *, struct err *e);

@@ -134,7 +134,7 @@ static int check_front(
 static int map_store(const char *path, struct store **out, struct err *e)
 {
     struct store_file *f = mem_zalloc(sizeof *f);
-    int code = file_map_open(path, &f->map, e);
+    int code = file_map_open_nolinks(path, &f->map, e);
     if (code) {
         free(f);
         return code;

@@ -1,8 +1,8 @@
 /* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents,
  * sections of fixed-width little-endian arrays aligned to 64 bytes, checksums. Written to a temporary name, fsynced,
  * renamed. Validated on open (sizes, order, checksums) before any pointer into it is handed out; a stale or damaged
- * file is an error, never trusted. Sections a reader does not know are skipped. FILE_SPARE_BYTES zero bytes can be read
- * behind the last section (base/file.h). */
+ * file is an error, never trusted. No link on its path is followed (base/nolinks.h). Sections a reader does not know
+ * are skipped. FILE_SPARE_BYTES zero bytes can be read behind the last section (base/file.h). */
 #ifndef WEFT_BASE_STORE_H
 #define WEFT_BASE_STORE_H
 

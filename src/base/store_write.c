@@ -86,7 +86,7 @@ static void leave_front(struct store_writer *w)
 struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key, size_t n_sections)
 {
     struct store_writer *w = new_writer(path, kind, version, key, n_sections);
-    replace_begin(&w->file, w->path, &w->failed);
+    replace_begin(&w->file, w->path, false, &w->failed);
     leave_front(w);
     return w;
 }
@@ -162,7 +162,7 @@ int store_look_back(struct store_writer *w, struct file_map *out, const void **i
     struct store_writer *file = w->is_part ? w->around : w;
     *items = NULL;
     code = code ?: replace_flush(&file->file, e);
-    if (!code && !(code = file_map_open(file->file.temporary, out, e)))
+    if (!code && !(code = file_map_descriptor(file->file.fd, w->path, (size_t)file->file.written, out, e)))
         *items = out->data + w->base + w->entries.v[w->entries.n - 1].offset;
     return code;
 }

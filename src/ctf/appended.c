@@ -15,7 +15,7 @@ static uint64_t hash_tail(const struct ctf_file *f, uint64_t size)
 {
     uint8_t tail[TAIL_BYTES];
     size_t n = size < TAIL_BYTES ? (size_t)size : TAIL_BYTES;
-    int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool whole = fd >= 0 && pread(fd, tail, n, (off_t)(size - n)) == (ssize_t)n;
     if (fd >= 0)
         close(fd);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -416,10 +417,20 @@ static void search_root(struct finder *f, const char *top)
     }
 }
 
+/* What stands there in place of a file of metadata; NULL: nothing. */
+static const char *odd_metadata(const char *dir)
+{
+    char *path = mem_printf("%s/metadata", dir);
+    const char *odd = file_odd_kind(path);
+    free(path);
+    return odd;
+}
+
 /* The directory that a path means. */
 static int look_below(struct finder *f, const char *path, struct err *e)
 {
     struct stat st;
+    const char *odd;
     if (stat(path, &st))
         return err_sys(e, "%s", path);
     char *top = mem_strdup(path);
@@ -434,6 +445,8 @@ static int look_below(struct finder *f, const char *path, struct err *e)
         top[len - 1] = '\0';
     search_root(f, top);
     free(top);
+    if (!f->roots[f->root].found && S_ISDIR(st.st_mode) && (odd = odd_metadata(path)))
+        return err_set(e, ERR_NOTFOUND, "%s: no trace here: its `metadata` is %s, not a file", path, odd);
     if (!f->roots[f->root].found)
         return err_set(e, ERR_NOTFOUND, "%s: no trace here: none of the directories below has a `metadata` file", path);
     return 0;

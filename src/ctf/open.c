@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/order.h"
 #include "ctf/count.h"
@@ -95,8 +96,11 @@ static void add_file(struct ctf_trace *t, uint32_t piece, const char *name)
         ctf_problem_add(&t->problems, "%s: cannot be opened, ignored: %s", f.name, strerror(errno));
         return;
     }
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st.st_mode)) {
+        if (!S_ISDIR(st.st_mode)) /* `index` is one */
+            ctf_problem_add(&t->problems, "%s: is %s, not a file; ignored", f.path, file_odd_kind(f.path));
         return;
+    }
     if (t->finder)
         ctf_known_find_file(t->finder, t->pieces.v[piece].dir, name, &st);
     f.identity = ctf_file_identity(name, &st);

@@ -1,8 +1,8 @@
 /* The catalogues of trees with many directories of traces: they lie where the stores of a trace at the tree's root
  * would. Small trees have none: reading them costs nothing. */
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/nolinks.h"
 #include "ctf/catalogue.h"
 #include "index/stores.h"
 
@@ -59,7 +59,7 @@ void index_catalogues_save(struct experiment *x, struct ctf_root *roots, size_t 
 void index_catalogues_remove(const struct experiment *x)
 {
     for (size_t i = 0; i < x->catalogues.n; i++)
-        unlink(x->catalogues.v[i]);
+        nolinks_remove(x->catalogues.v[i]);
 }
 
 void index_catalogues_check(const struct experiment *x)

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/map.h"
+#include "base/nolinks.h"
 #include "base/store.h"
 #include "base/time.h"
 #include "index/stores.h"
@@ -110,60 +111,108 @@ static struct place place_of(struct arena *a, const struct ctf_trace *t)
     return (struct place){head ? arena_strndup(a, first, head > 1 ? head - 1 : 1) : ".", *rest ? rest : "trace"};
 }
 
-static const char *dir_for(struct arena *a, struct place place, const char *store, bool create, struct err *e)
+static bool is_given(const char *v)
 {
+    return v && *v;
+}
+
+/* The directory of all stores that do not lie beside their traces; NULL: there is none. Links on the way to it are
+ * followed: it is the user's own, or was named. Below it none is (base/nolinks.h). */
+static const char *root_of(struct arena *a, const char *store, bool create, struct err *e)
+{
+    const char *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME"), *root = store;
+    if (!root && is_given(cache))
+        root = arena_printf(a, "%s/weft", cache);
+    else if (!root && is_given(home))
+        root = arena_printf(a, "%s/.cache/weft", home);
+    if (!root || (create && file_make_dirs(root, e)))
+        return NULL;
+    char *real = file_real_path(root);
+    const char *kept = real ? arena_strdup(a, real) : root;
+    free(real);
+    return kept;
+}
+
+/* What stands beside the trace. A link there is not followed: it may lead to files of others. */
+enum beside { BESIDE_OURS, BESIDE_OF_OTHERS, BESIDE_LINK, BESIDE_NOTHING };
+
+static enum beside beside_of(const char *top, const char *beside)
+{
+    struct stat st;
+    if (lstat(beside, &st))
+        return access(top, W_OK) ? BESIDE_NOTHING : BESIDE_OURS;
+    if (S_ISDIR(st.st_mode))
+        return access(beside, W_OK) ? BESIDE_OF_OTHERS : BESIDE_OURS;
+    return S_ISLNK(st.st_mode) ? BESIDE_LINK : BESIDE_NOTHING;
+}
+
+static struct index_dirs dirs_for(struct arena *a, struct place place, const char *store, bool create, struct err *e)
+{
+    struct index_dirs d = {0};
     char *real = file_real_path(place.top);
     if (!real && errno == ENOMEM) {
         err_sys(e, "%s", place.top);
-        return NULL;
+        return d;
     }
-    const char *identity = arena_printf(a, "%s%s%s", real ? real : place.top, *place.rest ? "/" : "", place.rest);
-    const char *beside = arena_printf(a, "%s/.weft", place.top), *home, *dir = NULL;
+    const char *top = real ? arena_strdup(a, real) : place.top, *root = NULL;
+    const char *identity = arena_printf(a, "%s%s%s", top, *place.rest ? "/" : "", place.rest);
+    const char *beside = arena_printf(a, "%s/.weft", top);
+    const char *in_beside = *place.rest ? arena_printf(a, "%s/%s", beside, place.rest) : beside;
     uint64_t hash = map_hash(identity, strlen(identity));
     const char *base = strrchr(identity, '/');
     base = base && base[1] ? base + 1 : "trace";
-    if (store) {
-        dir = arena_printf(a, "%s/%s-%016llx", store, base, (unsigned long long)hash);
-    } else if (access(beside, W_OK) == 0 || (access(place.top, W_OK) == 0 && access(beside, F_OK) != 0)) {
-        dir = *place.rest ? arena_printf(a, "%s/%s", beside, place.rest) : beside;
-    } else if ((home = getenv("XDG_CACHE_HOME")) && *home) {
-        dir = arena_printf(a, "%s/weft/%s-%016llx", home, base, (unsigned long long)hash);
-    } else if ((home = getenv("HOME")) && *home) {
-        dir = arena_printf(a, "%s/.cache/weft/%s-%016llx", home, base, (unsigned long long)hash);
-    }
     free(real);
-    if (!dir) {
+    enum beside is = store ? BESIDE_NOTHING : beside_of(top, beside);
+    d.theirs = is == BESIDE_OF_OTHERS ? in_beside : NULL;
+    d.link = is == BESIDE_LINK ? beside : NULL;
+    if (is == BESIDE_OURS)
+        d.dir = in_beside;
+    else if ((root = root_of(a, store, create, e)))
+        d.dir = arena_printf(a, "%s/%s-%016llx", root, base, (unsigned long long)hash);
+    else if (!e || !e->code)
         err_set(
             e, ERR_IO, "%s: cannot be written, and there is no cache directory; name one with --store DIR", place.top);
-        return NULL;
-    }
-    if (create && file_make_dirs(dir, e)) {
+    if (create && ((!d.dir && e && e->code) || (d.dir && nolinks_make_dirs(d.dir, e)))) {
         err_wrap(e, "cannot make the store directory (choose another with --store DIR)");
-        return NULL;
+        d.dir = NULL;
     }
-    return dir;
+    return d;
 }
 
-const char *index_store_dir(struct arena *a, const struct ctf_trace *t, const char *store, bool create, struct err *e)
+struct index_dirs index_store_dirs(
+    struct arena *a, const struct ctf_trace *t, const char *store, bool create, struct err *e)
 {
-    return dir_for(a, place_of(a, t), store, create, e);
+    return dirs_for(a, place_of(a, t), store, create, e);
 }
 
 const char *index_tree_dir(struct arena *a, const char *path, const char *store, bool create, struct err *e)
 {
-    return dir_for(a, (struct place){path, ""}, store, create, e);
+    return dirs_for(a, (struct place){path, ""}, store, create, e).dir;
 }
 
 /* ---- who may write ---- */
 
+/* Is it the name that a file of a store has while it is written? All others are not touched. */
+static bool is_left_behind(const char *file)
+{
+    static const char *const begins[] = {"chunk.", "manifest", "rows.", "clocks-", "messages-", "ids-", "catalogue",
+        "graph.", "flows.", "states.", "stacks.", "packets"};
+    const char *behind = strstr(file, STORE_TEMPORARY);
+    bool ours = false;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        ours |= !strncmp(file, begins[i], strlen(begins[i]));
+    behind = behind ? behind + strlen(STORE_TEMPORARY) : "";
+    return ours && *behind && behind[strspn(behind, "0123456789abcdef.")] == '\0';
+}
+
 /* What was being written when its process was killed. Only who holds the lock writes here. */
 static void remove_left_behind(const char *dir)
 {
-    DIR *list = opendir(dir);
+    DIR *list = nolinks_opendir(dir);
     if (!list)
         return;
     for (const struct dirent *d; (d = readdir(list));)
-        if (strstr(d->d_name, STORE_TEMPORARY))
+        if (is_left_behind(d->d_name))
             unlinkat(dirfd(list), d->d_name, 0);
     closedir(list);
 }
@@ -190,7 +239,7 @@ static bool is_of_before(const char *file)
 
 void index_remove_chunks(const char *dir, const uint32_t *but, size_t n)
 {
-    DIR *list = opendir(dir);
+    DIR *list = nolinks_opendir(dir);
     if (!list)
         return;
     for (const struct dirent *d; (d = readdir(list));) {
@@ -240,9 +289,9 @@ static uint64_t signs_of_life(const char *dir, int fd)
     uint64_t sum = 0;
     if (!fstat(fd, &st))
         sum = map_mix((uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec);
-    DIR *list = opendir(dir);
+    DIR *list = nolinks_opendir(dir);
     for (const struct dirent *d; list && (d = readdir(list));)
-        if (strstr(d->d_name, STORE_TEMPORARY) && !fstatat(dirfd(list), d->d_name, &st, 0))
+        if (strstr(d->d_name, STORE_TEMPORARY) && !fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW))
             sum += map_mix(st.st_ino + map_mix((uint64_t)st.st_size));
     if (list)
         closedir(list);
@@ -282,6 +331,20 @@ static int take_lock(const char *dir, int fd, int64_t patience_ns, struct err *e
     return 0;
 }
 
+/* What the lock's file is written into must be that file alone, not one of others by a second name. */
+static int open_lock(const char *path, struct err *e)
+{
+    struct stat st;
+    int fd = nolinks_open(path, O_RDWR | O_CREAT | O_NONBLOCK, 0666);
+    if (fd < 0)
+        return nolinks_err(e, path, "cannot open");
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink <= 1)
+        return fd;
+    close(fd);
+    return err_set(
+        e, ERR_IO, "%s: is not a lock that weft made; remove it, or name another directory with --store DIR", path);
+}
+
 /* Of a file of its own, open for writing: over NFS a lock of anything else is known on this machine only. */
 int index_lock_dir(const char *dir, int64_t patience_ns, struct err *e)
 {
@@ -291,9 +354,9 @@ int index_lock_dir(const char *dir, int64_t patience_ns, struct err *e)
     do {
         if (fd >= 0) /* it was removed, and maybe made anew, while it was waited for */
             close(fd);
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        rc = fd < 0 ? err_sys(e, "%s", path) : take_lock(dir, fd, patience_ns, e);
-    } while (!rc && !fstat(fd, &mine) && (stat(path, &there) || mine.st_ino != there.st_ino));
+        fd = open_lock(path, e);
+        rc = fd < 0 ? fd : take_lock(dir, fd, patience_ns, e);
+    } while (!rc && !fstat(fd, &mine) && (nolinks_stat(path, &there) || mine.st_ino != there.st_ino));
     free(path);
     if (rc) {
         if (fd >= 0)

@@ -23,13 +23,28 @@ static int open_shared(struct index_live *l, struct err *e)
     return l->kind->open(&l->files, NULL, &l->shared, e);
 }
 
+/* One that was named: links on the way to it are followed, now. */
+static int take_directory(struct index_live *l, struct err *e)
+{
+    int rc = file_make_dirs(l->files.dir, e);
+    char *real = rc ? NULL : file_real_path(l->files.dir);
+    if (!rc && !real)
+        rc = err_sys(e, "%s", l->files.dir);
+    if (real)
+        l->files.dir = arena_strdup(&l->lasting, real);
+    free(real);
+    return rc;
+}
+
 static int begin(struct index_live *l, const struct index_options *o, struct err *e)
 {
     struct ctf_source source = {.trace = (struct ctf_trace *)(uintptr_t)l->files.trace};
     struct ctf_window window = {INT64_MIN, INT64_MAX};
-    const char *dir = l->files.dir ? l->files.dir : index_store_dir(&l->lasting, l->files.trace, o->store, true, e);
-    int rc = dir ? file_make_dirs(dir, e) : e->code;
-    l->files.dir = dir;
+    int rc = 0;
+    if (l->files.dir)
+        rc = take_directory(l, e);
+    else if (!(l->files.dir = index_store_dirs(&l->lasting, l->files.trace, o->store, true, e).dir))
+        rc = e->code;
     if (!rc && (l->files.lock = index_lock_dir(l->files.dir, LOCK_PATIENCE_S * NS_PER_S, e)) < 0)
         rc = e->code;
     rc = rc ?: index_again_find(l, o, e);

@@ -1,8 +1,8 @@
 /* Builders of a recording that grows, and the chunks that they end. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/map.h"
+#include "base/nolinks.h"
 #include "ctf/feed.h"
 #include "index/growing.h"
 
@@ -121,7 +121,7 @@ static int end_level(struct index_live *l, struct index_level *v, int64_t end, s
 static void remove_chunk(const struct index_live *l, uint32_t number)
 {
     if (number)
-        unlink(index_path(&l->files, INDEX_CHUNK, number));
+        nolinks_remove(index_path(&l->files, INDEX_CHUNK, number));
 }
 
 static void drop_tail(struct index_live *l)

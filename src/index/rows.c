@@ -1,10 +1,12 @@
 /* The rows of a host: their registry, and the ids by which others know them. */
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/nolinks.h"
 #include "index/stores.h"
 
 uint64_t index_host_key(const struct ctf_trace *t)
@@ -44,13 +46,15 @@ int32_t index_row_find(const struct index_host *h, uint64_t id)
 
 static bool is_registry(const struct dirent *d)
 {
-    return !strncmp(d->d_name, "rows.", 5) && !strstr(d->d_name, STORE_TEMPORARY);
+    unsigned long long first, last;
+    int end = 0;
+    return sscanf(d->d_name, "rows.%llu-%llu%n", &first, &last, &end) == 2 && !d->d_name[end];
 }
 
 uint64_t index_rows_stamp(const char *dir)
 {
     uint64_t sum = 0;
-    DIR *list = opendir(dir);
+    DIR *list = nolinks_opendir(dir);
     for (const struct dirent *d; list && (d = readdir(list));) {
         struct file_stamp stamp;
         if (!is_registry(d))
@@ -67,7 +71,7 @@ uint64_t index_rows_stamp(const char *dir)
 
 void index_rows_forget(const char *dir)
 {
-    DIR *list = opendir(dir);
+    DIR *list = nolinks_opendir(dir);
     if (!list)
         return;
     for (const struct dirent *d; (d = readdir(list));)

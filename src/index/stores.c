@@ -209,13 +209,28 @@ int index_history_intact(const struct index_files *from, const struct index_hist
     return rc;
 }
 
+/* The same of stores that cannot be sealed anew, since somebody else built them, or copied them: a file with another
+ * stamp is read. */
+static int history_sound(const struct index_files *from, const struct index_history *h, struct err *e)
+{
+    int rc = index_history_fits(from, h) ? 0 : err_set(e, ERR_STALE, "%s: made from other files", from->dir);
+    if (!rc && from->is_kernel && index_rows_stamp(from->dir) != h->rows)
+        rc = kernel_rows_check(from->dir, index_host_key(from->trace), e) ?: index_has_rows(from, h, e);
+    for (size_t i = 0; i < h->chunks.n && !rc; i++)
+        if (index_chunk_sealed(from, &h->chunks.v[i], &(struct err){0}))
+            rc = index_chunk_check(from, &h->chunks.v[i], e);
+    return rc;
+}
+
+typedef int intact_check(const struct index_files *, const struct index_history *, struct err *);
+
 /* As they are, if there is nothing to build. */
 static int open_stores(struct experiment *x, struct index_trace *t, const struct index_files *from,
-    const struct index_options *o, struct err *e)
+    const struct index_options *o, intact_check *intact, struct err *e)
 {
     struct index_history h;
     int rc = index_history_read(from, &h, e);
-    rc = rc ?: index_history_intact(from, &h, e);
+    rc = rc ?: intact(from, &h, e);
     if (!rc && !index_history_settled(&h, o))
         rc = err_set(e, ERR_STALE, "%s: chunks are to be forgotten or joined", from->dir);
     rc = rc ?: index_open_history(x, t, from, &h, e);
@@ -275,25 +290,68 @@ static int build_locked(struct experiment *x, struct index_trace *t, struct inde
     return rc;
 }
 
+/* Where stores of others are not used, and those of this user lie elsewhere. */
+static void note_place(struct experiment *x, const char *host, const char *place, const char *why, const char *dir)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s: %s; stores are kept in %s", place, why, dir);
+    experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
+}
+
+/* Stores that somebody else built beside the trace, if they are whole and of it. */
+static bool open_theirs(struct experiment *x, struct index_trace *t, const struct index_dirs *d, struct arena *names,
+    const struct index_options *o)
+{
+    const char *host = x->hosts.v[t->host].name;
+    struct err why = {0};
+    if (d->link)
+        note_place(x, host, d->link, "is a symbolic link, which is not followed", d->dir);
+    if (!d->theirs || o->force)
+        return false;
+    struct index_files files = index_files_in(names, d->theirs, t);
+    int rc = open_stores(x, t, &files, o, history_sound, &why);
+    if (rc && rc != ERR_NOTFOUND && rc != ERR_STALE)
+        note_place(x, host, d->theirs, why.text, d->dir);
+    return !rc;
+}
+
+/* Nothing was to be built: what building would have told. */
+static void tell_opened(const struct experiment *x, const struct index_trace *t, const struct index_options *o)
+{
+    const struct index_host *h = &x->hosts.v[t->host];
+    progress_add(o->progress, index_stream_bytes(t->trace));
+    if (o->tell && t->is_kernel)
+        o->tell(o->tell_arg, t->trace, h->events, h->begin, h->end);
+}
+
+static int open_or_build(struct experiment *x, struct index_trace *t, const char **dir, struct arena *names,
+    const struct index_options *o, struct err *e)
+{
+    struct err found = {0};
+    struct index_dirs d = index_store_dirs(names, t->trace, x->store, false, &found);
+    if (open_theirs(x, t, &d, names, o)) {
+        *dir = d.theirs;
+        tell_opened(x, t, o);
+        return 0;
+    }
+    *dir = index_store_dirs(names, t->trace, x->store, true, e).dir;
+    if (!*dir)
+        return e->code;
+    struct index_files files = index_files_in(names, *dir, t);
+    if (o->force || open_stores(x, t, &files, o, index_history_intact, &found))
+        return build_locked(x, t, &files, o, e);
+    tell_opened(x, t, o);
+    return 0;
+}
+
 int index_open_stores(struct experiment *x, struct index_trace *t, const struct index_options *o, struct err *e)
 {
-    struct index_host *h = &x->hosts.v[t->host];
     struct arena names = {0};
-    struct err found = {0};
-    const char *dir = index_store_dir(&names, t->trace, x->store, true, e);
-    int rc = dir ? 0 : e->code;
+    const char *dir = NULL;
+    int rc = open_or_build(x, t, &dir, &names, o, e);
     if (dir) {
-        struct index_files files = index_files_in(&names, dir, t);
-        rc = o->force ? ERR_STALE : open_stores(x, t, &files, o, &found);
-        if (rc) {
-            rc = build_locked(x, t, &files, o, e);
-        } else {
-            progress_add(o->progress, index_stream_bytes(t->trace));
-            if (o->tell && t->is_kernel)
-                o->tell(o->tell_arg, t->trace, h->events, h->begin, h->end);
-        }
         pthread_mutex_lock(&x->lock);
-        *(t->is_kernel ? &h->store_dir : &t->store_dir) = arena_strdup(&x->arena, dir);
+        *(t->is_kernel ? &x->hosts.v[t->host].store_dir : &t->store_dir) = arena_strdup(&x->arena, dir);
         pthread_mutex_unlock(&x->lock);
     }
     if (rc && t->is_kernel)

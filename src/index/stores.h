@@ -28,11 +28,18 @@ struct index_files {
     struct arena *names;
 };
 
-/* Directory of a trace's stores: below `store` when given, else `.weft` in the trace, or above the directories of a
- * trace that has several, else the user's cache. NULL with an error when none can be had and `create` is set. Memory
- * from the arena. */
-const char *index_store_dir(struct arena *, const struct ctf_trace *, const char *store, bool create, struct err *e);
-/* Likewise for what is kept of a tree of traces. */
+/* Directories of a trace's stores, real paths in the arena. */
+struct index_dirs {
+    /* Below `store` when given, else `.weft` in the trace, or above the directories of a trace that has several, else
+     * the user's cache. NULL with an error when none can be had. */
+    const char *dir;
+    const char *theirs;            /* `.weft`, where it may be read only; or NULL */
+    const char *link;              /* `.weft`, where it is a symbolic link, which is not followed; or NULL */
+};
+/* create: `dir` is made. */
+struct index_dirs index_store_dirs(struct arena *, const struct ctf_trace *, const char *store, bool create,
+    struct err *e);
+/* Likewise the directory for what is kept of a tree of traces. */
 const char *index_tree_dir(struct arena *, const char *path, const char *store, bool create, struct err *e);
 /* The stores of a trace in that directory. The arena must live as long as they are used. */
 struct index_files index_files_in(struct arena *, const char *dir, const struct index_trace *);

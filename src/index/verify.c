@@ -149,10 +149,11 @@ int experiment_verify(
     int rc = 0;
     for (size_t i = 0; i < x->traces.n && !rc; i++) {
         const struct index_trace *t = &x->traces.v[i];
-        const char *dir = index_store_dir(&v.names, t->trace, x->store, false, e);
+        struct index_dirs d = index_store_dirs(&v.names, t->trace, x->store, false, e);
+        bool own = d.dir && !access(d.dir, F_OK);
         v.host = x->hosts.v[t->host].name;
-        if (dir)
-            verify_dir(&v, dir, t);
+        if (d.dir || d.theirs)
+            verify_dir(&v, d.theirs && !own ? d.theirs : d.dir, t);
         else
             rc = e->code;
     }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/nolinks.h"
 #include "base/order.h"
 #include "base/store.h"
 #include "base/text.h"
@@ -36,7 +36,7 @@ static int compare_ranges(const void *x, const void *y)
 /* Sorted; of those that begin together the longest comes first. */
 static int list_files(const char *directory, range_list *out, struct err *e)
 {
-    DIR *d = opendir(directory);
+    DIR *d = nolinks_opendir(directory);
     if (!d)
         return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", directory, strerror(errno));
     for (struct dirent *entry; (entry = readdir(d));) {
@@ -173,7 +173,7 @@ static void remove_joined(const struct kernel_rows *r)
             counts |= r->pieces.v[k].first == files.v[i].first && r->pieces.v[k].last == files.v[i].last;
         char *path = path_of(r->directory, files.v[i].first, files.v[i].last);
         if (!counts)
-            unlink(path);
+            nolinks_remove(path);
         free(path);
     }
     vec_free(&files);

@@ -92,7 +92,10 @@ static int take_root(struct tsp_server *s, struct err *e)
     struct stat st;
     if (!(s->root = realpath(dir, NULL)) || stat(s->root, &st))
         return err_sys(e, "--trace-root %s", dir);
-    return S_ISDIR(st.st_mode) ? 0 : err_set(e, ERR_ARG, "--trace-root %s: give a directory", dir);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, ERR_ARG, "--trace-root %s: give a directory", dir);
+    file_confine(s->root); /* files of traces, too */
+    return 0;
 }
 
 /* NAME=PATH as the index takes it: a name has no slash. */

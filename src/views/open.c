@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/file.h"
 #include "ctf/ctf.h"
 #include "views/spanset.h"
 
@@ -50,7 +51,9 @@ static void set_hosts(struct views *x, const struct views_options *o)
         if (h->index->store_dir && (!keeper || h->index->key < keeper->key))
             keeper = h->index;
     }
-    x->data.ids_dir = o->store ? o->store : keeper ? keeper->store_dir : NULL;
+    char *named = o->store ? file_real_path(o->store) : NULL; /* there is one by now: stores lie in it */
+    x->data.ids_dir = named ? arena_strdup(&x->arena, named) : keeper ? keeper->store_dir : NULL;
+    free(named);
 }
 
 /* Whose clock times are by; NULL: every host's are by its own. */
