@@ -149,11 +149,12 @@ static struct tsp_experiment *experiment_of(struct tsp_server *s, const struct t
     return NULL;
 }
 
-/* The next version has been opened, or could not be: the experiment goes on with the one or the other. Returns what it
- * holds no more. */
+/* The next version has been opened, or could not be: the experiment goes on with the one or the other; with the later
+ * reason where neither could be. Returns what it holds no more. */
 static struct tsp_opening *replace(struct tsp_experiment *x, struct tsp_opening *o)
 {
-    struct tsp_opening *old = o->stage == STAGE_OPEN ? x->open : o;
+    bool better = o->stage == STAGE_OPEN || x->open->stage == STAGE_FAILED;
+    struct tsp_opening *old = better ? x->open : o;
     x->next = NULL;
     if (old == o)
         return o;
@@ -200,13 +201,13 @@ static void settle(struct tsp_server *s, struct tsp_opening *o, int rc, int64_t 
         if (x->next == o) {
             left = held_release(x, false);
             old = replace(x, o);
-        } else if (rc) {
-            x->failed_ns = time_monotonic_ns();
         }
+        if (rc)
+            x->failed_ns = time_monotonic_ns();
         x->version += !rc;
         if (!rc)
             retime(s, x, o->data);
-        x->problem = x->open == o ? (struct err){0} : o->error;
+        x->problem = rc ? o->error : (struct err){0};
         follow_opened(s, x, !rc, took_ns);
     }
     pthread_cond_broadcast(&s->changed);
@@ -323,20 +324,23 @@ static void start_opener(struct tsp_server *s, struct tsp_opening *o)
     open_unref_locked(s, o);
 }
 
-static void open_start(struct tsp_server *s, struct tsp_experiment *x)
-{
-    if (s->stopping || (x->open && (x->open->stage != STAGE_FAILED || time_monotonic_ns() < x->failed_ns + RETRY_NS)))
-        return;
-    struct tsp_opening *old = x->open, *o = x->open = new_opening(s, x);
-    start_opener(s, o);
-    if (old)
-        open_unref_locked(s, old);
-}
-
 void open_next(struct tsp_server *s, struct tsp_experiment *x)
 {
     x->next = new_opening(s, x);
     start_opener(s, x->next);
+}
+
+/* One that could not be opened says why, also while it is tried again. */
+static void open_start(struct tsp_server *s, struct tsp_experiment *x)
+{
+    if (s->stopping || x->next)
+        return;
+    if (!x->open) {
+        x->open = new_opening(s, x);
+        start_opener(s, x->open);
+    } else if (x->open->stage == STAGE_FAILED && time_monotonic_ns() >= x->failed_ns + RETRY_NS) {
+        open_next(s, x);
+    }
 }
 
 struct tsp_experiment *open_wanted(struct tsp_server *s, const char *uuid)
