@@ -1,6 +1,6 @@
-/* Private to base: replaces a file in one step. The new contents go to a file with a temporary name beside it,
- * PATH.tmp.RANDOM, which nobody knows in advance. Readers see the old file or the whole new one, also after a crash or a
- * full disk. The directory is opened once: renaming it, or a link in its place, changes nothing elsewhere. */
+/* Private to base: replaces a file in one step. The new contents go to a file beside it with a temporary name,
+ * PATH.tmp.RANDOM, which nobody knows in advance. Readers see the old file or the whole new one, also after a crash or
+ * a full disk. The directory is opened once: renaming it, or a link in its place, changes nothing elsewhere. */
 #ifndef WEFT_BASE_REPLACE_H
 #define WEFT_BASE_REPLACE_H
 

@@ -69,7 +69,9 @@ static int read_token(const char *path, char *out, size_t room, struct err *e)
     close(fd);
     out[n] = '\0';
     out[strcspn(out, "\r\n")] = '\0';
-    return *out ? 0 : err_set(e, ERR_ARG, "token file %s: its first line, the token, is empty", path);
+    if (out[strspn(out, " \t")])
+        return 0;
+    return err_set(e, ERR_ARG, "token file %s: its first line must be the token, not blanks", path);
 }
 
 static int check_file(const char *what, const char *path, struct err *e)

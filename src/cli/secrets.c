@@ -14,9 +14,9 @@ int cli_read_token(const char *option, const char *path, char **token, struct er
     if (rc)
         return err_wrap(e, "%s", option), rc;
     (*token)[strcspn(*token, "\r\n")] = '\0';
-    if (**token)
+    if ((*token)[strspn(*token, " \t")])
         return 0;
     free(*token);
     *token = NULL;
-    return err_set(e, ERR_ARG, "%s %s: the first line must be the token", option, path);
+    return err_set(e, ERR_ARG, "%s %s: the first line must be the token, not blanks", option, path);
 }

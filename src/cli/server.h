@@ -8,6 +8,11 @@
 
 /* The process shall hold many connections, and survive the want of memory. Before threads start. */
 void cli_prepare_server(void);
+/* The option --host of verbs that serve. */
+#define CLI_HOSTS(list) \
+    {"host", 0, CLI_LIST, "NAME", \
+        "answer to this host name, too (default: addresses, localhost, this machine's name); without a token, " \
+        "requests for others are refused; may be given several times", (list)}
 /* What somebody who starts it may not expect: who can read there. */
 void cli_note_reach(const char *address, bool has_token);
 /* Where others reach a server that listens there ("http://0.0.0.0:8080"): for all addresses stands that by which it

@@ -84,7 +84,7 @@ static int run(int argc, char **argv)
                *zipkin = "127.0.0.1:9411", *query = "127.0.0.1:16686", *store = NULL, *keep = "30d", *keep_size = none,
                *cert = NULL, *key = NULL, *token_file = NULL, *log = NULL, *forward = NULL, *forward_spool = "1G",
                *forward_token_file = NULL, *forward_ca = NULL;
-    struct cli_list origins = {0};
+    struct cli_list origins = {0}, hosts = {0};
     const struct cli_option options[] = {
         {"otlp-http", 0, CLI_STRING, "ADDRESS:PORT",
             "where OTLP over HTTP comes (default: 127.0.0.1:4318; port 0: any free one; none: not at all)", &otlp_http},
@@ -120,6 +120,7 @@ static int run(int argc, char **argv)
             &token_file},
         {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may send and ask; may be given several times",
             &origins},
+        CLI_HOSTS(&hosts),
         {0},
     };
     int n, code = cli_parse(&verb_collect, options, argc, argv, &n);
@@ -165,7 +166,9 @@ static int run(int argc, char **argv)
     if (!e.code && forward_token_file)
         cli_read_token("--forward-token-file", forward_token_file, &forward_token, &e);
     vec_push(&origins, (const char *)NULL);
+    vec_push(&hosts, (const char *)NULL);
     o.origins = origins.v;
+    o.hosts = hosts.v;
     o.token = token;
     o.forward_token = forward_token;
     /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
@@ -180,6 +183,7 @@ static int run(int argc, char **argv)
     free(usual);
     free(usual_log);
     free(origins.v);
+    free(hosts.v);
     return code;
 }
 

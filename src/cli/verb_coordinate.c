@@ -131,7 +131,7 @@ static int run(int argc, char **argv)
     uint64_t answers_bytes = 0;
     bool only_check = false, generates = false;
     struct nodes nodes = {0};
-    struct cli_list servers = {0}, origins = {0}, groups = {0};
+    struct cli_list servers = {0}, origins = {0}, hosts = {0}, groups = {0};
     char listen_at[300];
     const struct cli_option options[] = {
         {"listen", 'l', CLI_STRING, "ADDRESS:PORT", "where to listen (default: $HOST:$PORT, else 127.0.0.1:8080)",
@@ -167,6 +167,7 @@ static int run(int argc, char **argv)
             "pages of ORIGIN (https://host) may call the coordinator; editors: those of VS Code and Theia; *: all may "
             "ask; may be given several times",
             &origins},
+        CLI_HOSTS(&hosts),
         {0},
     };
     struct coord_config config = {0};
@@ -177,6 +178,7 @@ static int run(int argc, char **argv)
         return code;
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
     vec_push(&origins, (const char *)NULL);
+    vec_push(&hosts, (const char *)NULL);
     vec_push(&groups, (const char *)NULL);
     const char *path = find_config(
         config_file, servers.n || (nodes.cluster.url && !cli_is_setting(&nodes.cluster.url)));
@@ -205,7 +207,8 @@ static int run(int argc, char **argv)
             .tls_cert = cert,
             .tls_key = key,
             .token = token,
-            .origins = origins.v};
+            .origins = origins.v,
+            .hosts = hosts.v};
         code = only_check ? check(&config) : coordinate(&o, &nodes);
     }
     cli_found_close(&nodes.found);
@@ -214,6 +217,7 @@ static int run(int argc, char **argv)
     free(token);
     free(servers.v);
     free(origins.v);
+    free(hosts.v);
     free(groups.v);
     return code;
 }

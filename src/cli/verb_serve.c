@@ -267,7 +267,7 @@ static int run(int argc, char **argv)
     const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL,
                *token_file = NULL, *upload = "1G", *name = NULL, *spans = NULL;
     bool frozen = false;
-    struct cli_list origins = {0}, served = {0};
+    struct cli_list origins = {0}, hosts = {0}, served = {0};
     struct cli_clocks clocks = {0};
     struct membership member = {0};
     const struct cli_option options[] = {
@@ -312,6 +312,7 @@ static int run(int argc, char **argv)
             "pages of ORIGIN (https://host) may call the server; editors: those of VS Code and Theia; *: all may ask; "
             "may be given several times",
             &origins},
+        CLI_HOSTS(&hosts),
         {0},
     };
     int n, code = cli_parse(&verb_serve, options, argc, argv, &n);
@@ -335,6 +336,7 @@ static int run(int argc, char **argv)
         find_spans(spans, &spans_path, &e) || (token_file && cli_read_token("--token-file", token_file, &token, &e))) {
         cli_clocks_fini(&clocks);
         free(origins.v);
+        free(hosts.v);
         free(spans_path);
         return cli_fail(&e);
     }
@@ -346,6 +348,7 @@ static int run(int argc, char **argv)
     o.traces = served.v;
     clocks.options.some_named = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
+    vec_push(&hosts, (const char *)NULL);
     struct views_far far = cli_far_of(&member.far);
     struct views_options views = {.store = store,
         .clocks = &clocks.options,
@@ -356,6 +359,7 @@ static int run(int argc, char **argv)
     o.frozen = frozen;
     o.max_open = (size_t)max_open;
     o.http.origins = origins.v;
+    o.http.hosts = hosts.v;
     o.http.token = token;
     /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
     sigemptyset(&stop);
@@ -369,6 +373,7 @@ static int run(int argc, char **argv)
     free(served.v);
     free(token);
     free(origins.v);
+    free(hosts.v);
     cli_clocks_fini(&clocks);
     return code;
 }

@@ -202,8 +202,8 @@ static void take_token(struct reader *r, struct coord_server *s, const yaml_node
         return;
     }
     token[strcspn(token, "\r\n")] = '\0';
-    if (!*token)
-        wrong(r, n, "token-file: the first line must be the token");
+    if (!token[strspn(token, " \t")])
+        wrong(r, n, "token-file: the first line must be the token, not blanks");
     s->token = arena_strdup(&r->c->arena, token);
     free(token);
 }

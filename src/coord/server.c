@@ -271,11 +271,25 @@ static void route(struct coordinator *k, struct http_request *q, const struct ts
         coord_error(&c, status, title, NULL);
 }
 
+/* A part that means another directory to whoever reads the path behind this coordinator. */
+static bool has_dots(const struct tsp_path *path)
+{
+    bool has = false;
+    for (size_t i = 0; i < path->n; i++)
+        has |= !strcmp(path->part[i], ".") || !strcmp(path->part[i], "..");
+    return has;
+}
+
 static void handle(void *coordinator, struct http_request *q)
 {
     struct tsp_path path;
     if (tsp_path_of(q, &path)) {
-        route(coordinator, q, &path);
+        if (!has_dots(&path)) {
+            route(coordinator, q, &path);
+            return;
+        }
+        struct coord_call c = {.c = coordinator, .q = q};
+        coord_error(&c, 400, "A part of the path is . or ..", "servers would take it for another path");
     } else if (tsp_is_for_viewer(q)) {
         tsp_serve_viewer(q);
     } else {

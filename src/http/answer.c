@@ -59,6 +59,8 @@ static void send_response(struct http_connection *c, int status, const char *typ
         MHD_add_response_header(r, "Vary", "Origin");
     }
     add_times(c, r);
+    if (c->closes)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     for (size_t i = 0; i < c->n_headers; i++)
         MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
     c->result = MHD_queue_response(c->mhd, (unsigned)status, r);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "http/head.h"
 #include "http/http.h"
 #include "http/peers.h"
 
@@ -37,7 +38,8 @@ struct http_server {
 /* One request on its connection, from its first header to the end of its answer. */
 struct http_connection {
     struct http_server *server;
-    struct MHD_Connection *mhd;
+    struct MHD_Connection *mhd; /* NULL until all of the head is there */
+    struct head_line line;
     struct peer *peer; /* NULL in a connection whose socket is not known */
     struct http_request request;
     struct arena arena, work; /* work: the handler's */
@@ -45,6 +47,8 @@ struct http_connection {
     int file; /* upload in progress, or -1 */
     uint64_t received;
     int refused; /* status decided before the body is read; 0: none */
+    const char *why; /* it was refused; or NULL: as usual */
+    bool closes;     /* nothing more is read on its connection */
     bool replied;
     bool lacked;            /* its handler was told to end, because memory is short */
     bool was_gone;          /* its handler was told to end, for whatever reason */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "http/http.h"
 
 struct grpc_tls {
     gnutls_certificate_credentials_t credentials;
@@ -47,7 +48,8 @@ int grpc_wire_open(struct grpc_wire *w, int fd, struct grpc_tls *tls)
         return -1;
     w->session = s;
     gnutls_transport_set_int(s, fd);
-    return gnutls_set_default_priority(s) || gnutls_alpn_set_protocols(s, &h2, 1, GNUTLS_ALPN_MANDATORY) ||
+    return gnutls_priority_set_direct(s, HTTP_TLS, NULL) ||
+            gnutls_alpn_set_protocols(s, &h2, 1, GNUTLS_ALPN_MANDATORY) ||
             gnutls_credentials_set(s, GNUTLS_CRD_CERTIFICATE, tls->credentials)
         ? -1
         : 0;

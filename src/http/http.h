@@ -13,6 +13,9 @@
 
 struct http_request;
 
+/* What servers speak over TLS, as GnuTLS names it: versions 1.2 and later. */
+#define HTTP_TLS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
 struct http_options {
     const char *listen;            /* "127.0.0.1:8080", "[::1]:0"; port 0: any free port */
     const char *tls_cert, *tls_key; /* PEM files, or NULL */
@@ -21,6 +24,9 @@ struct http_options {
     /* Whose pages may call from a browser, NULL at the end; NULL: only the server's own. An origin; "editors": those of
      * VS Code and Theia; "*": all others too may ask, but not change anything. */
     const char *const *origins;
+    /* Names besides "localhost", the machine's own, that of `listen`, and addresses, by which requests may call the
+     * server; others are answered 421 unless a token is needed. NULL at the end; NULL: none. */
+    const char *const *hosts;
     size_t max_body_bytes;         /* 0: 1 MiB */
     /* That all bodies in memory take together; those of more than 1 MiB get 503 then; 0: 256 MiB. */
     uint64_t max_bodies_bytes;

@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Pages of editors have these origins, which no site can have: VS Code's webviews, one each time; Theia as a program of
  * its own, and where it listens when it is started as its documentation says. */
@@ -85,17 +87,35 @@ bool page_host_is_sound(const char *host)
     return !host[n] || (host[n] == ':' && strspn(host + n + 1, digits) == strlen(host + n + 1));
 }
 
-bool page_host_is_loopback(const char *host)
+static bool is_address(const char *name)
 {
-    char name[64];
-    struct in_addr address;
+    unsigned char address[sizeof(struct in6_addr)];
+    return *name == '[' || inet_pton(AF_INET, name, address) == 1;
+}
+
+/* One dot at the end says that the name is complete. */
+static bool same_name(const char *a, const char *b, size_t n_b)
+{
+    size_t n_a = strlen(a);
+    n_a -= n_a > 1 && a[n_a - 1] == '.';
+    n_b -= n_b > 1 && b[n_b - 1] == '.';
+    return n_a == n_b && !strncasecmp(a, b, n_a);
+}
+
+bool page_host_is_own(const char *host, const char *listen, const char *const *names)
+{
+    char name[256], machine[256] = "";
     size_t n = name_length(host);
     if (n >= sizeof name)
         return false;
     memcpy(name, host, n);
     name[n] = '\0';
-    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") ||
-        (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
+    gethostname(machine, sizeof machine - 1);
+    bool own = is_address(name) || same_name(name, "localhost", strlen("localhost")) ||
+        same_name(name, listen, name_length(listen)) || (*machine && same_name(name, machine, strlen(machine)));
+    for (const char *const *o = names; o && *o && !own; o++)
+        own = same_name(name, *o, strlen(*o));
+    return own;
 }
 
 /* Compares all bytes whatever they are, so that the time gives nothing of the token away. */

@@ -24,7 +24,8 @@ bool page_token_fits(const char *authorization, const char *token);
 
 /* Is it a name or address, with or without a port, and nothing else? */
 bool page_host_is_sound(const char *host);
-/* Is it one of this machine's own names: localhost, 127.…, [::1]? Of a sound one. */
-bool page_host_is_loopback(const char *host);
+/* Is it an address (no page can be somebody else's at it), "localhost", this machine's name, that of `listen`
+ * ("NAME:PORT"), or one of `names` (NULL at the end, or NULL)? Of a sound one. */
+bool page_host_is_own(const char *host, const char *listen, const char *const *names);
 
 #endif

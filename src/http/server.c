@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "http/connection.h"
 #include "http/gzip.h"
+#include "http/head.h"
 #include "http/listen.h"
 #include "http/pages.h"
 
@@ -45,35 +46,34 @@ static bool authorised(const struct http_connection *c)
     return a && page_token_fits(a, o->token);
 }
 
-static enum MHD_Result count_host(void *hosts, enum MHD_ValueKind kind, const char *key, const char *value)
-{
-    *(unsigned *)hosts += !strcasecmp(key, MHD_HTTP_HEADER_HOST);
-    return MHD_YES;
-}
-
-/* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host
- * header betrays it. Asked only while listening on loopback without a token: nothing else protects traces then. */
+/* A page of another site may make a browser send requests here under a name that resolves to this machine (DNS
+ * rebinding); the Host header betrays it. A page never has the token. */
 static bool host_fits(const struct http_connection *c, const char *host)
 {
-    const char *listen = c->server->o.listen;
-    bool loopback = !strncmp(listen, "127.", 4) || !strncmp(listen, "[::1]", 5) || !strncmp(listen, "localhost", 9);
-    return !loopback || c->server->o.token || page_host_is_loopback(host);
+    const struct http_options *o = &c->server->o;
+    return o->token || page_host_is_own(host, o->listen, o->hosts);
 }
 
 /* What is refused of whom, by the head alone; 0: nothing. */
-static int refusal(struct http_connection *c, bool upload)
+static int refusal(struct http_connection *c, const char *method, const char *version, bool upload)
 {
+    int malformed = head_refusal(c->mhd, method, version, &c->line, &c->why);
+    c->closes = malformed != 0;
+    if (malformed)
+        return malformed;
     const struct page_head h = {.method = c->request.method,
         .host = connection_header(c, "Host"),
         .origin = connection_header(c, "Origin"),
         .site = connection_header(c, "Sec-Fetch-Site"),
         .mode = connection_header(c, "Sec-Fetch-Mode")};
-    unsigned hosts = 0;
-    MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, count_host, &hosts);
-    if (hosts > 1 || (h.host && !page_host_is_sound(h.host)))
+    if (h.host && !page_host_is_sound(h.host))
         return 400;
-    if (h.host && !host_fits(c, h.host))
+    if (h.host && !host_fits(c, h.host)) {
+        c->why = arena_printf(&c->arena,
+            "This server does not answer to the host name of \"%s\": ask by its address, or start it with --host NAME",
+            h.host);
         return 421;
+    }
     enum page_rights rights = page_rights(&h, c->server->o.origins);
     c->request.only_asks = rights == PAGE_ASKS;
     if (rights == PAGE_NONE || (upload && rights == PAGE_ASKS))
@@ -91,17 +91,26 @@ static void begin_upload(struct http_connection *c)
         c->request.body_file = path;
 }
 
-static struct http_connection *begin_request(
-    struct http_server *s, struct MHD_Connection *mhd, const char *url, const char *method)
+/* The first line of a request has come. */
+static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
 {
     mem_begin();
     struct http_connection *c = mem_zalloc(sizeof *c);
-    const union MHD_ConnectionInfo *peer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    c->server = s;
-    c->mhd = mhd;
-    c->peer = peer ? peer->socket_context : NULL;
+    c->server = server;
+    c->line = head_line_of(uri);
     c->file = -1;
     c->body.fd = -1;
+    return c;
+}
+
+static void begin_request(
+    struct http_connection *c, struct MHD_Connection *mhd, const char *url, const char *method, const char *version)
+{
+    struct http_server *s = c->server;
+    const union MHD_ConnectionInfo *peer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    mem_begin();
+    c->mhd = mhd;
+    c->peer = peer ? peer->socket_context : NULL;
     const char *type = connection_header(c, "Content-Type");
     c->request = (struct http_request){.method = arena_strdup(&c->arena, method),
         .path = arena_strdup(&c->arena, url),
@@ -115,12 +124,11 @@ static struct http_connection *begin_request(
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
     uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
     connection_awaits(c, claimed < BODY_STEP ? claimed : BODY_STEP);
-    c->refused = refusal(c, upload);
+    c->refused = refusal(c, method, version, upload);
     if (!c->refused && length && claimed > limit)
         c->refused = 413;
     else if (!c->refused && upload)
         begin_upload(c);
-    return c;
 }
 
 static void count_body(struct http_connection *c)
@@ -223,13 +231,14 @@ static enum MHD_Result answer(struct http_connection *c)
     static const struct {
         int status;
         const char *why;
-    } reasons[] = {{400, "The Host header is not one host"}, {401, "A token is needed: Authorization: Bearer"},
+    } reasons[] = {{400, "The Host header is not one host"}, {501, "Not implemented"},
+        {401, "A token is needed: Authorization: Bearer"},
         {403, "Pages of other sites may not do that; the server can be told to let them, by --cors ORIGIN"},
         {413, "The body is too large"}, {421, "This server does not answer to that host name"},
         {503, "Too many bodies at once"}, {507, "The upload cannot be stored"}};
     for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == c->refused)
-            return connection_refuse(c, c->refused, reasons[i].why), c->result;
+            return connection_refuse(c, c->refused, c->why ? c->why : reasons[i].why), c->result;
     if (!strcmp(q->method, "OPTIONS")) {
         connection_send_nothing(c);
         return c->result;
@@ -273,8 +282,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
     const char *version, const char *data, size_t *n, void **state)
 {
     struct http_connection *c = *state;
-    if (!c) {
-        c = *state = begin_request(arg, mhd, url, method);
+    if (!c->mhd) {
+        begin_request(c, mhd, url, method, version);
         return c->refused && !is_worth_draining(c) ? answer(c) : MHD_YES;
     }
     if (*n) {
@@ -328,11 +337,17 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **peer, en
 
 /* ---- start and stop ---- */
 
+#if MHD_VERSION >= 0x00097601
+#define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1
+#else
+#define STRICT MHD_OPTION_STRICT_FOR_CLIENT, 1
+#endif
+
 static int start_daemon(struct http_server *s, int fd, struct err *e)
 {
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
-    struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert}, {MHD_OPTION_HTTPS_MEM_KEY, 0, s->key}, {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert}, {MHD_OPTION_HTTPS_MEM_KEY, 0, s->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, HTTP_TLS}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     int rc = late_microhttpd(e);
     if (rc)
@@ -342,8 +357,8 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
     s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections, MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-        MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_line, s, STRICT,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
     return s->daemon ? 0
                      : err_set(e, ERR_IO, "cannot start the HTTP server on %s%s", s->address,
                            s->cert ? " (are certificate and key a pair in PEM form?)" : "");

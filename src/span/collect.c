@@ -100,6 +100,7 @@ static int open_door(
         .tls_key = c->o.tls_key,
         .token = c->o.token,
         .origins = c->o.origins,
+        .hosts = c->o.hosts,
         .public_path = door == SPAN_DOOR_QUERY || door == SPAN_DOOR_OTLP ? COLLECT_HEALTH : NULL,
         .max_body_bytes = door == SPAN_DOOR_QUERY ? 0 : COLLECT_MOST_BODY_BYTES,
         .max_held_bytes = UINT64_C(1) << 30};

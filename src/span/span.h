@@ -153,7 +153,7 @@ struct span_collect_options {
     /* "127.0.0.1:4318"; port 0: any free one; NULL: none. */
     const char *otlp_http, *otlp_grpc, *jaeger, *zipkin, *query;
     const char *tls_cert, *tls_key, *token;     /* as of http_options; or NULL */
-    const char *const *origins;
+    const char *const *origins, *const *hosts;
     int64_t keep_ns;         /* spans that came longer ago go; 0: none */
     uint64_t keep_bytes;     /* the oldest go while the database is larger; 0: none */
     /* URL of another collector's OTLP over HTTP, which gets all that comes from now on; or NULL. */

@@ -102,15 +102,20 @@ static int dial(const struct http_server *s)
 }
 
 /* What comes back until the server closes. free() it. */
-static char *ask(const struct http_server *s, const char *request)
+static char *ask_bytes(const struct http_server *s, const char *request, size_t n_request)
 {
     struct text t = {.fd = -1};
     int fd = dial(s);
-    assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
+    assert_int_equal(send(fd, request, n_request, MSG_NOSIGNAL), (ssize_t)n_request);
     for (ssize_t n; (n = recv(fd, text_room(&t, 65536), 65536, 0)) > 0;)
         t.n += (size_t)n;
     close(fd);
     return text_take(&t);
+}
+
+static char *ask(const struct http_server *s, const char *request)
+{
+    return ask_bytes(s, request, strlen(request));
 }
 
 #define assert_answer(s, request, ...) \
@@ -164,6 +169,39 @@ static void test_strangers(void **state)
     assert_answer(s, "GET / HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 200");
     assert_answer(s, "GET / HTTP/1.1\r\nOrigin: https://good.example\r\n" END,
         "Access-Control-Allow-Origin: https://good.example\r\n", "Vary: Origin");
+    http_server_stop(s);
+}
+
+/* On every address: a page of an attacker is called by a name that the attacker may let mean this machine. */
+static void test_names_of_others(void **state)
+{
+    static const char *const hosts[] = {"traces.example", NULL};
+    static const char *const refused[] = {"evil.example", "traces.example.evil.example", "evil.example:80",
+        "localhost.evil.example", "127.0.0.1.evil.example", "1.2.3.4.5", "0x7f.1"};
+    static const char *const taken[] = {
+        "traces.example", "TRACES.example.:443", "localhost:80", "10.1.2.3", "[fe80::1]:80"};
+    char request[300], machine[200] = "";
+    gethostname(machine, sizeof machine - 1);
+    for (int with_token = 0; with_token < 2; with_token++) {
+        struct http_server *s = start(
+            (struct http_options){.listen = "0.0.0.0:0", .hosts = hosts, .token = with_token ? "secret" : NULL});
+#define ASK(host, path, status) \
+    snprintf(request, sizeof request, \
+        "GET " path " HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer secret\r\nConnection: close\r\n\r\n", host); \
+    assert_answer(s, request, status)
+        for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+            ASK(refused[i], "/", with_token ? "HTTP/1.1 200" : "HTTP/1.1 421");
+        }
+        for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+            ASK(taken[i], "/", "HTTP/1.1 200");
+        }
+        ASK(machine, "/", "HTTP/1.1 200");
+#undef ASK
+        http_server_stop(s);
+    }
+    struct http_server *s = start((struct http_options){.listen = "0.0.0.0:0"});
+    assert_answer(s, "GET / HTTP/1.1\r\nHost: traces.example\r\nConnection: close\r\n\r\n", "HTTP/1.1 421",
+        "traces.example", "--host NAME");
     http_server_stop(s);
 }
 
@@ -239,6 +277,91 @@ static void test_hosts(void **state)
         assert_answer(s, request, "HTTP/1.1 400");
     }
     http_server_stop(s);
+}
+
+/* Heads that two servers in a row may read differently are refused, and the connection ends: RFC 9112, sections 2.2, 3,
+ * 5, 6.1, 6.3 and 11.2. The request that hides behind each one is never answered. */
+static void test_malformed_heads(void **state)
+{
+#define CASE(status, head) \
+    { \
+        status, head "\r\n" HIDDEN, sizeof head "\r\n" HIDDEN - 1 \
+    }
+#define HIDDEN "GET /hidden HTTP/1.1\r\n" END
+#define POST "POST /p HTTP/1.1\r\nHost: localhost\r\n"
+#define GET "GET /p HTTP/1.1\r\nHost: localhost\r\n"
+    static const struct {
+        const char *status, *bytes;
+        size_t n;
+    } cases[] = {
+        CASE("400", POST "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n"),
+        CASE("400", POST "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n"),
+        CASE("400", POST "Content-Length: 4\r\nContent-Length: 0\r\n"),
+        CASE("400", POST "Content-Length: 0\r\nContent-Length: 0\r\n"),
+        CASE("400", POST "Content-Length: 0, 0\r\n"),
+        CASE("400", POST "Content-Length: +0\r\n"),
+        CASE("400", POST "Content-Length: -1\r\n"),
+        CASE("400", POST "Content-Length: 0x0\r\n"),
+        CASE("400", POST "Content-Length: 0\0\r\n"),
+        CASE("400", POST "Content-Length : 0\r\n"),
+        CASE("400", POST "Transfer-Encoding : chunked\r\n"),
+        CASE("400", POST "Transfer-Encoding\t: chunked\r\n"),
+        CASE("400", POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\nContent-Length: 0\r\n"),
+        CASE("400", "POST /p HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"),
+        CASE("501", POST "Transfer-Encoding: gzip, chunked\r\n"),
+        CASE("501", POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+        CASE("501", POST "Transfer-Encoding: xchunked\r\n"),
+        CASE("501", POST "Transfer-Encoding: identity\r\n"),
+        CASE("501", POST "Transfer-Encoding:\r\n"),
+        CASE("400", "GET /p HTTP/1.1\r\n"),
+        CASE("400", "GET /p HTTP/1.1\r\nHost: \r\n"),
+        CASE("400", GET "Host: localhost\r\n"),
+        CASE("400", GET "X: a\0b\r\n"),
+        CASE("400", GET "X: a\0\r\n"),
+        CASE("400", GET "X: a\r\nY: b\0b\r\nZ: c\r\n"),
+        CASE("400", GET "X\0: a\r\n"),
+        CASE("400", "GET /p\0q HTTP/1.1\r\nHost: localhost\r\n"),
+        CASE("400", "GET /p?a=b\0c HTTP/1.1\r\nHost: localhost\r\n"),
+        CASE("400", "GET /p\nX: y HTTP/1.1\r\nHost: localhost\r\n"),
+        CASE("400", "GET /p HTTP/1.1\nHost: localhost\r\n"),
+        CASE("400", GET "X: a\nY: b\r\n"),
+        CASE("400", GET "X: a\n"),
+        CASE("400", GET "X: a\r\n\n"),
+        CASE("400", GET "X: a\rY: b\r\n"),
+        CASE("400", GET "X: a\r\n b\r\n"),
+        CASE("400", GET "X: a\r\n b\r\nY: c\r\n"),
+        CASE("400", GET " X: a\r\n"),
+        CASE("400", GET "no colon\r\n"),
+        CASE("400", GET ": a\r\n"),
+        CASE("400", GET "X Y: a\r\n"),
+        CASE("400", GET "X: \x01\r\n"),
+        CASE("", "GET /p q HTTP/1.1\r\nHost: localhost\r\n"),
+        CASE("400", "GET /p\tq HTTP/1.1\r\nHost: localhost\r\n"),
+        CASE("400", "G(T /p HTTP/1.1\r\nHost: localhost\r\n"),
+    };
+#undef CASE
+    struct http_server *s = start((struct http_options){0});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *answer = ask_bytes(s, cases[i].bytes, cases[i].n);
+        bool told = !strncmp(answer, "HTTP/1.1 ", 9) && !strncmp(answer + 9, cases[i].status, 3);
+        if (*cases[i].status ? !told : *answer) /* "": the connection ends without a word */
+            fail_msg("not %s: %s\n%s", cases[i].status, cases[i].bytes, answer);
+        if (strstr(answer, "/hidden"))
+            fail_msg("the connection goes on: %s\n%s", cases[i].bytes, answer);
+        free(answer);
+    }
+    /* What is unusual, but says one thing only, is taken. */
+    assert_answer(s, "\r\nGET /p HTTP/1.1\r\nX:\r\nY:a\r\nZ: \t a  b \t\r\nx!#$%&'*+-.^_`|~: \"\xc3\xa4\"\r\n" END,
+        "HTTP/1.1 200", "GET /p - 0 ");
+    assert_answer(s, "POST /p HTTP/1.1\r\ntransfer-encoding:CHUNKED\r\n" END "1\r\na\r\n0\r\n\r\n", "POST /p - 1 a");
+    assert_answer(s, "GET /p HTTP/1.0\r\n\r\n", " 200 ", "GET /p - 0 ");
+    /* Several on one connection, at once and one by one. */
+    assert_answer(s, POST "Content-Length: 3\r\nCookie: a=b; c=d\r\n\r\nabc" GET "X: a\r\n\r\n" HIDDEN,
+        "POST /p - 3 abc", "GET /p - 0 ", "GET /hidden - 0 ");
+    http_server_stop(s);
+#undef HIDDEN
+#undef POST
+#undef GET
 }
 
 static void test_token(void **state)
@@ -568,9 +691,11 @@ int main(void)
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_names_of_others),
         cmocka_unit_test(test_pages_of_others),
         cmocka_unit_test(test_allowed_origins),
         cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_malformed_heads),
         cmocka_unit_test(test_token),
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
