@@ -13,6 +13,7 @@
 #include "cluster/extracts.h"
 #include "cluster/moves.h"
 #include "cluster/protocol.h"
+#include "cluster/report.h"
 #include "cluster/routes.h"
 #include "cluster/servers.h"
 #include "cluster/shared.h"
@@ -244,6 +245,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct cluster_requests served = {0};
     struct containers_question containers;
     struct condition condition;
+    struct report report;
     const char *names[HOSTS];
     switch (kind) {
     case 2: card_read(&a, data, n, &card, NULL); break;
@@ -285,6 +287,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     case 26: containers_question_read(&a, data, n, &containers, NULL); break;
     case 27: containers_read(&a, data, n, names, HOSTS, NULL); break;
     case 28: condition_read(&a, data, n, &condition, NULL); break;
+    case 29: report_read(&a, data, n, &report, NULL); break;
     default:
         if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
@@ -305,7 +308,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         open_hosts();
     if (!n)
         return 0;
-    int kind = data[0] % 29;
+    int kind = data[0] % 30;
     if (kind == 0)
         answer_request(data + 1, n - 1);
     else if (kind == 1)

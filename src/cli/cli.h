@@ -33,8 +33,8 @@ struct cli_verb {
     bool no_settings;        /* it is another program, which reads none of weft's settings */
 };
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_flows, verb_threads, verb_sync, verb_critpath,
-    verb_requests, verb_serve, verb_coordinate, verb_place, verb_span, verb_collect, verb_spans, verb_verify,
-    verb_config, verb_completion;
+    verb_requests, verb_serve, verb_coordinate, verb_status, verb_place, verb_span, verb_collect, verb_spans,
+    verb_verify, verb_config, verb_completion;
 /* All of them, in the order in which somebody meets them; NULL ends them. */
 extern const struct cli_verb *const cli_verbs[];
 
@@ -80,6 +80,8 @@ void cli_table_number(struct cli_table *, int64_t);
 void cli_table_text(struct cli_table *, struct text *);            /* its contents; the text is empty then */
 /* For people with a unit; else the number of ns. */
 void cli_table_duration(struct cli_table *, int format, int64_t ns);
+/* Of bytes, the same. */
+void cli_table_size(struct cli_table *, int format, uint64_t bytes);
 /* A terminal's table has a bold heading and is cut to the width of the terminal, never wrapped; in files and pipes
  * nothing is cut. JSON is an array, one object per line; cells that are empty, or no number in a number column, are
  * null. */

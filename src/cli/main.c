@@ -18,6 +18,7 @@ const struct cli_verb *const cli_verbs[] = {
     &verb_requests,
     &verb_serve,
     &verb_coordinate,
+    &verb_status,
     &verb_place,
     &verb_span,
     &verb_collect,

@@ -287,3 +287,20 @@ void cli_table_write(struct cli_table *t, int format, struct text *out)
     else
         cli_table_write_width(t, isatty(STDOUT_FILENO) ? cli_width() : 0, out);
 }
+
+void cli_table_size(struct cli_table *t, int format, uint64_t bytes)
+{
+    static const char units[] = "kMGT";
+    double v = (double)bytes;
+    int unit = -1;
+    while (v >= 1000 && unit < 3) {
+        v /= 1000;
+        unit++;
+    }
+    if (format != CLI_TABLE)
+        cli_table_number(t, (int64_t)bytes);
+    else if (unit < 0)
+        cli_table_cell(t, "%u B", (unsigned)bytes);
+    else
+        cli_table_cell(t, "%.1f %cB", v, units[unit]);
+}

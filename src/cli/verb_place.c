@@ -14,23 +14,6 @@ enum { BALANCE_PERCENT = 25, GAIN_PERCENT = 1, AUTO_GAIN_PERCENT = 5, MOST_TALK 
 
 /* ---- tables ---- */
 
-static void size_cell(struct cli_table *t, int format, uint64_t bytes)
-{
-    static const char units[] = "kMGT";
-    double v = (double)bytes;
-    int unit = -1;
-    while (v >= 1000 && unit < 3) {
-        v /= 1000;
-        unit++;
-    }
-    if (format != CLI_TABLE)
-        cli_table_number(t, (int64_t)bytes);
-    else if (unit < 0)
-        cli_table_cell(t, "%u B", (unsigned)bytes);
-    else
-        cli_table_cell(t, "%.1f %cB", v, units[unit]);
-}
-
 static void write_nodes(const struct cluster_placement *p, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"node", false, false}, {"hosts", true, true}, {"copies", true, true},
@@ -43,16 +26,16 @@ static void write_nodes(const struct cluster_placement *p, int format, struct te
         cli_table_cell(t, "%s", n->name);
         cli_table_number(t, (int64_t)n->hosts);
         cli_table_number(t, (int64_t)n->copies);
-        size_cell(t, format, n->bytes);
-        size_cell(t, format, n->store_bytes);
-        size_cell(t, format, n->planned_bytes);
+        cli_table_size(t, format, n->bytes);
+        cli_table_size(t, format, n->store_bytes);
+        cli_table_size(t, format, n->planned_bytes);
         for (int k = 0; k < 4 && !l->answered; k++)
             cli_table_cell(t, "%s", "");
         if (l->answered) {
             cli_table_number(t, l->cpus);
             cli_table_cell(t, "%u.%02u", l->load_percent / 100, l->load_percent % 100);
             cli_table_number(t, (int64_t)l->questions);
-            size_cell(t, format, l->room_bytes);
+            cli_table_size(t, format, l->room_bytes);
         }
         cli_table_cell(t, "%s",
             !l->answered                  ? "does not answer"
@@ -76,8 +59,8 @@ static void write_hosts(const struct cluster_placement *p, const struct cli_aske
             text_printf(&snips, "%s%s", k ? ", " : "", p->hosts[i].snips[k]);
         cli_table_cell(t, "%s", a->hosts[i].clock_name);
         cli_table_cell(t, "%s", p->nodes[p->hosts[i].node].name);
-        size_cell(t, format, p->hosts[i].bytes);
-        size_cell(t, format, p->hosts[i].store_bytes);
+        cli_table_size(t, format, p->hosts[i].bytes);
+        cli_table_size(t, format, p->hosts[i].store_bytes);
         cli_table_number(t, (int64_t)p->hosts[i].events);
         cli_table_duration(t, format, a->hosts[i].end - a->hosts[i].begin);
         cli_table_text(t, &snips);
@@ -100,7 +83,7 @@ static void write_talk(
         cli_table_cell(t, "%s", p->nodes[p->hosts[k->a].node].name);
         cli_table_cell(t, "%s", p->nodes[p->hosts[k->b].node].name);
         cli_table_number(t, (int64_t)k->packets);
-        size_cell(t, format, k->bytes);
+        cli_table_size(t, format, k->bytes);
     }
     cli_table_write(t, format, out);
     cli_table_free(t);
@@ -119,9 +102,9 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
         for (int k = 0; k < 3 && l->snip; k++) /* it is a copy, of who knows how many packets */
             cli_table_cell(t, "%s", "");
         if (!l->snip) {
-            size_cell(t, format, l->is.bytes);
+            cli_table_size(t, format, l->is.bytes);
             cli_table_number(t, l->is.saves);
-            size_cell(t, format, l->is.relieves);
+            cli_table_size(t, format, l->is.relieves);
         }
         cli_table_cell(t, "%s", place_result(l));
     }

@@ -11,15 +11,14 @@ enum { VERSION = 1, MOST_TEXT = 500 /* bytes */ };
 
 /* ---- as bytes ---- */
 
-static void put_text(struct text *out, const char *s)
+void condition_put_text(struct text *out, const char *s)
 {
     char cut[MOST_TEXT + 1];
     snprintf(cut, sizeof cut, "%s", s ? s : "");
     wire_put_string(out, cut);
 }
 
-/* For terminals, too: without control characters. */
-static const char *take_text(struct wire_in *w, struct arena *a)
+const char *condition_take_text(struct wire_in *w, struct arena *a)
 {
     size_t n;
     const char *s = wire_string(w, &n);
@@ -36,16 +35,16 @@ void condition_write(const struct condition *c, struct text *out)
     text_putc(out, VERSION);
     wire_put_string(out, c->node);
     wire_put_string(out, c->instance);
-    put_text(out, c->release);
+    condition_put_text(out, c->release);
     wire_put_u(out, c->serial);
     wire_put_u(out, c->oldest);
     wire_put_u(out, c->newest);
     wire_put_u(out, (uint64_t)c->state);
-    put_text(out, c->text);
+    condition_put_text(out, c->text);
     wire_put_u(out, c->all_problems);
     wire_put_u(out, n);
     for (size_t i = 0; i < n; i++)
-        put_text(out, c->problems[i]);
+        condition_put_text(out, c->problems[i]);
 }
 
 int condition_read(struct arena *a, const void *bytes, size_t n, struct condition *out, struct err *e)
@@ -54,21 +53,21 @@ int condition_read(struct arena *a, const void *bytes, size_t n, struct conditio
     uint8_t version;
     *out = (struct condition){0};
     wire_bytes(&w, &version, 1);
-    out->node = take_text(&w, a);
-    out->instance = take_text(&w, a);
-    out->release = take_text(&w, a);
+    out->node = condition_take_text(&w, a);
+    out->instance = condition_take_text(&w, a);
+    out->release = condition_take_text(&w, a);
     out->serial = wire_u(&w);
     out->oldest = (unsigned)wire_below(&w, 256);
     out->newest = (unsigned)wire_below(&w, 256);
     out->state = (int)wire_below(&w, CONDITION_FAILED + 1);
-    out->text = take_text(&w, a);
+    out->text = condition_take_text(&w, a);
     out->all_problems = (size_t)wire_below(&w, SIZE_MAX / 2);
     out->n_problems = wire_count(&w, 1);
     if (out->n_problems > MOST_PROBLEMS)
         w.damaged = true;
     const char **problems = arena_new(a, const char *, MOST_PROBLEMS);
     for (size_t i = 0; i < out->n_problems && !w.damaged; i++)
-        problems[i] = take_text(&w, a);
+        problems[i] = condition_take_text(&w, a);
     out->problems = problems;
     if (w.damaged || version != VERSION || out->oldest > out->newest || out->all_problems < out->n_problems)
         return err_set(e, ERR_FORMAT, "the condition of a node makes no sense");

@@ -4,6 +4,7 @@
 #ifndef WEFT_CLUSTER_CONDITION_H
 #define WEFT_CLUSTER_CONDITION_H
 
+#include "base/wire.h"
 #include "cluster/missing.h"
 #include "cluster/protocol.h"
 
@@ -25,6 +26,10 @@ struct condition {
 void condition_write(const struct condition *, struct text *out);
 /* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_FORMAT. */
 int condition_read(struct arena *, const void *bytes, size_t n, struct condition *out, struct err *e);
+
+/* A text, cut; read without control characters, so that terminals may show it. */
+void condition_put_text(struct text *, const char *);
+const char *condition_take_text(struct wire_in *, struct arena *);
 
 /* The key of a node's condition, from its card's. ERR_LIMIT. */
 int condition_key(const char *card_key, char out[CLUSTER_SUBJECT], struct err *e);

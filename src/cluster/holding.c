@@ -467,6 +467,7 @@ int holding_answer(struct holding *h, enum cluster_question kind, const void *by
     case CLUSTER_CONTAINERS: return answer_containers(h, bytes, n, out, e);
     case CLUSTER_HELLO:
     case CLUSTER_DELAYS:
+    case CLUSTER_STATUS:
     case CLUSTER_LOAD:
     case CLUSTER_TAKE:
     case CLUSTER_FILES:

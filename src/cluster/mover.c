@@ -47,17 +47,22 @@ static int check_snip(const struct mover *m, const struct holding *h, struct mov
 
 /* ---- load ---- */
 
-static int answer_load(struct mover *m, struct text *out)
+struct cluster_load mover_load(struct mover *m)
 {
     double load[1] = {0};
     bool known = getloadavg(load, 1) == 1;
-    struct cluster_load l = {.cpus = pool_cpus(),
+    return (struct cluster_load){.cpus = pool_cpus(),
         .load_percent = known && load[0] < 10000 ? (unsigned)(load[0] * 100) : 0,
         .questions = atomic_load(&m->questions),
         .receives = m->taker != NULL,
         .gives = m->o.give,
         .taking = m->taker && taker_takes(m->taker),
         .room_bytes = m->arrivals ? arrivals_room(m->arrivals) : 0};
+}
+
+static int answer_load(struct mover *m, struct text *out)
+{
+    struct cluster_load l = mover_load(m);
     move_load_write(&l, out);
     return 0;
 }

@@ -24,6 +24,7 @@ void mover_free(struct mover *); /* NULL-safe */
 const struct arrivals *mover_arrivals(const struct mover *); /* or NULL */
 /* Is it a question about moves? */
 bool mover_answers(enum cluster_question);
+struct cluster_load mover_load(struct mover *);
 /* Somebody asks something else: part of how busy the node is said to be. */
 void mover_count(struct mover *);
 /* holding: NULL while traces are opened. Any number of threads. */

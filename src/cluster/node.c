@@ -14,6 +14,7 @@
 #include "cluster/keeper.h"
 #include "cluster/mover.h"
 #include "cluster/node.h"
+#include "cluster/report.h"
 #include "cluster/routes.h"
 #include "cluster/worker.h"
 
@@ -38,6 +39,29 @@ struct question {
 
 /* ---- answering ---- */
 
+static void answer_status(struct cluster_node *n, struct text *out)
+{
+    static const int states[] = {[CONDITION_OPENING] = CLUSTER_NODE_OPENING,
+        [CONDITION_OPEN] = CLUSTER_NODE_OPEN,
+        [CONDITION_FAILED] = CLUSTER_NODE_FAILED};
+    const char **paths = mem_zalloc((n->n_given + 4) * sizeof *paths);
+    size_t n_paths = 0;
+    struct report r = {.release = n->release, .now_ns = time_now_ns(), .load = mover_load(n->mover)};
+    pthread_mutex_lock(&n->lock);
+    struct err failure = n->failure;
+    r.state = states[n->state];
+    pthread_mutex_unlock(&n->lock);
+    r.text = failure.text;
+    paths[n_paths++] = n->store ? n->store : "";
+    paths[n_paths++] = n->share ? n->share : "";
+    paths[n_paths++] = n->receive ? n->receive : "";
+    for (size_t i = 0; i < n->n_given; i++)
+        paths[n_paths++] = n->given[i];
+    r.disk = report_disk(paths);
+    report_write(&r, out);
+    free(paths);
+}
+
 static void answer(struct cluster_node *n, struct holding *holding, struct bus_question *asked)
 {
     enum cluster_question kind = CLUSTER_HELLO;
@@ -49,6 +73,8 @@ static void answer(struct cluster_node *n, struct holding *holding, struct bus_q
         rc = err_set(&e, ERR_TIMEOUT, "nobody waits for the answer any more");
     if (!rc && kind == CLUSTER_HELLO)
         text_puts(&out, n->instance);
+    else if (!rc && kind == CLUSTER_STATUS)
+        answer_status(n, &out);
     else if (!rc && kind == CLUSTER_DELAYS)
         rc = keeper_answer(n->keeper, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
     else if (!rc && mover_answers(kind))
@@ -273,6 +299,7 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
     n->cluster = mem_strdup(o->cluster ? o->cluster : CLUSTER_DEFAULT);
     n->name = mem_strdup(o->name);
     n->release = mem_strdup(o->release ? o->release : "");
+    n->receive = o->receive ? mem_strdup(o->receive) : NULL;
     n->store = o->store ? mem_strdup(o->store) : NULL;
     n->given = o->traces;
     while (o->traces[n->n_given])
@@ -370,6 +397,7 @@ void cluster_node_stop(struct cluster_node *n)
     free((char *)n->cluster);
     free(n->name);
     free(n->release);
+    free(n->receive);
     free(n->store);
     free(n->share);
     free(n);

@@ -16,7 +16,7 @@ struct question;
 struct cluster_node {
     struct bus *bus;
     const char *cluster;
-    char *name, *release, *store, *share; /* share: a real path, or NULL */
+    char *name, *release, *store, *receive, *share; /* share: a real path, or NULL */
     char key[BUS_MAX_SUBJECT + 1]; /* of its card and of its server */
     char instance[33];
     const char *const *given; /* traces */
@@ -49,8 +49,8 @@ struct cluster_node {
     struct shares_list shared;      /* what it shall have of the shared ones */
     VEC(char *) traces;             /* all, given and shared, that are to be opened */
     struct err complaint;           /* what was told last */
-    int state;                      /* enum condition_state; */
-    struct err failure;             /* of CONDITION_FAILED, */
+    int state;                      /* enum condition_state, and */
+    struct err failure;             /* of CONDITION_FAILED: both changed with the lock; */
     VEC(char *) problems;           /* what of the traces could not be read, */
     size_t all_problems;            /* and how much, listed or not; */
     VEC(char *) absent;             /* what of its share is not there */

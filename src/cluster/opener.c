@@ -57,6 +57,15 @@ int opener_say_condition(struct cluster_node *n, bool anew, struct err *e)
     return rc;
 }
 
+/* Others may ask for it (node.c). */
+static void set_state(struct cluster_node *n, int state, const struct err *failure)
+{
+    pthread_mutex_lock(&n->lock);
+    n->state = state;
+    n->failure = *failure;
+    pthread_mutex_unlock(&n->lock);
+}
+
 /* After traces were opened. The condition before the card: who reads both meanwhile thinks that something is missing,
  * rather than that all is there. */
 static int say(struct cluster_node *n, struct err *e)
@@ -75,8 +84,7 @@ static int say(struct cluster_node *n, struct err *e)
     n->card.n = 0;
     text_put(&n->card, t.v, t.n);
     pthread_mutex_unlock(&n->lock);
-    n->state = CONDITION_OPEN;
-    n->failure = (struct err){0};
+    set_state(n, CONDITION_OPEN, &(struct err){0});
     int rc = opener_say_condition(n, anew, e);
     if (!rc)
         rc = bus_table_put(n->table, n->key, t.v, t.n, NULL, e);
@@ -394,8 +402,7 @@ static enum task try_again(struct cluster_node *n, enum task failed, const struc
 /* What cannot be said now is said again with the next attempt. */
 static void say_failure(struct cluster_node *n, const struct err *e)
 {
-    n->state = CONDITION_FAILED;
-    n->failure = *e;
+    set_state(n, CONDITION_FAILED, e);
     opener_say_condition(n, false, NULL);
 }
 

@@ -252,7 +252,7 @@ int question_kind(const void *bytes, size_t n, enum cluster_question *kind, stru
     if (n < QUESTION_BYTES || b[0] < CLUSTER_OLDEST || b[0] > CLUSTER_VERSION)
         return err_set(e, ERR_UNSUPPORTED, "this node answers questions of versions %d to %d, not of %u",
             CLUSTER_OLDEST, CLUSTER_VERSION, n ? b[0] : 0);
-    if (b[1] > CLUSTER_CONTAINERS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
+    if (b[1] > CLUSTER_STATUS && (b[1] < CLUSTER_LOAD || b[1] > CLUSTER_LEAVE))
         return err_set(e, ERR_UNSUPPORTED, "a question of a kind that is not known here");
     *kind = b[1];
     return 0;

@@ -76,6 +76,7 @@ enum cluster_question {
     CLUSTER_DELAYS,          /* of whoever keeps the clocks: hosts on clocks → delays of what they have in common */
     CLUSTER_REQUESTS,        /* hosts on clocks → the requests that they served */
     CLUSTER_CONTAINERS,      /* rows of hosts → which container each is in */
+    CLUSTER_STATUS,          /* → what it is doing (report.h); also of a node that has no traces yet */
     /* About moving traces (moves.h). A node answers the first two while it has no traces, too. */
     CLUSTER_LOAD = 16,       /* → how busy it is, and what room it has */
     CLUSTER_TAKE,            /* takes a trace from another node → how far it is */

@@ -41,6 +41,7 @@ const struct cli_verb verb_serve = {"serve", "[TRACE…]", "reports its argument
 const struct cli_verb verb_span = {"span", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_collect = {"collect", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_spans = {"spans", "", "reports its arguments", NULL, report};
+const struct cli_verb verb_status = {"status", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_place = {"place", "", "reports its arguments", NULL, report};
 const struct cli_verb verb_verify = {"verify", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_config = {"config", "[VERB]", "reports its arguments", NULL, report};

@@ -306,6 +306,73 @@ class Traces(Asked):
         node.leave()
 
 
+class Status(Asked):
+    def status(self):
+        """The nodes by name, and what is missing."""
+        run = weft("status", "--cluster", self.broker.url, "--format", "json", "--timeout", "2s")
+        told = json.loads(run.out)
+        return run, {n["node"]: n for n in told["nodes"]}, told["missing"]
+
+    def test_status(self):
+        self.start()
+        keeper = wait_for("one keeps the clocks",
+                          lambda: self.broker.table("weft_weft_keeper").get("keeper", b"").decode())
+        run, nodes, missing = self.status()
+        self.assertEqual((run.code, run.message, missing, sorted(nodes)), (0, "", [], sorted(self.hosts)))
+        self.assertEqual([name for name, n in nodes.items() if n["keeper"]], [keeper])
+        release = self.ok("--version").out.decode().split()[1]
+        disk = os.statvfs(self.cluster.store)
+        for name, node in nodes.items():
+            self.assertEqual((node["state"], node["hosts"], node["unrelated"], node["text"], node["release"]),
+                             ("open", 1, 0, "", release))
+            self.assertEqual(node["bytes"], sum(
+                os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(self.hosts[name]) for f in files
+                if f != "metadata" and "metadata" in files))
+            self.assertEqual(node["cpus"], os.cpu_count())
+            self.assertLessEqual(abs(node["clock_ahead_ns"]), node["clock_error_ns"])  # it is the same clock
+            self.assertTrue(os.path.isdir(node["disk"]["path"]))
+            self.assertEqual(node["disk"]["bytes"], disk.f_blocks * disk.f_frsize)
+        self.cluster.nodes["db"].kill()
+        self.broker.put(NODES, "later", b"\x09" + empty_card("later")[1:])
+        self.broker.put(NODES, "old.state", condition("old", FAILED, "no space"))
+        self.broker.put(NODES, "old", empty_card("old"))
+        run, nodes, missing = self.status()
+        self.assertEqual(run.code, 3)
+        self.assertIn("3 of 5 nodes do not answer", run.message)
+        self.assertEqual([(m["node"], m["kind"]) for m in missing], [("later", "version"), ("old", "failed")])
+        self.assertEqual({name: n["state"] for name, n in nodes.items()},
+                         {"client": "open", "db": "away", "later": "away", "old": "away", "web": "open"})
+        self.assertIn("not connected to the broker", nodes["db"]["text"])
+        run = self.partly("status", "--cluster", self.broker.url, "--timeout", "2s")
+        self.assertEqual([line.split()[0] for line in run.out.decode().splitlines()],
+                         ["node", "client", "db", "later", "old", "web"])
+
+    def test_failed(self):
+        """What it says of itself, not only what it has put into the registry."""
+        own_mounts()
+        disk = scratch()
+        mount_memory(disk, "64k")
+        self.addCleanup(unmount, disk)
+        self.start("client")
+        node = self.cluster.add("web", self.hosts["web"], store=disk)
+        run, nodes, missing = wait_for(
+            "it has failed", lambda: "failed" in [m["kind"] for m in self.status()[2]] and self.status())
+        self.assertEqual((run.code, nodes["web"]["state"]), (3, "failed"), run)
+        self.assertRegex(nodes["web"]["text"], "No space left on device")
+        self.assertEqual((nodes["web"]["disk"]["path"], nodes["web"]["disk"]["bytes"]), (disk, 64 << 10))
+        self.assertIn(nodes["web"]["text"], missing[0]["text"])
+        node.leave()
+
+    def test_nobody(self):
+        self.start("client")
+        self.cluster.nodes["client"].leave()
+        run, nodes, missing = self.status()
+        self.assertEqual((run.code, nodes, missing), (0, {}, []))
+        self.assertIn("has no node: start one", run.message)
+        self.assertEqual(weft("status").code, 2)
+        self.assertEqual(weft("status", "--cluster", self.broker.url, self.recording).code, 2)
+
+
 class Previous(Asked):
     """Nodes and askers of the release before, WEFT_PREVIOUS, together with those of this one."""
 
@@ -320,6 +387,9 @@ class Previous(Asked):
                 self.cluster.nodes[name].leave()
                 self.cluster.add(name, self.hosts[name], program=before)
             self.cluster.settle()
+            told = json.loads(self.ok("status", "--cluster", self.broker.url, "--format", "json").out)["nodes"]
+            self.assertEqual({n["node"]: n["state"] for n in told},
+                             {name: "older release" if name in old else "open" for name in self.hosts})
             for program in (None, before):
                 for verb in self.VERBS:
                     run = self.ok(*verb, "--cluster", self.broker.url, "--format", "json", program=program)

@@ -10,7 +10,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BIN = os.path.abspath(os.environ.get("WEFT_BIN") or os.path.join(ROOT, "build", "weft"))
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 VERBS = ["info", "events", "index", "flows", "threads", "sync", "critpath", "requests", "serve", "coordinate",
-         "place", "span", "collect", "spans", "verify", "config", "completion"]
+         "status", "place", "span", "collect", "spans", "verify", "config", "completion"]
 EVERY_VERB = {"--help", "--no-color", "--quiet"}  # told once, in docs/verbs/README.md
 
 
