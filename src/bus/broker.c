@@ -17,6 +17,7 @@ enum {
     SMALLEST_PAYLOAD = 1024,
     TRY_EVERY_MS = 50,
     LINGER_S = 10,
+    FIRST_PATIENCE_MS = 1000, /* with a question that a broker may have taken along when it died; then twice as long */
 };
 
 struct broker *broker_of(struct bus *b)
@@ -59,6 +60,9 @@ int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, c
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         return err_set(
             e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what, b->where);
+    if (code == JSClusterNoPeersErr || code == JSStreamReplicasNotSupportedErr || code == JSInsufficientResourcesErr)
+        return err_set(e, ERR_UNSUPPORTED, "%s: there are too few brokers at %s to keep it %d times (--replicas)", what,
+            b->where, (int)b->replicas);
     if (code == JSClusterNotAvailErr)
         return err_set(
             e, ERR_TIMEOUT, "%s: too few of the brokers at %s are there: JetStream has no leader", what, b->where);
@@ -109,8 +113,13 @@ int broker_once(struct broker *b, struct broker_attempt *a, int64_t deadline_ns,
     int rc = broker_await(b, deadline_ns, e);
     if (rc)
         return rc;
-    o.Wait = broker_ms_until(deadline_ns);
-    a->status = a->step(a->arg, &o, &a->code);
+    for (int64_t wait_ms = FIRST_PATIENCE_MS;; wait_ms *= 2) {
+        int64_t left_ms = broker_ms_until(deadline_ns);
+        o.Wait = a->once || left_ms < wait_ms ? left_ms : wait_ms;
+        a->status = a->step(a->arg, &o, &a->code);
+        if (a->status != NATS_TIMEOUT || o.Wait == left_ms)
+            break;
+    }
     if (a->status == NATS_NO_RESPONDERS)
         a->code = 0; /* the library's own, and not always true: the stream may be gone, or about to come */
     return a->status == NATS_OK ? 0 : broker_fail(b, a->status, a->code, e, a->what);
@@ -129,6 +138,47 @@ int broker_try(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, 
         wait_until(&b->change, &b->lock, again);
         pthread_mutex_unlock(&b->lock);
     }
+}
+
+struct replicating {
+    struct broker *broker;
+    const char *stream;
+    bool current;
+};
+
+static natsStatus replicate(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct replicating *r = arg;
+    jsStreamInfo *i = NULL;
+    natsStatus s = js_GetStreamInfo(&i, r->broker->js, r->stream, o, code);
+    bool enough = s == NATS_OK && i->Config->Replicas >= r->broker->replicas;
+    r->current = enough && i->Cluster && i->Cluster->ReplicasLen + 1 >= r->broker->replicas;
+    for (int k = 0; r->current && k < i->Cluster->ReplicasLen; k++)
+        r->current = i->Cluster->Replicas[k]->Current || i->Cluster->Replicas[k]->Offline;
+    if (s == NATS_OK && !enough) {
+        i->Config->Replicas = r->broker->replicas;
+        s = js_UpdateStream(NULL, r->broker->js, i->Config, o, code);
+    }
+    jsStreamInfo_Destroy(i);
+    return s;
+}
+
+int broker_replicate(struct broker *b, const char *stream, const char *what, int64_t deadline_ns, struct err *e)
+{
+    struct replicating r = {.broker = b, .stream = stream, .current = b->replicas <= 1};
+    struct broker_attempt a = {.step = replicate, .arg = &r, .what = what};
+    int rc = 0;
+    while (!rc && !r.current) {
+        rc = broker_try(b, &a, deadline_ns, e);
+        int64_t again = time_monotonic_ns() + TRY_EVERY_MS * INT64_C(1000000);
+        if (!rc && !r.current && again >= deadline_ns)
+            return err_set(e, ERR_TIMEOUT, "%s: the brokers at %s have not copied it in time", what, b->where);
+        pthread_mutex_lock(&b->lock);
+        if (!rc && !r.current)
+            wait_until(&b->change, &b->lock, again);
+        pthread_mutex_unlock(&b->lock);
+    }
+    return rc;
 }
 
 /* "$JS.ACK.STREAM.CONSUMER.delivered.stream.consumer.time.pending"; newer servers put a domain and an account before
@@ -383,6 +433,7 @@ static int broker_open(const struct bus_options *o, wire_changed *changed, void 
     b->changed = changed;
     b->arg = arg;
     b->timeout_ns = o->timeout_ns;
+    b->replicas = o->replicas;
     pthread_mutex_init(&b->lock, NULL);
     wait_init(&b->change);
     int rc = broker_options(o, &options, &b->where, e);

@@ -19,6 +19,7 @@ struct broker {
     void *arg;
     char *where;               /* the servers, without users and passwords */
     int64_t timeout_ns;
+    int64_t replicas;          /* as of bus_options */
     atomic_bool closed;        /* by bus_close */
     atomic_uint_fast64_t epoch;
     pthread_mutex_t lock;      /* guards all below */
@@ -51,8 +52,11 @@ struct broker_attempt {
     natsStatus status;
 };
 int broker_try(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
-/* The same, asked once. */
+/* The same, until there is an answer: also one that may be another a moment later. */
 int broker_once(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
+
+/* The stream has as many replicas as were asked for, unless it has more. */
+int broker_replicate(struct broker *, const char *stream, const char *what, int64_t deadline_ns, struct err *);
 
 /* A subscription whose handler gets the library's message, to destroy it. */
 typedef void broker_handler(void *arg, natsMsg *);

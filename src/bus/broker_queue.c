@@ -44,6 +44,7 @@ static natsStatus add_stream(void *arg, jsOptions *o, jsErrCode *code)
     c.Name = q->stream;
     c.Subjects = list;
     c.SubjectsLen = 1;
+    c.Replicas = q->broker->replicas ? q->broker->replicas : 1;
     c.Retention = js_WorkQueuePolicy;
     c.Storage = q->memory ? js_MemoryStorage : js_FileStorage;
     c.MaxMsgsPerSubject = 1;
@@ -79,6 +80,7 @@ static int make(struct broker_queue *q, int64_t deadline_ns, struct err *e)
 {
     struct broker_attempt a = {.step = add_stream, .arg = q, .what = q->what};
     int rc = broker_try(q->broker, &a, deadline_ns, e);
+    rc = rc ? rc : broker_replicate(q->broker, q->stream, q->what, deadline_ns, e);
     a.step = add_consumer;
     return rc ? rc : broker_try(q->broker, &a, deadline_ns, e);
 }

@@ -10,7 +10,13 @@
 #include "base/time.h"
 #include "bus/broker.h"
 
-enum { SUBJECT_ROOM = BUS_MAX_SUBJECT + 80, IDLE_AFTER_S = 10, HEARTBEAT_S = 2, RECOUNT_NS = 100000000 };
+enum {
+    SUBJECT_ROOM = BUS_MAX_SUBJECT + 80,
+    IDLE_AFTER_S = 10,
+    HEARTBEAT_S = 2,
+    RECOUNT_NS = 100000000,
+    FIRST_PATIENCE_NS = 1000000000
+};
 static const char operation[] = "KV-Operation", expected_header[] = "Nats-Expected-Last-Subject-Sequence";
 
 static void subject_of(const struct broker_table *t, const char *key, char out[SUBJECT_ROOM])
@@ -28,6 +34,7 @@ static natsStatus add_stream(void *arg, jsOptions *o, jsErrCode *code)
     jsStreamConfig c;
     jsStreamInfo *made = NULL;
     jsStreamConfig_Init(&c);
+    c.Replicas = t->broker->replicas ? t->broker->replicas : 1;
     subject_of(t, ">", subjects);
     c.Name = t->stream;
     c.Subjects = list;
@@ -55,14 +62,20 @@ static natsStatus look_at_stream(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
+/* Of two who make it at once, both succeed if they agree; the second of two with other options finds it made. It is
+ * looked for first: who only reads tables needs no right to make them. */
 int broker_table_make(struct broker_table *t, int64_t deadline_ns, struct err *e)
 {
-    struct broker_attempt a = {.step = add_stream, .arg = t, .what = t->what};
+    struct broker_attempt a = {.step = look_at_stream, .arg = t, .what = t->what};
     int rc = broker_try(t->broker, &a, deadline_ns, e);
-    if (!rc || a.code != JSStreamNameExistErr)
-        return rc;
-    a.step = look_at_stream; /* made by another, with other options */
-    return broker_try(t->broker, &a, deadline_ns, e);
+    if (rc && a.code == JSStreamNotFoundErr) {
+        a.step = add_stream;
+        rc = broker_try(t->broker, &a, deadline_ns, e);
+        a.step = look_at_stream;
+        if (rc && a.code == JSStreamNameExistErr)
+            rc = broker_try(t->broker, &a, deadline_ns, e);
+    }
+    return rc ? rc : broker_replicate(t->broker, t->stream, t->what, deadline_ns, e);
 }
 
 int broker_table_open(
@@ -263,10 +276,39 @@ static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
+struct counting {
+    struct broker_table *table;
+    uint64_t keys;
+    bool replicated;
+};
+
+static natsStatus count_step(void *arg, jsOptions *o, jsErrCode *code)
+{
+    struct counting *c = arg;
+    jsStreamInfo *i = NULL;
+    natsStatus s = js_GetStreamInfo(&i, c->table->broker->js, c->table->stream, o, code);
+    if (s == NATS_OK) {
+        c->keys = (uint64_t)i->State.NumSubjects;
+        c->replicated = i->Config->Replicas > 1;
+    }
+    jsStreamInfo_Destroy(i);
+    return s;
+}
+
+/* Keys that have an entry, or had one that was removed. */
+static int count_keys(struct broker_table *t, int64_t deadline_ns, struct counting *out, struct err *e)
+{
+    struct broker_attempt a = {.step = count_step, .arg = out, .what = t->what};
+    *out = (struct counting){.table = t};
+    return broker_try(t->broker, &a, deadline_ns, e);
+}
+
+/* Of several brokers that keep a table one delivers it, which may not have all of it yet. */
 int broker_table_follow(
     struct broker_table *t, const char *key, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *e)
 {
     struct following f = {t, key, deliver, 0};
+    struct counting c;
     struct broker_attempt a = {.step = follow, .arg = &f, .what = t->what, .once = true};
     int rc = broker_try(t->broker, &a, deadline_ns, e);
     if (rc && a.code == JSStreamNotFoundErr) {
@@ -274,6 +316,10 @@ int broker_table_follow(
         rc = rc ? rc : broker_try(t->broker, &a, deadline_ns, e);
     }
     *pending = f.pending;
+    if (!rc && !key)
+        rc = count_keys(t, deadline_ns, &c, e);
+    if (!rc && !key && c.replicated && f.pending < c.keys)
+        rc = err_set(e, ERR_TIMEOUT, "%s: a broker that was away does not have all of it yet", t->what);
     return rc;
 }
 
@@ -302,38 +348,13 @@ static void tell_entry(struct map *told, const struct bus_entry *entry, bus_entr
     *is_there = entry->kind == BUS_ENTRY_PUT;
 }
 
-struct counting {
-    struct broker_table *table;
-    uint64_t keys;
-};
-
-static natsStatus count_step(void *arg, jsOptions *o, jsErrCode *code)
-{
-    struct counting *c = arg;
-    jsStreamInfo *i = NULL;
-    natsStatus s = js_GetStreamInfo(&i, c->table->broker->js, c->table->stream, o, code);
-    if (s == NATS_OK)
-        c->keys = (uint64_t)i->State.NumSubjects;
-    jsStreamInfo_Destroy(i);
-    return s;
-}
-
-/* Keys that have an entry, or had one that was removed. */
-static int count_keys(struct broker_table *t, int64_t deadline_ns, uint64_t *keys, struct err *e)
-{
-    struct counting c = {t, 0};
-    struct broker_attempt a = {.step = count_step, .arg = &c, .what = t->what};
-    int rc = broker_try(t->broker, &a, deadline_ns, e);
-    *keys = c.keys;
-    return rc;
-}
-
 /* Takes what comes until all keys have come that there were at first. What is pending says when that is, unless entries
  * are put all the time: then something is pending always, or nothing is although older entries are still to come. */
 static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys, struct map *told,
     bus_entry_handler *handler, void *arg, struct err *e)
 {
     uint64_t seen = 0;
+    struct counting c = {.keys = keys};
     int rc = 0;
     for (int64_t deadline = broker_deadline(t->broker); told->n < keys && !rc;) {
         natsMsg *m = NULL;
@@ -354,8 +375,34 @@ static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys
         }
         natsMsg_Destroy(m);
         if (!rc && told->n < keys && (s || !mark.pending)) /* keys may be no more, as if they had never been */
-            rc = count_keys(t, deadline, &keys, e);
+            rc = count_keys(t, deadline, &c, e);
+        keys = c.keys;
     }
+    return rc;
+}
+
+/* One attempt, with an inbox of its own. *told: the handler has been told something. */
+static int all_once(
+    struct broker_table *t, int64_t deadline_ns, bool *told, bus_entry_handler *handler, void *arg, struct err *e)
+{
+    natsInbox *inbox = NULL;
+    natsSubscription *sub = NULL;
+    struct counting c;
+    struct map keys = {0};
+    uint64_t pending = 0;
+    natsStatus s = natsInbox_Create(&inbox);
+    s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
+    int rc = s ? broker_fail(t->broker, s, 0, e, t->what)
+               : broker_table_follow(t, NULL, inbox, deadline_ns, &pending, e);
+    if (!rc && pending)
+        rc = count_keys(t, deadline_ns, &c, e);
+    *told = !rc && pending;
+    if (*told)
+        rc = take_all(t, sub, c.keys, &keys, handler, arg, e);
+    map_fini(&keys);
+    natsSubscription_Unsubscribe(sub);
+    broker_destroy_later(t->broker, sub);
+    natsInbox_Destroy(inbox);
     return rc;
 }
 
@@ -363,24 +410,15 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
 {
     struct broker_table *t = (struct broker_table *)base;
     int64_t deadline = broker_deadline(t->broker);
-    natsInbox *inbox = NULL;
-    natsSubscription *sub = NULL;
-    uint64_t pending = 0, keys = 0;
+    bool told = false;
     int rc = broker_await(t->broker, deadline, e);
-    if (rc)
-        return rc;
-    natsStatus s = natsInbox_Create(&inbox);
-    s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
-    rc = s ? broker_fail(t->broker, s, 0, e, t->what) : broker_table_follow(t, NULL, inbox, deadline, &pending, e);
-    struct map told = {0};
-    if (!rc && pending)
-        rc = count_keys(t, deadline, &keys, e);
-    if (!rc && pending)
-        rc = take_all(t, sub, keys, &told, handler, arg, e);
-    map_fini(&told);
-    natsSubscription_Unsubscribe(sub);
-    broker_destroy_later(t->broker, sub);
-    natsInbox_Destroy(inbox);
+    for (int64_t patience_ns = FIRST_PATIENCE_NS; !rc; patience_ns *= 2) {
+        int64_t now = time_monotonic_ns(), until = now + patience_ns < deadline ? now + patience_ns : deadline;
+        rc = all_once(t, until, &told, handler, arg, e);
+        if (rc != ERR_TIMEOUT || told || until == deadline)
+            break;
+        rc = broker_await(t->broker, deadline, e);
+    }
     return rc;
 }
 

@@ -28,6 +28,10 @@ struct bus_options {
     const char *tls_ca, *tls_cert, *tls_key; /* PEM; the system's authorities when there is no tls_ca */
     int64_t timeout_ns;    /* of connecting, and of what has no deadline; 0: 5 s */
     size_t max_message_bytes; /* of a question or an answer, of this node and of others; 0: 64 MiB */
+    /* Brokers that keep each table and queue, so that they survive the loss of fewer than half of them: 1 to 5; more
+     * than there are brokers is an error of the table. One that has fewer is given as many; 0: as its maker said, or 1.
+     */
+    unsigned replicas;
     bool later;            /* bus_open succeeds also when no broker takes this node yet: it goes on connecting */
 };
 

@@ -20,6 +20,7 @@ int cli_cluster_connect(struct cli_cluster *c, const char *who, bool later, stru
         .tls_ca = c->ca,
         .tls_cert = c->cert,
         .tls_key = c->key,
+        .replicas = (unsigned)c->replicas,
         .later = later};
     int rc = bus_open(&o, out, e);
     return rc ? err_wrap(e, "--cluster"), rc : 0;

@@ -11,6 +11,7 @@ struct cli_cluster {
     const char *url, *name;
     const char *creds, *token_file, *ca, *cert, *key;
     const char *timeout;
+    int64_t replicas;
 };
 #define CLI_CLUSTER(c) CLI_CLUSTER_LETTER(c, 'c')
 /* Where the letter is another option's: 0. */
@@ -23,6 +24,9 @@ struct cli_cluster {
         {"nats-token-file", 0, CLI_STRING, "FILE", "the broker's token is the first line of FILE", &(c)->token_file}, \
         {"nats-ca", 0, CLI_STRING, "FILE", "authorities that may have signed the broker's certificate (PEM)", \
             &(c)->ca}, \
+        {"replicas", 0, CLI_INT, "N", \
+            "N brokers keep the cluster's tables; 3 survive the loss of one (default: as they are)", \
+            &(c)->replicas, .least = 1, .most = 5}, \
         {"nats-cert", 0, CLI_STRING, "FILE", "certificate to show to the broker (PEM)", &(c)->cert}, \
     { \
         "nats-key", 0, CLI_STRING, "FILE", "its key (PEM)", &(c)->key \

@@ -49,8 +49,9 @@ def free_port(address):
 class Broker:
     """address: of this machine; or within: what it runs in, which has the address for itself."""
 
-    def __init__(self, address="127.0.0.1", within=()):
-        self.program, self.within = broker_program(), within
+    def __init__(self, address="127.0.0.1", within=(), arguments=(), alone=True):
+        """arguments: more, of the program. alone: it answers without others."""
+        self.program, self.within, self.arguments, self.alone = broker_program(), within, arguments, alone
         self.address, self.port, self.directory = address, 4222 if within else free_port(address), scratch()
         self.url = f"nats://{address}:{self.port}"
         self.process = None
@@ -59,9 +60,11 @@ class Broker:
     def start(self):
         with open(os.path.join(scratch(), "broker.log"), "wb") as log:
             self.process = subprocess.Popen(
-                [*self.within, self.program, "-a", self.address, "-p", str(self.port), "-js", "-sd", self.directory],
+                [*self.within, self.program, "-a", self.address, "-p", str(self.port), "-js", "-sd", self.directory,
+                 *self.arguments],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        wait_for("the broker answers", self.answers)
+        if self.alone:
+            wait_for("the broker answers", self.answers)
 
     def answers(self):
         try:
@@ -89,8 +92,11 @@ class Broker:
     def ask_once(self, subject, body):
         with self.connect() as f:
             question = json.dumps(body).encode() if body else b""
-            f.write(b"SUB _INBOX.test 1\r\n"
-                    b"PUB %s _INBOX.test %d\r\n%s\r\n" % (subject.encode(), len(question), question))
+            f.write(b"SUB _INBOX.test 1\r\n")
+            if not self.alone:  # the others have to hear of it
+                f.flush()
+                time.sleep(0.1)
+            f.write(b"PUB %s _INBOX.test %d\r\n%s\r\n" % (subject.encode(), len(question), question))
             f.flush()
             while True:
                 line = f.readline()
@@ -141,6 +147,33 @@ class Broker:
         if not keep:
             shutil.rmtree(self.directory)
         self.start()
+
+
+class Brokers:
+    """Three that are one: what nodes are given is the URL of all."""
+
+    def __init__(self):
+        routes = [f"nats://127.0.0.1:{free_port('127.0.0.1')}" for _ in range(3)]
+        self.all = [Broker(alone=False, arguments=("-n", f"broker-{i}", "-cluster_name", "brokers", "-cluster", route,
+                                                   "-routes", ",".join(routes))) for i, route in enumerate(routes)]
+        self.url = ",".join(b.url for b in self.all)
+        for b in self.all:
+            wait_for("the brokers have a leader", lambda b=b: self.has_leader(b))
+
+    def has_leader(self, broker):
+        with contextlib.suppress(OSError):
+            return broker.ask("$JS.API.STREAM.NAMES") is not None
+        return False
+
+    def running(self):
+        return next(b for b in self.all if b.process)
+
+    def table(self, name):
+        return self.running().table(name)
+
+    def kill(self):
+        for b in self.all:
+            b.kill()
 
 
 class Node:
