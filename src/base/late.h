@@ -25,7 +25,7 @@ int late_load(struct late_library *, struct err *);
 void late_must(struct late_library *);
 
 /* late_load for each of them. Whoever can tell an error asks before the first call. */
-int late_archive(struct err *), late_curl(struct err *), late_gnutls(struct err *), late_microhttpd(struct err *),
-    late_nats(struct err *), late_postgres(struct err *);
+int late_archive(struct err *), late_curl(struct err *), late_gnutls(struct err *), late_hogweed(struct err *),
+    late_microhttpd(struct err *), late_nats(struct err *), late_postgres(struct err *);
 
 #endif

@@ -17,6 +17,7 @@ enum {
     SMALLEST_PAYLOAD = 1024,
     TRY_EVERY_MS = 50,
     LINGER_S = 10,
+    MOST_LACKING = 64,
     FIRST_PATIENCE_MS = 1000, /* with a question that a broker may have taken along when it died; then twice as long */
 };
 
@@ -55,8 +56,50 @@ static int fail_away(struct broker *b, int code, struct err *e, const char *what
     return err_set(e, code, "%s%snot connected to the broker at %s", begin, colon, b->where);
 }
 
+/* Random in each connection, and no right by itself. */
+static bool is_inbox(const char *subject)
+{
+    return strstr(subject, "_INBOX.weft-") != NULL;
+}
+
+/* The text: Permissions Violation for Publish to "SUBJECT". */
+void broker_lacks(struct broker *b, const char *text)
+{
+    bool publish = strstr(text, "Publish");
+    const char *subject = strchr(text, '"');
+    size_t n = subject ? strcspn(subject + 1, "\"") : 0;
+    char *right = mem_printf("%s \"%.*s\"", publish ? "publish to" : "subscribe to",
+        (int)(n < BUS_MAX_SUBJECT ? n : BUS_MAX_SUBJECT), n ? subject + 1 : "?");
+    pthread_mutex_lock(&b->lock);
+    uint32_t before = (uint32_t)b->lacking.n;
+    bool is_new = before < MOST_LACKING && strings_intern(&b->lacking, right, strlen(right)) == before;
+    pthread_mutex_unlock(&b->lock);
+    if (is_new)
+        bus_tell(b->arg, "the broker at %s does not let this user %s", b->where,
+            is_inbox(right) ? "hear answers (subscribe to \"_INBOX.>\")" : right);
+    free(right);
+}
+
+bool broker_right(struct broker *b, const char *word, char *out, size_t n)
+{
+    bool found = false;
+    pthread_mutex_lock(&b->lock);
+    for (uint32_t i = 0; i < b->lacking.n && !found; i++) {
+        found = strstr(b->lacking.v[i], word) || is_inbox(b->lacking.v[i]);
+        if (found)
+            snprintf(out, n, "%s", b->lacking.v[i]);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return found;
+}
+
 int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, const char *what)
 {
+    char right[BUS_MAX_SUBJECT + 40];
+    const char *name = strrchr(what, ' ');
+    if ((s == NATS_TIMEOUT || s == NATS_NO_RESPONDERS) && !code &&
+        broker_right(b, name ? name + 1 : what, right, sizeof right))
+        return err_set(e, ERR_UNSUPPORTED, "%s: the broker at %s does not let this user %s", what, b->where, right);
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         return err_set(
             e, ERR_UNSUPPORTED, "%s: the broker at %s has no JetStream; start it as nats-server -js", what, b->where);
@@ -417,6 +460,7 @@ static void broker_free(struct wire *w)
     struct broker *b = (struct broker *)w;
     destroy_ended(b, true);
     vec_free(&b->ended);
+    strings_fini(&b->lacking);
     jsCtx_Destroy(b->js);
     natsConnection_Destroy(b->nc);
     pthread_cond_destroy(&b->change);
@@ -436,7 +480,7 @@ static int broker_open(const struct bus_options *o, wire_changed *changed, void 
     b->replicas = o->replicas;
     pthread_mutex_init(&b->lock, NULL);
     wait_init(&b->change);
-    int rc = broker_options(o, &options, &b->where, e);
+    int rc = broker_options(o, b, &options, &b->where, e);
     if (!rc && set_callbacks(options, b, o->later))
         rc = err_set(e, ERR_NOMEM, "out of memory: bus");
     rc = rc ? rc : connect(b, o, options, e);
@@ -497,6 +541,11 @@ static int broker_trouble(struct wire *w, struct err *e)
     return broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, NULL);
 }
 
+static bool broker_lacks_for(struct wire *w, const char *subject, char *buf, size_t n)
+{
+    return broker_right((struct broker *)w, subject, buf, n);
+}
+
 const struct wire_kind broker_kind = {
     .open = broker_open,
     .close = broker_close,
@@ -506,6 +555,7 @@ const struct wire_kind broker_kind = {
     .max_payload = broker_max_payload,
     .local_address = broker_local_address,
     .trouble = broker_trouble,
+    .lacks = broker_lacks_for,
     .publish = broker_publish,
     .subscribe = broker_subscribe,
     .unsubscribe = broker_unsubscribe,

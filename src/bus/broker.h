@@ -26,11 +26,16 @@ struct broker {
     pthread_cond_t change;
     bool gone;                 /* the library will never call back again */
     VEC(struct broker_ended) ended; /* oldest first */
+    struct strings lacking;    /* rights that the broker refused: "publish to \"SUBJECT\"" */
 };
 struct broker *broker_of(struct bus *);
 
 /* broker_options.c: what the connection is made with; natsOptions_Destroy ends it. *where: free() it. */
-int broker_options(const struct bus_options *, natsOptions **out, char **where, struct err *);
+int broker_options(const struct bus_options *, struct broker *, natsOptions **out, char **where, struct err *);
+/* The broker refused a right; text: what it says. */
+/* A right that is missing, for what has the word in its subject. False: there is none. */
+bool broker_right(struct broker *, const char *word, char *out, size_t n);
+void broker_lacks(struct broker *, const char *text);
 
 /* Fills e for a call that failed; `what` says of whom ("table x"). */
 int broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);

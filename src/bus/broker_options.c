@@ -27,8 +27,14 @@ static int64_t reconnect_delay(natsConnection *nc, int attempts, void *arg)
     return ms / 2 + arc4random_uniform((uint32_t)(ms / 2 + 1));
 }
 
-/* The default would print. What was lost shows itself: as a missed deadline, or a gap that a watch closes. */
-static void ignore_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg) {}
+/* The default would print. What was lost shows itself: as a missed deadline, or a gap that a watch closes. Rights that
+ * are missing are kept for the errors that follow. */
+static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
+{
+    const char *text = NULL;
+    if (s == NATS_NOT_PERMITTED && natsConnection_GetLastError(nc, &text) == NATS_NOT_PERMITTED && text)
+        broker_lacks(arg, text);
+}
 
 /* "nats://user:password@host:port" as "nats://host:port". */
 static void put_without_user(struct text *t, const char *url)
@@ -55,28 +61,43 @@ static int split(char *list, const char **urls, int *n, int most, bool *tls, str
     return 0;
 }
 
-static int read_token(const char *path, char *out, size_t room, struct err *e)
+static int read_line(const char *what, const char *path, char *out, size_t room, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return err_sys(e, "token file %s", path);
+        return err_sys(e, "%s file %s", what, path);
     ssize_t n = read(fd, out, room - 1);
     if (n < 0) {
-        int rc = err_sys(e, "token file %s", path);
+        int rc = err_sys(e, "%s file %s", what, path);
         close(fd);
         return rc;
     }
     close(fd);
     out[n] = '\0';
     out[strcspn(out, "\r\n")] = '\0';
-    if (out[strspn(out, " \t")])
+    if (out[strspn(out, " 	")])
         return 0;
-    return err_set(e, ERR_ARG, "token file %s: its first line must be the token, not blanks", path);
+    return err_set(e, ERR_ARG, "%s file %s: its first line must be the %s, not blanks", what, path, what);
 }
 
 static int check_file(const char *what, const char *path, struct err *e)
 {
     return path && access(path, R_OK) ? (err_sys(e, "%s file %s", what, path), ERR_ARG) : 0;
+}
+
+static int set_user(natsOptions *o, const char *path, struct err *e)
+{
+    char line[4096];
+    int rc = read_line("user", path, line, sizeof line, e);
+    char *colon = rc ? NULL : strchr(line, ':');
+    if (!rc && !colon)
+        rc = err_set(e, ERR_ARG, "user file %s: its first line is not USER:PASSWORD", path);
+    if (!rc)
+        *colon = '\0';
+    if (!rc && natsOptions_SetUserInfo(o, line, colon + 1))
+        rc = err_set(e, ERR_NOMEM, "out of memory: user");
+    explicit_bzero(line, sizeof line);
+    return rc;
 }
 
 static int set_secrets(natsOptions *o, const struct bus_options *b, struct err *e)
@@ -86,12 +107,12 @@ static int set_secrets(natsOptions *o, const struct bus_options *b, struct err *
     if (!rc && b->creds && natsOptions_SetUserCredentialsFromFiles(o, b->creds, NULL))
         rc = err_set(e, ERR_ARG, "credentials file %s: cannot be used", b->creds);
     if (!rc && b->token) {
-        rc = read_token(b->token, token, sizeof token, e);
+        rc = read_line("token", b->token, token, sizeof token, e);
         if (!rc && natsOptions_SetToken(o, token))
             rc = err_set(e, ERR_NOMEM, "out of memory: token");
         explicit_bzero(token, sizeof token);
     }
-    return rc;
+    return rc || !b->user ? rc : set_user(o, b->user, e);
 }
 
 static int set_tls(natsOptions *o, const struct bus_options *b, bool tls, struct err *e)
@@ -112,7 +133,7 @@ static int set_tls(natsOptions *o, const struct bus_options *b, bool tls, struct
     return 0;
 }
 
-static natsStatus set_usual(natsOptions *o, const struct bus_options *b)
+static natsStatus set_usual(natsOptions *o, const struct bus_options *b, struct broker *broker)
 {
     natsStatus s = natsOptions_SetMaxReconnect(o, -1);
     s = s ? s : natsOptions_SetAllowReconnect(o, true);
@@ -124,11 +145,11 @@ static natsStatus set_usual(natsOptions *o, const struct bus_options *b)
     s = s ? s : natsOptions_SetTimeout(o, b->timeout_ns / 1000000 + 1);
     s = s ? s : natsOptions_SetSendAsap(o, true);
     s = s ? s : natsOptions_SetFailRequestsOnDisconnect(o, true);
-    s = s ? s : natsOptions_SetErrorHandler(o, ignore_error, NULL);
+    s = s ? s : natsOptions_SetErrorHandler(o, on_error, broker);
     return s ? s : natsOptions_SetName(o, b->name ? b->name : "weft");
 }
 
-int broker_options(const struct bus_options *b, natsOptions **out, char **where, struct err *e)
+int broker_options(const struct bus_options *b, struct broker *broker, natsOptions **out, char **where, struct err *e)
 {
     enum { MOST_SERVERS = 64 };
     const char *urls[MOST_SERVERS];
@@ -141,7 +162,7 @@ int broker_options(const struct bus_options *b, natsOptions **out, char **where,
     rc = rc ? rc : late_nats(e);
     if (!rc && natsOptions_Create(&o))
         rc = err_set(e, ERR_NOMEM, "out of memory: bus");
-    if (!rc && (natsOptions_SetServers(o, urls, n) || set_usual(o, b)))
+    if (!rc && (natsOptions_SetServers(o, urls, n) || set_usual(o, b, broker)))
         rc = err_set(e, ERR_ARG, "bus: the URL cannot be read; it is nats://[USER:PASSWORD@]HOST[:PORT]");
     rc = rc ? rc : set_secrets(o, b, e);
     rc = rc ? rc : set_tls(o, b, tls, e);

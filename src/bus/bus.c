@@ -1,11 +1,14 @@
 #include "bus/bus.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "bus/trust.h"
 #include "bus/wire.h"
 
 enum { DEFAULT_TIMEOUT_S = 5, LARGEST_PART = 256 << 10 };
@@ -25,6 +28,8 @@ void bus_unref(struct bus *b)
     keeper_free(b);
     if (b->wire)
         b->kind->free(b->wire);
+    trust_free(b);
+    pthread_mutex_destroy(&b->trusts_lock);
     pthread_mutex_destroy(&b->hooks_lock);
     free(b);
 }
@@ -46,6 +51,17 @@ void bus_hook_remove(struct bus *b, struct bus_hook *h)
             break;
         }
     pthread_mutex_unlock(&b->hooks_lock);
+}
+
+void bus_tell(struct bus *b, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (b->tell)
+        b->tell(b->tell_arg, text);
 }
 
 static void wire_has_changed(void *arg)
@@ -86,7 +102,11 @@ int bus_open(const struct bus_options *o, struct bus **out, struct err *e)
     b->kind = kind;
     b->timeout_ns = all.timeout_ns;
     b->max_message = o->max_message_bytes ? o->max_message_bytes : default_message;
+    b->signed_only = o->signed_only;
+    b->tell = o->tell;
+    b->tell_arg = o->tell_arg;
     pthread_mutex_init(&b->hooks_lock, NULL);
+    pthread_mutex_init(&b->trusts_lock, NULL);
     keeper_open(b);
     int rc = kind->open(&all, wire_has_changed, b, &b->wire, e);
     rc = rc ? rc : asker_open(b, e);
@@ -104,6 +124,7 @@ void bus_close(struct bus *b)
     atomic_store(&b->closed, true);
     asker_close(b);
     keeper_close(b);
+    trust_close(b);
     if (b->wire)
         b->kind->close(b->wire);
     bus_unref(b);

@@ -25,6 +25,7 @@ struct bus_options {
     const char *name;      /* what the broker calls this connection; or NULL */
     const char *creds;     /* files, or NULL: NATS credentials (JWT and seed); */
     const char *token;     /* its first line is a token; */
+    const char *user;      /* its first line is USER:PASSWORD; */
     const char *tls_ca, *tls_cert, *tls_key; /* PEM; the system's authorities when there is no tls_ca */
     int64_t timeout_ns;    /* of connecting, and of what has no deadline; 0: 5 s */
     size_t max_message_bytes; /* of a question or an answer, of this node and of others; 0: 64 MiB */
@@ -32,6 +33,10 @@ struct bus_options {
      * than there are brokers is an error of the table. One that has fewer is given as many; 0: as its maker said, or 1.
      */
     unsigned replicas;
+    bool signed_only;      /* what is bound (bus_bind) and has no key is not asked */
+    /* Or NULL. Called by any thread: something that people should know. No secrets. */
+    void (*tell)(void *arg, const char *what);
+    void *tell_arg;
     bool later;            /* bus_open succeeds also when no broker takes this node yet: it goes on connecting */
 };
 
@@ -98,6 +103,13 @@ bool bus_calls_next(struct bus_calls *, struct bus_reply *);
 void bus_reply_free(struct bus_reply *);     /* its data */
 /* One question and its answer. Returns reply->code. */
 int bus_ask(struct bus *, const char *subject, const void *data, size_t n, int64_t deadline_ns, struct bus_reply *);
+
+/* Binds the answers of all that is served under BELOW.TOKEN, from now on, to who serves it: bus_serve makes a key pair
+ * (Ed25519) and puts the public half into the table, key TOKEN. Calls take the answers and refusals only that are
+ * signed by it for their question, and wait on when others come. That is worth as much as the broker's permissions on
+ * the table. What has no key is asked as if it were not bound, and reported (bus_options.tell); with
+ * bus_options.signed_only it is not asked: ERR_UNSUPPORTED. The same again is nothing new. */
+int bus_bind(struct bus *, const char *below, const char *table, struct err *e);
 
 /* ---- news ---- */
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "base/wait.h"
+#include "bus/trust.h"
 #include "bus/wire.h"
 
 struct asked {
@@ -20,7 +21,25 @@ struct asked {
     void *unsent; /* the question, while there is no connection; or NULL */
     size_t unsent_n;
     struct assembly answer;
+    struct bound *bound; /* NULL: whoever answers first is believed */
     struct bus_reply reply;
+};
+
+enum { RIVALS = 4 };
+
+/* Of a call that one service only can answer. Others may begin to: their answers are put together beside its, and
+ * dropped once they turn out not to be signed. */
+struct bound {
+    struct trust *trust;
+    char *reply;
+    uint8_t question[TRUST_HASH_BYTES];
+    struct rival {
+        struct assembly got;
+        uint64_t used; /* when, in parts that came */
+    } rivals[RIVALS];
+    uint64_t parts;
+    struct assembly doubtful; /* the last that was not signed: the key may have changed just now */
+    unsigned refused;
 };
 
 struct bus_calls {
@@ -32,12 +51,14 @@ struct bus_calls {
     int64_t earliest_ns;        /* no deadline of a waiting one is before it */
 };
 
+enum { INBOX_ROOM = 80, REPLY_ROOM = INBOX_ROOM + 20 };
+
 struct asker {
     pthread_mutex_t lock; /* guards all below, and all calls */
     struct map by_id;
     uint64_t next_id;
     bool closed;
-    char inbox[80];
+    char inbox[INBOX_ROOM];
     struct wire_sub *sub;
     struct bus_hook hook;
 };
@@ -50,9 +71,21 @@ static struct asked *find(struct asker *a, uint64_t id)
     return at ? (struct asked *)(uintptr_t)*at : NULL;
 }
 
+static void bound_free(struct bound *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < RIVALS; i++)
+        assembly_free(&b->rivals[i].got);
+    assembly_free(&b->doubtful);
+    free(b->reply);
+    free(b);
+}
+
 static void asked_free(struct asked *c)
 {
     assembly_free(&c->answer);
+    bound_free(c->bound);
     bus_reply_free(&c->reply);
     free(c->unsent);
     free(c->subject);
@@ -86,6 +119,13 @@ static void time_out(struct bus *b, struct asked *c)
 {
     struct err trouble = {0};
     const char *why = b->kind->trouble(b->wire, &trouble) ? trouble.text : "no answer in time";
+    char right[BUS_MAX_SUBJECT + 40];
+    if (b->kind->lacks(b->wire, c->subject, right, sizeof right)) {
+        fail(b->asker, c, ERR_UNSUPPORTED, "the broker does not let this user %.200s", right);
+        return;
+    }
+    if (c->bound && c->bound->refused)
+        why = "no answer in time that is signed with its key; others came, and were dropped";
     fail(b->asker, c, ERR_TIMEOUT, "%s: %.180s%s", c->subject, why, c->unsent ? "; not sent" : "");
 }
 
@@ -125,24 +165,149 @@ static void take_answer(struct asker *a, struct asked *c)
     finish(a, c);
 }
 
-static void take_part(struct bus *b, struct asked *c, const struct wire_message *m)
+static void take_part(struct bus *b, struct asked *c, const struct frame *f)
 {
-    struct frame f;
     struct err e;
-    c->reply.received_bytes += m->n;
-    c->reply.received_messages++;
-    int rc = frame_read(m->data, m->n, &f, &e);
-    if (!rc && f.kind != FRAME_ANSWER && f.kind != FRAME_REFUSAL)
-        rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no answer", (int)f.kind);
-    if (!rc && c->answer.parts && f.id != c->answer.id)
+    int rc = 0;
+    if (f->kind != FRAME_ANSWER && f->kind != FRAME_REFUSAL)
+        rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no answer", (int)f->kind);
+    if (!rc && c->answer.parts && f->id != c->answer.id)
         return; /* somebody else's: the first who began to answer counts */
-    rc = rc ? rc : assembly_add(&c->answer, &f, b->max_message, &e);
+    rc = rc ? rc : assembly_add(&c->answer, f, b->max_message, &e);
     if (rc < 0)
         fail(b->asker, c, rc, "%s: answer: %.180s", c->subject, e.text);
-    else if (rc && f.kind == FRAME_REFUSAL)
+    else if (rc && f->kind == FRAME_REFUSAL)
         take_refusal(b->asker, c);
     else if (rc)
         take_answer(b->asker, c);
+}
+
+/* ---- answers that one only can give ---- */
+
+/* The answer that the part belongs to, or room for another: that of which nothing came for longest. */
+static struct rival *rival_of(struct bound *r, uint64_t id)
+{
+    struct rival *at = r->rivals;
+    for (size_t i = 0; i < RIVALS; i++) {
+        if (r->rivals[i].got.parts && r->rivals[i].got.id == id)
+            return &r->rivals[i];
+        at = r->rivals[i].used < at->used ? &r->rivals[i] : at;
+    }
+    assembly_free(&at->got);
+    at->got = (struct assembly){0};
+    return at;
+}
+
+/* Puts it together. True: it is whole, and out is it. */
+static bool take_rival(struct bus *b, struct asked *c, const struct frame *f, struct assembly *out)
+{
+    struct rival *at = rival_of(c->bound, f->id);
+    bool kind = f->kind == FRAME_SIGNED_ANSWER || f->kind == FRAME_SIGNED_REFUSAL;
+    struct err ignored;
+    int rc = kind ? assembly_add(&at->got, f, b->max_message + TRUST_SIGNATURE_BYTES, &ignored) : ERR_FORMAT;
+    at->used = ++c->bound->parts;
+    if (rc == 0)
+        return false;
+    if (rc < 0) {
+        c->bound->refused++;
+        assembly_free(&at->got);
+    } else {
+        *out = at->got;
+    }
+    *at = (struct rival){0};
+    return rc > 0;
+}
+
+/* Refusals of what was not taken whole. */
+static bool is_turned_down(const struct assembly *a)
+{
+    return a->kind == FRAME_SIGNED_REFUSAL &&
+        (a->number == ERR_BUSY || a->number == ERR_LIMIT || a->number == ERR_FORMAT || a->number == ERR_NOMEM);
+}
+
+/* subject, reply and question: of the call. */
+static bool is_signed(
+    struct trust *t, const char *subject, const char *reply, const uint8_t *question, const struct assembly *a)
+{
+    if (a->n < TRUST_SIGNATURE_BYTES)
+        return false;
+    size_t n = a->n - TRUST_SIGNATURE_BYTES;
+    struct trust_statement s = {subject, reply, question, a->kind, a->number, a->data, n};
+    if (trust_check(t, &s, a->data + n))
+        return true;
+    s.question = NULL;
+    return is_turned_down(a) && trust_check(t, &s, a->data + n);
+}
+
+/* With the lock held, which is given back meanwhile: checking takes a while. Takes over the answer of the call c. */
+static void check(struct bus *b, struct asked *c, struct assembly a)
+{
+    struct asker *asker = b->asker;
+    uint64_t id = c->id;
+    struct trust *trust = c->bound->trust;
+    char *subject = mem_strdup(c->subject), *reply = mem_strdup(c->bound->reply);
+    uint8_t question[TRUST_HASH_BYTES];
+    memcpy(question, c->bound->question, sizeof question);
+    pthread_mutex_unlock(&asker->lock);
+    bool good = is_signed(trust, subject, reply, question, &a);
+    free(subject);
+    free(reply);
+    pthread_mutex_lock(&asker->lock);
+    c = find(asker, id);
+    if (!c) {
+        assembly_free(&a);
+    } else if (!good) {
+        c->bound->refused++;
+        assembly_free(&c->bound->doubtful);
+        c->bound->doubtful = a;
+    } else {
+        c->answer = a;
+        c->answer.n -= TRUST_SIGNATURE_BYTES;
+        if (a.kind == FRAME_SIGNED_REFUSAL)
+            take_refusal(asker, c);
+        else
+            take_answer(asker, c);
+    }
+}
+
+void asker_check_again(struct bus *b, struct trust *t)
+{
+    struct asker *a = b->asker;
+    VEC(uint64_t) ids = {0};
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->by_id.cap; i++) {
+        struct asked *c = a->by_id.used[i] == 1 ? (struct asked *)(uintptr_t)a->by_id.values[i] : NULL;
+        if (c && c->bound && c->bound->trust == t && c->bound->doubtful.parts)
+            vec_push(&ids, c->id);
+    }
+    for (size_t i = 0; i < ids.n; i++) {
+        struct asked *c = find(a, ids.v[i]);
+        if (!c || !c->bound->doubtful.parts)
+            continue;
+        struct assembly doubtful = c->bound->doubtful;
+        c->bound->doubtful = (struct assembly){0};
+        check(b, c, doubtful);
+    }
+    pthread_mutex_unlock(&a->lock);
+    vec_free(&ids);
+}
+
+static void take_message(struct bus *b, struct asked *c, const struct wire_message *m)
+{
+    struct frame f;
+    struct err e;
+    struct assembly whole;
+    c->reply.received_bytes += m->n;
+    c->reply.received_messages++;
+    int rc = frame_read(m->data, m->n, &f, &e);
+    if (rc && !c->bound)
+        fail(b->asker, c, rc, "%s: answer: %.180s", c->subject, e.text);
+    else if (rc)
+        c->bound->refused++;
+    else if (!c->bound)
+        take_part(b, c, &f);
+    else if (take_rival(b, c, &f, &whole))
+        check(b, c, whole);
 }
 
 static void inbox_has(void *arg, const struct wire_message *m)
@@ -156,7 +321,7 @@ static void inbox_has(void *arg, const struct wire_message *m)
     if (c && m->nobody)
         fail(a, c, ERR_NOTFOUND, "%s: nobody serves it", c->subject);
     else if (c)
-        take_part(b, c, m);
+        take_message(b, c, m);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -181,19 +346,25 @@ static bool count_part(void *arg, size_t bytes)
     return c != NULL;
 }
 
+static void reply_of(const struct asker *a, uint64_t id, char out[REPLY_ROOM])
+{
+    snprintf(out, REPLY_ROOM, "%s.%" PRIx64, a->inbox, id);
+}
+
 /* Without the lock: the call may end meanwhile. */
-static void send(struct bus *b, uint64_t id, const char *subject, const void *data, size_t n, int64_t deadline_ns)
+static void send(struct bus *b, uint64_t id, const char *subject, enum frame_kind kind, const void *data, size_t n,
+    int64_t deadline_ns)
 {
     struct asker *a = b->asker;
     struct err e;
-    char reply[sizeof a->inbox + 20];
+    char reply[REPLY_ROOM];
     int64_t left = deadline_ns - time_monotonic_ns();
     int32_t left_ms = left <= 0 ? 0 : left / 1000000 < INT32_MAX ? (int32_t)(left / 1000000) : INT32_MAX;
     struct wanted wanted = {a, id};
-    snprintf(reply, sizeof reply, "%s.%" PRIx64, a->inbox, id);
+    reply_of(a, id, reply);
     const struct outgoing o = {.subject = subject,
         .reply = reply,
-        .kind = FRAME_QUESTION,
+        .kind = kind,
         .number = left_ms,
         .data = data,
         .n = n,
@@ -215,8 +386,14 @@ struct unsent {
     char *subject;
     void *data;
     size_t n;
+    enum frame_kind kind;
 };
 typedef VEC(struct unsent) unsent_list;
+
+static enum frame_kind kind_of(const struct asked *c)
+{
+    return c->bound ? FRAME_SIGN_QUESTION : FRAME_QUESTION;
+}
 
 static void send_unsent(void *arg)
 {
@@ -230,12 +407,13 @@ static void send_unsent(void *arg)
         struct asked *c = a->by_id.used[i] == 1 ? (struct asked *)(uintptr_t)a->by_id.values[i] : NULL;
         if (!c || !c->unsent)
             continue;
-        vec_push(&list, ((struct unsent){c->id, c->deadline_ns, mem_strdup(c->subject), c->unsent, c->unsent_n}));
+        vec_push(&list,
+            ((struct unsent){c->id, c->deadline_ns, mem_strdup(c->subject), c->unsent, c->unsent_n, kind_of(c)}));
         c->unsent = NULL;
     }
     pthread_mutex_unlock(&a->lock);
     for (size_t i = 0; i < list.n; i++) {
-        send(b, list.v[i].id, list.v[i].subject, list.v[i].data, list.v[i].n, list.v[i].deadline_ns);
+        send(b, list.v[i].id, list.v[i].subject, list.v[i].kind, list.v[i].data, list.v[i].n, list.v[i].deadline_ns);
         free(list.v[i].subject);
         free(list.v[i].data);
     }
@@ -271,12 +449,55 @@ static struct asked *begin(struct bus_calls *s, const char *subject, size_t n, i
     return NULL;
 }
 
+/* Of whom an answer is taken; *out NULL: of anybody. ERR_UNSUPPORTED: of nobody. */
+static int bind_call(struct bus *b, const char *subject, const void *data, size_t n, int64_t deadline_ns,
+    struct bound **out, struct err *e)
+{
+    struct trust *t = trust_of(b, subject);
+    *out = NULL;
+    int has = t ? trust_has_key(t, subject, deadline_ns, e) : 0;
+    if (has < 0 || !t)
+        return has;
+    if (!has && b->signed_only)
+        return err_set(e, ERR_UNSUPPORTED, "%s: has no key (an older weft), and --signed-only leaves it out", subject);
+    if (!has) {
+        trust_note_unsigned(t, subject);
+        return 0;
+    }
+    *out = mem_zalloc(sizeof **out);
+    (*out)->trust = t;
+    trust_hash(data, n, (*out)->question);
+    return 0;
+}
+
+/* Takes over `bound`. With the lock held. */
+static void set_bound(struct asker *a, struct asked *c, struct bound *bound)
+{
+    char reply[REPLY_ROOM];
+    if (!c || !bound) {
+        bound_free(bound);
+        return;
+    }
+    reply_of(a, c->id, reply);
+    bound->reply = mem_strdup(reply);
+    c->bound = bound;
+}
+
 size_t bus_call(struct bus_calls *s, const char *subject, const void *data, size_t n, int64_t deadline_ns, uint64_t tag)
 {
     struct bus *b = s->bus;
+    struct bound *bound = NULL;
+    struct err e = {0};
+    int rc = atomic_load(&b->closed) ? 0 : bind_call(b, subject, data, n, deadline_ns, &bound, &e);
     pthread_mutex_lock(&b->asker->lock);
     struct asked *c = begin(s, subject, n, deadline_ns, tag);
+    if (c && rc) {
+        fail(b->asker, c, rc, "%.250s", e.text);
+        c = NULL;
+    }
+    set_bound(b->asker, c, bound);
     uint64_t id = c ? c->id : 0;
+    enum frame_kind kind = c ? kind_of(c) : FRAME_QUESTION;
     size_t outstanding = s->outstanding;
     bool later = c && !b->kind->connected(b->wire);
     if (later) {
@@ -287,7 +508,7 @@ size_t bus_call(struct bus_calls *s, const char *subject, const void *data, size
     }
     pthread_mutex_unlock(&b->asker->lock);
     if (c && !later)
-        send(b, id, subject, data, n, deadline_ns);
+        send(b, id, subject, kind, data, n, deadline_ns);
     return outstanding;
 }
 

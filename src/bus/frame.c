@@ -55,7 +55,7 @@ int frame_read(const void *data, size_t n, struct frame *out, struct err *e)
     if (p[2] != FRAME_VERSION)
         return err_set(
             e, ERR_UNSUPPORTED, "frame: version %u, but this weft knows %d: update the older one", p[2], FRAME_VERSION);
-    if (p[3] < FRAME_QUESTION || p[3] > FRAME_BYE)
+    if (p[3] < FRAME_QUESTION || p[3] > FRAME_SIGNED_REFUSAL)
         return err_set(e, ERR_FORMAT, "frame: kind %u is none", p[3]);
     *out = (struct frame){.kind = p[3],
         .part = get32(p + 4),

@@ -11,7 +11,11 @@
 #include "base/err.h"
 
 enum { FRAME_BYTES = 32, FRAME_VERSION = 1 };
-enum frame_kind { FRAME_QUESTION = 1, FRAME_ANSWER, FRAME_REFUSAL, FRAME_BEAT, FRAME_BYE };
+/* Of the last three the first wants to be answered by the others, which end with a signature (trust.h). */
+enum frame_kind {
+    FRAME_QUESTION = 1, FRAME_ANSWER, FRAME_REFUSAL, FRAME_BEAT, FRAME_BYE, FRAME_SIGN_QUESTION, FRAME_SIGNED_ANSWER,
+    FRAME_SIGNED_REFUSAL
+};
 
 struct frame {
     enum frame_kind kind;

@@ -293,6 +293,11 @@ static int local_trouble(struct wire *w, struct err *e)
     return check_open((struct local *)w, e);
 }
 
+static bool local_lacks(struct wire *w, const char *subject, char *buf, size_t n)
+{
+    return false;
+}
+
 const struct wire_kind local_kind = {
     .open = local_open,
     .close = local_close,
@@ -302,6 +307,7 @@ const struct wire_kind local_kind = {
     .max_payload = local_max_payload,
     .local_address = local_local_address,
     .trouble = local_trouble,
+    .lacks = local_lacks,
     .publish = local_publish,
     .subscribe = local_subscribe,
     .unsubscribe = local_unsubscribe,

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "bus/trust.h"
 #include "bus/wire.h"
 
 enum { DEFAULT_OPEN = 64, LONGEST_PART_WAIT_S = 60, MESSAGES_AT_ONCE = 4 };
@@ -25,18 +26,28 @@ struct bus_service {
     unsigned max_open;
     size_t max_bytes;
     struct wire_sub *sub;
-    pthread_mutex_t lock; /* guards all below */
-    unsigned open;        /* questions without an answer, and partial ones */
-    size_t bytes;         /* of both */
-    unsigned questions;   /* that the service must outlive */
+    char *subject;
+    struct signer *signer; /* NULL: it is not bound */
+    pthread_mutex_t lock;  /* guards all below */
+    unsigned open;         /* questions without an answer, and partial ones */
+    size_t bytes;          /* of both */
+    unsigned questions;    /* that the service must outlive */
     bool ended;
     struct partial *partial;
+};
+
+/* Where an answer goes, and what it is signed for. */
+struct asker_of {
+    char *reply;
+    bool wants_signature;
+    bool taken;                         /* the question, whole */
+    uint8_t question[TRUST_HASH_BYTES]; /* its hash, if it is signed */
 };
 
 struct question {
     struct bus_question is;
     struct bus_service *service;
-    char *reply;
+    struct asker_of asker;
 };
 
 struct keeper {
@@ -47,23 +58,45 @@ struct keeper {
 
 /* ---- answering ---- */
 
-static int send_back(
-    struct bus *b, const char *reply, enum frame_kind kind, int code, const void *data, size_t n, struct err *e)
+static int send_signed(struct bus_service *s, const struct asker_of *to, struct outgoing o, struct err *e)
 {
-    const struct outgoing o = {.subject = reply, .kind = kind, .number = code, .data = data, .n = n};
-    return bus_send(b, &o, e);
+    struct trust_statement is = {s->subject, to->reply, to->taken ? to->question : NULL, o.kind, o.number, o.data, o.n};
+    uint8_t *both = mem_try(1, o.n + TRUST_SIGNATURE_BYTES);
+    if (!both)
+        return err_set(e, ERR_NOMEM, "out of memory: an answer of %zu bytes", o.n);
+    if (o.n)
+        memcpy(both, o.data, o.n);
+    signer_sign(s->signer, &is, both + o.n);
+    o.data = both;
+    o.n += TRUST_SIGNATURE_BYTES;
+    int rc = bus_send(s->bus, &o, e);
+    free(both);
+    return rc;
 }
 
-static void refuse(struct bus *b, const char *reply, int code, const char *text)
+/* kind: FRAME_ANSWER, FRAME_REFUSAL. */
+static int send_back(struct bus_service *s, const struct asker_of *to, enum frame_kind kind, int code, const void *data,
+    size_t n, struct err *e)
 {
-    send_back(b, reply, FRAME_REFUSAL, code, text, strlen(text), NULL);
+    struct outgoing o = {.subject = to->reply, .kind = kind, .number = code, .data = data, .n = n};
+    if (!to->wants_signature)
+        return bus_send(s->bus, &o, e);
+    o.kind = kind == FRAME_ANSWER ? FRAME_SIGNED_ANSWER : FRAME_SIGNED_REFUSAL;
+    return send_signed(s, to, o, e);
+}
+
+static void refuse(struct bus_service *s, const struct asker_of *to, int code, const char *text)
+{
+    send_back(s, to, FRAME_REFUSAL, code, text, strlen(text), NULL);
 }
 
 /* Ends with the last of: its subscription, its questions. */
 static void service_free(struct bus_service *s)
 {
     struct bus *b = s->bus;
+    signer_close(s->signer);
     pthread_mutex_destroy(&s->lock);
+    free(s->subject);
     free(s);
     bus_unref(b);
 }
@@ -79,7 +112,7 @@ static void question_free(struct question *q)
     if (last)
         service_free(s);
     free((void *)q->is.data);
-    free(q->reply);
+    free(q->asker.reply);
     free(q);
 }
 
@@ -92,11 +125,11 @@ int bus_answer(struct bus_question *is, const void *data, size_t n, struct err *
     e = e ? e : &ignored;
     if (n > b->max_message) {
         rc = err_set(e, ERR_LIMIT, "answer of %zu bytes: at most %zu are sent", n, b->max_message);
-        refuse(b, q->reply, rc, e->text);
+        refuse(q->service, &q->asker, rc, e->text);
     } else if (time_monotonic_ns() >= is->deadline_ns) {
         rc = err_set(e, ERR_TIMEOUT, "answer: too late, the asker waits no more");
     } else {
-        rc = send_back(b, q->reply, FRAME_ANSWER, 0, data, n, e);
+        rc = send_back(q->service, &q->asker, FRAME_ANSWER, 0, data, n, e);
     }
     question_free(q);
     return rc;
@@ -105,7 +138,7 @@ int bus_answer(struct bus_question *is, const void *data, size_t n, struct err *
 void bus_refuse(struct bus_question *is, int code, const char *text)
 {
     struct question *q = (struct question *)is;
-    refuse(q->service->bus, q->reply, code < 0 ? code : ERR_IO, text);
+    refuse(q->service, &q->asker, code < 0 ? code : ERR_IO, text);
     question_free(q);
 }
 
@@ -135,19 +168,32 @@ static int64_t deadline_of(int32_t left_ms)
 }
 
 /* Takes over the data and the reply. */
-static void hand_over(struct bus_service *s, void *data, size_t n, char *reply, int64_t deadline_ns)
+static void hand_over(
+    struct bus_service *s, enum frame_kind kind, void *data, size_t n, char *reply, int64_t deadline_ns)
 {
     struct question *q = mem_zalloc(sizeof *q);
-    *q = (struct question){.is = {data, n, deadline_ns}, .service = s, .reply = reply};
+    *q = (struct question){.is = {data, n, deadline_ns}, .service = s};
+    q->asker = (struct asker_of){.reply = reply, .taken = true};
+    q->asker.wants_signature = kind == FRAME_SIGN_QUESTION && s->signer;
+    if (q->asker.wants_signature)
+        trust_hash(data, n, q->asker.question);
     s->handler(s->arg, &q->is);
 }
 
-static void busy(struct bus_service *s, const char *reply)
+/* Refuses a question that is not taken. */
+static void turn_down(
+    struct bus_service *s, const struct wire_message *m, enum frame_kind kind, int code, const char *text)
+{
+    struct asker_of to = {.reply = (char *)m->reply, .wants_signature = kind == FRAME_SIGN_QUESTION && s->signer};
+    refuse(s, &to, code, text);
+}
+
+static void busy(struct bus_service *s, const struct wire_message *m, const struct frame *f)
 {
     char text[120];
     snprintf(text, sizeof text, "busy: as many questions are open here as are allowed (%u, %zu bytes); ask again later",
         s->max_open, s->max_bytes);
-    refuse(s->bus, reply, ERR_BUSY, text);
+    turn_down(s, m, f->kind, ERR_BUSY, text);
 }
 
 static void take_whole(struct bus_service *s, const struct wire_message *m, const struct frame *f)
@@ -161,13 +207,13 @@ static void take_whole(struct bus_service *s, const struct wire_message *m, cons
     }
     pthread_mutex_unlock(&s->lock);
     if (!room) {
-        busy(s, m->reply);
+        busy(s, m, f);
         return;
     }
     void *data = NULL;
     if (f->n)
         data = memcpy(mem_alloc(f->n), f->data, f->n);
-    hand_over(s, data, f->n, mem_strdup(m->reply), deadline_of(f->number));
+    hand_over(s, f->kind, data, f->n, mem_strdup(m->reply), deadline_of(f->number));
 }
 
 /* With the lock held. */
@@ -220,11 +266,11 @@ static void take_part(struct bus_service *s, const struct wire_message *m, const
         drop(s, at);
     pthread_mutex_unlock(&s->lock);
     if (!room)
-        busy(s, m->reply);
+        busy(s, m, f);
     else if (rc < 0)
-        refuse(s->bus, m->reply, rc, e.text);
+        turn_down(s, m, f->kind, rc, e.text);
     else if (rc > 0)
-        hand_over(s, whole.data, whole.n, mem_strdup(m->reply), deadline);
+        hand_over(s, f->kind, whole.data, whole.n, mem_strdup(m->reply), deadline);
     else if (fresh)
         loop_kick(s->bus->keeper->loop);
 }
@@ -237,10 +283,10 @@ static void service_has(void *arg, const struct wire_message *m)
     if (!m->reply || m->nobody)
         return; /* no question */
     int rc = frame_read(m->data, m->n, &f, &e);
-    if (!rc && f.kind != FRAME_QUESTION)
+    if (!rc && f.kind != FRAME_QUESTION && f.kind != FRAME_SIGN_QUESTION)
         rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no question", (int)f.kind);
     if (rc)
-        refuse(s->bus, m->reply, rc, e.text);
+        turn_down(s, m, FRAME_QUESTION, rc, e.text);
     else if (f.parts == 1)
         take_whole(s, m, &f);
     else
@@ -346,11 +392,13 @@ int bus_serve(struct bus *b, const char *subject, const struct bus_serve_options
         return rc;
     struct bus_service *s = mem_zalloc(sizeof *s);
     *s = (struct bus_service){.bus = bus_ref(b), .handler = handler, .arg = arg};
+    s->subject = mem_strdup(subject);
     s->max_open = o && o->max_open ? o->max_open : DEFAULT_OPEN;
     s->max_bytes = o && o->max_bytes ? o->max_bytes : MESSAGES_AT_ONCE * b->max_message;
     pthread_mutex_init(&s->lock, NULL);
     *out = s; /* the handler may look at it */
-    rc = keep(b->keeper, s, e);
+    rc = signer_open(b, subject, &s->signer, e);
+    rc = rc ? rc : keep(b->keeper, s, e);
     if (rc) {
         service_ended(s);
     } else {
@@ -370,5 +418,6 @@ void bus_stop(struct bus_service *s)
     if (!s)
         return;
     keep_no_more(s->bus->keeper, s);
+    signer_stop(s->signer);
     s->bus->kind->unsubscribe(s->sub);
 }

@@ -28,6 +28,8 @@ struct wire_kind {
     /* By which address of this machine it talks to the broker; "": not known. */
     void (*local_address)(struct wire *, char *buf, size_t n);
     int (*trouble)(struct wire *, struct err *); /* as bus_trouble */
+    /* The right that is missing for the subject: "publish to \"SUBJECT\"". False: none. */
+    bool (*lacks)(struct wire *, const char *subject, char *buf, size_t n);
     int (*publish)(struct wire *, const char *subject, const char *reply, const void *data, size_t n, struct err *);
     /* The handler runs on a thread of its own. ended(arg): it will not run any more, after unsubscribe. */
     int (*subscribe)(struct wire *, const char *subject, wire_handler *, void (*ended)(void *), void *arg,
@@ -84,7 +86,13 @@ struct bus {
     struct bus_hook *hooks;
     struct asker *asker;
     struct keeper *keeper;
+    bool signed_only;
+    void (*tell)(void *arg, const char *what); /* or NULL */
+    void *tell_arg;
+    pthread_mutex_t trusts_lock;           /* guards the list, whose items stay */
+    struct trust *trusts;
 };
+void bus_tell(struct bus *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct bus *bus_ref(struct bus *);
 void bus_unref(struct bus *);
 void bus_hook_add(struct bus *, struct bus_hook *);

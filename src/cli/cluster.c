@@ -11,16 +11,25 @@
 #define TIMEOUT_NS (30 * NS_PER_S)
 #define CLOCKS_NS (5 * NS_PER_S)
 
+static void note(void *arg, const char *what)
+{
+    (void)arg;
+    cli_note("--cluster: %s", what);
+}
+
 int cli_cluster_connect(struct cli_cluster *c, const char *who, bool later, struct bus **out, struct err *e)
 {
     struct bus_options o = {.url = c->url,
         .name = who,
         .creds = c->creds,
         .token = c->token_file,
+        .user = c->user_file,
         .tls_ca = c->ca,
         .tls_cert = c->cert,
         .tls_key = c->key,
         .replicas = (unsigned)c->replicas,
+        .signed_only = c->signed_only,
+        .tell = note,
         .later = later};
     int rc = bus_open(&o, out, e);
     return rc ? err_wrap(e, "--cluster"), rc : 0;

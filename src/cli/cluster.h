@@ -9,9 +9,10 @@
 /* Zero-initialise; the rows of a table of options: CLI_CLUSTER. */
 struct cli_cluster {
     const char *url, *name;
-    const char *creds, *token_file, *ca, *cert, *key;
+    const char *creds, *token_file, *user_file, *ca, *cert, *key;
     const char *timeout;
     int64_t replicas;
+    bool signed_only;
 };
 #define CLI_CLUSTER(c) CLI_CLUSTER_LETTER(c, 'c')
 /* Where the letter is another option's: 0. */
@@ -22,11 +23,15 @@ struct cli_cluster {
         {"cluster-name", 0, CLI_STRING, "NAME", "which of the clusters on that broker (default: weft)", &(c)->name}, \
         {"nats-creds", 0, CLI_STRING, "FILE", "NATS credentials", &(c)->creds}, \
         {"nats-token-file", 0, CLI_STRING, "FILE", "the broker's token is the first line of FILE", &(c)->token_file}, \
+        {"nats-user-file", 0, CLI_STRING, "FILE", "the broker's user: the first line of FILE is USER:PASSWORD", \
+            &(c)->user_file}, \
         {"nats-ca", 0, CLI_STRING, "FILE", "authorities that may have signed the broker's certificate (PEM)", \
             &(c)->ca}, \
         {"replicas", 0, CLI_INT, "N", \
             "N brokers keep the cluster's tables; 3 survive the loss of one (default: as they are)", \
             &(c)->replicas, .least = 1, .most = 5}, \
+        {"signed-only", 0, CLI_FLAG, NULL, "leave out nodes whose answers are not signed (of an older weft)", \
+            &(c)->signed_only}, \
         {"nats-cert", 0, CLI_STRING, "FILE", "certificate to show to the broker (PEM)", &(c)->cert}, \
     { \
         "nats-key", 0, CLI_STRING, "FILE", "its key (PEM)", &(c)->key \

@@ -80,7 +80,9 @@ int cluster_memory_open(
     m->cluster = mem_strdup(name ? name : CLUSTER_DEFAULT);
     m->recall = recall_new(most_bytes);
     pthread_mutex_init(&m->lock, NULL);
-    int rc = open_table(m, "nodes", &m->nodes, e);
+    int rc = cluster_bind(bus, m->cluster, e);
+    if (!rc)
+        rc = open_table(m, "nodes", &m->nodes, e);
     if (!rc)
         rc = open_table(m, "clocks", &m->clocks, e);
     if (!rc)

@@ -256,6 +256,8 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     int rc = cluster_subject_of(n->cluster, n->name, subject, e);
     if (!rc && bus_token(n->name, n->key, sizeof n->key))
         rc = err_set(e, ERR_LIMIT, "the name of the node is too long: %.40s", n->name);
+    if (!rc)
+        rc = cluster_bind(n->bus, n->cluster, e);
     if (!rc && o->share && !(n->share = file_real_path(o->share)))
         rc = err_sys(e, "--share %s", o->share);
     if (!rc)

@@ -43,6 +43,17 @@ int cluster_table_name(const char *cluster, const char *kind, char out[CLUSTER_S
     return 0;
 }
 
+int cluster_bind(struct bus *bus, const char *cluster, struct err *e)
+{
+    char subject[CLUSTER_SUBJECT], table[CLUSTER_SUBJECT];
+    int rc = cluster_subject_of(cluster, "x", subject, e);
+    rc = rc ? rc : cluster_table_name(cluster, "keys", table, e);
+    if (rc)
+        return rc;
+    *strrchr(subject, '.') = '\0';
+    return bus_bind(bus, subject, table, e);
+}
+
 void cluster_id(uint64_t key, char out[CLUSTER_ID])
 {
     snprintf(out, CLUSTER_ID, "%016" PRIx64, key);

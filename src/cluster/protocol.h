@@ -11,6 +11,8 @@
 #include "path/remote.h"
 #include "path/talk.h"
 
+struct bus;
+
 /* Of questions, the newest and the oldest version that this release understands; of cards. A release reads what the one
  * before wrote, and writes what that can read: fields are added at the end, which older readers skip. */
 enum { CLUSTER_VERSION = 3, CLUSTER_OLDEST = 3, CARD_VERSION = 2 };
@@ -22,6 +24,8 @@ enum { CLUSTER_SUBJECT = 256, CLUSTER_ID = 17 };
 int cluster_subject_of(const char *cluster, const char *node, char out[CLUSTER_SUBJECT], struct err *e);
 /* "weft_CLUSTER_KIND"; letters of the name that tables may not have become '-'. ERR_LIMIT. */
 int cluster_table_name(const char *cluster, const char *kind, char out[CLUSTER_SUBJECT], struct err *e);
+/* Answers of the cluster's nodes are bound to them from now on (bus_bind); table "weft_CLUSTER_keys". */
+int cluster_bind(struct bus *, const char *cluster, struct err *e);
 /* A host by its key, as requests name it. */
 void cluster_id(uint64_t key, char out[CLUSTER_ID]);
 /* Of an address, on the wire. */

@@ -139,7 +139,9 @@ int cluster_open(struct bus *bus, const char *name, struct cluster **out, struct
     c->bus = bus;
     c->name = mem_strdup(name ? name : CLUSTER_DEFAULT);
     c->roster = &nobody;
-    int rc = open_tables(c, e);
+    int rc = cluster_bind(bus, c->name, e);
+    if (!rc)
+        rc = open_tables(c, e);
     if (!rc)
         rc = look(c, e);
     if (rc)

@@ -1,7 +1,8 @@
 /* A node that lies: cluster_liar URL TRUE_CLUSTER TRUE_NODE CLUSTER NAME HOW SEED
  * Joins CLUSTER as NAME, says that it has what TRUE_NODE of another cluster has, and hands that node every question;
  * what it says of paths it makes of the true answers as HOW says ("older": as they are, but it knows no
- * containers). Says "ready", and ends by SIGTERM. */
+ * containers). HOW "first": NAME is an honest node, whose card stays: it answers each question at once with nothing.
+ * Says "ready", and ends by SIGTERM. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -197,6 +198,10 @@ static void on_question(void *arg, struct bus_question *asked)
     struct bus_reply r;
     struct text question = {.fd = -1}, truth = {.fd = -1};
     enum cluster_question kind;
+    if (is(l, "first")) {
+        bus_answer(asked, NULL, 0, &e);
+        return;
+    }
     bool known = !question_kind(asked->data, asked->n, &kind, &e), path = known && kind == CLUSTER_PATH;
     if (known && kind == CLUSTER_CONTAINERS && is(l, "older")) {
         bus_refuse(asked, ERR_UNSUPPORTED, "not known here");
@@ -297,14 +302,17 @@ int main(int argc, char **argv)
     if (bus_open(&(struct bus_options){.url = argv[1]}, &l.bus, &e) || bus_token(l.name, key, sizeof key) ||
         cluster_subject_of(l.true_cluster, l.true_node, l.truth, &e) ||
         cluster_subject_of(l.cluster, l.name, subject, &e) ||
+        (!is(&l, "first") && cluster_bind(l.bus, l.cluster, &e)) ||
         bus_serve(l.bus, subject, NULL, on_question, &l, &service, &e))
         fail("joining", &e);
     struct bus_table *nodes = open_table(&l, l.cluster);
-    put_card(&l, nodes, key);
+    if (!is(&l, "first"))
+        put_card(&l, nodes, key);
     puts("ready");
     fflush(stdout);
     sigwait(&end, &signal_number);
-    bus_table_remove(nodes, key, NULL);
+    if (!is(&l, "first"))
+        bus_table_remove(nodes, key, NULL);
     bus_stop(service);
     bus_table_close(nodes);
     bus_close(l.bus);

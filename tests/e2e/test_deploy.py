@@ -229,7 +229,7 @@ class Compose(Deployed):
 
 
 class Systemd(Deployed):
-    UNITS = ("weft-node@.service", "weft-nats.service", "weft-coordinate.service")
+    UNITS = ("weft-node@.service", "weft-nats.service", "weft-coordinate.service", "weft-serve.service")
 
     def unit(self, name):
         """{key: values} of its service."""
@@ -260,7 +260,7 @@ class Systemd(Deployed):
 
     def test_it_runs(self):
         """Their command lines, as systemd would take them apart."""
-        (node,), (broker,), (coordinator,) = (self.unit(name)["ExecStart"] for name in self.UNITS)
+        (node,), (broker,), (coordinator,) = (self.unit(name)["ExecStart"] for name in self.UNITS[:3])
         self.assertEqual(shlex.split(broker), ["/usr/sbin/nats-server", "-c", "/etc/weft/nats.conf"])
         self.broker_by(text_of("systemd", "nats.conf"))
         environment = self.environment("node.env")
@@ -283,10 +283,26 @@ class Systemd(Deployed):
             p.send_signal(signal.SIGTERM)
             self.assertEqual(p.wait(timeout=30 * SLOWDOWN), 0)
 
+    def test_one_server(self):
+        """Without a cluster: viewers open what lies below its directory, with their token."""
+        (line,) = self.unit("weft-serve.service")["ExecStart"]
+        environment = self.environment("serve.env")
+        environment["WEFT_LISTEN"] = environment["WEFT_LISTEN"].replace("8080", "0")
+        environment["WEFT_TRACE_ROOT"] = environment["WEFT_TRACES"] = example("three-tier")
+        write(os.path.join(self.directory, "viewer-token"), "t77\n")
+        server = self.start(self.command(line, environment))
+        request = urllib.request.Request(self.address(server) + "/tsp/api/experiments",
+                                         headers={"Authorization": "Bearer t77"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            self.assertEqual(len(json.load(answer)), 1)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(timeout=30 * SLOWDOWN), 0)
+
     def environment(self, name):
         lines = [line for line in text_of("systemd", name).splitlines() if line and not line.startswith("#")]
         environment = dict(line.split("=", 1) for line in lines)
-        environment["WEFT_CLUSTER"] = environment["WEFT_CLUSTER"].replace("broker:4222", f"127.0.0.1:{self.port}")
+        if "WEFT_CLUSTER" in environment:
+            environment["WEFT_CLUSTER"] = environment["WEFT_CLUSTER"].replace("broker:4222", f"127.0.0.1:{self.port}")
         return environment
 
     def command(self, line, environment):
