@@ -1,6 +1,9 @@
 #include "span/code.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/map.h"
 
 enum record { RECORD_ORIGIN = 1, RECORD_SPAN = 2 };
 
@@ -321,6 +324,112 @@ bool span_read_brief(struct wire_in *in, struct arena *a, span_wants *wants, con
     get_wanted(in, a, wants, which, &s->attributes);
     skip_events(in);
     get_links(in, a, s);
+    return !in->damaged;
+}
+
+/* ---- terms ---- */
+
+uint64_t span_term(const char *key, size_t key_bytes, const char *value, size_t value_bytes)
+{
+    return map_mix(map_hash(key, key_bytes) * 3 + map_hash(value, value_bytes));
+}
+
+struct terms_of {
+    span_take_term *take;
+    void *arg;
+};
+
+static void take_text(const struct terms_of *t, const char *key, size_t n, const char *value)
+{
+    if (*value)
+        t->take(t->arg, span_term(key, n, value, strlen(value)));
+}
+#define TAKE_TEXT(t, key, value) take_text(t, key, sizeof key - 1, value)
+
+/* Texts are compared up to the first NUL. */
+static void take_attribute(const struct terms_of *t, const char *key, size_t n, struct wire_in *in)
+{
+    struct wire_in value = *in;
+    enum span_type type = (enum span_type)wire_below(&value, SPAN_MAP + 1);
+    const char *v = "\0any";
+    char digits[32];
+    size_t bytes = 4;
+    if (type == SPAN_STRING) {
+        v = wire_string(&value, &bytes);
+        bytes = bytes ? strnlen(v, bytes) : 0;
+    } else if (type == SPAN_EMPTY) {
+        bytes = 0;
+    } else if (type == SPAN_BOOL) {
+        v = wire_below(&value, 2) ? "true" : "false";
+        bytes = strlen(v);
+    } else if (type == SPAN_INT) {
+        v = digits;
+        bytes = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)wire_i(&value));
+    }
+    t->take(t->arg, span_term(key, n, bytes ? v : "", bytes));
+    skip_value(in, 1);
+}
+
+static void take_attributes(const struct terms_of *t, struct wire_in *in)
+{
+    size_t n;
+    for (size_t i = wire_count(in, 2); i > 0 && !in->damaged; i--) {
+        const char *key = wire_string(in, &n);
+        take_attribute(t, key, n, in);
+    }
+}
+
+/* A text on its own, under a key. */
+static void take_named(const struct terms_of *t, const char *key, struct wire_in *in)
+{
+    size_t n;
+    const char *v = wire_string(in, &n);
+    if (n)
+        t->take(t->arg, span_term(key, strlen(key), v, n));
+}
+
+static void take_derived(const struct terms_of *t, uint64_t kind, uint64_t status)
+{
+    static const char *const kinds[] = {"", "internal", "server", "client", "producer", "consumer"};
+    TAKE_TEXT(t, "span.kind", kinds[kind]);
+    TAKE_TEXT(t, "otel.status_code", status == SPAN_OK ? "OK" : status == SPAN_ERROR ? "ERROR" : "");
+    TAKE_TEXT(t, "error", status == SPAN_ERROR ? "true" : "");
+}
+
+bool span_each_term(struct wire_in *in, span_take_term *take, void *arg)
+{
+    const struct terms_of t = {take, arg};
+    uint8_t ids[SPAN_TRACE_BYTES + 2 * SPAN_ID_BYTES];
+    wire_bytes(in, ids, sizeof ids);
+    wire_i(in); /* begin, duration */
+    wire_u(in);
+    uint64_t kind = wire_below(in, SPAN_CONSUMER + 1), status = wire_below(in, SPAN_ERROR + 1);
+    take_derived(&t, kind, status);
+    wire_u(in); /* life */
+    take_named(&t, SPAN_TERM_NAME, in);
+    take_named(&t, "otel.status_description", in);
+    take_named(&t, "w3c.tracestate", in);
+    wire_u(in); /* flags */
+    take_attributes(&t, in);
+    for (size_t i = wire_count(in, 4); i > 0 && !in->damaged; i--) {
+        wire_i(in); /* time */
+        take_named(&t, "event", in);
+        take_attributes(&t, in);
+        wire_u(in); /* dropped */
+    }
+    return !in->damaged;
+}
+
+bool span_each_origin_term(struct wire_in *in, span_take_term *take, void *arg)
+{
+    const struct terms_of t = {take, arg};
+    size_t n;
+    take_named(&t, SPAN_TERM_SERVICE, in);
+    take_attributes(&t, in);
+    wire_u(in); /* dropped, schema */
+    wire_string(in, &n);
+    take_named(&t, "otel.scope.name", in);
+    take_named(&t, "otel.scope.version", in);
     return !in->damaged;
 }
 

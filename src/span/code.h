@@ -54,6 +54,17 @@ bool span_read(struct wire_in *, struct arena *, struct span *);
 bool span_read_brief(struct wire_in *, struct arena *, span_wants *, const void *which, struct span *);
 /* No more of it than ids, times, kind, status, life and name. */
 bool span_read_head(struct wire_in *, struct arena *, struct span *);
+/* What a span can be searched for: a number for a key and the text of its value. Values that are neither strings, bools
+ * nor integers have the number of their key alone, SPAN_TERM_ANY. */
+typedef void span_take_term(void *arg, uint64_t term);
+uint64_t span_term(const char *key, size_t key_bytes, const char *value, size_t value_bytes);
+#define SPAN_TERM_ANY(key, key_bytes) span_term(key, key_bytes, "\0any", 4)
+/* Keys of what is no attribute. */
+#define SPAN_TERM_NAME "\1name"
+#define SPAN_TERM_SERVICE "\1service"
+/* Those of a span, its events included, or of an origin; some may come twice. False: damaged. */
+bool span_each_term(struct wire_in *, span_take_term *, void *arg);
+bool span_each_origin_term(struct wire_in *, span_take_term *, void *arg);
 /* As records. scratch: a text that the callers of many share. */
 void span_record_origin(const struct span_origin *, struct text *scratch, struct text *);
 void span_record(const struct span *, struct text *scratch, struct text *);

@@ -125,11 +125,20 @@ bool query_find(struct query *w, const struct jaeger_search *search, struct quer
         .least_ns = search->least_ns,
         .most_ns = search->most_ns == INT64_MAX ? 0 : search->most_ns,
         .newest_first = true};
+    VEC(struct span_wanted) wanted = {0};
     struct span_cursor *c;
     struct map seen = {0};
     const struct span *s;
-    int rc = 0;
-    if (span_select(w->store, &q, &c, &w->e))
+    for (size_t i = 0; i < search->tags.n; i++) {
+        const char *key = search->tags.v[i].key, *value = search->tags.v[i].value;
+        size_t n = strlen(key);
+        vec_push(&wanted, ((struct span_wanted){span_term(key, n, value, strlen(value)), SPAN_TERM_ANY(key, n)}));
+    }
+    q.wanted = wanted.v;
+    q.n_wanted = wanted.n;
+    int rc = span_select(w->store, &q, &c, &w->e);
+    vec_free(&wanted);
+    if (rc)
         return failed(w);
     const uint64_t most = search->limit < QUERY_MOST_TRACES ? search->limit : QUERY_MOST_TRACES;
     for (size_t looked = 0; out->n < most; looked++) {

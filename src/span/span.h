@@ -131,6 +131,10 @@ struct span_query {
     bool newest_first;       /* by begin; otherwise the oldest first */
     bool any_order;          /* as they lie there: nothing is sorted, which for all of many takes most of the time */
     uint64_t limit;          /* 0: none */
+    /* With newest_first: spans that have neither number of one of these may be left out; others are still to be looked
+     * at (span_term). Borrowed until span_select returns. */
+    const struct span_wanted { uint64_t term, any; } *wanted;
+    size_t n_wanted;
 };
 /* What is stored when it begins; others may write meanwhile. */
 struct span_cursor;

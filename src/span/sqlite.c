@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-enum { SCHEMA = 2, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
+enum { SCHEMA = 3, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
 
 int sqlite_fail(struct sqlite_store *s, struct err *e)
 {
@@ -34,6 +34,11 @@ int sqlite_run(struct sqlite_store *s, const char *sql, struct err *e)
     "CREATE INDEX origins_by_last ON origins (last);" \
     "CREATE INDEX operations_by_last ON operations (last);"
 
+#define TABLES_OF_TERMS \
+    "CREATE TABLE terms (number INTEGER PRIMARY KEY, spans BLOB NOT NULL);" \
+    "CREATE TABLE groups (number INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL," \
+    " longest INTEGER NOT NULL);"
+
 /* Spans are in the order in which they came, so that the oldest lie together and free whole pages when they go. */
 static const char schema[] =
     "CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, last INTEGER NOT NULL);"
@@ -46,7 +51,7 @@ static const char schema[] =
     " begin INTEGER NOT NULL, lasted INTEGER NOT NULL, parent BLOB, origin INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX spans_by_id ON spans (trace, id);"
     "CREATE INDEX spans_by_service ON spans (service, begin, name, lasted);"
-    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;" INDEXES_BY_LAST;
+    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;" INDEXES_BY_LAST TABLES_OF_TERMS;
 
 static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, struct err *e)
 {
@@ -60,20 +65,26 @@ static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, s
     return rc;
 }
 
-/* Schema 1 does not say when a name was used last: all of them count as used until the upgrade. That
- * is the columns' default, so that no row is written. */
+/* Schema 1 does not say when a name was used last: all of them count as used until the upgrade. That is the columns'
+ * default, so that no row is written. Schema 2 has no terms: they are added as spans come. */
 static int upgrade(struct sqlite_store *s, struct err *e)
 {
-    char sql[1000];
-    int64_t next;
+    char sql[2000] = "", names[600] = "";
+    int64_t first = 0, next = 1;
     int rc = number_of(s, "SELECT coalesce(max(number), 0) + 1 FROM spans", &next, e);
+    rc = rc ? rc : number_of(s, "SELECT coalesce(min(number), 0) FROM spans", &first, e);
     long long last = SQLITE_ERA(next);
+    if (s->schema < 2)
+        snprintf(names, sizeof names,
+            "ALTER TABLE texts ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
+            "ALTER TABLE origins ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
+            "ALTER TABLE operations ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;" INDEXES_BY_LAST,
+            last, last, last);
     snprintf(sql, sizeof sql,
-        "BEGIN IMMEDIATE; ALTER TABLE texts ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
-        "ALTER TABLE origins ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
-        "ALTER TABLE operations ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;" INDEXES_BY_LAST
+        "BEGIN IMMEDIATE; %s" TABLES_OF_TERMS
+        "INSERT INTO about (key, value) VALUES ('terms from', %lld), ('terms to', %lld);"
         "PRAGMA user_version=%d; COMMIT",
-        last, last, last, SCHEMA);
+        names, (long long)SQLITE_GROUP(first), (long long)SQLITE_GROUP(next), SCHEMA);
     return rc ? rc : sqlite_run(s, sql, e);
 }
 
@@ -89,6 +100,7 @@ static int check_schema(struct sqlite_store *s, bool make, struct err *e)
         char sql[sizeof schema + 200];
         snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
             schema, APPLICATION, SCHEMA);
+        s->schema = SCHEMA;
         return sqlite_run(s, sql, e);
     }
     if (application != APPLICATION)
@@ -96,7 +108,10 @@ static int check_schema(struct sqlite_store *s, bool make, struct err *e)
     if (version < 1 || version > SCHEMA)
         return err_set(e, ERR_UNSUPPORTED, "%s has schema %lld, and this weft reads 1 to %d: use the weft that made it",
             s->path, (long long)version, SCHEMA);
-    return version < SCHEMA && make ? upgrade(s, e) : 0; /* readers need nothing that is new */
+    s->schema = version;
+    rc = version < SCHEMA && make ? upgrade(s, e) : 0;
+    s->schema = make ? SCHEMA : version;
+    return rc;
 }
 
 /* Its count of memory costs a lock for each allocation, and nobody asks for it. */
@@ -114,6 +129,7 @@ static void sqlite_close(struct span_store *is)
     map_fini(&s->texts);
     map_fini(&s->origins);
     map_fini(&s->used);
+    sqlite_terms_forget(s);
     map_fini(&s->traces);
     map_fini(&s->ids);
     free(s->path);
@@ -149,6 +165,7 @@ static int sqlite_open(const char *store, const char *directory, struct span_sto
     pthread_once(&once, configure);
     s->path = mem_printf("%s/spans.db", store);
     s->is = (struct span_store){&database_sqlite, s->path};
+    s->group = -1;
     s->to_tidy = true; /* what the last start did not end */
     rc = open_file(s, store, directory != NULL, e);
     if (!rc)
@@ -164,17 +181,17 @@ static int sqlite_open(const char *store, const char *directory, struct span_sto
 
 struct database_rows {
     struct sqlite_store *store;
+    struct sqlite_search *search; /* tells the numbers of rows; or NULL */
     sqlite3_stmt *rows, *origin;
 };
 
-static void write_condition(const struct span_query *q, struct text *sql)
+void sqlite_write_condition(const struct span_query *q, struct text *sql)
 {
-    TEXT_PUT(sql, "SELECT origin, body FROM spans WHERE 1");
     if (q->trace_id)
         TEXT_PUT(sql, " AND trace = ?1");
     if (q->service)
         TEXT_PUT(sql, " AND service = (SELECT number FROM texts WHERE text = ?2)");
-    else if (q->by_time && !q->trace_id)
+    else if (q->by_time && !q->trace_id && !sqlite_is_search(q))
         TEXT_PUT(sql, " AND service IN (SELECT service FROM operations)");
     if (q->name)
         TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
@@ -184,13 +201,19 @@ static void write_condition(const struct span_query *q, struct text *sql)
         TEXT_PUT(sql, " AND lasted >= ?7");
     if (q->most_ns)
         TEXT_PUT(sql, " AND lasted <= ?8");
+}
+
+static void write_select(const struct span_query *q, struct text *sql)
+{
+    TEXT_PUT(sql, "SELECT origin, body FROM spans WHERE 1");
+    sqlite_write_condition(q, sql);
     if (!q->any_order)
         text_puts(sql, q->newest_first ? " ORDER BY begin DESC, number DESC" : " ORDER BY begin, number");
     if (q->limit)
         TEXT_PUT(sql, " LIMIT ?6");
 }
 
-static void bind_condition(const struct span_query *q, sqlite3_stmt *s)
+void sqlite_bind_condition(const struct span_query *q, sqlite3_stmt *s)
 {
     if (q->trace_id)
         sqlite3_bind_blob(s, 1, q->trace_id, SPAN_TRACE_BYTES, SQLITE_TRANSIENT);
@@ -214,6 +237,7 @@ static void sqlite_end(struct database_rows *r)
 {
     sqlite3_finalize(r->rows);
     sqlite3_finalize(r->origin);
+    sqlite_search_end(r->search);
     free(r);
 }
 
@@ -222,18 +246,24 @@ static int sqlite_select(struct span_store *s, const struct span_query *q, struc
     struct database_rows *r = mem_zalloc(sizeof *r);
     struct text sql = {.fd = -1};
     r->store = sqlite_of(s);
-    write_condition(q, &sql);
+    if (sqlite_is_search(q))
+        TEXT_PUT(&sql, "SELECT origin, body FROM spans WHERE number = ?1");
+    else
+        write_select(q, &sql);
     int rc = sqlite3_prepare_v2(r->store->db, text_cstr(&sql), -1, &r->rows, NULL) == SQLITE_OK &&
             sqlite3_prepare_v2(r->store->db, "SELECT body FROM origins WHERE number = ?1", -1, &r->origin, NULL) ==
                 SQLITE_OK
         ? 0
         : sqlite_fail(r->store, e);
     text_fini(&sql);
+    if (!rc && sqlite_is_search(q))
+        rc = sqlite_search_begin(r->store, q, &r->search, e);
     if (rc) {
         sqlite_end(r);
         return rc;
     }
-    bind_condition(q, r->rows);
+    if (!r->search)
+        sqlite_bind_condition(q, r->rows);
     *out = r;
     return 0;
 }
@@ -255,7 +285,18 @@ static int sqlite_origin(struct database_rows *r, int64_t number, const void **b
 
 static int sqlite_next(struct database_rows *r, struct database_row *out, struct err *e)
 {
-    int step = sqlite3_step(r->rows);
+    int64_t number = 0;
+    int step, found = 1;
+    do {
+        if (r->search) {
+            found = sqlite_search_next(r->search, &number, e);
+            sqlite3_reset(r->rows);
+            sqlite3_bind_int64(r->rows, 1, number);
+        }
+        if (found <= 0)
+            return found;
+        step = sqlite3_step(r->rows);
+    } while (r->search && step == SQLITE_DONE); /* it went meanwhile */
     if (step == SQLITE_DONE)
         return 0;
     if (step != SQLITE_ROW)

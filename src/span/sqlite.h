@@ -3,13 +3,15 @@
 #define WEFT_SPAN_SQLITE_H
 
 #include "span/database.h"
+#include "span/term_sets.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 enum sqlite_statement {
     STATEMENT_BEGIN, STATEMENT_COMMIT, STATEMENT_ROLLBACK, STATEMENT_TRACE, STATEMENT_SAME_ID, STATEMENT_REMOVE,
     STATEMENT_INSERT, STATEMENT_NEXT, STATEMENT_TEXT, STATEMENT_NEW_TEXT, STATEMENT_USE_TEXT, STATEMENT_ORIGIN,
-    STATEMENT_NEW_ORIGIN, STATEMENT_USE_ORIGIN, STATEMENT_OPERATION, STATEMENT_ABOUT, STATEMENT_SET_ABOUT, STATEMENTS
+    STATEMENT_NEW_ORIGIN, STATEMENT_USE_ORIGIN, STATEMENT_ORIGIN_BODY, STATEMENT_GROUP_ROWS, STATEMENT_PUT_TERMS,
+    STATEMENT_PUT_GROUP, STATEMENT_OPERATION, STATEMENT_ABOUT, STATEMENT_SET_ABOUT, STATEMENTS
 };
 /* Spans are numbered in the order in which they come, and no number is used twice. Names (texts, origins, operations)
  * keep the last era that used them: an era is so many numbers. A name is unused once the oldest span is of a later
@@ -29,6 +31,10 @@ struct sqlite_store {
      * of which none were, the hashes of the ids that were added since. */
     struct map traces, ids;
     int64_t origin, service; /* of the spans that are added */
+    struct term_group terms;      /* of `group`, to which the last span belongs; -1: not read yet */
+    int64_t group;
+    bool caught_up;          /* no group of an older store is left without terms */
+    int64_t schema;
     /* Of retention: spans go until the store is small enough; then unused names; then free pages. */
     bool shrinking, to_tidy, to_give_back;
 };
@@ -45,6 +51,7 @@ int sqlite_finish(struct sqlite_store *, struct sqlite3_stmt *, struct err *e);
 /* The number in the first row; *out stays where there is none. */
 int sqlite_first_number(struct sqlite_store *, struct sqlite3_stmt *, int64_t *out, struct err *e);
 int sqlite_set_about(struct sqlite_store *, const char *key, uint64_t value, struct err *e);
+int sqlite_about(struct sqlite_store *, const char *key, uint64_t *value, struct err *e);
 
 /* Of the writer, for its table of functions. */
 int sqlite_begin(struct span_store *, struct err *e);
@@ -55,6 +62,30 @@ int sqlite_commit(struct span_store *, const struct log_position *, struct err *
 void sqlite_rollback(struct span_store *);
 int sqlite_position(struct span_store *, struct log_position *, struct err *e);
 int sqlite_sync(struct span_store *, bool *all, struct err *e);
+
+/* sqlite_terms.c: what searches find spans by. Terms of a group of spans are written once it is full; of those that are
+ * in no written group, they are read from the spans. */
+#define SQLITE_GROUP(number) ((number) / TERM_GROUP)
+#define SQLITE_TERMS_KEY(group, key) ((group) << 26 | (key))
+/* Before the first span of a transaction. */
+int sqlite_terms_begin(struct sqlite_store *, struct err *e);
+/* A span that was added. */
+int sqlite_terms_add(struct sqlite_store *, int64_t number, const struct span *, const void *body, size_t n,
+    struct err *e);
+/* One group of a store that had none, if any is left. */
+int sqlite_terms_catch_up(struct sqlite_store *, struct err *e);
+void sqlite_terms_forget(struct sqlite_store *);
+
+/* sqlite_search.c: spans with begins in a time, the newest first, in any service or by terms. */
+struct sqlite_search;
+bool sqlite_is_search(const struct span_query *);
+int sqlite_search_begin(struct sqlite_store *, const struct span_query *, struct sqlite_search **, struct err *e);
+/* 1: number of the next span; 0: no more; or an error. */
+int sqlite_search_next(struct sqlite_search *, int64_t *number, struct err *e);
+void sqlite_search_end(struct sqlite_search *);
+/* What is asked of columns, as SQL and its values. */
+void sqlite_write_condition(const struct span_query *, struct text *sql);
+void sqlite_bind_condition(const struct span_query *, struct sqlite3_stmt *);
 
 /* sqlite_keep.c */
 int sqlite_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e);

@@ -1,6 +1,7 @@
 /* SQLite: retention. All of it is done in small transactions, whose cost is that of what they remove, so that spans
  * that come meanwhile do not wait. */
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "base/time.h"
 #include "span/sqlite.h"
@@ -125,6 +126,22 @@ static int oldest_era(struct sqlite_store *s, int64_t *out, struct err *e)
     return rc;
 }
 
+/* The oldest group that may be searched, if all of its spans are gone. */
+static int remove_group(struct sqlite_store *s, bool *some, struct err *e)
+{
+    int64_t group = -1, oldest = s->next;
+    char query[200];
+    int rc = number_of(s, "SELECT coalesce(min(number), -1) FROM groups", &group, e);
+    rc = rc ? rc : number_of(s, "SELECT coalesce(min(number), 0) FROM spans", &oldest, e);
+    if (rc || group < 0 || group >= SQLITE_GROUP(oldest ? oldest : s->next))
+        return rc;
+    *some = true;
+    snprintf(query, sizeof query,
+        "DELETE FROM terms WHERE number >= %lld AND number < %lld; DELETE FROM groups WHERE number = %lld",
+        (long long)SQLITE_TERMS_KEY(group, 0), (long long)SQLITE_TERMS_KEY(group + 1, 0), (long long)group);
+    return sqlite_run(s, query, e);
+}
+
 static int tidy(struct sqlite_store *s, bool *some, struct err *e)
 {
     int64_t oldest;
@@ -134,6 +151,7 @@ static int tidy(struct sqlite_store *s, bool *some, struct err *e)
     rc = oldest_era(s, &oldest, e);
     for (size_t i = 0; i < sizeof unused / sizeof *unused && !rc; i++)
         rc = remove_names(s, i, oldest, some, e);
+    rc = rc ? rc : remove_group(s, some, e);
     rc = rc ? rc : sqlite_finish(s, sqlite_statement(s, STATEMENT_COMMIT, e), e);
     s->to_give_back |= *some;
     if (rc)

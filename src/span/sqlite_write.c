@@ -24,6 +24,10 @@ static const char *const sql[STATEMENTS] = {
     [STATEMENT_ORIGIN] = "SELECT number FROM origins WHERE hash = ?1",
     [STATEMENT_NEW_ORIGIN] = "INSERT INTO origins (hash, body, last) VALUES (?1, ?2, ?3)",
     [STATEMENT_USE_ORIGIN] = "UPDATE origins SET last = ?2 WHERE number = ?1",
+    [STATEMENT_ORIGIN_BODY] = "SELECT body FROM origins WHERE number = ?1",
+    [STATEMENT_GROUP_ROWS] = "SELECT number, begin, lasted, origin, body FROM spans WHERE number >= ?1 AND number < ?2",
+    [STATEMENT_PUT_TERMS] = "INSERT OR REPLACE INTO terms (number, spans) VALUES (?1, ?2)",
+    [STATEMENT_PUT_GROUP] = "INSERT OR REPLACE INTO groups (number, first, last, longest) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_OPERATION] = "INSERT INTO operations (service, name, kind, last) VALUES (?1, ?2, ?3, ?4)"
                             " ON CONFLICT (service, name, kind) DO UPDATE SET last = excluded.last",
     [STATEMENT_ABOUT] = "SELECT value FROM about WHERE key = ?1",
@@ -78,10 +82,13 @@ int sqlite_begin(struct span_store *is, struct err *e)
 {
     struct sqlite_store *s = sqlite_of(is);
     int rc = sqlite_finish(s, sqlite_statement(s, STATEMENT_BEGIN, e), e);
-    if (rc || s->next)
+    if (rc)
         return rc;
-    sqlite3_stmt *q = sqlite_statement(s, STATEMENT_NEXT, e);
-    rc = q ? sqlite_first_number(s, q, &s->next, e) : e->code;
+    if (!s->next) {
+        sqlite3_stmt *q = sqlite_statement(s, STATEMENT_NEXT, e);
+        rc = q ? sqlite_first_number(s, q, &s->next, e) : e->code;
+    }
+    rc = rc ? rc : sqlite_terms_begin(s, e);
     if (rc)
         sqlite_rollback(is);
     return rc;
@@ -94,6 +101,7 @@ void sqlite_rollback(struct span_store *is)
     sqlite_finish(s, sqlite_statement(s, STATEMENT_ROLLBACK, &ignored), &ignored);
     s->next = 0;
     forget(s);
+    sqlite_terms_forget(s);
 }
 
 int sqlite_set_about(struct sqlite_store *s, const char *key, uint64_t value, struct err *e)
@@ -106,7 +114,7 @@ int sqlite_set_about(struct sqlite_store *s, const char *key, uint64_t value, st
     return sqlite_finish(s, q, e);
 }
 
-static int about(struct sqlite_store *s, const char *key, uint64_t *value, struct err *e)
+int sqlite_about(struct sqlite_store *s, const char *key, uint64_t *value, struct err *e)
 {
     int64_t v = 0;
     sqlite3_stmt *q = sqlite_statement(s, STATEMENT_ABOUT, e);
@@ -125,7 +133,9 @@ int sqlite_commit(struct span_store *is, const struct log_position *at, struct e
         forget(s);
     if (s->traces.n > MOST_IDS || s->ids.n > MOST_IDS)
         forget_ids(s);
-    int rc = sqlite_set_about(s, "log file", at->file, e);
+    int rc = sqlite_terms_catch_up(s, e);
+    if (!rc)
+        rc = sqlite_set_about(s, "log file", at->file, e);
     if (!rc)
         rc = sqlite_set_about(s, "log offset", at->offset, e);
     if (!rc)
@@ -136,8 +146,8 @@ int sqlite_commit(struct span_store *is, const struct log_position *at, struct e
 int sqlite_position(struct span_store *is, struct log_position *at, struct err *e)
 {
     struct sqlite_store *s = sqlite_of(is);
-    int rc = about(s, "log file", &at->file, e);
-    return rc ? rc : about(s, "log offset", &at->offset, e);
+    int rc = sqlite_about(s, "log file", &at->file, e);
+    return rc ? rc : sqlite_about(s, "log offset", &at->offset, e);
 }
 
 int sqlite_sync(struct span_store *is, bool *all, struct err *e)
@@ -268,9 +278,9 @@ static int use_names(struct sqlite_store *s, int64_t name, enum span_kind kind, 
 static int may_be_there(struct sqlite_store *s, const struct span *span, bool *may, struct err *e)
 {
     enum { WAS_THERE = 1, WAS_NOT };
-    const struct map_piece ids[] = {{span->trace_id, SPAN_TRACE_BYTES}, {span->id, SPAN_ID_BYTES}};
+    uint8_t ids[SPAN_TRACE_BYTES + SPAN_ID_BYTES];
     bool fresh;
-    uint64_t hash[2], *known = map_put(&s->traces, map_hash(span->trace_id, SPAN_TRACE_BYTES), &fresh);
+    uint64_t *known = map_put(&s->traces, map_hash(span->trace_id, SPAN_TRACE_BYTES), &fresh);
     if (fresh || !*known) {
         int64_t number = 0;
         sqlite3_stmt *q = sqlite_statement(s, STATEMENT_TRACE, e);
@@ -284,8 +294,9 @@ static int may_be_there(struct sqlite_store *s, const struct span *span, bool *m
     }
     *may = *known == WAS_THERE;
     if (!*may) {
-        map_hash_pieces(ids, 2, hash);
-        map_put(&s->ids, hash[0], &fresh);
+        memcpy(ids, span->trace_id, SPAN_TRACE_BYTES);
+        memcpy(ids + SPAN_TRACE_BYTES, span->id, SPAN_ID_BYTES);
+        map_put(&s->ids, map_hash(ids, sizeof ids), &fresh);
         *may = !fresh;
     }
     return 0;
@@ -364,6 +375,7 @@ int sqlite_add_span(
         sqlite3_bind_null(q, 12);
     else
         sqlite3_bind_blob(q, 12, span->parent_id, SPAN_ID_BYTES, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 13, s->next++);
-    return sqlite_finish(s, q, e);
+    sqlite3_bind_int64(q, 13, s->next);
+    rc = sqlite_finish(s, q, e);
+    return rc ? rc : sqlite_terms_add(s, s->next++, span, body, n, e);
 }

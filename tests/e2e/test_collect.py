@@ -682,6 +682,8 @@ class Directory(Case):
             for table in "texts", "origins", "operations":
                 db.execute(f"DROP INDEX {table}_by_last")
                 db.execute(f"ALTER TABLE {table} DROP COLUMN last")
+            db.execute("DROP TABLE terms")
+            db.execute("DROP TABLE groups")
             db.execute("DELETE FROM about WHERE key = 'next number'")
             db.execute("PRAGMA user_version = 1")
             db.commit()
@@ -694,6 +696,87 @@ class Directory(Case):
             self.assertTrue(c.until(lambda: c.data("/api/services") in ([], ["new"])))
             self.assertEqual(c.spans(TRACE), [])
             self.assertEqual(c.stop(), 0)
+
+
+class Search(Case):
+    """The newest traces that have spans of some kind, in a store of several groups of 8192 spans. A list judges."""
+    N, BASE = 30_000, 1_700_000_000_000_000_000
+
+    @classmethod
+    def setUpClass(cls):
+        dice = new_dice(18)
+        cls.sent = []
+        for n in range(cls.N):
+            lasted = dice.randrange(10**9) if n % 4000 else 30 * 10**9
+            values = {"user": {"stringValue": f"u{dice.randrange(5000)}"}, "retry": {"boolValue": n % 3 == 0},
+                      "code": {"intValue": str(dice.choice((200, 404, 500)))},
+                      "load": {"doubleValue": dice.randrange(4) / 4}, "ids": {"arrayValue": {"values": [
+                          {"intValue": str(n % 7)}]}}, "rare": {"stringValue": "yes" if n % 9001 == 7 else "no"}}
+            span = made.made(f"{n // 2 + 1:032x}", n % 2 + 1, f"op {n % 50}",
+                             cls.BASE + n * 10**6 - dice.randrange(3 * 10**9), lasted, kind=1 + n % 5,
+                             attributes=[{"key": k, "value": v} for k, v in values.items()],
+                             status={"code": 2, "message": "broken"} if n % 1000 == 5 else {},
+                             events=[{"timeUnixNano": str(cls.BASE), "name": "late", "attributes": [
+                                 made.text("why", f"w{n}")]}] if n % 100 == 1 else [])
+            cls.sent.append((f"s{n % 6}", f"h{n // 10000}", span))
+        cls.c = Collect("--keep", "none")
+        for k in range(0, cls.N, 2000):
+            parts = {}
+            for service, host, span in cls.sent[k:k + 2000]:
+                parts.setdefault((service, host), []).append(span)
+            cls.c.send(made.request({"resourceSpans": [r for (service, host), spans in parts.items()
+                                                       for r in made.of(spans, service, host=host)["resourceSpans"]]}),
+                       kind=PROTOBUF)
+        assert cls.c.until(lambda: cls.c.get("/health").json()["waitingBytes"] == 0)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.c.stop() == 0, cls.c.said
+
+    def wanted(self, holds, limit):
+        newest = sorted((s for s in self.sent if holds(*s)), key=lambda s: -int(s[2]["startTimeUnixNano"]))
+        return list(dict.fromkeys(s[2]["traceId"] for s in newest))[:limit]
+
+    def found(self, limit=20, **query):
+        answer = self.c.get("/api/v3/trace-summaries", **{
+            "query.startTimeMin": "2023-01-01T00:00:00Z", "query.startTimeMax": "2024-01-01T00:00:00Z",
+            "query.search_depth": limit, **{"query." + k: v for k, v in query.items()}}).json()
+        return [s["traceId"] for s in answer["summaries"]]
+
+    def test_found(self):
+        def value(span, key):
+            kind_and_value, = [a["value"] for a in span["attributes"] if a["key"] == key]
+            return next(iter(kind_and_value.values()))
+        for query, holds in (
+                ({}, lambda v, h, s: True), ({"service_name": "s3"}, lambda v, h, s: v == "s3"),
+                ({"operation_name": "op 7"}, lambda v, h, s: s["name"] == "op 7"),
+                ({"duration_min": "20s"}, lambda v, h, s: int(s["endTimeUnixNano"]) - int(s["startTimeUnixNano"]) >
+                 20 * 10**9),
+                ({"attributes": '{"rare":"yes"}'}, lambda v, h, s: value(s, "rare") == "yes"),
+                ({"attributes": '{"user":"u77"}'}, lambda v, h, s: value(s, "user") == "u77"),
+                ({"attributes": '{"code":"404","retry":"true"}', "service_name": "s0"},
+                 lambda v, h, s: v == "s0" and value(s, "code") == "404" and value(s, "retry")),
+                ({"attributes": '{"retry":"true"}', "service_name": "s1"},
+                 lambda v, h, s: v == "s1" and value(s, "retry")),  # none
+                ({"attributes": '{"load":"0.25"}'}, lambda v, h, s: value(s, "load") == 0.25),
+                ({"attributes": '{"host":"h1","error":"true"}'}, lambda v, h, s: h == "h1" and s["status"]),
+                ({"attributes": '{"event":"late","why":"w5501"}'}, lambda v, h, s: any(
+                    e["attributes"][0]["value"]["stringValue"] == "w5501" for e in s["events"])),
+                ({"attributes": '{"span.kind":"server","host":"h0","otel.scope.name":"made"}'},
+                 lambda v, h, s: s["kind"] == 2 and h == "h0"),
+                ({"attributes": '{"otel.status_description":"broken"}'}, lambda v, h, s: s["status"]),
+                ({"attributes": '{"user":"nobody"}'}, lambda v, h, s: False)):
+            for limit in 3, 20000:
+                with self.subTest(query=query, limit=limit):
+                    self.assertEqual(self.found(limit, **query), self.wanted(holds, limit))
+        self.assertTrue(self.found(attributes='{"ids":"[3]"}'))
+
+    def test_cost(self):
+        """What few or no spans have is found without looking at all of them."""
+        before = self.c.processor_s()
+        for n in range(100):
+            self.assertEqual(self.found(attributes=json.dumps({"user": f"nobody {n}"})), [])
+        self.assertLess(self.c.processor_s() - before, 2.5)  # looking at all takes more than 5
 
 
 class Closed(Case):
