@@ -41,6 +41,9 @@ struct cli_advice {
 void cli_advice_add(struct cli_advice *, double ns, size_t n, size_t of);
 /* An example for the last one. */
 void cli_advice_example(struct cli_advice *, uint32_t trace);
+/* Values of attributes that explain durations by themselves; and as the member "factors". */
+void cli_advice_factors(struct cli_advice *, const struct spans *, const struct spans_factors *);
+void cli_factors_json(const struct spans *, const struct spans_factors *, struct json *);
 /* As lines below a table; as the member "suggestions". Both end it. */
 void cli_advice_lines(struct cli_advice *, const struct spans *, struct text *);
 void cli_advice_json(struct cli_advice *, const struct spans *, struct json *);

@@ -75,3 +75,42 @@ void cli_advice_json(struct cli_advice *a, const struct spans *s, struct json *j
     text_fini(&id);
     end(a);
 }
+
+void cli_advice_factors(struct cli_advice *a, const struct spans *s, const struct spans_factors *f)
+{
+    enum { SHOWN = 5 };
+    const struct spans_unit *units;
+    spans_units(s, &units);
+    for (size_t i = 0; i < f->n && i < SHOWN; i++) {
+        const struct spans_factor *x = f->v + i;
+        text_printf(&a->text, "%s=%s: %s takes ", spans_text(s, x->key), spans_text(s, x->value),
+            x->stage ? spans_text(s, x->stage) : "the whole");
+        text_duration(&a->text, llround(x->typical));
+        text_printf(&a->text, " in %zu of %zu units, ", x->n, x->n + x->others);
+        text_duration(&a->text, llround(x->others_typical));
+        text_printf(&a->text, " in the others (p = %.2g)", x->p);
+        cli_advice_add(a, x->typical - x->others_typical, x->n, x->n + x->others);
+        for (size_t k = 0; k < SPANS_EXAMPLES; k++)
+            cli_advice_example(a, units[x->example[k]].trace);
+    }
+}
+
+void cli_factors_json(const struct spans *s, const struct spans_factors *f, struct json *j)
+{
+    json_key(j, "factors");
+    json_array(j);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct spans_factor *x = f->v + i;
+        json_object(j);
+        json_kv_string(j, "key", spans_text(s, x->key));
+        json_kv_string(j, "value", spans_text(s, x->value));
+        json_kv_string(j, "stage", x->stage ? spans_text(s, x->stage) : NULL);
+        json_kv_u64(j, "n", x->n);
+        json_kv_u64(j, "others", x->others);
+        json_kv_double(j, "p50", x->typical);
+        json_kv_double(j, "p50_others", x->others_typical);
+        json_kv_double(j, "p", x->p);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}

@@ -112,8 +112,8 @@ static void cluster_json(struct json *j, const struct cli_spans *c, const struct
     json_end_object(j);
 }
 
-static void write_json(
-    const struct cli_spans *c, const struct spans_clusters *x, struct cli_advice *a, struct text *out)
+static void write_json(const struct cli_spans *c, const struct spans_clusters *x, const struct spans_factors *f,
+    struct cli_advice *a, struct text *out)
 {
     struct json j = JSON_TO(out);
     json_object(&j);
@@ -125,6 +125,7 @@ static void write_json(
     json_kv_u64(&j, "units", x->units);
     json_kv_double(&j, "silhouette", x->silhouette);
     json_kv_double(&j, "chance", x->chance);
+    cli_factors_json(c->set, f, &j);
     cli_advice_json(a, c->set, &j);
     json_end_object(&j);
     text_putc(out, '\n');
@@ -173,11 +174,13 @@ static void write_none(const struct spans_clusters *x, struct text *out)
 int cli_spans_clusters(struct cli_spans *c, struct text *out, struct err *e)
 {
     struct spans_clusters *x = spans_clusters(c->set);
+    struct spans_factors *f = spans_factors(c->set);
     struct cli_advice advice = CLI_ADVICE;
     struct text unused = {.fd = -1};
     advise(c, x, &advice);
+    cli_advice_factors(&advice, c->set, f);
     if (c->format == CLI_JSON)
-        write_json(c, x, &advice, out);
+        write_json(c, x, f, &advice, out);
     else if (x->n || c->format == CLI_CSV)
         write_rows(c, x, out);
     else
@@ -185,5 +188,6 @@ int cli_spans_clusters(struct cli_spans *c, struct text *out, struct err *e)
     cli_advice_lines(&advice, c->set, c->format == CLI_TABLE ? out : &unused);
     text_fini(&unused);
     spans_clusters_free(x);
+    spans_factors_free(f);
     return 0;
 }

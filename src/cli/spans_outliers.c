@@ -49,8 +49,8 @@ static void advise(const struct cli_spans *c, const struct spans_outliers *o, st
     }
 }
 
-static void write_json(
-    const struct cli_spans *c, const struct spans_outliers *o, size_t shown, struct cli_advice *a, struct text *out)
+static void write_json(const struct cli_spans *c, const struct spans_outliers *o, const struct spans_factors *f,
+    size_t shown, struct cli_advice *a, struct text *out)
 {
     struct json j = JSON_TO(out);
     json_object(&j);
@@ -80,6 +80,7 @@ static void write_json(
     json_kv_u64(&j, "found", o->n);
     json_kv_u64(&j, "looked", o->looked);
     json_kv_u64(&j, "few", o->few);
+    cli_factors_json(c->set, f, &j);
     cli_advice_json(a, c->set, &j);
     json_end_object(&j);
     text_putc(out, '\n');
@@ -133,11 +134,13 @@ static void write_rows(const struct cli_spans *c, const struct spans_outliers *o
 int cli_spans_outliers(struct cli_spans *c, struct text *out, struct err *e)
 {
     struct spans_outliers *o = spans_outliers(c->set, &c->by);
+    struct spans_factors *f = spans_factors(c->set);
     struct cli_advice advice = CLI_ADVICE;
     size_t limit = cli_spans_limit(c, 40, SIZE_MAX), shown = o->n < limit ? o->n : limit;
     advise(c, o, &advice);
+    cli_advice_factors(&advice, c->set, f);
     if (c->format == CLI_JSON)
-        write_json(c, o, shown, &advice, out);
+        write_json(c, o, f, shown, &advice, out);
     else if (o->n || c->format == CLI_CSV)
         write_rows(c, o, shown, out);
     else
@@ -151,5 +154,6 @@ int cli_spans_outliers(struct cli_spans *c, struct text *out, struct err *e)
     if (shown < o->n)
         cli_note("%zu more; --limit %zu shows all", o->n - shown, o->n);
     spans_outliers_free(o);
+    spans_factors_free(f);
     return 0;
 }

@@ -18,7 +18,7 @@ static const struct command {
 } commands[] = {
     {"table", cli_spans_table, false},
     {"stats", cli_spans_stats, false},
-    {"outliers", cli_spans_outliers, false},
+    {"outliers", cli_spans_outliers, true},
     {"compare", cli_spans_compare, false},
     {"clusters", cli_spans_clusters, true},
     {"critpath", cli_spans_critpath, false},

@@ -126,7 +126,7 @@ struct spans_outlier {
     uint32_t unit, service, name;
     int32_t row;             /* -1: a stage that is missing */
     size_t n;                /* spans of the stage, or units of the kind, that it was compared with */
-    double typical, z, p;    /* ns; robust spreads from it, of logarithms; corrected for all spans looked at */
+    double typical, z, p;    /* ns; robust spreads from it, of logarithms; corrected for all stages looked at */
 };
 struct spans_outliers {
     struct spans_outlier *v;
@@ -189,6 +189,21 @@ struct spans_clusters {
 /* Of the units of the commonest kind (service and name). */
 struct spans_clusters *spans_clusters(const struct spans *);
 void spans_clusters_free(struct spans_clusters *);
+
+/* ---- attributes that explain durations ---- */
+
+/* Units with the value took longer in the stage than the others: Mann & Whitney's test, corrected for all values and
+ * stages (Holm), and at least 5 % between the medians. */
+struct spans_factor {
+    uint32_t key, value, stage;         /* texts; stage 0: the whole unit */
+    size_t n, others;
+    double typical, others_typical, p;  /* ns: medians */
+    uint32_t example[SPANS_EXAMPLES];   /* units */
+};
+struct spans_factors { struct spans_factor *v; size_t n, units; };
+/* Of the units of the commonest kind; the likeliest first. The choice has all keys. */
+struct spans_factors *spans_factors(const struct spans *);
+void spans_factors_free(struct spans_factors *);
 
 /* ---- critical paths ---- */
 

@@ -378,6 +378,19 @@ struct spans_clusters *spans_clusters(const struct spans *s)
     return out;
 }
 
+struct spans_factors *spans_factors(const struct spans *s)
+{
+    struct spans_clusters c = {0};
+    c.unit = commonest(s, &c.units);
+    choose_stages(s, &c);
+    struct matrix ns = measure(s, &c);
+    struct spans_factors *out = spans_find_factors(s, &c, ns.v);
+    free(ns.v);
+    free(c.unit);
+    free(c.stages);
+    return out;
+}
+
 void spans_clusters_free(struct spans_clusters *c)
 {
     if (!c)

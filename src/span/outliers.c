@@ -7,7 +7,7 @@
 #include "span/spans.h"
 #include "span/statistics.h"
 
-/* Robust spreads below which nothing is called odd; a spread (of logarithms) below which none is believed: durations
+/* Robust spreads below which nothing is called odd; a distance (of logarithms) below which none is believed: durations
  * within 2 % are alike to anybody. What is odd about 1 of 10 is not odd. */
 #define LEAST_Z 3.5
 #define LEAST_SPREAD 0.02
@@ -49,46 +49,101 @@ static struct spans_outlier of_row(const struct spans *s, enum spans_oddity what
 
 /* ---- durations ---- */
 
-/* What is usual for a kind: in logarithms, of spans that did end. */
+/* A stage: what is usual, in logarithms of spans that did end, and how likely it is that nothing is odd. */
 struct usual {
     struct stat_centre centre;
-    size_t n, compared;
+    size_t n;          /* SPANS_FEW at least, else nothing is claimed */
+    double *distances; /* from the median, the largest first */
+    double p;          /* the least over how many stand apart */
 };
 
-static enum spans_oddity oddity_of(const struct spans_row *r, const struct usual *u, double *z, double *p)
+static int by_distance(const void *a, const void *b)
 {
-    *z = (spans_log(spans_duration(r)) - u->centre.median) / u->centre.scale;
-    *p = stat_outlier_p(*z, u->n) * (double)u->compared; /* Bonferroni: for all spans looked at */
-    if (r->life != SPAN_ENDED || fabs(*z) < LEAST_Z || *p > ALPHA)
-        return SPANS_ODDITIES;
-    return *z > 0 ? SPANS_SLOW : SPANS_FAST;
+    return order_of(*(const double *)b, *(const double *)a);
 }
 
-/* Where many are far off on one side, they are no outliers but another kind of work, which clusters tell. */
-static void find_durations(struct finding *f, const uint32_t *rows, size_t n, double *logs, size_t compared)
+static double distance_of(const struct spans *s, uint32_t row, const struct usual *u)
 {
-    struct usual u = {.compared = compared};
-    size_t odd[SPANS_ODDITIES + 1] = {0};
-    double z, p;
+    return fmax(fabs(spans_log(spans_duration(s->rows.v + row)) - u->centre.median), LEAST_SPREAD);
+}
+
+/* Where more are far off, they are no outliers but another kind of work, which clusters tell. */
+static size_t most_odd(const struct usual *u)
+{
+    size_t n = (size_t)(RARE * (double)u->n);
+    return n ? n : 1;
+}
+
+static struct usual judge(const struct spans *s, const uint32_t *rows, size_t n, double *logs)
+{
+    struct usual u = {.p = 1};
     for (size_t i = 0; i < n; i++)
-        if (f->s->rows.v[rows[i]].life == SPAN_ENDED)
-            logs[u.n++] = spans_log(spans_duration(f->s->rows.v + rows[i]));
+        if (s->rows.v[rows[i]].life == SPAN_ENDED)
+            logs[u.n++] = spans_log(spans_duration(s->rows.v + rows[i]));
     if (u.n < SPANS_FEW)
-        return;
+        return u;
     u.centre = stat_centre(logs, u.n);
     u.centre.scale = fmax(u.centre.scale, LEAST_SPREAD);
+    u.distances = mem_alloc(u.n * sizeof *u.distances);
+    size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        odd[oddity_of(f->s->rows.v + rows[i], &u, &z, &p)]++;
-    for (size_t i = 0; i < n; i++) {
-        enum spans_oddity what = oddity_of(f->s->rows.v + rows[i], &u, &z, &p);
-        if (what == SPANS_ODDITIES || (double)odd[what] > RARE * (double)u.n)
+        if (s->rows.v[rows[i]].life == SPAN_ENDED)
+            u.distances[k++] = distance_of(s, rows[i], &u);
+    qsort(u.distances, u.n, sizeof *u.distances, by_distance);
+    for (size_t j = 1; j <= most_odd(&u); j++)
+        u.p = fmin(u.p, stat_gap_p(u.distances, u.n, j));
+    return u;
+}
+
+/* `corrected`: the stage's p among those of all stages. */
+static void claim_durations(struct finding *f, const uint32_t *rows, size_t n, const struct usual *u, double corrected)
+{
+    size_t odd = 0;
+    double p = 1;
+    if (corrected > ALPHA)
+        return;
+    for (size_t j = 1; j <= most_odd(u); j++) {
+        double here = stat_gap_p(u->distances, u->n, j) * (corrected / u->p);
+        if (here > ALPHA || u->distances[j - 1] < LEAST_Z * u->centre.scale)
             continue;
-        struct spans_outlier x = of_row(f->s, what, rows[i], u.n);
-        x.typical = exp(u.centre.median) - 1000;
-        x.z = z;
+        odd = j;
+        p = here;
+    }
+    for (size_t i = 0; i < n && odd; i++) {
+        const struct spans_row *r = f->s->rows.v + rows[i];
+        if (r->life != SPAN_ENDED || distance_of(f->s, rows[i], u) < u->distances[odd - 1])
+            continue;
+        double off = spans_log(spans_duration(r)) - u->centre.median;
+        struct spans_outlier x = of_row(f->s, off > 0 ? SPANS_SLOW : SPANS_FAST, rows[i], u->n);
+        x.typical = exp(u->centre.median) - 1000;
+        x.z = off / u->centre.scale;
         x.p = p;
         add(f, x);
     }
+}
+
+static void find_durations(
+    struct finding *f, const struct spans_kinds *kinds, const uint32_t *rows, const size_t *begin)
+{
+    size_t n = kinds->v.n;
+    struct usual *usual = mem_alloc((n + 1) * sizeof *usual);
+    double *logs = mem_alloc((f->s->rows.n + 1) * sizeof *logs), *p = mem_alloc((n + 1) * sizeof *p);
+    size_t asked = 0;
+    for (size_t k = 0; k < n; k++) {
+        usual[k] = judge(f->s, rows + begin[k], kinds->v.v[k].n, logs);
+        if (usual[k].distances)
+            p[asked++] = usual[k].p;
+    }
+    stat_holm(p, asked);
+    asked = 0;
+    for (size_t k = 0; k < n; k++)
+        if (usual[k].distances) {
+            claim_durations(f, rows + begin[k], kinds->v.v[k].n, usual + k, p[asked++]);
+            free(usual[k].distances);
+        }
+    free(usual);
+    free(logs);
+    free(p);
 }
 
 /* Errors, and spans that never ended, where most did well. */
@@ -310,22 +365,19 @@ struct spans_outliers *spans_outliers(const struct spans *s, const struct spans_
     struct spans_kinds kinds;
     uint32_t *rows;
     size_t *begin;
-    double *logs = mem_alloc((s->rows.n + 1) * sizeof *logs);
     spans_kinds_make(s, by, &kinds);
     spans_kinds_rows(&kinds, s->rows.n, &rows, &begin);
     for (size_t k = 0; k < kinds.v.n; k++)
         *(kinds.v.v[k].n < SPANS_FEW ? &f.out->few : &f.out->looked) += kinds.v.v[k].n;
-    for (size_t k = 0; k < kinds.v.n; k++) {
-        find_durations(&f, rows + begin[k], kinds.v.v[k].n, logs, f.out->looked);
+    find_durations(&f, &kinds, rows, begin);
+    for (size_t k = 0; k < kinds.v.n; k++)
         find_failures(&f, rows + begin[k], kinds.v.v[k].n);
-    }
     find_sequences(&f);
     if (f.out->n)
         qsort(f.out->v, f.out->n, sizeof *f.out->v, by_chance);
     spans_kinds_fini(&kinds);
     free(rows);
     free(begin);
-    free(logs);
     return f.out;
 }
 

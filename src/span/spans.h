@@ -52,7 +52,13 @@ void spans_kinds_fini(struct spans_kinds *);
 /* Rows by kind: out[begin[k]] to out[begin[k + 1]], by trace and end. Free both. */
 void spans_kinds_rows(const struct spans_kinds *, size_t rows, uint32_t **out, size_t **begin);
 
-/* What a unit's attributes say, to explain clusters (traits.c). `of`: each unit's cluster. */
+/* What a unit's attributes say, those of its spans, their processes, and of what submitted it; a fact may come several
+ * times (traits.c). */
+void spans_each_fact(const struct spans *, const struct spans_unit *, void (*take)(void *, uint32_t key,
+    uint32_t value), void *arg);
+/* To explain clusters. `of`: each unit's cluster. */
 void spans_find_traits(const struct spans *, struct spans_clusters *);
+/* `ns`: per unit how long each stage took, NaN without it. The clusters' units and stages are asked, and no cluster. */
+struct spans_factors *spans_find_factors(const struct spans *, const struct spans_clusters *, const double *ns);
 
 #endif

@@ -28,9 +28,12 @@ struct stat_centre stat_centre(const double *v, size_t n);
 
 double stat_normal_tail(double z);                   /* P(Z >= z) */
 double stat_t_tail(double t, double degrees);        /* P(T >= t) of Student's t; degrees > 0, need not be whole */
-/* How likely one of n normal numbers lies so many robust spreads (stat_centre) from the median, on either side. The
- * spread is itself uncertain as one of 0.37 n numbers would be (the efficiency of the median distance). */
-double stat_outlier_p(double z, size_t n);
+/* Do the j largest of n distances, which descend, stand apart from the others? The gap below them, j times the
+ * logarithm of the ratio, is compared with the mean of those that follow. These have one distribution where tails are
+ * Pareto's (Rényi 1953; Hill 1975), and become smaller towards the end where tails are lighter. Where few follow, the
+ * mean leans on that of Student's t with 3 degrees. So the answer holds for tails up to these, and is cautious for
+ * lighter ones. Corrected for asking of several j; 0 < j < n. */
+double stat_gap_p(const double *descending, size_t n, size_t j);
 
 /* ---- two samples ---- */
 
@@ -64,7 +67,8 @@ struct stat_change { size_t at; double p; };
 /* Pettitt's test alone: the likeliest change. p is an upper bound near 0.5 and good where it is small. */
 struct stat_change stat_pettitt(const double *v, size_t n);
 /* All of them, in order, with p <= alpha shared among the questions asked (halved at each depth), and no level shorter
- * than `least`. Returns how many; at most `cap`. */
+ * than `least`. Returns how many; at most `cap`. Numbers may depend on those before them (as an autoregression of the
+ * first order): by how much is estimated, from above, and what such numbers do by themselves is no change. */
 size_t stat_changes(const double *v, size_t n, size_t least, double alpha, struct stat_change *out, size_t cap);
 
 /* ---- many questions ---- */

@@ -18,10 +18,13 @@ struct marked {
 struct marking {
     VEC(struct marked) v;
     struct map numbers;
+    size_t unit; /* whose facts are taken, and its cluster */
+    uint8_t cluster;
 };
 
-static void mark(struct marking *m, uint32_t key, uint32_t value, size_t unit, uint8_t cluster)
+static void mark(void *arg, uint32_t key, uint32_t value)
 {
+    struct marking *m = arg;
     bool fresh;
     uint64_t *number = map_put(&m->numbers, (uint64_t)key << 32 | value, &fresh);
     if (fresh) {
@@ -29,34 +32,35 @@ static void mark(struct marking *m, uint32_t key, uint32_t value, size_t unit, u
         vec_push(&m->v, ((struct marked){.key = key, .value = value}));
     }
     struct marked *x = m->v.v + *number;
-    if (x->last == unit + 1)
+    if (x->last == m->unit + 1)
         return;
-    x->last = unit + 1;
-    x->units[cluster]++;
+    x->last = m->unit + 1;
+    x->units[m->cluster]++;
     x->all++;
 }
 
-static void mark_facts(const struct spans *s, struct marking *m, uint32_t fact, uint32_t facts, size_t i, uint8_t of)
+static void each_of(
+    const struct spans *s, uint32_t fact, uint32_t facts, void (*take)(void *, uint32_t key, uint32_t value), void *arg)
 {
     for (uint32_t f = fact; f < fact + facts; f++)
         if (s->facts.v[f].value)
-            mark(m, s->facts.v[f].key, s->facts.v[f].value, i, of);
+            take(arg, s->facts.v[f].key, s->facts.v[f].value);
 }
 
-static void mark_unit(const struct spans *s, struct marking *m, const struct spans_clusters *c, size_t i)
+void spans_each_fact(
+    const struct spans *s, const struct spans_unit *u, void (*take)(void *, uint32_t key, uint32_t value), void *arg)
 {
-    const struct spans_unit *u = s->units.v + c->unit[i];
     uint32_t origin = UINT32_MAX;
     if (u->after >= 0) /* what submitted it may say more of it */
-        mark_facts(s, m, s->rows.v[u->after].fact, s->rows.v[u->after].facts, i, c->of[i]);
+        each_of(s, s->rows.v[u->after].fact, s->rows.v[u->after].facts, take, arg);
     for (uint32_t k = 0; k < u->members; k++) {
         const struct spans_row *r = s->rows.v + s->members[u->member + k];
-        mark_facts(s, m, r->fact, r->facts, i, c->of[i]);
+        each_of(s, r->fact, r->facts, take, arg);
         if (r->origin != origin)
-            mark_facts(s, m, s->origins.v[r->origin].fact, s->origins.v[r->origin].facts, i, c->of[i]);
+            each_of(s, s->origins.v[r->origin].fact, s->origins.v[r->origin].facts, take, arg);
         origin = r->origin;
         if (r->status == SPAN_ERROR)
-            mark(m, s->status_text, s->error_text, i, c->of[i]);
+            take(arg, s->status_text, s->error_text);
     }
 }
 
@@ -94,8 +98,11 @@ void spans_find_traits(const struct spans *s, struct spans_clusters *c)
 {
     struct marking m = {0};
     VEC(struct asked) asked = {0};
-    for (size_t i = 0; i < c->units && c->n > 1; i++)
-        mark_unit(s, &m, c, i);
+    for (size_t i = 0; i < c->units && c->n > 1; i++) {
+        m.unit = i;
+        m.cluster = c->of[i];
+        spans_each_fact(s, s->units.v + c->unit[i], mark, &m);
+    }
     for (size_t i = 0; i < m.v.n; i++)
         for (size_t k = 0; k < c->n; k++)
             if (m.v.v[i].all >= LEAST_UNITS && m.v.v[i].all < c->units)

@@ -58,7 +58,8 @@ class Outliers(Found):
         """What is usual at one site is slow at another."""
         w = World(new_dice(103))
         w.jobs(80, STAGES, tell=lambda i: {"site": "far" if i % 5 < 3 else "near"},
-               change=lambda i, name, ns: ns * 10 if name == "setup" and (i % 5 < 3 or i == 4) else ns)
+               change=lambda i, name, ns: ns * (100 if i == 4 else 10) if name == "setup" and (i % 5 < 3 or i == 4)
+               else ns)
         path = self.write(w)
         slow = [o for o in answer("outliers", "--by", "site", path)["outliers"] if o["stage"] == "setup"]
         self.assertEqual([o["trace"] for o in slow], [[s for s in w.spans if s["name"] == "job"][4]["trace"]])
@@ -180,10 +181,33 @@ class Clusters(Found):
         self.assertGreaterEqual(trait["p"], hypergeometric * (1 - 1e-9))
         self.assertLess(trait["p"], 1e-10)
         self.assertNotIn("number", {t["key"] for t in small["traits"]})
-        advice, = told["suggestions"]
+        advice, *more = told["suggestions"]
         self.assertIn("site=T2_SLOW in 19 of 20, 2 of 180 others", advice["text"])
         self.assertEqual((advice["n"], advice["of"]), (20, 200))
         self.assertLessEqual(set(advice["traces"]), set(small["traces"]))
+
+        self.assertEqual([(f["key"], f["value"], f["stage"], f["n"], f["others"]) for f in told["factors"]],
+                         [("site", "T2_SLOW", "setup", 21, 179)])
+        self.assertEqual([a["text"].split(":")[0] for a in more], ["site=T2_SLOW"])
+
+    def test_one_site_of_two(self):
+        """No outliers, and no clusters of their own: the site explains all stages."""
+        for times in (2, 10):
+            w = World(new_dice(131 + times))
+            w.jobs(50, STAGES, spread=0.4, tell=lambda i: {"site": "ab"[i % 2], "number": i},
+                   change=lambda i, name, ns, times=times: ns * (times if i % 2 else 1))
+            path = self.write(w)
+            for command in ("clusters", "outliers"):
+                told = answer(command, path)
+                factor, = told["factors"]
+                self.assertEqual((factor["key"], factor["value"], factor["stage"], factor["n"], factor["others"]),
+                                 ("site", "b", "main", 25, 25))
+                self.assertLess(factor["p"], 0.05)
+                main = {v: statistics.median(s["end"] - s["begin"] for i, r in enumerate(
+                    [s for s in w.spans if s["name"] == "job"]) for s in w.spans
+                    if s["trace"] == r["trace"] and s["name"] == "main" and "ab"[i % 2] == v) for v in "ab"}
+                self.assertEqual((factor["p50"], factor["p50_others"]), (main["b"], main["a"]))
+                self.assertIn("site=b: main takes", weft("spans", command, path).text)
 
     def test_many(self):
         """More units than are clustered one by one."""

@@ -277,26 +277,30 @@ static void test_bootstrap_by_definition(void **state)
 
 /* ---- outliers ---- */
 
-/* That any of so many normal numbers is called an outlier happens in 5 of 100 samples at most. */
-static void test_outliers_of_nothing(void **state)
+/* Of numbers whose tail is Pareto's the gaps are exponential with one mean (Rényi 1953), so that p of the largest
+ * number, which counts half, is uniform. */
+static void test_gaps(void **state)
 {
+    enum { N = 400, ROUNDS = 2000 };
     uint64_t seed = test_seed(23);
-    static const size_t sizes[] = {8, 12, 20, 50, 200, 1000};
-    for (size_t s = 0; s < COUNT(sizes); s++) {
-        int claimed = 0, rounds = 600;
-        size_t n = sizes[s];
-        for (int round = 0; round < rounds; round++) {
-            double v[1000], most = 0;
-            for (size_t i = 0; i < n; i++) /* the sum of twelve has thin tails */
-                v[i] = sqrt(-2 * log(draw(&seed))) * cos(2 * M_PI * draw(&seed));
-            struct stat_centre c = stat_centre(v, n);
-            for (size_t i = 0; i < n; i++)
-                most = fmax(most, fabs(v[i] - c.median) / c.scale);
-            claimed += stat_outlier_p(most, n) * (double)n <= 0.05;
-        }
-        print_message("%zu numbers: %d of %d\n", n, claimed, rounds);
-        assert_true(claimed <= rounds * 8 / 100);
+    int below[2] = {0, 0};
+    for (int round = 0; round < ROUNDS; round++) {
+        double v[N], descending[N];
+        for (size_t i = 0; i < N; i++)
+            v[i] = pow(draw(&seed), -1 / 3.0);
+        stat_sort(v, N);
+        for (size_t i = 0; i < N; i++)
+            descending[i] = v[N - 1 - i];
+        double p = stat_gap_p(descending, N, 1) / 2;
+        below[0] += p <= 0.05;
+        below[1] += p <= 0.25;
     }
+    assert_near(below[0], 0.05 * ROUNDS, 4 * sqrt(ROUNDS * 0.05 * 0.95));
+    assert_near(below[1], 0.25 * ROUNDS, 4 * sqrt(ROUNDS * 0.25 * 0.75));
+    const double same[] = {1, 1, 1, 1, 1, 1, 1, 1}, one[] = {9, 1, 1, 1, 1, 1, 1, 1};
+    assert_near(stat_gap_p(same, 8, 1), 1, 0);
+    assert_true(stat_gap_p(one, 8, 1) < 0.05);
+    assert_true(stat_gap_p(one, 8, 2) > 0.5);
 }
 
 /* ---- changes ---- */
@@ -485,7 +489,7 @@ int main(void)
         cmocka_unit_test(test_shift_by_definition),
         cmocka_unit_test(test_intervals_hold),
         cmocka_unit_test(test_bootstrap_by_definition),
-        cmocka_unit_test(test_outliers_of_nothing),
+        cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_nile),
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_many),
