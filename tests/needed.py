@@ -4,6 +4,7 @@ WEFT_REQUIRE_DATA set (as .ci/run does): what is absent fails the test. Otherwis
 WEFT_SEED=N moves all seeds on; 0 (as in .ci/run): the same random numbers in every run, also where they differ else.
 """
 import functools
+import glob
 import os
 import random
 import shutil
@@ -18,14 +19,28 @@ def absent(what):
     raise unittest.SkipTest(what)
 
 
+# Debian keeps some programs where only root, or only their own wrapper, looks for them.
+ELSEWHERE = ("/usr/sbin", "/sbin", "/usr/lib/postgresql/*/bin")
+
+
+def program(name):
+    """The path of a program, or None."""
+    found = shutil.which(name)
+    for where in ELSEWHERE if not found else ():
+        found = found or max(glob.glob(os.path.join(where, name)), default=None)
+    return found
+
+
 def need(*things):
-    """Paths, or names of programs, without which the test that is running can say nothing. Returns the last of them."""
+    """Paths, or names of programs, without which the test that is running can say nothing. Returns the last of them: a
+    path, or what starts the program."""
     for thing in things:
         if os.path.isabs(thing) and not os.path.exists(thing):
             absent(f"{thing} is absent (recordings: set WEFT_DATA)")
-        if not os.path.isabs(thing) and not shutil.which(thing):
+        if not os.path.isabs(thing) and not program(thing):
             absent(f"{thing} is not installed")
-    return things[-1]
+    last = things[-1]
+    return last if os.path.isabs(last) or shutil.which(last) else program(last)
 
 
 def needs(*things):

@@ -30,8 +30,7 @@ def wait_for(what, condition, patience=PATIENCE_S):
 
 
 def broker_program():
-    """Debian has it where only root looks for programs."""
-    return shutil.which("nats-server") or need("/usr/sbin/nats-server")
+    return need("nats-server")
 
 
 def free_port(address):

@@ -1,6 +1,5 @@
 """A PostgreSQL server of a test's own, on a socket in a directory of its own, and weft collect with a store in it."""
 import atexit
-import glob
 import os
 import pwd
 import shutil
@@ -11,7 +10,7 @@ import time
 import urllib.parse
 
 from collect_server import Collect
-from needed import absent
+from needed import absent, need, program
 from weft_e2e import SLOWDOWN, scratch
 
 PASSWORD = "p@ss:w/rd"
@@ -19,9 +18,7 @@ PASSWORD = "p@ss:w/rd"
 
 def programs():
     """Where initdb and postgres are."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda p: int(p.split("/")[4]))
-    path = found[-1] if found else shutil.which("initdb")
-    return os.path.dirname(path) if path else absent("PostgreSQL's server is not installed")
+    return os.path.dirname(program(need("initdb")))
 
 
 def unprivileged():

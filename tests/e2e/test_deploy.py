@@ -12,7 +12,7 @@ import urllib.request
 
 from cluster_of import broker_program, free_port, wait_for
 from test_cluster import example
-from weft_e2e import BIN, ROOT, SLOWDOWN, Case, absent, main, scratch, weft
+from weft_e2e import BIN, ROOT, SLOWDOWN, Case, absent, have, main, need, scratch, weft
 
 DEPLOY = os.path.join(ROOT, "deploy")
 PORT_OF = re.compile(rb"weft: listening on (\S+)")
@@ -241,8 +241,7 @@ class Systemd(Deployed):
         return found
 
     def test_verified(self):
-        if not shutil.which("systemd-analyze"):
-            absent("no systemd-analyze")
+        need("systemd-analyze")
         for name in self.UNITS:
             text = text_of("systemd", name).replace("/usr/bin/weft", "/bin/true").replace("/usr/sbin/nats-server",
                                                                                          "/bin/true")
@@ -369,7 +368,7 @@ wait "${{pids[@]}}"
 
     def test_syntax(self):
         subprocess.run(["bash", "-n", self.script], check=True)
-        if shutil.which("shellcheck"):
+        if have("shellcheck"):
             subprocess.run(["shellcheck", self.script], check=True)
 
     def test_a_cluster(self):
