@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/shown.h"
+
 enum { DEEPEST = 60 };
 
 static void enter(struct json *j, char bracket)
@@ -55,16 +57,16 @@ static void write_escape(struct text *t, unsigned char c)
 
 static inline bool is_plain(unsigned char c)
 {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Are all eight bytes plain? A byte that is not leaves its top bit set in one of the four words; borrows begin only at
- * such bytes. */
+/* Are all eight bytes plain? A byte that is not leaves its top bit set in one of the five words; borrows and
+ * carries begin only at such bytes. */
 static inline bool all_plain(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
     uint64_t quote = word ^ ones * '"', slash = word ^ ones * '\\';
-    return !((word | (word - ones * 0x20) | (quote - ones) | (slash - ones)) & tops);
+    return !((word | (word + ones) | (word - ones * 0x20) | (quote - ones) | (slash - ones)) & tops);
 }
 
 /* Copies s up to the first byte that is not plain, into room that is there; returns the bytes copied. */
@@ -100,14 +102,17 @@ static void write_escaped(struct text *t, const char *s, size_t n)
         if (i == n)
             break;
         unsigned char c = (unsigned char)s[i];
-        size_t length = text_sequence(s + i, n - i);
+        bool shown;
+        size_t length = shown_character(s + i, n - i, &shown);
         if (c < 0x80)
             write_escape(t, c);
-        else if (length)
+        else if (shown)
             text_put(t, s + i, length);
+        else if (length > 1)
+            text_printf(t, "\\u%04x", shown_code_point(s + i, length));
         else
             text_put(t, "\xef\xbf\xbd", 3);
-        i += length ? length : 1;
+        i += length;
     }
 }
 

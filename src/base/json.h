@@ -1,4 +1,5 @@
-/* Streaming JSON writer: it sets the commas, counts the nesting and escapes strings (invalid UTF-8 becomes U+FFFD).
+/* Streaming JSON writer: it sets the commas, counts the nesting and escapes strings (invalid UTF-8 becomes U+FFFD;
+ * control characters and changes of the direction of text, which a terminal would obey, become \uXXXX).
  * Reading is jansson's job. */
 #ifndef WEFT_BASE_JSON_H
 #define WEFT_BASE_JSON_H

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/large.h"
+#include "base/shown.h"
 
 /* "00" "01" … "99": two digits per division, which is what bounds decimal conversion. */
 static const char pairs[201] = "0001020304050607080910111213141516171819"
@@ -167,9 +168,25 @@ void text_grow(struct text *t, size_t bytes)
         mem_lack(t->n + bytes, &tried);
 }
 
+struct text_styles {
+    struct style {
+        size_t at, n;
+    } * v;
+    size_t n, cap;
+};
+
+static void end_styles(struct text *t)
+{
+    if (t->styles)
+        vec_free(t->styles);
+    free(t->styles);
+    t->styles = NULL;
+}
+
 void text_fini(struct text *t)
 {
     end_block(t);
+    end_styles(t);
     t->v = NULL;
     t->n = t->cap = 0;
 }
@@ -181,6 +198,7 @@ char *text_take(struct text *t)
         s = memcpy(mem_alloc(t->n + 1), s, t->n + 1);
         text_fini(t);
     }
+    end_styles(t);
     t->v = NULL;
     t->n = t->cap = 0;
     return s;
@@ -289,11 +307,51 @@ const char *text_cstr(struct text *t)
     return t->v;
 }
 
+/* ---- output ---- */
+
+void text_style(struct text *t, const char *sequence)
+{
+    if (!t->styles)
+        t->styles = mem_zalloc(sizeof *t->styles);
+    struct style style = {t->n, strlen(sequence)};
+    vec_push(t->styles, style);
+    text_put(t, sequence, style.n);
+}
+
+/* What a terminal gets of the text: its own styles, and between them what a terminal only shows. */
+static void put_shown(const struct text *t, struct text *out)
+{
+    size_t at = 0;
+    for (size_t i = 0; t->styles && i < t->styles->n; i++) {
+        struct style s = t->styles->v[i];
+        if (s.at < at || s.at + s.n > t->n)
+            continue;
+        shown_lines(out, t->v + at, s.at - at);
+        text_put(out, t->v + s.at, s.n);
+        at = s.at + s.n;
+    }
+    shown_lines(out, t->v + at, t->n - at);
+}
+
 static int write_failed(struct text *t, struct err *e)
 {
     errno = t->error;
     err_sys(e, "cannot write the output");
     return ERR_IO;
+}
+
+/* Returns 0 or errno. */
+static int write_all(int fd, const char *v, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t w = write(fd, v + done, n - done);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0)
+            return w < 0 ? errno : EIO;
+        done += (size_t)w;
+    }
+    return 0;
 }
 
 int text_drain(struct text *t, size_t threshold, struct err *e)
@@ -304,20 +362,18 @@ int text_drain(struct text *t, size_t threshold, struct err *e)
     }
     if (t->fd <= 0 || t->n <= threshold)
         return ERR_OK;
-    size_t done = 0;
-    while (done < t->n) {
-        ssize_t w = write(t->fd, t->v + done, t->n - done);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0) {
-            t->error = w < 0 ? errno : EIO;
-            t->n = 0;
-            return write_failed(t, e);
-        }
-        done += (size_t)w;
+    if (isatty(t->fd)) {
+        struct text shown = {.fd = -1};
+        put_shown(t, &shown);
+        t->error = write_all(t->fd, shown.v, shown.n);
+        text_fini(&shown);
+    } else {
+        t->error = write_all(t->fd, t->v, t->n);
     }
     t->n = 0;
-    return ERR_OK;
+    if (t->styles)
+        t->styles->n = 0;
+    return t->error ? write_failed(t, e) : ERR_OK;
 }
 
 char *text_to_arena(struct text *t, struct arena *a)
@@ -426,19 +482,4 @@ size_t text_sequence(const char *string, size_t n)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
     return more + 1;
-}
-
-void text_csv(struct text *t, const char *s)
-{
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        text_puts(t, s);
-        return;
-    }
-    text_putc(t, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            text_putc(t, '"');
-        text_putc(t, *s);
-    }
-    text_putc(t, '"');
 }

@@ -18,6 +18,7 @@ struct text {
     size_t n, cap;
     int fd;                  /* > 0: text_drain writes there */
     int error;               /* errno of a failed write, later ones do nothing; ENOMEM: see text_grow */
+    struct text_styles *styles; /* its own; NULL: none */
 };
 
 #define TEXT_TO(file_descriptor) ((struct text){.fd = (file_descriptor)})
@@ -55,8 +56,12 @@ struct text_near { uint64_t above; unsigned n; char digits[24]; };
 void text_i64_near(struct text *, struct text_near *, int64_t v);
 void text_pad(struct text *, uint64_t v, int width, char fill);    /* right-aligned decimal */
 void text_printf(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A terminal's sequence for a style ("\033[1m"). It is remembered as such: text_drain passes no other one on to a
+ * terminal, whatever traces hold. */
+void text_style(struct text *, const char *sequence);
 const char *text_cstr(struct text *);                              /* terminated; valid until the next change */
-/* Writes out what is there when more than `threshold` bytes wait (0: always). ERR_IO once writing failed. */
+/* Writes out what is there when more than `threshold` bytes wait (0: always). ERR_IO once writing failed. A terminal
+ * gets the text as shown_lines of base/shown.h has it, other files as it is. */
 int text_drain(struct text *, size_t threshold, struct err *e);
 void text_fini(struct text *);
 char *text_take(struct text *);                                    /* its contents, terminated, to be freed; ends it */
@@ -73,7 +78,5 @@ void text_grouped(struct text *, uint64_t v);
 size_t text_cells(const char *s, size_t n);
 /* Bytes of the well-formed UTF-8 sequence at s (Unicode 15, table 3-7), or 0. Of s, at most n bytes are read, n > 0. */
 size_t text_sequence(const char *s, size_t n);
-/* A cell of CSV, quoted where it must be: RFC 4180, with plain line ends. */
-void text_csv(struct text *, const char *s);
 
 #endif

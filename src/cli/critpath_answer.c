@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "cli/critpath.h"
 #include "cli/critpath_sums.h"
 #include "graph/graph.h"
@@ -21,9 +22,10 @@ int critpath_refuse_several(const char *thread, const struct path_lives *found)
                                     : "name one as HOST:TID:");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
         const struct path_life *c = &found->v[i];
-        text_printf(&t, "  %s:%d  ", c->host, c->tid);
-        for (const char *s = c->name; *s; s++)
-            text_putc(&t, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+        text_puts(&t, "  ");
+        shown_line(&t, c->host, strlen(c->host));
+        text_printf(&t, ":%d  ", c->tid);
+        shown_line(&t, c->name, strlen(c->name));
         text_puts(&t, "  ");
         text_i64(&t, c->begin);
         text_puts(&t, " … ");

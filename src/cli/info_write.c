@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/time.h"
 #include "cli/cli.h"
 
@@ -55,6 +56,12 @@ static const char *or_dash(const char *s)
     return s && *s ? s : "–";
 }
 
+/* What the trace names. */
+static void put_name(struct text *t, const char *s)
+{
+    shown_line(t, s, strlen(s));
+}
+
 /* ---- one trace: a page ---- */
 
 static void label(struct text *t, const char *name)
@@ -65,7 +72,8 @@ static void label(struct text *t, const char *name)
 static void put_clock(struct text *t, const struct ctf_clock *c)
 {
     label(t, "clock");
-    text_printf(t, "%s, ", or_dash(c->name));
+    put_name(t, or_dash(c->name));
+    text_puts(t, ", ");
     put_frequency(t, c->freq);
     text_puts(t, ", starts at ");
     time_write_seconds(t, clock_offset_ns(c));
@@ -108,13 +116,21 @@ static void put_losses(struct text *t, const struct trace_facts *f)
 static void put_page(struct text *t, const struct trace_facts *f)
 {
     cli_bold(t);
-    text_puts(t, or_dash(f->host));
+    put_name(t, or_dash(f->host));
     cli_plain(t);
-    text_printf(t, "  %s%s%s\n", f->domain ? f->domain : "", f->domain ? "  " : "", ctf_trace_path(f->trace));
+    text_puts(t, "  ");
+    if (f->domain) {
+        put_name(t, f->domain);
+        text_puts(t, "  ");
+    }
+    put_name(t, ctf_trace_path(f->trace));
+    text_putc(t, '\n');
     label(t, "tracer");
-    text_puts(t, or_dash(f->tracer));
-    if (f->kernel)
-        text_printf(t, ", kernel %s", f->kernel);
+    put_name(t, or_dash(f->tracer));
+    if (f->kernel) {
+        text_puts(t, ", kernel ");
+        put_name(t, f->kernel);
+    }
     text_putc(t, '\n');
     if (f->clock)
         put_clock(t, f->clock);
@@ -136,7 +152,7 @@ static void put_problems(struct text *t, const struct trace_facts *f, bool page)
 {
     for (size_t i = 0; i < f->problems.n; i++) {
         label(t, !page ? "problem" : i ? "" : "problems");
-        text_puts(t, f->problems.v[i].text);
+        put_name(t, f->problems.v[i].text);
         if (f->problems.v[i].count > 1)
             text_printf(t, " (%llu times)", (unsigned long long)f->problems.v[i].count);
         text_putc(t, '\n');

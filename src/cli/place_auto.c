@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/shown.h"
 #include "base/time.h"
 #include "cli/place.h"
 #include "cli/stop.h"
@@ -22,7 +23,10 @@ int place_auto_check(const struct place_auto *a, struct err *e)
 static void say(void *arg, const char *line)
 {
     (void)arg;
-    puts(line);
+    struct text t = {.fd = -1};
+    shown_line(&t, line, strlen(line));
+    puts(text_cstr(&t));
+    text_fini(&t);
     fflush(stdout);
 }
 

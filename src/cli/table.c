@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/shown.h"
 
 enum { GAP = 2, NARROWEST = 8 };
 
@@ -153,39 +154,19 @@ static void write_csv(const struct cli_table *t, struct text *out)
         for (size_t c = 0; c < t->n_columns; c++) {
             if (c)
                 text_putc(out, ',');
-            text_csv(out, r ? cell_text(t, r - 1, c) : t->columns[c].name);
+            shown_cell(out, r ? cell_text(t, r - 1, c) : t->columns[c].name);
         }
         text_putc(out, '\n');
     }
 }
 
-/* Cells from traces may hold anything; what would move a terminal's cursor becomes '?'. Returns the bytes of the
- * character at s. */
-static size_t character(const char *s, bool *control)
-{
-    size_t n = 1;
-    unsigned char c = (unsigned char)*s;
-    while (((unsigned char)s[n] & 0xc0) == 0x80)
-        n++;
-    *control = c < 0x20 || c == 0x7f || (c == 0xc2 && n > 1 && (unsigned char)s[1] < 0xa0);
-    return n;
-}
-
 /* At most `width` cells of s; cut ones end with "…". Returns the cells written. */
 static size_t write_cut(struct text *out, const char *s, size_t width)
 {
-    size_t cells = text_cells(s, strlen(s)), shown = cells <= width ? cells : width - 1;
-    while (((unsigned char)*s & 0xc0) == 0x80) /* the tail of a character that something else has cut */
-        s++;
-    for (size_t i = 0; i < shown; i++) {
-        bool control;
-        size_t n = character(s, &control);
-        if (control)
-            text_putc(out, '?');
-        else
-            text_put(out, s, n);
-        s += n;
-    }
+    size_t cells = text_cells(s, strlen(s)), shown = cells <= width ? cells : width - 1, end = 0;
+    for (size_t i = 0; i < shown; i++)
+        end += text_sequence(s + end, strlen(s + end));
+    text_put(out, s, end);
     if (shown < cells)
         text_puts(out, "…");
     return shown < cells ? width : cells;
@@ -249,10 +230,25 @@ static void fit(const struct cli_table *t, size_t *widths, size_t width)
         widths[0] = width ? width : 1;
 }
 
+/* Cells from traces may hold anything: each as one line that a terminal only shows. */
+static void make_shown(struct cli_table *t)
+{
+    struct text shown = {.fd = -1};
+    for (size_t i = 0; i < t->starts.n; i++) {
+        const char *s = t->cells.v + t->starts.v[i];
+        t->starts.v[i] = shown.n;
+        shown_line(&shown, s, strlen(s));
+        text_putc(&shown, '\0');
+    }
+    text_fini(&t->cells);
+    t->cells = shown;
+}
+
 void cli_table_write_width(struct cli_table *t, int width, struct text *out)
 {
     if (!t->n_columns)
         return;
+    make_shown(t);
     size_t rows = rows_of(t), *widths = mem_zalloc(t->n_columns * sizeof *widths);
     for (size_t c = 0; c < t->n_columns; c++) {
         widths[c] = text_cells(t->columns[c].name, strlen(t->columns[c].name));

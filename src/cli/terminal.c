@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/shown.h"
 #include "cli/settings.h"
 
 struct cli_settings cli_settings;
@@ -16,8 +17,7 @@ static void say(const char *prefix, const char *message)
 {
     struct text t = {0};
     text_puts(&t, prefix);
-    for (const char *s = message; *s; s++)
-        text_putc(&t, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+    shown_line(&t, message, strlen(message));
     text_putc(&t, '\n');
     fwrite(t.v, 1, t.n, stderr);
     text_fini(&t);
@@ -61,13 +61,13 @@ int cli_width(void)
 void cli_bold(struct text *t)
 {
     if (cli_color())
-        text_puts(t, "\033[1m");
+        text_style(t, "\033[1m");
 }
 
 void cli_plain(struct text *t)
 {
     if (cli_color())
-        text_puts(t, "\033[0m");
+        text_style(t, "\033[0m");
 }
 
 int cli_finish(struct text *out, int code)

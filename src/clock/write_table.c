@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/shown.h"
 #include "clock/net.h"
 
 enum { HOST, REFERENCE, DRIFT, OFFSET, ERRORS, MESSAGES, FROM, COLUMNS };
@@ -25,10 +25,14 @@ static void table_free(struct net_table *table)
     vec_free(&table->cells);
 }
 
-static void table_write(const struct net_table *table, struct text *out, bool color)
+static void table_write(struct net_table *table, struct text *out, bool color)
 {
     size_t width[COLUMNS] = {0};
     for (size_t i = 0; i < table->cells.n; i++) {
+        struct text shown = {.fd = -1};
+        shown_line(&shown, table->cells.v[i].v, table->cells.v[i].n);
+        text_fini(&table->cells.v[i]);
+        table->cells.v[i] = shown;
         size_t cells = text_cells(table->cells.v[i].v, table->cells.v[i].n);
         width[i % COLUMNS] = cells > width[i % COLUMNS] ? cells : width[i % COLUMNS];
     }
@@ -36,12 +40,12 @@ static void table_write(const struct net_table *table, struct text *out, bool co
         const struct text *c = &table->cells.v[i];
         size_t column = i % COLUMNS;
         if (color && i == 0)
-            text_puts(out, "\033[1m");
+            text_style(out, "\033[1m");
         text_put(out, c->v, c->n);
         for (size_t pad = text_cells(c->v, c->n); column + 1 < COLUMNS && pad < width[column] + 2; pad++)
             text_putc(out, ' ');
         if (color && i == COLUMNS - 1)
-            text_puts(out, "\033[0m");
+            text_style(out, "\033[0m");
         if (column + 1 == COLUMNS)
             text_putc(out, '\n');
     }

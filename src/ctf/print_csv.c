@@ -1,22 +1,6 @@
 /* CSV (RFC 4180): ts,host,cpu,name,fields; `fields` is what the text format shows after the packet context. */
+#include "base/shown.h"
 #include "ctf/print_line.h"
-
-static void put_cell(struct text *out, const char *s, size_t n)
-{
-    if (!memchr(s, '"', n) && !memchr(s, ',', n) && !memchr(s, '\n', n) && !memchr(s, '\r', n)) {
-        text_put(out, s, n);
-        return;
-    }
-    char *o = text_room(out, 2 * n + 2);
-    *o++ = '"';
-    for (size_t i = 0; i < n; i++) {
-        *o++ = s[i];
-        if (s[i] == '"')
-            *o++ = '"';
-    }
-    *o++ = '"';
-    out->n = (size_t)(o - out->v);
-}
 
 void print_csv_header(struct text *out)
 {
@@ -29,7 +13,7 @@ static void put_start(const struct print_source *s, int64_t ts, bool has_ts, int
         text_i64(out, ts);
     text_putc(out, ',');
     if (s->host)
-        put_cell(out, s->host, strlen(s->host));
+        shown_cell(out, s->host);
     text_putc(out, ',');
     if (cpu >= 0)
         text_u64(out, (uint64_t)cpu);
@@ -41,11 +25,11 @@ void print_csv_event(struct ctf_print *p, const struct print_source *s, const st
 {
     put_start(s, ev->ts, plan->has_clock, ev->cpu, out);
     if (ev->cls->name)
-        put_cell(out, ev->cls->name, strlen(ev->cls->name));
+        shown_cell(out, ev->cls->name);
     text_putc(out, ',');
     p->scratch.n = 0;
     print_plan_run(plan, ev, &p->scratch);
-    put_cell(out, p->scratch.v, p->scratch.n);
+    shown_cell_n(out, p->scratch.v, p->scratch.n);
     text_putc(out, '\n');
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/shown.h"
 #include "ctf/print.h"
 
 static char *put_escape(char *o, unsigned char c)
@@ -24,17 +25,22 @@ char *print_json_string(char *o, const char *s, size_t n)
     *o++ = '"';
     for (size_t i = 0; i < n;) {
         unsigned char c = u[i];
-        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
             *o++ = (char)c;
             i++;
         } else if (c < 0x80) {
             o = put_escape(o, c);
             i++;
         } else {
-            size_t bytes = text_sequence(s + i, n - i);
-            memcpy(o, bytes ? s + i : "\xef\xbf\xbd", bytes ? bytes : 3);
-            o += bytes ? bytes : 3;
-            i += bytes ? bytes : 1;
+            bool shown;
+            size_t bytes = shown_character(s + i, n - i, &shown);
+            if (shown)
+                o = mempcpy(o, s + i, bytes);
+            else if (bytes > 1)
+                o += sprintf(o, "\\u%04x", shown_code_point(s + i, bytes));
+            else
+                o = stpcpy(o, "\xef\xbf\xbd");
+            i += bytes;
         }
     }
     *o++ = '"';

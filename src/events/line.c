@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/time.h"
 #include "events/subject.h"
 
@@ -101,21 +102,20 @@ void event_lines_free(struct event_lines *l)
 /* Text of CSV: bytes that are no UTF-8 become U+FFFD, as in JSON. */
 static void put_csv_string(struct text *out, const char *s, size_t n)
 {
-    bool quoted = memchr(s, ',', n) || memchr(s, '"', n) || memchr(s, '\n', n) || memchr(s, '\r', n);
-    char *o = text_room(out, 3 * n + 2);
-    if (quoted)
-        *o++ = '"';
-    for (size_t i = 0; i < n;) {
-        size_t bytes = text_sequence(s + i, n - i);
-        if (s[i] == '"')
-            *o++ = '"';
-        memcpy(o, bytes ? s + i : "\xef\xbf\xbd", bytes ? bytes : 3);
-        o += bytes ? bytes : 3;
-        i += bytes ? bytes : 1;
+    size_t good = 0;
+    for (size_t bytes; good < n && (bytes = text_sequence(s + good, n - good)) > 0;)
+        good += bytes;
+    if (good == n) {
+        shown_cell_n(out, s, n);
+        return;
     }
-    if (quoted)
-        *o++ = '"';
-    out->n = (size_t)(o - out->v);
+    struct text mended = {.fd = -1};
+    for (size_t i = 0, bytes; i < n; i += bytes ? bytes : 1) {
+        bytes = text_sequence(s + i, n - i);
+        text_put(&mended, bytes ? s + i : "\xef\xbf\xbd", bytes ? bytes : 3);
+    }
+    shown_cell_n(out, mended.v, mended.n);
+    text_fini(&mended);
 }
 
 static void put_string(const struct event_lines *l, const char *s, size_t n, struct text *out)
@@ -267,7 +267,7 @@ void event_lines_header(const struct event_lines *l, struct text *out)
 {
     for (size_t i = 0; i < l->names.n && !l->json; i++) {
         text_puts(out, i ? "," : "");
-        text_csv(out, l->names.v[i]);
+        shown_cell(out, l->names.v[i]);
     }
     text_puts(out, l->json ? "" : "\n");
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "show/compare.h"
@@ -57,13 +58,13 @@ void show_compare_csv(const struct show_answer *a, const struct show_answer *b, 
         const struct show_difference *d = &all.v[i];
         const struct show_part *p = &d->kind.part;
         const char *detail = show_part_detail(p);
-        text_csv(t, p->host);
+        shown_cell(t, p->host);
         text_printf(t, ",%d,", d->tid);
-        text_csv(t, p->comm ? p->comm : "");
+        shown_cell(t, p->comm ? p->comm : "");
         text_printf(t, ",%s,", graph_state_name(p->state));
-        text_csv(t, detail ? detail : "");
+        shown_cell(t, detail ? detail : "");
         text_putc(t, ',');
-        text_csv(t, p->from ? p->from : "");
+        shown_cell(t, p->from ? p->from : "");
         text_putc(t, ',');
         text_i64(t, d->ns[0]);
         text_putc(t, ',');

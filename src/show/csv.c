@@ -1,7 +1,7 @@
 /* The segments of the answer as CSV. */
 #include <string.h>
 
-#include "base/text.h"
+#include "base/shown.h"
 #include "graph/graph.h"
 #include "path/path.h"
 #include "show/show.h"
@@ -12,12 +12,12 @@ static void csv_row(
     int32_t tid;
     const char *name;
     source->row_name(source->arg, row, begin, end, &tid, &name);
-    text_csv(t, source->host_name(source->arg, row.host));
+    shown_cell(t, source->host_name(source->arg, row.host));
     text_putc(t, ',');
     text_i64(t, tid);
     text_putc(t, ',');
     if (comm) {
-        text_csv(t, name);
+        shown_cell(t, name);
         text_putc(t, ',');
     }
 }
@@ -34,7 +34,7 @@ void show_csv(const struct path *p, const struct path_source *source, struct tex
         text_putc(t, ',');
         text_puts(t, graph_state_name(s->state));
         text_putc(t, ',');
-        text_csv(t, s->detail ? s->detail : "");
+        shown_cell(t, s->detail ? s->detail : "");
         text_putc(t, ',');
         if (s->sender.host >= 0)
             csv_row(source, s->sender, s->begin, s->begin, false, t);

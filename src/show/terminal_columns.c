@@ -1,4 +1,5 @@
 /* Colours and columns on a terminal. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -22,14 +23,18 @@ void terminal_color(const struct show_style *style, struct text *t, int state)
         [GRAPH_HYPERVISOR] = 94,
         [GRAPH_STOLEN] = 160,
     };
+    char sequence[32];
+    snprintf(sequence, sizeof sequence, "\033[38;5;%um", codes[state]);
     if (style->color)
-        text_printf(t, "\033[38;5;%um", codes[state]);
+        text_style(t, sequence);
 }
 
 void terminal_style(const struct show_style *style, struct text *t, const char *code)
 {
+    char sequence[32];
+    snprintf(sequence, sizeof sequence, "\033[%sm", code);
     if (style->color)
-        text_printf(t, "\033[%sm", code);
+        text_style(t, sequence);
 }
 
 void terminal_left(struct text *t, const char *s, size_t width)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/shown.h"
 
 const char *show_name(
     const struct path_source *source, struct path_row row, int64_t begin, int64_t end, char *buf, size_t n)
@@ -25,9 +25,11 @@ static size_t sequence(const unsigned char *s)
     return s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe ? 0 : text_sequence((const char *)s, 4);
 }
 
-static bool is_control(const unsigned char *s)
+static bool is_shown(const unsigned char *s)
 {
-    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+    bool plain;
+    shown_character((const char *)s, strnlen((const char *)s, 4), &plain);
+    return plain;
 }
 
 void show_text(struct text *t, const char *string, size_t cells)
@@ -39,7 +41,7 @@ void show_text(struct text *t, const char *string, size_t cells)
             text_puts(t, "…");
             return;
         }
-        if (n == 0 || is_control(s))
+        if (n == 0 || !is_shown(s))
             text_putc(t, '?');
         else
             text_put(t, (const char *)s, n);
@@ -58,7 +60,7 @@ void show_xml(struct text *t, const char *string)
         case '"': text_puts(t, "&quot;"); break;
         case '\'': text_puts(t, "&#39;"); break;
         default:
-            if (n == 0 || is_control(s))
+            if (n == 0 || !is_shown(s))
                 text_putc(t, '?');
             else
                 text_put(t, (const char *)s, n);

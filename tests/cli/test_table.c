@@ -61,7 +61,7 @@ static void for_spreadsheets(void **state)
     assert_string_equal(written(t, CLI_CSV, 0),
         "host,tid,comm,running\n"
         "web,196,tier,1.5\n"
-        "client-µ,,\"a \"\"quoted\"\", cell\",-\n"
+        "client-µ,,\"a \"\"quoted\"\", cell\",'-\n"
         "db,7,\"esc\033[31m\nnew\xc2\x9b\",20\n");
     cli_table_free(t);
 }
