@@ -37,4 +37,7 @@ static inline const char *ctf_listed_name(const struct ctf_listing *l, const str
 }
 void ctf_listing_fini(struct ctf_listing *);
 
+/* refuse.c: the error for a path that is no directory: what it is, and what to do. Returns ERR_NOTFOUND. */
+int ctf_refuse_file(const char *path, mode_t mode, struct err *e);
+
 #endif

@@ -362,7 +362,9 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
         n -= 3;
     }
     if (n > 0 && (text[0] == '\x1e' || text[0] == '{'))
-        return err_set(e, ERR_UNSUPPORTED, "line 1: this is CTF 2 metadata (JSON), only CTF 1.8 can be read");
+        return err_set(e, ERR_UNSUPPORTED,
+            "line 1: this is CTF 2, which weft does not read yet; record CTF 1.8: "
+            "lttng create --trace-format=ctf-1.8 (LTTng 2.15 and later record CTF 2 by default)");
     struct tsdl_scan scan;
     int code = tsdl_scan(text, n, &scan, e);
     if (code == 0 && scan.cut)

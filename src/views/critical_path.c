@@ -78,6 +78,9 @@ typedef void write_model(struct views *, const struct tsp_query *, const struct 
 static void with_path(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, write_model *write)
 {
     struct asked a;
+    if (!parameters_of(q))
+        answer->message = "Choose a thread: this view shows the path of one. In weft's page pick a thread, then Views, "
+                          "Critical path; other clients configure this output with a thread.";
     if (!ask(x, q, &a))
         return;
     if (a.answer.view)

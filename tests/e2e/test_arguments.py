@@ -338,6 +338,53 @@ class Serving(Case):
                     self.assertEqual(server.errors(), "")
 
 
+class NoTraces(Case):
+    """What is given in place of a trace is named, with what to do about it."""
+
+    FILES = [(b"\xd4\xc3\xb2\xa1\x02\x00", "captured packets", "net_dev_queue"),
+             (b"\x0a\x0d\x0d\x0a\x1c\x00", "captured packets", "net_dev_queue"),
+             (b"PERFILE2\x68\x00", "perf", "perf data convert --to-ctf"),
+             (b"\x17\x08\x44tracing6\x00", "trace-cmd", "LTTng"),
+             (b"name".ljust(257, b"\x00") + b"ustar\x0000", "tar archive", "tar -xf"),
+             (b"\x1f\x8b\x08\x00", "gzip", "tar -xf"), (b"\x28\xb5\x2f\xfd\x04", "zstd", "tar -xf"),
+             (b"\xfd7zXZ\x00\x00", "xz", "tar -xf"), (b"PK\x03\x04\x14", "zip", "unzip"),
+             (b"\xc1\x1f\xfc\xc1\x00", "stream of a CTF trace", "`metadata`"), (b"", "a file", "`metadata`"),
+             (b"hello", "a file", "`metadata`")]
+
+    def test_files(self):
+        path = os.path.join(scratch(), "file")
+        for data, what, remedy in self.FILES:
+            with self.subTest(what):
+                with open(path, "wb") as f:
+                    f.write(data)
+                run = weft("info", path)
+                self.assertEqual(run.code, 1, run)
+                self.assertRegex(run.message, rf"^weft: {path}: no trace here: this is .*{what}.*; .*{remedy}.*\n$")
+
+    def test_other_things(self):
+        top = scratch()
+        os.mkfifo(os.path.join(top, "fifo"))
+        run = weft("info", os.path.join(top, "fifo"), timeout=20)
+        self.assertEqual(run.code, 1, run)
+        self.assertIn("a FIFO", run.message)
+        run = weft("info", top)
+        self.assertEqual(run.code, 1, run)
+        self.assertRegex(run.message, "no trace here: neither this directory nor one below .*; give the directory")
+
+    def test_ctf_2(self):
+        """A format that is not read yet is named, with the tracer's option for the one that is."""
+        top = scratch()
+        for i, text in enumerate(('{"type":"preamble","version":2}\n', '\x1e{"type":"preamble","version":2}\n')):
+            trace = os.path.join(top, str(i))
+            os.mkdir(trace)
+            with open(os.path.join(trace, "metadata"), "w", encoding="utf-8") as f:
+                f.write(text)
+            run = weft("info", trace)
+            self.assertEqual(run.code, 1, run)
+            self.assertIn("CTF 2", run.message)
+            self.assertIn("lttng create --trace-format=ctf-1.8", run.message)
+
+
 class Help(Case):
     """What --help shows as an example does something."""
 

@@ -169,6 +169,8 @@ def check_path(server, path, thread, begin=None, end=None, polling=None):
 
 def check_refusals(server):
     assert server.model("/timeGraph/%s/tree" % PATHS) is None
+    _, answer = server.request("POST", "%s/timeGraph/%s/tree" % (server.outputs, PATHS), {"parameters": {}})
+    assert answer["statusMessage"].startswith("Choose a thread"), answer
     assert server.model("/timeGraph/%s/states" % PATHS,
                         requested_timerange={"start": server.begin, "end": server.end, "nbTimes": 5},
                         requested_items=[1]) is None
