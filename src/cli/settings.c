@@ -85,7 +85,12 @@ static int read_file(const char *path, enum cli_level level, struct err *e)
     const char *section = NULL;
     char *data;
     size_t n;
-    if (!strcmp(path, "/dev/null") || (access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR)))
+    const char *only = getenv(files_variable);
+    bool absent = access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+    if (absent && only && !strcmp(path, only))
+        return err_set(e, ERR_ARG, "%s=%s: there is no such file; name one that exists, or /dev/null for no settings",
+            files_variable, path);
+    if (absent || !strcmp(path, "/dev/null"))
         return 0;
     int rc = file_read(path, MOST_BYTES, &data, &n, e);
     if (rc)

@@ -35,6 +35,20 @@ static bool takes_value(const struct cli_option *o)
     return o->type != CLI_FLAG;
 }
 
+/* Appends the words that a verb takes as its first argument: those of "table|stats [FILE…]", the verbs for "[VERB]".
+ * Nothing for other verbs, whose arguments are files. */
+static void put_first_words(struct text *t, const struct cli_verb *verb)
+{
+    size_t n = strcspn(verb->arguments, " ");
+    if (!strcmp(verb->arguments, "[VERB]")) {
+        for (size_t i = 0; cli_verbs[i]; i++)
+            text_printf(t, "%s%s", i ? " " : "", cli_verbs[i]->name);
+    } else if (memchr(verb->arguments, '|', n)) {
+        for (size_t i = 0; i < n; i++)
+            text_putc(t, verb->arguments[i] == '|' ? ' ' : verb->arguments[i]);
+    }
+}
+
 /* ---- bash ---- */
 
 static void put_names(struct text *t, const struct cli_option *o, bool valued_only)
@@ -53,7 +67,9 @@ static void bash_verb(void *arg, const struct cli_verb *verb, const struct cli_o
     put_names(t, cli_common_options, false);
     text_puts(t, "'\n        valued='");
     put_names(t, options, true);
-    text_puts(t, " '\n        ;;\n");
+    text_puts(t, " '\n        first='");
+    put_first_words(t, verb);
+    text_puts(t, "'\n        ;;\n");
 }
 
 static void write_bash(struct text *t)
@@ -61,7 +77,7 @@ static void write_bash(struct text *t)
     text_puts(t,
         "# weft: completion for bash. Source it, or put it where bash-completion looks.\n"
         "_weft() {\n"
-        "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= valued=\n"
+        "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= valued= first=\n"
         "    COMPREPLY=()\n"
         "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
         "        COMPREPLY=($(compgen -W 'help --version");
@@ -70,7 +86,7 @@ static void write_bash(struct text *t)
     text_puts(t, "' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         cli_survey_verb(cli_verbs[i], bash_verb, t);
-    text_puts(t, "    help)\n        options='");
+    text_puts(t, "    help)\n        first='");
     for (size_t i = 0; cli_verbs[i]; i++)
         text_printf(t, " %s", cli_verbs[i]->name);
     text_puts(t,
@@ -87,8 +103,8 @@ static void write_bash(struct text *t)
         "    case $word in\n"
         "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
         "    *)\n"
-        "        if [ \"${COMP_WORDS[1]}\" = help ]; then\n"
-        "            COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+        "        if [ \"$COMP_CWORD\" = 2 ] && [ -n \"$first\" ]; then\n"
+        "            COMPREPLY=($(compgen -W \"$first\" -- \"$word\"))\n"
         "        else\n"
         "            compopt -o filenames 2>/dev/null\n"
         "            COMPREPLY=($(compgen -f -- \"$word\"))\n"
@@ -143,7 +159,12 @@ static void zsh_verb(void *arg, const struct cli_verb *verb, const struct cli_op
     text_printf(t, "    %s)\n        _arguments -s", verb->name);
     zsh_options(t, options);
     zsh_options(t, cli_common_options);
-    text_puts(t, " \\\n            '*:trace:_files'\n        ;;\n");
+    struct text words = {.fd = -1};
+    put_first_words(&words, verb);
+    if (words.n)
+        text_printf(t, " \\\n            '1:what:(%s)'", text_cstr(&words));
+    text_fini(&words);
+    text_puts(t, " \\\n            '*:file:_files'\n        ;;\n");
 }
 
 static void write_zsh(struct text *t)

@@ -2,11 +2,10 @@
 and their pages say."""
 import os
 import re
-import shutil
 import subprocess
 
 import weft_e2e
-from weft_e2e import ROOT, Case, main, scenario, scratch, weft
+from weft_e2e import ROOT, Case, have, main, scenario, scratch, weft
 
 MAKE_MAN = os.path.join(ROOT, "tools", "make-man")
 PAGES = os.path.join(ROOT, "docs", "verbs")
@@ -113,6 +112,10 @@ class Settings(Case):
             self.assertIn(hint, run.message)
         self.assertEqual(self.run_with("sync", self.trace, WEFT_CONFIG=self.file("bogus = 1\n")).code, 0)
         self.assertEqual(self.run_with("config", WEFT_CONFIG=self.home).code, 1)
+        for verb in ("config", "sync"):
+            nowhere = self.run_with(verb, *[self.trace] * (verb == "sync"), WEFT_CONFIG=self.home + "/nowhere.conf")
+            self.assertEqual(nowhere.code, 2, nowhere)
+            self.assertIn("nowhere.conf: there is no such file", nowhere.message)
         self.assertEqual(self.run_with("config", "critpaht").code, 2)
         with open(self.file(""), "wb") as f:
             f.write(bytes(range(256)) * 8)
@@ -147,12 +150,28 @@ class Completion(Case):
         self.assertEqual(self.complete("sync", "a-"), {"a-trace"})
         self.assertEqual(self.complete("sync", "--store", "a-"), {"a-trace"})
 
+    def test_words_after_a_verb(self):
+        """What the help says that a verb takes first: what it shall do, or a verb."""
+        spans = {"table", "stats", "outliers", "compare", "clusters", "critpath"}
+        self.assertEqual(self.complete("spans", ""), spans)
+        self.assertEqual(self.complete("spans", "c"), {"compare", "clusters", "critpath"})
+        self.assertEqual(self.complete("spans", "stats", "a-"), {"a-trace"})
+        self.assertEqual(self.complete("span", ""), {"run", "start", "event", "end", "emit", "context", "flush"})
+        self.assertEqual(self.complete("config", ""), set(VERBS))
+        self.assertEqual(self.complete("completion", ""), {"bash", "zsh"})
+        for verb in ("spans", "span", "config"):
+            shown = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", self.ok(verb, "--help").text, re.M))
+            self.assertEqual(self.complete(verb, "x", "--"), shown, verb)
+        text = self.ok("completion", "zsh").text
+        self.assertIn("'1:what:(table stats outliers compare clusters critpath)'", text)
+        self.assertIn(sorted(VERBS), [sorted(words.split()) for words in re.findall(r"'1:what:\((.*)\)'", text)])
+
     def test_zsh(self):
         text = self.ok("completion", "zsh").text
         self.assertTrue(text.startswith("#compdef weft\n"))
         for verb in VERBS:
             self.assertIn(f"\n    {verb})\n", text)
-        if shutil.which("zsh"):
+        if have("zsh"):
             subprocess.run(["zsh", "-n", "/dev/stdin"], input=text, text=True, check=True)
         for wrong in ((), ("fish",), ("bash", "zsh")):
             self.assertEqual(weft("completion", *wrong).code, 2)
@@ -172,11 +191,12 @@ class Manual(Case):
         return " ".join(run.stdout.split())
 
     def test_each_page(self):
+        groff = have("groff")
         for name in [*VERBS, "README"]:
             source = self.page(name)
             self.assertRegex(source, r'\A\.TH WEFT\S* 1 "" "weft 1\.2"\n\.SH NAME\nweft\S* \\- \w')
             self.assertNotRegex(source, r"\]\(|\*\*|```")
-            if not shutil.which("groff"):
+            if not groff:
                 continue
             text = self.rendered(source)
             if name != "README":
@@ -196,7 +216,7 @@ class Manual(Case):
             source = f.read()
         self.assertNotRegex(source, r"(?m)^(\.so|'x)")
         self.assertIn("does things", source)
-        if shutil.which("groff"):
+        if have("groff"):
             text = self.rendered(source)
             for words in (".so /etc/passwd 'x", ".so y \\x", ".c|d", "\\e"):
                 self.assertIn(words, text)
