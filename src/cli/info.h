@@ -12,6 +12,8 @@ struct stream_facts {
     bool timed; /* info.begin and .end are the times of its first and last event */
 };
 
+typedef uint8_t info_cpus[CTF_MOST_CPUS / 8];
+
 struct trace_facts {
     const struct ctf_trace *trace;
     const char *host, *domain, *kernel;
@@ -22,6 +24,7 @@ struct trace_facts {
     uint64_t packets, events, lost_events, lost_packets, bytes;
     bool has_span;
     int64_t begin, end;
+    info_cpus goes_to;               /* CPUs that threads were woken for or moved to */
     VEC(struct ctf_problem) problems; /* of opening and of reading; texts are owned */
 };
 

@@ -99,7 +99,10 @@ static void put_losses(struct text *t, const struct trace_facts *f)
 {
     label(t, "lost");
     if (!f->lost_events && !f->lost_packets) {
-        text_puts(t, "nothing\n");
+        bool missing = false;
+        for (size_t i = 0; i < f->problems.n; i++)
+            missing |= !f->problems.v[i].harmless;
+        text_puts(t, missing ? "nothing of what is there\n" : "nothing\n");
         return;
     }
     if (f->lost_events) {

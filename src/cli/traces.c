@@ -47,6 +47,17 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     return rc;
 }
 
+/* Is it known that there were events, in files that are not there? */
+static bool lacks_files(const struct experiment *x)
+{
+    const struct ctf_source *sources;
+    const struct ctf_absent *absent;
+    bool lacks = false;
+    for (size_t i = 0, n = experiment_sources(x, &sources); i < n; i++)
+        lacks |= ctf_trace_absent(sources[i].trace, &absent) > 0;
+    return lacks;
+}
+
 int cli_finish_traces(const struct experiment *x, struct text *out, const struct cli_reading *reading)
 {
     struct err e = {0};
@@ -56,7 +67,7 @@ int cli_finish_traces(const struct experiment *x, struct text *out, const struct
     }
     bool partial = experiment_partial(x) || (reading && reading->damaged);
     int code = cli_finish(out, partial ? CLI_PARTIAL : CLI_OK);
-    if (code == CLI_PARTIAL && !(reading ? reading->events : experiment_stored_events(x))) {
+    if (code == CLI_PARTIAL && !lacks_files(x) && !(reading ? reading->events : experiment_stored_events(x))) {
         err_set(&e, ERR_FORMAT, "no event could be read; without --quiet notes say why");
         return cli_fail(&e);
     }

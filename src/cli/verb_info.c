@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "cli/info.h"
 #include "cli/traces.h"
+#include "kernel/kernel.h"
 
 /* ---- gathering ---- */
 
@@ -101,6 +102,30 @@ static void add_times(struct trace_facts *f, struct stream_facts *s, uint64_t ev
     f->has_span = true;
 }
 
+static void add_cpu(uint8_t *set, int64_t cpu)
+{
+    if (cpu >= 0 && cpu < CTF_MOST_CPUS)
+        set[cpu / 8] |= (uint8_t)(1 << cpu % 8);
+}
+
+/* CPUs that threads go to, and of which the trace has nothing. */
+static void find_missing_cpus(struct trace_facts *f)
+{
+    VEC(int32_t) cpus = {0};
+    for (int32_t cpu = 0; cpu < CTF_MOST_CPUS; cpu++)
+        if (f->goes_to[cpu / 8] & 1 << cpu % 8 && kernel_cpu_is_missing(f->trace, cpu) &&
+            !kernel_missing_is_told(f->trace, cpu))
+            vec_push(&cpus, cpu);
+    if (cpus.n) {
+        struct text words = {.fd = -1};
+        kernel_missing_words(&words, f->trace, cpus.v, cpus.n);
+        struct ctf_problem p = {text_cstr(&words), 1, false};
+        add_problems(f, &p, 1);
+        text_fini(&words);
+    }
+    vec_free(&cpus);
+}
+
 static void count_stream(void *arg, size_t i)
 {
     struct stream_count *c = arg;
@@ -119,19 +144,25 @@ static void count_stream(void *arg, size_t i)
     struct ctf_event batch[1024];
     uint64_t events = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
+    struct kernel_targets targets = {0};
+    info_cpus goes_to = {0};
     for (size_t n; (n = ctf_merge_next(m, batch, 1024)) > 0;)
         for (size_t k = 0; k < n; k++)
             if (batch[k].cls->item == CTF_EVENT) {
                 events++;
                 first = batch[k].ts < first ? batch[k].ts : first;
                 last = batch[k].ts > last ? batch[k].ts : last;
+                add_cpu(goes_to, kernel_target_of(&targets, &batch[k]));
             }
+    kernel_targets_fini(&targets);
     const struct ctf_problem *problems;
     size_t n = ctf_merge_problems(m, &problems);
     pthread_mutex_lock(&c->lock);
     add_times(f, &f->streams[stream], events, first, last);
     f->streams[stream].events = events;
     f->events += events;
+    for (size_t k = 0; k < sizeof goes_to; k++)
+        f->goes_to[k] |= goes_to[k];
     add_problems(f, problems, n);
     pthread_mutex_unlock(&c->lock);
     ctf_merge_free(m);
@@ -199,6 +230,8 @@ static int run(int argc, char **argv)
     for (size_t i = 0; i < count; i++)
         gather(x, i, &facts[i]);
     count_all(facts, count);
+    for (size_t i = 0; i < count; i++)
+        find_missing_cpus(&facts[i]);
     struct text out = TEXT_TO(STDOUT_FILENO);
     info_write(&out, facts, count, format, pages);
     note_unopened(x, facts, count);

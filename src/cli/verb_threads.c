@@ -25,6 +25,7 @@ struct thread_question {
     const char *host, *sort, *begin_text, *end_text;
     int64_t limit;
     int format;
+    bool partial; /* something of the traces is missing */
 };
 
 static int sort_state; /* qsort has no argument; set once before sorting */
@@ -144,6 +145,8 @@ static void show(const struct thread_question *q, struct thread_lines *lines, st
     else if (!lines->total && q->choice.thread)
         cli_note("no thread %s%s%s; without --thread all are listed", q->choice.thread, q->host ? " on " : "",
             q->host ? q->host : "");
+    else if (!lines->total && q->partial)
+        cli_note("no threads in what is there of the traces");
     else if (!lines->total && !q->begin_text && !q->end_text)
         cli_note("no threads: record sched_switch and sched_waking to have them; network events alone tie clocks");
 }
@@ -168,6 +171,7 @@ static int show_traces(struct thread_question *q, const char *store, char **args
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
+        q->partial = experiment_partial(x);
         collect(x, q, &lines);
         show(q, &lines, &out);
         code = cli_finish_traces(x, &out, NULL);

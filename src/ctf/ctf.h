@@ -119,6 +119,10 @@ size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class 
 size_t ctf_trace_streams(const struct ctf_trace *);
 void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info *out);
 size_t ctf_trace_problems(const struct ctf_trace *, const struct ctf_problem **out); /* those found while opening */
+/* Where files show that the stream of a CPU is missing (ns, both inclusive); unsure: if it was online; cpu -1: of
+ * an unknown one. By CPU. */
+struct ctf_absent { int64_t begin, end; int32_t cpu; bool unsure; };
+size_t ctf_trace_absent(const struct ctf_trace *, const struct ctf_absent **out);
 /* First and last time of the trace's packets in ns; false when it has no events with a clock. */
 bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
 /* ERR_LOST when one of its files was cut off, or could not be read, since it was opened: what was read of it then
@@ -136,8 +140,7 @@ uint64_t ctf_trace_fingerprint(const struct ctf_trace *);
  * Another archive before or behind changes nothing, nor do other names of directories, numbers of streams and classes.
  * O(streams · log packets) and the packets of the range; all packets of streams where they overlap or have no times. */
 uint64_t ctf_trace_range_fingerprint(const struct ctf_trace *, int64_t begin, int64_t end);
-/* A file that may still be written to: it has the last packet of a stream. name, tail: hashes; tail: of its last bytes.
- */
+/* A file that may still be written to: it has the last packet of a stream. name, tail (its last bytes): hashes. */
 struct ctf_file_state { uint64_t name, inode, size, identity, tail; };
 /* How these files are, as the trace knows them; the array is the caller's to free. */
 size_t ctf_trace_file_states(const struct ctf_trace *, struct ctf_file_state **out);

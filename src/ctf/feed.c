@@ -54,6 +54,11 @@ bool ctf_trace_is_fed(const struct ctf_trace *t)
     return t->fed;
 }
 
+bool ctf_trace_is_growing(const struct ctf_trace *t)
+{
+    return t->growing;
+}
+
 /* ---- how far it is known ---- */
 
 static void grown(struct ctf_feed *f)

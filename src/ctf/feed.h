@@ -35,6 +35,8 @@ struct ctf_trace *ctf_trace_still(const struct ctf_trace *, uint64_t fingerprint
 
 /* Is it fed (below), so that its packets are gone once they are read? */
 bool ctf_trace_is_fed(const struct ctf_trace *);
+/* May more come? */
+bool ctf_trace_is_growing(const struct ctf_trace *);
 
 /* ---- fed ---- */
 

@@ -212,7 +212,7 @@ static int find_piece(struct ctf_trace *t, uint32_t i, struct err *e)
     struct ctf_known *known = t->growing ? NULL : t->pieces.v[i].known;
     struct ctf_known_finder finder = {.names = {.fd = -1}};
     size_t first = t->files.n;
-    uint64_t problems = count_problems(t);
+    uint64_t problems = count_problems(t) + t->absences.n;
     if (known && known->filled) {
         if (ctf_known_give(t, i, known))
             return 0;
@@ -222,8 +222,11 @@ static int find_piece(struct ctf_trace *t, uint32_t i, struct err *e)
     t->finder = known && known->text ? &finder : NULL;
     int rc = ctf_trace_list(t, i, e);
     rc = rc ? rc : find_packets(t, first, e);
+    if (!rc && !t->growing)
+        ctf_absences_find(t, i);
     if (t->finder) {
-        finder.odd |= rc || count_problems(t) != problems || !t->packet_header != !t->schema->packet_header;
+        finder.odd |= rc || count_problems(t) + t->absences.n != problems ||
+            !t->packet_header != !t->schema->packet_header;
         ctf_known_found(known, &finder, t, i);
     }
     t->finder = NULL;
@@ -273,6 +276,8 @@ static int open_trace(
     }
     if (!rc)
         rc = ctf_packets_finish(t, e);
+    if (!rc && !growing)
+        ctf_absences_finish(t);
     if (!rc)
         rc = ctf_trace_intact(t, e);
     if (rc) {
@@ -338,6 +343,8 @@ void ctf_trace_close(struct ctf_trace *t)
     if (t->own_schemas)
         ctf_schemas_free(t->own_schemas);
     ctf_problems_fini(&t->problems);
+    vec_free(&t->absences);
+    vec_free(&t->absent);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->counting);
     arena_fini(&t->arena);

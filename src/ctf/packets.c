@@ -376,17 +376,26 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+uint64_t ctf_index_file_bytes(const uint8_t *data, size_t n)
+{
+    uint32_t entry_bytes = n >= CTF_INDEX_HEAD_BYTES ? be32(data + 12) : 0;
+    uint64_t bytes = 0;
+    for (size_t at = CTF_INDEX_HEAD_BYTES; entry_bytes >= 56 && n - at >= entry_bytes; at += entry_bytes)
+        bytes = be64(data + at) + be64(data + at + 8) / 8;
+    return bytes;
+}
+
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out)
 {
     memset(out, 0, sizeof *out);
-    if (n < 16 || be32(data) != 0xC1F1DCC1 || be32(data + 4) != 1)
+    if (n < CTF_INDEX_HEAD_BYTES || be32(data) != 0xC1F1DCC1 || be32(data + 4) != 1)
         return false;
     uint32_t entry_bytes = be32(data + 12);
     out->has_instance_and_seq = be32(data + 8) >= 1 && entry_bytes >= 72;
-    if (entry_bytes < 56 || entry_bytes > 4096 || (n - 16) % entry_bytes || n == 16)
+    if (entry_bytes < 56 || entry_bytes > 4096 || (n - CTF_INDEX_HEAD_BYTES) % entry_bytes || n == CTF_INDEX_HEAD_BYTES)
         return false;
     uint64_t expected = 0;
-    for (const uint8_t *p = data + 16; p < data + n; p += entry_bytes) {
+    for (const uint8_t *p = data + CTF_INDEX_HEAD_BYTES; p < data + n; p += entry_bytes) {
         struct ctf_index_entry e = {
             be64(p), be64(p + 8), be64(p + 16), be64(p + 24), be64(p + 32), be64(p + 40), be64(p + 48), 0, 0};
         if (out->has_instance_and_seq) {

@@ -69,6 +69,17 @@ static uint64_t of_stream(
     return sum;
 }
 
+/* What is known to be missing of the range; nothing: the sum stays. */
+static uint64_t add_absent(uint64_t sum, const struct ctf_trace *t, int64_t begin, int64_t end)
+{
+    for (size_t i = 0; i < t->absent.n; i++) {
+        const struct ctf_absent *a = &t->absent.v[i];
+        if (a->end >= begin && (a->begin < end || end == INT64_MAX))
+            sum = add(sum, (uint64_t[]){(uint64_t)a->cpu, (uint64_t)a->begin, (uint64_t)a->end}, 3);
+    }
+    return sum;
+}
+
 static uint64_t fingerprint(const struct ctf_trace *t, int64_t begin, int64_t end, bool before)
 {
     uint64_t sum = CTF_RULES_VERSION;
@@ -80,7 +91,7 @@ static uint64_t fingerprint(const struct ctf_trace *t, int64_t begin, int64_t en
         uint64_t parts[4] = {s->plan->sc->id, s->has_instance, s->instance_id, of};
         sum = add(sum, parts, 4);
     }
-    return sum;
+    return add_absent(sum, t, begin, end);
 }
 
 uint64_t ctf_trace_range_fingerprint(const struct ctf_trace *t, int64_t begin, int64_t end)

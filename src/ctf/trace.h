@@ -81,6 +81,10 @@ struct ctf_stream {
 
 struct ctf_known; struct ctf_known_text; struct ctf_known_finder; /* ctf/known.h */
 
+/* A file of a stream that is not there, and what shows it. */
+enum ctf_absence_why { CTF_ABSENT_INDEX, CTF_ABSENT_PIECE, CTF_ABSENT_NUMBER };
+struct ctf_absence { struct ctf_absent is; const char *name; enum ctf_absence_why why; };
+
 /* borrowed: its metadata are those of the piece before, byte by byte. own: its schema is no other trace's, because it
  * was made to go on from the one before. */
 struct ctf_piece {
@@ -150,6 +154,8 @@ struct ctf_trace {
     struct ctf_quirks quirks;
     VEC(struct ctf_piece) outgrown; /* metadata that were extended: their classes are still used */
     struct ctf_problems problems;
+    VEC(struct ctf_absence) absences;
+    VEC(struct ctf_absent) absent; /* those that say what is not known of a CPU */
     uint64_t fingerprint;
     struct err why;          /* while it is opened: code 0, or why a packet could not be had */
     struct arena arena;
@@ -231,7 +237,14 @@ struct ctf_index_entry {
     uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id, seq;
 };
 struct ctf_index { VEC(struct ctf_index_entry) entries; bool has_instance_and_seq; };
+enum { CTF_INDEX_HEAD_BYTES = 16 };
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out);
+/* The size of the file that an index file belongs to, as it says itself; 0: it makes no sense. */
+uint64_t ctf_index_file_bytes(const uint8_t *data, size_t n);
+/* absent.c: index files of a piece without their stream files. */
+void ctf_absences_find(struct ctf_trace *, uint32_t piece);
+/* Once all packets are found and finished: what else is missing; tells of it. */
+void ctf_absences_finish(struct ctf_trace *);
 
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
 /* The packet's bytes. `window` holds them when the file is not kept mapped: what it held before is given back, and it

@@ -141,16 +141,19 @@ static bool may_run_unseen(const struct graph_builder *b)
 }
 
 /* At ts it becomes known that the row, which was not seen to run, was in the state `tail` since the last gap in the
- * events. */
-static void settle(struct graph_builder *b, struct graph_building_row *r, int64_t ts, const struct graph_ending *tail)
+ * events. stayed: and that it was on no CPU whose stream is missing. */
+static void settle(
+    struct graph_builder *b, struct graph_building_row *r, int64_t ts, const struct graph_ending *tail, bool stayed)
 {
     int64_t from, to;
-    bool gap = graph_windows_hull(&b->windows, r->since, ts, &from, &to);
+    bool gap = graph_builder_missing(b, r->since, ts, stayed, &from, &to);
     struct graph_ending seems = seeming(r);
     if (gap && tail->state != GRAPH_PREEMPTED && may_run_unseen(b))
         to = ts; /* a running row can be woken too */
+    if (gap && b->n_absent && !stayed)
+        r->syscall = 0; /* it may have returned from it there */
     if (r->now == GRAPH_NOW_UNKNOWN) {
-        if (r->lost && gap)
+        if ((r->lost || (b->n_absent && !stayed)) && gap)
             until(b, r, to, &unknown_lost);
         until(b, r, ts, tail);
     } else if (gap && (from < to || (r->now == GRAPH_NOW_WAITING && tail->state == GRAPH_PREEMPTED))) {
@@ -165,7 +168,7 @@ static void settle(struct graph_builder *b, struct graph_building_row *r, int64_
 
 /* ---- CPUs ---- */
 
-static struct graph_building_cpu *cpu_at(struct graph_builder *b, uint32_t cpu)
+struct graph_building_cpu *graph_builder_cpu(struct graph_builder *b, uint32_t cpu)
 {
     while (b->cpus.n <= cpu)
         vec_push(&b->cpus, ((struct graph_building_cpu){.current = NOBODY, .last_ts = INT64_MIN, .heard = true}));
@@ -183,8 +186,7 @@ static void occupy(struct graph_builder *b, struct graph_building_cpu *c, int64_
     c->last_change = ts;
 }
 
-/* Who had the CPU is not known to have it after ts. */
-static void lose_current(struct graph_builder *b, uint32_t cpu, int64_t ts)
+void graph_builder_lose_current(struct graph_builder *b, uint32_t cpu, int64_t ts)
 {
     struct graph_building_cpu *c = &b->cpus.v[cpu];
     struct graph_building_row *r = row_at(b, c->current);
@@ -211,7 +213,7 @@ static void on_loss(struct graph_builder *b, const struct kernel_record *rec)
     for (uint32_t cpu = 0; cpu < b->cpus.n; cpu++) {
         if (rec->cpu != cpu && rec->cpu != UINT32_MAX)
             continue;
-        lose_current(b, cpu, begin);
+        graph_builder_lose_current(b, cpu, begin);
         b->cpus.v[cpu].lost = true;
         b->cpus.v[cpu].heard = !rec->u.lost.count || rec->cpu == UINT32_MAX;
     }
@@ -233,13 +235,13 @@ static void came_unseen(struct graph_builder *b, struct graph_building_row *r, u
         struct graph_building_cpu *other = &b->cpus.v[r->cpu];
         int64_t last = other->last_ts < sure ? other->last_ts : sure;
         if (other->current == (int32_t)(r - b->rows.v)) {
-            lose_current(b, (uint32_t)r->cpu, last);
+            graph_builder_lose_current(b, (uint32_t)r->cpu, last);
         } else {
             struct graph_ending ran = running_on(r->cpu);
             until(b, r, last, &ran);
         }
     } else if (r->now == GRAPH_NOW_WAITING || r->now == GRAPH_NOW_READY) {
-        if (graph_windows_hull(&b->windows, r->since, sure, &from, &to))
+        if (graph_builder_missing(b, r->since, sure, false, &from, &to))
             until_loss(b, r, from, sure);
     }
     until(b, r, sure, r->now == GRAPH_NOW_UNKNOWN && r->lost ? &unknown_lost : &unknown);
@@ -270,7 +272,7 @@ static void leave(struct graph_builder *b, struct graph_building_row *r, const s
 static void end_pending(struct graph_builder *b, struct graph_building_row *r)
 {
     int64_t from, to;
-    if (graph_windows_hull(&b->windows, r->since, b->now, &from, &to)) {
+    if (graph_builder_missing(b, r->since, b->now, false, &from, &to)) {
         until(b, r, from, &r->pending);
         until(b, r, to, &unknown_lost);
         until(b, r, b->now, &preempted);
@@ -298,13 +300,13 @@ static void enter(struct graph_builder *b, struct graph_building_row *r, uint32_
             end_pending(b, r);
         } else {
             int64_t before = r->since, from, to;
-            unexplained = b->now > before && !graph_windows_hull(&b->windows, before, b->now, &from, &to);
-            settle(b, r, b->now, &preempted);
+            unexplained = b->now > before && !graph_builder_missing(b, before, b->now, false, &from, &to);
+            settle(b, r, b->now, &preempted, false);
         }
         break;
-    case GRAPH_NOW_READY: settle(b, r, b->now, &preempted); break;
+    case GRAPH_NOW_READY: settle(b, r, b->now, &preempted, false); break;
     case GRAPH_NOW_UNKNOWN: /* no wake since all events are seen: it was waiting for the CPU */
-        settle(b, r, b->now, kernel_tracker_has(b->tracker, KERNEL_WAKE) ? &preempted : &unknown);
+        settle(b, r, b->now, kernel_tracker_has(b->tracker, KERNEL_WAKE) ? &preempted : &unknown, false);
         break;
     default: until(b, r, b->now, &unknown);
     }
@@ -320,7 +322,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
     int32_t prev = rec->u.sw.prev, next = rec->u.sw.next;
     if (c->current >= 0 && c->current != prev) { /* a switch is missing though no loss was reported */
         struct graph_building_row *gone = row_at(b, c->current);
-        lose_current(b, rec->cpu, c->last_ts);
+        graph_builder_lose_current(b, rec->cpu, c->last_ts);
         if (gone && gone->lost)
             until(b, gone, b->now, &unknown_lost);
     }
@@ -350,6 +352,9 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
         return; /* of the thread that runs here: it does not sleep */
     struct graph_ending e;
     int64_t from, to;
+    /* sched_waking names the CPU that the thread was on at last. */
+    bool stayed = r->now == GRAPH_NOW_WAITING && !rec->u.wake.by_wakeup && r->cpu == rec->u.wake.target_cpu &&
+        r->cpu >= 0 && (size_t)r->cpu < b->cpus.n && !b->cpus.v[r->cpu].absent;
     switch (r->now) {
     case GRAPH_NOW_RUNNING:
         e = graph_wake_ending(b, rec, packet_wake, r->amendable ? r->wait_detail : r->syscall);
@@ -363,7 +368,7 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
         r->has_pending = true;
         return;
     case GRAPH_NOW_READY: /* already woken, unless it could run and wait again unseen */
-        if (!graph_windows_hull(&b->windows, r->since, b->now, &from, &to))
+        if (!graph_builder_missing(b, r->since, b->now, false, &from, &to))
             return;
         e = graph_wake_ending(b, rec, packet_wake, 0);
         until_loss(b, r, from, may_run_unseen(b) ? b->now : to);
@@ -378,11 +383,11 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
             r->has_pending = true;
             return;
         }
-        settle(b, r, b->now, &e);
+        settle(b, r, b->now, &e, stayed);
         break;
     case GRAPH_NOW_UNKNOWN:
         e = graph_wake_ending(b, rec, packet_wake, r->syscall);
-        settle(b, r, b->now, &e);
+        settle(b, r, b->now, &e, stayed);
         break;
     default: return;
     }
@@ -402,9 +407,9 @@ static void on_wakeup(struct graph_builder *b, const struct kernel_record *rec)
         int64_t from, to;
         if (r->has_pending)
             e = r->pending;
-        else if (graph_windows_hull(&b->windows, r->since, b->now, &from, &to))
+        else if (graph_builder_missing(b, r->since, b->now, false, &from, &to))
             e.cause = GRAPH_CAUSE_LOST;
-        settle(b, r, b->now, &e);
+        settle(b, r, b->now, &e, false);
         become(r, GRAPH_NOW_READY);
     }
     r->has_pending = false;
@@ -423,7 +428,7 @@ static void on_dumped(struct graph_builder *b, const struct kernel_record *rec)
     if (!r || r->now != GRAPH_NOW_UNKNOWN || rec->u.thread.status != KERNEL_DUMPED_WAITING)
         return;
     int64_t from, to;
-    if (r->lost && graph_windows_hull(&b->windows, r->since, b->now, &from, &to))
+    if ((r->lost || b->n_absent) && graph_builder_missing(b, r->since, b->now, false, &from, &to))
         until(b, r, to, &unknown_lost);
     become(r, GRAPH_NOW_WAITING);
     r->wait_detail = 0;
@@ -446,13 +451,19 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec,
         b->now = rec->ts;
     if (rec->kind == KERNEL_LOST) {
         if (rec->cpu != UINT32_MAX)
-            cpu_at(b, rec->cpu);
+            graph_builder_cpu(b, rec->cpu);
         on_loss(b, rec);
         return;
     }
-    struct graph_building_cpu *c = rec->cpu < b->cpus.n ? &b->cpus.v[rec->cpu] : cpu_at(b, rec->cpu);
+    struct graph_building_cpu *c = rec->cpu < b->cpus.n ? &b->cpus.v[rec->cpu] : graph_builder_cpu(b, rec->cpu);
+    if (rec->kind == KERNEL_ABSENT) {
+        graph_builder_absent(b, rec);
+        return;
+    }
     if (__builtin_expect(!c->heard, 0)) {
         c->heard = true;
+        if (c->absent)
+            graph_builder_present(b, rec->cpu);
         graph_windows_close(&b->windows, rec->cpu, b->now);
     }
     struct graph_building_row *r;
@@ -496,7 +507,7 @@ void graph_builder_close_row(struct graph_builder *b, int32_t row, int64_t end)
     struct graph_ending e = seeming(r);
     if (k->died && k->end < end)
         end = k->end;
-    if (r->now != GRAPH_NOW_RUNNING && graph_windows_hull(&b->windows, r->since, end, &from, &to))
+    if (r->now != GRAPH_NOW_RUNNING && graph_builder_missing(b, r->since, end, false, &from, &to))
         until_loss(b, r, from, end);
     else if (k->died && r->now != GRAPH_NOW_RUNNING)
         e = unknown; /* it died without being seen to run again */

@@ -42,6 +42,8 @@ struct graph_building_cpu {
     struct graph_log occupants; /* arg: row + 1 */
     int32_t current;
     bool heard;           /* since the last loss */
+    uint8_t absent;       /* enum graph_absent: its stream is missing, in [absent_from, absent_to) */
+    int64_t absent_from, absent_to;
     bool lost;            /* no switch since the last loss */
     uint32_t block_frame; /* frame of the last block completion; 0 none */
     uint32_t block_dev;
@@ -63,6 +65,7 @@ struct graph_builder {
     VEC(struct graph_loss) losses;
     VEC(struct graph_mark) marks;
     struct graph_windows windows; /* of losses */
+    uint32_t n_absent;            /* CPUs that are absent */
     VEC(struct graph_early_wake) early_wakes;
     VEC(size_t) early_wake_of; /* SAVE: by row: the number of its last one + 1 */
     VEC(uint8_t) over;         /* MARK: by row: nothing more will be heard of it */
@@ -81,7 +84,18 @@ uint16_t graph_detail_of_string(struct graph_builder *, uint32_t string);
 struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint64_t packet_wake,
     uint16_t call);
 
-/* builder.c: ends a row at `end`, if it did not die before. */
+/* absent.c: a stream that is missing; its CPU, which has an event. */
+void graph_builder_absent(struct graph_builder *, const struct kernel_record *);
+void graph_builder_present(struct graph_builder *, uint32_t cpu);
+void graph_builder_absent_again(struct graph_builder *); /* at the begin of a chunk, of those that are known */
+/* The hull of what is missing between an event at `begin` and one at `end`, cut to them: of losses, and (unless the row
+ * that is asked for surely `stayed` where it was) of absent CPUs. */
+bool graph_builder_missing(const struct graph_builder *, int64_t begin, int64_t end, bool stayed, int64_t *from,
+    int64_t *to);
+/* builder.c: who had the CPU is not known to have it after ts. */
+void graph_builder_lose_current(struct graph_builder *, uint32_t cpu, int64_t ts);
+struct graph_building_cpu *graph_builder_cpu(struct graph_builder *, uint32_t cpu);
+/* Ends a row at `end`, if it did not die before. */
 void graph_builder_close_row(struct graph_builder *, int32_t row, int64_t end);
 /* carry.c, after SAVE. */
 static inline bool graph_builder_is_carried(const struct graph_builder *b, size_t row)

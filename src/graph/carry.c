@@ -142,6 +142,8 @@ static void carry_building_row(struct carry *c, struct graph_builder *b, int32_t
         carry_detail(c, b, &r->wait_detail);
     if (r->now == GRAPH_NOW_RUNNING)
         carry_cpu(c, b, &r->cpu);
+    else if (r->now == GRAPH_NOW_WAITING)
+        carry_number(c, &r->cpu); /* where it was: only compared */
     if (r->held) {
         carry_cpu(c, b, &r->held_cpu);
         carry_time(c, &r->held_since);
@@ -246,6 +248,11 @@ static void carry_cpus(struct carry *c, struct graph_builder *b)
         carry_row(c, &cpu->current);
         carry_bool(c, &cpu->heard);
         carry_bool(c, &cpu->lost);
+        carry_below(c, &cpu->absent, GRAPH_ABSENT_BY_TARGET + 1);
+        if (cpu->absent) {
+            carry_number(c, &cpu->absent_from);
+            carry_number(c, &cpu->absent_to);
+        }
         kernel_carry_frame(b->tracker, c, &cpu->block_frame);
         carry_number(c, &cpu->block_dev);
         carry_occupant(c, b, cpu);
@@ -304,4 +311,6 @@ void graph_builder_carry(struct graph_builder *b, struct carry *c)
         save_rows(c, b);
     else
         load_rows(c, b);
+    if (c->way == CARRY_LOAD)
+        graph_builder_absent_again(b);
 }

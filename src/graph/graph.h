@@ -13,7 +13,7 @@
 #include "base/store.h"
 
 /* Grows whenever the same records give another graph: stores are then built again. */
-enum { GRAPH_RULES_VERSION = 1 };
+enum { GRAPH_RULES_VERSION = 2 };
 
 /* States of rows and of path segments. The names are the contract of `critpath --format json`. */
 #define GRAPH_STATES(X) \
@@ -161,10 +161,12 @@ bool graph_row_time(const struct graph *, int32_t row, const struct graph_choice
 /* The row that had `cpu` at ts, or -1. Who held the CPU while another waited for it. */
 int32_t graph_cpu_occupant(const struct graph *, uint32_t cpu, int64_t ts);
 size_t graph_cpus(const struct graph *);
-/* Periods in which events were lost, in time order. A count of 0: of a chunk that is left out. */
+/* Periods in which events were lost, in time order. A count of 0: of a chunk that is left out, or of a CPU whose stream
+ * is missing. */
+enum graph_absent { GRAPH_NOT_ABSENT, GRAPH_ABSENT, GRAPH_ABSENT_BY_TARGET }; /* the latter: only events show it */
 struct graph_loss {
     int64_t begin, end;
-    uint32_t cpu, reserved; /* the struct is written as it is: no padding without a name, which could hold anything */
+    uint32_t cpu, absent; /* enum graph_absent */
     uint64_t count;
 };
 size_t graph_losses(const struct graph *, const struct graph_loss **out);

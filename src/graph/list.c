@@ -38,6 +38,15 @@ static void join_formers(struct graph *g)
 
 /* ---- losses and CPUs ---- */
 
+/* Each chunk tells which CPUs are absent. */
+static bool is_told(const struct graph *g, const struct graph_loss *l)
+{
+    bool told = false;
+    for (size_t i = 0; i < g->n_losses && l->absent && !told; i++)
+        told = g->losses[i].absent == l->absent && g->losses[i].cpu == l->cpu && g->losses[i].end >= l->end;
+    return told;
+}
+
 /* A chunk that is missing is a loss of unknown size on all CPUs. */
 static void join_losses(struct graph *g, const struct chunk *v)
 {
@@ -49,9 +58,9 @@ static void join_losses(struct graph *g, const struct chunk *v)
         const struct graph_chunk *c = &g->chunks[k];
         if (k && v[k - 1].end < v[k].begin)
             g->losses[g->n_losses++] = (struct graph_loss){.begin = v[k - 1].end, .end = v[k].begin, .cpu = UINT32_MAX};
-        if (c->n_losses)
-            memcpy(g->losses + g->n_losses, c->losses, c->n_losses * sizeof *c->losses);
-        g->n_losses += c->n_losses;
+        for (size_t i = 0; i < c->n_losses; i++)
+            if (!is_told(g, &c->losses[i]))
+                g->losses[g->n_losses++] = c->losses[i];
     }
 }
 

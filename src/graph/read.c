@@ -273,6 +273,18 @@ static void bare_interval(const struct found *f, struct graph_interval *out)
         out->cpu = cpu_of(c, b, &f->e);
 }
 
+/* Is it known that the row waited for that CPU? Not if what it did before is unknown, nor if it left another CPU. */
+static bool surely_waits(const struct graph *g, int32_t row, uint64_t interval, int32_t cpu)
+{
+    uint64_t before = graph_previous(g, row, interval);
+    struct graph_interval is = {.state = GRAPH_BLOCKED};
+    if (before != GRAPH_NO_INTERVAL)
+        graph_interval_bare(g, row, before, &is);
+    if (is.state == GRAPH_RUNNING)
+        graph_interval(g, row, before, &is);
+    return is.state == GRAPH_RUNNING ? is.cpu == cpu : is.state != GRAPH_UNKNOWN;
+}
+
 /* A thread that is preempted waits for the CPU that it gets next. */
 static void describe_preempted(const struct found *f, uint64_t interval, struct graph_interval *out)
 {
@@ -288,6 +300,8 @@ static void describe_preempted(const struct found *f, uint64_t interval, struct 
     }
     if (!out->detail)
         out->detail = graph_preempted_detail(g, f->of.row, (uint32_t)out->cpu, f->e.begin, f->e.end);
+    if (out->detail && !strcmp(out->detail, "throttled") && !surely_waits(g, f->of.row, interval, out->cpu))
+        out->detail = NULL;
 }
 
 static void read_interval(const struct graph *g, int32_t row, uint64_t interval, bool bare, struct graph_interval *out)

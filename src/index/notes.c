@@ -4,8 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "index/experiment.h"
+#include "kernel/kernel.h"
 
 const char *index_note_advice(int kind)
 {
@@ -85,6 +88,11 @@ void experiment_sort_notes(struct experiment *x)
 
 /* ---- losses ---- */
 
+static int by_number(const void *a, const void *b)
+{
+    return order_of(*(const int32_t *)a, *(const int32_t *)b);
+}
+
 static void note_loss(struct experiment *x, const struct index_trace *t, const char *what, uint64_t count)
 {
     char text[8192];
@@ -93,6 +101,26 @@ static void note_loss(struct experiment *x, const struct index_trace *t, const c
     snprintf(text, sizeof text, "%s: %llu %s%s lost while it was recorded", ctf_trace_path(t->trace),
         (unsigned long long)count, what, count == 1 ? " was" : "s were");
     experiment_note(x, INDEX_NOTE_LOST, x->hosts.v[t->host].name, text, count);
+}
+
+/* CPUs that only events name; what the files show is among the trace's problems. */
+static void note_absent(struct experiment *x, const struct index_trace *t)
+{
+    const struct index_host *h = &x->hosts.v[t->host];
+    const struct graph_loss *l;
+    size_t n = t->is_kernel && h->graph ? graph_losses(h->graph, &l) : 0;
+    VEC(int32_t) cpus = {0};
+    for (size_t i = 0; i < n; i++)
+        if (l[i].absent == GRAPH_ABSENT_BY_TARGET && !kernel_missing_is_told(t->trace, l[i].cpu))
+            vec_push(&cpus, (int32_t)l[i].cpu);
+    if (cpus.n) {
+        struct text words = {.fd = -1};
+        qsort(cpus.v, cpus.n, sizeof *cpus.v, by_number);
+        kernel_missing_words(&words, t->trace, cpus.v, cpus.n);
+        experiment_note(x, INDEX_NOTE_INPUT, h->name, text_cstr(&words), 1);
+        text_fini(&words);
+    }
+    vec_free(&cpus);
 }
 
 void experiment_note_losses(struct experiment *x)
@@ -107,6 +135,7 @@ void experiment_note_losses(struct experiment *x)
         }
         note_loss(x, &x->traces.v[i], "event", events);
         note_loss(x, &x->traces.v[i], "packet", packets);
+        note_absent(x, &x->traces.v[i]);
     }
 }
 

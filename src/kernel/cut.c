@@ -147,6 +147,7 @@ static void visit_cpu(struct kernel_tracker *t, struct carry *c, struct kernel_c
     carry_number(c, &k->loss_end);
     carry_number(c, &k->loss_head_bytes);
     carry_number(c, &k->loss_head_hash);
+    carry_number(c, &k->absent_until);
     if (c->way == CARRY_LOAD && k->loss_end < t->next_loss_end)
         t->next_loss_end = k->loss_end;
 }

@@ -12,12 +12,13 @@
 
 #include "kernel/rows.h"
 #include "kernel/running.h"
+#include "kernel/targets.h"
 
 struct carry; struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 14 };
+enum { KERNEL_RULES_VERSION = 15 };
 
 enum kernel_kind {
     KERNEL_OTHER,
@@ -48,6 +49,7 @@ enum kernel_kind {
     KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ,
     KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_SPACE, KERNEL_STATEDUMP_END,
     KERNEL_LOST,
+    KERNEL_ABSENT, /* the stream of a CPU is missing */
     KERNEL_KINDS
 };
 
@@ -172,11 +174,16 @@ struct kernel_record {
             int64_t begin, end;
             uint64_t count;
         } lost;                  /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
+        /* All events of `cpu` are missing from begin (INT64_MIN: not known) to end, or to the first that comes. */
+        struct { int64_t begin, end; bool by_target; } absent;
         struct kernel_packet packet;
         struct kernel_mark mark;
     } u;
 };
-/* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that reports lost events
+/* Absent streams. The record comes where the trace's files show it, or (by_target) at the first wake-up or migration to
+ * a CPU of which the whole trace has no packet: then threads may have run there all the time.
+ *
+ * Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that reports lost events
  * holds good events too: a tracer drops when it has no free buffer, that is at the packet's borders. So a second record
  * (count 0) follows for [last event of that packet, end].
  *

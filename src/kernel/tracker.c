@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctf/feed.h"
+
 /* Of a packet's head, for comparison: more than its times and numbers take. */
 enum { MOST_HEAD = 4096 };
 
@@ -34,6 +36,7 @@ struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel
     t->arg = arg;
     t->now = INT64_MIN;
     t->next_loss_end = INT64_MAX;
+    t->next_absent = INT64_MIN;
     t->x86_64 = kernel_looks_like_x86_64(b->trace);
     strings_intern(&t->names, "", 0);
     kernel_tracker_extend(t);
@@ -486,6 +489,53 @@ static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
     send(t);
 }
 
+/* ---- missing streams ---- */
+
+static void send_absent(struct kernel_tracker *t, uint32_t cpu, int64_t begin, int64_t end, bool by_target)
+{
+    struct kernel_cpu *c = add_cpus(t, cpu);
+    c->absent_until = end;
+    c->seen = false;
+    forget(c);
+    struct kernel_record *r = start(t, c, KERNEL_ABSENT);
+    r->u.absent.begin = begin;
+    r->u.absent.end = end;
+    r->u.absent.by_target = by_target;
+    send(t);
+}
+
+/* What the trace's files show. */
+static void tell_absent(struct kernel_tracker *t)
+{
+    const struct ctf_absent *v;
+    size_t n = ctf_trace_absent(t->binding->trace, &v);
+    t->next_absent = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].unsure || v[i].cpu < 0 || v[i].cpu >= KERNEL_MOST_CPUS || v[i].end < t->now)
+            continue;
+        if (v[i].begin > t->now)
+            t->next_absent = v[i].begin < t->next_absent ? v[i].begin : t->next_absent;
+        else if (add_cpus(t, (uint32_t)v[i].cpu)->absent_until < v[i].end)
+            send_absent(t, (uint32_t)v[i].cpu, v[i].begin, v[i].end, false);
+    }
+}
+
+/* A thread goes to that CPU: then it is one. */
+static void look_at_target(struct kernel_tracker *t, const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
+{
+    int field = p->kind == KERNEL_MIGRATE ? 2 : 1;
+    int64_t cpu = p->present & 1 << field ? v[field] : -1;
+    if (cpu < 0 || cpu >= KERNEL_MOST_CPUS || ((size_t)cpu < t->cpus.n && t->cpus.v[cpu].seen))
+        return;
+    struct kernel_cpu *c = add_cpus(t, (uint32_t)cpu);
+    if (c->has_stream || c->absent_until > t->now)
+        return;
+    const struct ctf_trace *trace = t->binding->trace; /* of one that grows streams may come yet */
+    c->has_stream = ctf_trace_is_growing(trace) || !kernel_cpu_is_missing(trace, cpu);
+    if (!c->has_stream)
+        send_absent(t, (uint32_t)cpu, INT64_MIN, INT64_MAX, true);
+}
+
 /* An event on a CPU whose packet reported losses: notices the packet's first event and the next packet. */
 static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev)
 {
@@ -527,6 +577,10 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     int64_t v[KERNEL_FIELDS];
     bool known = false;
     kernel_fields(ev, p, v);
+    if (p->kind == KERNEL_WAKE || p->kind == KERNEL_WAKE_NEW || p->kind == KERNEL_WAKEUP || p->kind == KERNEL_MIGRATE) {
+        look_at_target(t, p, v);
+        c = &t->cpus.v[cpu];
+    }
     switch (p->kind) {
     case KERNEL_SWITCH: on_switch(t, cpu, ev, p, v); return;
     case KERNEL_WAKE:
@@ -609,6 +663,8 @@ void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *event
         }
         if (__builtin_expect(!cpu_of(ev, p, &cpu), 0))
             continue;
+        if (__builtin_expect(t->now >= t->next_absent, 0))
+            tell_absent(t);
         struct kernel_cpu *c = cpu < t->cpus.n ? &t->cpus.v[cpu] : add_cpus(t, cpu);
         if (__builtin_expect(c->loss_end != INT64_MAX, 0))
             watch_loss(t, c, ev);

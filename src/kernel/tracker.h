@@ -38,10 +38,13 @@ struct kernel_cpu {
     /* What lies in it before its first event, by which it is known again where it is mapped anew; 0: not seen yet. */
     uint32_t loss_head_bytes;
     uint64_t loss_head_hash;
+    int64_t absent_until;         /* its stream is missing, as was told; INT64_MIN: not that is known */
+    bool has_stream;              /* as was looked up */
 };
 #define KERNEL_CPU_UNSEEN \
     ((struct kernel_cpu){ \
-        .current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX})
+        .current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX, \
+        .absent_until = INT64_MIN})
 
 /* What is needed of a life beside what users see. */
 struct kernel_life {
@@ -60,6 +63,7 @@ struct kernel_tracker {
     struct kernel_record record;
     int64_t now;
     int64_t next_loss_end; /* least loss_end of all CPUs */
+    int64_t next_absent;   /* when the next stream that is missing is to be told; INT64_MIN: to be looked for */
     VEC(struct kernel_cpu) cpus;
     VEC(struct kernel_thread) threads;
     VEC(struct kernel_life) lives;

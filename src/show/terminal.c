@@ -86,7 +86,7 @@ static void write_notes(const struct path *p, const struct show_style *style, st
         [PATH_NO_WAKER] = "nobody was seen to end these waits",
         [PATH_UNTRACED_PEER] = "the message came from a machine without a trace",
         [PATH_OFFLINE_NODE] = "the node with the sender's trace did not answer",
-        [PATH_LOST_EVENTS] = "the tracer lost the events that would tell",
+        [PATH_LOST_EVENTS] = "events that would tell are missing",
         [PATH_NO_CLOCK] = "the clocks of sender and receiver could not be related",
         [PATH_PENDING] = "still being asked for",
     };

@@ -249,6 +249,7 @@ static void carry_thread(struct state_carry *v, struct builder_thread *t)
     carry_below(c, &t->state, THREAD_GONE + 1);
     carry_cpu_number(v, &t->cpu);
     carry_cpu_number(v, &t->moved_from);
+    carry_cpu_number(v, &t->left);
     carry_number(c, &t->moved_ts);
     carry_number(c, &t->losses);
     carry_call_of_futex(v, &t->futex);
@@ -368,6 +369,7 @@ static void carry_cpu(struct state_carry *v, struct builder_cpu *k, const uint32
     carry_row(c, &k->row);
     carry_number(c, &k->last_ts);
     carry_bool(c, &k->deaf);
+    carry_bool(c, &k->absent);
     int64_t none = 0;
     carry_number(c, k->deaf ? &k->deaf_begin : &none);
     carry_number(c, k->deaf ? &k->deaf_end : &none);

@@ -272,14 +272,13 @@ static void regain_irqs(struct state_builder *b, int32_t cpu, int64_t ts)
 void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;
-    c->deaf = false;
+    c->deaf = c->absent = false;
     builder_gap_add(b, builder_cpu_number(b, c), c->deaf_begin, end);
     regain_irqs(b, builder_cpu_number(b, c), end);
 }
 
-static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+static void lose_cpu(struct state_builder *b, struct builder_cpu *c, int64_t begin)
 {
-    int64_t begin = r->u.lost.begin;
     if (c->deaf)
         builder_cpu_heard(b, c, begin);
     while (c->depth)
@@ -291,13 +290,13 @@ static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struc
     show_row(b, c, begin, NOBODY);
     show_overlay(b, c, begin, 0);
     lose_irqs(b, builder_cpu_number(b, c), begin);
-    if (r->u.lost.count && r->cpu != UINT32_MAX) {
-        c->deaf = true;
-        c->deaf_begin = begin;
-        c->deaf_end = r->u.lost.end;
-    } else {
-        regain_irqs(b, builder_cpu_number(b, c), r->u.lost.end);
-    }
+}
+
+static void deafen(struct builder_cpu *c, int64_t begin, int64_t end)
+{
+    c->deaf = true;
+    c->deaf_begin = begin;
+    c->deaf_end = end;
 }
 
 void builder_lost(struct state_builder *b, const struct kernel_record *r)
@@ -310,13 +309,31 @@ void builder_lost(struct state_builder *b, const struct kernel_record *r)
     if (!all)
         builder_cpu(b, r->cpu);
     for (uint32_t i = 0; i < b->cpus.n; i++)
-        if (all || i == r->cpu)
-            lose_cpu(b, &b->cpus.v[i], r);
+        if (all || i == r->cpu) {
+            lose_cpu(b, &b->cpus.v[i], r->u.lost.begin);
+            if (r->u.lost.count && !all)
+                deafen(&b->cpus.v[i], r->u.lost.begin, r->u.lost.end);
+            else
+                regain_irqs(b, (int32_t)i, r->u.lost.end);
+        }
     if (all)
         builder_gap_add(b, -1, r->u.lost.begin, r->u.lost.end);
     b->n_losses++;
     if (r->u.lost.end > b->suspect_until)
         b->suspect_until = r->u.lost.end;
+}
+
+void builder_absent(struct state_builder *b, const struct kernel_record *r)
+{
+    struct builder_cpu *c = builder_cpu(b, r->cpu);
+    int64_t begin = r->u.absent.begin, at = begin == INT64_MIN ? r->ts : begin > c->last_ts ? begin : c->last_ts;
+    builder_requests_lose(b, at);
+    lose_cpu(b, c, at);
+    deafen(c, begin, r->u.absent.end);
+    c->absent = true;
+    b->n_losses++;
+    if (r->u.absent.end > b->suspect_until)
+        b->suspect_until = r->u.absent.end;
 }
 
 void builder_cpu_finish(struct state_builder *b, struct builder_cpu *c, int64_t ts)

@@ -44,6 +44,7 @@ struct builder_cpu {
     struct series state, thread;
     int32_t row;             /* who has it, NOBODY: not known */
     bool deaf;               /* events are missing until deaf_end, or until its next event if that comes first */
+    bool absent;             /* because its stream is missing */
     uint8_t depth;
     int64_t deaf_begin, deaf_end;
     builder_gaps gaps;       /* where events of this CPU are missing */
@@ -60,6 +61,7 @@ void builder_cpu_clear(struct state_builder *, struct builder_cpu *, int64_t ts)
 void builder_cpu_heard(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_cpu_finish(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_lost(struct state_builder *, const struct kernel_record *);
+void builder_absent(struct state_builder *, const struct kernel_record *); /* a stream that is missing */
 void builder_irq_enter(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 void builder_irq_exit(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 

@@ -62,7 +62,8 @@ static bool hull_of(
         widen(out, g->v[first].begin, g->v[behind - 1].end);
     for (size_t i = 0; i < b->cpus.n; i++) {
         const struct builder_cpu *c = &b->cpus.v[i];
-        if (c->deaf && c->deaf_begin < end && c->deaf_end > begin && (t->idle_cpu < 0 || (size_t)t->idle_cpu == i))
+        if (c->deaf && !(c->absent && t->stayed) && c->deaf_begin < end && c->deaf_end > begin &&
+            (t->idle_cpu < 0 || (size_t)t->idle_cpu == i))
             widen(out, c->deaf_begin, c->deaf_end);
     }
     out->begin = out->begin > begin ? out->begin : begin;
@@ -72,11 +73,20 @@ static bool hull_of(
 
 /* ---- threads ---- */
 
-/* What the wait was after the gap, judged by how it ended. */
+/* May a thread that was lost from sight still run, on a CPU of which nobody was seen to take or leave it since? */
+static bool may_run_unseen(const struct state_builder *b)
+{
+    for (size_t i = 0; i < b->cpus.n; i++)
+        if (b->cpus.v[i].row < 0)
+            return true;
+    return false;
+}
+
+/* What the wait was after the gap, judged by how it ended. One that runs can be woken, too. */
 static uint32_t tail_of(const struct state_builder *b, uint8_t next)
 {
     if (next == STATE_WAIT_FOR_CPU)
-        return STATE_WAIT_BLOCKED;
+        return may_run_unseen(b) ? STATE_UNKNOWN : STATE_WAIT_BLOCKED;
     bool may_wait = (state_running(next) || next == STATE_IDLE) && kernel_tracker_has(b->tracker, KERNEL_WAKE);
     return may_wait ? STATE_WAIT_FOR_CPU : STATE_UNKNOWN;
 }
@@ -119,7 +129,7 @@ bool builder_gap_is_awaited(const struct state_builder *b, size_t row)
     if (!b->n_losses || row >= n || !threads[row].died || (state != THREAD_BLOCKED && state != THREAD_READY))
         return false;
     for (size_t i = 0; i < b->cpus.n; i++)
-        if (b->cpus.v[i].last_ts <= threads[row].end)
+        if (!b->cpus.v[i].absent && b->cpus.v[i].last_ts <= threads[row].end)
             return true;
     return false;
 }

@@ -17,7 +17,7 @@ static struct builder_suspect *suspect_at(struct builder_held *h, uint32_t cpu)
 static void look(struct state_builder *b, const struct kernel_record *r)
 {
     struct builder_held *h = &b->held;
-    if (r->cpu >= BUILDER_MOST_CPUS)
+    if (r->cpu >= BUILDER_MOST_CPUS || r->kind == KERNEL_ABSENT)
         return;
     if (r->kind != KERNEL_LOST) {
         if (r->cpu < h->suspects.n) {

@@ -95,6 +95,10 @@ void builder_record(struct state_builder *b, const struct kernel_record *r)
         builder_lost(b, r);
         return;
     }
+    if (__builtin_expect(r->kind == KERNEL_ABSENT, 0)) {
+        builder_absent(b, r);
+        return;
+    }
     struct builder_cpu *c = r->cpu < b->cpus.n ? &b->cpus.v[r->cpu] : builder_cpu(b, r->cpu);
     if (__builtin_expect(c->deaf, 0))
         builder_cpu_heard(b, c, b->now);
@@ -116,7 +120,7 @@ void builder_record(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_SWITCH: builder_cpu_switch(b, c, r); break;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
-    case KERNEL_WAKEUP: builder_thread_wake(b, r->u.wake.row, r->ts, r->kind); break;
+    case KERNEL_WAKEUP: builder_thread_wake(b, r); break;
     case KERNEL_IRQ_ENTRY:
     case KERNEL_SOFTIRQ_ENTRY:
     case KERNEL_IPI_ENTRY: builder_irq_enter(b, c, r); break;

@@ -14,7 +14,7 @@
 #include "base/store.h"
 
 /* Grows whenever the same records give other histories: stores are then built again. */
-enum { STATE_RULES_VERSION = 12 };
+enum { STATE_RULES_VERSION = 13 };
 
 enum state_value {
     STATE_NONE,              /* nothing there: not yet born, already dead, no interrupt */

@@ -13,6 +13,7 @@ void builder_add_threads(struct state_builder *b, size_t n)
         size_t row = b->threads.n;
         struct builder_thread t = {.series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN},
             .cpu = -1,
+            .left = -1,
             .moved_from = -1,
             .mode_since = INT64_MAX};
         t.idle_cpu = row < n_known ? known[row].idle_cpu : -1;
@@ -178,11 +179,23 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     run(b, t, cpu, ts);
 }
 
+/* It leaves a CPU that it was not seen to come to, so it did not wait as it seemed: where events are missing. */
+static void came_unseen(struct state_builder *b, struct builder_thread *t, int64_t ts)
+{
+    show(b, t, ts, STATE_UNKNOWN);
+    forget_wake(b, t);
+    doubt_call(b, t, ts);
+    forget_mode(t);
+    rest(b, t, THREAD_UNKNOWN);
+}
+
 void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint8_t leave)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (t && t->state == THREAD_RUNNING && t->moved_from == cpu)
         mend_move(t, ts);
+    if (t && b->n_losses && (t->state == THREAD_BLOCKED || t->state == THREAD_READY))
+        came_unseen(b, t, ts);
     if (!t || (t->state == THREAD_RUNNING ? t->cpu != cpu : t->state != THREAD_UNSEEN && t->state != THREAD_UNKNOWN))
         return;
     if (leave == KERNEL_LEAVE_DEAD) {
@@ -191,6 +204,7 @@ void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int
         return;
     }
     bool ready = leave == KERNEL_LEAVE_RUNNABLE;
+    t->left = cpu;
     show(b, t, ts, ready ? STATE_WAIT_FOR_CPU : STATE_WAIT_BLOCKED);
     rest(b, t, ready ? THREAD_READY : THREAD_BLOCKED);
 }
@@ -275,8 +289,11 @@ static void measure_wake(struct state_builder *b, struct builder_thread *t, int3
     rest(b, t, THREAD_READY);
 }
 
-void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, uint8_t kind)
+void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
 {
+    int32_t row = r->u.wake.row;
+    int64_t ts = r->ts;
+    uint8_t kind = r->kind;
     /* Beside sched_waking, the event that it was put on a run queue tells of a wake that was told before. */
     bool queued = kind == KERNEL_WAKEUP && kernel_tracker_has(b->tracker, KERNEL_WAKE);
     struct builder_thread *t = builder_thread(b, row);
@@ -292,7 +309,11 @@ void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, uint8
         series_amend(&t->series, STATE_UNKNOWN); /* it ran and waited again unseen */
         forget_wake(b, t);
     }
+    /* sched_waking names the CPU that the thread was on at last. */
+    t->stayed = t->state == THREAD_BLOCKED && kind == KERNEL_WAKE && !r->u.wake.by_wakeup && t->left >= 0 &&
+        t->left == r->u.wake.target_cpu && !b->cpus.v[t->left].absent;
     show(b, t, ts, STATE_WAIT_FOR_CPU);
+    t->stayed = false;
     measure_wake(b, t, row, ts);
 }
 

@@ -15,7 +15,9 @@ struct builder_thread {
     uint8_t state;           /* enum thread_state */
     bool idle;
     bool mode_known;         /* `call` is surely right, not only likely */
+    bool stayed;             /* what ends its wait shows that it was on no other CPU meanwhile */
     int32_t cpu;             /* when running */
+    int32_t left;            /* the CPU that it was seen to leave at last, or -1 */
     int32_t moved_from;      /* it came to another CPU at moved_ts before it was seen to leave this one; else -1 */
     int64_t moved_ts;
     int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
@@ -32,8 +34,8 @@ void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, 
 void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex,
     uint8_t operation);
 void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
-/* kind: of the record: KERNEL_WAKE, _WAKE_NEW, _WAKEUP. */
-void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, uint8_t kind);
+/* KERNEL_WAKE, _WAKE_NEW, _WAKEUP. */
+void builder_thread_wake(struct state_builder *, const struct kernel_record *);
 void builder_thread_exit(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);

@@ -1,0 +1,257 @@
+/* Streams that are missing as a trace itself shows: an index without its file, a directory that lacks what the others
+ * have, a gap in the numbers of CPUs. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/order.h"
+#include "base/search.h"
+#include "base/text.h"
+#include "ctf/trace.h"
+
+enum { MOST_TOLD = 32 };
+
+/* ---- an index without its file ---- */
+
+static bool has_file(const struct ctf_trace *t, size_t piece, const char *name)
+{
+    char *path = mem_printf("%s/%s", t->pieces.v[piece].dir, name);
+    bool there = !access(path, F_OK);
+    free(path);
+    return there;
+}
+
+/* The number at the end of a name such as "ch_1"; -1: there is none. */
+static int32_t number_in(const char *name)
+{
+    const char *at = strrchr(name, '_');
+    char *end;
+    long n = at && at[1] >= '0' && at[1] <= '9' ? strtol(at + 1, &end, 10) : -1;
+    return n >= 0 && n < CTF_MOST_CPUS && !*end ? (int32_t)n : -1;
+}
+
+/* Do the streams of the class that are there carry the number of their CPU as that of the stream? */
+static bool numbers_cpus(const struct ctf_trace *t, uint64_t class_id)
+{
+    for (size_t i = 0; i < t->streams.n; i++) {
+        const struct ctf_stream *s = &t->streams.v[i];
+        if (s->plan->sc->id == class_id && (!s->has_instance || s->cpu < 0 || (uint64_t)s->cpu != s->instance_id))
+            return false;
+    }
+    return true;
+}
+
+/* What an index says of the file that it belongs to. */
+static void read_index(const struct ctf_trace *t, uint32_t piece, const char *path, struct ctf_absence *a)
+{
+    struct file_map map;
+    struct ctf_index index = {0};
+    if (file_map_open(path, &map, NULL))
+        return;
+    uint64_t bytes = ctf_index_file_bytes(map.data, map.size);
+    bool ok = bytes && ctf_index_parse(map.data, map.size, bytes, &index);
+    struct ctf_absent is = {INT64_MAX, INT64_MIN, a->is.cpu};
+    for (size_t i = 0; ok && i < index.entries.n; i++) {
+        const struct ctf_index_entry *e = &index.entries.v[i];
+        const struct ctf_stream_class *sc = ctf_schema_stream(t->schema, e->stream_id);
+        if (!sc)
+            continue;
+        struct ctf_clock_rate rate = ctf_trace_rate(t, piece, sc);
+        bool fits;
+        int64_t begin = ctf_clock_ns(&rate, e->begin, &fits), end = ctf_clock_ns(&rate, e->end, &fits);
+        is.begin = begin < is.begin ? begin : is.begin;
+        is.end = end > is.end ? end : is.end;
+        if (index.has_instance_and_seq && e->instance_id < CTF_MOST_CPUS)
+            is.cpu = numbers_cpus(t, e->stream_id) ? (int32_t)e->instance_id : -1;
+    }
+    if (is.begin <= is.end)
+        a->is = is;
+    vec_free(&index.entries);
+    file_map_close(&map);
+}
+
+static void look_at_index(struct ctf_trace *t, uint32_t piece, const char *index_dir, const char *entry)
+{
+    size_t n = strlen(entry);
+    if (n < 5 || strcmp(entry + n - 4, ".idx"))
+        return;
+    char *name = arena_strndup(&t->arena, entry, n - 4), *path = mem_printf("%s/%s", index_dir, entry);
+    struct ctf_absence a = {.is = {INT64_MIN, INT64_MAX, number_in(name)}, .name = name, .why = CTF_ABSENT_INDEX};
+    if (!has_file(t, piece, name)) {
+        read_index(t, piece, path, &a);
+        vec_push(&t->absences, a);
+    }
+    free(path);
+}
+
+void ctf_absences_find(struct ctf_trace *t, uint32_t piece)
+{
+    char *path = mem_printf("%s/index", t->pieces.v[piece].dir);
+    DIR *dir = opendir(path);
+    for (struct dirent *de; dir && (de = readdir(dir));)
+        look_at_index(t, piece, path, de->d_name);
+    if (dir)
+        closedir(dir);
+    free(path);
+}
+
+/* ---- what others have ---- */
+
+static bool is_absent(const struct ctf_trace *t, const char *name, int64_t begin, int64_t end)
+{
+    for (size_t i = 0; i < t->absences.n; i++) {
+        const struct ctf_absence *a = &t->absences.v[i];
+        if (!strcmp(a->name, name) && a->is.begin <= end && a->is.end >= begin)
+            return true;
+    }
+    return false;
+}
+
+/* When the packets of each directory are. */
+static struct ctf_absent *spans_of(const struct ctf_trace *t)
+{
+    struct ctf_absent *spans = mem_alloc((t->pieces.n + 1) * sizeof *spans);
+    for (size_t i = 0; i < t->pieces.n; i++)
+        spans[i] = (struct ctf_absent){INT64_MAX, INT64_MIN, -1};
+    for (size_t i = 0; i < t->streams.n; i++)
+        for (size_t k = 0; k < t->streams.v[i].packets.n; k++) {
+            const struct ctf_packet *p = &t->streams.v[i].packets.v[k];
+            struct ctf_absent *of = &spans[t->files.v[p->file].piece];
+            of->begin = p->begin < of->begin ? p->begin : of->begin;
+            of->end = p->end > of->end ? p->end : of->end;
+        }
+    return spans;
+}
+
+/* A tracer that numbers CPUs makes a file for each of them in each directory, be it empty. */
+static void compare_pieces(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_absent *spans)
+{
+    bool *has = mem_zalloc((t->pieces.n + 1) * sizeof *has);
+    size_t n = 0;
+    for (size_t k = 0; k < s->packets.n; k++) {
+        bool *is = &has[t->files.v[s->packets.v[k].file].piece];
+        n += !*is;
+        *is = true;
+    }
+    for (size_t i = 0; i < t->pieces.n && n < t->pieces.n; i++) {
+        if (has[i] || spans[i].begin > spans[i].end || has_file(t, i, s->name) ||
+            is_absent(t, s->name, spans[i].begin, spans[i].end))
+            continue;
+        struct ctf_absence a = {{spans[i].begin, spans[i].end, s->cpu}, s->name, CTF_ABSENT_PIECE};
+        vec_push(&t->absences, a);
+    }
+    free(has);
+}
+
+/* ---- a gap in the numbers ---- */
+
+static bool has_stream(const struct ctf_trace *t, uint64_t class_id, int32_t cpu)
+{
+    for (size_t i = 0; i < t->streams.n; i++)
+        if (t->streams.v[i].plan->sc->id == class_id && t->streams.v[i].cpu == cpu)
+            return true;
+    return false;
+}
+
+/* Of a stream that is called "ch_3": is there anything that is called "ch_0", "ch_1", "ch_2"? */
+static void look_below(struct ctf_trace *t, const struct ctf_stream *s)
+{
+    size_t length = (size_t)(strrchr(s->name, '_') + 1 - s->name);
+    for (int32_t cpu = s->cpu - 1; cpu >= 0 && !has_stream(t, s->plan->sc->id, cpu); cpu--) {
+        char *name = arena_printf(&t->arena, "%.*s%d", (int)length, s->name, cpu);
+        bool there = is_absent(t, name, INT64_MIN, INT64_MAX);
+        for (size_t i = 0; i < t->pieces.n && !there; i++)
+            there = has_file(t, i, name);
+        if (there)
+            continue;
+        struct ctf_absence a = {{INT64_MIN, INT64_MAX, cpu}, name, CTF_ABSENT_NUMBER};
+        vec_push(&t->absences, a);
+    }
+}
+
+/* ---- all ---- */
+
+static int by_cpu(const void *a, const void *b)
+{
+    const struct ctf_absence *p = a, *q = b;
+    return order_of(p->is.cpu, q->is.cpu) ?: order_of(p->is.begin, q->is.begin) ?: strcmp(p->name, q->name);
+}
+
+static void note(struct ctf_trace *t, enum ctf_absence_why why, const char *shown_by)
+{
+    struct text cpus = {.fd = -1}, files = {.fd = -1};
+    size_t n = 0, n_cpus = 0;
+    int32_t last = -1;
+    const char *last_name = "";
+    for (size_t i = 0; i < t->absences.n; i++) {
+        const struct ctf_absence *a = &t->absences.v[i];
+        if (a->why != why)
+            continue;
+        if (n < MOST_TOLD && strcmp(a->name, last_name))
+            text_printf(&files, "%s%s", n++ ? ", " : "", a->name);
+        if (n_cpus < MOST_TOLD && a->is.cpu >= 0 && a->is.cpu != last)
+            text_printf(&cpus, "%s%d", n_cpus++ ? ", " : "", a->is.cpu);
+        last = a->is.cpu;
+        last_name = a->name;
+    }
+    if (n)
+        ctf_problem_add(&t->problems, "%s: missing stream file%s %s%s%s: %s", t->pieces.v[0].dir, n == 1 ? "" : "s",
+            text_cstr(&files), n_cpus ? n_cpus == 1 ? " of CPU " : " of CPUs " : "", text_cstr(&cpus), shown_by);
+    text_fini(&cpus);
+    text_fini(&files);
+}
+
+/* From the packet before to the packet behind of the CPU: all between is missing. */
+static void widen(const struct ctf_trace *t, struct ctf_absent *is)
+{
+    int64_t begin = INT64_MIN, end = INT64_MAX;
+    for (size_t i = 0; i < t->streams.n; i++) {
+        const struct ctf_stream *s = &t->streams.v[i];
+        if (s->cpu != is->cpu || !s->begins_ascend)
+            continue;
+        const struct ctf_packet *v = s->packets.v;
+        size_t n = s->packets.n, at = search_first(k, 0, n, v[k].begin >= is->begin);
+        begin = at && v[at - 1].end > begin ? v[at - 1].end : begin;
+        at = search_first(k, at, n, v[k].begin >= is->end);
+        end = at < n && v[at].begin < end ? v[at].begin : end;
+    }
+    is->begin = begin < is->begin ? begin : is->begin;
+    is->end = end > is->end ? end : is->end;
+}
+
+void ctf_absences_finish(struct ctf_trace *t)
+{
+    const char *tracer = ctf_trace_env_string(t, "tracer_name");
+    bool numbers = tracer && !strncmp(tracer, "lttng-", 6);
+    struct ctf_absent *spans = numbers && t->pieces.n > 1 ? spans_of(t) : NULL;
+    for (size_t i = 0; i < t->streams.n && numbers; i++) {
+        const struct ctf_stream *s = &t->streams.v[i];
+        if (s->cpu < 0 || s->cpu >= CTF_MOST_CPUS || number_in(s->name) != s->cpu)
+            continue;
+        if (spans && s->timed)
+            compare_pieces(t, s, spans);
+        look_below(t, s);
+    }
+    free(spans);
+    if (!t->absences.n)
+        return;
+    qsort(t->absences.v, t->absences.n, sizeof *t->absences.v, by_cpu);
+    note(t, CTF_ABSENT_INDEX, "index files are there without them; what was recorded there is not shown");
+    note(t, CTF_ABSENT_PIECE, "other directories of the trace have them; what was recorded there is not shown");
+    note(t, CTF_ABSENT_NUMBER,
+        "there are streams of CPUs with higher numbers; "
+        "what was recorded there, if the CPU was online, is not shown");
+    for (size_t i = 0; i < t->absences.n; i++) {
+        struct ctf_absent is = t->absences.v[i].is;
+        is.unsure = t->absences.v[i].why == CTF_ABSENT_NUMBER;
+        if (is.cpu >= 0)
+            widen(t, &is);
+        vec_push(&t->absent, is);
+    }
+}
+
+size_t ctf_trace_absent(const struct ctf_trace *t, const struct ctf_absent **out)
+{
+    *out = t->absent.v;
+    return t->absent.n;
+}
