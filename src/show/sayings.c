@@ -63,9 +63,14 @@ void say_who(struct text *t, const struct show_kind *k)
     say_name(t, k->part.comm, SAY_NAME_CELLS);
 }
 
+int64_t said_time(const struct show_kind *k)
+{
+    return is_one(k) ? k->part.duration : k->duration;
+}
+
 void say_time(struct text *t, const struct show_kind *k)
 {
-    text_duration(t, is_one(k) ? k->part.duration : k->duration);
+    text_duration(t, said_time(k));
 }
 
 void say_reason(struct text *t, const struct show_part *p)

@@ -14,6 +14,7 @@ void say_done(struct text *, const struct show_part *);
 /* "204 tier" where one thread alone did most of it, else "12 × rank"; "interrupts", "messages". */
 void say_who(struct text *, const struct show_kind *);
 /* That thread's time, or that of all. */
+int64_t said_time(const struct show_kind *);
 void say_time(struct text *, const struct show_kind *);
 /* Why a wait is not explained: "not known: a node is away: db". */
 void say_reason(struct text *, const struct show_part *);

@@ -14,8 +14,7 @@
 enum {
     MOST_CELLS = 140,
     MOST_GROUPS = 3,
-    LEAST_PERCENT = 5,     /* of the path: what is less is of the rest */
-    MAJORITY_PERCENT = 85, /* of a group: that is what the group did */
+    LEAST_PERCENT = 5, /* of the path: what is less is of the rest */
 };
 /* How much is said of a group, when a sentence is too long. */
 enum brevity { FULL, NO_EXAMPLES, NAMES_ONLY };
@@ -107,15 +106,22 @@ static void choose_division(struct story *s)
 
 /* ---- words ---- */
 
-static bool is_most(const struct group *g)
+/* Rounded as it is said. */
+static int percent(const struct story *s, int64_t part)
 {
-    return g->top->duration >= g->duration / 100 * MAJORITY_PERCENT;
+    return (int)(((__int128)part * 200 + s->length) / ((__int128)s->length * 2));
 }
 
-static void put_network(struct text *t, const struct group *g, enum brevity brief)
+/* The share is that of what is named: no part of it that would be told as another share. */
+static bool is_whole(const struct story *s, const struct group *g)
+{
+    return percent(s, said_time(g->top)) == percent(s, g->duration);
+}
+
+static void put_network(struct text *t, const struct story *s, const struct group *g, enum brevity brief)
 {
     text_puts(t, "network");
-    if (is_most(g) && brief < NAMES_ONLY && g->top->part.from) {
+    if (is_whole(s, g) && brief < NAMES_ONLY && g->top->part.from) {
         text_puts(t, " from ");
         say_name(t, g->top->part.from, SAY_HOST_CELLS);
         text_puts(t, " to ");
@@ -131,7 +137,7 @@ static void put_subject(struct text *t, const struct story *s, const struct grou
         say_who(t, g->top);
 }
 
-/* All of it, or nearly, is what the top did. */
+/* All of it is what the top did. */
 static void put_whole(struct text *t, const struct story *s, const struct group *g, enum brevity brief)
 {
     const struct show_part *p = &g->top->part;
@@ -196,22 +202,22 @@ static void put_work(struct text *t, const struct group *g, enum brevity brief)
     }
 }
 
-static void put_percent(struct text *t, int64_t part, int64_t whole)
+static void put_percent(struct text *t, const struct story *s, int64_t part)
 {
-    text_printf(t, "%.0f %% ", 100 * (double)part / (double)whole);
+    text_printf(t, "%d %% ", percent(s, part));
 }
 
 static void put_group(struct text *t, const struct story *s, const struct group *g, enum brevity brief)
 {
-    put_percent(t, g->duration, s->length);
+    put_percent(t, s, g->duration);
     if (g->top->part.reason >= 0)
         say_reason(t, &g->top->part);
     else if (show_is_network(&g->top->part))
-        put_network(t, g, brief);
+        put_network(t, s, g, brief);
     else if (s->division == BY_WORK)
         put_work(t, g, brief);
     else
-        (is_most(g) ? put_whole : put_mixed)(t, s, g, brief);
+        (is_whole(s, g) ? put_whole : put_mixed)(t, s, g, brief);
 }
 
 static void put_story(struct text *t, const struct story *s, size_t told, const uint8_t brief[])
@@ -225,7 +231,7 @@ static void put_story(struct text *t, const struct story *s, size_t told, const 
     }
     if (rest >= s->length / 100) {
         text_puts(t, " · ");
-        put_percent(t, rest, s->length);
+        put_percent(t, s, rest);
         text_puts(t, "rest");
     }
 }

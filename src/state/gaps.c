@@ -73,20 +73,11 @@ static bool hull_of(
 
 /* ---- threads ---- */
 
-/* May a thread that was lost from sight still run, on a CPU of which nobody was seen to take or leave it since? */
-static bool may_run_unseen(const struct state_builder *b)
-{
-    for (size_t i = 0; i < b->cpus.n; i++)
-        if (b->cpus.v[i].row < 0)
-            return true;
-    return false;
-}
-
-/* What the wait was after the gap, judged by how it ended. One that runs can be woken, too. */
+/* What the wait was after the gap, judged by how it ended. */
 static uint32_t tail_of(const struct state_builder *b, uint8_t next)
 {
     if (next == STATE_WAIT_FOR_CPU)
-        return may_run_unseen(b) ? STATE_UNKNOWN : STATE_WAIT_BLOCKED;
+        return STATE_WAIT_BLOCKED;
     bool may_wait = (state_running(next) || next == STATE_IDLE) && kernel_tracker_has(b->tracker, KERNEL_WAKE);
     return may_wait ? STATE_WAIT_FOR_CPU : STATE_UNKNOWN;
 }

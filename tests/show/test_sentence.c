@@ -1,11 +1,5 @@
 /* The sentence above a path: paths told by hand, and what a person would say of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "../base/test.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "path/path.h"
@@ -175,6 +169,69 @@ static void many(void **state)
     expect("4.000 s: 100 % 4000 × worker computed 4.000 s", p, MOST);
 }
 
+/* A share is told by what makes that share: 98 % of which 87 % are one thread's are not told by that thread. */
+static void shares_of_what_is_named(void **state)
+{
+    (void)state;
+    EXPECT("286.0 ms: 98 % db, of which 202 postgres slept by itself 250.0 ms · 2 % rest",
+        {"db", 202, "postgres", GRAPH_TIMER, 250}, {"db", 203, "postgres", GRAPH_RUNNING, 30},
+        {"web", 1, "a", GRAPH_RUNNING, 6});
+    EXPECT("100.0 ms: 90 % network · 10 % web computed (1 a, 10.00 ms)", {"web", 1, "a", GRAPH_NETWORK, 80, NULL, "db"},
+        {"db", 2, "b", GRAPH_NETWORK, 10, NULL, "web"}, {"web", 1, "a", GRAPH_RUNNING, 10});
+}
+
+/* "98 % db slept by itself (202 postgres, 250.5 ms)": in each share that is told so, the time is that share. */
+static void check_share(const char *share, double length_ms)
+{
+    double percent, ms = 0;
+    char unit[4] = "";
+    const char *open = strrchr(share, '('), *comma = open ? strrchr(open, ',') : NULL;
+    if (strstr(share, "of which") || strstr(share, " machines (most") || !comma ||
+        sscanf(share, "%lf %%", &percent) != 1)
+        return;
+    assert_int_equal(sscanf(comma + 1, "%lf %3[a-z]", &ms, unit), 2);
+    ms *= !strcmp(unit, "s") ? 1000 : 1;
+    double is = 100 * ms / length_ms;
+    if (is < percent - 0.6 || is > percent + 0.6)
+        fail_msg("%s: of %.0f ms", share, length_ms);
+}
+
+static void random_shares(void **state)
+{
+    (void)state;
+    static const uint8_t states[] = {GRAPH_RUNNING, GRAPH_TIMER, GRAPH_BLOCKED, GRAPH_PREEMPTED, GRAPH_BLOCK_DEVICE};
+    static const char *const hosts[] = {"web", "db", "client", "cache", "queue"};
+    uint64_t dice = 77;
+    size_t checked = 0;
+    for (int round = 0; round < 20000; round++) {
+        struct piece p[12];
+        size_t n = 1 + test_random(&dice, 12), machines = 1 + test_random(&dice, 5);
+        double length = 0;
+        for (size_t i = 0; i < n; i++) {
+            bool large = !test_random(&dice, 4);
+            p[i] = (struct piece){hosts[test_random(&dice, (uint32_t)machines)], (int32_t)i / 2, i % 3 ? "a" : "b",
+                states[test_random(&dice, 5)], 1 + (int)test_random(&dice, large ? 400 : 40)};
+            length += p[i].ms;
+        }
+        struct text out = {.fd = -1};
+        tell(&told, p, n, &out);
+        char *copy = strdup(text_cstr(&out)), *rest = NULL;
+        char *shares = strchr(copy, ':');
+        for (char *at = shares + 2; at; at = rest) {
+            rest = strstr(at, " · ");
+            if (rest) {
+                *rest = '\0';
+                rest += strlen(" · ");
+            }
+            check_share(at, length);
+            checked++;
+        }
+        free(copy);
+        text_fini(&out);
+    }
+    assert_true(checked > 20000);
+}
+
 /* Whatever names are, a sentence has its length, and no character that a terminal would act on. */
 static void long_and_wild(void **state)
 {
@@ -199,6 +256,7 @@ static void long_and_wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(machines), cmocka_unit_test(one_machine),
-        cmocka_unit_test(what_is_not_known), cmocka_unit_test(many), cmocka_unit_test(long_and_wild)};
+        cmocka_unit_test(what_is_not_known), cmocka_unit_test(many), cmocka_unit_test(shares_of_what_is_named),
+        cmocka_unit_test(random_shares), cmocka_unit_test(long_and_wild)};
     return cmocka_run_group_tests_name("show: the sentence", tests, NULL, NULL);
 }
