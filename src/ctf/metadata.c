@@ -268,10 +268,14 @@ static int read_own(struct reader *r, const char *text, const struct tsdl_scan *
     struct tsdl_lexer l = {0};
     for (size_t i = 0; i < scan->own.n && !l.failed; i++) {
         tsdl_lexer_init(&l, text, scan->own.v[i].begin, scan->own.v[i].end, &first);
+        l.lenient = true; /* these values say nothing of how events lie */
         if (tsdl_is(&l.t, "env"))
             read_block(r, &l, on_env, &env);
         else
             read_clock(r, &l, &clocks);
+        if (l.odd.n)
+            remark(r, "line %zu: the escape '%.*s' stands for no byte or character; what can be read of it is taken",
+                tsdl_line(text, l.odd.s), (int)l.odd.n, l.odd.s);
     }
     if (!l.failed) {
         out->env = arena_new(&out->arena, struct ctf_env, env.n + 1);

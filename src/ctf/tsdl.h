@@ -37,6 +37,8 @@ struct tsdl_lexer {
     struct tsdl_token t;            /* current token */
     struct err *e;
     bool failed, truncated;         /* truncated: failed because the text ended within a comment or string */
+    bool lenient;                   /* escapes in strings that are none do not fail */
+    struct tsdl_odd { const char *s; size_t n; } odd; /* the first of these, with its backslash; n 0: none */
 };
 
 /* Starts at `from` with its first token. `e` gets "line L: …" on failure. */

@@ -179,7 +179,12 @@ static void read_quoted(struct tsdl_lexer *l, const char *p, const char *quote)
         if (*q != '\\')
             continue;
         struct escape e = read_escape(q + 1, l->end);
-        if (e.n == 0)
+        bool odd = *quote == '"' && l->lenient && (!e.n || !escape_fits(&e));
+        if (odd && !l->odd.n)
+            l->odd = (struct tsdl_odd){q, e.n < 16 ? e.n + 1 : 16};
+        if (odd)
+            ;
+        else if (e.n == 0)
             tsdl_fail(l, q, ERR_FORMAT, "unknown escape '\\%c' in a string",
                 q + 1 < l->end && q[1] >= 0x20 && q[1] < 0x7f ? q[1] : '?');
         else if (!escape_fits(&e))
@@ -312,6 +317,20 @@ void tsdl_skip_block(struct tsdl_lexer *l)
     l->p = close;
 }
 
+/* What an escape is taken for: of a number that is too large for a byte the digits that make one;
+ * what is none (n 0) is text. */
+static struct escape as_read(const char *p, const char *end)
+{
+    struct escape e = read_escape(p, end);
+    while (e.n && !escape_fits(&e)) {
+        if (e.is_character)
+            e.n = 0;
+        else
+            e = read_escape(p, p + e.n - 1);
+    }
+    return e;
+}
+
 char *tsdl_text(struct arena *a, const struct tsdl_token *t)
 {
     if (t->kind != TSDL_STRING)
@@ -323,8 +342,8 @@ char *tsdl_text(struct arena *a, const struct tsdl_token *t)
             *o++ = *p++;
             continue;
         }
-        struct escape e = read_escape(p + 1, end);
-        o = put_escape(o, &e);
+        struct escape e = as_read(p + 1, end);
+        o = e.n ? put_escape(o, &e) : (*o = '\\', o + 1);
         p += 1 + e.n;
     }
     return out; /* the arena's memory is zeroed and the quotes left room: terminated */

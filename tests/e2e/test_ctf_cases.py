@@ -317,6 +317,25 @@ def unique(pairs):
     return made
 
 
+class Environment(Cases):
+    """Escapes in strings that say nothing of how events lie never refuse a trace: what can be read of them
+    is taken, else they stay as they are written."""
+
+    def test_escapes(self):
+        for written, value in ((r"\x0231", "#1"), (r"\x100", "\x100"), (r"\400", " 0"), (r"a\qb", r"a\qb"),
+                               (r"\ud800", r"\ud800"), (r"\U00110000", r"\U00110000"), (r"\xg", r"\xg")):
+            with self.subTest(written):
+                text = (f'env {{ note = "{written}"; hostname = "h1"; }};\n'
+                        f"stream {{ packet.context := struct {{ {ctf_made.integer(32)} packet_size; }}; }};\n"
+                        f"event {{ name = e; id = 0; fields := struct {{ {U8} x; }}; }};\n")
+                path = ctf_made.write(self.path(), text, ctf_made.word(40, 32) + b"\5")
+                run = self.ok("events", path)
+                self.assertEqual(run.text, "h1 e: { x = 5 }\n")
+                self.assertIn("line 3: the escape '", run.message)
+                (trace,) = json.loads(self.ok("info", path, "--format", "json").text)
+                self.assertEqual((trace["host"], trace["env"]["note"]), ("h1", value))
+
+
 class Names(Cases):
     """A first underscore is not shown, unless another field is shown so; each name in an object is there once."""
 
