@@ -18,8 +18,9 @@ int critpath_refuse_several(const char *thread, const struct path_lives *found)
     enum { SHOWN = 40 };
     struct text t = {.fd = 2};
     text_printf(&t, "weft: --thread %s means %zu threads; %s\n", thread, found->n,
-        path_lives_share_tid(found) ? "the number was used again: say with --begin and --end which life is meant"
-                                    : "name one as HOST:TID:");
+        path_lives_are_idle(found)        ? "each CPU has an idle thread: name one as HOST:COMM:"
+            : path_lives_share_tid(found) ? "the number was used again: say with --begin and --end which life is meant"
+                                          : "name one as HOST:TID:");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
         const struct path_life *c = &found->v[i];
         text_puts(&t, "  ");

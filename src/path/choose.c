@@ -40,8 +40,8 @@ static void find_on_host(
         if (!graph_row_is(h->graph, (int32_t)r, thread))
             continue;
         graph_row(h->graph, (int32_t)r, &info);
-        if ((info.idle_cpu >= 0 && !text_is_digit(*thread)) || !source->life(source->arg, c.row, &c.begin, &c.end) ||
-            c.begin >= end || c.end <= begin || (number && !had_number(source, &c, thread, begin, end)))
+        if (!source->life(source->arg, c.row, &c.begin, &c.end) || c.begin >= end || c.end <= begin ||
+            (number && !had_number(source, &c, thread, begin, end)))
             continue;
         c.tid = info.tid;
         c.name = info.name;
@@ -60,6 +60,14 @@ void path_find_lives(const struct path_local *l, const char *thread, const char 
             if (name && (!host || !strcmp(host, hosts[h].name)))
                 find_on_host(l, (int32_t)h, name, begin, end, found);
         }
+}
+
+bool path_lives_are_idle(const struct path_lives *found)
+{
+    size_t i = 0;
+    while (i < found->n && found->v[i].tid == 0)
+        i++;
+    return found->n && i == found->n;
 }
 
 bool path_lives_share_tid(const struct path_lives *found)

@@ -219,10 +219,11 @@ struct path_life {
 struct path_lives { struct path_life *v; size_t n, cap; };
 /* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
  * "COMM" means, all of them on `host` when that is given. TID: as it was when [begin, end) began or ended. COMM: any
- * name that the thread had; idle threads have none. Whoever calls frees the list. */
+ * name that the thread had, "swapper/1" of an idle one. Whoever calls frees the list. */
 void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
     struct path_lives *found);
 /* Are they all of one host and thread number, which was used again? */
 bool path_lives_share_tid(const struct path_lives *);
+bool path_lives_are_idle(const struct path_lives *); /* each CPU has one with tid 0 */
 
 #endif

@@ -57,10 +57,11 @@ static const char *refuse_several(const char *thread, const struct path_lives *f
 {
     enum { SHOWN = 40 };
     struct text t = {.fd = -1};
-    bool one_tid = path_lives_share_tid(found);
+    bool idle = path_lives_are_idle(found), one_tid = !idle && path_lives_share_tid(found);
     text_printf(&t, "Invalid query parameters: thread (%s means %zu threads; %s:", thread, found->n,
-        one_tid ? "the number was used again: say with begin and end, or the id of an entry, which life is meant"
-                : "name one as HOST:TID");
+        idle          ? "each CPU has an idle thread, name one as HOST:COMM"
+            : one_tid ? "the number was used again: say with begin and end, or the id of an entry, which life is meant"
+                      : "name one as HOST:TID");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
         const struct path_life *c = &found->v[i];
         text_printf(&t, "%s %s:%d %s", i ? "," : "", c->host, c->tid, c->name);
