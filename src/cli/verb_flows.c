@@ -111,7 +111,7 @@ static void show(const struct flows_choice *q, struct flows_found *f, struct tex
     note_clocks(&rows, f->hosts);
     note_carried(&f->carried);
     if (!rows.n && !q->begin_text && !q->end_text)
-        cli_note("no packets%s%s; record net_dev_queue and netif_receive_skb to have them", q->host ? " of " : "",
+        cli_note("no packets%s%s; record net_dev_queue and net_if_receive_skb to have them", q->host ? " of " : "",
             q->host ? q->host : "");
     vec_free(&rows);
 }

@@ -145,7 +145,7 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     const struct clock_pair *pairs;
     if (!clocks->no_sync && clock_net_hosts(net) > 1 && !clock_net_pairs(net, &pairs))
         cli_note("no packet that one of these hosts sent and another received was recorded; record net_dev_queue and "
-                 "netif_receive_skb on both");
+                 "net_if_receive_skb on both");
     struct text out = TEXT_TO(STDOUT_FILENO);
     if (stats)
         write_stats(x, net, started, &out);

@@ -24,7 +24,7 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_LOST] =
             "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
         [INDEX_NOTE_CLOCK] =
-            ("Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
+            ("Record net_dev_queue and net_if_receive_skb on hosts that exchange packets; do not compare its times "
              "with others'"),
         [INDEX_NOTE_REFERENCE] = "Nothing; or name a host of these traces with --reference",
     };

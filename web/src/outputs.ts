@@ -29,7 +29,7 @@ export const outputOf = (outputs: Output[], id: string): Output | null => output
 export const isOf = (o: Output, id: string): boolean => o.id === id || o.id.startsWith(`${id}:`);
 
 const RECORD: Record<string, string> = {
-  [ID.disks]: 'Record the block_rq_* events.', [ID.network]: 'Record net_dev_queue and netif_receive_skb.',
+  [ID.disks]: 'Record the block_rq_* events.', [ID.network]: 'Record net_dev_queue and net_if_receive_skb.',
   [ID.memory]: 'Record kmem_mm_page_alloc and kmem_mm_page_free.', [ID.cpuUsage]: 'Record sched_switch.',
 };
 /** What to do about an output that has nothing to show. */
