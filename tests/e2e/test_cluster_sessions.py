@@ -137,6 +137,56 @@ class Sessions(Compared, Placed):
         wait_for("the notes are written anew", lambda: {path: read(path) for path in notes} == before)
 
 
+class Spread(Compared):
+    """Sessions of several boots, each trace on nodes at random, some as copies. WEFT_SPREADS=N makes so many
+    clusters."""
+
+    def make(self, top):
+        """{directory of a trace: world}"""
+        traces = {}
+        begin = 1000
+        for boot in range(DICE.randint(1, 2)):
+            for session in range(DICE.randint(1, 3)):
+                world = test_worlds.make(random.Random(DICE.getrandbits(32)), boot=boot, session=session, begin=begin)
+                begin += LENGTH_NS
+                for host in world.hosts:
+                    if not any(host.recording.cpus):
+                        continue  # traces without events have no order in time, which names sessions
+                    path = os.path.join(top, f"{boot}-{session}", host.name)
+                    host.recording.write(os.path.join(path, "kernel"))
+                    traces[path] = world
+        return traces
+
+    def spread(self, traces):
+        """{node: directories}: each trace is on one node, or on two as a copy."""
+        nodes = {f"n{i}": [] for i in range(DICE.randint(2, 4))}
+        for path in sorted(traces):
+            first, *others = DICE.sample(sorted(nodes), DICE.choice((1, 1, 2)))
+            nodes[first].append(path)
+            for node in others:
+                nodes[node].append(shutil.copytree(path, os.path.join(scratch(), os.path.basename(path))))
+        return {name: paths for name, paths in nodes.items() if paths}
+
+    def compare(self, number):
+        top, store = scratch(), scratch()
+        traces = self.make(top)
+        nodes = self.spread(traces)
+        with self.subTest(number=number, nodes=nodes), Cluster(nodes, store=store) as cluster:
+            far = weft("threads", "--all", "--cluster", cluster.broker.url, "--format", "json")
+            near = weft("threads", "--all", top, "--store", store, "--format", "json")
+            self.assertEqual((far.code, far.message, far.text), (near.code, near.message, near.text))
+            rows = [r for r in json.loads(near.text) if r["tid"] >= 100]
+            self.assertEqual(len(rows), sum(len(h.threads) for world in set(traces.values()) for h in world.hosts))
+            for row in DICE.sample(rows, min(4, len(rows))):
+                begin = row["begin"] + row["life"] // 4
+                self.same(cluster, [top], f"{row['host']}:{row['tid']}", "--begin", begin, "--end",
+                          begin + row["life"] // 2, "-q", store=store)
+
+    def test_random(self):
+        for number in range(int(os.environ.get("WEFT_SPREADS", 2))):
+            self.compare(number)
+
+
 def read(path):
     with open(path, encoding="ascii") as f:
         return f.read()
