@@ -27,18 +27,56 @@ def pages():
                 yield os.path.join(top, name)
 
 
+def links_of(page):
+    """The files that a page links to, as it names them."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.S)
+    return [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)
+            if not re.match(r"[a-z]+:|#", target)]
+
+
+def files_below(source):
+    """A file, or all files below a directory."""
+    top = os.path.join(ROOT, source)
+    if not os.path.isdir(top):
+        return [source]
+    return [os.path.relpath(os.path.join(directory, name), ROOT) for directory, below, names in os.walk(top)
+            for name in names if "node_modules" not in directory and "__pycache__" not in directory]
+
+
 class Docs(unittest.TestCase):
     def test_links_lead_somewhere(self):
         broken, seen = [], 0
         for page in pages():
-            text = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.S)
-            for target in re.findall(r"\]\(([^)\s]+)\)", text):
-                if not re.match(r"[a-z]+:|#", target):
-                    seen += 1
-                    if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target.split("#")[0])):
-                        broken.append(f"{page}: {target}")
+            for target in links_of(page):
+                seen += 1
+                if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)):
+                    broken.append(f"{page}: {target}")
         self.assertEqual(broken, [])
         self.assertGreater(seen, 20)
+
+    def test_installed_pages(self):
+        """In the Debian package no file takes another's place, and links of pages lead to what is installed, too."""
+        installed = {}
+        for listed, below in (("weft.docs", ""), ("weft.examples", "examples/")):
+            for source in text_of("debian", listed).split():
+                for path in files_below(source):
+                    place = below + os.path.basename(source) + path[len(source):]
+                    self.assertNotIn(place, installed, f"{installed.get(place)} and {path}")
+                    installed[place] = path
+        for source, where in (line.split() for line in text_of("debian", "weft.install").splitlines()):
+            if where.startswith("usr/share/doc/weft"):
+                place = os.path.join(where, os.path.basename(source)).removeprefix("usr/share/doc/weft/")
+                self.assertNotIn(place, installed)
+                installed[place] = source
+        dead, seen = [], 0
+        for place, path in installed.items():
+            for target in links_of(path) if path.endswith(".md") else ():
+                seen += 1
+                to = os.path.normpath(os.path.join(os.path.dirname(place), target))
+                if not any(other == to or other.startswith(to + "/") for other in installed):
+                    dead.append(f"{place}: {target}")
+        self.assertEqual(dead, [])
+        self.assertGreater(seen, 50)
 
     def test_every_format_page_is_reachable(self):
         told = text_of("docs", "formats", "README.md")
