@@ -244,6 +244,41 @@ static void make_shown(struct cli_table *t)
     t->cells = shown;
 }
 
+/* A sentence, broken between words into lines of so many cells. */
+static void write_words(const char *s, size_t width, struct text *out)
+{
+    struct text word = {.fd = -1};
+    for (size_t used = 0; *s;) {
+        size_t n = strcspn(s, " "), cells = text_cells(s, n);
+        if (used && used + 1 + cells > width) {
+            text_putc(out, '\n');
+            used = 0;
+        }
+        if (used)
+            text_putc(out, ' ');
+        word.n = 0;
+        text_put(&word, s, n);
+        used += (used ? 1 : 0) + write_cut(out, text_cstr(&word), width);
+        s += n + (s[n] == ' ');
+    }
+    text_putc(out, '\n');
+    text_fini(&word);
+}
+
+/* Columns that have no room are named, with how to see them. */
+static void write_left_out(const struct cli_table *t, const size_t *widths, size_t width, struct text *out)
+{
+    struct text names = {.fd = -1};
+    for (size_t c = 0; c < t->n_columns; c++)
+        if (!widths[c])
+            text_printf(&names, "%s%s", names.n ? ", " : "no room for the columns ", t->columns[c].name);
+    if (names.n) {
+        text_puts(&names, ": widen the terminal, or give --format csv");
+        write_words(text_cstr(&names), width, out);
+    }
+    text_fini(&names);
+}
+
 void cli_table_write_width(struct cli_table *t, int width, struct text *out)
 {
     if (!t->n_columns)
@@ -271,6 +306,7 @@ void cli_table_write_width(struct cli_table *t, int width, struct text *out)
         write_row(t, widths, r, false, out);
         text_putc(out, '\n');
     }
+    write_left_out(t, widths, (size_t)width, out);
     free(widths);
 }
 

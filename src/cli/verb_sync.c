@@ -115,6 +115,18 @@ static void write_csv(const struct clock_net *net, struct text *out)
     cli_table_free(table);
 }
 
+/* The table is not cut: half an offset misleads. Lines that a terminal breaks are explained. */
+static void say_width(const char *table, struct text *out)
+{
+    size_t widest = 0;
+    for (const char *s = table, *end; (end = strchr(s, '\n')); s = end + 1) {
+        size_t cells = text_cells(s, (size_t)(end - s));
+        widest = cells > widest ? cells : widest;
+    }
+    if (isatty(STDOUT_FILENO) && widest > (size_t)cli_width())
+        text_printf(out, "The table takes %zu columns: widen the terminal, or give --format csv.\n", widest);
+}
+
 static void write_maps(const struct clock_net *net, int format, struct text *out)
 {
     if (format == CLI_CSV) {
@@ -125,6 +137,7 @@ static void write_maps(const struct clock_net *net, int format, struct text *out
         text_putc(out, '\n');
     } else {
         clock_net_write_table(net, out, cli_color());
+        say_width(text_cstr(out), out);
     }
 }
 

@@ -45,6 +45,16 @@ static void for_people(void **state)
         "web       196  tier             1.5\n"
         "client-µ       a \"quoted\"…        -\n"
         "db          7  esc?[31m?n…       20\n");
+    assert_string_equal(written(t, CLI_TABLE, 20),
+        "host      tid\n"
+        "web       196\n"
+        "client-µ\n"
+        "db          7\n"
+        "no room for the\n"
+        "columns comm,\n"
+        "running: widen the\n"
+        "terminal, or give\n"
+        "--format csv\n");
     for (int width = 1; width < 60; width++) {
         const char *line = written(t, CLI_TABLE, width);
         for (const char *end; (end = strchr(line, '\n')); line = end + 1) {

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 import small_trace
-from weft_e2e import BIN, SLOWDOWN, Case, main, scratch, weft
+from weft_e2e import BIN, SLOWDOWN, Case, main, scenario, scratch, weft
 
 # Each ends with a letter, so that a name is left when all else is replaced.
 HOSTILE = b"h\x1b[31m\x9b5m\xc2\x9b2Jx\r\x07\x7f\xe2\x80\xaey\xe2\x81\xa6\xe2\x80\xa8\xd8\x9c\xff\xc0\xafz"
@@ -47,10 +47,10 @@ def recording(host, comm=COMM, file=b"/bin/" + HOSTILE):
     return path
 
 
-def on_terminal(*args, color=False):
+def on_terminal(*args, color=False, columns=200):
     """(exit status, what the terminal got) of one run."""
     master, slave = pty.openpty()
-    env = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm", COLUMNS="200")
+    env = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm", COLUMNS=str(columns))
     env.pop("NO_COLOR", None)
     if not color:
         env["NO_COLOR"] = "1"
@@ -145,6 +145,26 @@ class Terminal(Case):
     def test_text_of_events_in_a_pipe_is_babeltrace2s(self):
         """Names of hosts and strings as they are recorded; only a terminal is protected."""
         self.assertIn(HOSTILE, weft("events", self.one).out)
+
+
+class Narrow(Case):
+    """Tables fit a narrow terminal; what has no room is named, with how to see it."""
+
+    def test_sixty_columns(self):
+        trace, store = scenario("three-tier"), scratch()
+        for question in (["info", trace], ["threads", trace, "--store", store], ["flows", trace, "--store", store],
+                         ["requests", trace, "--store", store], ["spans", "stats", "--help"]):
+            with self.subTest(question[0]):
+                _, got = on_terminal(*question, columns=60)
+                lines = [line for line in got.decode().splitlines()
+                         if not line.startswith(("weft: note: ", "Try: ")) and not line.lstrip().startswith("weft ")]
+                self.assertLessEqual(max(len(line) for line in lines), 60, max(lines, key=len))
+        _, got = on_terminal("info", trace, columns=60)
+        self.assertRegex(got.decode(), r"no room for the columns [^:]*kernel: *\s?widen the\s+terminal, or give --format csv")
+        _, got = on_terminal("sync", trace, "--store", store, columns=60)
+        self.assertIn("widen the terminal, or give --format csv", got.decode())
+        _, got = on_terminal("info", trace)
+        self.assertNotIn("no room", got.decode())
 
 
 class Spreadsheet(Case):
