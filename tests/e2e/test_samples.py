@@ -8,8 +8,9 @@ import glob
 import os
 import re
 import subprocess
+import tarfile
 
-from weft_e2e import BIN, ROOT, SLOWDOWN, Case, main, scenario, scratch
+from weft_e2e import BIN, ROOT, SLOWDOWN, Case, main, need, scratch
 
 BLOCK = re.compile(r"^```\n\$ (weft [^\n]*examples/[^\n]*)\n(.*?)^```$", re.M | re.S)
 PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))]
@@ -20,17 +21,15 @@ class Samples(Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.place = scratch()
-        os.mkdir(os.path.join(cls.place, "examples"))
         os.mkdir(os.path.join(cls.place, "bin"))
         os.symlink(BIN, os.path.join(cls.place, "bin", "weft"))
 
     def said(self, command):
         for name in re.findall(r"examples/([\w-]+)", command):
-            link = os.path.join(self.place, "examples", name)
-            if not os.path.lexists(link):
-                os.symlink(scenario(name), link)
-        env = dict(os.environ, PATH=self.place + "/bin:" + os.environ["PATH"], LC_ALL="C.UTF-8", NO_COLOR="1",
-                   XDG_CACHE_HOME=scratch())
+            if not os.path.exists(os.path.join(self.place, "examples", name)):
+                with tarfile.open(need(os.path.join(ROOT, "examples", name + ".tar.xz"))) as tar:
+                    tar.extractall(os.path.join(self.place, "examples"))
+        env = dict(os.environ, PATH=self.place + "/bin:" + os.environ["PATH"], LC_ALL="C.UTF-8", NO_COLOR="1")
         done = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=self.place, env=env,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120 * SLOWDOWN)
         self.assertIn(done.returncode, (0, 141), f"{command}\n{done.stderr}")
