@@ -153,7 +153,7 @@ class Narrow(Case):
     def test_sixty_columns(self):
         trace, store = scenario("three-tier"), scratch()
         for question in (["info", trace], ["threads", trace, "--store", store], ["flows", trace, "--store", store],
-                         ["requests", trace, "--store", store], ["spans", "stats", "--help"]):
+                         ["requests", trace, "--store", store]):
             with self.subTest(question[0]):
                 _, got = on_terminal(*question, columns=60)
                 lines = [line for line in got.decode().splitlines()
