@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <jansson.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -26,6 +27,14 @@ static void check_names(const char *where, json_t *by_name, const event_vec *all
     json_decref(seen);
 }
 
+/* A recording whose traces lie in an archive beside the truth is none that can be read where it lies. */
+static bool is_packed(const char *scenario)
+{
+    char path[1400];
+    snprintf(path, sizeof path, "%s/%s/traces.tar.zst", data_path("traces"), scenario);
+    return !access(path, F_OK);
+}
+
 static size_t check_scenario(const char *scenario)
 {
     char path[1400];
@@ -34,8 +43,10 @@ static size_t check_scenario(const char *scenario)
     json_t *verify = json_load_file(path, 0, &error), *expected;
     const char *name;
     size_t checked = 0;
-    if (!verify)
+    if (!verify || is_packed(scenario)) {
+        json_decref(verify);
         return 0;
+    }
     json_object_foreach (json_object_get(verify, "traces"), name, expected) {
         struct opened o;
         snprintf(path, sizeof path, "%s/%s/%s", data_path("traces"), scenario, name);
