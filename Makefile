@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A short front to Meson. `make` builds build/weft.
 BUILD ?= build
 # Options of `meson setup`, for instance -Dwerror=true.
@@ -17,6 +18,7 @@ bench: all
 check:
 	python3 tools/check-layers
 	tools/check-format
+	tools/check-spdx
 format:
 	tools/check-format --fix
 install: all

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Builds weft and shows it on a small recorded cluster: three machines, one request that took 88 ms.
 # Beside an installed program (its package has this file among its examples) it shows that one.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Builds weft and runs all its tests. The last line is "N passed, N failed, N skipped"; the exit status is 0 only when
 # none failed.
 # WEFT_DATA names the recorded traces (default ../shared/data); tests that need them skip when they are absent, and fail

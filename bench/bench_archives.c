@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces of many rotation archives: bench_archives DIR [ARCHIVES [STREAMS [HOSTS]]]. Makes them below DIR (1 s each,
  * one packet of 8 events a stream) unless they are there; then prints as JSON what it takes to find and open them:
  * afresh (when DIR has no catalogues), with catalogues, and when each host has one archive more; to follow one host by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bench_decode TRACE [BATCH]: events per second of decoding one stream (alone; with the fields that kernel analyses
  * read of the commonest events) and of all streams merged. Warm page cache, best of several runs; opening and metadata
  * are reported apart. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a cluster of many hosts costs who asks and the keeper, without the hosts: bench_hosts HOSTS [PEERS] writes one
  * JSON object. Cards of HOSTS nodes with one host each, which sends to PEERS others (6), are in the table of a hub in
  * this process; clocks are found of four messages each way of each pair. Nodes answer which flows they have, and refuse

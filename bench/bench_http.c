@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A client that asks as fast as it is answered: bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUESTS
  * Sends the REQUESTS (heads with Content-Length, and bodies) one after the other, again and again, on each of so many
  * connections that stay open, and reads the answers by their Content-Length. Prints one JSON line: requests per second,

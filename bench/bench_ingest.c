@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans over HTTP and over gRPC: bench_ingest [SPANS [SENDERS]]
  * The collector in this process, its clients (one connection each, one request at a time) in others, so that what the
  * collector costs is told apart: its processor time, the database included. Prints JSON lines. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing answers: bench_json
  * The JSON of a states answer (30 rows of 1000 states) and of an XY answer (30 series of 1000 points), written into
  * memory as the trace server does, beside memcpy of the same bytes. Prints JSON lines; the fastest of several runs

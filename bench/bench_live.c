@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recording through the live interface: bench_live TRACE STORES [QUESTIONS]. Its packets are fed in the order of
  * their times and read at once: without questions, and with so many (100) in even steps, one behind a packet at most.
  * Beside it the same is indexed as files are. All in processor time, with stores below STORES, which are left. Prints

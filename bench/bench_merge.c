@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Merging the streams of many traces: bench_merge DIR [EVENTS]. Opens every trace below DIR and reads the first EVENTS
  * events (default 20 M) in time order. Prints JSON; opening is reported apart. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening many traces: bench_open DIR. Prints seconds, traces, and resident memory per trace beyond the first. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Critical paths in process, stores warm: bench_path STORE TRACE…
  * Opens the indexed traces, walks the whole life of the threads that ran most, and short windows of them; prints JSON
  * lines. */

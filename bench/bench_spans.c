@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Taking spans in: bench_spans [SPANS [postgresql://…]], or bench_spans --fill DIR SPANS, which leaves the store there
  * (spans_asked.py).
  * OTLP as protobuf, batches of 512, each acknowledged when it is synced, by one sender in the process; how far the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* State histories: bench_states [--queries] STORE TRACE…
  * What building adds to the pass over the events, what a store costs on disk and to open, and sampled queries: the 100
  * thread rows with most intervals at 2000 times, at full range, a tenth and a thousandth of it; likewise CPUs,

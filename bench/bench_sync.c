@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks of many hosts: bench_sync TRACE [HOSTS [PEERS [PACKETS]]], or of two that go on: bench_sync --grow [CHUNKS]
  * Makes the flow stores of HOSTS hosts (1000) that talk to PEERS others each (10), on CONNECTIONS connections with
  * PACKETS packets each way (50), by clocks that are known; then finds the clock maps of all of them, and prints JSON

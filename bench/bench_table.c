@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random access: bench_table STORE TRACE…
  * What a line of the events table costs at any place of indexed traces: the first one after opening, with all that it
  * has to find out, then lines and pages of 50 at random places. Prints JSON lines. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The same questions to a recording's store of one pass and to one of many chunks: processor time of each, and how many
 times as much the chunks cost.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The trace server among many clients: 200 of them for a minute, one of them hostile, the server on one core and the
 clients on another. Prints what was answered per second, what was refused, how long small questions took by the server's
 own clock (Server-Timing), and the most anonymous memory it had. `--other BIN`: the same with another build, in turns.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Critical paths of clusters: the three methods side by side, on made clusters (make_cluster).
 
     bench/cluster.py [--build DIR] [--dir DIR] [--quick] [--pattern scp|mpi] [--nodes N…] [--methods METHOD…]

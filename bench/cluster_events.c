@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a made cluster's CPUs record. */
 #include <stdio.h>
 #include <string.h>

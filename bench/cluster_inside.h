@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the made clusters: what there is (cluster_world.c), and what it records (cluster_events.c). */
 #ifndef WEFT_BENCH_CLUSTER_INSIDE_H
 #define WEFT_BENCH_CLUSTER_INSIDE_H

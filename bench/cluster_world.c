@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster_inside.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A made cluster: hosts with clocks of their own; threads that compute, read disks, send, receive and wake each other,
  * each always on the same CPU. What happens is written as kernel traces, one a host, and as the history of the threads:
  * their states with what ended them, by which a critical path can be told without looking at traces.

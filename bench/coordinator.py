@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The coordinator beside one server that has all traces: 20 made machines on 20 servers, on 4, and on one. Prints
   * for small questions: medians, how much more that is than one server takes, and the processor time (ms) that one
     takes of the coordinator and of all servers together, which may have to share fewer cores than they are;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "kernel_trace.h"
 
 #include "base/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a generated kernel trace consists of: events as LTTng declares them, and their payloads.
  * A payload is put together field by field, in the order of the declaration (kernel_trace.c). */
 #ifndef WEFT_BENCH_KERNEL_TRACE_H

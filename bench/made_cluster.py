@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What is known of a cluster that make_cluster wrote, and what its critical paths are: told from the history of the
 threads by tests/e2e/world_path.py, which has nothing in common with the program.
 

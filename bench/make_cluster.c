@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Generated clusters: make_cluster DIR PATTERN NODES [NAME=VALUE…]
  *   scp     a main machine copies files to NODES others, one after the other to each, to all at once: it reads a piece
  *           from the disk, sends it, and waits until the other side says that it has it

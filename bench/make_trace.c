@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A generated kernel trace: make_trace DIR EVENTS [CPUS [THREADS [FILES]]]
  * Writes what LTTng would have written on a busy server: threads that switch, wake each other, make system calls, send
  * and receive packets, read disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random. The

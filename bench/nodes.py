@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A broker and the nodes of a cluster, each a process: started on free ports of the loopback, with all that they write
 in one directory, and stopped by their ids."""
 import json

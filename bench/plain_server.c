@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The least that an HTTP server on libmicrohttpd can do: plain_server FILE
  * Answers every request with the bytes of FILE, from memory, on 127.0.0.1 and any free port, until its standard input
  * ends. What the trace server is measured against. Prints "listening on http://ADDRESS:PORT". */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A busy server's requests, made: what `weft requests` takes to find them and to tell groups.
 
     bench/requests.py [--requests N] [--connections N] [--weft build/weft] [--dir DIR]

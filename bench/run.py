@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Measures weft beside babeltrace2 on the same files and prints a Markdown table (`make bench`).
 
 Goals and floors are those of DESIGN section 9, for one core of its reference machine. Absolute figures move with the

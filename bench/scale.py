@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Indexing against the length of a trace: events per second of processor time, memory, and what lies on disk. All three
 stay what they are, if the trace is ten times as long.
 

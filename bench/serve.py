@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The trace server under load, beside a minimal libmicrohttpd program that serves the same bytes from memory
 (bench/run.py runs this)."""
 import gzip

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A cluster of more nodes than there are machines for: a discrete-event simulation with measured costs.
 
     bench/simulate.py [--build DIR] [--nodes N…]        what happens with so many nodes: the tables of docs/scale.md

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span_batches.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Made-up spans for measuring: batches of OTLP as protobuf. */
 #ifndef WEFT_BENCH_SPAN_BATCHES_H
 #define WEFT_BENCH_SPAN_BATCHES_H

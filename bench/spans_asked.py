@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """How long questions about many spans take: spans_asked.py [DIR [SPANS]]. DIR is a store that is there, or is made
 with SPANS spans (bench_spans --fill; 10 million) and stays; without it, one is made and removed. The collector answers
 over HTTP on loopback, one question at a time, over one connection.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The viewer on a running trace server: node viewer.mjs URL [ROUNDS]
 // How soon rows with states are on the screen after navigation began, and how long a frame of 30 rows takes with as
 // many states as the server gives for

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A week of rotation archives, made small: what a further archive costs when there are n, how many files the stores
 have, what it takes to open all, a path over the last minute, and a server on it (week_traces.py says what is recorded).
 

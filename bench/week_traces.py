@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rotation archives of many hosts, made small (bench/week.py): a minute each, with one CPU, two threads that wake each
 other, and a message each way between a host and the next one. The clock of host n is n ms ahead, and n ppm too fast."""
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Answers of servers as the coordinator reads them: it must take for JSON what another reader does, and nothing else,
  * and walk to as many values within its bounds. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frames as they come from a broker: the input is a sequence of them, each behind its length in 2 bytes. Up to 4
  * messages are put together at once, chosen by their ids; what is in a beat is read; every text is tried as a token
  * and as a subject. */

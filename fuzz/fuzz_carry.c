@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is carried from one chunk of a recording into the next, damaged: builders take it or refuse it, and those that
  * took it go on. The first byte says of which trace: a kernel's or one of user space. Each 8 bytes behind it are a
  * place (3 bytes), what is done there (1), and a number (4). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Catalogues whose sections are anything: loading refuses, or whoever opens a trace by what they say stays inside its
  * files and comes to an end. The input is a list of sections, as that of fuzz_graph: byte 0 the section's number in
  * `sections`, bytes 1-2 its bytes (little endian), the bytes. What is known of files is made to be of one that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks: bytes as the messages of a small net, whose maps must be monotone whatever they say; and bytes as the
  * contents of a stored solution, or of stored messages. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The coordinator's configuration, lists of hosts that one is made of, and clocks. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counts of packets that a trace remembers, of which some numbers are wrong: whatever they are, reading by them ends
  * and stays within the packets. Each 8 bytes of the input put a number (6 bytes) into a word (2 bytes) of the right
  * ones. */

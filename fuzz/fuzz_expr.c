@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Expressions and filters: the input is the source; its names get values of every kind. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace fed in any order: each input is a list of steps (a byte each, then what they need), with a merge that reads
  * behind. What was given must stay readable, and everything must come to an end. */
 #include <stdint.h>

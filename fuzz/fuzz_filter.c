@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* query.filter of Jaeger's newer interface: any text, and what is understood is asked of a span with all there is. */
 #include <stdlib.h>
 #include <string.h>

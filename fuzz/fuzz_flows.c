@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Flow stores whose container is sound but whose content is not: opening looks at next to nothing, and all that is read
  * stays inside and comes to an end. */
 #include <stdbool.h>

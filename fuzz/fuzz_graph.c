@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graph stores whose sections are anything: opening refuses, or all readers stay inside and come to an end; what the
  * check lets through covers each row from its begin to its end. The input is a list of sections, so that checksums and
  * the table of contents, which fuzz_store looks at, are not in the way: byte 0 the section's number in `sections`,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The body of a gRPC call, as anybody sends it. The first byte says whether it may be compressed. */
 #include <stdlib.h>
 #include <string.h>

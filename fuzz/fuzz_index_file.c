@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fuzz: LTTng's packet index files. The first eight bytes are the size of the stream file that the index is for. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Metadata files: whatever the bytes are, a schema or an error with its line. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
  * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
  * it for an answer; a card, a condition; where a server is; questions and answers about threads, their containers,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Registries of rows whose sections are anything: opening refuses, or all readers stay inside and come to an end; what
  * the check lets through gives each row by its number and its id. The input is a list of sections, as that of
  * fuzz_graph: byte 0 the section's number in `sections`, bytes 1-2 its bytes (little endian), the bytes. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What weft-span reads: contexts, URLs, lists of pairs, the answer of a collector. The first byte says which. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans that anybody sends: OTLP as protobuf and as JSON, Zipkin's JSON, Jaeger's Thrift; the records that the log
  * holds; JSON that other programs save. The first byte says which. What was taken must be written and
  * read again as the same bytes. */

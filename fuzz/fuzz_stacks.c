@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stores of call stacks whose container is sound but whose content is not: what stack_open lets through must be safe to
  * read. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stores of states whose sections are anything: opening refuses, or all readers stay inside and come to an end. The
  * input is a list of sections, so that checksums and the table of contents, which fuzz_store looks at, are not in the
  * way: byte 0 the section's number in `sections`, bytes 1-3 its bytes (little endian), the bytes. states_inputs.py

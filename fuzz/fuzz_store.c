@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Store files: as they come, and with the checksums put right so that what lies behind them is reached. */
 #include <stdbool.h>
 #include <stdlib.h>

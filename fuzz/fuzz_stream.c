@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fuzz: a stream file under one of a few metadata. Input: one byte (which metadata), then the stream. All that is read
  * is also looked at. */
 #include <stdio.h>

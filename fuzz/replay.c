@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands in for libFuzzer: feeds each file of the directories (or files) named to the fuzz target, once. With a
  * sanitizer build a defect ends the program; a plain build finds crashes only. Exit status 77 (skipped) when there is
  * not one file. */

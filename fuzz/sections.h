@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Targets that put the input into the sections of a container, which is sound then whatever they hold: for each section
  * a 16-bit item count and the items. */
 #ifndef WEFT_FUZZ_SECTIONS_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """states_inputs.py STORE OUT: what fuzz_states reads, from a store of states (docs/formats/container.md, states.md)."""
 import struct
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a test does when a recording or a program that it needs is not here, and where its random numbers come from.
 
 WEFT_REQUIRE_DATA set (as .ci/run does): what is absent fails the test. Otherwise the test is skipped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Builds dist/ from src/ and index.html. `--check` builds to memory and compares: the committed bundle is that of these
 // sources.
 import { build } from 'esbuild';

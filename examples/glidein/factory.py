@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A small factory: submits batches of glideins, as a batch system runs them (each in a directory of its own, all at
 once), and brings home what they could not send.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A drop-in for GlideinWMS' lib/glideinTracer.py: the same classes and methods, by calls of weft-span.
 
 What is better: the parent span is sent before initial_trace returns, so a process that ends at once (os._exit after a

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # A small pilot job: what a glidein does on a worker node, stage by stage, each a span below one of its own.
 #   glidein_startup.sh -entry NAME -clientname NAME -traceid ID [-work SECONDS] [-diskdelay SECONDS]
 # It tells only through weft-span; how it ends is not changed by whether anybody listens.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Adds what the nginx scenario needs to the guest's files: its two programs, nginx's configuration, a PostgreSQL cluster
 # with its tables (made here, at full speed), and an image of the slow disk that holds one of them.
 set -eux

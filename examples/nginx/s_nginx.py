@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """client -> web (nginx, and an application behind it) -> db (PostgreSQL): quick queries, and a few that are slow in
 known ways. README.md tells what it needs."""
 import sys; sys.path.insert(0, __file__.rsplit('/', 1)[0])

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* webapp PORT CONNINFO THREADS LOG: answers GET /KIND?NUMBER over HTTP/1.1 with what PostgreSQL says.
  * Each thread has a connection to the database and serves one connection of the web server at a time.
  * Logs a line per request: {"id","kind","tid","backend","t_query","t_answer"}, CLOCK_MONOTONIC ns. */

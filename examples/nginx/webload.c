@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* webload ADDRESS PORT SPEC: one thread and one keep-alive connection for each connection number of SPEC, whose lines
  * are "CONNECTION PAUSE_US KIND ID NUMBER". A "lock" is sent 60 ms after a "hold" of another connection was.
  * Prints a line per request: {"id","kind","connection","port","tid","t_send","t_recv"}, CLOCK_MONOTONIC ns. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arena: many small allocations freed at once. One per trace, request or query. Not thread-safe. */
 #ifndef WEFT_BASE_ARENA_H
 #define WEFT_BASE_ARENA_H

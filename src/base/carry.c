@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/carry.h"
 
 #include <xxhash.h>

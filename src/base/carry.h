@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What builders know at a cut of a recording, kept so that the next chunk is built without the earlier ones. A builder
  * has one function that visits all of its open state; the way of the carry decides what a visit does, so that what is
  * saved and what is loaded cannot differ:

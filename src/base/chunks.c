@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/chunks.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A host's history is a list of chunks in order of time; each has stores of its own, whose rows (threads) are numbered
  * from 0. This says which rows of which chunks are the same row of the host. */
 #ifndef WEFT_BASE_CHUNKS_H

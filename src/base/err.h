@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Errors: one enum, one struct that collects causes. Library code returns a code and fills the struct; it never prints,
  * never exits. */
 #ifndef WEFT_BASE_ERR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/expr.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Expressions that users write: one kind of program (expr_code.h), one evaluator, two grammars that compile to it.
  *
  * `--where` and tables of events, expr_compile(): C-like: == != < <= > >= =~ (regular expression) !~ && || ! ( ) + - *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs of expressions: what both compilers put them together with. */
 #include "base/expr_code.h"
 

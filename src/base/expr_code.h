@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to base: the programs that the compilers of expressions (expr.c, expr_filter.c) hand to their evaluator
  * (expr_eval.c). */
 #ifndef WEFT_BASE_EXPR_CODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Filters: the second front of the expressions. They are typed letter by letter, so nothing is refused. */
 #include <ctype.h>
 #include <math.h>

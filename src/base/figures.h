@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Figures of durations: how many there are, their sum, the extremes and the spread around the mean. */
 #ifndef WEFT_BASE_FIGURES_H
 #define WEFT_BASE_FIGURES_H

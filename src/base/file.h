@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whole files, mapped or read. */
 #ifndef WEFT_BASE_FILE_H
 #define WEFT_BASE_FILE_H

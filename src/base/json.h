@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streaming JSON writer: it sets the commas, counts the nesting and escapes strings (invalid UTF-8 becomes U+FFFD;
  * control characters and changes of the direction of text, which a terminal would obey, become \uXXXX).
  * Reading is jansson's job. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Large blocks of memory that come and go, as the texts of large answers do. Memory that is new to a process costs a
  * fault for each page, which is several times what it costs to write into it. So blocks lie in huge pages
  * where the system has them, and a process that says so keeps some for a while for who comes next. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/late.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared libraries that are loaded when something of them is first called: what a program is linked with is loaded and
  * relocated each time it starts, also by those who only want its version. tools/late-link writes what stands in for a
  * library's functions meanwhile; whoever calls them sees no difference. Where it cannot (it knows x86-64), the library

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/machine.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the machine has for this process. */
 #ifndef WEFT_BASE_MACHINE_H
 #define WEFT_BASE_MACHINE_H

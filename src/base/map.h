@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Open-addressing hash map from 64-bit keys to 64-bit values, and interned strings. */
 #ifndef WEFT_BASE_MAP_H
 #define WEFT_BASE_MAP_H

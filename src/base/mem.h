@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Allocation that does not fail, and growable arrays. Sizes claimed by inputs are checked against limits before they
  * come here. */
 #ifndef WEFT_BASE_MEM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names that somebody may have meant. */
 #ifndef WEFT_BASE_NEAR_H
 #define WEFT_BASE_NEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/nolinks.h"
 
 #include <errno.h>

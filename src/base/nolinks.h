@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files in a directory whose owner may be somebody else, and may change it at any time: no symbolic link in any part of
  * a path is followed, the last one included. A path of such a file is a real path (file_real_path) with names below.
  * Where a link stands there, calls fail with ELOOP; whatever the owner does meanwhile, nothing outside of the path that

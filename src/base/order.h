@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Answers for qsort and bsearch. */
 #ifndef WEFT_BASE_ORDER_H
 #define WEFT_BASE_ORDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files in fewer bytes (Zstandard), to be sent from machine to machine. */
 #ifndef WEFT_BASE_PACK_H
 #define WEFT_BASE_PACK_H

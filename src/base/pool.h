@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs n independent jobs on a few threads. */
 #ifndef WEFT_BASE_POOL_H
 #define WEFT_BASE_POOL_H

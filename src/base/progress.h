@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One line of progress on stderr, only on a terminal and only for work longer than a second. Thread-safe. */
 #ifndef WEFT_BASE_PROGRESS_H
 #define WEFT_BASE_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Regular expressions: Perl's, by the PCRE2 library. Patterns come from clients of servers too, so compiling and
  * matching are bounded in time and memory. */
 #ifndef WEFT_BASE_REGEX_H

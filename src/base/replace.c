@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/replace.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to base: replaces a file in one step. The new contents go to a file beside it with a temporary name,
  * PATH.tmp.RANDOM, which nobody knows in advance. Readers see the old file or the whole new one, also after a crash or
  * a full disk. The directory is opened once: renaming it, or a link in its place, changes nothing elsewhere. */

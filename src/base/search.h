@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bisection, written once: rows may be an array, columns, or whatever an expression can ask by number. */
 #ifndef WEFT_BASE_SEARCH_H
 #define WEFT_BASE_SEARCH_H

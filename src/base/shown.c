@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/shown.h"
 
 uint32_t shown_code_point(const char *string, size_t n)

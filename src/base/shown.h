@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text from outside (traces, spans, users) as a terminal and a spreadsheet may have it. */
 #ifndef WEFT_BASE_SHOWN_H
 #define WEFT_BASE_SHOWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading stores. docs/formats/container.md describes the bytes. */
 #include "base/store.h"
 

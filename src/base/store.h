@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents,
  * sections of fixed-width little-endian arrays aligned to 64 bytes, checksums. Written to a temporary name, fsynced,
  * renamed. Validated on open (sizes, order, checksums) before any pointer into it is handed out; a stale or damaged

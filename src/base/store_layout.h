@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to base: the bytes of a store's header and table (docs/formats/container.md). */
 #ifndef WEFT_BASE_STORE_LAYOUT_H
 #define WEFT_BASE_STORE_LAYOUT_H

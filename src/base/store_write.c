@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing stores, and stores within stores. */
 #include <assert.h>
 #include <pthread.h>

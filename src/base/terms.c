@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/terms.h"
 
 #include <string.h>

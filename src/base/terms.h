@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the cells of a table's row must show: regular expressions by column. */
 #ifndef WEFT_BASE_TERMS_H
 #define WEFT_BASE_TERMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Output text: a growing buffer with fast number formatting, optionally drained into a file descriptor. */
 #ifndef WEFT_BASE_TEXT_H
 #define WEFT_BASE_TEXT_H

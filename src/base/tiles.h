@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles over items in a row: what is summed up for each tile answers for any range of items, as some whole tiles and
  * single items at its two ends. A tile of level 0 is 512 items, one of the next level 8 tiles. Stores have their
  * tiles by level, the finest first, so the numbers below are part of the formats. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/time.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Times as people write and read them. All times are ns since the epoch, UTC. */
 #ifndef WEFT_BASE_TIME_H
 #define WEFT_BASE_TIME_H

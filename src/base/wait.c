@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/wait.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Waiting for a condition until a time of the monotonic clock, which nobody sets. */
 #ifndef WEFT_BASE_WAIT_H
 #define WEFT_BASE_WAIT_H

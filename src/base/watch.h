@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Notices changes in trees of directories. Of interest are the directories with a file of a given name ("metadata"):
  * that one appears, vanishes, or that files in it appear, vanish, grow or become readable. Such a directory is a leaf:
  * what lies below it is not looked at. Names that begin with a dot are nothing.

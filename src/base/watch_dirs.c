@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/watch_dirs.h"
 
 #include <sys/inotify.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to watch.c and watch_dirs.c: the directories that are known, as trees. */
 #ifndef WEFT_BASE_WATCH_DIRS_H
 #define WEFT_BASE_WATCH_DIRS_H

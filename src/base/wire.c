@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/wire.h"
 
 #include <string.h>

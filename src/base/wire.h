@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers and strings in few bytes, for messages between machines: seven bits a byte, the least first (LEB128), signed
  * ones folded so that small ones stay small. Reading is safe whatever the bytes are: what makes no sense reads as 0 or
  * "", and `damaged` stays set. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bus over NATS: the connection, messages, and how JetStream is asked. */
 #include "bus/broker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to bus: the connection to a NATS server, and what tables and queues share in asking its JetStream. */
 #ifndef WEFT_BUS_BROKER_H
 #define WEFT_BUS_BROKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How to connect to NATS: servers, credentials, TLS. No message says more than host names and files. */
 #include <fcntl.h>
 #include <stdlib.h>

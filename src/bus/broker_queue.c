@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Queues over NATS: a work-queue stream WEFT_QUEUE_NAME, of the subjects weft.queue.NAME.ID with one message each, and
  * one pull consumer that all takers share. */
 #include <inttypes.h>

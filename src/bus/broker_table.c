@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables over NATS: JetStream's key-value buckets, as other NATS clients know them: a stream KV_NAME of the subjects
  * $KV.NAME.KEY that keeps the last message of each. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Watching a table over NATS. The broker sends each change to an inbox, numbered. Whatever may have lost one (a gap,
  * silence, another connection, a broker that knows nothing any more) ends in the same way: all is asked for anew. */
 #include <stdlib.h>

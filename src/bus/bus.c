@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bus/bus.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the nodes of a cluster tell each other: questions and answers, news, tables, who is there, work to share. Two
  * implementations: a hub inside this process ("local:NAME": tests, one machine), and NATS. The only room that includes
  * nats.h. docs/cluster-protocol.md says what is on the wire.

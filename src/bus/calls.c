@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The asking side: one inbox for the whole bus, and the calls that wait for what comes there. */
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bus/frame.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to bus: what stands before each part of a question or an answer, and parts put together again. What comes
  * from the wire is checked here; nothing is allocated beyond twice what came. Little-endian; docs/cluster-protocol.md
  * has the layout. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bus inside one process. */
 #include "bus/local.h"
 

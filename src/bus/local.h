@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to bus: the hub of one process, which all buses opened on "local:NAME" share, and which ends with the last.
  */
 #ifndef WEFT_BUS_LOCAL_H

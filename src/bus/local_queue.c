@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Queues of a hub. */
 #include <stdlib.h>
 #include <string.h>

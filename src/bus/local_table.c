@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables of a hub. A removed key keeps its place, so that those who watch learn of it. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bus/loop.h"
 
 #include <pthread.h>

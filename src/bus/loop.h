@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to bus: a thread that takes a turn whenever it is kicked, or the time that the last turn named has come. */
 #ifndef WEFT_BUS_LOOP_H
 #define WEFT_BUS_LOOP_H

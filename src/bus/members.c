@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who is there: beats told in CLUSTER.beat, asked for in CLUSTER.who. */
 #include <stdio.h>
 #include <stdlib.h>

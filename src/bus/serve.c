@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The answering side: questions put together, held within limits, and answered from any thread. */
 #include <stdio.h>
 #include <stdlib.h>

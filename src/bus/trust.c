@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bus/trust.h"
 
 #include <nettle/eddsa.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to bus: answers that are bound to who serves a subject (bus_bind). The answering side has a signer per
  * service, the asking side looks keys up, and checks. docs/cluster-protocol.md says what is signed. */
 #ifndef WEFT_BUS_TRUST_H

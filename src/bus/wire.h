@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to bus: what an implementation gives (local.c, broker.c), and the bus itself as the files here share it. */
 #ifndef WEFT_BUS_WIRE_H
 #define WEFT_BUS_WIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line: one file per verb (verb_NAME.c), options by table. */
 #ifndef WEFT_CLI_CLI_H
 #define WEFT_CLI_CLI_H

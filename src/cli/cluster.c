@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/cluster.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every verb that speaks with a cluster understands. */
 #ifndef WEFT_CLI_CLUSTER_H
 #define WEFT_CLI_CLUSTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of weft critpath: what is asked, what stands open meanwhile, choosing the thread, answering. */
 #ifndef WEFT_CLI_CRITPATH_H
 #define WEFT_CLI_CRITPATH_H

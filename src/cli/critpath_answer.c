@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Showing the answer of weft critpath, and what is to be known about it. */
 #include <inttypes.h>
 #include <stdlib.h>

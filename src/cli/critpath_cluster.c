@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft critpath --cluster: the path is asked for, node by node. */
 #include <inttypes.h>
 #include <stdlib.h>

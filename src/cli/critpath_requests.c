@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft critpath --requests: the paths of a set of requests together. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft critpath --requests --cluster: nodes tell which requests their hosts served, and what they have of the paths. */
 #include <stdlib.h>
 

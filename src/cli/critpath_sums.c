@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/critpath_sums.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Totals of critical paths, by machine, name and state: threads of one name count together; or by container. */
 #ifndef WEFT_CLI_CRITPATH_SUMS_H
 #define WEFT_CLI_CRITPATH_SUMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/far.h"
 
 #include <stdlib.h>

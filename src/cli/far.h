@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Critical paths of a server that is a node: they go on to the other nodes of its cluster. */
 #ifndef WEFT_CLI_FAR_H
 #define WEFT_CLI_FAR_H

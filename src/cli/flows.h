@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft flows: lines and delays as a table, wherever they come from. */
 #ifndef WEFT_CLI_FLOWS_H
 #define WEFT_CLI_FLOWS_H

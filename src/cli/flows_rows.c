@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/flows.h"
 
 #include <arpa/inet.h>

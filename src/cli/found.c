@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/found.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Servers of the nodes of a cluster, for a coordinator. */
 #ifndef WEFT_CLI_FOUND_H
 #define WEFT_CLI_FOUND_H

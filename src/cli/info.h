@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to cli: what `weft info` finds out about traces, and how it is written. */
 #ifndef WEFT_CLI_INFO_H
 #define WEFT_CLI_INFO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of traces, as pages, a table, CSV or JSON. */
 #include "cli/info.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nothing but what it is linked with counts (meson.build, debian/rules). */
 int main(void)
 {

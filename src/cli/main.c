@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft VERB [options] TRACE…: finds the verb and hands over. */
 #include "cli/cli.h"
 

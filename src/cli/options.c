@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options by table: parsing and the help text. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to cli: the parts of `weft place`. */
 #ifndef WEFT_CLI_PLACE_H
 #define WEFT_CLI_PLACE_H

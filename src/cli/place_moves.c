@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The moves of `weft place`: which are asked for or advised, and making them. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft requests: what was found, as tables, JSON and CSV. */
 #ifndef WEFT_CLI_REQUESTS_H
 #define WEFT_CLI_REQUESTS_H

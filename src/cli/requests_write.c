@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/requests.h"
 
 #include <inttypes.h>

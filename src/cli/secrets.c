@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/secrets.h"
 
 #include <stdlib.h>

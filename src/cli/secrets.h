@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Secrets come from files, never from the command line, where everybody sees them. */
 #ifndef WEFT_CLI_SECRETS_H
 #define WEFT_CLI_SECRETS_H

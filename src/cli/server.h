@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to cli: what verbs that serve have in common. */
 #ifndef WEFT_CLI_SERVER_H
 #define WEFT_CLI_SERVER_H

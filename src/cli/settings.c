@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options from files and the environment. */
 #include "cli/settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to cli: the options that every verb understands, and options that are set elsewhere than on the command
  * line. */
 #ifndef WEFT_CLI_SETTINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/size.h"
 
 #include <stdlib.h>

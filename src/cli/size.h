@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to cli: sizes as people write them. */
 #ifndef WEFT_CLI_SIZE_H
 #define WEFT_CLI_SIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the commands of `weft spans` share. */
 #ifndef WEFT_CLI_SPANS_H
 #define WEFT_CLI_SPANS_H

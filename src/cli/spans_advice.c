@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What weft spans suggests: each with its number, its sample and examples. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans clusters. */
 #include <math.h>
 

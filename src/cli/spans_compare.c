@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans compare: two sides, or when it changed. */
 #include <math.h>
 #include <stdlib.h>

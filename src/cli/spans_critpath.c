@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans critpath. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/spans_kernel.h"
 
 #include <stdlib.h>

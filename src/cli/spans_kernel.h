@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans critpath --kernel: why stages took so long, by what the kernels of their machines recorded meanwhile. */
 #ifndef WEFT_CLI_SPANS_KERNEL_H
 #define WEFT_CLI_SPANS_KERNEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans outliers. */
 #include <math.h>
 #include <string.h>

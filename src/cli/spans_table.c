@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans table and stats. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/spread.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft index --cluster: the traces below some paths are indexed by the nodes of a cluster. */
 #ifndef WEFT_CLI_SPREAD_H
 #define WEFT_CLI_SPREAD_H

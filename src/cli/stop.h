@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Verbs that go on for long and have something to put in order when they are stopped (ctrl-C, SIGTERM). */
 #ifndef WEFT_CLI_STOP_H
 #define WEFT_CLI_STOP_H

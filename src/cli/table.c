@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables: collected cell by cell, written for people, spreadsheets or programs. */
 #include "cli/cli.h"
 

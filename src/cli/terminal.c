@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all verbs say to the terminal: errors, notes, colours, and the end of the output. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cli/traces.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all verbs on traces share: opening with progress and notes, choosing times and threads. */
 #ifndef WEFT_CLI_TRACES_H
 #define WEFT_CLI_TRACES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft collect: takes spans in, and answers questions about them. */
 #include <signal.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft completion: what bash and zsh need to complete verbs, options and their values. Made from the tables of options,
  * so that it is complete by itself. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft config: which options are set elsewhere than on the command line, and where. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft coordinate: one trace server over many. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft critpath: where the time of a thread went, across machines. */
 #include <stdlib.h>
 #include <string.h>

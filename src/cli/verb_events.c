@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft events: the events of all traces in one order, as text, JSON lines or CSV. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft flows: who talks to whom, how much, how late. */
 #include <stdlib.h>
 #include <string.h>

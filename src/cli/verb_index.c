@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft index: builds the stores that the analyses read. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft info: what was recorded where, by what, and how much of it. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft place: what is on which node of a cluster, who talks with whom, where traces were better kept; moving them. */
 #include "cli/cli.h"
 

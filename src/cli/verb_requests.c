@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft requests: the requests of server threads, the slowest first, and groups of like ones. */
 #include <stdlib.h>
 #include <string.h>

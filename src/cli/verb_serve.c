@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft serve: trace server and viewer. */
 #include "cli/cli.h"
 

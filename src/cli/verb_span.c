@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft span: hands over to weft-span, which starts in a fraction of the time that this program takes. */
 #include <errno.h>
 #include <signal.h>

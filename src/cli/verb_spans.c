@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft spans: what the spans of many jobs or requests tell together. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft status: the nodes of a cluster, what each is doing, and what is missing. */
 #include "cli/cli.h"
 

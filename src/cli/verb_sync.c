@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft sync: all hosts on one clock, and how well. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft threads: who was there, and what they did with their time; to choose one. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft verify: checks store files and says what is damaged. */
 #include "cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clock synchronisation by convex hulls over matched messages (Duda; LTTV's and Jabbarifar's terms;
  * reference/clocks-live-vm.md A). All arithmetic on times is exact (integers and __int128). A clock map converts a
  * host's ns to the reference's ns and knows its error. */

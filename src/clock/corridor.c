@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "clock/corridor.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The corridor of a pair: between which bounds b's clock can have been at any instant of a's. In the sheared plane of
  * hull.h. */
 #ifndef WEFT_CLOCK_CORRIDOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "clock/curve.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A clock against another: a monotone polyline with a bound of its error. */
 #ifndef WEFT_CLOCK_CURVE_H
 #define WEFT_CLOCK_CURVE_H

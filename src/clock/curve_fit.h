@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The curve of a pair, from its course. */
 #ifndef WEFT_CLOCK_CURVE_FIT_H
 #define WEFT_CLOCK_CURVE_FIT_H

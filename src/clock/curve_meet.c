@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two ways to the same clock: the truth lies in both corridors, so in their intersection. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Exact decimals of fixed-point numbers: doubles have steps of 256 ns at today's epoch. */
 #include "clock/net.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Exact arithmetic on times: 128-bit integers and slopes in fixed point with 62 fractional bits (Q62).
  * Limits that keep every product below 2^127: times within +-2^62 ns of the epoch, the messages of a pair within 2^58
  * ns (9 years) of its first one, slopes (drift - 1) within +-15/8. */

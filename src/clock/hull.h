@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Half hulls of the messages of a pair and the lines that fit between them (Duda et al. 1987; the terms are LTTV's).
  * A message is a point: x = ns on host a since the pair's first message, d = (ns on b since then) - x, that is what b's
  * clock gained on a's. Points sent by a lie above the true curve, points received by a below it. Taking x off y shears

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "clock/keep.h"
 
 #include <stdlib.h>

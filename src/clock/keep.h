@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which messages of a pair matter. Private to the room.
  *
  * A message sent by a is a point (x, d) above the true curve, d = y - x (hull.h). A curve whose slope stays within

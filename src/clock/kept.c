@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kept messages as a store (docs/formats/messages.md), and back. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clock maps: curves along the trees, cut into pieces; conversion of times. */
 #include <math.h>
 #include <stdlib.h>

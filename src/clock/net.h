@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The state of a clock net; private to the room. Pairs are fitted from messages, each by itself; everything else is
  * composed of the pairs' curves, and of what is trusted. */
 #ifndef WEFT_CLOCK_NET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One pair of hosts: what LTTV would say of it (category, extreme lines, middle line), and the curve we use. */
 #include <math.h>
 #include <stdlib.h>

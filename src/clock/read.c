@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Maps as somebody wrote them: lines of decimals, joined. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a clock steps, messages after the step contradict those before it. A sweep in time order adds messages to a
  * part while a curve of bounded slope can pass them all; a contradiction begins a new part. Parts that agree but for a
  * few messages are one part with outliers (wrong matches). */

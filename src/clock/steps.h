@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the clock of a pair's b steps. */
 #ifndef WEFT_CLOCK_STEPS_H
 #define WEFT_CLOCK_STEPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What was found of the pairs as a store (docs/formats/clocks.md), and back. Maps are not stored: they are composed
  * anew for each reference. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Islands, references and the tree of best pairs: an edge weighs what its corridor costs (mean error in ns); pairs that
  * messages bound on one side only are crossed when nothing else connects. Hosts that are trusted together have one more
  * node between them, half of their error away from each, so that a thousand of them have a thousand edges. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks that somebody states to show the same time, within an error. */
 #include <fnmatch.h>
 #include <math.h>

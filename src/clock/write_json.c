@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `sync --format json`: the contract is DESIGN section 2. */
 #include "base/json.h"
 #include "clock/net.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The text of LTTV's --sync-stats (reference: the program's output; numbers with more digits, times in ns). */
 #include <math.h>
 #include <stdio.h>

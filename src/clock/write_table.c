@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of `weft sync`: how each clock runs against the reference, and how well that is known. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/advice.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: which host should be with which node. Plain numbers, no cluster. */
 #ifndef WEFT_CLUSTER_ADVICE_H
 #define WEFT_CLUSTER_ADVICE_H

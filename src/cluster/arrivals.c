@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/arrivals.h"
 
 #include <dirent.h>

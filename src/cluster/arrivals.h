@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the directory of a node where traces arrive from other nodes. DIR/NAME-KEY is one that is all
  * there, or a snip; DIR/.arriving-KEY-HASH is on its way (a snip: DIR/.snipping-KEY-…), DIR/.left-NAME-KEY-TIME has
  * moved on: what begins with a dot is nothing to whoever looks for traces. There is one of each host. */

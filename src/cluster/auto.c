@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Moving by itself: looks, chooses, moves, again and again, as long as the seat is ours. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/clocks.h"
 
 #include <inttypes.h>

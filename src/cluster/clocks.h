@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the clocks of a cluster as they are shared: what was found of all pairs of hosts, in a table,
  * with the hosts that it was found of. */
 #ifndef WEFT_CLUSTER_CLOCKS_H

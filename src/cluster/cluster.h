@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A cluster: traces stay on the machines that have them. A *node* has the traces of some hosts, says so (its card, in
  * a table that everybody reads), and answers questions about them; who asks follows a critical path from node to node,
  * asking only those that hold a piece of it. Clocks are found by one of the nodes for all (the keeper), and shared.

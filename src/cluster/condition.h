@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the condition of a node, an entry of the table of nodes beside its card. It says what a card
  * cannot: whether the card has all that the node was given, and what the node understands. Nodes of releases before
  * conditions have none. */

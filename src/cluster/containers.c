@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/containers.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: in which containers the threads on paths are. */
 #ifndef WEFT_CLUSTER_CONTAINERS_H
 #define WEFT_CLUSTER_CONTAINERS_H

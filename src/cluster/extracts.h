@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the packets of a host that clocks need, as a packed file that goes over the bus in parts: one
  * message would be too long for a host that talked much. */
 #ifndef WEFT_CLUSTER_EXTRACTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who talks to whom over all hosts: nodes tell what their hosts saw of their flows; the keeper of the clocks, who has
  * the packets that hosts have in common, finds the delays. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: asks nodes for what clocks need of their hosts' packets, and finds the clocks. */
 #ifndef WEFT_CLUSTER_GATHER_H
 #define WEFT_CLUSTER_GATHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: a node's side from which a trace is taken: which files it has, and what is in them. Any number
  * of threads. */
 #ifndef WEFT_CLUSTER_GIVER_H

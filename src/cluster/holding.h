@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the traces of a node as they are at one time, opened. Answers are made of one holding, whatever
  * comes meanwhile. */
 #ifndef WEFT_CLUSTER_HOLDING_H

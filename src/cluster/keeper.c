@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/keeper.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: one of the nodes keeps the clocks of all: whenever hosts come, go or grow, it gathers what each
  * has of flows that another has too, finds the clocks and shares them. When it goes, another takes its place. */
 #ifndef WEFT_CLUSTER_KEEPER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finding the thread that a user names, on whichever node it is. */
 #include <stdlib.h>
 #include <string.h>

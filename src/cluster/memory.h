@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what is kept between the questions of one who asks again and again (cluster_memory): what was
  * read from tables, under the version that these had, and what nodes told (recall.h). */
 #ifndef WEFT_CLUSTER_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: how large a host's trace is and how much it sent to whom, as its card says it. */
 #ifndef WEFT_CLUSTER_METRICS_H
 #define WEFT_CLUSTER_METRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is not in the answers of a cluster because a node cannot give it, as far as the registry tells. Nodes that are
  * known and do not answer are reported by each question. */
 #ifndef WEFT_CLUSTER_MISSING_H

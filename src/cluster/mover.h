@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what a node does about traces that move: it takes them, has them taken, and lets go of them. */
 #ifndef WEFT_CLUSTER_MOVER_H
 #define WEFT_CLUSTER_MOVER_H

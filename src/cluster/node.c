@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A node: takes its name, answers questions, leaves in order. What it answers from: opener.c. */
 #include <stdio.h>
 #include <stdlib.h>

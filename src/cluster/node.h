@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what a node's two parts share. node.c begins, answers and ends; opener.c opens the traces, and
  * says what they are, in a thread of its own. */
 #ifndef WEFT_CLUSTER_NODE_H

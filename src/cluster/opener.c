@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The opener of a node: opens its traces, says what they are, opens them anew when they grow or are others. */
 #include <poll.h>
 #include <stdlib.h>

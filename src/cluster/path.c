@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Following a critical path from node to node: rounds of questions, one to each node that holds something wanted. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several critical paths at once: each round asks the nodes for what all of them want. */
 #ifndef WEFT_CLUSTER_PATHS_H
 #define WEFT_CLUSTER_PATHS_H

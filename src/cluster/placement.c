@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is where, who talks with whom, and moving a trace: the side that asks. */
 #include <stdlib.h>
 #include <string.h>

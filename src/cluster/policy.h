@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: when a move that is advised is made by itself. It is told again and again what there is, and
  * says which move may be made now, or why none may. No cluster, no clock of its own. */
 #ifndef WEFT_CLUSTER_POLICY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what nodes say of themselves, and what they are asked, as bytes (docs/cluster-protocol.md). All
  * that is read may be anything, and is checked. */
 #ifndef WEFT_CLUSTER_PROTOCOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In which containers threads are, as bytes. */
 #include "base/map.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests that hosts served, as bytes. */
 #include <string.h>
 

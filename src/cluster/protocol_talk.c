@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* As bytes: who talked to whom, and how late it came. */
 #include <stdlib.h>
 #include <string.h>

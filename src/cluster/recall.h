@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: answers of nodes about paths, kept for questions to come. A window that somebody asked for
  * before, in the same words, is answered from here. What an answer depends on is part of the words: the hosts of the
  * node and what their traces were when it answered, their clock maps, and how it was to walk. So nothing here ever

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: a node's answer to who asks what it is doing. */
 #ifndef WEFT_CLUSTER_REPORT_H
 #define WEFT_CLUSTER_REPORT_H

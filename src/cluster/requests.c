@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which requests the hosts of a cluster served. */
 #include <stdlib.h>
 #include <string.h>

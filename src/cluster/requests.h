@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which requests the nodes of a cluster have served. */
 #ifndef WEFT_CLUSTER_REQUESTS_H
 #define WEFT_CLUSTER_REQUESTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the hosts of a cluster, as its nodes' cards tell. The same cards give the same roster,
  * whoever reads them, in whatever order they come. */
 #ifndef WEFT_CLUSTER_ROSTER_H

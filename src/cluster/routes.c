@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/routes.h"
 
 #include <stdlib.h>

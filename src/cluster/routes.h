@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what each host can have sent: on which flows (flow_sent_hashes), and under other addresses
  * (flow_routes), in a table by host: written by the nodes that have it, and read only by who meets a message from an
  * address that nobody owns, or several do. */

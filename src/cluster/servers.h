@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what a node says of its trace server, as bytes (docs/cluster-protocol.md). */
 #ifndef WEFT_CLUSTER_SERVERS_H
 #define WEFT_CLUSTER_SERVERS_H

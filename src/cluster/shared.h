@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: traces on storage that several nodes see below a directory each ("root"), and what was found out
  * about them; as entries of a table (docs/cluster-protocol.md). All that is read may be anything, and is checked. */
 #ifndef WEFT_CLUSTER_SHARED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: which of the traces that nodes share are this node's. Every node that takes part sees the same
  * table of traces and the same members, and so knows by itself who has which (shared_weight). */
 #ifndef WEFT_CLUSTER_SHARES_H

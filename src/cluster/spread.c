@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who has traces indexed by the nodes: puts an entry for each into the table of shared traces and an item into the
  * queue of work, and reads in the table what became of them. The item may be lost or come twice; the entry counts. */
 #include <stdlib.h>

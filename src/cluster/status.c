@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Asking all nodes of a cluster what they are doing. */
 #include "cluster/status.h"
 

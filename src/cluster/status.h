@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the nodes of a cluster are doing, as each of them says when it is asked. */
 #ifndef WEFT_CLUSTER_STATUS_H
 #define WEFT_CLUSTER_STATUS_H

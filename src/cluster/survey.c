@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cluster/survey.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: asking about hosts. Each node is asked once for all hosts that it is the first to hold; hosts of
  * a node that does not answer are asked of the next that has a copy. */
 #ifndef WEFT_CLUSTER_SURVEY_H

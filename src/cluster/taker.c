@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fetches traces. What has come stays on disk under a name that nobody opens until all of it is there and has the sums
  * that the other node tells; who is stopped half way goes on from there. */
 #include "cluster/taker.h"

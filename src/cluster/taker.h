@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: a node's side that traces come to. One thread fetches them one after the other. */
 #ifndef WEFT_CLUSTER_TAKER_H
 #define WEFT_CLUSTER_TAKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which threads there were on all hosts, and what they did with their time. */
 #include <stdlib.h>
 #include <string.h>

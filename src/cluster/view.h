@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: a cluster as somebody sees it who asks. */
 #ifndef WEFT_CLUSTER_VIEW_H
 #define WEFT_CLUSTER_VIEW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: a node takes traces to index from the queue of work, below the directory that it shares. */
 #ifndef WEFT_CLUSTER_WORKER_H
 #define WEFT_CLUSTER_WORKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Answers: the envelope, who is missing, errors. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/bars.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: counts by ranges of durations that are the same on every server, added up. */
 #ifndef WEFT_COORD_BARS_H
 #define WEFT_COORD_BARS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bookmarks: kept by the coordinator itself, for experiments that no server may have whole. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: the request at hand, and asking servers for it. */
 #ifndef WEFT_COORD_CALL_H
 #define WEFT_COORD_CALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The clocks of the servers, from a file as `weft sync --format json` writes it. */
 #include <stdlib.h>
 #include <string.h>

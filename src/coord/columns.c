@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The columns of a table of many servers. */
 #include <string.h>
 

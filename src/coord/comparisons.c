@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Comparisons of two critical paths whose threads are of two servers. The server of one (the host) makes the comparison
  * as it makes its own: it is told the other's path by its parts, as the other's server tells them. */
 #include "coord/comparisons.h"

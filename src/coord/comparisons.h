@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: comparisons of two critical paths whose threads may be of two servers. What is derived of two is
  * kept by the server of a, whose configuration names the other's under "server", with ids and times as that one has
  * them. */

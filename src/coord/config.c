@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The configuration: .trace-coordinator.yml. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trace coordinator: one endpoint of the Trace Server Protocol over many servers. It keeps no traces: it asks, in
  * parallel, and merges. What clients see is said in docs/coordinator.md. */
 #ifndef WEFT_COORD_COORD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Entries: whose they are, what clients know them by. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Experiments: the same name on several servers is one experiment. */
 #include <pthread.h>
 #include <stdlib.h>

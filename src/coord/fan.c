@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One question to several servers. */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cells that a line's owner leaves empty and another server can fill in: who asked for a request. The owner tells a
  * trail, by which the others know. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Servers that come and go by themselves. A name has its place for good: who comes back is the same server, with the
  * same ids, also under another address. */
 #include <stdio.h>

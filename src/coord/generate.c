@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A configuration from lists of hosts: one on a line, or Ansible inventories in INI form or in YAML. */
 #include <stdlib.h>
 #include <string.h>

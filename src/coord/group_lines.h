@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the groups of machines: their lines while a question for some of them is answered. */
 #ifndef WEFT_COORD_GROUP_LINES_H
 #define WEFT_COORD_GROUP_LINES_H

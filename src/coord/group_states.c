@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of groups of machines that are states: what most machines do. */
 #include <string.h>
 

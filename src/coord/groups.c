@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/group_lines.h"
 
 #include <fnmatch.h>

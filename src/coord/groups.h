@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: lines of groups of machines in the outputs that sum up machines (weft.summary, weft.summary.cpu),
  * made of the machines' own lines, which their servers made. */
 #ifndef WEFT_COORD_GROUPS_H

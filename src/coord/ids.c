@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/ids.h"
 
 #include <errno.h>

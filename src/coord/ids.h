@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: the ids by which clients know entries. Each server numbers its entries as it likes; here one is the
  * high 52 bits of a hash of the server's name and the server's own id, or, where another has them already, of the first
  * further hash that nobody has. Kept in a file (docs/formats/coordinator-ids.md), so that an id means the same entry

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/inventory.h"
 
 #include <stdlib.h>

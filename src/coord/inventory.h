@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: an inventory of machines, as lists of hosts and Ansible have them: groups of hosts and of other
  * groups. Names are numbers of `names`. */
 #ifndef WEFT_COORD_INVENTORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ansible's inventories in YAML: groups by name, with hosts:, children: and vars:. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/lifeline.h"
 
 #include <sys/stat.h>

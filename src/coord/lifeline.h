@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: what shows that a server was started again, however quickly. Connections to it are held open: while
  * one of them has not ended, its process is the one that it was. There are two, so that it may end each in order: one
  * that is taken while another lives is of the same process. Not thread-safe. */

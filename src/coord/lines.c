@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How lines of a merged table are written. */
 #include <string.h>
 

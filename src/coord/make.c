@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the configuration wants of a server: its traces opened, and experiments of those whose paths fit. */
 #include <jansson.h>
 #include <stdlib.h>

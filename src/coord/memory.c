@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What servers told of their lines, for when they are away. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/node.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: the servers as they are now. A thread asks each second whether they are there; another one makes
  * what the configuration wants of those that (again) are. */
 #ifndef WEFT_COORD_NODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/numbering.h"
 
 #include <stdlib.h>

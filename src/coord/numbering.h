@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: roots of trees that are numbered by how many each stands for, the most first: over all servers,
  * where each has numbers of its own. What a root tells of that is in its metadata (docs/tsp.md): group, count,
  * first. */

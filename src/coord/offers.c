@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/offers.h"
 
 #include <ctype.h>

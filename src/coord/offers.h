@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: which outputs servers offered last, so that those of one that is away stay in lists, as derived
  * ones do that only it has. Thread-safe. */
 #ifndef WEFT_COORD_OFFERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Outputs: what all servers offer, each once; derived ones are their server's. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Labels and metadata of an entry that several pieces have. Amounts are added up from the numbers in their metadata, as
  * weft's servers tell them (docs/tsp.md); of texts the first that says something is taken. */
 #include <stdlib.h>

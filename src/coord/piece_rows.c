@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* States and series of pieces as one row, one piece after the other. */
 #include <stdlib.h>
 #include <string.h>

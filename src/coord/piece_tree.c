@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trees of pieces as one: entries of several pieces that are one. */
 #include <string.h>
 

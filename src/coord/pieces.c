@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which servers have pieces of one session, and which of their entries are one. */
 #include "coord/pieces.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: pieces of one machine's session on several servers, as rotation leaves them. What the pieces say is
  * folded into what one server would say that has the whole session; the rest of the coordinator then sees one part, of
  * `self` of the group, whose times are those of everybody and whose ids of entries are keys.

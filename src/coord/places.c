@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where lines of a merged table are. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What belongs to entries: states, arrows, series, tooltips, annotations; and styles. */
 #include <string.h>
 

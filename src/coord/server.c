@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The endpoint: routes, start, stop. */
 #include <errno.h>
 #include <fcntl.h>

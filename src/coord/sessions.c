@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Servers that have pieces of one session, though nobody said so: LTTng writes when a session was made into each of its
  * archives, so traces of one host with one such time that do not overlap are pieces. What to do about it is told
  * once. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/slice.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: JSON as it lies in an answer. A slice is one value of a text that was checked, so that what need
  * not be understood is copied as it stands: keys that nobody here knows, numbers to the last digit. */
 #ifndef WEFT_COORD_SLICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What several servers say of all their machines, as one server says it of all of them. */
 #include "coord/sums.h"
 

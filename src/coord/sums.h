@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: roots of trees that are sums over machines, added up over servers. */
 #ifndef WEFT_COORD_SUMS_H
 #define WEFT_COORD_SUMS_H

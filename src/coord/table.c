@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of a table of many servers. */
 #include <stdlib.h>
 #include <string.h>

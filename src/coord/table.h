@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: tables of many servers as one. A table that is in order of time, or of a number that its columns
  * say (the greatest first), is merged by it: a line's number
  * is how many lines of all servers come before it, those of equal times in the order of the servers. A position is the

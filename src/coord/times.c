@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Times of servers that have a clock of their own: as they are asked for, as they are shown. */
 #include "coord/times.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: one clock over all servers. Those with a clock of their own are asked by it, and what they answer
  * is by everybody's. */
 #ifndef WEFT_COORD_TIMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces: the lists of all servers; each trace is its server's. */
 #include <string.h>
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trees: the entries of all servers, one after the other, below headers that they have in common. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/turns.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: questions whose answers are large take turns, so that those that are being merged find memory. How
  * large an answer will be nobody says before; questions of one kind are taken to be like those of it lately. */
 #ifndef WEFT_COORD_TURNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "coord/wholes.h"
 
 #include <stdlib.h>

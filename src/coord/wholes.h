@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to coord: the lines of a view that are of the whole experiment, which one server with all traces has beside
  * those of its machines. Here they are sums over servers, each of which counts its own: the Histogram's, and the only
  * one of densities of latencies. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams that are missing as a trace itself shows: an index without its file, a directory that lacks what the others
  * have, a gap in the numbers of CPUs. */
 #include <dirent.h>

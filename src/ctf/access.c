@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fields of events: found once per class, read per event; and the generic walk. Events that the decoder gave fit their
  * packet, so a walk over the same bytes needs no bounds: it ends where the decoder ended. */
 #include <stdlib.h>

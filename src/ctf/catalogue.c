@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A catalogue and its file (docs/formats/catalogue.md). */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What was found when traces were opened, kept in a file so that the next opening reads only what is new or changed.
  * Part of ctf.
  *

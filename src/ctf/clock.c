@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ctf/clock.h"
 
 static const uint64_t ghz = 1000000000;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: cycles of a clock as nanoseconds. */
 #ifndef WEFT_CTF_CLOCK_H
 #define WEFT_CTF_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ctf/count.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: counts the items of each packet while they are read, and sets marks from which decoding can go on
  * inside packets. */
 #ifndef WEFT_CTF_COUNT_H

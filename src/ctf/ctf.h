@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Common Trace Format 1.8: directories of streams of packets of events.
  *
  * A *trace* here is what one tracer recorded on one machine: one directory with a `metadata` file, or several (rotation

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which bytes of a trace's files are read of a range of time: what is copied of a trace when only that is wanted. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The hot loop: packets into events. One function body, compiled once per shape of event header. */
 #include "ctf/decode.h"
 

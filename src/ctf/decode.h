@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: reads the events of one packet. */
 #ifndef WEFT_CTF_DECODE_H
 #define WEFT_CTF_DECODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finds traces in a tree of directories, and which of them are pieces of one. */
 #include <dirent.h>
 #include <errno.h>

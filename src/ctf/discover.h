@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: finding traces. */
 #ifndef WEFT_CTF_DISCOVER_H
 #define WEFT_CTF_DISCOVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Metadata that grew: the classes that a trace has keep their numbers and places, those that are new come behind. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace whose packets and metadata are handed in one by one. */
 #include "ctf/feed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces that are not at their end: fed packet by packet, as from lttng-relayd, or lying in directories that grow.
  * Part of ctf.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Directories that are still written to: what came since they were looked at. */
 #include <errno.h>
 #include <stdlib.h>

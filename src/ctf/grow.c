@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams that grow: packets that come behind those that are there, and letting go of those that were read. */
 #include <stdlib.h>
 

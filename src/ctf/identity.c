@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a trace says of itself at the beginning of its metadata, before anybody parses them. */
 #include <stdlib.h>
 

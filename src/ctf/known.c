@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of a directory of a trace: whether it is still so, taking it from an opening, giving it to one. */
 #include <stdlib.h>
 #include <sys/stat.h>

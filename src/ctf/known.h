@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: what a catalogue knows of the directories of traces, and gives to who finds and opens them. */
 #ifndef WEFT_CTF_KNOWN_H
 #define WEFT_CTF_KNOWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Compiles types into programs, and stream classes into plans with one table entry per event class. */
 #include "ctf/layout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: declarations compiled into what the decoder runs.
  *
  * Three ways to read an event, fastest first: a header of a known shape plus one table entry (classes of fixed size); a

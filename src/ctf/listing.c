@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The directories in a directory. A week of archives has thousands in one, most of them known: they are looked up by
  * name, and only those that are new are sorted. */
 #include <dirent.h>

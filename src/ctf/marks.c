@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a time lies in a counted stream: at which packet, and at which mark of it. */
 #include "ctf/merge.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events of many streams in one order: a tournament of losers over stream cursors, each of which decodes ahead in
  * batches. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: a merge, for what reads it (merge.c) and what positions it (marks.c, seek.c). */
 #ifndef WEFT_CTF_MERGE_H
 #define WEFT_CTF_MERGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A merge of traces that grow: what it takes over when more has come, and how far it may go. */
 #include <stdlib.h>
 

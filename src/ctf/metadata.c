@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The metadata file of one trace: packets, blocks of its own (env, clocks, uuid), and the schema that it shares. */
 #include "ctf/metadata.h"
 

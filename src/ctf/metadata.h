@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: what a metadata file declares, parsed and resolved: a schema that traces share, and what is the
  * trace's own. */
 #ifndef WEFT_CTF_METADATA_H

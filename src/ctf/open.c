@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening a trace: metadata of all its directories, files, packets. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finds packets, by LTTng's index files, else by the packets' own heads, and the streams they are of. */
 #include <stddef.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of packets once all of a trace are found: their order, copies, times that tracers write wrong, what was
  * lost between them, and the CPU of each stream. */
 #include <stdlib.h>

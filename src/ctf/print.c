@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events as lines: what all formats share, and the start of text and JSON lines. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: events as text. The declarations of an event class are compiled once into a *plan*, a list of
  * operations that each write a literal ("{ prev_comm = ", with everything that does not change) and then a value read
  * at the cursor. Printing an event runs its plan. */

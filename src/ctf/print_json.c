@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values as JSON. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: what the formats share about a set of sources. */
 #ifndef WEFT_CTF_PRINT_LINE_H
 #define WEFT_CTF_PRINT_LINE_H

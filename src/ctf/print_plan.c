@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Compiles the declarations of an event class into a print plan. */
 #include "base/map.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs print plans: the inner loop of event output. */
 #include "base/mem.h"
 #include "ctf/print.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values as babeltrace2's text output shows them. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is read of a range of time: which packets, and whether ranges can be read one after the other. */
 #include "base/search.h"
 #include "ctf/count.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counts that were found before, which a trace is told of: each is of a packet that is known by its key, so that those
  * of packets that are no longer there, or are others now, are of no use, and those that are missing are counted alone.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a file is that was given in place of a trace's directory, and what to do with it. */
 #include <fcntl.h>
 #include <string.h>

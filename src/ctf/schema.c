@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ctf/schema.h"
 
 #include <stdlib.h>

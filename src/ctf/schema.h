@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: a schema, that is the streams, events and types that metadata declare. Shared by all traces with the
  * same declarations. */
 #ifndef WEFT_CTF_SCHEMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Schemas that traces with the same declarations share. */
 #include <pthread.h>
 #include <stdlib.h>

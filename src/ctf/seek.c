@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Positioning a merge at an item by its number. */
 #include <stdlib.h>
 

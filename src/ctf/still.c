@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a trace that grows declares and is called at some time, as a trace that stays so. */
 #include "ctf/feed.h"
 #include "ctf/trace.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many events lie before given times. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of an open trace, and of reading its packets. */
 #include <stdarg.h>
 #include <stdio.h>

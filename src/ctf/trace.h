@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf: an open trace. Immutable once open, but for the counts, which are made once under a lock. */
 #ifndef WEFT_CTF_TRACE_H
 #define WEFT_CTF_TRACE_H

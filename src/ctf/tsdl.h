@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the metadata parser: the pieces between a metadata text and a schema.
  *
  * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes those

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words, numbers, strings and marks of a metadata text, and the values of attributes. */
 #include <stdarg.h>
 #include <stdio.h>

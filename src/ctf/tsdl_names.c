@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of a metadata text: interned, bound to types within their blocks; clocks by name; warnings. */
 #include <stdarg.h>
 #include <stdio.h>

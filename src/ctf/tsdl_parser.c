@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The blocks of a metadata text that make a schema: declarations, trace, streams, events. */
 #include <stdlib.h>
 #include <string.h>

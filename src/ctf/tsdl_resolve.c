@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From declarations to a schema: every use gets its own types, lengths and tags find their fields, sizes are
  * computed. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finds the top-level blocks of a metadata text without reading what is in them, and what of the text makes the schema.
  *
  * Opening many traces spends its time here, so the inside of blocks is crossed 16 bytes at a time: only braces, quotes

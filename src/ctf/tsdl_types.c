@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Type declarations: the kinds of types and declarators. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the metadata of a trace declares: types, fields and classes of events. Part of ctf.h; read-only. */
 #ifndef WEFT_CTF_TYPES_H
 #define WEFT_CTF_TYPES_H

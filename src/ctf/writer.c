@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes traces in the layout of LTTng's consumer daemon: docs/formats/ctf-writer.md. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to ctf, tests and benches: writes traces that babeltrace2 reads without a warning. See
  * docs/formats/ctf-writer.md. */
 #ifndef WEFT_CTF_WRITER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/cell.h"
 
 #include "base/time.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: texts of the table's cells. */
 #ifndef WEFT_EVENTS_CELL_H
 #define WEFT_EVENTS_CELL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What of a selection cannot fit any event: an empty page does not say why it is empty. */
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The merged event table as questions ask it: columns and cells, which events are wanted, rows in order of time and
  * search among them, pairs of events.
  *

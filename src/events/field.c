@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/field.h"
 
 #include <stdio.h>

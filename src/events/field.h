@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: values of event fields for expressions: any field by its dotted path. */
 #ifndef WEFT_EVENTS_FIELD_H
 #define WEFT_EVENTS_FIELD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which events of an experiment are wanted: by name, CPU, thread and expression. */
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events as lines of CSV or JSON with the columns that were asked for. */
 #include "events/line.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: columns of lines that are no names of expressions. */
 #ifndef WEFT_EVENTS_LINE_H
 #define WEFT_EVENTS_LINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/match.h"
 
 #include "base/terms.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: does an event fit regular expressions on its cells, and an expression on its fields? */
 #ifndef WEFT_EVENTS_MATCH_H
 #define WEFT_EVENTS_MATCH_H

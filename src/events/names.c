@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/names.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: the names and patterns of a selection. */
 #ifndef WEFT_EVENTS_NAMES_H
 #define WEFT_EVENTS_NAMES_H

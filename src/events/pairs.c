@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pairing events: one pass in order of time. Memory goes with what is found, and that is bounded. */
 #include "base/search.h"
 #include "base/order.h"

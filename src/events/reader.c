@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/reader.h"
 
 #include <pthread.h>

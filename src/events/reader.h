@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: a few positioned readers over all events, so that a viewer that pages through them goes on reading
  * where it stopped. */
 #ifndef WEFT_EVENTS_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the table: all items, or those that a scan found. */
 #include "events/cell.h"
 #include "events/match.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/scan.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: which events fit a filter, found out in the background, once for all who ask for the same.
  *
  * A scan reads all events from the first and stops when nobody has asked for a while; the next who asks lets it go

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/set.h"
 
 #include "base/search.h"

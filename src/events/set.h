@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: a growing set of item numbers with rank and selection: the lines of a filtered table.
  *
  * Numbers lie in blocks of 65536; a block holds 16-bit positions while it has at most 4096, else a bit per number. So a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: values that names stand for in expressions and columns, event after event, and which thread runs
  * where meanwhile. */
 #ifndef WEFT_EVENTS_SUBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/table.h"
 
 #include "kernel/kernel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: what the table is made of. */
 #ifndef WEFT_EVENTS_TABLE_H
 #define WEFT_EVENTS_TABLE_H

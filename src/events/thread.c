@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "events/thread.h"
 
 #include "kernel/kernel.h"

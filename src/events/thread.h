@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to events: the thread in whose context an event was recorded, and its priority. */
 #ifndef WEFT_EVENTS_THREAD_H
 #define WEFT_EVENTS_THREAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that ask for messages again and again without sleeping: what their system calls returned says so. Calls that
  * slept return nothing, too: whether the thread was awake is known to who knows its states. */
 #include "flow/asks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: where threads asked for messages again and again, and were told that there are none. */
 #ifndef WEFT_FLOW_ASKS_H
 #define WEFT_FLOW_ASKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Builds the flow store of one host from kernel records: connections, who sends, which receives may have woken whom. */
 #include "flow/builder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: what is known of packets, connections and their users while the records are read (builder.c,
  * connections.c), decided with a bounded look ahead (decide.c), carried over a cut (carry.c), written (settled.c). */
 #ifndef WEFT_FLOW_BUILDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is open at a cut: connections that are known, packets that are not settled and wakes that are not decided, runs
  * of CPUs, threads that ask. Packets are named by their number among those that are carried, flows by the place of
  * their connection in the order of the lists. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the contents of an open flow store make sense: for `verify`. Readers are safe whatever they are. */
 #include <stdlib.h>
 #include <string.h>

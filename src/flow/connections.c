@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Connections of the host while the records are read: their bytes' numbers, when another one begins, who uses them, and
  * when they are forgotten. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a moment's hindsight decides: which receive woke whom, whose each packet is, what only passed through. Each
  * packet and wake is decided at a moment that depends on the records alone, in the order in which they came. */
 #include "flow/builder.h"

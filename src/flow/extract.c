@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What of a host's flows finds clocks, as a store of its own: which flows that takes, and their packets. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packets and connections of one host: which send explains a receive, and which receive woke which thread.
  * A *flow* is one direction of one connection: (protocol, source, source port, destination, destination port). TCP
  * bytes carry unwrapped 64-bit sequence numbers, so a receive is explained by the send that covers its last byte

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the receiver tells of a message, and when that can have been sent. */
 #include "base/search.h"
 #include "flow/store.h"

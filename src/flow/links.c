@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which flows of many hosts are one: found by their keys, over all hosts at once, so that hosts that never talked cost
  * nothing. */
 #include <stdlib.h>

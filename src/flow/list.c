@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of several chunks together: which flows of theirs are one, whose places follow each other, and where
  * messages and replies by number are. Made when first asked for, from the tables of flows and rows; no packet is read,
  * but the first and the last reply of each chunk. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which send explains a message, told by its key: TCP by byte range, acknowledgements and named datagrams by what they
  * say, other datagrams by time, translated addresses by (sequence, ack, length). */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is asked of packets by thread instead of by flow: the order is made once, when the store is written. */
 #include "flow/messages.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: the order of packets by thread, as the store has it. */
 #ifndef WEFT_FLOW_MESSAGES_H
 #define WEFT_FLOW_MESSAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Exact copies of packets seen by both ends: the points of clock synchronisation. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which messages a host can have sent, told in few bytes: on which flows, and under other addresses: of each TCP flow
  * the numbers of its bytes and of its acknowledgements. Addresses and ports are translated on the way, these numbers
  * are not. */

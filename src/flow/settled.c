@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is settled as a chunk's store: packets by flow, and numbers that go on. */
 #include <stdlib.h>
 #include <string.h>

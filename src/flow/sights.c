@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "flow/sights.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: which packets are one packet, seen by several devices of the host on its way in, out or through.
  * A device that stands on another (bond, VLAN, bridge, veth) sees it once more; a router may have translated its
  * addresses in between; network namespaces have devices of one name. */

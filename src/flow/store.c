@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The flow store: opening and looking up. Every number from the file that leads somewhere is bounded when it is used:
  * opening looks at nothing. */
 #include "flow/store.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: the layout of the store's sections (docs/formats/flows.md). Little endian, natural alignment, no
  * padding left unnamed. */
 #ifndef WEFT_FLOW_STORE_H

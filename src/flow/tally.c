@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How much went each way. */
 #include "flow/store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: which packet carries another one in it. A tunnel's device (VXLAN, Geneve, GRE, IP in IP, WireGuard)
  * shows the packet inside, the device below it the one around, which is of no socket. They share the kernel's address,
  * and one is longer than the other by the tunnel's headers. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing a store: the tables that are searched are made of the packets by flow. */
 #include "flow/write.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to flow: writing a store of packets that lie by flow. */
 #ifndef WEFT_FLOW_WRITE_H
 #define WEFT_FLOW_WRITE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CPUs whose streams are missing: a thread that is not seen to run may run there. */
 #include "graph/builder.h"
 #include "graph/layout.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Event rules: from kernel records to the states of rows (reference/critical-path.md 1.3, 1.7, 8; for users:
  * docs/formats/graph.md). */
 #include "graph/builder.h"

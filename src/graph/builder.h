@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to graph: what the builder knows of each row and CPU while events go by. */
 #ifndef WEFT_GRAPH_BUILDER_H
 #define WEFT_GRAPH_BUILDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the builder knows at a cut. The last interval in a row's log is not written: it may go on, or still be amended,
  * and goes to the next chunk with all that is not decided. So each interval is in one chunk, whole, wherever cuts are.
  */

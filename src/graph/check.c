@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checks what a file claims. On opening: what is not bounded again where it is used, which is little. The rest, whose
  * readers are safe whatever it is, only for `verify`. */
 #include "graph/series.h"

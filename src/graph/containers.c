@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Containers of an open graph: of each chunk's list the ones of the host, who they are and what they are called. */
 #include <fnmatch.h>
 #include <stdlib.h>

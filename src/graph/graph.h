@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Execution graph of one host: for every row (one life of one thread) the sequence of its states, and for every state
  * that is a wait the cause that ended it. Columnar, mapped from a store, immutable, O(log n) to find a time in a row,
  * O(1) to its neighbours. Times are ns of the host's own clock. Event rules: reference/critical-path.md 1.3, 1.4, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the host, each joined from those of its chunks when it is first asked for: opening does not look at rows, of
  * which a long recording has many in each of many chunks. */
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to graph: a store's sections (docs/formats/graph.md), one open store, and a list of them. */
 #ifndef WEFT_GRAPH_LAYOUT_H
 #define WEFT_GRAPH_LAYOUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known from all chunks of a list together, but for rows: names, losses, marks,
  * and where each CPU's occupants are. */
 #include <stdlib.h>

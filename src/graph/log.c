@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "graph/log.h"
 
 #include "graph/layout.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to graph: a growing series of intervals in memory, 12 bytes each, in blocks that suit few and many. Rows come
  * up at random among hundreds, so the memory of one has left the nearest cache when it comes up again: therefore all of
  * an entry lies together, and what must be known of the last block and its last entry lies in the log itself. */

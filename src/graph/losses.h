@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to graph: where events are missing. */
 #ifndef WEFT_GRAPH_LOSSES_H
 #define WEFT_GRAPH_LOSSES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening stores, in O(CPUs): rows and columns are not looked at. */
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who made a runnable row wait. Found when read: the CPUs' occupants are in the store anyway. */
 #include <stdatomic.h>
 #include <stdio.h>

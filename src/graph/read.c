@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
  * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at
  * CPUs only, and rows are bounded when they are first asked for. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of an open graph: who they are and what they were called. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "graph/series.h"
 
 #include "base/search.h"

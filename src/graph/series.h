@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to graph: the entries of one row, or of one CPU, by number and by time: a series of one chunk's. The blocks
  * and begins come from the file and may be anything; what the reader gives are entries of the series all the same,
  * within its time, that do not end before they begin. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a wake says of the wait it ends: the waking CPU's innermost context decides (reference/critical-path.md 1.4,
  * 8). */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From the builder's logs to the store's columns. */
 #include <assert.h>
 #include <stdlib.h>

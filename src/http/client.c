@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/client.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP client: one thread asks many servers at once, over connections that are kept. What an answer may cost is limited
  * in time and bytes. The only room that includes curl. */
 #ifndef WEFT_HTTP_CLIENT_H

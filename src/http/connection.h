@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: a server, and one request on its connection; what all answers have in common. */
 #ifndef WEFT_HTTP_CONNECTION_H
 #define WEFT_HTTP_CONNECTION_H

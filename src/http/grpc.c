@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The gRPC server: start, stop, the thread of the connections, and those that run the handler. */
 #include "http/grpc.h"
 

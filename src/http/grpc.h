@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gRPC server: unary calls over HTTP/2, in the clear (prior knowledge) or by TLS. One thread for all connections, a few
  * that run the handler; everything a client can claim is limited. The only room that includes nghttp2 and gnutls. */
 #ifndef WEFT_HTTP_GRPC_H

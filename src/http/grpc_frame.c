@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/grpc_frame.h"
 
 #include "http/gzip.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: how messages lie in the body of a gRPC call. */
 #ifndef WEFT_HTTP_GRPC_FRAME_H
 #define WEFT_HTTP_GRPC_FRAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: the parts of the gRPC server. */
 #ifndef WEFT_HTTP_GRPC_PARTS_H
 #define WEFT_HTTP_GRPC_PARTS_H

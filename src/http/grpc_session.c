@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP/2 of one connection of the gRPC server: streams, what is refused of them, answers. */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/grpc_wire.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: the bytes of a gRPC connection, in the clear or by TLS; never blocks. */
 #ifndef WEFT_HTTP_GRPC_WIRE_H
 #define WEFT_HTTP_GRPC_WIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/gzip.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: gzip in one go, and what was packed piece by piece. */
 #ifndef WEFT_HTTP_GZIP_H
 #define WEFT_HTTP_GZIP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/head.h"
 
 #include <ctype.h>

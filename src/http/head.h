@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: checks the head of a request as strictly as RFC 9112 asks for. A head that two servers in a row may
  * read differently lets one request hide in another (request smuggling); it is refused, and its connection closed. */
 #ifndef WEFT_HTTP_HEAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP server: one thread per connection, a bounded number of handlers at once, everything a client can claim is
  * limited. The only room that includes microhttpd. */
 #ifndef WEFT_HTTP_HTTP_H

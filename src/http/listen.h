@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: a socket that listens. */
 #ifndef WEFT_HTTP_LISTEN_H
 #define WEFT_HTTP_LISTEN_H

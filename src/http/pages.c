@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/pages.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: whose page it is that has a browser send a request. Programs are no pages: they send none of these
  * headers, and can reach the server by themselves. */
 #ifndef WEFT_HTTP_PAGES_H

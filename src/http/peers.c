@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/peers.h"
 
 #include <pthread.h>

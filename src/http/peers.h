@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to http: ends the connections of clients that are too slow, so that nobody holds connections and memory by
  * trickling bytes. */
 #ifndef WEFT_HTTP_PEERS_H

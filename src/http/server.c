@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http/http.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The chunks of a kernel trace: graph, flows and states, one after another, and the rows of the host that they speak
  * of. */
 #include <stdlib.h>

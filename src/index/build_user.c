@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The chunks of a user-space trace: call stacks. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The catalogues of trees with many directories of traces: they lie where the stores of a trace at the tree's root
  * would. Small trees have none: reading them costs nothing. */
 #include <stdlib.h>

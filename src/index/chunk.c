@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file of a chunk: its stores, and what is known beside them: whose rows its rows are, what is carried from it into
  * the next one, how many events of each class it has, and what was wrong with the input: an answer from stores is as
  * partial as the one that made them. docs/formats/chunk.md */

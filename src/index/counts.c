@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The packets stores: how many events each packet has, for random access. Each chunk's has the packets that were read
  * to their end while it was built, by keys that say which they are (docs/formats/packets.md). They are read when
  * somebody wants to know; a packet that none of them has is counted then. Until then their files stay open: chunks may

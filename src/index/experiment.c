@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An experiment's life: its traces are opened, then its stores. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to index: the experiment and the steps that make it. */
 #ifndef WEFT_INDEX_EXPERIMENT_H
 #define WEFT_INDEX_EXPERIMENT_H

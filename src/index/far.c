@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks of hosts, wherever their traces lie: those of one machine are tied to each other, the rest messages tell. */
 #include <stdlib.h>
 #include <string.h>

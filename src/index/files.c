@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the stores of a trace are, what they are made from, and who may write them. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to index: chunks of a recording that grows.
  *
  * A question needs all that was read in files: so each one ends a chunk, and the next one begins with what was carried

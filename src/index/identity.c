@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who hosts and traces are, whatever else they are opened with: their keys. A machine in one boot is known by its name
  * and the id of the boot, what it recorded by the session: the UUID of its trace, which archives and snapshots of the
  * session have, too. */

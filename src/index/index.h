@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opens what a user names on the command line, builds the stores it needs in one pass, and hands them out.
  * An experiment is a set of hosts analysed together; a host has one kernel trace (of one or more recorded pieces) and
  * possibly user-space traces. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which chunks that follow each other become one, so that there are few of them however many archives have come.
  *
  * A chunk's tier is the power of 2 of its events; small ones count alike. Chunks that follow each other are joined when

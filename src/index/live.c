@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading a recording that grows. */
 #include "index/live.h"
 

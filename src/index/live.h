@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recording that is not at its end, indexed while it grows, and asked about while it is.
  *
  *     ctf_feed_packet …, ctf_feed_quiet …      or ctf_trace_refresh

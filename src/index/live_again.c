@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recording that was indexed by a run before: chunks of it that can be gone on from. */
 #include <stdlib.h>
 #include <unistd.h>

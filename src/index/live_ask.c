@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What recordings that grow say by now, as an experiment. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Builders of a recording that grows, and the chunks that they end. */
 #include <stdlib.h>
 

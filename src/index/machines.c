@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which hosts are boots of one machine, and what they are called. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The manifest says which chunks the stores of a trace have, and what each was made of. It is replaced as a whole when
  * files of chunks have come or are about to go: a process killed at any moment leaves chunks that are complete, and
  * files that nobody names, which the next one to build removes.

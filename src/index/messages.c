@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The messages that hosts exchanged, found once: what is kept of them is read, and only what came since is looked for.
  *
  * Clocks of most hosts are near each other, and packets that both have are then looked for near their times alone

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "index/names.h"
 
 #include <stdlib.h>

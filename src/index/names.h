@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to index: names from paths. */
 #ifndef WEFT_INDEX_NAMES_H
 #define WEFT_INDEX_NAMES_H

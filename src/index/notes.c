@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What was found wrong with an experiment, for the people who look at it. */
 #include <stdio.h>
 #include <stdlib.h>

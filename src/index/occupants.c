@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who has a CPU, and how many events lie before a time: for those who read single events. */
 #include "graph/graph.h"
 #include "index/index.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From TRACE arguments to sources and hosts. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads a stretch of a trace once, and builds its chunks of it. */
 #include <stdlib.h>
 

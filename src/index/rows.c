@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rows of a host: their registry, and the ids by which others know them. */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "index/span_threads.h"
 
 #include <stdlib.h>

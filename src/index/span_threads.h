@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which thread of which machine had a span, and when that was by the clock of the machine's trace. The first that is
  * known counts:
  * 1. a mark in a kernel trace (struct graph_mark), whatever the span says: who wrote it is known there, and when. One

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opens the stores of a trace, of which those that are missing, stale or damaged are built first.
  *
  * Who builds holds the lock of the store directory (flock: it goes with its process). Who waited for it looks again

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to index: the stores of one trace: where they are, what they are made from, how they are opened and built.
  * docs/formats/manifest.md, chunk.md */
 #ifndef WEFT_INDEX_STORES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clock maps of an experiment: what messages say of each pair of hosts is found once and saved beside the stores of the
  * first host. */
 #include <stdlib.h>

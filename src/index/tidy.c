@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Joins small chunks of an experiment that goes on to be used: of what its traces were when they were opened, and only
  * where the stores are still those. What is to be built is left to who opens them next. */
 #include <unistd.h>

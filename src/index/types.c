@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many events of each class a trace has, in all and before some times; between those the events are read. */
 #include <stdlib.h>
 #include <string.h>

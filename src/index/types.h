@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to index: counts of events by class, while a chunk is read and of all chunks of a trace. */
 #ifndef WEFT_INDEX_TYPES_H
 #define WEFT_INDEX_TYPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which chunks of a trace's stores are as they should be, and building the others.
  *
  * A chunk stays when what is read of the trace between its cuts is what it was made of, and it was made from what the

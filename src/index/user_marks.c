@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "index/user_marks.h"
 
 #include <stdlib.h>

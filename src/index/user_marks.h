@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Marks of weft-span in user-space traces, which it leaves there where the kernel's trace cannot be written to: LTTng's
  * events of tracef (lttng_ust_tracef:event). They tell when a span began and ended by the machine's own clock; who had
  * it the span tells itself. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checks store files without trusting them. */
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names and fields of a trace's event classes, bound once. One table has all tracers' variants. */
 #include "kernel/binding.h"
 

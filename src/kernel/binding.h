@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to kernel: where the fields of a trace's event classes lie. */
 #ifndef WEFT_KERNEL_BINDING_H
 #define WEFT_KERNEL_BINDING_H

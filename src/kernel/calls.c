@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of system calls of which events have the number only. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Performance counters in the contexts of events. LTTng names what the kernel's counters of a CPU show `perf_cpu_…`;
  * old versions only `perf_…`. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a tracker knows where a recording is cut. Lives are dead or go on: those that go on get rows in the next chunk,
  * with all that is known of them. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* System calls that work with file descriptors: what they do, and the names of the arguments that matter. */
 #include <string.h>
 

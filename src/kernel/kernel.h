@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What Linux kernel events mean. Two layers:
  * - binding: names and fields of a trace's event classes, bound once (variants of LTTng >= 2.7, older LTTng, perf);
  * - tracker: one host's threads, CPUs and interrupt contexts; turns merged events into typed records with row numbers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events that begin, end, rename and describe the lives of threads. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What weft-span writes to /proc/lttng-logger when a span begins and ends (docs/verbs/span.md). Anybody may write
  * there. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Network headers of net_dev_queue and net_if_receive_skb (lttng-modules >= 2.8): the fields of the packet's headers,
  * behind variants' tags. Where each lies in its header is found once per class, with its size and order of bytes: both
  * differ with the tracer's version, with the machine and with the tool that wrote the trace. An event is read at these

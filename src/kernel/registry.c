@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pieces of the registry of a host's rows: files, and what is not saved yet. */
 #include "kernel/registry.h"
 

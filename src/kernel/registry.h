@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to kernel: how the rows of a host are kept. Pieces hold versions of rows; the newest one of a row counts. */
 #ifndef WEFT_KERNEL_REGISTRY_H
 #define WEFT_KERNEL_REGISTRY_H

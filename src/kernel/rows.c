@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rows of a host. The lives of one tid do not overlap: what two chunks say of one tid is one life unless a birth or
  * a death lies between. */
 #include "kernel/rows.h"

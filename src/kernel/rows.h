@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rows of a host: which lives of threads its chunks speak of. Rows only grow: one that was given is never given to
  * another life, and what is found out later extends it. Included by kernel/kernel.h; docs/formats/rows.md. */
 #ifndef WEFT_KERNEL_ROWS_H

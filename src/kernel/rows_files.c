@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The files of the registry of a host's rows. Each is named after the saves of which it holds the rows, `rows.3-7`; one
  * whose saves another one holds too is left over from a save that was interrupted. */
 #include <dirent.h>

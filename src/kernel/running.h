@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which thread each CPU runs, from its switches: for those who read single events, or a part of a trace. Included by
  * kernel/kernel.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Namespaces of threads, as forks, system calls, state dumps and contexts tell of them, and the containers that they
  * make. What is not told is not known: nothing is taken from names or from neighbours. */
 #include "kernel/spaces.h"

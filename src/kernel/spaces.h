@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to kernel: namespaces, and which of them are a container. Rules: docs/decisions.md. A namespace is known by
  * its number (an inode's, used again when it is gone) or because it was seen to be made. */
 #ifndef WEFT_KERNEL_SPACES_H

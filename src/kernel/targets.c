@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The CPUs that threads go to. One of which the trace has no packet is missing: its stream file was not copied. */
 #include "kernel/targets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The CPUs that threads are woken for or moved to: which of them the trace has no stream of. Included by
  * kernel/kernel.h. */
 #ifndef WEFT_KERNEL_TARGETS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lives of threads: which row a tid means now. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Turns a host's merged events into typed records: who runs on each CPU, in which interrupt context, which life a tid
  * means. */
 #include "kernel/tracker.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to kernel: the state of one host while its events go by. */
 #ifndef WEFT_KERNEL_TRACKER_H
 #define WEFT_KERNEL_TRACKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/build.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what the walk writes while it goes backward, and how it becomes a struct path. */
 #ifndef WEFT_PATH_BUILD_H
 #define WEFT_PATH_BUILD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/candidates.h"
 
 #include <stdlib.h>

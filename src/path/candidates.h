@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: which hosts can have sent a message at all, by what each tells of the addresses that it had and
  * sent to. No flow is read. */
 #ifndef WEFT_PATH_CANDIDATES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/exchange.h"
 
 /* Packets of a flow in order of time, one ahead. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what a connection carried, cut into exchanges: a message in, and the reply out. Of one host's
  * flows, by its own clock; who the server is was decided before (servers.h). */
 #ifndef WEFT_PATH_EXCHANGE_H

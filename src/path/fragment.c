@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bytes of fragments and requests. */
 #include "path/fragment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what a fragment tells, and its bytes (docs/cluster-protocol.md). Numbers of rows, causes
  * and messages are those of the fragment, + 1 where there may be none (0). */
 #ifndef WEFT_PATH_FRAGMENT_H

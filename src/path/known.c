@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who asks for graphs that lie elsewhere: what fragments told, as a source, and what is still wanted. */
 #include "path/known.h"
 

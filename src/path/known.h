@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what is known of graphs that lie elsewhere. known.c is its source, learn.c what comes in. */
 #ifndef WEFT_PATH_KNOWN_H
 #define WEFT_PATH_KNOWN_H

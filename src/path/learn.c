@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What comes in of graphs that lie elsewhere: fragments, and that nobody answers. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Local stores as a source of graphs. Rows and their states come from the graph stores, what a message led from comes
  * from the flow stores of all hosts, and every time that goes out was converted to the reference clock. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The critical path of a thread over an interval: a bounded backward walk with early return over the graphs of all
  * hosts, joined by flows, on one clock. Specification: reference/critical-path.md 2.2, 2.4 (recommendations taken) and
  * 8. Cover invariant: the segments are in time order, do not overlap, and together cover exactly [begin, end]; asserted

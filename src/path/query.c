@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A question for a path, answered in steps: one walk first, and then for each piece that was pending a walk of its own,
  * whose result replaces the piece. */
 #include <assert.h>

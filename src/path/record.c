@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who has graphs answers for them: walks, and writes down all that the walk was told. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths over graphs that lie elsewhere. Who asks walks; who has some hosts' graphs walks there, too, from where it is
  * asked to, and answers with a *fragment*: all that its walk was told. Who asks keeps what fragments tell as its
  * *knowledge*, a source that answers what it knows and notes what it does not: *windows* to be asked for. As the same

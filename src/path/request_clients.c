@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who asked: of hosts of the list, and by what the packets of a request tell, of others. */
 #include <string.h>
 

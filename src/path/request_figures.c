@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long the requests of a group took, what their paths consist of, and what differs in the slow ones. */
 #include "path/request_figures.h"
 

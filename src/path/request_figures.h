@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the figures of a group of like requests. */
 #ifndef WEFT_PATH_REQUEST_FIGURES_H
 #define WEFT_PATH_REQUEST_FIGURES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups of like requests: which were looked at, and who is like whom. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/request_parts.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what the path of a request consists of, as groups compare it. */
 #ifndef WEFT_PATH_REQUEST_PARTS_H
 #define WEFT_PATH_REQUEST_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/requests.h"
 
 #include <stdlib.h>

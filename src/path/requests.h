@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests of server threads: what came in on a connection, and the reply that went out on it; found in the flows of
  * recorded hosts alone. What a request is and what cannot be told: docs/concepts.md. The list is made once and is then
  * immutable; it borrows the joined hosts (struct path_local). All times are ns of the reference clock. */

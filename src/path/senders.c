@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/senders.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to path: which host of several sent a message, as their stores tell. Who can have sent at all is decided by
  * addresses; the receive is then asked for as its key alone. */
 #ifndef WEFT_PATH_SENDERS_H

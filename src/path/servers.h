@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: which end of a connection is the server. By all connections of some hosts, since who began one
  * may not have been recorded. */
 #ifndef WEFT_PATH_SERVERS_H

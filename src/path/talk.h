@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who talks to whom: of all flows of some hosts, both ends together; how much went, and how late it came. Each host
  * tells what it saw of its flows (talk_report), whoever asks puts the ends together (talk_join), and whoever has the
  * packets of both ends finds the delays (talk_find_delays), be it in one place or in several (cluster/cluster.h): the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How late messages come: of the packets that two hosts surely have in common. */
 #include <stdlib.h>
 #include <string.h>

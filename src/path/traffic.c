@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "path/traffic.h"
 
 #include <stdatomic.h>

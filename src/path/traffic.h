@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: what the packets of one host say about its rows. Found for a row when it is first asked for,
  * immutable afterwards; any thread may ask. */
 #ifndef WEFT_PATH_TRAFFIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bounded backward walk with early return.
  *
  * The walk keeps a position (a row and a time) and goes back from it: states that are no waits are copied; a wait that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to the room: the state of a backward walk, its frames (walk_frames.c), and what a query is. */
 #ifndef WEFT_PATH_WALK_H
 #define WEFT_PATH_WALK_H

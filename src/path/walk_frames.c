@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frames of the backward walk, and early return.
  *
  * The explanation of a wait ends where the wait began, unless the chain comes back to the row that waits: an *arrival*

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The commands of weft-span. */
 #include "script/commands.h"
 

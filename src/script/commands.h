@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the commands of weft-span and pfeil share. */
 #ifndef WEFT_SCRIPT_COMMANDS_H
 #define WEFT_SCRIPT_COMMANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Contexts: reading and writing W3C traceparent, Jaeger's uber-trace-id and Zipkin's b3. */
 #include "script/context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a span belongs: trace and span id, in the three notations that are about (docs/verbs/span.md). */
 #ifndef WEFT_SCRIPT_CONTEXT_H
 #define WEFT_SCRIPT_CONTEXT_H

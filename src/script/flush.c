@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sending what waits in the spool, in batches. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft-span: spans from shell scripts. */
 #include "script/script.h"
 

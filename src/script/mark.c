@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "script/mark.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files of open spans: lines of "key value", in which %XX stands for what has another meaning. */
 #include "script/open.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans that have begun and not ended: a file each, so that whoever ends one needs its id alone, and a span whose
  * script was killed is not lost. */
 #ifndef WEFT_SCRIPT_OPEN_H

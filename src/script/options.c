@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options of weft-span. */
 #include "script/options.h"
 

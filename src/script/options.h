@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of the commands, by the table in script.h. */
 #ifndef WEFT_SCRIPT_OPTIONS_H
 #define WEFT_SCRIPT_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Called as pfeil: its arguments, environment and output, for scripts that know nothing else. */
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Between spool.c and flush.c: the files that a spool consists of. */
 #ifndef WEFT_SCRIPT_PIECES_H
 #define WEFT_SCRIPT_PIECES_H

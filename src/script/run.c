@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft-span run: a command as a span. */
 #include "script/run.h"
 

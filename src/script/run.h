@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a command as a span. */
 #ifndef WEFT_SCRIPT_RUN_H
 #define WEFT_SCRIPT_RUN_H

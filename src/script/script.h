@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans from shell scripts: the program weft-span. Nothing but the C library is linked, so that it starts as quickly as
  * `true` does: a pilot job calls it for each stage, on machines where nothing else of weft is. */
 #ifndef WEFT_SCRIPT_SCRIPT_H

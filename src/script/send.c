@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* HTTP POST with a time limit for all of it. */
 #include "script/send.h"
 

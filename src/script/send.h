@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One HTTP request to the collector, plain or over TLS. */
 #ifndef WEFT_SCRIPT_SEND_H
 #define WEFT_SCRIPT_SEND_H

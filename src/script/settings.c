@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The environment: OTEL_*, JAEGER_*, WEFT_SPAN_*. */
 #include "script/settings.h"
 

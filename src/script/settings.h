@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the environment says: where spans go, whose they are, where they wait. */
 #ifndef WEFT_SCRIPT_SETTINGS_H
 #define WEFT_SCRIPT_SETTINGS_H

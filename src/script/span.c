@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A span as OTLP JSON. */
 #include "script/span.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A span, and how it is told: OTLP as one line of JSON, Jaeger's Thrift. */
 #ifndef WEFT_SCRIPT_SPAN_H
 #define WEFT_SCRIPT_SPAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The spool: adding to it, and which collectors rest. */
 #include "script/spool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where spans wait while the collector is away: files of OTLP JSON lines (docs/verbs/span.md). Any number of processes
  * add to a spool at the same time. */
 #ifndef WEFT_SCRIPT_SPOOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A span as Jaeger's Thrift: struct Batch in the binary protocol, as its collector takes it at /api/traces. */
 #include "script/span.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "script/tls.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TLS to a collector, by GnuTLS: it is loaded only where an endpoint is https, and only in a process of its own, so
  * that everything else starts as fast without it, and on machines that lack it. */
 #ifndef WEFT_SCRIPT_TLS_H

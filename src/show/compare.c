@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which parts of two paths took longer in one of them, and that in a sentence. */
 #include "show/compare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to show: what differs between two paths. */
 #ifndef WEFT_SHOW_COMPARE_H
 #define WEFT_SHOW_COMPARE_H

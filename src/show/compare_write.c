@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two paths beside each other, as JSON, as CSV, on a terminal. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The segments of the answer as CSV. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The answer as JSON. */
 #include "base/json.h"
 #include "base/text.h"

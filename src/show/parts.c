@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "show/parts.h"
 
 #include <stdlib.h>

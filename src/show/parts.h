@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to show: what a path consists of, told by who did what. */
 #ifndef WEFT_SHOW_PARTS_H
 #define WEFT_SHOW_PARTS_H

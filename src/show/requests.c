@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests in words: what makes up their paths, what took longer in the slow ones, what is not told of them. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "show/rows.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to show: the rows of a picture. */
 #ifndef WEFT_SHOW_ROWS_H
 #define WEFT_SHOW_ROWS_H

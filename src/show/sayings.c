@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "show/sayings.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to show: words for people. What comes from a trace is made harmless and cut. */
 #ifndef WEFT_SHOW_SAYINGS_H
 #define WEFT_SHOW_SAYINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The answer in one sentence: at most three parts of the path, largest first, in words of people. Its rules are told in
  * docs/concepts.md. */
 #include <stdlib.h>

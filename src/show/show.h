@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Drawing an answer: a critical path as JSON, on a terminal, as SVG, as CSV. */
 #ifndef WEFT_SHOW_SHOW_H
 #define WEFT_SHOW_SHOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The answer as a picture for browsers and paper: no scripts, nothing loaded; each state has a colour and a pattern. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The answer for a terminal: the summary, the picture, on demand the list of segments. */
 #include <string.h>
 

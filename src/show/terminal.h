@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to show: what the parts of the answer for a terminal share. */
 #ifndef WEFT_SHOW_TERMINAL_H
 #define WEFT_SHOW_TERMINAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Colours and columns on a terminal. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The picture for a terminal: a track for each of the rows with most of the path. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The summary for a terminal: what takes most of the path, a line each. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words and numbers of pictures: names from a trace made harmless, distances between ticks. */
 #include "show/words.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to show: words and numbers of pictures. */
 #ifndef WEFT_SHOW_WORDS_H
 #define WEFT_SHOW_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What many spans tell together: tables, stages, outliers, differences, clusters and critical paths.
  *
  * Spans are gathered (spans_add), then settled once: they become rows by trace and end, parts of one another, and

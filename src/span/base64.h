@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span. */
 #ifndef WEFT_SPAN_BASE64_H
 #define WEFT_SPAN_BASE64_H

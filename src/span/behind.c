@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The database follows the log. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Units that take their time in the same way: clusters of how long their stages took. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/code.h"
 
 #include <stdio.h>

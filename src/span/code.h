@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: spans as bytes, in the log and in the database, and putting right what somebody sent. A batch is a
  * sequence of records (docs/formats/spans.md): origins, each followed by its spans. */
 #ifndef WEFT_SPAN_CODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The collector: its parts, taking bodies in, start and stop. */
 #include "span/collect.h"
 

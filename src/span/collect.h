@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the collector's parts. */
 #ifndef WEFT_SPAN_COLLECT_H
 #define WEFT_SPAN_COLLECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OTLP over gRPC. */
 #include <stdio.h>
 #include <string.h>

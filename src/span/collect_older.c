@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The older ways that spans come: Jaeger's Thrift and Zipkin's JSON, over HTTP. Neither knows of partial success. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OTLP over HTTP. */
 #include <string.h>
 

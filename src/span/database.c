@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A store's database, whichever kind it is. */
 #include "span/database.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the database of a store, and asking it. Two kinds: SQLite in the store's directory (sqlite*.c) and
  * PostgreSQL (postgres*.c); no other file knows which it is. */
 #ifndef WEFT_SPAN_DATABASE_H

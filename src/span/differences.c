@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two sides of the same stages, and when stages changed. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values of attributes that explain durations by themselves: units that have one take longer than the others. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans from files of JSON. */
 #include <dirent.h>
 #include <stdio.h>

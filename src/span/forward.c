@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans that were acknowledged go on to another collector, from the log: whatever that one does, nobody here waits. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Is what spans shall be forwarded to this collector itself, by whatever name? */
 #include <netdb.h>
 #include <netinet/in.h>

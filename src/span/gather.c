@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans become rows: texts by number, of attributes what is asked for; then in order, each once. */
 #include <math.h>
 #include <stdlib.h>

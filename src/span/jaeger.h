@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: answers as Jaeger gives them, and its questions. */
 #ifndef WEFT_SPAN_JAEGER_H
 #define WEFT_SPAN_JAEGER_H

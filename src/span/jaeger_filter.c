@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/jaeger_filter.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: what query.filter of Jaeger's newer interface asks of a span: a tree of calls (its RFC 0005). */
 #ifndef WEFT_SPAN_JAEGER_FILTER_H
 #define WEFT_SPAN_JAEGER_FILTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace as Jaeger's newer interface tells it: OTLP, and summaries. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What Jaeger's searches ask for. */
 #include <errno.h>
 #include <jansson.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace as Jaeger's older interface tells it. */
 #include <stdio.h>
 #include <stdlib.h>

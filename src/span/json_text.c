@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/json_text.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: JSON that anybody sent, before jansson takes it apart. */
 #ifndef WEFT_SPAN_JSON_TEXT_H
 #define WEFT_SPAN_JSON_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which rows are of one kind: the same service and name, and values of some attributes. */
 #include <stdlib.h>
 #include <string.h>

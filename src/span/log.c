@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/log.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the append log (docs/formats/spans.md). What log_append has taken is on disk, whatever happens to
  * the process or the machine afterwards; the database follows behind. */
 #ifndef WEFT_SPAN_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What somebody sent is put right, or refused. */
 #include <stdio.h>
 #include <string.h>

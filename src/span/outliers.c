@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans and units that are unlike the others of their kind. */
 #include <math.h>
 #include <stdlib.h>

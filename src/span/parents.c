@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whose part a span is, and whose clock cannot be right. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PostgreSQL: connecting, statements and what comes back. */
 #include "span/postgres.h"
 

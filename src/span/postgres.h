@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the store in a PostgreSQL database. The only files that know libpq are postgres*.c. */
 #ifndef WEFT_SPAN_POSTGRES_H
 #define WEFT_SPAN_POSTGRES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PostgreSQL: letting go. Whole days go with their tables, and so their space does. */
 #include <stdio.h>
 #include <string.h>

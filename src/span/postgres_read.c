@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PostgreSQL: reading. Rows come by cursors, all in one transaction that writes nothing, so that they are what was
  * stored when it began, and that origins can be asked for in between. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PostgreSQL: the schema, its version, and a table for each day. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PostgreSQL: the collector's side. Spans of a transaction are gathered here, in an order that no two collectors have
  * differently; the database is locked against other collectors, for each in turn, only while they are written. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Questions of a collector's users: finding traces, and loading them. */
 #include "span/query.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: answering questions. */
 #ifndef WEFT_SPAN_QUERY_H
 #define WEFT_SPAN_QUERY_H

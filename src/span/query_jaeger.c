@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Jaeger's older interface: what its UI of old, Grafana and scripts ask. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Jaeger's newer interface. */
 #include <errno.h>
 #include <stdlib.h>

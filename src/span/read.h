@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the formats that spans come in. Each makes of a whole message what can be taken (span_put). An
  * error: the message is damaged, and nothing of it may be used. */
 #ifndef WEFT_SPAN_READ_H

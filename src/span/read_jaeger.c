@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace of Jaeger's older interface, as JSON. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OTLP as JSON. */
 #include <errno.h>
 #include <jansson.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OTLP as protobuf: libprotobuf-c takes one message apart at a time, in memory of the span that is being made. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* JSON as other programs save it: which format it is, and what it is wrapped in. */
 #include "span/read_saved.h"
 

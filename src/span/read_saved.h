@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: spans from JSON that is already taken apart. */
 #ifndef WEFT_SPAN_READ_SAVED_H
 #define WEFT_SPAN_READ_SAVED_H

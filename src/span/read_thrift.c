@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Jaeger's Thrift: a Batch by the binary protocol, without an envelope. */
 #include <string.h>
 

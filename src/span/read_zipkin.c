@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Zipkin's second format, as JSON. */
 #include <jansson.h>
 #include <math.h>

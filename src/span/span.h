@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans: what a span is, reading them from files and from the store that a collector keeps, and the collector. The only
  * room that includes sqlite3, libpq and protobuf-c. */
 #ifndef WEFT_SPAN_SPAN_H

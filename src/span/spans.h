@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the set that analyses read. */
 #ifndef WEFT_SPAN_SPANS_H
 #define WEFT_SPAN_SPANS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/sqlite.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: the store in an SQLite database. The only files that know SQLite are sqlite*.c. */
 #ifndef WEFT_SPAN_SQLITE_H
 #define WEFT_SPAN_SQLITE_H

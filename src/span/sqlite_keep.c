@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SQLite: retention. All of it is done in small transactions, whose cost is that of what they remove, so that spans
  * that come meanwhile do not wait. */
 #include <sqlite3.h>

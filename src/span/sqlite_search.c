@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SQLite: searching the newest spans by what they have. Groups are looked at in the order of their newest span; what is
  * found in them waits until no group that is left can have a newer one. */
 #include <sqlite3.h>

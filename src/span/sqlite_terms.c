@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SQLite: terms of spans, by groups. */
 #include <sqlite3.h>
 

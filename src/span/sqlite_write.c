@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The collector's side of SQLite: adding. */
 #include <sqlite3.h>
 #include <string.h>

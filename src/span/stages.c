@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Figures per stage, and per group of units. */
 #include <stdlib.h>
 #include <string.h>

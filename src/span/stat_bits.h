@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers as bits that order as they do. */
 #ifndef WEFT_SPAN_STAT_BITS_H
 #define WEFT_SPAN_STAT_BITS_H

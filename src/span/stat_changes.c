@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Changes of level, and p-values of many questions. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random numbers, and what is told by drawing again. */
 #include <math.h>
 #include <stdlib.h>

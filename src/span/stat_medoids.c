@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clusters around members of theirs, from distances alone. */
 #include <float.h>
 #include <stdlib.h>

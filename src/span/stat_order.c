@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sorting, quantiles, robust centre and spread. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two samples: whose numbers are larger, and by how much. */
 #include <math.h>
 #include <stdlib.h>

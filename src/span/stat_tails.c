@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tails of distributions. */
 #include <math.h>
 

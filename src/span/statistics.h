@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statistics over plain arrays of numbers. Nothing here knows spans: what is compared are durations, or their
  * logarithms, because durations of one kind of work spread by factors, not by sums.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/term_sets.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: which spans of a group have which terms (span_term), as the database keeps it. A group is 8192 spans
  * with numbers one behind the other; a span is told by its place in the group. Terms are shortened to codes, so that
  * what is found may have been meant for another term: whoever asks looks at the spans. */

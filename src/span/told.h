@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: what formats without kinds and states tell by tags. */
 #ifndef WEFT_SPAN_TOLD_H
 #define WEFT_SPAN_TOLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What units of a cluster have in common that others have less: values of attributes, and errors. */
 #include <stdlib.h>
 #include <string.h>

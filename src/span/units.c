@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows become trees and units; stages that were told one after the other, with nothing around them, are brought
  * together, and begins that were cut to the second repaired. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values and ids: finding, reading, writing as text. */
 #include "span/span.h"
 

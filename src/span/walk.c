@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Critical paths: from a unit's end backwards, always into the part that ended last; what no part covers is the whole's
  * own time. As Jaeger's viewer and CRISP (Zhang et al. 2022) do it, without recursion, because how deep trees are is up
  * to whoever sends them. */

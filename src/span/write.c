@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/write.h"
 
 #include <math.h>

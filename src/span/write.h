@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: spans as JSON. */
 #ifndef WEFT_SPAN_WRITE_H
 #define WEFT_SPAN_WRITE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "span/write_protobuf.h"
 
 #include "base/wire.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to span: spans as OTLP protobuf. */
 #ifndef WEFT_SPAN_WRITE_PROTOBUF_H
 #define WEFT_SPAN_WRITE_PROTOBUF_H

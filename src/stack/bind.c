@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What LTTng-UST's own event types mean. Events that programs define themselves say nothing about calls or memory. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From LTTng-UST's events to threads, calls and memory. The rules, for users: docs/formats/stacks.md. */
 #include "stack/builder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to stack: the builder of call stacks while events go by. */
 #ifndef WEFT_STACK_BUILDER_H
 #define WEFT_STACK_BUILDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls of functions by thread and depth, and what lost events do to them. */
 #include "stack/builder.h"
 

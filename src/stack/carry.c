@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the builder knows at a cut. A call is in the chunk in which it ends: what is open is carried, and what is mapped
  * and allocated. Functions are not known any more: one that is entered again gets the name that it had. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One file of stacks: opening and checking all that it claims. What leads from one table to another is copied to
  * memory, so that it stays as it was checked. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls by function: figures of a range and how many are how long, from tiles (tiles.h) and the two ends; numbers
  * of WHOLE calls. */
 #include "stack/list.h"

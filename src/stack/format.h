@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to stack: the layout of the stack store's sections (docs/formats/stacks.md), little endian with natural
  * alignment; and what of an open store its files share. */
 #ifndef WEFT_STACK_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The functions of all chunks: numbered in the order in which they were first called, and named. One whose library was
  * not known when its chunk ended is named after the next library of a later chunk that takes its address. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processes, threads and rows of several chunks as one: all chunks have them in one order, by what tells them apart. */
 #include "stack/list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to stack: a list of chunks as one store. */
 #ifndef WEFT_STACK_LIST_H
 #define WEFT_STACK_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that threads allocated and have not freed. */
 #include "stack/builder.h"
 

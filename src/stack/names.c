@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processes, what is in their memory, and what their functions are called. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of several chunks: the calls of a level of a thread, chunk by chunk. Where a chunk is missing, what a level did
  * between its calls is not known. */
 #include <stdlib.h>

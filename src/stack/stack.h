@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Call stacks of user-space traces: what one LTTng-UST trace holds about the threads of its programs. */
 #ifndef WEFT_STACK_STACK_H
 #define WEFT_STACK_STACK_H

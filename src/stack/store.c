@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The store of call stacks: opening and reading. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles of calls: made when a store is written. */
 #include "stack/tiles.h"
 

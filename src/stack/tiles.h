@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to stack: figures of calls by function, in tiles (base/tiles.h) over the calls of each row. */
 #ifndef WEFT_STACK_TILES_H
 #define WEFT_STACK_TILES_H

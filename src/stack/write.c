@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of a chunk: orders and names processes, threads and functions, and writes the store. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: the builder while records go by. Each part has a header of its own; this one holds all of them. */
 #ifndef WEFT_STATE_BUILDER_H
 #define WEFT_STATE_BUILDER_H

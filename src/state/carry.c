@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a builder of states carries over a cut: all that is open. The last entries of rows go along, as they may change;
  * the next chunk begins its rows with them, so that they count there and not here. */
 #include <stdlib.h>

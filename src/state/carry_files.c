@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What builders carry over a cut of files: tables of descriptors that are not empty, and what is open or in use. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What builders carry over a cut of records that still wait. */
 #include <stdlib.h>
 #include <string.h>

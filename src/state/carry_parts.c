@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What builders carry over a cut: codes, rows' last entries, latencies. */
 #include "state/carry_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: what builders carry over a cut (base/carry.h), in pieces. Codes, futexes and accesses to files have
  * other numbers in each chunk, so they are written by what they are. */
 #ifndef WEFT_STATE_CARRY_PARTS_H

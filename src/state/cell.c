@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cells of pairs: a number, and then 0 or 1. */
 #include "state/cell.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: reading a cell (format.h). Whatever it says, what is read lies in it or in the FILE_SPARE_BYTES
  * behind the last section. */
 #ifndef WEFT_STATE_CELL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: whether a store makes sense. Both return what is wrong, or NULL. */
 #ifndef WEFT_STATE_CHECK_H
 #define WEFT_STATE_CHECK_H

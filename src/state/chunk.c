@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One chunk of a state store: opening and reading. */
 #include <stdlib.h>
 

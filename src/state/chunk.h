@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: what the functions of state.h say of a single chunk, by its own rows, names and numbers. */
 #ifndef WEFT_STATE_CHUNK_H
 #define WEFT_STATE_CHUNK_H

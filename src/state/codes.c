@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Codes: the pairs of value and name that entries of rows refer to. */
 #include "state/builder.h"
 

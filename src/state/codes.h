@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: codes while they are made: the pairs of value and name that entries of rows refer to. */
 #ifndef WEFT_STATE_CODES_H
 #define WEFT_STATE_CODES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Columns of numbers: which way takes least, and how it is written and read. */
 #include "state/column.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: up to 128 values of a column, packed the way that takes least. Any of them is found without the
  * others. */
 #ifndef WEFT_STATE_COLUMN_H

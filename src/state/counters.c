@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters of disks, network interfaces, memory and performance: cumulative, at each change. */
 #include "state/builder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: counters of disks, network interfaces, memory and performance, and requests of disks. */
 #ifndef WEFT_STATE_COUNTERS_H
 #define WEFT_STATE_COUNTERS_H

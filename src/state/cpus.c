@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* States of CPUs: who has them, and which interrupt is at work above; rows of interrupts, and how long their handlers
  * take. */
 #include "state/builder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: states of CPUs and interrupts while records go by. */
 #ifndef WEFT_STATE_CPUS_H
 #define WEFT_STATE_CPUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. What tiles
  * contain was not checked when the store was opened: what makes no sense is left out here. */
 #include <stdlib.h>

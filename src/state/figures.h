@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: latencies by name, and their tiles. */
 #ifndef WEFT_STATE_FIGURES_H
 #define WEFT_STATE_FIGURES_H

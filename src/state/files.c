@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which files threads work with. Descriptors are followed per process, from calls, forks and the state dump; pipes,
  * sockets and the like are no files. A row per file and thread: what the thread does with the file, and how many bytes
  * it moved. */

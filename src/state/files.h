@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: which files threads work with, by their file descriptors, while records go by. */
 #ifndef WEFT_STATE_FILES_H
 #define WEFT_STATE_FILES_H

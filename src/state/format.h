@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: the layout of the store's sections (docs/formats/states.md). Little endian, natural alignment. */
 #ifndef WEFT_STATE_FORMAT_H
 #define WEFT_STATE_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of futexes: which thread waits for which, which one wakes others, and how many do at once. */
 #include "state/builder.h"
 

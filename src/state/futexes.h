@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: which thread waits for which futex, which one wakes others. */
 #ifndef WEFT_STATE_FUTEXES_H
 #define WEFT_STATE_FUTEXES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Losses: threads that did not run were seen by nobody while events were missing, so that part of their waits becomes
  * unknown. That is decided when a wait is over, and what was lost until then is known (held.h). */
 #include "state/gaps.h"

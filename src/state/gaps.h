@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: where events are missing, and what becomes of threads that wait meanwhile. */
 #ifndef WEFT_STATE_GAPS_H
 #define WEFT_STATE_GAPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Records that wait until it is known what was lost. */
 #include "state/held.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: records that wait. A packet that reports lost events may have lost more behind its last event,
  * which is known only when the packet is over. What threads did on other CPUs meanwhile cannot be told before: so while
  * such a packet is silent, what comes behind its last record is held back, up to a number of records. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latencies while they are measured, and their order by begin. */
 #include <stdlib.h>
 #include <string.h>

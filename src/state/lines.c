@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Interrupts over all CPUs, from the rows of each. Time falls into moments, in which no CPU changes; neighbours that
  * show the same are one interval. */
 #include "state/lines.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: interrupts and softirqs over all CPUs (kinds IRQ_LINE and SOFTIRQ_VECTOR). The file has rows of
  * single CPUs only; what all of them did follows from those. Of the CPUs that handle it a line shows the one that began
  * last; of two that began in the same ns the one with the higher number. While none handles it, the line is unknown as

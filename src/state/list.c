@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. Those of a kind are joined
  * when they are first asked for: most who open a list ask for few kinds, and of files there may be a million rows. */
 #include "state/list.h"

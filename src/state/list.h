@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: what the functions of state.h say of a list of chunks: rows of the host, whose entries lie in some
  * of the chunks one after the other. */
 #ifndef WEFT_STATE_LIST_H

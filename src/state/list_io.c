@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bytes that a thread read, or wrote, over a list of chunks: of all files that it used together, and of what is none.
  */
 #include "state/list.h"

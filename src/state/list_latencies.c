@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latencies of a list of chunks. A chunk has those that ended in it; those that began in a chunk before are put among
  * the latencies of that one. */
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The order of rows of many chunks. There may be a million of them, most of them files of threads, whose names are the
  * same again and again: what is compared is numbers, and each name once. */
 #include "state/list_order.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: rows of chunks on their way to the host's, in the order in which those are joined. */
 #ifndef WEFT_STATE_LIST_ORDER_H
 #define WEFT_STATE_LIST_ORDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the host: what they are at at given times, from chunk to chunk. */
 #include "state/list.h"
 

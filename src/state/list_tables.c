@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events and losses of a list of chunks. */
 #include "state/list_tables.h"
 

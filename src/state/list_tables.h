@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: the tables of a list of chunks. */
 #ifndef WEFT_STATE_LIST_TABLES_H
 #define WEFT_STATE_LIST_TABLES_H

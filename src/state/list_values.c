@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters and files of the host, from chunk to chunk. Counters are cumulative over chunks. */
 #include "state/list.h"
 

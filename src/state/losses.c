@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "state/losses.h"
 
 #include <stdlib.h>

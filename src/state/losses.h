@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: lost events. */
 #ifndef WEFT_STATE_LOSSES_H
 #define WEFT_STATE_LOSSES_H

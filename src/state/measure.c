@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "state/measure.h"
 
 void state_measure_join(struct state_measure *to, const struct state_measure *f)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: figures while they are summed up. All sums are exact (beyond 2^127 squares wrap around), and of
  * what is equally long the first counts; so it makes no difference what is added to what in which order. */
 #ifndef WEFT_STATE_MEASURE_H

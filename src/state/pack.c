@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "state/pack.h"
 
 /* Adds a group of `wide` bits, at most 56. All bits held so far are stored; those of the last byte are held on to if it

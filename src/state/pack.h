@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: numbers of equal width, bit after bit. */
 #ifndef WEFT_STATE_PACK_H
 #define WEFT_STATE_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: an open store. What the sections claim of each other was checked when it was opened (check.h); what
  * they contain beyond that is bounded where it is read. */
 #ifndef WEFT_STATE_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From kernel records to rows, counters and latencies. The rules, for users: docs/formats/states.md. */
 #include "state/builder.h"
 #include "state/files.h"

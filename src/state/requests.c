@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free slot of its
  * queue; a row per slot, and a latency per request. */
 #include "state/builder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: what was in force in a row at a given time; for sample.c and sums.c. A grid leads from the time to
  * the few cells around it, so that the length of the trace does not count.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
  * asked for, so a loop that goes on at its end makes progress. */
 #include "state/sample.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: intervals of a row of the file, of any kind. */
 #ifndef WEFT_STATE_SAMPLE_H
 #define WEFT_STATE_SAMPLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "state/series.h"
 
 #include <stdlib.h>

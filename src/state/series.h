@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: rows and columns while they grow. What is complete is packed at once; rows then go to the store's
  * file. */
 #ifndef WEFT_STATE_SERIES_H

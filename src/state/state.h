@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Histories for views, one store per trace, built in the same pass as graph and flows: states of threads, CPUs,
  * interrupts; cumulative counters; latencies. Columnar, mapped, immutable, thread-safe to read. A sampled query costs
  * O(samples), whatever the length of the trace. Times are ns of the host's own clock. State sets follow what users of

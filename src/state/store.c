@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The state store: a list of chunks that are read as one. A single chunk answers itself. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: an open store. */
 #ifndef WEFT_STATE_STORE_H
 #define WEFT_STATE_STORE_H

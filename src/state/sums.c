@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters at given times. CPU time is the sum of what entries last; bytes of files are the sum of what entries moved.
  * The store has the sum of all entries before each block; that of those in the block comes from its cells. */
 #include "state/sums.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: sums over a row's entries, from its begin up to given times. (sums.c) */
 #ifndef WEFT_STATE_SUMS_H
 #define WEFT_STATE_SUMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bytes that a thread read, or wrote, at given times: of all files that it used together, and of what is none. */
 #include "state/thread_io.h"
 

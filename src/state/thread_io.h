@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: bytes that a thread read, or wrote: rows of STATE_IO_READ and STATE_IO_WRITTEN. (thread_io.c) The
  * row itself has the bytes that the thread moved through no file; those that it moved through files are in the files'
  * rows, counted when each use is over. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* States of threads. */
 #include "state/builder.h"
 #include "state/files.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: states of threads while records go by. */
 #ifndef WEFT_STATE_THREADS_H
 #define WEFT_STATE_THREADS_H

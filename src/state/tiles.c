@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles of latencies: made while these are packed. */
 #include "state/tiles.h"
 

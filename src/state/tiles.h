@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: figures of latencies by name, in tiles (base/tiles.h) over the latencies of a kind's table. */
 #ifndef WEFT_STATE_TILES_H
 #define WEFT_STATE_TILES_H

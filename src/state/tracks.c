@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tracks: rows for what goes on at once. An entry is made when the thing is over; until then nothing else has its
  * track. */
 #include <stdlib.h>

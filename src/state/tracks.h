@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: tracks, that is rows for what goes on at once. */
 #ifndef WEFT_STATE_TRACKS_H
 #define WEFT_STATE_TRACKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of building: rows get their order and their grids, and the store is written. */
 #include <stdlib.h>
 

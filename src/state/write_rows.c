@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of building: all rows, of all kinds, with their names. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of building: tables of events and latencies. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to state: a store on its way to the disk, when no more records come. Its rows are listed from all that the
  * builder holds (write_rows.c), then put in order and written (write.c), with tables of columns (write_tables.c). */
 #ifndef WEFT_STATE_WRITER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operations that providers answer: finding the provider, the query, the envelope. */
 #include "tsp/server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing models: keys and order as clients expect them (docs/tsp.md). */
 #ifndef WEFT_TSP_ANSWER_H
 #define WEFT_TSP_ANSWER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What somebody may open: the directories below the trace root, one at a time. */
 #include <dirent.h>
 #include <errno.h>

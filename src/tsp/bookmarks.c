@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bookmarks of an experiment. */
 #include "tsp/server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Configurations of the whole server. One type: marker sets, named points and spans of time that viewers draw over
  * every chart. */
 #include "tsp/server.h"

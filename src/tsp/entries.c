@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tsp/entries.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to tsp: what the backend's numbers of entries are to clients. The backend numbers entries as it likes while
  * its traces are open; clients know them by ids that stay (ids.h). A table for each output, filled by the trees that
  * are written, and, when a number or an id is asked for that it does not have, by listing the output's tree. */

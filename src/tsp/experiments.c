@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operations on experiments. */
 #include "tsp/server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The viewer's files, part of the program. */
 #include "tsp/files.h"
 

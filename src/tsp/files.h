@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to tsp: the viewer's files as tools/embed makes them: compressed with gzip, in generated code. */
 #ifndef WEFT_TSP_FILES_H
 #define WEFT_TSP_FILES_H

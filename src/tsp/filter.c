@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Filters of states (filter_query_parameters): expressions (base/expr.h), each with the tag of what does not fit it. */
 #include "base/expr.h"
 #include "tsp/server.h"

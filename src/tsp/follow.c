@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces that change: their directories are watched, and what is there is opened as the next version when they have
  * been quiet for a moment. One thread for all experiments. */
 #include <poll.h>

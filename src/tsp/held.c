@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What takes long was begun in some version. While somebody goes on asking for it, that version answers, also when a
  * newer one has taken its place: else traces that grow faster than an answer is computed would never get one. */
 #include "base/time.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tsp/ids.h"
 
 #include <pthread.h>

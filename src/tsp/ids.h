@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to tsp: the ids by which clients know entries, one table for each experiment. An id is the high 52 bits of
  * its entry's key, a hash of who the entry is; where another key has them already it is the first of the key's further
  * hashes that nobody has. What was once given is kept in a file (docs/formats/ids.md), so that no order of openings,

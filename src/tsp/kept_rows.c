@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tsp/kept_rows.h"
 
 #include <pthread.h>

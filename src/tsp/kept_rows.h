@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to tsp: which rows of tables fit a filter, kept while the traces are open for whoever goes through them page
  * by page. */
 #ifndef WEFT_TSP_KEPT_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the server knows of: traces, experiments, their bookmarks and derived outputs. All with the server's lock held.
  */
 #include "base/progress.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An experiment's traces, opened in the background by the backend; what requests read is immutable once STAGE_OPEN.
  * When traces have changed they are opened once more, beside what is open, which answers until then. */
 #include <stdlib.h>

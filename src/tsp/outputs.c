@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The outputs of an experiment: the list, and derived ones. */
 #include "tsp/server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What survives a restart: a JSON file for each trace, experiment and configuration (docs/formats/server-state.md),
  * each replaced in one step, so that a change costs what has changed. What means nothing here (outputs derived from
  * providers that this server does not have, traces that it must not open) is left as it is. */

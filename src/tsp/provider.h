@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the protocol asks of those who have the data: a backend opens traces, lists the outputs that can be made of
  * them, and answers questions about each. `views` is one, for traces on this machine. The protocol knows nothing of
  * what is analysed, and the backend nothing of requests, bookmarks and restarts. */

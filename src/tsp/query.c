@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an operation is asked, from the parameters of its body. */
 #include <ctype.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tsp/request.h"
 
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every endpoint of the protocol does with a request, whoever answers: paths, bodies, errors, the viewer's files,
  * identifiers. */
 #ifndef WEFT_TSP_REQUEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is kept of an experiment has times by the clock that its answers were in. When that is another one, as the
  * server was started with another reference, or as more traces made another one better known, they are told anew. */
 #include "tsp/server.h"

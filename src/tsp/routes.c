@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From method and path to the operation; errors; bodies. */
 #include <stdarg.h>
 #include <stdio.h>

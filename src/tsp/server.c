@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The server: start, first experiment, stop. */
 #include <fcntl.h>
 #include <stdio.h>

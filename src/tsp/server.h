@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to tsp: the server's model (what is open, bookmarked, configured), and the request at hand. */
 #ifndef WEFT_TSP_SERVER_H
 #define WEFT_TSP_SERVER_H

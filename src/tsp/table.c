@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables whose rows are at hand by number: columns, lines by index or time, search. */
 #include <stdlib.h>
 

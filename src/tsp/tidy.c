@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a version keeps in files is put in order once it answers: with each that is opened there would be more files for
  * ever. Piece by piece, while nothing newer waits; what is newer stops a piece that was begun. Where it comes faster
  * than any piece is done, one is done nevertheless: every second version at the latest. */

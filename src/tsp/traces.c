@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces: which paths may be opened, and the operations on them. */
 #include "tsp/server.h"
 

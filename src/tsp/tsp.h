@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trace server: the Trace Server Protocol over one or more experiments, and the viewer's files. The protocol's facts:
  * docs/tsp.md. */
 #ifndef WEFT_TSP_TSP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Uploads: a tar or zip archive of a trace, unpacked below the state directory, then opened like any other. */
 #include <archive.h>
 #include <archive_entry.h>

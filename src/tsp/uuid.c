@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tsp/uuid.h"
 
 #include <nettle/md5.h>

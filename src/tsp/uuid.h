@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Identifiers as text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". */
 #ifndef WEFT_TSP_UUID_H
 #define WEFT_TSP_UUID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Models as clients expect them: key names and shapes of the protocol, in one place. */
 #include <math.h>
 

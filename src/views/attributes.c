@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The attributes of an experiment: per host its threads, CPUs, interrupts, devices and memory. */
 #include "views/attributes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: all that the state stores of an experiment hold, as a tree of attributes. */
 #ifndef WEFT_VIEWS_ATTRIBUTES_H
 #define WEFT_VIEWS_ATTRIBUTES_H

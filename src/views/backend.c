@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the protocol asks of views: opening, the list of outputs, the operations of each. */
 #include "views/views.h"
 

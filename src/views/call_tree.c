@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/call_tree.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: what a thread spent its time in, call paths added up and laid out side by side: a flame graph. */
 #ifndef WEFT_VIEWS_CALL_TREE_H
 #define WEFT_VIEWS_CALL_TREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls of functions as latencies: every one in a table, and over time. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clock synchronisation: how each machine's clock was found, and how far it may be off over time. */
 #include <stdlib.h>
 

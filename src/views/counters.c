@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters: what performance counters in the contexts of events showed, per host, CPU and counter. */
 #include "views/rates.h"
 #include "views/sampling.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CPU usage: per host in total and per thread, in percent of one CPU. */
 #include "views/durations.h"
 #include "views/rates.h"

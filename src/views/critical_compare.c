@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Critical Path Comparison of two threads and intervals, as a derived output: what threads of one name on one machine
  * did in one state, in a and in b, as `weft critpath --compare` tells it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/critical_names.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the names of what is on a path that was looked at while it is being found: a source of names alone,
  * which stays when the path's own goes on. */
 #ifndef WEFT_VIEWS_CRITICAL_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Critical Path of a chosen thread and interval, as a derived output per thread. Its segments are exactly those of
  * `weft critpath`.
  *

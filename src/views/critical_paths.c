@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Critical paths in the background. A few threads take questions in the order they came; each answers twice: with the
  * local path, then the whole. What is known in between is arranged by the threads of requests, when they ask. */
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: critical paths of an experiment, computed in the background, kept while they are asked for. First
  * comes the local path (only the thread's own host is looked at), then the whole; while other machines are asked for
  * it, who asks here sees what they have told by then. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whose critical path a configuration asks for. */
 #include "views/critical_question.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: whose critical path a configuration asks for. */
 #ifndef WEFT_VIEWS_CRITICAL_QUESTION_H
 #define WEFT_VIEWS_CRITICAL_QUESTION_H

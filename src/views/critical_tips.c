@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of a segment or an arrow of a critical path: what it was, why it began and ended there, and what came
  * before and after. */
 #include "views/critical_tips.h"

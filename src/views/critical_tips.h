@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: what the tooltips of a critical path say. */
 #ifndef WEFT_VIEWS_CRITICAL_TIPS_H
 #define WEFT_VIEWS_CRITICAL_TIPS_H

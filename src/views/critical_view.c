@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A critical path, arranged for queries by row and time. */
 #include <stdlib.h>
 #include <string.h>

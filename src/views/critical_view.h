@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: making the views that critical_paths.h hands out. */
 #ifndef WEFT_VIEWS_CRITICAL_VIEW_H
 #define WEFT_VIEWS_CRITICAL_VIEW_H

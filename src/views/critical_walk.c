@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Walking a critical path over all hosts, or over one alone, in a way that can be ended. */
 #include "views/critical_view.h"
 

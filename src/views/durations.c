@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/durations.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: how durations are shown: in figures, as points over time, and as bars by length. */
 #ifndef WEFT_VIEWS_DURATIONS_H
 #define WEFT_VIEWS_DURATIONS_H

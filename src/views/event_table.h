@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the events of an experiment as a table (events/events.h). */
 #ifndef WEFT_VIEWS_EVENT_TABLE_H
 #define WEFT_VIEWS_EVENT_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. */
 #include "base/expr.h"
 #include "views/event_table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files: which threads work with which, from their system calls. By file (each with its threads), and by thread (each
  * with its files, reading and writing only). */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Flame Chart: what functions every thread of user-space traces was in, over time. Rows: hosts, processes, threads,
  * below each thread its levels. */
 #include <inttypes.h>

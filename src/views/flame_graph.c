@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Flame Graph: what threads of user-space traces spent their time in, calls along one path added up. Its x axis is not
  * time but its amount: ns from 0. */
 #include <inttypes.h>

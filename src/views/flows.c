@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Flows: one line per direction of a connection that a traced host sent on or received from. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of user-space traces in figures and by duration. Only calls whose entry and exit were seen have a duration.
  */
 #include "views/durations.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/futex_calls.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: how calls of futex are shown, and who woke whom. */
 #ifndef WEFT_VIEWS_FUTEX_CALLS_H
 #define WEFT_VIEWS_FUTEX_CALLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Uaddr vs Waiter: which thread waits for which futex, and who wakes it. Rows: hosts; the futexes that somebody waits
  * for, those first that took most of the threads' time; the threads that use them. */
 #include <stdlib.h>

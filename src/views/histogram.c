@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the point
  * before it, up to and including its own time (the first one: those at its very time), so that the points of the whole
  * range sum to all events. */

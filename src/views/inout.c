@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In-and-out: a template for analyses of a user's own from expressions over events; a flame chart and a table of
  * what each found. */
 #include "views/inout.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the In-and-out analysis: an event that a user's expression fits opens, one that another fits
  * closes; what lies between is a pair.
  *

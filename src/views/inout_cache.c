@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In-and-out analyses in the background: a thread for each that is read, and a cache of the newest. */
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which events open and close pairs: specifiers, as Trace Compass has them. */
 #include "views/inout.h"
 

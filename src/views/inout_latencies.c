@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the In-and-out analysis found, as latencies: over time, in figures, and by length. Times are of the reference
  * clock, so are durations. */
 #include "views/durations.h"

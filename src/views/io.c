@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Disk and network throughput: per host and device one line per direction, in bytes a second. */
 #include "views/rates.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latencies of an experiment: which analyses there are, their names, and the table of them. */
 #include "views/latencies.h"
 #include "views/list.h"

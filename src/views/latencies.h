@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the latencies of an experiment by kind, with their names numbered; what the views of latencies
  * show. */
 #ifndef WEFT_VIEWS_LATENCIES_H

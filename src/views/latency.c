@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latencies over time, in figures, and by length. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All views. */
 #include "views/list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the list of views, each a `const struct view view_NAME`. A new one: its file, a line here, a
  * line in meson.build. Who uses another's cache stands behind it: they are closed from the end. */
 #ifndef WEFT_VIEWS_LIST_H

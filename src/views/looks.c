@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/looks.h"
 
 /* Keys are the names that Trace Compass uses for the same states; heights are its heights. */

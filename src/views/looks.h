@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: how states look, one table for all clients, the viewer too. */
 #ifndef WEFT_VIEWS_LOOKS_H
 #define WEFT_VIEWS_LOOKS_H

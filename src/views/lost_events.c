@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lost events: annotations of every view. */
 #include "views/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Machines: one row per host, how busy its CPUs were. A state stands for the time between samples: what share of its
  * CPU time was used. */
 #include <string.h>

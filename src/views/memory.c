@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory Usage: pages that the kernel's page allocator gave out, per host in total and per thread that got or returned
  * some. */
 #include "views/rates.h"

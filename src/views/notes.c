@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs print the same on stderr. */
 #include "views/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening the traces of an experiment: hosts, sources, entry ids, and what is known of each trace. */
 #include "views/open.h"
 

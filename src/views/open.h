@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: opening the traces of an experiment. */
 #ifndef WEFT_VIEWS_OPEN_H
 #define WEFT_VIEWS_OPEN_H

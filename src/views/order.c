@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/order.h"
 
 static void set_next(const struct row_order *o, size_t row, size_t next)

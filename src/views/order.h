@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: items of several rows in one order: by time, at equal times row by row. */
 #ifndef WEFT_VIEWS_ORDER_H
 #define WEFT_VIEWS_ORDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Priority statistics: how long woken threads wait for a CPU, by the priority that they then have, and by priority and
  * name. */
 #include <stdlib.h>

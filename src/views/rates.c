@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/rates.h"
 
 /* One step of the sample times before the first of them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: what counters grew by, as charts show it. */
 #ifndef WEFT_VIEWS_RATES_H
 #define WEFT_VIEWS_RATES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Disk Requests: per disk those that wait in the queue and those that the driver has, each in the first free slot. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with
  * the thread that has it, its frequency where that is told, and its interrupts; interrupts over all CPUs. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/rows.h"
 
 #include <stdlib.h>

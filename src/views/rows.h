@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: time graphs whose rows are rows of the state stores, in a tree that stays as it is. Such a view
  * says which rows there are, how an interval looks, and what a tooltip says of it; requests.c is a model. */
 #ifndef WEFT_VIEWS_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/sampling.h"
 
 #include <inttypes.h>

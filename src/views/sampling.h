@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: rows of states, as they are at the times that a query samples, on the reference clock. */
 #ifndef WEFT_VIEWS_SAMPLING_H
 #define WEFT_VIEWS_SAMPLING_H

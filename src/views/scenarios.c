@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scenarios: calls of futex that wait or wake, and interrupt handlers, in tracks: as many are taken as go on at once.
  * Rows: hosts, what goes on, tracks. */
 #include "views/futex_calls.h"

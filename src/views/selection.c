@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What happened within a range, in figures: threads and machines by state and bytes, CPUs, devices. Answers cost what
  * they show, whatever the range: the stores have sums. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests of server threads, the slowest first; groups of like ones; how many took how long. The same as `weft
  * requests` tells. */
 #include <stdlib.h>

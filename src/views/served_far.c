@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths of requests that go on to the other machines of a cluster. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/served_list.h"
 
 #include <stdlib.h>

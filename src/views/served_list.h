@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the requests of an experiment and the groups of like ones (path/requests.h), found once, in the
  * background, when first asked for, and kept while memory lasts. */
 #ifndef WEFT_VIEWS_SERVED_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the paths of each group of like requests consist of together, over all machines that they lead to: in all, in a
  * fast one, in a slow one. Of the paths that the groups are told by: nothing is walked for it. */
 #include "graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "views/spans.h"
 
 #include "base/search.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: rows of spans that are at hand by number, on the reference clock. */
 #ifndef WEFT_VIEWS_SPANS_H
 #define WEFT_VIEWS_SPANS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening spans: read once for rows, events and links; what else was recorded is looked up when it is asked for. */
 #include "views/spanset.h"
 

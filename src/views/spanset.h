@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the spans (`weft serve --spans`) of an experiment, on its clock, and the rows that show them. */
 #ifndef WEFT_VIEWS_SPANSET_H
 #define WEFT_VIEWS_SPANSET_H

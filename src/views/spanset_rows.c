@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which rows show spans: below each trace its critical paths, and for each service on a host its lanes. Units that are
  * there at once are one below the other, each with as many lanes as it has levels of nesting, and spans at once on one
  * level. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What tooltips say of spans: all that was recorded of one, in bounds. */
 #include <stdio.h>
 

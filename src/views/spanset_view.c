@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spans: what services and jobs told of themselves, trace by trace, with the critical path of each. */
 #include <stdio.h>
 

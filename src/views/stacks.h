@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: the call stacks of an experiment, over all its user-space traces; what the views of functions and
  * of their memory share. */
 #ifndef WEFT_VIEWS_STACKS_H

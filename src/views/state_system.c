@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* State System Explorer: everything that the state stores hold, attribute by attribute, as it is stored. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Event Types: how many events of each name a trace has, in all and within the range. */
 #include <stdlib.h>
 #include <string.h>

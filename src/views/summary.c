@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Machine Summary: a line or two for each machine, however many CPUs and threads it has. At each sample what most of
  * its CPUs did; what most of those of its threads did that were not waiting; and the least, mean and greatest use of a
  * CPU. O(rows · samples). */

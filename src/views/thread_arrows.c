@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arrows of Thread Status: who ran next on a CPU. */
 #include "views/thread_arrows.h"
 

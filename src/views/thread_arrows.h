@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: arrows of Thread Status: who ran next on a CPU. */
 #ifndef WEFT_VIEWS_THREAD_ARROWS_H
 #define WEFT_VIEWS_THREAD_ARROWS_H

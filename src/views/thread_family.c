@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who is whose child among the threads of a host. */
 #include "views/thread_family.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: who is whose child among the threads of a host, as far as its trace says. */
 #ifndef WEFT_VIEWS_THREAD_FAMILY_H
 #define WEFT_VIEWS_THREAD_FAMILY_H

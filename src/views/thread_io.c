@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What threads do, counted: bytes that their system calls read and wrote, exits of those that are virtual CPUs. Per
  * host the threads that did so within the range, over time as a rate. */
 #include "views/rates.h"

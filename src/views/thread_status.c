@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Thread Status: what every thread of every host did over time. Rows: hosts, below them processes and their threads as
  * parents and children. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: what tooltips of states say. */
 #ifndef WEFT_VIEWS_TIPS_H
 #define WEFT_VIEWS_TIPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and
  * host. */
 #include "views/rates.h"

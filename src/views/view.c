@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What views share: caches, times, entry ids, loops over what is asked for, entries and series of charts. */
 #include "views/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Private to views: what a view is, what it is given, and how it answers. One file per view, listed in list.h.
  * docs/add-a-view.md leads through a table and a time graph. */
 #ifndef WEFT_VIEWS_VIEW_H

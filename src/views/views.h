@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Data providers over traces on this machine: what the Trace Server Protocol's outputs show. */
 #ifndef WEFT_VIEWS_VIEWS_H
 #define WEFT_VIEWS_VIEWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "late_library.h"
 
 #include <stdarg.h>

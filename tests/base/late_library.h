@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What test_late calls of a library that is loaded when it is called. */
 #ifndef WEFT_TEST_LATE_LIBRARY_H
 #define WEFT_TEST_LATE_LIBRARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of base share. */
 #ifndef TESTS_BASE_TEST_H
 #define TESTS_BASE_TEST_H

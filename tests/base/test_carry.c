@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is saved is what is loaded; damaged bytes give zeros and an error. */
 #include "base/carry.h"
 #include "base/err.h"

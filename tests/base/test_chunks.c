@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which rows of which chunks are the same row of the host, against a plain search. */
 #include "base/chunks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the writer writes, read back by jansson. */
 #include <float.h>
 #include <jansson.h>

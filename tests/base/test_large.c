@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Large blocks: what is in them stays when they grow; what is kept comes again, and goes back in the end. */
 #include "base/large.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Libraries that are loaded when they are first called: by whatever function, in any thread, or not at all. */
 #include <pthread.h>
 #include <stdio.h>

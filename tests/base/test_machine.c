@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memory that a process may use, in control groups of both versions. The files are as proc(5) and the kernel's
  * documentation of control groups describe them. */
 #include "base/machine.h"

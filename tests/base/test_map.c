@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Maps against a plain array, strings, and the memory below them. */
 #include "base/map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A process with a reserve in want of memory: arrays go on growing until it looks, and nothing ends it. */
 #include "base/mem.h"
 

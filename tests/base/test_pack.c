@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that are packed, and what is not one that was. */
 #include <stdlib.h>
 #include <string.h>

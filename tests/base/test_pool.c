@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads and the progress line they share. */
 #include "base/pool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Regular expressions: what they capture, whole texts, bounds. Expected values are what Perl says. */
 #include "base/regex.h"
 

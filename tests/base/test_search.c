@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bisection against looking at every number. */
 #include "base/search.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/store.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers against the C library's printf. */
 #include "base/text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Times against the C library's calendar and against fixed cases. */
 #include "base/time.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Changes in trees of directories: what is noticed, and what is no change. */
 #include "base/watch.h"
 

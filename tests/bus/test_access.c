@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who may connect: passwords, tokens, TLS. Whatever is said when it fails holds no secret. */
 #include <sys/stat.h>
 

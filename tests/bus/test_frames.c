@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frames as docs/cluster-protocol.md has them, and what hostile ones do: to the parser, to a service, to an asker. */
 #include <pthread.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Questions, answers and news. */
 #include <pthread.h>
 #include <stdatomic.h>

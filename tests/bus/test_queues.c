@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Queues. Each test uses a queue of its own: on a server they outlive it. */
 #include <pthread.h>
 #include <stdatomic.h>

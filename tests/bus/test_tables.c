@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables. Each test uses tables of its own: on a server they outlive it. */
 #include <pthread.h>
 #include <stdatomic.h>

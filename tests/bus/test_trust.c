@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Answers that are bound to who serves a subject: others with the same rights at the broker answer first, say again
  * what was said before, and put keys of their own. */
 #include <pthread.h>

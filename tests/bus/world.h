@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the bus share: each test runs in the process ("local:") and on a NATS server of its own. */
 #ifndef TESTS_BUS_WORLD_H
 #define TESTS_BUS_WORLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Verbs that say what they were given, so that main.c can be tested alone. */
 #include <stdio.h>
 #include <unistd.h>

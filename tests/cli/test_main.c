@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* main.c with verbs that only report: usage is test_main PROGRAM. */
 #include <setjmp.h>
 #include <stdarg.h>

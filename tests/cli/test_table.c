@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which messages are kept: against the plain statement of the rule, and that it does not matter which came together. */
 #include "../base/test.h"
 #include "world.h"

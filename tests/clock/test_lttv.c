@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The twelve point sets of LTTV's own tests with the results that LTTV prints for them, and the sequences of Trace
  * Compass' unit test. */
 #include "../base/test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nets: who is the reference, who goes through whom, islands; what is written and kept. */
 #include "../base/test.h"
 #include "world.h"

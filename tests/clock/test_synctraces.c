@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The 46 packets of the public trace pair `synctraces`, and what Trace Compass makes of them. */
 #include "../base/test.h"
 #include "world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks that somebody states to be together, in worlds whose clocks are known; and every reference over one fit. */
 #include "../base/test.h"
 #include "world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nets of simulated clocks: the stated corridor holds the truth. */
 #include "../base/test.h"
 #include "world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A world of clocks whose truth is known, for tests: true time runs in ns from 0; each clock is a polyline over it. */
 #ifndef TEST_CLOCK_WORLD_H
 #define TEST_CLOCK_WORLD_H

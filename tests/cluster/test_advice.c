@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where hosts are best kept: small worlds, in which all ways to place the hosts are tried. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packets of a host that go over the bus in parts: however they are cut, the same store comes out, and what is no part
  * of it is refused. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the keeper asks: everything once, and then what changed. The node is a holding, asked over a hub. */
 #include <stdatomic.h>
 #include <stdio.h>

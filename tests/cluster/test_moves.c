@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace arrives from a node that may be anything: what it says is checked, and nothing appears but what is whole. */
 #include <dirent.h>
 #include <ftw.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of a cluster in one process: what they give is what all traces in one place give. */
 #include <ftw.h>
 #include <inttypes.h>

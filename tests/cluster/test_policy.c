@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* When a move that is advised is made by itself: nodes and times are made up, and what must come of them is stated. */
 #include <string.h>
 

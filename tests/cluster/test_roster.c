@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The hosts of a cluster, as cards tell: names against the rule they follow, and work that grows with the cards. */
 #include <stdio.h>
 #include <stdlib.h>

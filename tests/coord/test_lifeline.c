@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What connections that end say of a server, whatever made them. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the tests of traces in many archives: archives of made-up packets, and what is read of them. */
 #ifndef WEFT_TESTS_ARCHIVES_H
 #define WEFT_TESTS_ARCHIVES_H

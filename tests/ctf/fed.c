@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fed.h"
 
 #include <dirent.h>

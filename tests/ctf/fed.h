@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the tests of traces that are not at their end: items that can be compared, files cut into packets, and
  * feeding them in a random order. Whatever goes wrong fails the test. */
 #ifndef WEFT_TESTS_FED_H

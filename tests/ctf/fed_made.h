@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the tests of traces that are not at their end: traces made by hand. */
 #ifndef WEFT_TESTS_FED_MADE_H
 #define WEFT_TESTS_FED_MADE_H

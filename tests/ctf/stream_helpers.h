@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the tests of streams: opening and reading whole traces, building small ones by hand. */
 #ifndef WEFT_TESTS_STREAM_HELPERS_H
 #define WEFT_TESTS_STREAM_HELPERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the tests of streams made by hand: metadata in pieces, packets of bytes, and reading what was made. */
 #ifndef WEFT_TESTS_STREAM_MADE_H
 #define WEFT_TESTS_STREAM_MADE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A tree of archives that grows and changes at random: opened with a catalogue it is what it is opened afresh. */
 #include "archives.h"
 #include "ctf/catalogue.h"

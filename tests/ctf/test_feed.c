@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces fed packet by packet, in any portions: item for item as the merge of the trace when it is whole. */
 #include "fed_made.h"
 

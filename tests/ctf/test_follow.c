@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Directories that grow while they are read: item for item as the merge of the trace when it is whole. */
 #include "fed_made.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The metadata of a trace as a whole: packets, cut tails, clocks, environment, warnings, schemas that traces share,
  * recordings, damage. */
 #include <pthread.h>

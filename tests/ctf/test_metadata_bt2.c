@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Types as we read them against what babeltrace2 says of the same trace: its `sink.text.details` lists every event
  * class with names, kinds, sizes, bases, mappings, lengths and tags. Skipped without babeltrace2. */
 #include <setjmp.h>

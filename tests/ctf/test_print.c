@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Event output. Text against babeltrace2 on a trace of all kinds of fields; JSON and CSV against values that were
  * written. */
 #include <setjmp.h>

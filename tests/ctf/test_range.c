@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ranges of time of one trace in many archives: their fingerprints change with what is read of them and with nothing
  * else; and what is known of their order. */
 #include "archives.h"

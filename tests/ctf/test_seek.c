@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random access: events carry their own number, so the number asked for is what must be read, however the counts came
  * about. */
 #include "ctf/writer.h"

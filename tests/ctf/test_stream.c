@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading recorded traces: how many events of which name, in which order, how many were lost. Truth: verify.json beside
  * the recordings (made by babeltrace2), figures in the data's README, babeltrace2 itself where it is installed. */
 #include "stream_helpers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams that were cut anywhere or had bits changed: what was good before the damage is read, nothing crashes (run
  * this with sanitizers), and nothing takes longer than its bytes allow. */
 #include "stream_helpers.h"

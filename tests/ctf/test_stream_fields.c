@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fields of recorded events: read by name they are what the generic walk shows, and on both ends of a TCP connection
  * they are the same. */
 #include "stream_helpers.h"

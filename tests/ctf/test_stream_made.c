@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading streams made by hand: event headers of all kinds, clocks that wrap, fields whose place depends on data. */
 #include "stream_made.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packets that are odd or wrong: order, sizes, counters, damage, copies, strangers among the files. */
 #include "stream_made.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Declarations: kinds of types, sizes and alignments, references, errors with their lines. Expected values follow from
  * the CTF 1.8.3 specification. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The writer against babeltrace2: every value written must be told back, on stdout only, without a word on stderr. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Answers many questions for critical paths in one process, which a start of the program for each would take long for:
  *   ask_paths local REFERENCE STORE TRACE…        all traces are here
  *   ask_paths cluster REFERENCE URL TIMEOUT_MS    the nodes of a cluster are asked, as they are then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A node that lies: cluster_liar URL TRUE_CLUSTER TRUE_NODE CLUSTER NAME HOW SEED
  * Joins CLUSTER as NAME, says that it has what TRUE_NODE of another cluster has, and hands that node every question;
  * what it says of paths it makes of the true answers as HOW says ("older": as they are, but it knows no

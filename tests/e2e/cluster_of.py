@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A cluster under test: a broker with tables in files, and nodes, all of them processes of their own, which are stopped
 by their ids. What nodes say of themselves is read from the broker's tables with a few lines of the NATS protocol, which
 share nothing with the program."""

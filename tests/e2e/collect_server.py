@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft collect, as tests start, ask and kill it."""
 import glob
 import gzip

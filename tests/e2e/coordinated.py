@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests of the coordinator share: the machines of three-tier on a server each, and on one server that has all;
 stand-ins for servers of other makes."""
 import http.server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Small traces for single lines of the Common Trace Format 1.8: what tests of declarations and times write."""
 import os
 import struct

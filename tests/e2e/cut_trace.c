@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Cuts a recorded trace into rotation archives, as LTTng would have written them had it been told to rotate at these
  * moments: cut_trace TRACE OUT SEED CUTS
  * Makes OUT/000-00, …: by piece of time and directory of the trace. Packets are cut between two events; each part says

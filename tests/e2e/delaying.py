@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A broker that is far away: a TCP proxy in a thread of the test, which hands on what comes so much later, both ways,
 in order. It counts questions to nodes that go through it, and how many of them had to wait for an answer before; and
 what the broker is asked about tables."""

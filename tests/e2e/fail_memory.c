@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* To be preloaded: lets the program's allocations fail as the file $FAIL_MEMORY says, which the test maps as well. Only
  * for glibc, whose own names of the functions are called. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A recording session whose archives come one by one while it is served, and somebody who asks all the while."""
 import os
 import time

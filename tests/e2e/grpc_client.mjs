@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls over HTTP/2 at once, by node's own client: grpc_client.mjs URL, on stdin a list of
 // {path, headers, body (base64), parts}, on stdout what came of each. `parts`: the body goes in so many pieces.
 import { connect } from 'node:http2';

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A stand-in for the Java trace server, in front of a weft server that has the data: answers have the shapes of the
 Java server's, from what is known of its code. Entries and columns are numbered by counters of the process, which begin
 again with each start; views that it lacks are refused with 405; a critical path has no model until somebody has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes a kernel trace of as many events as wanted, quickly: all packets have the same bytes but for their times,
 which lie 2^32 ns apart, so that the 32 bits of time in the events' headers mean another time in each."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Mounts that only this process and those that it starts see: a directory of its own, a disk that is small."""
 import ctypes
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Network namespaces of this machine on a bridge, each joined to it by a pair of veth: removed when the test ends."""
 import os
 import subprocess

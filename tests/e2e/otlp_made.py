@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """OTLP that tests make: spans as plain dictionaries of OTLP JSON, and the same as protobuf, by the published field
 numbers alone."""
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A PostgreSQL server of a test's own, on a socket in a directory of its own, and weft collect with a store in it."""
 import atexit
 import os

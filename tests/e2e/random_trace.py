@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Traces with declarations and contents at random: every kind of field, any alignment, both byte orders, clocks of any
 width and frequency."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """All that the program says of traces, so that two of its stores can be compared: by its verbs, and by every output of
 the server: trees, states and values at several zooms, arrows, marks, tooltips, lines of tables."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes a small kernel trace as LTTng would: one host, one CPU, three packets, two threads that wake each other. Small
 enough to be cut at every byte. babeltrace2 reads it without a word (test_robust.py checks that where it is installed).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A stand-in for a span collector on loopback, which records what it gets, and how tests run weft-span against it."""
 import http.server
 import json

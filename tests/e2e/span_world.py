@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Made-up spans, and what is true of them, computed here alone: nothing is shared with the program."""
 import json
 import math

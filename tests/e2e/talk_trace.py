@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes rotation archives of a minute of hosts that talk over TCP: what one sends another receives, by clocks that are
 apart. Kernel traces as LTTng writes them (world_trace.py), one CPU, nothing but packets."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What stands on the command line: numbers that make no sense, traces named twice, pieces of one session named one by
 one, hosts without a name."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft critpath --cluster`: nodes that have a host each, several, or copies of one, say together what one program with
 all their traces says; only who has a piece of the path is asked."""
 import itertools

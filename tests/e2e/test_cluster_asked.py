@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Random threads and intervals of each recording, asked for while a node is being killed and started again: an answer
 is the one of all traces in one place, or names who is away, and is never another explanation.
 

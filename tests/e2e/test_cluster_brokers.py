@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Three brokers of which one is lost: with tables that all three keep, every question is answered as before."""
 import unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Nodes and brokers that are killed, stopped, cut off, come back, leave or lie: an answer comes in time, says what is
 missing and who has it, and is right in all else."""
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sessions that grow on several nodes while somebody asks: what is answered is what one program says of the same
 archives."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Many nodes, each a process with a small trace, at one broker: a path over a great part of them, many killed at once,
 all restarted one after the other while somebody asks. What is answered is the path that the history of the threads
 tells, or says what is away.

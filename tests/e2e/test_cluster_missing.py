@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What no answer of a cluster has, because a node cannot give it, is named by every verb, with exit status 3. Registry
 entries of other releases are put here as those releases write them."""
 import json

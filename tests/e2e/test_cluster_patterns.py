@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Copying and computing clusters (bench/make_cluster) against what is known of them: the path is the one that their
 history tells, exactly on one clock, to the clocks' error on clocks of their own, and the same from node to node."""
 import os

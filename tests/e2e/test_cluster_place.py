@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft place`: traces are moved between nodes that are processes of their own, and nothing is lost whoever is
 killed."""
 import filecmp

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """`weft critpath --requests` over a cluster: nodes tell which requests they served, the paths are followed from node to
 node, and their sums are those of all traces in one place."""
 import json

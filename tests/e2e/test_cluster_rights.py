@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the users of a broker may do in a cluster: deploy/nats/make-rights gives an administrator, an asker and nodes
 their rights; with these all works, and nobody speaks or writes for another. With one token for all, who answers first
 for another is not believed."""

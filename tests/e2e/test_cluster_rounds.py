@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Nodes that are far from their broker: a question costs as many round trips as the answer says that it took rounds,
 and one for finding the thread; each node is asked once per round. How long that takes: bench/cluster.py --delay."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Several sessions that a machine recorded in one boot, as each job of a batch system makes one: on whatever nodes they
 lie, each is there once."""
 import json

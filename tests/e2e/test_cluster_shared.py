@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft index --cluster`: nodes index traces of storage that all of them see, each once, and have them open from then
 on: a node that goes is stood in for by the others, one that
 comes back has its share again, and nobody asking notices."""

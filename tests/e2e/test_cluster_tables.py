@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the nodes share through the broker's tables: clocks survive the loss of the host that relates the others, and
 whatever is damaged or purged there is put back by whom it belongs to."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Twenty nodes, each in a network namespace of its own that sees no traces but its own, and a broker in one more: what
 they say together is what one program says that has all traces, and those that hold nothing of the path do nothing."""
 import json

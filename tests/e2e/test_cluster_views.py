@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The Critical Path of a server that is a node of a cluster goes on to the other nodes: what it shows is what
 `weft critpath` says of all traces in one place, told by the clock of the server's own machine."""
 import json

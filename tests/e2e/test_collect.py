@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft collect: what was sent comes back whole, what cannot be is refused, what was acknowledged stays. The judges are
 the files that were sent, protobuf by its published field numbers, and Jaeger's published mapping of OTLP."""
 import base64

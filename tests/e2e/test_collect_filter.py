@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """query.filter of Jaeger's newer interface: what its RFC 0005 says each operator asks, told here once more in Python,
 of spans that were sent."""
 import json

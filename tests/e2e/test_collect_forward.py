@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft collect --forward: what one collector acknowledged is in another one, once, whatever happens to either."""
 import glob
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft collect on a disk that is really full: what cannot be kept is not acknowledged, senders are told to come again,
 nothing that was acknowledged is lost, and all goes on once there is room."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft collect over gRPC: the judges are node's HTTP/2, the published numbers of gRPC's statuses, and what comes back
 over HTTP; and bytes that no client would send."""
 import base64

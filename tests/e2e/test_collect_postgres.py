@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft collect with a store in PostgreSQL: the same as with one in a directory (test_collect.py, test_spans.py), and
 what becomes of spans when the server goes, hangs, crashes or is another's."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Options that are set in files and in the environment; completion and manual pages, which are made of what the verbs
 and their pages say."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate: many servers answer as one that holds all their traces. Compared by labels; what is by its own
 server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out."""
 import json

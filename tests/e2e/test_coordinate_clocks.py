@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate puts servers on one clock: servers that know nothing of each other's clocks, and are told what
 `weft sync` found of them, answer as one server that synchronised all traces itself. And a server of another make, on a
 clock that the configuration states: what it is asked, and what is made of its answers, is computed here."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate --cluster: nodes of a cluster are its servers. They appear, leave, die and come back by themselves,
 also at another address, and while the broker is started again; what lies elsewhere than it says is named."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The configuration of weft coordinate: what is read, what is said to be wrong and where, what is generated, and what
 is made of it on the servers."""
 import os

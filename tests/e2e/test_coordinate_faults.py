@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate while its servers are stopped, killed, started again or talk nonsense: the others' data arrive, who
 is missing is named, and nobody waits for it longer than said."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate joins pieces of one machine's session that lie on several servers: they answer as one server that has
 the whole session. What is said to differ (docs/coordinator.md) is left out, or measured here."""
 import os

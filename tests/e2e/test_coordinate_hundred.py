@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate over a hundred servers, made up in one process: one question asks all of them, many questions at once
 are whole, threads are as many as questions and not as servers, and one server that hangs is the only one missing."""
 import asyncio

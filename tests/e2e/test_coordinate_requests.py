@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Requests on a coordinator of nodes are those of one server with all traces: one list in one order, one numbering of
 groups, one histogram, paths over all machines, and what they consist of together."""
 import os

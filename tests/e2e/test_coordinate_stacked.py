@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate as a server of weft coordinate: what the upper one answers is what one server with all traces does,
 who is missing below is named, and coordinators that ask each other in a circle end it."""
 import os

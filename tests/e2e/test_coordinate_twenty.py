@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft coordinate over twenty servers: the answers of one server that has all their traces; and while one of the twenty
 is killed, hangs, is slow, talks nonsense or is started again, the others' data, with its name beside them."""
 import http.client

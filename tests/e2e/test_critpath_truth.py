@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft critpath` against what the recorded programs did (ground-truth.json of each scenario).
 
 Times of the ground truth are of each host's own clock; they are brought to the reference with the maps that weft itself

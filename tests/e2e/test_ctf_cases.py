@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Single lines of the Common Trace Format 1.8, each in a trace of a few bytes: what the specification says of it, and
 what babeltrace2 says of the same bytes where it reads them."""
 import json

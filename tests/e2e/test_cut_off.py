@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace and store files that are cut off while the program has them open: the server goes on, nothing computed from
 what is missing is shown as if it were good, and what was cut off is built again. Verbs end with one line that names the
 file."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stores of many chunks say what those of one say, byte for byte: by every verb, and by every output of the server.
 Recordings that are cut at random moments into archives that come one by one, and recordings indexed with so little
 memory that they are cut every few thousand events.

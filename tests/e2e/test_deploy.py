@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The files of deploy/: each is checked as far as it can be without the machines that it is for, and what it starts is
 really started."""
 import json

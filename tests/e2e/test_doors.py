@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What every server of weft refuses at its door: old versions of TLS, names that pages of others may use, tokens that
 are none, and paths that mean another one behind a coordinator."""
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft events` and `weft info` against babeltrace2 (and babeltrace 1 where babeltrace2 gives up), and against facts
 known about the traces.
 

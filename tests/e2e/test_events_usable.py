@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first minute with `weft events`: times as they are printed, what cannot fit is told, habits from babeltrace2."""
 import csv
 import datetime

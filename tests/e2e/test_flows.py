@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft flows`: what went between hosts against the events as babeltrace2 shows them, and against made worlds of which
 every packet is known; the same of a cluster's nodes as of traces in one place."""
 import collections

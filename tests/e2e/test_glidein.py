@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The worked example of pilot jobs, run as it stands: a factory and its glideins, some of which fare badly. The judge
 is a stand-in collector, the exit statuses that the factory saw, and the clock of this process."""
 import glob

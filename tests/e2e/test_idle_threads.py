@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Idle threads: each CPU has one, all of them have the number 0."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stores: built once, built again when the trace changes or a file is damaged, never trusted. And `threads` against
 babeltrace2's text."""
 import json

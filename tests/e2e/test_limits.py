@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """More than a system gives: stream files without number, few open files, little memory; and input made to cost much.
 Counts are those written.
 """

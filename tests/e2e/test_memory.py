@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Memory that cannot be had ends a request, never the server. Allocations are made to fail one by one (fail_memory.c,
 preloaded), and by a limit of the address space just above what the server has. Whatever is asked meanwhile is answered
 as ever or refused (503, with Retry-After); what is asked afterwards is answered as ever. On the command line the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Traces that were copied in part: stream files of CPUs are missing. Each verb says which, with status 3, and tells
 nothing of threads that the whole trace contradicts."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A thread has the name that it had then: in paths, tooltips and expressions, against what babeltrace2 prints (names in
 sched_switch, sched_process_fork and _exec, and the state dump), of recorded traces and of one made for it."""
 import bisect

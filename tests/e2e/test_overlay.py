@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Containers on two machines, joined by VXLAN behind bridges and translated addresses (examples/pods.tar.xz), against
 what their programs logged, what babeltrace2 counted at each card, and the clocks as they were."""
 import collections

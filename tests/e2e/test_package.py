@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The Debian package: built from what the repository holds, installed in a minimal system that has nothing else, and
 the demo run from it."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Called as pfeil: arguments, environment and output of the tool that the GlideinWMS scripts call, without its defects.
 What goes to a Jaeger collector is decoded here by the rules of Thrift's binary protocol, and named by Jaeger's
 definition of Batch."""

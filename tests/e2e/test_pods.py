@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Containers of two machines: which one each thread is in, against what the pods logged and what the contexts of the
 recorded events say."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A machine that was rebooted is one host with another clock: traces of one host name whose clocks have different boot
 ids (the uuid that LTTng gives its clock) and that lie one after the other. Judged by babeltrace2 and by how the traces
 were made."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft requests` against what the recorded programs logged (ground-truth.json), and against made worlds of which every
 request, path and group is known: the definitions of docs/concepts.md, written down a second time."""
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft requests` on nginx, an application behind it, and PostgreSQL under load, against what the client and the
 application logged: every request is found with its times, and groups name the queries that were slow, and why."""
 import collections

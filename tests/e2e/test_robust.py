@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bad input, full disks, sudden death: a clear message or a partial result that says so; no crash, no hang, bounded
 memory.
 

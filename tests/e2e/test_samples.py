@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the pages show is what the program says.
 
 A block of a page that begins with `$ weft …` and names a recording below examples/ is run as it stands, and its lines

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft-span: commands are run untouched, spans arrive, wait, or are said to be lost. The judge is a stand-in collector
 that knows JSON and HTTP from Python alone; times are those of this process's clock."""
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Contexts in W3C's, Jaeger's and Zipkin's notation: tables made from the specifications, each row put into the
 environment of `weft-span context`; and traceparents that are cut, doubled and filled with anything."""
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Marks of spans by LTTng's user-space tracer, where nobody can write to the kernel's: a real session daemon, in a
 directory that only this test sees, records them; babeltrace2 says what it recorded."""
 import os

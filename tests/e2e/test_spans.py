@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft spans table, stats and critpath: the seed's table, made-up jobs and trees of which everything is known, and what
 hostile senders tell."""
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft spans where the clocks of clients and servers differ, where client and server share an id, and where a span only
 follows from another: what is told is what the makers of these spans know."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft spans reads what other programs save: Jaeger's downloads and answers, OTLP in its envelopes, Zipkin's answers,
 packed or with a byte order mark. What it cannot read it refuses with the reason."""
 import gzip

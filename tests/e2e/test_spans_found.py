@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft spans outliers, compare and clusters: what is planted in made-up jobs is found and named, with its number, its
 sample and examples; where nothing is planted nothing is claimed."""
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Spans joined with the kernel's traces: which stage, and why. Spans are what the programs of three-tier logged of
 themselves; the judge is `weft critpath`, and how long they say they computed and slept."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Spans of scripts that weft-span marked in the kernel's trace: below other names of the machine, by a wall clock that
 is seconds off, and in containers, where processes have numbers of their own. The worlds are made, so who did what and
 when is known; `weft critpath` of the thread over the marked time is the judge of the sums."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The exit status, by one rule for every verb: 0 all was read (what the tracer itself discarded is told), 1 nothing
 useful, 2 wrong use, 3 answered, but parts of the input were damaged or missing."""
 import os

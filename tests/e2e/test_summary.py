@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Machine Summary: what is dominant at each sample, and the least, mean and greatest use of CPUs, computed here from
 the rows that other outputs show."""
 from collections import Counter

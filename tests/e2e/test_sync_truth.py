@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`weft sync` against the measured relation of the clocks (true-sync.json of each scenario)."""
 import itertools
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What traces and spans name reaches a terminal as text and nothing else, and a spreadsheet as no formula.
 
 Each verb runs with a pseudo-terminal as its output and its errors. Hosts, threads and spans of the recordings have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace server: protocol by status and body. Requests are shaped as the Python and the TypeScript client shape
 them."""
 import hashlib

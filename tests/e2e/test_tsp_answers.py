@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What every answer of every output must satisfy, whatever the trace: the rules of the protocol and what its clients
 rely on beyond it."""
 

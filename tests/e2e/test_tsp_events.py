@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The filtered events table against babeltrace2's text, counted here by other means."""
 import http.client
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Traces that change while they are served: what appears in their directories is in the answers soon after, requests
 are answered all the while, and what cannot be opened takes nothing away."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace server: clients that mean harm or break off. Each test tells what the server must answer, how much memory it
 may take meanwhile, and how long another client may have to wait for small things."""
 import io

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Entry ids of the trace server: who has one keeps it over restarts, in copies on other machines, whatever else is
 opened beside, in any order, and while a trace grows. What an entry is, its labels and numbers tell."""
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """In-and-out analyses: pairs of events by a user's own expressions. Their numbers against babeltrace2's text, paired
 here by other means; the rules of their life; expressions that cost too much."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace server: what lasts over a restart, and uploads."""
 import io
 import json

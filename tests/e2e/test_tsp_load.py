@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace server under load: several clients ask everything in random order, delete and open again what others read, and
 leave in the middle of answers. Every answer must be whole and of a status that the protocol has; the sanitizer builds
 watch what happens inside (.ci/run).

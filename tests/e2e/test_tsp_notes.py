@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace Notes: what is wrong with a trace is told to those who open it in the trace server, as the verbs tell it;
 listed only when there is something to tell."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The numbers of the trace server's views against babeltrace2's text, counted here by other means."""
 import array
 import bisect

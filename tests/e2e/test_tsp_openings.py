@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Trace server: experiments that cannot be opened, or not all of which can, say why, and go on saying so. Files of a
 trace that are something else, or lie elsewhere, are named; none of them holds the server up."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Whose clock a server tells times by: --reference, as of the other verbs, which are the judge."""
 import json
 import os

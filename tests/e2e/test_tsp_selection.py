@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What happened within a range, in figures: against `weft threads`, and against events counted here."""
 import json
 import os

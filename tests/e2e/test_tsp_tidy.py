@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stores of what a server follows: it makes few files of many by itself, also beside others who do, and its answers
 stay what they are while files of an open version are replaced."""
 import fcntl

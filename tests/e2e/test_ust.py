@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """User-space traces alone and beside kernel traces: verbs, stores. Made traces; the recorded ones (ust-live,
 context-switches-ust) where they are."""
 import glob

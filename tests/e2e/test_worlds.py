@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Made worlds against what is known of them: paths exactly, clocks within the stated errors, nothing false where events
 were lost. `WEFT_WORLDS=N` tries N worlds of each kind."""
 import json

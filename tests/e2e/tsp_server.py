@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A trace server under test: started on a free port, asked by HTTP as clients shape their requests, stopped by its
 process id."""
 import gzip

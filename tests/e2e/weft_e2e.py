@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the end-to-end tests share: where the program and the recorded traces are, how to run it, and what every answer
 must satisfy.
 

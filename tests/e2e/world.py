@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Made worlds: hosts with CPUs; threads that compute, send, receive, sleep, write to disks, wait for each other and
 fork; networks that lose, reorder and forward. Everything is random; what happened and why is known, because it was
 made.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the critical path of a thread is, from the states that world.py knows; by the definition in docs/concepts.md,
 written down as recursion. Shares nothing with the program.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes kernel traces as LTTng does, one file per CPU, for the made worlds (world.py)."""
 import os
 import struct

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sets of item numbers against a plain list of them. */
 #include <setjmp.h>
 #include <stdarg.h>

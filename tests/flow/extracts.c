@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "extracts.h"
 
 #include <stdio.h>

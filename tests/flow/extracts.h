@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What hosts give away of their flows, as whoever collects it gets it. */
 #ifndef WEFT_TESTS_FLOW_EXTRACTS_H
 #define WEFT_TESTS_FLOW_EXTRACTS_H

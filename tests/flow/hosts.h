@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Invented hosts, packet by packet, as the kernel's records tell of them. */
 #ifndef WEFT_TESTS_FLOW_HOSTS_H
 #define WEFT_TESTS_FLOW_HOSTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether two flow stores say the same through everything that can be asked of them. */
 #ifndef WEFT_TESTS_FLOW_SAME_H
 #define WEFT_TESTS_FLOW_SAME_H

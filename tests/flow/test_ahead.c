@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is told of a packet with hindsight, and for how long that looks ahead: expected answers follow from how the
  * packets were made, and from the second that docs/formats/flows.md states. */
 #include "hosts.h"

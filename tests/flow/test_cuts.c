@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Recordings that are cut at random: the list of their chunks says what one pass says. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a host gives away of its flows so that others find clocks: the flows that two hosts have in common and those
  * that came from another's address, all of them as they are, and nothing else. */
 #include <stdio.h>

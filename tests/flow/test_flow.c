@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packets of two invented hosts, record by record: what the recordings lack. Expected answers follow from how the
  * packets were made. */
 #include <time.h>

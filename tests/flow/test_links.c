@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which hosts' flows name each other, in a made world of many hosts whose talk is known. */
 #include <setjmp.h>
 #include <stdarg.h>

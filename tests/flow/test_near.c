@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies near in time against the plain statement of the rule, in made worlds of hours in which packets that look alike
  * come again: repetitions, numbers that go round, datagrams of few IP ids, clocks that are apart. What is found since
  * some time is what is found of all. WEFT_SEED looks further. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Containers behind bridges, tunnels and translation: a packet counts once, for whom sent it and for whom it was. */
 #include "hosts.h"
 

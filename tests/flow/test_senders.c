@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which send explains a receive, asked of the sender's host by the message's key. Expected answers follow from how the
  * packets were made. */
 #include "hosts.h"

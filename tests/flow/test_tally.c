@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What went of a flow, and of which packets it is certain that they arrived. */
 #include "hosts.h"
 

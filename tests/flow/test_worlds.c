@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random worlds: a sends to b, directly or through a router that may translate, over stacked devices, on few ports that
  * are used again and again; bytes are cut, merged, lost, sent again and overtaken, and their numbers go round. Which
  * send

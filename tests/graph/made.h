@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graphs of made traces. */
 #ifndef WEFT_TESTS_GRAPH_MADE_H
 #define WEFT_TESTS_GRAPH_MADE_H

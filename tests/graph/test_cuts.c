@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A list of chunks says what the store of one pass says, wherever the cuts are. */
 #include "../base/test.h"
 

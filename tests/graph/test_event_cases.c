@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The event-level cases of ../shared/data/critical-path-cases/event_cases.json: the events are made into traces, the
  * graph must have every edge listed. weft keeps no cut points where a thread sends or wakes: neighbouring edges of the
  * same kind are one interval, so each listed edge must lie in an interval of its kind. It keeps no rows for work in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where events were lost, on made traces: what is known before and after the gap, by reference/critical-path.md 8. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Any event may be missing, told as lost or not. Dropped silently: never a crash, always covered. Told as lost: what
  * the graph then says must agree with the graph of the whole trace, or say that it does not know. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What rows are called, and were called then, on made traces. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Event rules on made traces: what reference/critical-path.md 1.3, 1.4, 1.7 and 8 say of each situation. */
 #include <stdarg.h>
 #include <stddef.h>

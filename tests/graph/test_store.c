@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The store as a hostile file: its sections are changed at random and given a valid checksum again; opening must
  * refuse, or reading must stay inside. What the check lets through is a graph in every respect. */
 #include <stdarg.h>

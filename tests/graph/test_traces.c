@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Recorded traces: the time each thread ran against what babeltrace2's text of the same trace says, computed here from
  * its sched_switch lines alone. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The HTTP client against the HTTP server, and against sockets that do what no server should. */
 #include <arpa/inet.h>
 #include <pthread.h>

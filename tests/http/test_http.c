@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The HTTP server as a client on a plain socket sees it. */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether two nets say the same, to the last bit. */
 #ifndef WEFT_TESTS_INDEX_FAR_SAME_H
 #define WEFT_TESTS_INDEX_FAR_SAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the tests of recordings that are indexed while they grow: a world of recordings that are fed, questions to
  * it, and what the answers must be: what one pass says of what happened before. Whatever goes wrong fails the test. */
 #ifndef WEFT_TESTS_INDEX_LIVE_WORLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "one_pass.h"
 
 #include "../base/test.h"

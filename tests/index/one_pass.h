@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What one pass over a trace says, up to some time: the rooms' own builders and stores, without chunks. */
 #ifndef WEFT_TESTS_INDEX_ONE_PASS_H
 #define WEFT_TESTS_INDEX_ONE_PASS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recording of which the stream of a CPU is missing: nothing that is told of its threads may differ from what the
  * whole recording tells. */
 #include <stdarg.h>

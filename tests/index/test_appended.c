@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recording of one directory whose files are appended to: chunks of what was there stay. What was changed, and not
  * only appended, is built again. */
 #include <glob.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is carried out of a chunk is read when the next one is built, and damage of it is found then, also where nothing
  * else tells of it: as on a disk that fails silently, the stamp of the file is the one that the manifest has. */
 #include <glob.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Trees of many archives are opened with a catalogue, which lies among the stores: the answers are those of a fresh
  * opening; what it says wrongly is told, and it goes. */
 #include <dirent.h>

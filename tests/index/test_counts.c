@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counts of a recording that grows: what was counted once is not read again. Archives that have been indexed are
  * spoiled so that nothing shows it but reading them: then the numbers are right only as long as nobody does. */
 #include "../ctf/archives.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that are cut off while they are in use: whatever is asked comes to its end inside the file, experiment_intact
  * tells, and the next opening builds again what was cut. The recorded cluster is copied; each store and a stream are
  * cut at many places, and all that can be asked is asked. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks of the recorded clusters of what each host gives away of its flows: to the last bit those that all traces
  * together give, however these are cut into chunks. */
 #include <glob.h>

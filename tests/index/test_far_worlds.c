@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks of made hosts, few and many, of what each gives away of its flows: to the last bit those of all flows. Also
  * where a clock is hours off or steps, where a host recorded nothing of what it sent, where hosts have the same private
  * addresses, and where more hosts receive a flow than are looked at. WEFT_SEED looks further. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Archives come one by one, and small chunks are joined: how many chunks there are, and how often an event is read
  * again. */
 #include "../base/test.h"

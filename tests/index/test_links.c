@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stores in a trace whose owner is somebody else: links in its directory lead no builder to other files, also while the
  * owner puts them there. Names that no store has stay. Stores of other users are read; refused ones are reported. */
 #include <errno.h>

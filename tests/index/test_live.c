@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Recordings that are fed in small portions, asked about in between: each answer is that of one pass over what happened
  * before the time that it is right up to, and stays so; the last one is that of the whole. */
 #include "live_world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Performance counters that nobody had declared when a recording began: their events come later, and answers have them
  * from then on. */
 #include "live_world.h"

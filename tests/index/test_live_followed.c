@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Directories that are written to while they are indexed and asked about. */
 #include "live_world.h"
 

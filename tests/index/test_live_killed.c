@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A process that indexes a recording while it grows, and is killed at any moment: what was sealed is there, and whoever
  * goes on from it, or indexes the whole, says the same as who did it in one pass. */
 #include <signal.h>

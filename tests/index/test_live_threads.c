@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recording that is fed by one thread while others ask: whoever feeds, reads or asks has the recording for itself;
  * answers are everybody's, without any lock, while the recording goes on. */
 #include <pthread.h>

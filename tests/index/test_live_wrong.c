@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What goes wrong with recordings that are fed: what comes too late, a disk that is full, another recording. */
 #include <signal.h>
 #include <sys/resource.h>

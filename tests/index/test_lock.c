@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who may write into a store directory: one at a time, also over a network file system; who cannot know that is refused
  * with the reason; what a killed build left is removed by the next one, and never while its process lives. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages that are kept while records grow: made hosts whose records come piece by piece, a host's at a time. After
  * each piece the clocks are what they are without anything kept, and what was found before is not looked for again: the
  * old chunks are not even there. WEFT_SEED looks further. */

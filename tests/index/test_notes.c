@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is told of damaged packets, some of which lie over the cuts between chunks: the same, once each, however the
  * recording came to be indexed. */
 #include "../ctf/archives.h"

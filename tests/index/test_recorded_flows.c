@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The recorded clusters: wakes by packets of traced peers find the send that explains them, and no arrow of a
  * connection is wrong by more than the clocks' error. Truth: every host of a scenario is traced, so a packet that came
  * from a traced address was sent there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks of the recorded clusters from messages that come in parts: however they are cut, whichever part comes late,
  * and from stores that are damaged or of other traces, `sync` says what it says of all of them at once. */
 #include <setjmp.h>

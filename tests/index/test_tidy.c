@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small chunks are joined while the experiment that they were opened for is used: file by file, until it is told to
  * stop, by one at a time, and only what is still of the same files. */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counts of events by class, in all and within ranges, against counting one by one: on a made trace that is longer than
  * what lies between two counts. */
 #include <setjmp.h>

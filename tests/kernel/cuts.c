@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cuts.h"
 
 #include "../base/test.h"

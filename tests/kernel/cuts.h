@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Builds a trace in chunks: at each cut the builders are thrown away, and made anew of what was carried. For the tests
  * of all rooms that are fed with kernel records, who compare what a list of chunks says with what one pass says:
  *

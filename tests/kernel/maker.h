@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Makes small kernel traces for tests: a list of events, written with ctf_writer as LTTng would have written it, and
  * run through the tracker. */
 #ifndef WEFT_TESTS_KERNEL_MAKER_H

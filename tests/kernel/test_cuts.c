@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A tracker that is cut and goes on makes the same records, rows and names as one that is not. */
 #include "../base/test.h"
 

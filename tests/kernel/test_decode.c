@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fields of recorded events against babeltrace2's text of the same events, name by name: LTTng of several ages and
  * perf. */
 #include <stdarg.h>

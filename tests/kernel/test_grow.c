@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace whose metadata come piece by piece: a binding that was extended reads what one that was made at once reads.
  */
 #include "../base/test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The registry of a host's rows: the same lives in whatever order chunks come, and rows and ids that stay. */
 #include <dirent.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who runs where, as switches of made traces tell. */
 #include <stdarg.h>
 #include <stddef.h>

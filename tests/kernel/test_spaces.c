@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which container threads are in, on made traces: state dumps, clone, unshare and fork, setns with and without
  * contexts, names, numbers of namespaces that are used again, cgroup namespaces. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tracker on made traces: contexts and their frames, packets of all kinds, names, lives. */
 #include <stdarg.h>
 #include <stddef.h>

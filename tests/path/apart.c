@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "apart.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a path promises whoever takes it apart, checked for a path of any source:
  * - The path with a later beginning is the end of the path with an earlier one.
  * - The piece of a path inside a wait is the path of what ended the wait, asked for that piece alone.

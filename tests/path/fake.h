@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A source of graphs held in memory, for tests: rows with intervals, each with its cause. */
 #ifndef WEFT_TESTS_PATH_FAKE_H
 #define WEFT_TESTS_PATH_FAKE_H

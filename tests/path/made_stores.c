@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "made_stores.h"
 
 #include <stdio.h>

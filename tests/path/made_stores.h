@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stores and clock maps made up in memory, in place of the rooms below path: what they would answer is stated, so that
  * only the join is tested. */
 #ifndef WEFT_TESTS_PATH_MADE_STORES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "same.h"
 
 #include "../base/test.h"

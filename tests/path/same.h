@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether the critical paths of the threads of hosts are the same over two sets of stores. */
 #ifndef WEFT_TESTS_PATH_SAME_H
 #define WEFT_TESTS_PATH_SAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The algorithm cases of critical-path-cases/graph_cases.json: what Trace Compass' bounded path gives, as facts; and
  * where weft differs on purpose. */
 #include <jansson.h>

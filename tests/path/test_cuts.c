@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The critical path of each thread over a list of chunks is the one over a store of one pass. */
 #include "../base/test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The join of several hosts' stores, with stores and clock maps made up here. Links local.c and traffic.c against
  * made_stores.c. */
 #include <setjmp.h>

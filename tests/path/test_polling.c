@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that poll, assumed to wait: made worlds of 2 to 8 hosts with a thread each. The oracle is the same world told
  * otherwise: there the threads sleep where the rule (docs/verbs/critpath.md) says that they may be taken to have
  * waited, and their wakes are known. Links local.c and traffic.c against made_stores.c. */

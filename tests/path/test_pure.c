@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The promises of apart.h, in made worlds: threads run, are held up, sleep, send and wake each other. */
 #include <inttypes.h>
 #include <setjmp.h>

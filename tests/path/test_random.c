@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random graphs: the walk against a plain recursive statement of its rules, and against itself on graphs that make no
  * sense at all. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths over recorded traces: the totals of a public trace against a reference model of the rules of Trace Compass, and
  * what must hold for any thread. */
 #include <ftw.h>

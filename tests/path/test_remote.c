@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths over graphs that lie elsewhere: each host of a recording is asked through requests and fragments, as bytes; the
  * answers are, byte for byte, those of all hosts in one place. Where nodes do not answer, the path is right as far back
  * as it says that something is missing. */

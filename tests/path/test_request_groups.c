@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which requests are alike, what their figures are, and what grew in the slow ones: of a server whose times are stated
  * here. Expected values are the definition of docs/concepts.md, by hand. */
 #include <setjmp.h>

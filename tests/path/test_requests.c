@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is a request, whose, and which are alike; of stores made up here (made_stores.c). */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which hosts are the ends of a flow, of what hosts told of it. */
 #include <setjmp.h>
 #include <stdarg.h>

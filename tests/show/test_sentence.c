@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sentence above a path: paths told by hand, and what a person would say of them. */
 #include "../base/test.h"
 #include "base/text.h"

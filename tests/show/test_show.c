@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the answer looks like: JSON, CSV, terminal, SVG. WEFT_TEST_KEEP=DIR keeps the pictures to look at. */
 #include <jansson.h>
 #include <setjmp.h>

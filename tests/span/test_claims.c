@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is claimed where nothing is: in at most 1 of 20 runs, whatever the durations' distribution, and of jobs that
  * depend on the one before. And what is there is found. WEFT_CLAIM_RUNS: so many runs of each (else some dozens). */
 #include <math.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The OpenTelemetry SDK for JavaScript sends to weft collect; what is answered is what the SDK itself says of its
 spans. Skips when there is no node, or npm cannot fetch the SDK."""
 import base64

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statistics against published tables and worked examples, and against their definitions. */
 #include <math.h>
 

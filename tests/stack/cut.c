@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cut.h"
 
 #include "../base/test.h"

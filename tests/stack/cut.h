@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Builds the stacks of a user-space trace in chunks: at each cut the builder is thrown away, and made anew of what was
  * carried. Whatever goes wrong fails the test. */
 #ifndef WEFT_TESTS_STACK_CUT_H

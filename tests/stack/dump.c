@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stack_dump TRACE: what the store of call stacks of a trace says, in lines for stack_truth.py to judge. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls of a random trace: figures of functions, numbers by duration and places among WHOLE calls, of random ranges,
  * against looking at every call. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Call stacks of made user-space traces: every interval as the rules of docs/formats/stacks.md give it by hand; samples
  * against brute force. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Judges the call stacks of traces by what babeltrace2 prints of them: truth.py DUMP WRITE (the programs built from
 dump.c, ust_write.c).
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ust_world.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces of user space for tests: written with weft's own CTF writer as LTTng-UST would, with the contexts vpid, vtid
  * and procname. */
 #ifndef WEFT_TESTS_STATE_UST_WORLD_H

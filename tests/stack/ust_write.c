@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A user-space trace for tests that run the program: ust_write sample DIR HOST, ust_write random|lossy DIR SEED EVENTS,
  * ust_write deep DIR LEVELS */
 #include <stdio.h>

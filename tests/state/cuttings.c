@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cuttings.h"
 
 #include <stdio.h>

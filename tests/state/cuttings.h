@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lists of chunks beside the store of one pass, over random cuttings. */
 #ifndef WEFT_TESTS_STATE_CUTTINGS_H
 #define WEFT_TESTS_STATE_CUTTINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dump TRACE [intervals]: what the state store of a trace says, in lines for truth.py to judge. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests and the bench of `state` share: builds the store of a trace in one pass, as an index does. */
 #ifndef WEFT_TESTS_STATE_FIXTURE_H
 #define WEFT_TESTS_STATE_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "../base/test.h"
 
 #include <stdio.h>

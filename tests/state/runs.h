@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stores of a trace that is cut, for tests: a file for each chunk. */
 #ifndef WEFT_TESTS_STATE_RUNS_H
 #define WEFT_TESTS_STATE_RUNS_H

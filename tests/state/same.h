@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether two stores of states say the same through everything that can be asked of them. Fails the test where they
  * differ. */
 #ifndef WEFT_TESTS_STATE_SAME_H

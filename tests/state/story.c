@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "story.h"
 
 enum { CPUS = 3, TIDS = 9, USERS = 4 };

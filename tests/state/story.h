@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Made kernel traces in which anything may happen. */
 #ifndef WEFT_TESTS_STATE_STORY_H
 #define WEFT_TESTS_STATE_STORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Columns: whatever goes in comes out, one by one and all at once; each way is taken where it takes less; bytes and
  * forms that make no sense lead nowhere. */
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A builder that begins with what was carried over a cut says of what comes behind it what one pass says. */
 #include "../base/test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Figures of latencies by name and histograms, of random ranges, against sums over the calls that this test made. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules by which calls tell who works with which file. Expected rows follow from the rules of the documentation
  * (docs/formats/states.md). */
 #include "world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of futexes and tracks: who waits for which, who wakes others, what goes on at once (docs/formats/states.md). */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Interrupts over all CPUs: rows that follow from those of single CPUs. Written cases, and random ones against brute
  * force over the rows of the CPUs. */
 #include "../base/test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latencies, events and losses of a list of chunks are those of the store of one pass, wherever the cuts are. */
 #include "../base/test.h"
 

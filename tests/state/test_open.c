@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening looks at little; what a damaged file says later leads nowhere. */
 #include <fcntl.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long requests wait in the queue of a disk, and how long its driver has them (docs/formats/states.md). */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sampled queries, ranges and counters against brute force over the histories of a random world, which this test keeps
  * for itself. */
 #include "../base/test.h"

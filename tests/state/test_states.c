@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules by which records become states, counters and latencies. Expected rows follow from the rules of the
  * documentation (docs/formats/states.md). */
 #include "state/format.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bytes that threads read and wrote, against a count over all returns of calls that this test keeps for itself: files,
  * pipes and what is known of neither, used by random threads on a clock so coarse that calls take no time, with lost
  * events and CPUs of which it turns out later who had them. */

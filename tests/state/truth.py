@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Judges the state store of recorded traces by what babeltrace2 prints of them: truth.py DUMP (the program built from
 dump.c).
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "world.h"
 
 static const char *const counters[] = {"perf_cpu_cycles", "perf_cpu_cache_misses"};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands for the tracker in tests of states: threads and names are made up, records come one by one. */
 #ifndef WEFT_TESTS_STATE_WORLD_H
 #define WEFT_TESTS_STATE_WORLD_H

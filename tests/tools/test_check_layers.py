@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """tools/check-layers: the tree obeys DESIGN section 3, and trees that do not are refused."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links
 lead somewhere."""
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is absent is never passed over in silence: all tests skip through tests/needed.py, tests/base/test.h or
 tests/web/run.mjs, where WEFT_REQUIRE_DATA makes a failure of it; and random numbers come from a seed that is printed.
 """

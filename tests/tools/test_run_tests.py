@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What failed beside other tests is asked again alone, and only that: a stand-in for meson plays what each does."""
 import os
 import stat

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The protocol's own TypeScript client against a running server: opens traces, makes an experiment of several, fetches
 // everything that every output offers.
 // Usage: node client.js http://HOST:PORT/tsp/api TRACE TRACE…     Exit status 0: all as the client wants it.

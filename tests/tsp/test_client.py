@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """tsp-typescript-client, as viewers use it, against weft serve. Skips when there is no node, or npm cannot fetch the
 client."""
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From the numbers of entries in one opening to the ids that clients know, and back: a backend with made-up trees. */
 #include "../base/test.h"
 

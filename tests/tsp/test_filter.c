@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Filters of states, as the protocol's description gives them ("openat", "duration>10ms", "thread=1", "process=ls"). */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ids of entries: who has one keeps it, whatever is asked for, in which order, before and after the table is read back;
  * nobody is ever given another's. Ids of few bits, so that keys meet all the time. */
 #include "../base/test.h"

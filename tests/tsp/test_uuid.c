@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Identifiers. Expected values: java.util.UUID.nameUUIDFromBytes, as md5sum with version and variant set shows. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A trace server under test, and what a client asks of it."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What threads and CPUs of one host did, worked out event by event from babeltrace2's text: a second opinion, made
 without weft."""
 import bisect

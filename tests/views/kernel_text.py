@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What babeltrace2's text says of a kernel trace, for the tests of views to judge by, and how states are compared with
 it."""
 import bisect

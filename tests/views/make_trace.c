@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* make_trace DIR SEED [perf] [lossy]: a kernel trace of three CPUs and a dozen threads at random, with events of the
  * page allocator, of futexes and of CPU frequencies; with `perf`, performance counters in every event's context; with
  * `lossy`, events are missing here and there. babeltrace2's text of it is what the tests go by. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Views of files, through the server, against descriptors followed in babeltrace2's text: test_files.py. Recorded
 traces; the one of examples is always there."""
 import bisect

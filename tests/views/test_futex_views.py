@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Who waits for which futex, who wakes whom, and what goes on at once, through the server, against babeltrace2's text:
 test_futex_views.py MAKER.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Critical Path Comparison: the parts and the sentence of `weft critpath --compare`, and sums of the segments of both
 paths; and what is refused."""
 import collections

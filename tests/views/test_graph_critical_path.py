@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Critical Path as a derived output: the same path as `weft critpath` tells, by totals, segments, links and gaps; and
 what is refused."""
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Thread Status, Resources Status and Machines against histories worked out from babeltrace2's text, on random ranges.
 """
 import os

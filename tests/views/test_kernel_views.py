@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Views of what only some kernel traces tell (memory …), through the server, against babeltrace2's text:
 test_kernel_views.py MAKER.
 

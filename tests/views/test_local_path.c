@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The first answer to a critical path: only the thread's own host is looked at, what came from others is pending. And:
  * walks can be ended. */
 #include <limits.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Spans as a time graph: what the OTLP given says, `weft spans critpath`, and recorded glideins."""
 import collections
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What axe-core finds: nothing that keeps people from using the page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

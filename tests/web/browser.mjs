@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the browser tests share: Chromium that talks to nobody by itself, a page on a server, its errors.
 import { createRequire } from 'node:module';
 import { createMock } from './mock/server.mjs';

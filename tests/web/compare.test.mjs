@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two critical paths beside each other, on the mock server: how the second one is chosen, one scale, words and bars.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

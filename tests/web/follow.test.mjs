@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Traces that go on: new data are told of and shown when wanted, or followed, and nothing else of the page changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

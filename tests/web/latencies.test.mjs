@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Latencies: on logarithmic axes with round numbers, until somebody wants linear ones; and what answers say of
 // themselves.
 import assert from 'node:assert/strict';

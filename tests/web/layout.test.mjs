@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the page is laid out: by mouse and keys, remembered for each experiment, whatever the browser has stored.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Menus: the views with what they are, found by words; names of buttons; what the right button does; tooltips.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Before there is anything to look at: what a server lets one open, how far the reading is, what cannot be read.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page in Chromium against the mock server: what people do with it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A critical path as an answer: the sentence above it, its picture with words, the way along it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

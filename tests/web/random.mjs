@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random numbers of tests: the same in every run, unless WEFT_SEED moves them on (tests/needed.py).
 export function dice(usual) {
   const moved = Number(process.env.WEFT_SEED ?? 0);

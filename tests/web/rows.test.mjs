@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which rows views show, on the mock server: pinned ones, those of chosen machines, those that have something in view.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tests of the viewer: `run.mjs` (types, committed bundle, units, the page on a mock server), `run.mjs server` (the
 // page on `weft serve`, the program that WEFT_BIN names).
 // What they need is fetched into web/node_modules once; exit status 77 (skipped) without a way to get it, or without

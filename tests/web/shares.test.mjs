@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The colour of a pixel against brute force: each state's share of the pixel's time, mixed in OKLab; sampled rows
 // estimate the same shares.
 import assert from 'node:assert/strict';

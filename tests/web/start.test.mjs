@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Start on a made-up server: a hundred thousand requests, a list that is not there yet, a card that fails, names that
 // are meant to do harm.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One time axis for all views: its times are said once, where they stay; each view has one line over its rows.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

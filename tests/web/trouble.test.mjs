@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The server goes away and comes back; many rows; what arrives slowly; sizes of the window.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parts without a page: exact JSON, times, search, shares of a pixel.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page: puts the parts together, opens experiments and views, keeps the link, says when the server is gone.
 import { Axis } from './axis';
 import { clockMap } from './clock';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The shared time axis: which part of the experiment all views show, the selection (two cursors), and how times are
 // pixels.
 import { Emitter } from './emitter';

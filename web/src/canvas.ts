@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What all drawing areas share: a canvas at device resolution, the ruler, the cursors.
 import type { Axis } from './axis';
 import type { Session } from './session';

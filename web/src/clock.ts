@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times by the clock of another machine than the one the server tells them by: for showing and typing only.
 import { ID } from './outputs';
 import type { Column, Experiment, Line, Output, Time, TspClient } from './tsp';

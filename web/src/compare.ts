@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two critical paths beside each other: two waterfalls that both start at 0 on one scale, what is longer and shorter as
 // a strip, in words, and part by part in the drawer. The numbers and the words are the server's.
 import { Axis } from './axis';

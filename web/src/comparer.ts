@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which path is compared with the one that is open: the choice, opening it beside, swapping both, closing.
 import { Comparison, comparisonOutput, type Side } from './compare';
 import { announce, button } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables as text.
 import type { TreeModel } from './tree';
 

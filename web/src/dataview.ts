@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Views without the time axis: data trees (statistics) and curves over something else than time.
 import uPlot from 'uplot';
 import { SMALL } from './canvas';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Small helpers over the DOM.
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;

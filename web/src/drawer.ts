@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bottom drawer: events, path summary, details, bookmarks, legend.
 import { button, drag, h, setText } from './dom';
 import { failureWords, stands } from './panel';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A list of listeners. `on` returns what undoes it.
 export class Emitter<T = void> {
   private readonly listeners = new Set<(value: T) => void>();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is seen as a picture (SVG, PNG) or as a table (CSV).
 import { axisTicks, drawCursors, drawRuler, drawSelection, FONT, SMALL, type Surface } from './canvas';
 import { cell } from './csv';

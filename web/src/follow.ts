@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Traces that go on while they are looked at: asks whether the server has a newer version, and takes it, or says so.
 import { announce, button, h, setText, toggle } from './dom';
 import { withIcon } from './icons';

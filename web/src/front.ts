@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The way in: Start instead of the views, and from a line of it to what it stands for.
 import { failureWords, PATIENCE } from './panel';
 import type { PathSpec } from './pathpane';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // States and arrows of a time graph: keeps what was fetched, asks for what is on screen and not there, drops requests
 // that were left behind.
 import { settle } from './emitter';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Drawing of a time graph's centre: rows of states, arrows, marks, glow. Used by the view and by exported pictures.
 import { HEAD } from './panel';
 import { FONT, SMALL } from './canvas';

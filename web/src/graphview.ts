@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A time graph view: tree to the left, states to the right, both virtual; mouse, keys, tooltip, stepping.
 import type { Axis } from './axis';
 import { drawCursors, drawRuler, drawSelection, Surface, timeMouse } from './canvas';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keys and mouse, said once: for the help sheet.
 import { button, h } from './dom';
 import { icon } from './icons';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Small pictures on buttons, drawn with the text's colour. Screen readers hear the button's name, not them.
 const SHAPES = {
   close: 'M4 4l8 8M12 4l-8 8',

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // JSON with exact integers. Numbers that a double holds exactly are numbers; integers beyond 2^53 become bigint, where
 // JSON.parse would round.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Keys of the whole page, as users of Trace Compass know them.
 import { showHelp } from './help';
 import { closePopup } from './menu';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the views share the height between the strip and the drawer.
 
 /** `least` and `most`: px between which a view is of use; `weight`: its part of what is there. */

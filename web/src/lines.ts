@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A short list whose lines lead somewhere: by double click, or Enter where the focus is.
 import { h } from './dom';
 import { withIcon } from './icons';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The address's fragment holds what a view shows, so that a link restores it.
 import type { TimeMode } from './time';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The sign that machines are away, or that something of them is missing: who, and on a click why.
 import { h, setText, toggle } from './dom';
 import { menuBelow } from './menu';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 import 'uplot/dist/uPlot.min.css';
 import './app.css';
 import { App } from './app';

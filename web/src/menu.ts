@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Menus and small panels that open at a place, are left by Escape or a click elsewhere, and give the focus back.
 import { h, setText } from './dom';
 import { icon } from './icons';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bar below the top one: what went wrong, what has changed, with something to do about it; until it is dismissed.
 import { button, h } from './dom';
 import { icon } from './icons';

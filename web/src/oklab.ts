@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A space in which equal distances look equal (Ottosson 2020: A perceptual color space for image processing): mixtures
 // of colours lie between them, as bright as they are, and do not turn grey or muddy.
 const linear = (v: number): number => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;

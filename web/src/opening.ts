@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What stands where views will be while an experiment is read: how far that is, and how long it will take; or why it
 // cannot be.
 import { button, h, setText } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The outputs that the page itself has a use for, by their ids: names and descriptions are for people, and derived ones
 // are named by people.
 import type { Output } from './tsp';

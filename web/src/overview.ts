@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The strip over everything: event density of the whole experiment, lost events in red, the part in view; drag to zoom.
 import { Surface, SMALL } from './canvas';
 import { drag, h } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Draws rows of states on a canvas. States wider than some pixels are rectangles; where several states share a pixel,
 // the pixel's colour is their mix by
 // share of time. Times are floats: ns since the experiment's begin.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // In-and-out analyses: the form that makes one of a user's expressions, and which view belongs to which.
 import { h } from './dom';
 import { closePopup, openPopup } from './menu';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The frame of a view: title bar, fold, close, height, and the words for empty, loading, partial and failed.
 import { button, drag, h, setText } from './dom';
 import { icon } from './icons';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a critical path is made of, read from its time graph: all segments in time order, however short.
 import { packRow } from './paint';
 import { tidOf, type Session } from './session';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The critical path: made on the server as a derived output, drawn by a GraphView; here its segments, totals and
 // stepping.
 import { announce, button, h } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Along a critical path, segment by segment, from machine to machine: the bar below its picture, the frame around the
 // segment that one is at, and what the server knows of it in Details.
 import { announce, button, h, setText } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page without an experiment, and the sheet to open one: experiments and traces known, paths, uploads.
 import { button, h } from './dom';
 import { icon } from './icons';

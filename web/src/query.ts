@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The search field. Words search rows (name, thread id, host, pod); `state:` and comparisons are expressions that the
 // server applies to states.
 import type { RowTest } from './tree';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What outlives the page in this browser: small choices, and how each experiment was laid out when it was last looked
 // at. Whatever is stored may be of another version, or cut, or missing: what cannot be used is as if it were not there.
 /** Small choices that outlive the page. */

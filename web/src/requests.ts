@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Requests of servers, as the outputs weft.requests… tell them; and the bar above the path of one, which leads to the
 // others.
 import { button, h } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Logarithmic axes, of durations above all: from nanoseconds to seconds everything is seen.
 import type uPlot from 'uplot';
 import { button } from './dom';

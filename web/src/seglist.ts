@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All segments of a path in time order, beside its sums: one is chosen, the same that [ and ] have come to.
 import { h, setText } from './dom';
 import type { Segment } from './pathdata';

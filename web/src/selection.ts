@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What lies between the cursors, in figures: the drawer's page, which shows any tree of figures for the selection.
 import { DataTreeView } from './dataview';
 import { button, download, h, setText } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The answer in words, above the picture of a path: as the server says it, to be read, selected and copied.
 import { announce, button, h, setText } from './dom';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the views of one page share: the opened experiment, the axis, the theme, time format, the search, the picked
 // thread.
 import { Axis } from './axis';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Start: the first picture of an experiment, when nobody asked for another one. Its requests, machines and threads side
 // by side, the slowest, busiest and most waiting first; every line leads to where more is told.
 import { button, h, setText } from './dom';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What states look like: the styles that a server gives, resolved, and weft's colours for those it leaves open.
 import { oklab } from './oklab';
 import type { Style } from './tsp';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A table among the views.
 import { button } from './dom';
 import { icon } from './icons';

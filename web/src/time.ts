@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times (bigint ns since 1970) and durations as text, and back.
 import type { Time } from './tsp';
 

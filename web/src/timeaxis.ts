@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The ruler of all views that share the time axis: above them, it stays where it is while they scroll.
 import { drawCursors, drawRuler, Surface, timeMouse } from './canvas';
 import { h, setText } from './dom';

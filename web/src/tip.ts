@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tooltip by the mouse.
 import { button, h } from './dom';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a server with --token-file wants to hear: from the link (#token=…) or typed once. It stays in this tab and out
 // of the address.
 const KEY = 'weft.token', IN_LINK = /[#&]token=([^&]+)/;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bar at the top: experiment, span, search, time format, clock badge, views, export, theme, help.
 import { clockHosts } from './clock';
 import { announce, button, h, setText, toggle } from './dom';

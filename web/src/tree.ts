@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Entries of a view as a tree: which rows are seen after folding, sorting and filtering. No DOM here.
 import { Emitter } from './emitter';
 import type { Entry, Header, Tree } from './tsp';

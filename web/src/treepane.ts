@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The left side of a view: a tree grid with sticky names whose rows are made only for what is on screen.
 import { h, setText, toggle, drag } from './dom';
 import { icon } from './icons';

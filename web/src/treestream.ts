@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the answer to a request for a tree while it arrives: the entries that came first can be shown while thousands
 // still come.
 import { parseJson } from './json';

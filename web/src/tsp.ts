@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Client of the Trace Server Protocol. One method per operation; times are bigint ns, everything else number and
 // string.
 import { parseJson, writeJson } from './json';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the menu of views lists: critical paths first, then the views by what they show, analyses, markers.
 import type { MenuItem } from './menu';
 import { pathOutput, specOf, type PathSpec } from './pathpane';

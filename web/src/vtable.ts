@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A table of any length: only the lines on screen exist, and only they are asked for. Follows the time cursor and moves
 // it.
 import { announce, button, drag, h, setText, toggle } from './dom';

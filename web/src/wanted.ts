@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which rows are wanted: those of chosen machines, those that have something in view, and those that stay on top.
 import { button } from './dom';
 import { settle } from './emitter';

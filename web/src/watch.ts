@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether the server answers, and whether a trace is still what was opened.
 import { announce, button } from './dom';
 import { settle } from './emitter';

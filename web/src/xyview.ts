@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Curves over the shared time axis (uPlot), with a tree of check boxes that chooses them.
 import uPlot from 'uplot';
 import { drawCursors, drawRuler, drawSelection, Surface, timeMouse } from './canvas';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A tree of spans by the OpenTelemetry SDK, sent by one of its exporters: sdk.mjs EXPORTER URL none|gzip [SPANS].
 // On stdout: the spans as the SDK has them, which is what must be answered.
 import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A Trace Server Protocol server over the made-up world, with the viewer's bundle; for tests and for working on the
 // viewer without traces.
 //   node server.mjs [--port 8080] [--threads 600]

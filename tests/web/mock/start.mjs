@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Start asks for, made up: `requests` of them, the slowest first, whose durations halve every hundred.
 import { BEGIN } from './world.mjs';
 

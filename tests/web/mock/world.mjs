@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A made-up experiment: every value is a function of the row and the time, so that any range of any size costs only
 // what is answered.
 export const BEGIN = 1_700_000_000_000_000_000n;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times by the clock of one machine or another: what the verbs print is found where it means the same instant.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

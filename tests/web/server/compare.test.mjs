@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two requests of the example beside each other, in the page against `weft critpath --compare`.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

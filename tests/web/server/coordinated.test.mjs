@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page on a coordinator of a server per machine, as on one server; one of them is killed, and comes back.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

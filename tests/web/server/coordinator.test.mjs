@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Start on a coordinator: its requests are those of all servers, in one order, and lead to paths and back.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pages of other origins, as the views in Theia and VS Code are: the protocol's own client, bundled into a page that
 // stands where Theia stands, asks the server from a browser that enforces what servers allow.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Experiments in the page: the picker with paths and uploads, a server that dies and comes back.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

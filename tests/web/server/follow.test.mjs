@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What appears in the directory of an open experiment is shown by a page that follows it, and offered by one that does
 // not.
 import assert from 'node:assert/strict';

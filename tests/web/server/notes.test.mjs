@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is wrong with a trace: a sign at the top leads to the table that tells, as `weft index` does; none where nothing
 // is wrong.
 import assert from 'node:assert/strict';

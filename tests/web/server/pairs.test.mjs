@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An analysis of one's own: made with the keyboard, wrong expressions are said, its views show it, it can be removed.
 // The events themselves are the judge.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Critical paths in the page against `weft critpath`: segments, arrows where they are drawn, totals, what is saved.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

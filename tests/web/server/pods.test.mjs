@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Containers (pods) of two machines in the page: grouped by the Rows menu, found by `pod:`; as `weft threads` tells.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rows that have something in view, and those of chosen machines, in the page against the recorded events.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What lies between the cursors, in figures: the verb `threads` is the judge.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Spans of pilot jobs in the page: rows, colours, events, tooltips, search.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Start on recorded traces: what its lines say is what the verbs say; from them to paths, rows and machines, by keys
 // and by mouse.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The page on `weft serve`: opening, zooming, scrolling, threads by name, search, bookmarks, links, every kind of view.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

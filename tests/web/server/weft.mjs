@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page
 // must show.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
