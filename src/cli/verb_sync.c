@@ -98,7 +98,8 @@ static void write_csv(const struct clock_net *net, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"reference", false, false},
         {"predecessor", false, false}, {"category", false, false}, {"drift_ppm", true, true}, {"offset_ns", true, true},
-        {"error_least_ns", true, true}, {"error_worst_ns", true, true}, {"messages", true, true}};
+        {"error_least_ns", true, true}, {"error_worst_ns", true, true}, {"messages", true, true},
+        {"drift_error_ppm", true, true}};
     struct cli_table *table = cli_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < clock_net_hosts(net); i++) {
         const struct clock_map *m = clock_net_map(net, i);
@@ -111,6 +112,11 @@ static void write_csv(const struct clock_net *net, struct text *out)
             cli_table_cell(table, "%s", "");
         else
             cli_table_number(table, (int64_t)messages_between(net, i, (size_t)m->predecessor));
+        if (m->n)
+            cli_table_cell(
+                table, "%.6f", (double)clock_drift_error(m, m->pieces[0].begin, m->pieces[m->n - 1].end) * 1e6);
+        else
+            cli_table_cell(table, "%s", "");
     }
     cli_table_write(table, CLI_CSV, out);
     cli_table_free(table);

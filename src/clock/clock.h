@@ -122,6 +122,9 @@ const struct clock_map *clock_net_map(const struct clock_net *, size_t host);
 int64_t clock_to_reference(const struct clock_map *, int64_t t);
 int64_t clock_from_reference(const struct clock_map *, int64_t t);
 int64_t clock_error_at(const struct clock_map *, int64_t t);   /* ns; grows outside the pieces as the drift allows */
+/* Bound of the error of the map's mean drift from begin to end, by the errors at both: a ratio. 0 when begin is not
+ * before end. */
+long double clock_drift_error(const struct clock_map *, int64_t begin, int64_t end);
 /* Of all times that are not after (not before) t by the reference, the last (the first). */
 int64_t clock_last_until(const struct clock_map *, int64_t t);
 int64_t clock_first_from(const struct clock_map *, int64_t t);

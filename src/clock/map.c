@@ -277,6 +277,12 @@ int64_t clock_error_at(const struct clock_map *m, int64_t t)
         ceil_div((i128)(p->error_end - p->error_begin) * ((i128)t - p->begin), (i128)p->end - p->begin));
 }
 
+long double clock_drift_error(const struct clock_map *m, int64_t begin, int64_t end)
+{
+    long double run = (long double)end - (long double)begin;
+    return run > 0 ? ((long double)clock_error_at(m, begin) + (long double)clock_error_at(m, end)) / run : 0;
+}
+
 void clock_map_times(void *map, int64_t *ts, size_t n)
 {
     const struct clock_map *m = map;

@@ -90,6 +90,14 @@ static void write_errors(struct text *t, int64_t least, int64_t worst)
     text_printf(t, "\u00b1%.*f \u2026 \u00b1%.*f %s", digits, a, digits, b, units[unit].name);
 }
 
+/* "+24.369 ±392 ppm": of the bound three digits matter, and no more than the drift has. */
+static void write_drift(struct text *t, long double ppm, long double bound)
+{
+    int digits = bound >= 100 ? 0 : bound >= 10 ? 1 : bound >= 1 ? 2 : 3;
+    write_sign(t, ppm < 0);
+    text_printf(t, "%.3Lf \u00b1%.*Lf ppm", fabsl(ppm), digits, bound);
+}
+
 static void dashes(struct net_table *table, int n)
 {
     for (int i = 0; i < n; i++)
@@ -107,14 +115,12 @@ static void measured_cells(const struct clock_net *net, const struct net_host *h
         least = small < least ? small : least;
         worst = large > worst ? large : worst;
     }
-    struct text *t = cell(table);
-    write_sign(t, ppm < 0);
-    text_printf(t, "%.3Lf ppm", fabsl(ppm));
+    write_drift(cell(table), ppm, clock_drift_error(&h->map, h->begin, h->end) * 1e6L);
     write_offset(cell(table), sat64((i128)clock_to_reference(&h->map, middle) - middle));
     write_errors(cell(table), least, worst);
     const struct net_pair *p = net_pair_between(net, h->map.host, (size_t)h->map.predecessor);
     text_u64(cell(table), p ? p->out.messages_ab + p->out.messages_ba : 0);
-    t = cell(table);
+    struct text *t = cell(table);
     text_puts(t, net->hosts.v[h->map.predecessor].name);
     if (h->map.category != CLOCK_ACCURATE)
         text_printf(t, " (%s)", clock_category_name(h->map.category));

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`weft sync` against the measured relation of the clocks (true-sync.json of each scenario)."""
+import csv
+import io
 import itertools
 import os
 from fractions import Fraction
@@ -118,6 +120,16 @@ class SyncTruth:
                             f"{pair}: {float(true)} is not in [{float(low)}, {float(high)}]")
         for pair in TRAFFIC[self.name]:
             self.assertIn(frozenset(pair), seen)
+
+    def test_shown_drifts_hold_the_truth(self):
+        """Within the bound that stands beside each; with digits that CSV shows."""
+        shown = self.ok("sync", self.trace, "--store", self.store, "--format", "csv").text
+        rows = list(csv.DictReader(io.StringIO(shown)))
+        self.assertEqual(sorted(row["host"] for row in rows), self.truth.hosts)
+        for row in rows:
+            true = self.truth.scale(row["host"], row["reference"]) - 1
+            off = abs(Fraction(row["drift_ppm"]) / 10**6 - true)
+            self.assertLessEqual(off, (Fraction(row["drift_error_ppm"]) + Fraction(1, 10**5)) / 10**6, row)
 
     def test_messages(self):
         """Every segment that babeltrace2's output matches by its full header is a message here; merged or retransmitted
