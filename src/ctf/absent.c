@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams that are missing as a trace itself shows: an index without its file, a directory that lacks what the others
- * have, a gap in the numbers of CPUs. */
+/* Streams that are missing as files of the trace show: an index without its stream. What events show beside: the kernel
+ * room (targets.h). A gap in the numbers of CPUs shows nothing: a CPU may have been offline, or without an event. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ static void look_at_index(struct ctf_trace *t, uint32_t piece, const char *index
     if (n < 5 || strcmp(entry + n - 4, ".idx"))
         return;
     char *name = arena_strndup(&t->arena, entry, n - 4), *path = mem_printf("%s/%s", index_dir, entry);
-    struct ctf_absence a = {.is = {INT64_MIN, INT64_MAX, number_in(name)}, .name = name, .why = CTF_ABSENT_INDEX};
+    struct ctf_absence a = {.is = {INT64_MIN, INT64_MAX, number_in(name)}, .name = name};
     if (!has_file(t, piece, name)) {
         read_index(t, piece, path, &a);
         vec_push(&t->absences, a);
@@ -96,80 +96,6 @@ void ctf_absences_find(struct ctf_trace *t, uint32_t piece)
     free(path);
 }
 
-/* ---- what others have ---- */
-
-static bool is_absent(const struct ctf_trace *t, const char *name, int64_t begin, int64_t end)
-{
-    for (size_t i = 0; i < t->absences.n; i++) {
-        const struct ctf_absence *a = &t->absences.v[i];
-        if (!strcmp(a->name, name) && a->is.begin <= end && a->is.end >= begin)
-            return true;
-    }
-    return false;
-}
-
-/* When the packets of each directory are. */
-static struct ctf_absent *spans_of(const struct ctf_trace *t)
-{
-    struct ctf_absent *spans = mem_alloc((t->pieces.n + 1) * sizeof *spans);
-    for (size_t i = 0; i < t->pieces.n; i++)
-        spans[i] = (struct ctf_absent){INT64_MAX, INT64_MIN, -1};
-    for (size_t i = 0; i < t->streams.n; i++)
-        for (size_t k = 0; k < t->streams.v[i].packets.n; k++) {
-            const struct ctf_packet *p = &t->streams.v[i].packets.v[k];
-            struct ctf_absent *of = &spans[t->files.v[p->file].piece];
-            of->begin = p->begin < of->begin ? p->begin : of->begin;
-            of->end = p->end > of->end ? p->end : of->end;
-        }
-    return spans;
-}
-
-/* A tracer that numbers CPUs makes a file for each of them in each directory, be it empty. */
-static void compare_pieces(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_absent *spans)
-{
-    bool *has = mem_zalloc((t->pieces.n + 1) * sizeof *has);
-    size_t n = 0;
-    for (size_t k = 0; k < s->packets.n; k++) {
-        bool *is = &has[t->files.v[s->packets.v[k].file].piece];
-        n += !*is;
-        *is = true;
-    }
-    for (size_t i = 0; i < t->pieces.n && n < t->pieces.n; i++) {
-        if (has[i] || spans[i].begin > spans[i].end || has_file(t, i, s->name) ||
-            is_absent(t, s->name, spans[i].begin, spans[i].end))
-            continue;
-        struct ctf_absence a = {{spans[i].begin, spans[i].end, s->cpu}, s->name, CTF_ABSENT_PIECE};
-        vec_push(&t->absences, a);
-    }
-    free(has);
-}
-
-/* ---- a gap in the numbers ---- */
-
-static bool has_stream(const struct ctf_trace *t, uint64_t class_id, int32_t cpu)
-{
-    for (size_t i = 0; i < t->streams.n; i++)
-        if (t->streams.v[i].plan->sc->id == class_id && t->streams.v[i].cpu == cpu)
-            return true;
-    return false;
-}
-
-/* Of a stream that is called "ch_3": is there anything that is called "ch_0", "ch_1", "ch_2"? */
-static void look_below(struct ctf_trace *t, const struct ctf_stream *s)
-{
-    size_t length = (size_t)(strrchr(s->name, '_') + 1 - s->name);
-    for (int32_t cpu = s->cpu - 1; cpu >= 0 && !has_stream(t, s->plan->sc->id, cpu); cpu--) {
-        char *name = arena_printf(&t->arena, "%.*s%d", (int)length, s->name, cpu);
-        bool there = is_absent(t, name, INT64_MIN, INT64_MAX);
-        for (size_t i = 0; i < t->pieces.n && !there; i++)
-            there = has_file(t, i, name);
-        if (there)
-            continue;
-        struct ctf_absence a = {{INT64_MIN, INT64_MAX, cpu}, name, CTF_ABSENT_NUMBER};
-        vec_push(&t->absences, a);
-    }
-}
-
 /* ---- all ---- */
 
 static int by_cpu(const void *a, const void *b)
@@ -178,7 +104,7 @@ static int by_cpu(const void *a, const void *b)
     return order_of(p->is.cpu, q->is.cpu) ?: order_of(p->is.begin, q->is.begin) ?: strcmp(p->name, q->name);
 }
 
-static void note(struct ctf_trace *t, enum ctf_absence_why why, const char *shown_by)
+static void note(struct ctf_trace *t)
 {
     struct text cpus = {.fd = -1}, files = {.fd = -1};
     size_t n = 0, n_cpus = 0;
@@ -186,8 +112,6 @@ static void note(struct ctf_trace *t, enum ctf_absence_why why, const char *show
     const char *last_name = "";
     for (size_t i = 0; i < t->absences.n; i++) {
         const struct ctf_absence *a = &t->absences.v[i];
-        if (a->why != why)
-            continue;
         if (n < MOST_TOLD && strcmp(a->name, last_name))
             text_printf(&files, "%s%s", n++ ? ", " : "", a->name);
         if (n_cpus < MOST_TOLD && a->is.cpu >= 0 && a->is.cpu != last)
@@ -196,8 +120,11 @@ static void note(struct ctf_trace *t, enum ctf_absence_why why, const char *show
         last_name = a->name;
     }
     if (n)
-        ctf_problem_add(&t->problems, "%s: missing stream file%s %s%s%s: %s", t->pieces.v[0].dir, n == 1 ? "" : "s",
-            text_cstr(&files), n_cpus ? n_cpus == 1 ? " of CPU " : " of CPUs " : "", text_cstr(&cpus), shown_by);
+        ctf_problem_add(&t->problems,
+            "%s: missing stream file%s %s%s%s: index files are there without them; "
+            "what was recorded there is not shown",
+            t->pieces.v[0].dir, n == 1 ? "" : "s", text_cstr(&files),
+            n_cpus ? n_cpus == 1 ? " of CPU " : " of CPUs " : "", text_cstr(&cpus));
     text_fini(&cpus);
     text_fini(&files);
 }
@@ -222,29 +149,12 @@ static void widen(const struct ctf_trace *t, struct ctf_absent *is)
 
 void ctf_absences_finish(struct ctf_trace *t)
 {
-    const char *tracer = ctf_trace_env_string(t, "tracer_name");
-    bool numbers = tracer && !strncmp(tracer, "lttng-", 6);
-    struct ctf_absent *spans = numbers && t->pieces.n > 1 ? spans_of(t) : NULL;
-    for (size_t i = 0; i < t->streams.n && numbers; i++) {
-        const struct ctf_stream *s = &t->streams.v[i];
-        if (s->cpu < 0 || s->cpu >= CTF_MOST_CPUS || number_in(s->name) != s->cpu)
-            continue;
-        if (spans && s->timed)
-            compare_pieces(t, s, spans);
-        look_below(t, s);
-    }
-    free(spans);
     if (!t->absences.n)
         return;
     qsort(t->absences.v, t->absences.n, sizeof *t->absences.v, by_cpu);
-    note(t, CTF_ABSENT_INDEX, "index files are there without them; what was recorded there is not shown");
-    note(t, CTF_ABSENT_PIECE, "other directories of the trace have them; what was recorded there is not shown");
-    note(t, CTF_ABSENT_NUMBER,
-        "there are streams of CPUs with higher numbers; "
-        "what was recorded there, if the CPU was online, is not shown");
+    note(t);
     for (size_t i = 0; i < t->absences.n; i++) {
         struct ctf_absent is = t->absences.v[i].is;
-        is.unsure = t->absences.v[i].why == CTF_ABSENT_NUMBER;
         if (is.cpu >= 0)
             widen(t, &is);
         vec_push(&t->absent, is);

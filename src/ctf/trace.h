@@ -82,9 +82,8 @@ struct ctf_stream {
 
 struct ctf_known; struct ctf_known_text; struct ctf_known_finder; /* ctf/known.h */
 
-/* A file of a stream that is not there, and what shows it. */
-enum ctf_absence_why { CTF_ABSENT_INDEX, CTF_ABSENT_PIECE, CTF_ABSENT_NUMBER };
-struct ctf_absence { struct ctf_absent is; const char *name; enum ctf_absence_why why; };
+/* A file of a stream that is not there, though its index is. */
+struct ctf_absence { struct ctf_absent is; const char *name; };
 
 /* borrowed: its metadata are those of the piece before, byte by byte. own: its schema is no other trace's, because it
  * was made to go on from the one before. */

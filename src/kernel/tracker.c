@@ -512,7 +512,7 @@ static void tell_absent(struct kernel_tracker *t)
     size_t n = ctf_trace_absent(t->binding->trace, &v);
     t->next_absent = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
-        if (v[i].unsure || v[i].cpu < 0 || v[i].cpu >= KERNEL_MOST_CPUS || v[i].end < t->now)
+        if (v[i].cpu < 0 || v[i].cpu >= KERNEL_MOST_CPUS || v[i].end < t->now)
             continue;
         if (v[i].begin > t->now)
             t->next_absent = v[i].begin < t->next_absent ? v[i].begin : t->next_absent;

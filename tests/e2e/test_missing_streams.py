@@ -64,7 +64,7 @@ class MissingStreams(Case):
     def test_events_alone_name_the_cpu(self):
         self.check(1, "ch_1", "index/ch_1.idx")
 
-    def test_gap_of_numbers(self):
+    def test_events_alone_name_the_first_cpu(self):
         self.check(0, "ch_0", "index/ch_0.idx")
 
     def test_empty_stream_is_not_missing(self):
