@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -18,6 +19,7 @@ enum {
     RECOUNT_NS = 100000000,
     FIRST_PATIENCE_NS = 1000000000
 };
+#define TOLD_AT_ONCE_NS INT64_C(50000000)
 static const char operation[] = "KV-Operation", expected_header[] = "Nats-Expected-Last-Subject-Sequence";
 
 static void subject_of(const struct broker_table *t, const char *key, char out[SUBJECT_ROOM])
@@ -416,8 +418,13 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
     for (int64_t patience_ns = FIRST_PATIENCE_NS; !rc; patience_ns *= 2) {
         int64_t now = time_monotonic_ns(), until = now + patience_ns < deadline ? now + patience_ns : deadline;
         rc = all_once(t, until, &told, handler, arg, e);
-        if (rc != ERR_TIMEOUT || told || until == deadline)
+        now = time_monotonic_ns();
+        if (rc != ERR_TIMEOUT || told || now + TOLD_AT_ONCE_NS >= deadline)
             break;
+        if (now < until) { /* the broker does not have all of it yet */
+            usleep(TOLD_AT_ONCE_NS / 1000);
+            patience_ns /= 2;
+        }
         rc = broker_await(t->broker, deadline, e);
     }
     return rc;

@@ -120,8 +120,9 @@ static void time_out(struct bus *b, struct asked *c)
 {
     struct err trouble = {0};
     const char *why = b->kind->trouble(b->wire, &trouble) ? trouble.text : "no answer in time";
-    char right[BUS_MAX_SUBJECT + 40];
-    if (b->kind->lacks(b->wire, c->subject, right, sizeof right)) {
+    char right[BUS_MAX_SUBJECT + 40], quoted[BUS_MAX_SUBJECT + 3];
+    snprintf(quoted, sizeof quoted, "\"%s\"", c->subject);
+    if (b->kind->lacks(b->wire, quoted, right, sizeof right)) {
         fail(b->asker, c, ERR_UNSUPPORTED, "the broker does not let this user %.200s", right);
         return;
     }
@@ -249,11 +250,16 @@ static void check(struct bus *b, struct asked *c, struct assembly a)
     char *subject = mem_strdup(c->subject), *reply = mem_strdup(c->bound->reply);
     uint8_t question[TRUST_HASH_BYTES];
     memcpy(question, c->bound->question, sizeof question);
-    pthread_mutex_unlock(&asker->lock);
-    bool good = is_signed(trust, subject, reply, question, &a);
+    unsigned keys;
+    bool good;
+    do { /* until no key was put meanwhile: asker_check_again does not know of this answer yet */
+        keys = trust_changes(trust);
+        pthread_mutex_unlock(&asker->lock);
+        good = is_signed(trust, subject, reply, question, &a);
+        pthread_mutex_lock(&asker->lock);
+    } while (!good && keys != trust_changes(trust));
     free(subject);
     free(reply);
-    pthread_mutex_lock(&asker->lock);
     c = find(asker, id);
     if (!c) {
         assembly_free(&a);

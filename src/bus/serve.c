@@ -281,7 +281,8 @@ static void service_has(void *arg, const struct wire_message *m)
     struct bus_service *s = arg;
     struct frame f;
     struct err e;
-    if (!m->reply || m->nobody)
+    /* Answers go to inboxes only: else whoever asks could have a node write where only nodes may. */
+    if (!m->reply || m->nobody || strncmp(m->reply, "_INBOX.", 7) != 0)
         return; /* no question */
     int rc = frame_read(m->data, m->n, &f, &e);
     if (!rc && f.kind != FRAME_QUESTION && f.kind != FRAME_SIGN_QUESTION)

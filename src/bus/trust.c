@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/late.h"
 #include "base/map.h"
@@ -14,7 +15,8 @@
 #include "base/wait.h"
 #include "bus/wire.h"
 
-enum { KEY_VERSION = 1, ENTRY_BYTES = 1 + TRUST_KEY_BYTES, MOST_NOTED = 3 };
+enum { KEY_VERSION = 1, ENTRY_BYTES = 1 + TRUST_KEY_BYTES, MOST_NOTED = 3, TRIES = 3 };
+#define AGAIN_NS (NS_PER_S / 5)
 static const char domain[] = "weft answer 1"; /* no signature of anything else means the same */
 
 struct key {
@@ -34,6 +36,7 @@ struct trust {
     struct strings names;    /* tokens */
     VEC(struct key) keys;    /* by number of the token */
     struct strings noted;
+    atomic_uint changes; /* of keys */
 };
 
 struct signer {
@@ -41,7 +44,8 @@ struct signer {
     char *token;
     struct bus_watch *watch;
     uint8_t secret[TRUST_KEY_BYTES], key[TRUST_KEY_BYTES];
-    bool seen; /* the watch's: in what the table holds */
+    bool seen;      /* the watch's: in what the table holds; */
+    int64_t put_ns; /* when it was put back last, 0: never */
 };
 
 /* ---- statements ---- */
@@ -206,6 +210,7 @@ static void on_key(void *arg, const struct bus_entry *entry)
     }
     pthread_cond_broadcast(&t->change);
     pthread_mutex_unlock(&t->lock);
+    atomic_fetch_add(&t->changes, 1);
     if (entry->kind == BUS_ENTRY_PUT)
         asker_check_again(t->bus, t);
 }
@@ -230,7 +235,7 @@ static int watch_keys(struct trust *t, struct err *e)
 
 int trust_has_key(struct trust *t, const char *subject, int64_t deadline_ns, struct err *e)
 {
-    int64_t longest = time_monotonic_ns() + t->bus->timeout_ns;
+    int64_t longest = time_monotonic_ns() + 3 * t->bus->timeout_ns; /* brokers may be choosing a leader */
     bool in_time = true;
     int rc = watch_keys(t, e);
     if (rc)
@@ -245,6 +250,11 @@ int trust_has_key(struct trust *t, const char *subject, int64_t deadline_ns, str
     struct err trouble = {0};
     const char *why = bus_trouble(t->bus, &trouble) ? trouble.text : "the broker did not say them in time";
     return err_set(e, ERR_TIMEOUT, "the keys of those who answer are not known: %s", why);
+}
+
+unsigned trust_changes(struct trust *t)
+{
+    return atomic_load(&t->changes);
 }
 
 bool trust_check(struct trust *t, const struct trust_statement *s, const uint8_t signature[TRUST_SIGNATURE_BYTES])
@@ -278,8 +288,13 @@ void trust_note_unsigned(struct trust *t, const char *subject)
 static void put_key(struct signer *s)
 {
     uint8_t entry[ENTRY_BYTES] = {KEY_VERSION};
+    int64_t early = s->put_ns ? s->put_ns + AGAIN_NS - time_monotonic_ns() : 0;
     memcpy(entry + 1, s->key, sizeof s->key);
-    bus_table_put(s->trust->table, s->token, entry, sizeof entry, NULL, NULL);
+    if (early > 0)
+        usleep((useconds_t)(early / 1000)); /* somebody does the same: not without a pause */
+    for (int i = 0; i < TRIES && bus_table_put(s->trust->table, s->token, entry, sizeof entry, NULL, NULL); i++)
+        continue;
+    s->put_ns = time_monotonic_ns();
 }
 
 /* A broker that lost the table, or somebody who wrote there. */

@@ -49,6 +49,8 @@ void signer_sign(const struct signer *, const struct trust_statement *, uint8_t 
 /* Whether the service has a key: 1, or 0: all that are there are known, and it has none. Waits for them the first time.
  * ERR_TIMEOUT and others: they are not known. */
 int trust_has_key(struct trust *, const char *subject, int64_t deadline_ns, struct err *e);
+/* Grows with each change of the keys. */
+unsigned trust_changes(struct trust *);
 /* Is it signed by the service that has the subject now? */
 bool trust_check(struct trust *, const struct trust_statement *, const uint8_t signature[TRUST_SIGNATURE_BYTES]);
 /* An answer of a service without a key is taken: reported once for each of the first, and how many at the end. */

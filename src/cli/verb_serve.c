@@ -349,6 +349,9 @@ static int run(int argc, char **argv)
     o.traces = served.v;
     clocks.options.some_named = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
+    char public_host[256]; /* others call it by the name that it gives them */
+    if (member.public_url && sscanf(member.public_url, "%*[^:]://%255[^:/]", public_host) == 1)
+        vec_push(&hosts, (const char *)public_host);
     vec_push(&hosts, (const char *)NULL);
     struct views_far far = cli_far_of(&member.far);
     struct views_options views = {.store = store,

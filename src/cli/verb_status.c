@@ -167,8 +167,12 @@ static int show(struct cli_cluster *cluster, int format)
         return cli_fail(&e);
     }
     /* Without clocks, as of nodes that have just begun, no host is known to be unrelated. */
-    cluster_sync(a.cluster, &clocks, time_monotonic_ns() + CLOCKS_NS, &stale, &e);
+    rc = cluster_sync(a.cluster, &clocks, time_monotonic_ns() + CLOCKS_NS, &stale, &e);
     struct shown shown = {.n = cluster_status(a.cluster, time_monotonic_ns() + patience, &nodes)};
+    if (!shown.n && rc && rc != ERR_NOTFOUND) {
+        cli_asked_close(&a);
+        return cli_fail(&e);
+    }
     struct text out = TEXT_TO(1);
     shown.nodes = nodes;
     shown.n_missing = cluster_missing(a.cluster, &shown.missing);

@@ -215,10 +215,13 @@ static int find_clocks(
     struct clock_net *net = NULL, *net_before = NULL;
     struct clocks_head now = {.hosts = arena_new(&a, struct clocks_host, roster->n_hosts + 1)};
     now.n_hosts = roster->n_hosts;
-    if (before->serial && whole && clocks_load(k->clocks, before, &o, &net_before, NULL))
-        net_before = NULL;
+    int rc = before->serial && whole ? clocks_load(k->clocks, before, &o, &net_before, e) : 0;
+    if (rc && rc != ERR_STALE && rc != ERR_FORMAT) { /* later: what they say of hosts that are away is nowhere else */
+        arena_fini(&a);
+        return rc;
+    }
     struct gather_before known = {before, net_before};
-    int rc = gather_clocks(k->gathered, k->bus, k->cluster, roster, &o, &known, now.hosts, &net, e);
+    rc = gather_clocks(k->gathered, k->bus, k->cluster, roster, &o, &known, now.hosts, &net, e);
     if (!rc)
         note_gathered(k);
     bool same = whole && before->n_hosts == now.n_hosts &&

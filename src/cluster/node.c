@@ -56,8 +56,10 @@ static void answer_status(struct cluster_node *n, struct text *out)
     paths[n_paths++] = n->store ? n->store : "";
     paths[n_paths++] = n->share ? n->share : "";
     paths[n_paths++] = n->receive ? n->receive : "";
-    for (size_t i = 0; i < n->n_given; i++)
-        paths[n_paths++] = n->given[i];
+    for (size_t i = 0; i < n->n_given; i++) {
+        const char *eq = strchr(n->given[i], '='), *slash = strchr(n->given[i], '/'); /* NAME=PATH */
+        paths[n_paths++] = eq && (!slash || eq < slash) ? eq + 1 : n->given[i];
+    }
     r.disk = report_disk(paths);
     report_write(&r, out);
     free(paths);
@@ -168,9 +170,13 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
     struct bus_reply r;
     question_begin(&t, CLUSTER_HELLO);
     int rc = bus_ask(n->bus, subject, t.v, t.n, time_monotonic_ns() + HELLO_NS, &r);
-    bus_reply_free(&r);
     text_fini(&t);
-    return rc == 0 || rc == ERR_BUSY ? name_is_taken(n, e) : 0;
+    if (rc == ERR_TIMEOUT && !r.sent_messages) /* nobody was asked */
+        rc = err_set(e, rc, "%s", r.text);
+    else
+        rc = rc == 0 || rc == ERR_BUSY ? name_is_taken(n, e) : 0;
+    bus_reply_free(&r);
+    return rc;
 }
 
 /* Has the node traces of its own to open? What others share with it they keep until it has opened that. Serial number
@@ -368,6 +374,12 @@ static void stop_answering(struct cluster_node *n)
         bus_stop(n->service);
     for (unsigned i = 0; i < n->n_workers; i++)
         pthread_join(n->workers[i], NULL);
+    for (struct question *q = n->first, *next; q; q = next) { /* came before there were workers */
+        next = q->next;
+        bus_refuse(q->asked, ERR_CANCELLED, "the node is leaving");
+        free(q);
+    }
+    n->first = NULL;
 }
 
 void cluster_node_stop(struct cluster_node *n)

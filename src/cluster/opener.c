@@ -333,7 +333,11 @@ static bool has_lost_condition(struct cluster_node *n)
     int rc = condition_key(n->key, key, NULL);
     if (!rc)
         rc = bus_table_get(n->table, key, &said, &size, NULL, NULL);
-    bool lost = rc == ERR_NOTFOUND || (!rc && map_hash(said, size) != n->condition);
+    struct arena a = {0};
+    struct condition c;
+    bool namesake = !rc && !condition_read(&a, said, size, &c, NULL) && strcmp(c.instance, n->instance) != 0;
+    bool lost = rc == ERR_NOTFOUND || (!rc && !namesake && map_hash(said, size) != n->condition);
+    arena_fini(&a);
     if (lost)
         n->condition = 0; /* it is said again */
     free(said);
@@ -347,6 +351,8 @@ static bool has_lost_entries(struct cluster_node *n, int64_t now)
     if (now < n->check_ns)
         return false;
     n->check_ns = now + CHECK_NS + (int64_t)arc4random_uniform(NS_PER_S);
+    if (!bus_connected(n->bus))
+        return false;
     bool lost = has_lost_condition(n);
     return (n->holding && !routes_are_there(n->routes_said, n->routes, n->holding)) || lost;
 }
@@ -368,7 +374,7 @@ static enum task await_change(struct cluster_node *n, struct watch *watch)
         if (now >= n->list_again_ns)
             return TASK_LIST;
         if (has_lost_entries(n, now))
-            return TASK_SAY;
+            return first ? TASK_OPEN : TASK_SAY;
         due = n->check_ns < due ? n->check_ns : due;
         if (n->shares && n->list_again_ns == INT64_MAX)
             shares_opened(n->shares, &n->shared);
@@ -376,7 +382,7 @@ static enum task await_change(struct cluster_node *n, struct watch *watch)
         bool stop = n->stop || n->say_again, moved = n->moved;
         pthread_mutex_unlock(&n->lock);
         if (stop || moved)
-            return moved ? TASK_LIST : TASK_SAY;
+            return moved ? TASK_LIST : first ? TASK_OPEN : TASK_SAY;
         due = again < due ? again : due;
         due = n->list_again_ns < due ? n->list_again_ns : due;
         sleep_until(n, watch_descriptor(watch), look < due ? look : due);
@@ -424,7 +430,8 @@ void *opener_run(void *arg)
         if (!rc)
             rc = say(n, &e);
         if (rc && !stopped(n)) {
-            say_failure(n, &e);
+            if (task == TASK_OPEN || e.code == ERR_LIMIT) /* else it is the broker's */
+                say_failure(n, &e);
             task = try_again(n, task, &e);
         }
         if (!rc)

@@ -103,7 +103,7 @@ static void take(struct inquiry *q, const struct bus_reply *reply)
     struct report r;
     struct err e = {0};
     int64_t half = (time_monotonic_ns() - q->asked_ns[reply->tag]) / 2, now = time_now_ns();
-    if (reply->code == ERR_UNSUPPORTED) {
+    if (reply->code == ERR_UNSUPPORTED && reply->received_messages) { /* the node says so, not the broker */
         s->state = CLUSTER_NODE_OLDER;
         return;
     }

@@ -57,9 +57,11 @@ static uint64_t user_key(const struct experiment *x, size_t host)
     uint64_t key = boot_key(x, host);
     for (size_t i = 0; i < x->traces.n; i++) {
         const struct ctf_trace *t = x->traces.v[i].trace;
-        if (x->traces.v[i].host == (int32_t)host && !x->traces.v[i].is_kernel)
-            return join_text(join_text(key, ctf_trace_env_string(t, "trace_name")),
-                ctf_trace_env_string(t, "trace_creation_datetime"));
+        if (x->traces.v[i].host == (int32_t)host && !x->traces.v[i].is_kernel) {
+            const char *made = ctf_trace_env_string(t, "trace_creation_datetime");
+            key = join_text(key, ctf_trace_env_string(t, "trace_name"));
+            return made ? join_text(key, made) : join_trace(key, t);
+        }
     }
     return key;
 }

@@ -5,7 +5,6 @@ for another is not believed."""
 import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 
@@ -119,8 +118,8 @@ class OneToken(Compared):
 
     def test_who_answers_first(self):
         recording = scenario("three-tier")
-        program = need(os.environ.get("CLUSTER_LIAR") or shutil.which(
-            os.path.join(ROOT, "build", "tests", "e2e", "cluster_liar")))
+        program = need(os.path.abspath(os.environ.get("CLUSTER_LIAR") or
+                                       os.path.join(ROOT, "build", "tests", "e2e", "cluster_liar")))
         with Cluster({host: [path] for host, path in hosts_of(recording).items()}) as cluster:
             liars = [subprocess.Popen([program, cluster.broker.url, "none", "none", "weft", host, "first", "1"],
                                       stdout=subprocess.PIPE) for host in ("web", "db")]
