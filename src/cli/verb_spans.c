@@ -126,7 +126,7 @@ static void note_warning(struct spans_question *q, const char *path, const char 
     if (!*warning)
         return;
     q->c.damaged = true;
-    cli_note("%s: it says of itself: %s", path, warning);
+    cli_note("%s: %s", path, warning);
 }
 
 static int read_file(struct spans_question *q, const char *path, struct err *e)

@@ -96,11 +96,13 @@ static int take_time(const char *option, const char *given, int64_t *out, struct
     long long n = unit ? strtoll(given, NULL, 10) : 0;
     if (n && n > INT64_MAX / unit)
         return err_set(e, ERR_ARG, "--%s \"%.100s\" lies beyond what 64 bits of ns can say", option, given);
-    if (n)
-        *out = n * unit;
-    else if (time_parse(given, 0, out, e))
+    int64_t ns = n * unit;
+    if (!n && time_parse(given, 0, &ns, e))
         return err_wrap(e, "--%s", option);
-    return *out > 0 ? ERR_OK : err_set(e, ERR_ARG, "--%s \"%.100s\" lies before 1970", option, given);
+    if (ns <= 0)
+        return err_set(e, ERR_ARG, "--%s \"%.100s\" lies before 1970", option, given);
+    *out = ns;
+    return ERR_OK;
 }
 
 /* A script goes on without what makes no sense. */

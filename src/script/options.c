@@ -91,9 +91,17 @@ static int take_option(struct script_arguments *a, unsigned command, int argc, c
 /* Where the command of `run` begins if what stands at `i` is not understood: the place before it. */
 static int skip_to_command(int argc, char **argv, int i)
 {
-    for (int k = i + 1; k < argc; k++)
-        if (!strcmp(argv[k], "--"))
+    bool value = false; /* may the next one be an option's value? */
+    for (int k = i; k < argc; k++) {
+        if (k > i && !strcmp(argv[k], "--"))
             return k - 1;
+        if (argv[k][0] == '-')
+            value = !strchr(argv[k], '=');
+        else if (!value)
+            break; /* the command has begun */
+        else
+            value = false;
+    }
     return i;
 }
 

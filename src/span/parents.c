@@ -175,7 +175,8 @@ static int64_t shift_of(struct family *f, const struct spans_row *parent, const 
 static bool move(struct spans_row *r, int64_t shift)
 {
     int64_t begin, end;
-    if (!shift || __builtin_add_overflow(r->begin_ns, shift, &begin) || __builtin_add_overflow(r->end_ns, shift, &end))
+    if (!shift || __builtin_add_overflow(r->begin_ns, shift, &begin) ||
+        __builtin_add_overflow(r->end_ns, shift, &end) || begin < 0) /* differences of times cannot overflow */
         return false;
     r->begin_ns = begin;
     r->end_ns = end;

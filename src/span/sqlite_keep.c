@@ -46,7 +46,7 @@ static int remove_spans(struct sqlite_store *s, int64_t since_ns, bool *some, st
     sqlite3_stmt *q;
     if (sqlite3_prepare_v2(s->db,
             "DELETE FROM spans WHERE number <= (SELECT max(number) FROM (SELECT number, came FROM spans ORDER BY number"
-            " LIMIT ?1) WHERE came < ?2)",
+            " LIMIT ?1) WHERE came < ?2) AND came < ?2",
             -1, &q, NULL) != SQLITE_OK)
         return sqlite_fail(s, e);
     sqlite3_bind_int64(q, 1, SPANS_AT_ONCE);

@@ -94,8 +94,13 @@ class Collect:
         return self.get(path, **query).json()["data"]
 
     def spans(self, trace_id):
-        """Of the newer one: [(resource, scope, span)]; none if there is no such trace."""
-        answer = self.get("/api/v3/traces/" + trace_id)
+        """Of the newer one: [(resource, scope, span)]; none if there is no such trace. While it may wait for the
+        database (503) it is asked again."""
+        for _ in range(30 * SLOWDOWN):
+            answer = self.get("/api/v3/traces/" + trace_id)
+            if answer.status != 503:
+                break
+            time.sleep(int(answer.headers["Retry-After"]))
         if answer.status == 404:
             return []
         return [(r["resource"], s["scope"], span) for r in answer.json()["result"]["resourceSpans"]

@@ -19,7 +19,7 @@ PASSWORD = "p@ss:w/rd"
 
 def programs():
     """Where initdb and postgres are."""
-    return os.path.dirname(program(need("initdb")))
+    return os.path.dirname(os.path.realpath(program(need("initdb"))))
 
 
 def unprivileged():

@@ -657,7 +657,8 @@ class Directory(Case):
                 c.send(made.request(made.of([made.made(f"{k + i + 1:032x}", 1, f"GET /item/{k + i}")
                                              for i in range(4000)])), kind=PROTOBUF)
             self.assertEqual(c.stop(), 0)
-        return Collect("--keep-size", str(c.used() // 4), store=store), c.used() // 4
+        most = c.used() // 4
+        return Collect("--keep-size", str(most), store=store), most
 
     def test_retention_of_many_names(self):
         """What it costs is as much as goes, and spans that come meanwhile are there at once."""
@@ -691,10 +692,14 @@ class Directory(Case):
         listed = subprocess.run([BIN, "spans", "table", "--store", store, "--format", "csv"], capture_output=True,
                                 text=True, check=True).stdout
         self.assertEqual(len([line for line in listed.splitlines() if TRACE in line]), 8, listed)
-        with Collect("--keep", "1s", store=store) as c:
+        with Collect(store=store) as c:
             c.send(made.of([made.made("77" * 16, 1, "new")], "new"))
             self.assertEqual(len(c.spans("77" * 16)), 1)
-            self.assertTrue(c.until(lambda: c.data("/api/services") in ([], ["new"])))
+            self.assertEqual(len(c.spans(TRACE)), 8)
+            self.assertEqual(c.stop(), 0)
+        time.sleep(1.1)
+        with Collect("--keep", "1s", store=store) as c:
+            self.assertTrue(c.until(lambda: c.data("/api/services") == []))
             self.assertEqual(c.spans(TRACE), [])
             self.assertEqual(c.stop(), 0)
 
@@ -777,7 +782,7 @@ class Search(Case):
         before = self.c.processor_s()
         for n in range(100):
             self.assertEqual(self.found(attributes=json.dumps({"user": f"nobody {n}"})), [])
-        self.assertLess(self.c.processor_s() - before, 2.5)  # looking at all takes more than 5
+        self.assertLess(self.c.processor_s() - before, 2.5 * SLOWDOWN)  # looking at all takes more than 5
 
 
 class Closed(Case):
