@@ -144,7 +144,7 @@ static enum beside beside_of(const char *top, const char *beside)
         return access(top, W_OK) ? BESIDE_NOTHING : BESIDE_OURS;
     if (S_ISDIR(st.st_mode))
         return access(beside, W_OK) ? BESIDE_OF_OTHERS : BESIDE_OURS;
-    return S_ISLNK(st.st_mode) ? BESIDE_LINK : BESIDE_NOTHING;
+    return S_ISLNK(st.st_mode) ? BESIDE_LINK : BESIDE_OURS; /* what else is in the way is reported */
 }
 
 static struct index_dirs dirs_for(struct arena *a, struct place place, const char *store, bool create, struct err *e)

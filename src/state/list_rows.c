@@ -202,6 +202,21 @@ static void sample_row(struct sampling *x, const int64_t *times, size_t n)
     sample_one_by_one(x, times + i, n - i);
 }
 
+/* Chunks are checked each by itself: where damage makes the entries of two overlap, the later one is cut or left out. */
+static size_t without_overlaps(struct state_interval *v, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t from = kept ? v[kept - 1].end : v[i].begin;
+        if (kept && v[i].end <= from)
+            continue;
+        v[kept] = v[i];
+        v[kept].begin = v[i].begin > from ? v[i].begin : from;
+        kept++;
+    }
+    return kept;
+}
+
 size_t list_sample(
     const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
@@ -219,7 +234,7 @@ size_t list_sample(
         row_at(s, x.row, s->end, &out[x.found]);
         x.found += row_is_next(out, x.found);
     }
-    return x.found;
+    return without_overlaps(out, x.found);
 }
 
 /* ---- lines ---- */

@@ -116,15 +116,26 @@ static void send_without_model(struct call *c, enum tsp_status status, const cha
     send_envelope(c, &t, &answer);
 }
 
-/* The provider wrote no model. A tree without entries is a tree, unless it is still to come. */
+/* The provider wrote no model. A tree without entries is a tree, without rows and arrows, unless it is still to come.
+ */
 static void write_nothing(struct call *c, struct tsp_answer *answer)
 {
-    if (c->operation != TSP_TREE || answer->status == TSP_RUNNING) {
-        json_write_null(&answer->json);
-        return;
+    struct json *j = &answer->json;
+    if (answer->status != TSP_RUNNING && c->operation == TSP_TREE) {
+        tsp_begin_tree(answer, NULL, 0, -1);
+        tsp_end_tree(answer);
+    } else if (answer->status != TSP_RUNNING && c->operation == TSP_STATES) {
+        json_begin_object(j);
+        json_key(j, "rows");
+        json_begin_array(j);
+        json_end_array(j);
+        json_end_object(j);
+    } else if (answer->status != TSP_RUNNING && c->operation == TSP_ARROWS) {
+        json_begin_array(j);
+        json_end_array(j);
+    } else {
+        json_write_null(j);
     }
-    tsp_begin_tree(answer, NULL, 0, -1);
-    tsp_end_tree(answer);
 }
 
 static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp_query *q)
