@@ -41,7 +41,7 @@ class Settings(Case):
 
     def test_each_place_counts_more_than_those_before(self):
         mine = self.file("format = csv\n[sync]\nreference = web\n", ".config", "weft", "weft.conf")
-        self.assertEqual(self.run_with("sync", self.trace).text.splitlines()[0].count(","), 8)
+        self.assertEqual(self.run_with("sync", self.trace).text.splitlines()[0].count(","), 9)
         rows = {row["option"]: row for row in self.settings("sync")}
         self.assertEqual((rows["reference"]["value"], rows["reference"]["from"]), ("web", f"{mine}:3"))
         for args, environment, star in (((), {}, "web"), ((), {"WEFT_REFERENCE": "db"}, "db"),

@@ -56,7 +56,8 @@ class Package(Case):
         inside("apt-get", "update", "-q")
         inside("apt-get", "install", "-q", "-y", "--no-install-recommends", "xz-utils", f"/tmp/{package.name}")
         said = inside("/usr/share/doc/weft/examples/demo.sh")
-        self.assertRegex(said, r"88\.49 ms: .*web computed", "the sentence of the request that took 88 ms")
+        self.assertRegex(said, r"88\.49 ms: .*web, of which 196 tier computed",
+                         "the sentence of the request that took 88 ms")
         picture = re.search(r"The picture is in (\S+)", said)[1]
         self.assertIn("<svg", (root / picture[1:]).read_text())
         self.assertIn(version, inside("weft", "--version"))

@@ -116,7 +116,7 @@ class Joined(Case):
         path = self.log.file()
         text = self.spans("--trace", "1", path).text
         self.assertRegex(text, r"\n  compute, [\d.]+ ms: 100 % 196 tier computed")
-        self.assertRegex(text, r"\n  ask, [\d.]+ ms: .*db computed \(204 tier, ")
+        self.assertRegex(text, r"\n  ask, [\d.]+ ms: .*db, of which 204 tier computed ")
         text = self.spans(path).text
         head, = (line for line in text.splitlines() if line.startswith("why "))
         self.assertEqual(re.split("  +", head), ["why", "on the path", "traced", "running", "preempted", "disk",

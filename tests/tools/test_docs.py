@@ -108,8 +108,8 @@ class Docs(unittest.TestCase):
                 shown = subprocess.run([BIN, verb, "--help"], capture_output=True, text=True, check=True).stdout
                 options = set(re.findall(r"(?m)^ +(?:-\w, )?(--[a-z][a-z-]+)", shown)) - EVERY_VERB
                 # Options of other tools may be mentioned in code of their own command.
-                told = set(OPTION.findall(re.sub(r"`(?:babeltrace2|lttng) [^`]*`", "",
-                                                 text_of("docs", "verbs", page)))) - EVERY_VERB
+                other = r"`(?:babeltrace2|lttng) [^`]*`|(?m:^Try: weft .*$)"
+                told = set(OPTION.findall(re.sub(other, "", text_of("docs", "verbs", page)))) - EVERY_VERB
                 self.assertEqual(told, options)
                 self.assertIn(verb, text_of("README.md"))
 

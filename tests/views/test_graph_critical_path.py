@@ -169,12 +169,12 @@ def check_path(server, path, thread, begin=None, end=None, polling=None):
 
 
 def check_refusals(server):
-    assert server.model("/timeGraph/%s/tree" % PATHS) is None
+    assert server.model("/timeGraph/%s/tree" % PATHS)["entries"] == []
     _, answer = server.request("POST", "%s/timeGraph/%s/tree" % (server.outputs, PATHS), {"parameters": {}})
     assert answer["statusMessage"].startswith("Choose a thread"), answer
     assert server.model("/timeGraph/%s/states" % PATHS,
                         requested_timerange={"start": server.begin, "end": server.end, "nbTimes": 5},
-                        requested_items=[1]) is None
+                        requested_items=[1]) == {"rows": []}
     status, types = server.request("GET", server.outputs + "/" + PATHS + "/configTypes")
     assert status == 200 and types[0]["id"] == "weft.critical-path" and types[0]["schema"]["required"] == ["thread"]
     for wrong, words in (({}, "thread"), ({"thread": "tier"}, "client:204 tier"),
