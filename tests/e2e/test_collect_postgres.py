@@ -65,10 +65,11 @@ class Hostile(test_collect.Hostile):
                                     "t.number WHERE text = 'ever'"), [["1000", "1000"]])
         tables, = self.c.ask("SELECT count(*) FROM pg_inherits WHERE inhparent = 'spans'::regclass")[0]
         self.assertLess(int(tables), 500)
-        self.c.send(made.of([made.made("e7" * 16, 1, begin=int(time.time() * 1e9))]))
+        self.c.send(made.of([made.made("e7" * 16, 1, begin=int(time.time() * 1e9))], service="today"))
         self.assertEqual(len(self.c.spans("e7" * 16)), 1)
         today = time.strftime("spans_%Y%m%d", time.gmtime())
-        self.assertEqual(self.c.ask(f"SELECT count(*) FROM {today}"), [["1"]])
+        self.assertEqual(self.c.ask(f"SELECT count(*) FROM {today} s JOIN texts t ON s.service = t.number "
+                                    "WHERE text = 'today'"), [["1"]])
 
 
 class Kept(test_collect.Kept):
