@@ -202,7 +202,7 @@ static void sample_row(struct sampling *x, const int64_t *times, size_t n)
     sample_one_by_one(x, times + i, n - i);
 }
 
-/* Chunks are checked each by itself: where damage makes the entries of two overlap, the later one is cut or left out. */
+/* Chunks are checked each by itself: where damage makes entries of two overlap, the later one is cut or left out. */
 static size_t without_overlaps(struct state_interval *v, size_t n)
 {
     size_t kept = 0;
