@@ -53,7 +53,7 @@ int file_read(const char *path, size_t limit, char **data, size_t *n, struct err
  * ERR_IO. For servers whose clients name directories. NULL: files may lie anywhere. Call it before threads are
  * started. */
 void file_confine(const char *directory);
-/* What stands there in place of a file: "a FIFO (named pipe)", "a directory"; NULL: a file, or nothing. */
+/* Names what stands there in place of a file: "a FIFO (named pipe)", "a directory"; NULL: a file, or nothing. */
 const char *file_odd_kind(const char *path);
 /* Changes whenever the file is written to or replaced, so that an equal stamp means equal contents (but for a disk that
  * fails silently). */

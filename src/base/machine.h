@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine has for this process. */
+/* Resources of the machine that this process may use. */
 #ifndef WEFT_BASE_MACHINE_H
 #define WEFT_BASE_MACHINE_H
 

@@ -13,14 +13,14 @@
 
 #include "base/err.h"
 
-/* As open(2): a descriptor, or -1 with errno. O_CLOEXEC is added. */
+/* Works as open(2): a descriptor, or -1 with errno. O_CLOEXEC is added. */
 int nolinks_open(const char *path, int flags, mode_t mode);
 /* The directory that holds the file; *name, which borrows the path: what the file is called there. -1 with errno. */
 int nolinks_open_parent(const char *path, const char **name);
-/* As stat(2), of what is no link. */
+/* Works as stat(2), and refuses a link. */
 int nolinks_stat(const char *path, struct stat *);
 DIR *nolinks_opendir(const char *path);
-/* As unlink(2); a link by that name is removed itself. */
+/* Works as unlink(2); a link by that name is removed itself. */
 int nolinks_remove(const char *path);
 /* mkdir -p */
 int nolinks_make_dirs(const char *path, struct err *e);

@@ -23,7 +23,7 @@ enum {
     HELD = 64 << 10, /* bytes: what comes in small pieces is written so much at a time */
 };
 
-/* Of a directory that may be written but not read (EACCES) only files can be opened, and it cannot be synced. */
+/* A directory that may be written but not read (EACCES) cannot be synced; files in it can be opened. */
 static int open_directory(const char *path, bool follow)
 {
     const char *slash = strrchr(path, '/');

@@ -319,7 +319,7 @@ void text_style(struct text *t, const char *sequence)
     text_put(t, sequence, style.n);
 }
 
-/* What a terminal gets of the text: its own styles, and between them what a terminal only shows. */
+/* Writes the text for a terminal: its own styles stay, and all between them is made printable. */
 static void put_shown(const struct text *t, struct text *out)
 {
     size_t at = 0;

@@ -306,7 +306,7 @@ static int count_keys(struct broker_table *t, int64_t deadline_ns, struct counti
     return broker_try(t->broker, &a, deadline_ns, e);
 }
 
-/* Of several brokers that keep a table one delivers it, which may not have all of it yet. */
+/* A table that several brokers keep is delivered by one of them, which may not have all of it yet. */
 int broker_table_follow(
     struct broker_table *t, const char *key, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *e)
 {

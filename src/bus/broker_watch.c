@@ -135,7 +135,7 @@ static struct key *key_of(struct broker_watch *w, const char *name)
     return &w->keys.v[i];
 }
 
-/* Of a single key it is cheap to look whether it is still there. */
+/* Returns when to look whether a single key is still there, which is cheap. */
 static int64_t look_at_key(const struct broker_watch *w)
 {
     return w->key ? time_monotonic_ns() + (LOOK_KEY_MS + arc4random_uniform(LOOK_KEY_MS)) * INT64_C(1000000)
