@@ -171,7 +171,7 @@ def crowd(options, farms, one):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weft", default=os.path.join(ROOT, "build", "src", "cli", "weft"))
+    parser.add_argument("--weft", default=os.path.join(ROOT, "build", "src", "program", "cli", "weft"))
     parser.add_argument("--rounds", type=int, default=200, help="times that each small question is asked")
     parser.add_argument("--events", type=int, default=1000000, help="of all machines")
     parser.add_argument("--megabytes", type=int, default=300, help="of each kind of large answers")

@@ -39,7 +39,7 @@ COSTS = {
     "extract_bytes": 3.2e3,       # the packets of a tiny trace that clocks need, with frames
     "extract_open_s": 0.5e-3,     # the keeper checks and opens them
 }
-# What src/cluster and src/bus do: counts and times, not measured.
+# What src/serve/cluster and src/net/bus do: counts and times, not measured.
 CARD_EXTRA = 97                   # subject, headers and reply subject of a card that is delivered
 EXTRACT_ADDRESS, QUESTION_EXTRA = 6, 150
 START_IN, START_OUT = 8, 11       # messages of a node that starts, cards of others aside

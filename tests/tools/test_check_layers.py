@@ -9,13 +9,21 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CHECK = os.path.join(ROOT, "tools", "check-layers")
+WINGS = {"ctf": "input", "kernel": "input", "live": "input", "flow": "store", "index": "store", "http": "net",
+         "cli": "program"}
+
+
+def place(path):
+    """ROOM/FILE with the wing of ROOM before it."""
+    wing = WINGS.get(path.split("/")[0])
+    return f"{wing}/{path}" if wing else path
 
 
 def check(files):
-    """Runs the checker over a tree made of {path below src/: text}; returns (exit status, stderr)."""
+    """Runs the checker over a tree made of {ROOM/FILE: text}; returns (exit status, stderr)."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
-            full = os.path.join(root, "src", path)
+            full = os.path.join(root, "src", place(path))
             os.makedirs(os.path.dirname(full), exist_ok=True)
             with open(full, "w", encoding="utf-8") as f:
                 f.write(text)
@@ -62,8 +70,14 @@ class CheckLayers(unittest.TestCase):
     def test_unknown_room(self):
         status, message = check({"utils/x.c": ""})
         self.assertEqual(status, 1)
-        self.assertIn("src/utils: no such room", message)
+        self.assertIn("src/utils: no such wing", message)
         self.refused("base/x.c", '#include "utils/x.h"\n', "'utils' is no room")
+
+    def test_room_in_another_wing(self):
+        for path in ("net/ctf/x.c", "input/x/x.c", "store/cli/x.c"):
+            status, message = check({path: ""})
+            self.assertEqual(status, 1, path)
+            self.assertIn("no such room", message)
 
     def test_way_out_of_src(self):
         self.refused("base/x.c", '#include "base/../ctf/ctf.h"\n', "includes start at src/")
@@ -81,14 +95,14 @@ class CheckLayers(unittest.TestCase):
     def test_future_room(self):
         status, message = check({"live/live.c": ""})
         self.assertEqual(status, 1)
-        self.assertIn("src/live: the room is there", message)
+        self.assertIn("src/input/live: the room is there", message)
         self.refused("ctf/x.c", '#include "live/live.h"\n', "room ctf may not use room live")
 
     def clash(self, first, second, what):
         status, message = check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]})
         self.assertEqual(status, 1, (first, second))
         self.assertRegex(message,
-                         rf"^src/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as room \w+ "
+                         rf"^src/\w+/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as room \w+ "
                          rf"does")
 
     def harmony(self, first, second):

@@ -117,9 +117,20 @@ class Docs(unittest.TestCase):
         """CONTRIBUTING lists the folders of src/, each with the rooms that it uses, as tools/check-layers has them."""
         house = text_of("CONTRIBUTING.md").split("## Habits")[0]
         table = dict(re.findall(r"(?m)^\| `(\w+)` \|.*\| ?(.*?) ?\|$", house))
-        rooms = sorted(name for name in os.listdir(os.path.join(ROOT, "src")) if name.islower())
+        arrows, wings = (ast.literal_eval(re.search(rf"(?ms)^{name} = (\{{.*?^\}})",
+                                                    text_of("tools", "check-layers")).group(1))
+                         for name in ("USES", "WINGS"))
+        folders = {wing: sorted(os.listdir(os.path.join(ROOT, "src", wing))) if wing != "base" else ["base"]
+                   for wing in os.listdir(os.path.join(ROOT, "src"))}
+        rooms = sorted(room for found in folders.values() for room in found)
         self.assertEqual(sorted(table), rooms)
-        arrows = ast.literal_eval(re.search(r"(?ms)^USES = (\{.*?^\})", text_of("tools", "check-layers")).group(1))
+        # The rooms of each wing stand below its line, the wings in their order.
+        lines = re.findall(r"(?m)^\| (?:\*\*)?`(\w+)(/?)`", house)
+        self.assertEqual([name for name, wing in lines if wing], [name for name in wings if name != "base"])
+        wing = "base"
+        for name, is_wing in lines:
+            wing = name if is_wing else wing
+            self.assertTrue(is_wing or name in folders[wing], f"{name} in {wing}")
         for room, used in arrows.items():
             with self.subTest(room):
                 self.assertEqual(sorted(re.findall(r"\w+", table[room])), sorted(set(used.split()) & set(rooms)))
@@ -131,7 +142,8 @@ class Docs(unittest.TestCase):
         for text in shown:
             with self.subTest(text.split("\n")[0]):
                 run = subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Werror", "-fsyntax-only",
-                                      "-I" + os.path.join(ROOT, "src"), "-xc", "-"],
+                                      *("-I" + os.path.join(ROOT, "src", wing)
+                                        for wing in ("", "net", "input", "store", "answer", "serve")), "-xc", "-"],
                                      input=text, capture_output=True, text=True)
                 self.assertEqual((run.returncode, run.stderr), (0, ""))
 
