@@ -414,6 +414,54 @@ class Help(Case):
         self.assertIn("running", self.ok(*shlex.split(example), "--store", os.path.join(top, "store"), cwd=top).text)
 
 
+class Programs(Case):
+    """weft runs verbs over traces itself, and weft-net all others, wherever the two are."""
+
+    def run_copy(self, program, *arguments):
+        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "LC_ALL": "C.UTF-8"})
+
+    def test_where_it_is_looked_for(self):
+        real = os.path.realpath(BIN)
+        help_text = self.run_copy(real, "help", "serve").stdout
+        tree = scratch()
+        os.makedirs(os.path.join(tree, "bin"))
+        alone = os.path.join(tree, "bin", "weft")
+        shutil.copy(real, alone)
+        for arguments in (["serve"], ["--help"], ["threads", "--cluster", "nats://127.0.0.1:1"]):
+            run = self.run_copy(alone, *arguments)
+            self.assertEqual((run.returncode, run.stdout), (1, ""), arguments)
+            self.assertRegex(run.stderr, r"weft-net: No such file.*install weft with all its files")
+        trace = os.path.join(tree, "small")
+        small_trace.write(trace)
+        self.assertEqual(self.run_copy(alone, "events", trace).returncode, 0, "needs no other program")
+        beside = os.path.join(tree, "bin", "weft-net")
+        installed = os.path.join(tree, "libexec", "weft", "weft-net")
+        os.makedirs(os.path.dirname(installed))
+        for place in (beside, installed):
+            shutil.copy(os.path.join(os.path.dirname(real), "weft-net"), place)
+            os.symlink(alone, os.path.join(tree, "link"))
+            for program in (alone, os.path.join(tree, "link")):
+                run = self.run_copy(program, "help", "serve")
+                self.assertEqual((run.returncode, run.stdout), (0, help_text), run.stderr)
+            os.remove(os.path.join(tree, "link"))
+            os.remove(place)
+        with open(beside, "w", encoding="utf-8"):
+            pass  # may not be run
+        run = self.run_copy(alone, "serve")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("Permission denied", run.stderr)
+
+    def test_arguments_are_passed_as_given(self):
+        """Options are sorted out before it is known that a cluster is asked."""
+        run = weft("threads", "--limit", "3", "--cluster", "nats://127.0.0.1:1", "--", "--help")
+        self.assertEqual(run.code, 2, run)
+        self.assertIn("give --cluster, or TRACEs, not both", run.message)
+        run = weft("flows", "--sort", "bytes", "--cluster=nats://127.0.0.1:1", "--timeout", "1s")
+        self.assertEqual(run.code, 1, run)
+        self.assertIn("no broker answers at nats://127.0.0.1:1", run.message)
+
+
 class Times(Case):
     """+1.5s counts from the experiment's first event, whichever verb is asked; the first packet of a stream may have
     been opened seconds before."""

@@ -102,8 +102,8 @@ class CheckLayers(unittest.TestCase):
         status, message = check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]})
         self.assertEqual(status, 1, (first, second))
         self.assertRegex(message,
-                         rf"^src/\w+/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as room \w+ "
-                         rf"does")
+                         rf"^src/\w+/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as "
+                         rf"room \w+ does")
 
     def harmony(self, first, second):
         self.assertEqual(check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]}), (0, ""), (first, second))

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/late.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "bus/broker.h"
@@ -160,7 +159,6 @@ int broker_options(const struct bus_options *b, struct broker *broker, natsOptio
     struct text shown = {.fd = -1};
     natsOptions *o = NULL;
     int rc = split(list, urls, &n, MOST_SERVERS, &tls, e);
-    rc = rc ? rc : late_nats(e);
     if (!rc && natsOptions_Create(&o))
         rc = err_set(e, ERR_NOMEM, "out of memory: bus");
     if (!rc && (natsOptions_SetServers(o, urls, n) || set_usual(o, b, broker)))

@@ -8,7 +8,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/late.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -123,8 +122,7 @@ static void free_one(struct trust *t)
 
 int bus_bind(struct bus *b, const char *below, const char *table, struct err *e)
 {
-    int rc = late_hogweed(e);
-    rc = rc ? rc : subject_check(below, false, e);
+    int rc = subject_check(below, false, e);
     if (rc)
         return rc;
     char *prefix = mem_printf("%s.", below);

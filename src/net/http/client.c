@@ -9,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/late.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "base/wait.h"
@@ -413,9 +412,6 @@ static bool watch(struct http_client *c, const struct http_client_options *o)
 
 int http_client_start(const struct http_client_options *o, struct http_client **out, struct err *e)
 {
-    int rc = late_curl(e);
-    if (rc)
-        return rc;
     struct http_client *c = mem_zalloc(sizeof *c);
     static pthread_mutex_t global = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&global); /* curl_global_init is for one thread at a time */
@@ -429,7 +425,7 @@ int http_client_start(const struct http_client_options *o, struct http_client **
     c->epoll = epoll_create1(EPOLL_CLOEXEC);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     c->multi = ready == CURLE_OK ? curl_multi_init() : NULL;
-    rc = watch(c, o) ? pthread_create(&c->thread, NULL, run, c) : ENOMEM;
+    int rc = watch(c, o) ? pthread_create(&c->thread, NULL, run, c) : ENOMEM;
     if (rc) {
         free_client(c);
         errno = rc;

@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/large.h"
-#include "base/late.h"
 #include "base/pool.h"
 #include "base/time.h"
 #include "http/connection.h"
@@ -350,9 +349,6 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert}, {MHD_OPTION_HTTPS_MEM_KEY, 0, s->key},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, HTTP_TLS}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-    int rc = late_microhttpd(e);
-    if (rc)
-        return rc;
     if (s->cert)
         flags |= MHD_USE_TLS;
     s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,

@@ -5,6 +5,8 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "cli/cluster.h"
+#include "cli/traces.h"
 #include "path/talk.h"
 
 enum flows_sort {
@@ -36,5 +38,37 @@ void flows_sort(struct flows_rows *, const struct flows_host *, int sort);
 /* Writes the first n rows. first: from when tables for people count. */
 void flows_write_rows(const struct flows_row *, size_t n, const struct flows_host *, bool by_flow, int64_t first,
     int format, struct text *out);
+
+
+/* ---- verb_flows.c ---- */
+
+struct flows_choice {
+    const char *host, *begin_text, *end_text, *sort_name;
+    bool by_flow;
+    int sort, format;
+    int64_t begin, end, limit;
+    struct cli_clocks clocks;
+};
+
+/* Hosts, and the packets found between them. For flows_found_fini. */
+struct flows_found {
+    struct flows_host *hosts;
+    struct cli_hosts names;
+    struct talk_lines lines;
+    struct talk_delays delays;
+    struct flow_carried carried; /* of traces */
+};
+/* Adds a host to `hosts`, which has room for it. map NULL: the host's own clock. Begin and end by that clock. */
+void flows_add_host(struct flows_found *, const char *name, const struct clock_map *map, int64_t begin, int64_t end);
+/* Checks --host and the interval against the hosts found. */
+int flows_settle(struct flows_choice *, const struct flows_found *, struct err *);
+/* Writes the answer. */
+void flows_show(const struct flows_choice *, struct flows_found *, struct text *out);
+void flows_found_fini(struct flows_found *);
+
+/* ---- flows_cluster.c ---- */
+
+/* Answers by asking the nodes of a cluster; returns the exit code. */
+int flows_ask_cluster(struct flows_choice *, struct cli_cluster *);
 
 #endif

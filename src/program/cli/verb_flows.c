@@ -5,27 +5,8 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/cluster.h"
 #include "cli/flows.h"
 #include "cli/traces.h"
-#include "cluster/cluster.h"
-
-struct flows_choice {
-    const char *host, *begin_text, *end_text, *sort_name;
-    bool by_flow;
-    int sort, format;
-    int64_t begin, end, limit;
-    struct cli_clocks clocks;
-};
-
-/* What is known of the hosts, and was found. */
-struct flows_found {
-    struct flows_host *hosts;
-    struct cli_hosts names;
-    struct talk_lines lines;
-    struct talk_delays delays;
-    struct flow_carried carried; /* of traces */
-};
 
 static int sort_by_name(const char *s, int *sort, struct err *e)
 {
@@ -43,7 +24,7 @@ static int sort_by_name(const char *s, int *sort, struct err *e)
 
 /* ---- what there is, whoever has it ---- */
 
-static void add_host(struct flows_found *f, const char *name, const struct clock_map *map, int64_t begin, int64_t end)
+void flows_add_host(struct flows_found *f, const char *name, const struct clock_map *map, int64_t begin, int64_t end)
 {
     f->hosts[f->names.n] = (struct flows_host){name, map, true};
     cli_hosts_add(
@@ -51,7 +32,7 @@ static void add_host(struct flows_found *f, const char *name, const struct clock
 }
 
 /* The parts of the question that depend on what hosts there are. */
-static int settle(struct flows_choice *q, const struct flows_found *f, struct err *e)
+int flows_settle(struct flows_choice *q, const struct flows_found *f, struct err *e)
 {
     int rc = q->host ? cli_hosts_check(&f->names, "--host", q->host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &f->names.span, &q->begin, &q->end, e);
@@ -97,7 +78,7 @@ static void note_carried(const struct flow_carried *c)
             (unsigned long long)c->renamed);
 }
 
-static void show(const struct flows_choice *q, struct flows_found *f, struct text *out)
+void flows_show(const struct flows_choice *q, struct flows_found *f, struct text *out)
 {
     struct flows_rows rows = {0};
     flows_make_rows(&f->lines, &f->delays, f->hosts, q->by_flow, &rows);
@@ -117,7 +98,7 @@ static void show(const struct flows_choice *q, struct flows_found *f, struct tex
     vec_free(&rows);
 }
 
-static void found_fini(struct flows_found *f)
+void flows_found_fini(struct flows_found *f)
 {
     free(f->hosts);
     cli_hosts_fini(&f->names);
@@ -157,8 +138,8 @@ static int relate_traces(struct experiment *x, struct flows_choice *q, struct fl
     int rc = cli_relate(x, &q->clocks, &net, e);
     f->hosts = mem_zalloc((n + 1) * sizeof *f->hosts);
     for (size_t i = 0; i < n && !rc; i++)
-        add_host(f, hosts[i].name, net ? clock_net_map(net, i) : NULL, hosts[i].begin, hosts[i].end);
-    return rc ? rc : settle(q, f, e);
+        flows_add_host(f, hosts[i].name, net ? clock_net_map(net, i) : NULL, hosts[i].begin, hosts[i].end);
+    return rc ? rc : flows_settle(q, f, e);
 }
 
 static int show_traces(struct flows_choice *q, const char *store, char **args, size_t n)
@@ -177,68 +158,11 @@ static int show_traces(struct flows_choice *q, const char *store, char **args, s
     } else {
         struct text out = TEXT_TO(1);
         find_in_traces(hosts, q, &f);
-        show(q, &f, &out);
+        flows_show(q, &f, &out);
         code = cli_finish_traces(x, &out, NULL);
     }
-    found_fini(&f);
+    flows_found_fini(&f);
     experiment_close(x);
-    return code;
-}
-
-/* ---- a cluster ---- */
-
-static int relate_nodes(const struct cli_asked *a, struct flows_choice *q, struct flows_found *f, struct err *e)
-{
-    const struct clock_net *net = cluster_clocks(a->cluster);
-    int rc = net && q->clocks.reference ? clock_net_relates(net, SIZE_MAX, e) : 0;
-    f->hosts = mem_zalloc((a->n + 1) * sizeof *f->hosts);
-    for (size_t i = 0; i < a->n && !rc; i++)
-        add_host(f, a->hosts[i].name, cluster_clock_map(a->cluster, i), a->hosts[i].begin, a->hosts[i].end);
-    return rc ? rc : settle(q, f, e);
-}
-
-/* *lacking: something is not there, and was told. Fails where nothing is. */
-static int ask(
-    const struct cli_asked *a, const struct flows_choice *q, struct flows_found *f, bool *lacking, struct err *e)
-{
-    struct cluster_flows_question is = {q->begin, q->end, q->by_flow};
-    size_t n_told = 0, without = 0;
-    bool *told = mem_zalloc((a->n + 1) * sizeof *told);
-    size_t away = cluster_find_flows(a->cluster, &is, a->deadline_ns, &f->lines, told, e);
-    for (size_t i = 0; i < a->n; i++)
-        n_told += f->hosts[i].told = told[i];
-    int rc = away && !n_told ? e->code : 0;
-    if (!rc && away)
-        cli_note("%s; what its hosts saw is not shown", e->text);
-    if (!rc)
-        without = cluster_find_delays(a->cluster, &is, told, a->deadline_ns, &f->delays, e);
-    if (without)
-        cli_note("delays of %zu %s are not shown: %s", without, without > 1 ? "hosts" : "host", e->text);
-    *lacking = cli_asked_note_copies(a) || away || without;
-    free(told);
-    return rc;
-}
-
-static int show_cluster(struct flows_choice *q, struct cli_cluster *cluster)
-{
-    struct err e = {0};
-    struct cli_asked a;
-    struct flows_found f = {.names = CLI_HOSTS_NONE};
-    bool lacking = false;
-    int rc = cli_cluster_ask(cluster, &q->clocks, &a, &e), code;
-    if (!rc)
-        rc = relate_nodes(&a, q, &f, &e);
-    if (!rc)
-        rc = ask(&a, q, &f, &lacking, &e);
-    if (rc) {
-        code = cli_fail(&e);
-    } else {
-        struct text out = TEXT_TO(1);
-        show(q, &f, &out);
-        code = cli_asked_finish(&a, &out, lacking);
-    }
-    found_fini(&f);
-    cli_asked_close(&a);
     return code;
 }
 
@@ -271,7 +195,7 @@ static int run(int argc, char **argv)
         cli_clocks_parse(&q.clocks, &e) || cli_cluster_check(&cluster, (size_t)n, &e))
         code = cli_fail(&e);
     else
-        code = cluster.url ? show_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
+        code = cluster.url ? flows_ask_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
     cli_clocks_fini(&q.clocks);
     return code;
 }

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/time.h"
-#include "cli/cluster.h"
+#include "cli/sync.h"
 #include "cli/traces.h"
 
 /* What LTTV counts while it reads, here from the flow stores. */
@@ -134,7 +134,7 @@ static void say_width(const char *table, struct text *out)
         text_printf(out, "The table takes %zu columns: widen the terminal, or give --format csv.\n", widest);
 }
 
-static void write_maps(const struct clock_net *net, int format, struct text *out)
+void sync_write(const struct clock_net *net, int format, struct text *out)
 {
     if (format == CLI_CSV) {
         write_csv(net, out);
@@ -170,30 +170,9 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     if (stats)
         write_stats(x, net, started, &out);
     else
-        write_maps(net, format, &out);
+        sync_write(net, format, &out);
     int code = cli_finish_traces(x, &out, NULL);
     experiment_close(x);
-    return code;
-}
-
-static int sync_cluster(struct cli_cluster *cluster, const struct cli_clocks *clocks, int format, struct err *e)
-{
-    struct cli_asked a;
-    int rc = cli_cluster_ask(cluster, clocks, &a, e);
-    const struct clock_net *net = rc ? NULL : cluster_clocks(a.cluster);
-    if (!rc && !net)
-        rc = err_set(e, ERR_ARG, "every host keeps its own clock (--no-sync): there is nothing to show");
-    if (!rc)
-        rc = clock_net_relates(net, SIZE_MAX, e);
-    int code;
-    if (rc) {
-        code = cli_fail(e);
-    } else {
-        struct text out = TEXT_TO(STDOUT_FILENO);
-        write_maps(net, format, &out);
-        code = cli_asked_finish(&a, &out, false);
-    }
-    cli_asked_close(&a);
     return code;
 }
 
@@ -226,7 +205,7 @@ static int run(int argc, char **argv)
     else if (stats && cluster.url)
         code = cli_fail((err_set(&e, ERR_ARG, "--stats counts packets of TRACEs: leave --cluster away"), &e));
     else if (cluster.url)
-        code = sync_cluster(&cluster, &clocks, format, &e);
+        code = sync_ask_cluster(&cluster, &clocks, format);
     else
         code = sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
     cli_clocks_fini(&clocks);

@@ -8,32 +8,13 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/time.h"
-#include "cli/cluster.h"
-#include "cli/traces.h"
+#include "cli/threads.h"
 
-struct thread_line {
-    const char *host;
-    int64_t host_begin;
-    struct graph_time is;
-};
-struct thread_lines {
-    struct thread_line *v;
-    size_t n, cap, total; /* that there are, here or not */
-};
-
-struct thread_question {
-    struct graph_choice choice;
-    const char *host, *sort, *begin_text, *end_text;
-    int64_t limit;
-    int format;
-    bool partial; /* something of the traces is missing */
-};
-
-static int sort_state; /* qsort has no argument; set once before sorting */
+static int sort_state; /* a graph_state: qsort has no argument */
 
 static int by_total(const void *a, const void *b)
 {
-    const struct thread_line *x = a, *y = b;
+    const struct threads_row *x = a, *y = b;
     return order_of(y->is.totals[sort_state], x->is.totals[sort_state]) ?: strcmp(x->host, y->host)
         ?: order_of(x->host_begin, y->host_begin) ?: order_of(x->is.row.tid, y->is.row.tid)
         ?: order_of(x->is.row.begin, y->is.row.begin);
@@ -48,12 +29,12 @@ static int state_by_name(const char *s, struct err *e)
         e, ERR_ARG, "--sort %s: give a state, such as running, preempted, blocked, timer, network or block-device", s);
 }
 
-static void collect(const struct experiment *x, const struct thread_question *q, struct thread_lines *out)
+static void collect(const struct experiment *x, const struct threads_choice *q, struct threads_rows *out)
 {
     const struct index_host *hosts;
     size_t n = experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++) {
-        struct thread_line l = {.host = hosts[i].name, .host_begin = hosts[i].begin};
+        struct threads_row l = {.host = hosts[i].name, .host_begin = hosts[i].begin};
         if (!hosts[i].graph || (q->host && strcmp(q->host, hosts[i].name) != 0))
             continue;
         for (size_t r = 0; r < graph_rows(hosts[i].graph); r++)
@@ -64,7 +45,7 @@ static void collect(const struct experiment *x, const struct thread_question *q,
 }
 
 /* The parts of the question that depend on what hosts there are. */
-static int settle_choice(struct thread_question *q, const struct cli_hosts *hosts, struct err *e)
+int threads_settle(struct threads_choice *q, const struct cli_hosts *hosts, struct err *e)
 {
     int rc = q->host ? cli_hosts_check(hosts, "--host", q->host, e) : 0;
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &hosts->span, &q->choice.begin, &q->choice.end, e);
@@ -79,7 +60,7 @@ static void duration_cell(struct cli_table *t, int format, int64_t ns)
         cli_table_duration(t, format, ns);
 }
 
-static bool has_containers(const struct thread_line *lines, size_t n)
+static bool has_containers(const struct threads_row *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (*lines[i].is.container)
@@ -87,7 +68,7 @@ static bool has_containers(const struct thread_line *lines, size_t n)
     return false;
 }
 
-static void write_lines(const struct thread_line *lines, size_t n, int format, struct text *out)
+static void write_lines(const struct threads_row *lines, size_t n, int format, struct text *out)
 {
     static const int shown[] = {
         GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_BLOCKED, GRAPH_TIMER, GRAPH_NETWORK, GRAPH_BLOCK_DEVICE};
@@ -127,14 +108,15 @@ static void write_lines(const struct thread_line *lines, size_t n, int format, s
 }
 
 /* At most so many lines are shown. */
-static size_t limit_of(const struct thread_question *q)
+size_t threads_most_lines(const struct threads_choice *q)
 {
     return q->limit >= 0 ? (size_t)q->limit : q->format == CLI_TABLE ? 40 : SIZE_MAX;
 }
 
-static void show(const struct thread_question *q, struct thread_lines *lines, struct text *out)
+void threads_show(const struct threads_choice *q, struct threads_rows *lines, struct text *out)
 {
-    size_t limit = limit_of(q), shown = lines->n < limit ? lines->n : limit;
+    size_t limit = threads_most_lines(q), shown = lines->n < limit ? lines->n : limit;
+    sort_state = q->state;
     if (lines->n)
         qsort(lines->v, lines->n, sizeof *lines->v, by_total);
     write_lines(lines->v, shown, q->format, out);
@@ -154,27 +136,27 @@ static void show(const struct thread_question *q, struct thread_lines *lines, st
 
 /* ---- traces ---- */
 
-static int show_traces(struct thread_question *q, const char *store, char **args, size_t n)
+static int show_traces(struct threads_choice *q, const char *store, char **args, size_t n)
 {
     struct err e = {0};
     struct experiment *x;
     struct index_options o = {.store = store, .stores = true};
     const struct index_host *hosts;
     struct cli_hosts names = CLI_HOSTS_NONE;
-    struct thread_lines lines = {0};
+    struct threads_rows lines = {0};
     if (cli_open_traces(args, n, &o, &x, &e))
         return cli_fail(&e);
     size_t n_hosts = experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n_hosts; i++)
         cli_hosts_add(&names, hosts[i].name, hosts[i].begin, hosts[i].end);
     int code;
-    if (settle_choice(q, &names, &e)) {
+    if (threads_settle(q, &names, &e)) {
         code = cli_fail(&e);
     } else {
         struct text out = TEXT_TO(1);
         q->partial = experiment_partial(x);
         collect(x, q, &lines);
-        show(q, &lines, &out);
+        threads_show(q, &lines, &out);
         code = cli_finish_traces(x, &out, NULL);
     }
     vec_free(&lines);
@@ -183,57 +165,9 @@ static int show_traces(struct thread_question *q, const char *store, char **args
     return code;
 }
 
-/* ---- a cluster ---- */
-
-static int ask(
-    const struct thread_question *c, struct cli_asked *a, struct thread_lines *lines, size_t *away, struct err *e)
-{
-    struct cluster_threads found = {0};
-    struct cluster_threads_question q = {
-        .choice = c->choice, .host = c->host, .sort = sort_state, .limit = limit_of(c)};
-    int rc = cluster_find_threads(a->cluster, &q, a->deadline_ns, &found, away, e);
-    for (size_t i = 0; i < found.n; i++) {
-        const struct cluster_host *h = &a->hosts[found.v[i].host];
-        vec_push(lines, ((struct thread_line){h->name, h->begin, found.v[i].is}));
-    }
-    lines->total = found.total;
-    vec_free(&found);
-    return rc;
-}
-
-static int show_cluster(struct thread_question *q, struct cli_cluster *cluster)
-{
-    struct err e = {0};
-    struct cli_asked a;
-    struct cli_hosts names = CLI_HOSTS_NONE;
-    struct thread_lines lines = {0};
-    size_t away = 0;
-    int rc = cli_cluster_ask(cluster, NULL, &a, &e), code;
-    for (size_t i = 0; i < a.n; i++)
-        cli_hosts_add(&names, a.hosts[i].name, a.hosts[i].begin, a.hosts[i].end);
-    if (!rc)
-        rc = settle_choice(q, &names, &e);
-    if (!rc)
-        rc = ask(q, &a, &lines, &away, &e);
-    if (rc) {
-        code = cli_fail(&e);
-    } else {
-        struct text out = TEXT_TO(1);
-        show(q, &lines, &out);
-        if (away)
-            cli_note("%s; its threads are not shown", e.text);
-        bool lesser = cli_asked_note_copies(&a);
-        code = cli_asked_finish(&a, &out, away || lesser);
-    }
-    vec_free(&lines);
-    cli_hosts_fini(&names);
-    cli_asked_close(&a);
-    return code;
-}
-
 static int run(int argc, char **argv)
 {
-    struct thread_question q = {.sort = "running", .limit = -1, .choice = {.begin = INT64_MIN, .end = INT64_MAX}};
+    struct threads_choice q = {.sort = "running", .limit = -1, .choice = {.begin = INT64_MIN, .end = INT64_MAX}};
     struct cli_cluster cluster = {0};
     const char *store = NULL, *format_name = NULL;
     const struct cli_option options[] = {
@@ -257,11 +191,11 @@ static int run(int argc, char **argv)
     int code = cli_parse(&verb_threads, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    if (cli_format_parse(format_name, &q.format, &e) || (sort_state = state_by_name(q.sort, &e)) < 0 ||
+    if (cli_format_parse(format_name, &q.format, &e) || (q.state = state_by_name(q.sort, &e)) < 0 ||
         cli_cluster_check(&cluster, (size_t)n, &e))
         code = cli_fail(&e);
     else
-        code = cluster.url ? show_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
+        code = cluster.url ? threads_ask_cluster(&q, &cluster) : show_traces(&q, store, argv + 1, (size_t)n);
     return code;
 }
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/late.h"
 #include "base/mem.h"
 #include "base/time.h"
 
@@ -321,9 +320,6 @@ static int refuse_url(struct err *e)
 /* What messages call it: without a password, wherever that was. */
 static int show_url(const char *url, char **out, struct err *e)
 {
-    int rc = late_postgres(e);
-    if (rc)
-        return rc;
     PQconninfoOption *all = PQconninfoParse(url, NULL);
     const char *user = "", *host = "", *port = "", *database = "";
     const struct {

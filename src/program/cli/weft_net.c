@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* weft VERB [options] TRACE…: finds the verb and hands over. */
+/* The program weft-net, which has all verbs: finds the verb and runs it. */
 #include "cli/cli.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/near.h"
+#include "cli/programs.h"
 
 const struct cli_verb *const cli_verbs[] = {
     &verb_info,
@@ -73,13 +72,6 @@ static int overview(int fd, int code)
     return cli_finish(&t, code);
 }
 
-static int version(void)
-{
-    struct text t = TEXT_TO(STDOUT_FILENO);
-    text_puts(&t, "weft " WEFT_VERSION "\n");
-    return cli_finish(&t, CLI_OK);
-}
-
 static int help(int argc, char **argv)
 {
     if (argc < 3)
@@ -91,28 +83,16 @@ static int help(int argc, char **argv)
     return verb->run(2, for_verb);
 }
 
-/* A caller may have closed the standard descriptors; a trace or store opened as number 1 would be written over. */
-static void occupy_standard_descriptors(void)
-{
-    int fd;
-    do
-        fd = open("/dev/null", O_RDONLY);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
-}
-
 int main(int argc, char **argv)
 {
-    occupy_standard_descriptors();
-    signal(SIGPIPE, SIG_IGN);
+    cli_start(argv);
     if (argc < 2)
         return overview(STDERR_FILENO, CLI_USAGE);
     const char *first = argv[1];
     if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help"))
         return help(argc, argv);
     if (!strcmp(first, "--version") || !strcmp(first, "-V"))
-        return version();
+        return cli_version();
     const struct cli_verb *verb = find_verb(first);
     return verb ? verb->run(argc - 1, argv + 1) : unknown_verb(first);
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* weft threads: a line for each thread, of traces or of a cluster. */
+#ifndef WEFT_CLI_THREADS_H
+#define WEFT_CLI_THREADS_H
+
+#include "cli/cli.h"
+#include "cli/cluster.h"
+#include "cli/traces.h"
+
+struct threads_row {
+    const char *host;
+    int64_t host_begin;
+    struct graph_time is;
+};
+struct threads_rows {
+    struct threads_row *v;
+    size_t n, cap, total; /* that there are, here or not */
+};
+
+struct threads_choice {
+    struct graph_choice choice;
+    const char *host, *sort, *begin_text, *end_text;
+    int64_t limit;
+    int state; /* a graph_state; most of it first */
+    int format;
+    bool partial; /* something of the traces is missing */
+};
+
+/* ---- verb_threads.c ---- */
+
+/* Checks --host and the interval against the hosts. */
+int threads_settle(struct threads_choice *, const struct cli_hosts *, struct err *);
+/* The number of lines shown at most. */
+size_t threads_most_lines(const struct threads_choice *);
+/* Sorts the lines and writes them. */
+void threads_show(const struct threads_choice *, struct threads_rows *, struct text *out);
+
+/* ---- threads_cluster.c ---- */
+
+/* Answers by asking the nodes of a cluster; returns the exit code. */
+int threads_ask_cluster(struct threads_choice *, struct cli_cluster *);
+
+#endif
