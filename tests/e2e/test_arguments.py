@@ -350,6 +350,18 @@ class NoTraces(Case):
              (b"\x1f\x8b\x08\x00", "gzip", "tar -xf"), (b"\x28\xb5\x2f\xfd\x04", "zstd", "tar -xf"),
              (b"\xfd7zXZ\x00\x00", "xz", "tar -xf"), (b"PK\x03\x04\x14", "zip", "unzip"),
              (b"\xc1\x1f\xfc\xc1\x00", "stream of a CTF trace", "`metadata`"), (b"", "a file", "`metadata`"),
+             (b"\x00\x00\x01\x00".ljust(0x48, b"\x00") + b"\x02\x00\x02\xc0\x00\x00\x00\x00\x00", "Windows", "Linux"),
+             (b'{"traceEvents":[{"ph":"X","ts":1}]}', "Chrome", "weft spans"),
+             (b' [ {"name":"a","ph":"B","ts":1,"pid":1}', "Chrome", "weft spans"),
+             (b"# tracer: nop\n#\n", "trace_pipe", "LTTng"),
+             (b"          <idle>-0       [001] d..2.  4711.123456: sched_switch: prev_comm=a\n", "trace_pipe", "LTTng"),
+             (b"bash-17 [0001] 12.000001: sys_enter: NR 1\n", "trace_pipe", "LTTng"),
+             (b"\x0a\x21\xca\x05\x10".ljust(40, b"\x01"), "Perfetto", "LTTng"),
+             (b"\x0a\xa1\x03\x32\x10".ljust(40, b"\x01"), "Perfetto", "LTTng"),
+             # not these, though nearly
+             (b"\x00\x00\x01\x00".ljust(0x50, b"\x00"), "a file", "`metadata`"),
+             (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff", "a file", "`metadata`"),
+             (b'["ph", 1]', "a file", "`metadata`"), (b"a - b [001]\n", "a file", "`metadata`"),
              (b"hello", "a file", "`metadata`")]
 
     def test_files(self):

@@ -32,17 +32,92 @@ static const struct kind {
     {0, 4, "\xc1\xf1\xdc\xc1", "an index of a CTF trace", "give the directory that holds `metadata`"},
 };
 
+static bool is_of_kind(const struct kind *k, const char *head, size_t n)
+{
+    return n >= k->at + k->n && memcmp(head + k->at, k->bytes, k->n) == 0;
+}
+
+/* Perfetto's file is a protobuf message Trace: field 1 (TracePacket) again and again. Its services write one of a few
+ * fields first into a packet. */
+static bool is_perfetto(const char *head, size_t n)
+{
+    static const char *const first[] = {
+        "\x18", "\x32", "\x40", "\x50", "\x52", "\x58", "\x8a\x02", "\xa2\x02", "\xca\x05"};
+    size_t at = 1;
+    if (n < 8 || head[0] != 0x0a)
+        return false;
+    while (at < 5 && head[at] & 0x80)
+        at++;
+    at++;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (!strncmp(head + at, first[i], strlen(first[i])))
+            return true;
+    return false;
+}
+
+/* A buffer of Event Tracing for Windows: 72 bytes of header that begin with its size, then an event's header. */
+static bool is_etw(const char *head, size_t n)
+{
+    uint32_t size;
+    if (n < 0x50)
+        return false;
+    memcpy(&size, head, sizeof size);
+    return size >= 1024 && size <= 16 << 20 && size % 1024 == 0 && (head[0x4a] == 1 || head[0x4a] == 2) &&
+        (unsigned char)head[0x4b] == 0xc0;
+}
+
+static bool is_chrome_json(const char *head, size_t n)
+{
+    size_t at = strspn(head, " \t\r\n");
+    return (head[at] == '{' && strstr(head, "\"traceEvents\"")) ||
+        (head[at] == '[' && strstr(head, "\"ph\"") && strstr(head, "\"ts\""));
+}
+
+/* COMM-PID [CPU] FLAGS TIME: EVENT: … */
+static bool is_ftrace_text(const char *head, size_t n)
+{
+    if (!strncmp(head, "# tracer:", 9))
+        return true;
+    const char *end = strchr(head, '\n'), *cpu = strstr(head, " [");
+    if (!end || !cpu || cpu > end || strspn(cpu + 2, "0123456789") < 3 || cpu[2 + strspn(cpu + 2, "0123456789")] != ']')
+        return false;
+    const char *seconds = strchr(cpu, '.'), *colon = strchr(cpu, ':');
+    return seconds && colon && seconds < colon && colon < end && memchr(head, '-', (size_t)(cpu - head));
+}
+
+/* Files that no fixed bytes tell. `head` ends with a zero byte. */
+static const struct content {
+    bool (*is)(const char *head, size_t n);
+    struct kind kind;
+} contents[] = {
+    {is_etw, {.what = "a recording of Event Tracing for Windows (.etl)", .remedy = "weft reads traces of Linux"}},
+    {is_chrome_json,
+        {.what = "a trace in Chrome's JSON format",
+            .remedy = "weft does not read it; for spans, save OTLP or Jaeger JSON and use weft spans"}},
+    {is_ftrace_text,
+        {.what = "text of trace_pipe or of trace-cmd report",
+            .remedy = "text lacks fields that weft needs; record with LTTng (docs/record.md)"}},
+    {is_perfetto,
+        {.what = "a recording of Perfetto",
+            .remedy = "weft does not read this format; record with LTTng (docs/record.md)"}},
+};
+
 /* The file's kind, or NULL. */
 static const struct kind *kind_of(const char *path)
 {
-    char head[512];
+    char head[4096];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    ssize_t got = fd < 0 ? -1 : read(fd, head, sizeof head - 1);
+    size_t n = got < 0 ? 0 : (size_t)got;
     if (fd >= 0)
         close(fd);
+    head[n] = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (n >= (ssize_t)(kinds[i].at + kinds[i].n) && memcmp(head + kinds[i].at, kinds[i].bytes, kinds[i].n) == 0)
+        if (is_of_kind(&kinds[i], head, n))
             return &kinds[i];
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
+        if (contents[i].is(head, n))
+            return &contents[i].kind;
     return NULL;
 }
 
