@@ -2,6 +2,15 @@
 /* Traces fed packet by packet, in any portions: item for item as the merge of the trace when it is whole. */
 #include "fed_made.h"
 
+static uint64_t count_problems(const struct ctf_trace *t)
+{
+    const struct ctf_problem *v;
+    uint64_t sum = 0;
+    for (size_t n = ctf_trace_problems(t, &v); n > 0; n--)
+        sum += v[n - 1].count;
+    return sum;
+}
+
 /* Several traces at once, each in portions of its own, against the merge of them all. */
 static void feed_and_compare(const char *path, size_t head, uint64_t seed, size_t most_portion, bool overlap)
 {
@@ -60,10 +69,8 @@ static void feed_and_compare(const char *path, size_t head, uint64_t seed, size_
     assert_int_equal(got.n, expected.n);
     assert_true(ctf_merge_late(m) == 0);
     assert_true(asked > 0);
-    const struct ctf_problem *problems;
     for (size_t i = 0; i < whole.n; i++)
-        assert_int_equal(
-            ctf_trace_problems(sources[i].trace, &problems), ctf_trace_problems(whole.sources[i].trace, &problems));
+        assert_int_equal(count_problems(sources[i].trace), count_problems(whole.sources[i].trace));
     ctf_merge_free(m);
     for (size_t i = 0; i < whole.n; i++) {
         ctf_feed_free(feeds[i]);
@@ -91,6 +98,52 @@ static void test_made(void **state)
         make_streams(dir, i % 2);
         write_made_metadata(dir);
         feed_and_compare(path, 24, seed + i, 1 + fed_roll(255), i % 2);
+    }
+}
+
+typedef VEC(uint8_t) file_bytes;
+
+/* The packet made last. */
+static void append(file_bytes *f)
+{
+    vec_reserve(f, b.n);
+    memcpy(f->v + f->n, b.v, b.n);
+    f->n += b.n;
+}
+
+/* Packets that are there twice in a file, and a file that is there twice. */
+static void make_copies(const char *dir)
+{
+    file_bytes once = {0}, some_twice = {0};
+    for (uint64_t packets = 100 + fed_roll(100), begin = 1000; packets > 0; packets--) {
+        uint64_t end = begin + 10 + fed_roll(100);
+        start_bytes(false);
+        size_t at = begin_packet(begin, end, 0, 0);
+        for (uint64_t ts = begin; ts <= end; ts += 1 + fed_roll(40))
+            put_event(fed_roll(1 + ts / 100 < CLASSES ? 1 + ts / 100 : CLASSES), ts);
+        end_packet(at, fed_roll(3) * 8);
+        for (int i = fed_roll(4) ? 1 : 2; i > 0; i--)
+            append(&some_twice);
+        append(&once);
+        begin = end + fed_roll(9);
+    }
+    write_file(dir, "a", some_twice.v, some_twice.n);
+    write_file(dir, "a.bak", once.v, once.n);
+    vec_free(&once);
+    vec_free(&some_twice);
+}
+
+static void test_copies(void **state)
+{
+    uint64_t seed = test_seed(78);
+    for (uint64_t i = 0; i < 20; i++) {
+        char dir[40], path[700];
+        fed_dice = seed * 1000 + i;
+        snprintf(dir, sizeof dir, "copies%d", (int)i);
+        snprintf(path, sizeof path, "%s/%s", scratch, dir);
+        make_copies(dir);
+        write_made_metadata(dir);
+        feed_and_compare(path, 24, seed + i, 1 + fed_roll(255), false);
     }
 }
 
@@ -289,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_user_space),
         cmocka_unit_test(test_virtual_machine),
         cmocka_unit_test(test_made),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_classes_on_the_way),
         cmocka_unit_test(test_late),
     };

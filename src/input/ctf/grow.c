@@ -2,6 +2,7 @@
 /* Streams that grow: packets that come behind those that are there, and letting go of those that were read. */
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "ctf/trace.h"
 
 struct ctf_stream_growth *ctf_stream_growth_new(void)
@@ -21,6 +22,7 @@ static void keep_bytes(const struct ctf_trace *t, struct ctf_packet *p)
     p->bytes = mem_alloc(n + FILE_COPY_SPARE_BYTES);
     memcpy(p->bytes, f->map.data + p->offset, n);
     memset(p->bytes + n, 0, FILE_COPY_SPARE_BYTES);
+    p->digest = map_hash(p->bytes, n);
     p->offset += f->size;
 }
 
@@ -36,18 +38,15 @@ static void take_cpu(struct ctf_trace *t, const struct ctf_stream *s, struct ctf
     p->cpu = s->cpu;
 }
 
-/* Was it recorded before, in another piece? Equal ones begin at the same time. */
+/* Was it found before? Packets that were read and let go are not known any more. */
 static bool is_copy(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p)
 {
     const struct ctf_stream_growth *g = s->growth;
-    if (t->fed)
-        return false;
-    if (g->has_next && ctf_packet_same(t, &g->next, p))
-        return true;
-    for (size_t i = s->packets.n; i > 0 && s->packets.v[i - 1].begin >= p->begin; i--)
-        if (ctf_packet_same(t, &s->packets.v[i - 1], p))
-            return true;
-    return false;
+    const struct ctf_packet *v = s->packets.v;
+    size_t n = s->packets.n;
+    if (s->begins_ascend)
+        n = search_first(i, 0, n, v[i].begin > p->begin);
+    return (g->has_next && ctf_packet_is_copy(t, p, &g->next, 1)) || ctf_packet_is_copy(t, p, v, n);
 }
 
 static void publish(struct ctf_stream *s, const struct ctf_packet *p)
@@ -69,16 +68,19 @@ void ctf_packet_append(struct ctf_trace *t, struct ctf_stream *s, struct ctf_pac
     keep_bytes(t, p);
     take_cpu(t, s, p);
     g->quiet = t->quiet > g->quiet ? t->quiet : g->quiet;
-    if (s->timed && p->begin < t->late)
-        ctf_problem_add(&t->problems,
-            "%s: packets begin before the time from which on their stream was said to go on; they come too late",
-            t->files.v[p->file].path);
     if (!s->timed) {
         publish(s, p);
         return;
     }
-    if (is_copy(t, s, p))
+    if (is_copy(t, s, p)) {
+        if (t->fed)
+            free(p->bytes);
         return;
+    }
+    if (p->begin < t->late)
+        ctf_problem_add(&t->problems,
+            "%s: packets begin before the time from which on their stream was said to go on; they come too late",
+            t->files.v[p->file].path);
     t->found_late |= s->packets.n && p->begin < s->packets.v[s->packets.n - 1].begin;
     ctf_packet_mend_begin(t, s, p, g->has_next ? &g->next : s->packets.n ? &s->packets.v[s->packets.n - 1] : NULL);
     if (g->has_next) {

@@ -17,12 +17,11 @@ static int by_time(const void *a, const void *b)
     return order ? order : order_of(p->offset, q->offset);
 }
 
-bool ctf_packet_same(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
+static bool same_bytes(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
 {
-    if (t->files.v[p->file].piece == t->files.v[q->file].piece || p->begin != q->begin || p->end != q->end ||
-        p->content_bits != q->content_bits || p->seq != q->seq || p->discarded != q->discarded)
-        return false;
     struct file_map windows[2] = {0};
+    if (t->fed) /* the bytes of those that were read are gone */
+        return p->digest == q->digest;
     const uint8_t *a = ctf_packet_data(t, p, &windows[0], &t->why), *b = ctf_packet_data(t, q, &windows[1], &t->why);
     bool same = a && b && !memcmp(a, b, (p->content_bits + 7) / 8);
     file_map_close(&windows[0]);
@@ -30,17 +29,43 @@ bool ctf_packet_same(struct ctf_trace *t, const struct ctf_packet *p, const stru
     return same;
 }
 
-/* Overlapping snapshots hold the same packets; sorted, copies are neighbours (those with equal begin and sequence
- * number). */
+/* In one directory, packets without a number in which no time passes are not told apart by their bytes: a tracer may
+ * write several such ones. */
+static bool is_same(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q, bool one_piece)
+{
+    bool mended = (p->flags | q->flags) & CTF_PACKET_MENDED;
+    if (p->begin != q->begin || (!mended && p->end != q->end) || p->content_bits != q->content_bits ||
+        p->seq != q->seq || p->discarded != q->discarded)
+        return false;
+    if (one_piece && !(p->flags & CTF_PACKET_HAS_SEQ) && p->begin == p->end)
+        return false;
+    return same_bytes(t, p, q);
+}
+
+enum { COPIES_LOOKED_AT = 8 }; /* of those with equal begin: damaged files may have any number */
+
+bool ctf_packet_is_copy(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *v, size_t n)
+{
+    for (size_t i = n, looked_at = 0; i > 0 && v[i - 1].begin >= p->begin && looked_at < COPIES_LOOKED_AT; i--) {
+        bool one_piece = t->files.v[p->file].piece == t->files.v[v[i - 1].file].piece;
+        looked_at += v[i - 1].begin == p->begin;
+        if (!is_same(t, p, &v[i - 1], one_piece))
+            continue;
+        if (one_piece) /* else rotations and snapshots that overlap, as they may */
+            ctf_remark_add(
+                &t->problems, "%s: a packet is in its directory twice; the copy is skipped", t->files.v[p->file].path);
+        return true;
+    }
+    return false;
+}
+
+/* Copies begin at the same time: sorted, they are neighbours. */
 static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->packets.n; i++) {
         const struct ctf_packet *p = &s->packets.v[i];
-        bool copy = false;
-        for (size_t j = n; j > 0 && n - j < 8 && s->packets.v[j - 1].begin == p->begin && !copy; j--)
-            copy = ctf_packet_same(t, &s->packets.v[j - 1], p);
-        if (!copy)
+        if (!ctf_packet_is_copy(t, p, s->packets.v, n))
             s->packets.v[n++] = *p;
     }
     s->packets.n = n;

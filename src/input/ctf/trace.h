@@ -33,11 +33,14 @@ struct ctf_packet {
     uint64_t content_bits;   /* never beyond the file */
     int64_t begin, end;      /* ns */
     uint64_t seq, discarded; /* counters as recorded */
-    /* Known once the trace is counted: */
-    uint64_t items;          /* events and losses */
+    /* Known once the trace is counted; what is fed is never counted: */
+    union {
+        uint64_t items;      /* events and losses */
+        uint64_t digest;     /* of what is fed: hash of its bytes */
+    };
     union {
         uint64_t before;     /* those of the packets before it in its track */
-        uint8_t *bytes;      /* of what is fed, which is never counted: a copy; NULL once it is read */
+        uint8_t *bytes;      /* of what is fed: a copy; NULL once it is read */
     };
     int64_t first, last;     /* least and greatest time of its items; without any: greatest before it in its track */
     uint64_t cycles;         /* the clock before it; of packets without begin time not before it is counted */
@@ -204,7 +207,8 @@ static inline bool ctf_packet_waits(struct ctf_quirks q, const struct ctf_packet
 {
     return p->flags & CTF_PACKET_OPEN_END || q.event_after_packet || q.event_before_packet;
 }
-bool ctf_packet_same(struct ctf_trace *, const struct ctf_packet *, const struct ctf_packet *);
+/* Is the packet a copy of one of the n, which are sorted by begin? Tells of one that lies in the same directory. */
+bool ctf_packet_is_copy(struct ctf_trace *, const struct ctf_packet *, const struct ctf_packet *, size_t n);
 void ctf_packet_mend_begin(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
     struct ctf_packet *before);
 void ctf_packet_mend_end(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,

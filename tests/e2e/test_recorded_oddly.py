@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Packets that are in a directory twice count once, and it is said."""
+import json
+import os
+import shutil
+import struct
+
+import small_trace
+from weft_e2e import Case, main, scratch, weft
+
+PACKET_SIZE_AT = 48  # in a packet's head, as small_trace.py writes it
+
+
+class Oddly(Case):
+    def setUp(self):
+        self.trace = os.path.join(scratch(), "trace")
+        small_trace.write(self.trace)
+        self.stream = os.path.join(self.trace, "ch_0")
+        self.whole = self.ok("events", self.trace)
+        self.assertEqual(self.whole.message, "")
+
+    def packets(self):
+        with open(self.stream, "rb") as f:
+            data = f.read()
+        at, packets = 0, []
+        while at < len(data):
+            size = struct.unpack_from("<Q", data, at + PACKET_SIZE_AT)[0] // 8
+            packets.append(data[at:at + size])
+            at += size
+        return packets
+
+    def write(self, packets):
+        with open(self.stream, "wb") as f:
+            f.write(b"".join(packets))
+
+    def problems(self, code):
+        run = weft("info", self.trace, "--format", "json")
+        self.assertEqual(run.code, code, run)
+        (trace,) = json.loads(run.text)
+        return trace
+
+    def check_twice(self, count):
+        run = self.ok("events", self.trace)
+        self.assertEqual(run.text, self.whole.text)
+        (note,) = run.message.splitlines()
+        self.assertIn("twice; the copy is skipped", note)
+        trace = self.problems(0)
+        self.assertEqual(trace["events"], len(self.whole.text.splitlines()))
+        (problem,) = trace["problems"]
+        self.assertEqual(problem["count"], count)
+        self.assertIn("twice; the copy is skipped", problem["text"])
+
+    def test_copy_of_a_file(self):
+        shutil.copy(self.stream, self.stream + ".bak")
+        self.check_twice(len(self.packets()))
+
+    def test_packet_twice_in_a_file(self):
+        packets = self.packets()
+        self.write(packets[:2] + packets[1:])
+        self.check_twice(1)
+
+    def test_file_appended_to_itself(self):
+        packets = self.packets()
+        self.write(packets + packets)
+        self.check_twice(len(packets))
+
+
+if __name__ == "__main__":
+    main()
