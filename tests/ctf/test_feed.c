@@ -278,6 +278,43 @@ static void feed_one(struct ctf_feed *feed, uint32_t line, uint64_t begin, uint6
     assert_int_equal(ctf_feed_packet(feed, line, b.v, b.n, NULL), 0);
 }
 
+/* The packets of a line in another order than that of their times: told as of a file, with the same words. */
+static void test_time_runs_back(void **state)
+{
+    const uint64_t begins[] = {100, 400, 300, 700, 200};
+    struct ctf_feed *feed = ctf_feed_new("back", NULL);
+    const char *text = TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM;
+    file_bytes file = {0};
+    char dir[700], *dirs[] = {dir};
+    struct ctf_group group = {dirs, 1, 0};
+    struct ctf_trace *whole;
+    const struct ctf_problem *fed, *opened;
+    fed_dice = 1;
+    write_made_metadata("back");
+    assert_int_equal(ctf_feed_metadata(feed, text, strlen(text), NULL), 0);
+    text = made_event(1, "uint32_t x;");
+    assert_int_equal(ctf_feed_metadata(feed, text, strlen(text), NULL), 0);
+    uint32_t line = ctf_feed_line(feed, "a");
+    ctf_feed_hold(feed, 0); /* so that none comes too late */
+    for (size_t i = 0; i < 5; i++) {
+        feed_one(feed, line, begins[i], begins[i] + 50);
+        append(&file);
+    }
+    ctf_feed_end(feed);
+    write_file("back", "a", file.v, file.n);
+    snprintf(dir, sizeof dir, "%s/back", scratch);
+    assert_int_equal(ctf_trace_open(&group, NULL, &whole, NULL), 0);
+    assert_int_equal(ctf_trace_problems(whole, &opened), 1);
+    assert_int_equal(ctf_trace_problems(ctf_feed_trace(feed), &fed), 1);
+    assert_non_null(
+        strstr(opened->text, "/a: time runs back 2 times between packets of the stream, by up to 500 ns, "));
+    assert_string_equal(strstr(opened->text, "/a: "), strstr(fed->text, "/a: "));
+    assert_true(!opened->harmless && !fed->harmless);
+    ctf_trace_close(whole);
+    ctf_feed_free(feed);
+    vec_free(&file);
+}
+
 /* What comes behind its time is given and told; a new line holds all until it speaks; the rest goes on. */
 static void test_late(void **state)
 {
@@ -343,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_virtual_machine),
         cmocka_unit_test(test_made),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_time_runs_back),
         cmocka_unit_test(test_classes_on_the_way),
         cmocka_unit_test(test_late),
     };

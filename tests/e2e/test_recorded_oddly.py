@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packets that are in a directory twice count once, and it is said."""
+"""Packets that are in a directory twice, and packets out of order: each counts once, and it is said."""
 import json
 import os
 import shutil
@@ -63,6 +63,20 @@ class Oddly(Case):
         packets = self.packets()
         self.write(packets + packets)
         self.check_twice(len(packets))
+
+    def test_time_runs_back_between_packets(self):
+        packets = self.packets()
+        self.write([packets[1], packets[0]] + packets[2:])
+        step = small_trace.PACKETS[1][0][0] - small_trace.PACKETS[0][0][0]
+        words = r"/ch_0: time runs back 1 time between packets of the stream, by %.2f µs, first at byte %d;" % (
+            step / 1000, len(packets[1]))
+        run = self.partly("events", self.trace)
+        self.assertEqual(run.text, self.whole.text)
+        self.assertRegex(run.message, words)
+        (problem,) = self.problems(3)["problems"]
+        self.assertRegex(problem["text"], words)
+        for verb in ("threads", "index"):
+            self.assertRegex(self.partly(verb, self.trace, "--store", scratch()).message, words)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,8 @@ void ctf_packet_append(struct ctf_trace *t, struct ctf_stream *s, struct ctf_pac
         ctf_problem_add(&t->problems,
             "%s: packets begin before the time from which on their stream was said to go on; they come too late",
             t->files.v[p->file].path);
+    if (ctf_stream_steps_back(t, s, p))
+        ctf_stream_tell_steps(t, s);
     t->found_late |= s->packets.n && p->begin < s->packets.v[s->packets.n - 1].begin;
     ctf_packet_mend_begin(t, s, p, g->has_next ? &g->next : s->packets.n ? &s->packets.v[s->packets.n - 1] : NULL);
     if (g->has_next) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/order.h"
+#include "base/text.h"
 #include "ctf/trace.h"
 
 /* ---- order and copies ---- */
@@ -69,6 +70,75 @@ static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
             s->packets.v[n++] = *p;
     }
     s->packets.n = n;
+}
+
+/* ---- time that runs back between packets ---- */
+
+bool ctf_stream_steps_back(struct ctf_trace *t, struct ctf_stream *s, const struct ctf_packet *p)
+{
+    struct ctf_steps_back *b = &s->back;
+    bool back = b->has_last && b->last_file == p->file && p->begin < b->last_begin;
+    if (back) {
+        uint64_t step = (uint64_t)b->last_begin - (uint64_t)p->begin;
+        if (!b->count++) {
+            b->path = t->files.v[p->file].path;
+            b->first_at = p->offset;
+        }
+        if (step > (uint64_t)b->most_ns)
+            b->most_ns = step < INT64_MAX ? (int64_t)step : INT64_MAX;
+    }
+    b->has_last = true;
+    b->last_file = p->file;
+    b->last_begin = p->begin;
+    return back;
+}
+
+void ctf_stream_tell_steps(struct ctf_trace *t, struct ctf_stream *s)
+{
+    const struct ctf_steps_back *b = &s->back;
+    struct text most = {.fd = -1};
+    if (!b->count)
+        return;
+    text_duration(&most, b->most_ns);
+    ctf_problem_renew(&t->problems, &s->back.problem,
+        "%s: time runs back %llu time%s between packets of the stream, by %s%s, first at byte %llu; packets are read "
+        "in the order of their times",
+        b->path, (unsigned long long)b->count, b->count == 1 ? "" : "s", b->count == 1 ? "" : "up to ",
+        text_cstr(&most), (unsigned long long)b->first_at);
+    text_fini(&most);
+}
+
+static int by_recording(const void *a, const void *b)
+{
+    const struct ctf_packet *p = a, *q = b;
+    return order_of(p->file, q->file) ?: order_of(p->offset, q->offset);
+}
+
+/* `ascend`: they did so in the order in which they were found. */
+static void find_steps_back(struct ctf_trace *t, struct ctf_stream *s, bool ascend)
+{
+    size_t n = s->packets.n;
+    if (ascend) { /* copies may have gone, which takes nothing from the order */
+        ctf_stream_steps_back(t, s, &s->packets.v[n - 1]);
+        return;
+    }
+    struct ctf_packet *recorded = mem_alloc(n * sizeof *recorded);
+    memcpy(recorded, s->packets.v, n * sizeof *recorded);
+    qsort(recorded, n, sizeof *recorded, by_recording);
+    for (size_t i = 0; i < n; i++)
+        ctf_stream_steps_back(t, s, &recorded[i]);
+    free(recorded);
+    ctf_stream_tell_steps(t, s);
+}
+
+static void set_order(struct ctf_trace *t, struct ctf_stream *s)
+{
+    bool ascend = true;
+    for (size_t i = 1; i < s->packets.n; i++)
+        ascend &= s->packets.v[i - 1].begin <= s->packets.v[i].begin;
+    qsort(s->packets.v, s->packets.n, sizeof *s->packets.v, by_time);
+    drop_copies(t, s);
+    find_steps_back(t, s, ascend);
 }
 
 /* ---- times that tracers write wrong ---- */
@@ -292,10 +362,8 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s)
     for (size_t i = 0; i < s->packets.n; i++)
         if (!(s->packets.v[i].flags & CTF_PACKET_TIMED))
             s->timed = false;
-    if (s->timed) {
-        qsort(s->packets.v, s->packets.n, sizeof *s->packets.v, by_time);
-        drop_copies(t, s);
-    }
+    if (s->timed)
+        set_order(t, s);
     if (t->growing)
         keep_back(t, s);
     if (s->timed)

@@ -48,6 +48,21 @@ void ctf_remark_add(struct ctf_problems *p, const char *fmt, ...)
     va_end(ap);
 }
 
+void ctf_problem_renew(struct ctf_problems *p, uint32_t *number, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (!*number) {
+        *number = (uint32_t)(add(p, false, fmt, ap) - p->list.v) + 1;
+    } else if (*number <= PROBLEMS_MAX) { /* else it is one of those that are not listed */
+        char text[1024];
+        vsnprintf(text, sizeof text, fmt, ap);
+        free((char *)p->list.v[*number - 1].text);
+        p->list.v[*number - 1].text = mem_strdup(text);
+    }
+    va_end(ap);
+}
+
 void ctf_problems_fini(struct ctf_problems *p)
 {
     for (size_t i = 0; i < p->list.n; i++)

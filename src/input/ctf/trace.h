@@ -18,6 +18,9 @@ struct ctf_problems { VEC(struct ctf_problem) list; };
 void ctf_problem_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same for what is harmless. */
 void ctf_remark_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Adds a problem whose text changes, or changes its text. *number: which one it is; 0 before it is added. */
+void ctf_problem_renew(struct ctf_problems *, uint32_t *number, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void ctf_problems_fini(struct ctf_problems *);
 
 enum {
@@ -62,6 +65,17 @@ struct ctf_stream_growth {
     size_t freed;            /* so many of `packets` have no bytes any more */
 };
 
+/* Packets of a stream that begin before the one that was recorded before them in their file. */
+struct ctf_steps_back {
+    uint64_t count, first_at; /* first_at: byte in its file */
+    int64_t most_ns;         /* the greatest step */
+    const char *path;        /* the file of the first one */
+    uint32_t problem;        /* what tells of them; 0: nothing yet */
+    bool has_last;
+    uint32_t last_file;      /* of the packet recorded last */
+    int64_t last_begin;
+};
+
 struct ctf_loss_item { struct ctf_loss loss; int64_t ts; uint8_t item; };
 
 struct ctf_stream {
@@ -79,6 +93,7 @@ struct ctf_stream {
     struct ctf_mark *marks;  /* known once counted; owned */
     uint64_t lost_events, lost_packets, bytes;
     int64_t begin, end;
+    struct ctf_steps_back back;
     uint64_t cycles;         /* while its packets are found, if begin times have less than 64 bits: the clock so far */
     struct ctf_stream_growth *growth; /* NULL: it is whole; owned */
 };
@@ -214,6 +229,9 @@ void ctf_packet_mend_begin(struct ctf_trace *, const struct ctf_stream *, struct
 void ctf_packet_mend_end(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
     const struct ctf_packet *next);
 void ctf_packet_losses(struct ctf_stream *, size_t i);
+/* A packet that is no copy, in the order of recording: does it step back? */
+bool ctf_stream_steps_back(struct ctf_trace *, struct ctf_stream *, const struct ctf_packet *);
+void ctf_stream_tell_steps(struct ctf_trace *, struct ctf_stream *);
 void ctf_packet_track(struct ctf_stream *, struct ctf_packet *, int64_t ends[CTF_TRACKS_MAX]);
 /* As babeltrace2 orders streams at equal times. */
 int ctf_stream_order(const void *a, const void *b);
