@@ -115,8 +115,7 @@ const char *ctf_trace_directory(const struct ctf_trace *, size_t i);
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
 size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
 const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* or NULL */
-/* By index; the first two are the losses. */
-size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class *const **out);
+size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class *const **out); /* first 2: the losses */
 size_t ctf_trace_streams(const struct ctf_trace *);
 void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info *out);
 size_t ctf_trace_problems(const struct ctf_trace *, const struct ctf_problem **out); /* those found while opening */
@@ -128,6 +127,10 @@ bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
 /* ERR_LOST when one of its files was cut off, or could not be read, since it was opened: what was read of it then
  * cannot be believed. Two loads per file. */
 int ctf_trace_intact(const struct ctf_trace *, struct err *e);
+/* Traces of one boot of a machine have one clock (same id, name and rate), but each session measures anew how far it is
+ * from the epoch. Gives the clock of `t` the offset of that of `as`, and moves all times of `t`. Returns by how much
+ * (ns); 0: not at all, as for another clock or a trace that grows. Before others use `t`. O(packets) */
+int64_t ctf_trace_take_offset(struct ctf_trace *t, const struct ctf_trace *as);
 /* The part of a file, of its directory by number, that has the packets of [begin, end] (ns, both inclusive), and one
  * more on each side: these parts of all files, with the metadata of their directories, are a trace of that time.
  * Sorted; free(). O(packets) */
@@ -161,11 +164,7 @@ bool ctf_trace_is_ordered(const struct ctf_trace *, bool *certain);
 /* Corrects n times of one trace in place (order-preserving). */
 typedef void ctf_time_map(void *arg, int64_t *ts, size_t n);
 
-struct ctf_source {
-    struct ctf_trace *trace;
-    ctf_time_map *map;       /* or NULL */
-    void *map_arg;
-};
+struct ctf_source { struct ctf_trace *trace; ctf_time_map *map; void *map_arg; }; /* map: or NULL */
 struct ctf_window { int64_t begin, end; }; /* ns (corrected), end inclusive; INT64_MIN/MAX for no limit */
 
 struct ctf_merge;

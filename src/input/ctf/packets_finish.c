@@ -9,7 +9,7 @@
 
 /* ---- order and copies ---- */
 
-static int by_time(const void *a, const void *b)
+int ctf_packet_by_time(const void *a, const void *b)
 {
     const struct ctf_packet *p = a, *q = b;
     int order = order_of(p->begin, q->begin);
@@ -136,7 +136,7 @@ static void set_order(struct ctf_trace *t, struct ctf_stream *s)
     bool ascend = true;
     for (size_t i = 1; i < s->packets.n; i++)
         ascend &= s->packets.v[i - 1].begin <= s->packets.v[i].begin;
-    qsort(s->packets.v, s->packets.n, sizeof *s->packets.v, by_time);
+    qsort(s->packets.v, s->packets.n, sizeof *s->packets.v, ctf_packet_by_time);
     drop_copies(t, s);
     find_steps_back(t, s, ascend);
 }
@@ -355,6 +355,26 @@ static void keep_back(struct ctf_trace *t, struct ctf_stream *s)
     s->growth->has_next = true;
 }
 
+void ctf_stream_settle(struct ctf_stream *s)
+{
+    s->losses.n = 0;
+    s->lost_events = s->lost_packets = 0;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        s->packets.v[i].n_losses = 0;
+        ctf_packet_losses(s, i);
+    }
+    assign_tracks(s);
+    s->begin = INT64_MAX;
+    s->end = INT64_MIN;
+    s->begins_ascend = s->ends_ascend = s->timed;
+    for (size_t i = 0; i < s->packets.n && s->timed; i++) {
+        ctf_stream_note_order(s, i);
+        const struct ctf_packet *p = &s->packets.v[i];
+        s->begin = p->begin < s->begin ? p->begin : s->begin;
+        s->end = p->end > s->end ? p->end : s->end;
+    }
+}
+
 static void finish_stream(struct ctf_trace *t, struct ctf_stream *s)
 {
     agree_on_cpu(t, s);
@@ -368,18 +388,7 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s)
         keep_back(t, s);
     if (s->timed)
         mend_times(t, s);
-    for (size_t i = 0; i < s->packets.n; i++)
-        ctf_packet_losses(s, i);
-    assign_tracks(s);
-    s->begin = INT64_MAX;
-    s->end = INT64_MIN;
-    s->begins_ascend = s->ends_ascend = s->timed;
-    for (size_t i = 0; i < s->packets.n && s->timed; i++) {
-        ctf_stream_note_order(s, i);
-        const struct ctf_packet *p = &s->packets.v[i];
-        s->begin = p->begin < s->begin ? p->begin : s->begin;
-        s->end = p->end > s->end ? p->end : s->end;
-    }
+    ctf_stream_settle(s);
 }
 
 /* As babeltrace2 orders streams at equal times: by class, then by instance id; streams without one in the order of

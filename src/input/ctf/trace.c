@@ -188,26 +188,24 @@ int ctf_trace_intact(const struct ctf_trace *t, struct err *e)
 }
 
 /* A piece's own clock: `lttng regenerate metadata` may change the offset between archives. */
+const struct ctf_clock *ctf_trace_clock_of(const struct ctf_trace *t, uint32_t piece, const struct ctf_stream_class *sc)
+{
+    const struct ctf_metadata *md = &t->pieces.v[piece].md, *of_all = main_of(t);
+    if (sc->clock < 0)
+        return NULL;
+    if (md->schema == t->schema && md->clock_of[sc->clock] >= 0)
+        return &md->clocks[md->clock_of[sc->clock]];
+    const char *name = t->schema->clock_names[sc->clock];
+    for (size_t i = 0; i < md->n_clocks; i++)
+        if (!strcmp(md->clocks[i].name, name) || (!*name && md->n_clocks == 1))
+            return &md->clocks[i];
+    return of_all->clock_of[sc->clock] >= 0 ? &of_all->clocks[of_all->clock_of[sc->clock]] : NULL;
+}
+
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *t, uint32_t piece, const struct ctf_stream_class *sc)
 {
     struct ctf_clock_rate rate;
-    const struct ctf_metadata *md = &t->pieces.v[piece].md;
-    ctf_clock_rate_of(NULL, &rate);
-    if (sc->clock < 0)
-        return rate;
-    if (md->schema == t->schema && md->clock_of[sc->clock] >= 0) {
-        ctf_clock_rate_of(&md->clocks[md->clock_of[sc->clock]], &rate);
-        return rate;
-    }
-    const char *name = t->schema->clock_names[sc->clock];
-    for (size_t i = 0; i < md->n_clocks; i++) {
-        if (!strcmp(md->clocks[i].name, name) || (!*name && md->n_clocks == 1)) {
-            ctf_clock_rate_of(&md->clocks[i], &rate);
-            return rate;
-        }
-    }
-    if (main_of(t)->clock_of[sc->clock] >= 0)
-        ctf_clock_rate_of(&main_of(t)->clocks[main_of(t)->clock_of[sc->clock]], &rate);
+    ctf_clock_rate_of(ctf_trace_clock_of(t, piece, sc), &rate);
     return rate;
 }
 

@@ -229,6 +229,9 @@ void ctf_packet_mend_begin(struct ctf_trace *, const struct ctf_stream *, struct
 void ctf_packet_mend_end(struct ctf_trace *, const struct ctf_stream *, struct ctf_packet *,
     const struct ctf_packet *next);
 void ctf_packet_losses(struct ctf_stream *, size_t i);
+/* What follows from the packets and their order: losses, tracks, begin and end. */
+void ctf_stream_settle(struct ctf_stream *);
+int ctf_packet_by_time(const void *, const void *); /* for qsort */
 /* A packet that is no copy, in the order of recording: does it step back? */
 bool ctf_stream_steps_back(struct ctf_trace *, struct ctf_stream *, const struct ctf_packet *);
 void ctf_stream_tell_steps(struct ctf_trace *, struct ctf_stream *);
@@ -268,6 +271,8 @@ void ctf_absences_find(struct ctf_trace *, uint32_t piece);
 /* Once all packets are found and finished: what else is missing; tells of it. */
 void ctf_absences_finish(struct ctf_trace *);
 
+/* The clock that a piece's times of the class are by; NULL: none, or one that is not declared. */
+const struct ctf_clock *ctf_trace_clock_of(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
 /* The packet's bytes. `window` holds them when the file is not kept mapped: what it held before is given back, and it
  * is the caller's to close. NULL with the error: no memory, or the file is not what it was. */

@@ -61,6 +61,7 @@ uint64_t index_live_left_out(const struct index_live *);
  * Graphs, flows, states, stacks, rows and their ids, counts of events by class (in all), clocks, notes and losses are
  * all there. What is not, for the events themselves are not kept: reading them (ERR_UNSUPPORTED from a merge), so the
  * tables of events, and index_types_count of a part of the time. No file is beside the stores: clocks are found anew.
+ * Traces of one host keep the clock offsets that they were recorded with.
  * experiment_close it before the traces. A failure to write what only answers need leaves the recordings as they were.
  */
 int index_live_ask(struct index_live *const *, const char *const *names, size_t n, struct experiment **out,

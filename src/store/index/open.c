@@ -5,6 +5,7 @@
 
 #include "base/order.h"
 #include "base/pool.h"
+#include "base/text.h"
 #include "index/names.h"
 #include "index/stores.h"
 
@@ -285,6 +286,44 @@ static void name_hosts(struct experiment *x)
     free(named);
 }
 
+static void note_moved(struct experiment *x, const struct index_host *h, const char *first, size_t n, int64_t most_ns)
+{
+    struct text t = {.fd = -1};
+    if (n == 1)
+        text_printf(&t, "%s: its clock is that of %s, but the offset was measured apart; its times are moved by ",
+            first, ctf_trace_path(h->trace));
+    else
+        text_printf(&t,
+            "the clock of %zu traces is that of %s, but the offset was measured apart; their times are moved by up to ",
+            n, ctf_trace_path(h->trace));
+    text_puts(&t, n == 1 && most_ns < 0 ? "-" : "");
+    text_duration(&t, most_ns < 0 ? -most_ns : most_ns);
+    experiment_note(x, INDEX_NOTE_ODD, h->name, text_cstr(&t), 1);
+    text_fini(&t);
+}
+
+/* A machine has one monotonic clock in a boot, but a tracer measures its distance from the epoch anew for kernel and
+ * user space, and for each session: that of the host's own trace holds for all. */
+static void share_offsets(struct experiment *x)
+{
+    for (size_t i = 0; i < x->hosts.n; i++) {
+        const struct index_host *h = &x->hosts.v[i];
+        const char *first = NULL;
+        int64_t most = 0;
+        size_t n = 0;
+        for (size_t k = 0; k < x->traces.n; k++) {
+            struct ctf_trace *t = x->traces.v[k].trace;
+            int64_t by = x->traces.v[k].host == (int32_t)i && t != h->trace ? ctf_trace_take_offset(t, h->trace) : 0;
+            if (!by)
+                continue;
+            first = n++ ? first : ctf_trace_path(t);
+            most = llabs(by) > llabs(most) ? by : most;
+        }
+        if (n)
+            note_moved(x, h, first, n, most);
+    }
+}
+
 /* Every kernel trace is a host. User-space traces stand for one only where no kernel trace does. Hosts are numbered by
  * name: clocks are fitted from the lesser number to the greater one, and the same traces shall give the same clocks. */
 static void make_hosts(struct opening *o)
@@ -310,7 +349,8 @@ static void make_hosts(struct opening *o)
     for (size_t i = 0; i < o->n; i++)
         if (o->traces[i])
             add_trace(o, o->traces[i], host_of[i]);
-    experiment_set_keys(x);
+    experiment_set_keys(x); /* by times as recorded, which depend on no other trace */
+    share_offsets(x);
     free(groups);
     free(group_of);
     free(host_of);

@@ -54,25 +54,11 @@ static struct ctf_access *find_texts(const struct ctf_trace *t)
     return NULL;
 }
 
-/* Each session measures anew how far the clock is from the epoch: what a time of one trace is in the other. */
-static int64_t shift_between(const struct ctf_trace *from, const struct ctf_trace *to)
-{
-    const struct ctf_clock *a, *b;
-    int64_t shift;
-    if (!ctf_trace_clocks(from, &a) || !ctf_trace_clocks(to, &b) || !a->has_uuid || !b->has_uuid || !a->freq ||
-        a->freq != b->freq || memcmp(a->uuid, b->uuid, sizeof a->uuid) != 0 || strcmp(a->name, b->name) != 0)
-        return 0;
-    const struct index_far_clock of_a = {.freq = a->freq, .offset = a->offset, .offset_s = a->offset_s},
-                                 of_b = {.freq = b->freq, .offset = b->offset, .offset_s = b->offset_s};
-    __int128 ns = index_clock_shift(&of_a, &of_b);
-    return __builtin_add_overflow(ns, 0, &shift) ? 0 : shift;
-}
-
-static void take_mark(struct marks *out, const char *text, size_t n, int64_t ts, int64_t shift)
+static void take_mark(struct marks *out, const char *text, size_t n, int64_t ts)
 {
     struct kernel_mark m;
-    struct graph_mark mark = {.row = -1};
-    if (!kernel_read_mark(text, n, &m) || __builtin_add_overflow(ts, shift, &mark.ts))
+    struct graph_mark mark = {.ts = ts, .row = -1};
+    if (!kernel_read_mark(text, n, &m))
         return;
     memcpy(mark.trace, m.trace, sizeof mark.trace);
     memcpy(mark.span, m.span, sizeof mark.span);
@@ -84,7 +70,6 @@ static void take_mark(struct marks *out, const char *text, size_t n, int64_t ts,
 static void read_marks(const struct experiment *x, size_t source, struct marks *out)
 {
     struct ctf_source s = {.trace = x->traces.v[source].trace};
-    const int64_t shift = shift_between(s.trace, x->hosts.v[x->traces.v[source].host].trace);
     struct ctf_access *texts = find_texts(s.trace);
     struct ctf_event batch[BATCH];
     struct ctf_merge *merge = NULL;
@@ -96,7 +81,7 @@ static void read_marks(const struct experiment *x, size_t source, struct marks *
                 size_t length = 0;
                 const char *v = text->mode ? ctf_read_string(&batch[i], text, &length) : NULL;
                 if (v)
-                    take_mark(out, v, length, batch[i].ts, shift);
+                    take_mark(out, v, length, batch[i].ts);
             }
         ctf_merge_free(merge);
     }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Kernel and user-space traces of one boot, whose clock offsets were measured apart: one clock, one offset, and it is
+said. The truth: both traces have events at the same cycles."""
+import json
+import os
+from collections import Counter
+
+import small_trace
+from weft_e2e import Case, main, scratch, weft
+
+BOOT = "aaaaaaaa-0000-4000-8000-000000000001"
+OTHER_BOOT = "aaaaaaaa-0000-4000-8000-000000000002"
+APART = 1500  # ns
+
+
+def write(path, domain, offset_ns, boot=BOOT, number=0x1f):
+    text = small_trace.METADATA
+    uuid = small_trace.UUID[:15] + bytes([number])
+    stream = b"".join(small_trace.packet(i, events) for i, events in enumerate(small_trace.PACKETS))
+    for old, new in (('domain = "kernel"', 'domain = "%s"' % domain),
+                     ("lttng-modules", "lttng-modules" if domain == "kernel" else "lttng-ust"),
+                     ("clock { name = monotonic;", 'clock { name = monotonic; uuid = "%s";' % boot),
+                     ("1c1d1e1f", "1c1d1e%02x" % number),
+                     ("offset = %d" % small_trace.OFFSET_NS, "offset = %d" % (small_trace.OFFSET_NS + offset_ns))):
+        assert old in text, old
+        text = text.replace(old, new)
+    small_trace.write(path, text, stream.replace(small_trace.UUID, uuid))
+
+
+def time_of(line):
+    return line.split("]")[0]
+
+
+class Offsets(Case):
+    def session(self, **ust):
+        top = scratch()
+        write(os.path.join(top, "kernel"), "kernel", 0)
+        write(os.path.join(top, "ust"), "ust", APART, **ust)
+        return top
+
+    def times(self, top):
+        run = self.ok("events", top)
+        return Counter(time_of(line) for line in run.text.splitlines()), run.message
+
+    def test_one_offset(self):
+        top = self.session()
+        alone = Counter(time_of(line) for line in self.ok("events", os.path.join(top, "kernel")).text.splitlines())
+        together, message = self.times(top)
+        self.assertEqual(together, alone + alone)
+        (note,) = message.splitlines()
+        self.assertRegex(note, r"/ust: its clock is that of .*/kernel, but the offset was measured apart; "
+                         r"its times are moved by -1\.500 µs$")
+        begin, end = sorted(alone)[3][1:], sorted(alone)[6][1:]
+        lines = self.ok("events", top, "--begin", begin, "--end", end).text.splitlines()
+        self.assertEqual(Counter(map(time_of, lines)), Counter({t: 2 for t in sorted(alone)[3:7]}))
+
+    def test_each_alone(self):
+        """Without the other trace times are as they were recorded."""
+        top = self.session()
+        kernel, ust = (self.ok("events", os.path.join(top, d)).text.splitlines() for d in ("kernel", "ust"))
+        for a, b in zip(kernel, ust):
+            self.assertEqual(int(time_of(b)[1:].replace(".", "")) - int(time_of(a)[1:].replace(".", "")), APART)
+
+    def test_info(self):
+        traces = {t["domain"]: t for t in json.loads(self.ok("info", self.session(), "--format", "json").text)}
+        for what in ("begin", "end", "clock"):
+            self.assertEqual(traces["kernel"][what], traces["ust"][what])
+
+    def test_other_boot(self):
+        """Of another boot the clock is another one."""
+        top = self.session(boot=OTHER_BOOT)
+        times, message = self.times(top)
+        self.assertEqual(set(times.values()), {1})
+        self.assertEqual(message, "")
+
+    def test_same_offset(self):
+        top = scratch()
+        write(os.path.join(top, "kernel"), "kernel", 0)
+        write(os.path.join(top, "ust"), "ust", 0)
+        times, message = self.times(top)
+        self.assertEqual(set(times.values()), {2})
+        self.assertEqual(message, "")
+
+    def test_many(self):
+        """One note for all traces of a host."""
+        top = scratch()
+        write(os.path.join(top, "kernel"), "kernel", 0)
+        for i in range(3):
+            write(os.path.join(top, "ust", "pid", str(i)), "ust", 10**(i + 1), number=i)
+        times, message = self.times(top)
+        self.assertEqual(set(times.values()), {4})
+        (note,) = message.splitlines()
+        self.assertRegex(note, "the clock of 3 traces is that of .*; their times are moved by up to 1.000 µs$")
+
+    def test_stores(self):
+        """Stores that were made of the user-space trace alone have other times than those of the whole session."""
+        top = self.session()
+        for path, done in ((top, ["built", "built"]), (top, ["up to date", "up to date"]),
+                           (os.path.join(top, "ust"), ["built"]), (top, ["up to date", "built"])):
+            rows = json.loads(self.ok("index", path, "--format", "json").text)
+            self.assertEqual([row["done"] for row in sorted(rows, key=lambda r: r["domain"])], done, path)
+        self.assertNotIn("stale", self.ok("verify", top).text)
+
+
+if __name__ == "__main__":
+    main()
