@@ -20,9 +20,10 @@ event { name = "app:step"; id = 0; stream_id = 0; fields := struct { int32_t _n;
 """
 
 
-def write(path, number, boot, after_ns=0, name="small", user_space=False):
+def write(path, number, boot, after_ns=0, name="small", user_space=False, release="6.1"):
     """A trace that begins so much later; every boot's counter begins anew. boot: its id, or None."""
     text = small_trace.METADATA.replace('hostname = "small"', f'hostname = "{name}"')
+    text = text.replace('domain = "kernel";', f'domain = "kernel"; kernel_release = "{release}";')
     trace = bytes([number] * 16)
     text = text.replace("10111213-1415-1617-1819-1a1b1c1d1e1f", str(uuid.UUID(bytes=trace)))
     clock = f'clock {{ name = monotonic; uuid = "{uuid.UUID(int=boot)}";' if boot else "clock { name = monotonic;"
@@ -92,6 +93,20 @@ class Reboot(ServerCase):
         not told."""
         for boots in (((7, 0), (9, 30000)), ((7, 0), (7, DAY)), ((None, 0), (None, DAY)), ((7, 0), (None, DAY))):
             self.assertEqual(sorted(self.names(self.boots(*boots))), ["small", "small#2"], boots)
+
+    def test_empty_traces(self):
+        """Traces without events all begin at no time: their UUIDs number them, not the directories that they lie in."""
+        found = {}
+        for order in ((1, 2, 3), (2, 3, 1), (3, 2, 1)):
+            top = scratch()
+            for place, number in enumerate(order):
+                path = write(os.path.join(top, f"session-{place}", "kernel"), number, 7, release=f"release-{number}")
+                os.truncate(os.path.join(path, "ch_0"), 0)
+            for trace in self.json("info", top):
+                found.setdefault(trace["env"]["kernel_release"], set()).add(trace["host"])
+        self.assertEqual(len(found), 3)
+        self.assertEqual({len(names) for names in found.values()}, {1}, found)
+        self.assertEqual(len(set.union(*found.values())), 3)
 
     def test_given_name(self):
         top = self.boots((7, 0), (9, DAY))

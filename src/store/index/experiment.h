@@ -54,6 +54,8 @@ void experiment_user_marks_free(struct user_marks *);
 
 /* identity.c: sets the keys of hosts and traces. */
 void experiment_set_keys(struct experiment *);
+/* The key of the host of that name that has only this trace. */
+uint64_t index_key_alone(const char *name, const struct ctf_trace *);
 
 /* notes.c: adds one; `text` may begin with a file, "FILE: …". Thread-safe. */
 void experiment_note(struct experiment *, int kind, const char *host, const char *text, uint64_t count);

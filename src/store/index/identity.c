@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "index/experiment.h"
+#include "kernel/kernel.h"
 
 static uint64_t join(uint64_t a, uint64_t b)
 {
@@ -18,17 +19,26 @@ static uint64_t join_text(uint64_t key, const char *s)
     return s ? join(key, map_hash(s, strlen(s))) : key;
 }
 
+/* The id of the boot, 16 bytes; NULL: the trace does not tell it. */
+static const uint8_t *boot_of(const struct ctf_trace *t)
+{
+    const struct ctf_clock *c;
+    return ctf_trace_clocks(t, &c) && c->has_uuid ? c->uuid : NULL;
+}
+
+static uint64_t join_boot(const char *name, const uint8_t *boot)
+{
+    uint64_t key = map_hash(name, strlen(name));
+    return boot ? join(key, map_hash(boot, 16)) : key;
+}
+
 /* A machine's boots are told apart by their ids, which any trace may tell. */
 static uint64_t boot_key(const struct experiment *x, size_t host)
 {
-    const char *name = x->hosts.v[host].own_name;
-    uint64_t key = map_hash(name, strlen(name));
-    for (size_t i = 0; i < x->traces.n; i++) {
-        const struct ctf_clock *c;
-        if (x->traces.v[i].host == (int32_t)host && ctf_trace_clocks(x->traces.v[i].trace, &c) && c->has_uuid)
-            return join(key, map_hash(c->uuid, sizeof c->uuid));
-    }
-    return key;
+    const uint8_t *boot = NULL;
+    for (size_t i = 0; i < x->traces.n && !boot; i++)
+        boot = x->traces.v[i].host == (int32_t)host ? boot_of(x->traces.v[i].trace) : NULL;
+    return join_boot(x->hosts.v[host].own_name, boot);
 }
 
 static bool has_uuid(const struct ctf_trace *t)
@@ -52,18 +62,26 @@ static uint64_t join_trace(uint64_t key, const struct ctf_trace *t)
 }
 
 /* User-space traces of one session have UUIDs of their own, but name the session, if LTTng wrote them. */
+static uint64_t join_session(uint64_t key, const struct ctf_trace *t)
+{
+    const char *made = ctf_trace_env_string(t, "trace_creation_datetime");
+    key = join_text(key, ctf_trace_env_string(t, "trace_name"));
+    return made ? join_text(key, made) : join_trace(key, t);
+}
+
 static uint64_t user_key(const struct experiment *x, size_t host)
 {
     uint64_t key = boot_key(x, host);
-    for (size_t i = 0; i < x->traces.n; i++) {
-        const struct ctf_trace *t = x->traces.v[i].trace;
-        if (x->traces.v[i].host == (int32_t)host && !x->traces.v[i].is_kernel) {
-            const char *made = ctf_trace_env_string(t, "trace_creation_datetime");
-            key = join_text(key, ctf_trace_env_string(t, "trace_name"));
-            return made ? join_text(key, made) : join_trace(key, t);
-        }
-    }
+    for (size_t i = 0; i < x->traces.n; i++)
+        if (x->traces.v[i].host == (int32_t)host && !x->traces.v[i].is_kernel)
+            return join_session(key, x->traces.v[i].trace);
     return key;
+}
+
+uint64_t index_key_alone(const char *name, const struct ctf_trace *t)
+{
+    uint64_t key = join_boot(name, boot_of(t));
+    return kernel_is_kernel_trace(t) ? join_trace(key, t) : join_session(key, t);
 }
 
 static uint64_t host_key(const struct experiment *x, size_t host)

@@ -240,13 +240,17 @@ static int32_t find_host(const struct opening *o, const size_t *group_of, size_t
 struct named_group {
     const char *name, *path;
     int64_t begin;
+    uint64_t key;
     size_t group;
 };
 
+/* At equal times, as all empty traces have, by key, which is made of UUIDs: the order that a cluster has, too. Paths
+ * tell only those apart that have no UUID. */
 static int by_name_and_time(const void *pa, const void *pb)
 {
     const struct named_group *a = pa, *b = pb;
-    return strcmp(a->name, b->name) ?: order_of(a->begin, b->begin) ?: strcmp(a->path, b->path);
+    return strcmp(a->name, b->name) ?: order_of(a->begin, b->begin) ?: order_of(a->key, b->key)
+        ?: strcmp(a->path, b->path);
 }
 
 static struct named_group *groups_by_name(const struct opening *o, size_t *n)
@@ -258,7 +262,8 @@ static struct named_group *groups_by_name(const struct opening *o, size_t *n)
         if (!o->traces[i])
             continue;
         ctf_trace_span(o->traces[i], &begin, &end);
-        v[(*n)++] = (struct named_group){o->names[i], ctf_trace_path(o->traces[i]), begin, i};
+        v[(*n)++] = (struct named_group){
+            o->names[i], ctf_trace_path(o->traces[i]), begin, index_key_alone(o->names[i], o->traces[i]), i};
     }
     if (*n)
         qsort(v, *n, sizeof *v, by_name_and_time);
