@@ -12,16 +12,16 @@
 #include "base/text.h"
 #include "cluster/condition.h"
 #include "cluster/extracts.h"
-#include "cluster/moves.h"
 #include "cluster/protocol.h"
 #include "cluster/report.h"
 #include "cluster/routes.h"
 #include "cluster/servers.h"
-#include "cluster/shared.h"
 #include "index/index.h"
 #include "path/fragment.h"
 #include "path/path.h"
 #include "path/requests.h"
+#include "place/moves.h"
+#include "share/shared.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -239,7 +239,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct move_files files;
     struct move_piece piece;
     struct move_question move;
-    struct cluster_move_progress progress;
+    struct place_move_progress progress;
     struct cluster_load load;
     struct server_entry server;
     struct requests_asked asked;
@@ -276,7 +276,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     case 17: move_piece_read(data, n, &piece, NULL); break;
     case 18: move_question_read(&a, data, n, &move, NULL); break;
     case 19: move_progress_read(&a, data, n, &progress, NULL); break;
-    case 20: move_load_read(data, n, &load, NULL); break;
+    case 20: cluster_load_read(data, n, &load, NULL); break;
     case 21: read_shared(data, n); break;
     case 22:
         if (!server_entry_read(&a, data, n, &server, NULL) && cluster_url_problem(server.is.url))

@@ -80,7 +80,7 @@ static void start(struct world *w)
         struct index_options io = {.store = store, .stores = true, .join = true};
         if (experiment_open(traces, 1, &io, &x, &e))
             fail_msg("%s", e.text);
-        w->nodes[i].holding = holding_new(x, NULL);
+        w->nodes[i].holding = holding_new(x, NULL, NULL);
         assert_int_equal(cluster_subject_of("gather", names[i], subject, &e), 0);
         assert_int_equal(bus_serve(w->bus, subject, NULL, on_question, &w->nodes[i], &w->services[i], &e), 0);
     }

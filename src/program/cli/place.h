@@ -4,6 +4,7 @@
 #define WEFT_CLI_PLACE_H
 
 #include "cli/cluster.h"
+#include "place/place.h"
 
 /* ---- place_auto.c ---- */
 
@@ -50,7 +51,7 @@ struct place_choice {
 
 /* A move, and what became of it. */
 struct place_line {
-    struct cluster_place_move is;
+    struct place_move_advice is;
     const char *from, *to;
     bool snip;
     int64_t begin, end; /* then, by the host's clock */
@@ -64,7 +65,7 @@ struct place_lines {
 
 static inline bool place_is_snip(const struct place_choice *c) { return c->begin || c->end; }
 /* Those that were asked for; without any, those that are advised. ERR_ARG. */
-int place_find_moves(const struct place_choice *, const struct cluster_placement *, const struct cli_asked *,
+int place_find_moves(const struct place_choice *, const struct place_plan *, const struct cli_asked *,
     struct place_lines *, struct err *e);
 /* One after the other; what fails does not keep others from being tried. Returns how many failed. */
 size_t place_apply(struct cli_asked *, struct place_lines *, int64_t patience_ns);

@@ -32,7 +32,7 @@ static void say(void *arg, const char *line)
 }
 
 static int parse_times(
-    const struct place_auto *a, const struct cli_cluster *c, struct cluster_auto_options *o, struct err *e)
+    const struct place_auto *a, const struct cli_cluster *c, struct place_auto_options *o, struct err *e)
 {
     int rc = cli_parse_duration("idle", a->idle, &o->idle_ns, e);
     if (!rc)
@@ -56,7 +56,7 @@ int place_auto_run(const struct place_auto *a, struct cli_cluster *c, int64_t ba
     bool asked = false;
     struct bus *bus = NULL;
     struct err e = {0};
-    struct cluster_auto_options o = {.cluster = c->name,
+    struct place_auto_options o = {.cluster = c->name,
         .who = who,
         .place = {.balance_percent = (unsigned)balance_percent,
             .gain_percent = (unsigned)gain_percent,
@@ -76,7 +76,7 @@ int place_auto_run(const struct place_auto *a, struct cli_cluster *c, int64_t ba
     if (!rc)
         rc = cli_cluster_connect(c, "weft place", !a->once, &bus, &e);
     if (!rc)
-        rc = cluster_auto(bus, &o, &e);
+        rc = place_auto(bus, &o, &e);
     if (bus)
         bus_close(bus);
     return rc ? cli_fail(&e) : CLI_OK;

@@ -16,7 +16,7 @@ static int find_host(const struct cli_asked *a, const char *name, size_t n, int3
                     : 0;
 }
 
-static int32_t node_named(const struct cluster_placement *p, const char *name)
+static int32_t node_named(const struct place_plan *p, const char *name)
 {
     for (size_t i = 0; i < p->n_nodes; i++)
         if (!strcmp(p->nodes[i].name, name))
@@ -25,8 +25,8 @@ static int32_t node_named(const struct cluster_placement *p, const char *name)
 }
 
 /* "HOST=NODE"; neither has a '=' as a rule: the last one counts. */
-static int add_move(const struct cluster_placement *p, const struct cli_asked *a, const char *s,
-    struct place_lines *lines, struct err *e)
+static int add_move(
+    const struct place_plan *p, const struct cli_asked *a, const char *s, struct place_lines *lines, struct err *e)
 {
     const char *eq = strrchr(s, '=');
     struct place_line l = {0};
@@ -41,7 +41,7 @@ static int add_move(const struct cluster_placement *p, const struct cli_asked *a
     l.is.from = p->hosts[l.is.host].node;
     l.is.bytes = p->hosts[l.is.host].bytes;
     for (size_t i = 0; i < p->n_talk; i++) {
-        const struct cluster_place_talk *t = &p->talk[i];
+        const struct place_talk *t = &p->talk[i];
         int32_t other = t->a == l.is.host ? t->b : t->b == l.is.host ? t->a : -1;
         if (other >= 0)
             l.is.saves += (int64_t)t->packets *
@@ -73,7 +73,7 @@ static int cut(const struct place_choice *c, const struct cli_asked *a, struct p
     return rc;
 }
 
-int place_find_moves(const struct place_choice *c, const struct cluster_placement *p, const struct cli_asked *a,
+int place_find_moves(const struct place_choice *c, const struct place_plan *p, const struct cli_asked *a,
     struct place_lines *lines, struct err *e)
 {
     int rc = 0;
@@ -94,9 +94,9 @@ size_t place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patie
     for (size_t i = 0; i < lines->n; i++) {
         struct place_line *l = &lines->v[i];
         const char *host = a->hosts[l->is.host].clock_name;
-        struct cluster_move_options o = {.snip = l->snip, .begin = l->begin, .end = l->end, .patience_ns = patience_ns};
+        struct place_move_options o = {.snip = l->snip, .begin = l->begin, .end = l->end, .patience_ns = patience_ns};
         cli_note("%s: from node %s to node %s", host, l->from, l->to);
-        l->done = !cluster_move(a->cluster, (size_t)l->is.host, l->to, &o, &l->aside, &l->failed);
+        l->done = !place_move(a->cluster, (size_t)l->is.host, l->to, &o, &l->aside, &l->failed);
         failed += !l->done;
         if (!l->done)
             cli_note("%s was not moved: %s; nothing is lost, and the same command goes on", host, l->failed.text);

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/time.h"
 #include "cli/stop.h"
+#include "share/share.h"
 
 #define PATIENCE_NS (20 * NS_PER_S)
 
@@ -157,11 +158,11 @@ static bool is_interrupted(void *arg)
     return cli_stop_asked(&s->interrupted);
 }
 
-static void add_result(void *arg, const struct cluster_work *w)
+static void add_result(void *arg, const struct share_work *w)
 {
     static const char *const words[] = {"", "built", "up to date", "partly", "failed"};
     struct spreading *s = arg;
-    bool failed = w->state == CLUSTER_WORK_FAILED, partly = w->state == CLUSTER_WORK_PARTLY;
+    bool failed = w->state == SHARE_WORK_FAILED, partly = w->state == SHARE_WORK_PARTLY;
     s->ended++;
     s->failed += failed;
     s->partly += partly;
@@ -180,7 +181,7 @@ static void add_result(void *arg, const struct cluster_work *w)
 
 static int spread_over(struct spreading *s, struct bus *bus, const struct names *work, struct err *e)
 {
-    struct cluster_spread_options o = {.cluster = s->s->cluster.name,
+    struct share_index_options o = {.cluster = s->s->cluster.name,
         .force = s->s->force,
         .keep_ns = s->s->keep_ns,
         .patience_ns = PATIENCE_NS,
@@ -190,7 +191,7 @@ static int spread_over(struct spreading *s, struct bus *bus, const struct names 
     s->n = work->n;
     s->progress = progress_new("indexing");
     progress_count(s->progress, work->n);
-    int rc = cluster_spread(bus, &o, (const char *const *)work->v, work->n, e);
+    int rc = share_index(bus, &o, (const char *const *)work->v, work->n, e);
     progress_free(s->progress);
     if (rc == ERR_CANCELLED)
         err_set(e, rc, "stopped: %zu of %zu traces are indexed, what nobody had begun is withdrawn",
@@ -238,7 +239,7 @@ static int forget_places(struct cli_spread *o, struct bus *bus, const char *root
     bool ignored;
     struct err e = {0};
     make_relative(bases, root, &ignored);
-    int rc = cluster_unshare(bus, o->cluster.name, (const char *const *)bases->v, bases->n, &forgotten, &e);
+    int rc = share_remove(bus, o->cluster.name, (const char *const *)bases->v, bases->n, &forgotten, &e);
     if (rc)
         return cli_fail(&e);
     cli_note("%zu traces are shared out no more; their stores stay", forgotten);

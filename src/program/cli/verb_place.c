@@ -15,14 +15,14 @@ enum { BALANCE_PERCENT = 25, GAIN_PERCENT = 1, AUTO_GAIN_PERCENT = 5, MOST_TALK 
 
 /* ---- tables ---- */
 
-static void write_nodes(const struct cluster_placement *p, int format, struct text *out)
+static void write_nodes(const struct place_plan *p, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"node", false, false}, {"hosts", true, true}, {"copies", true, true},
         {"bytes", true, true}, {"stores", true, true}, {"planned", true, true}, {"cpus", true, true},
         {"load", true, true}, {"questions", true, true}, {"room", true, true}, {"moves", false, false}};
     struct cli_table *t = cli_table_new(columns, 11);
     for (size_t i = 0; i < p->n_nodes; i++) {
-        const struct cluster_place_node *n = &p->nodes[i];
+        const struct place_node *n = &p->nodes[i];
         const struct cluster_load *l = &n->load;
         cli_table_cell(t, "%s", n->name);
         cli_table_number(t, (int64_t)n->hosts);
@@ -49,7 +49,7 @@ static void write_nodes(const struct cluster_placement *p, int format, struct te
     cli_table_free(t);
 }
 
-static void write_hosts(const struct cluster_placement *p, const struct cli_asked *a, int format, struct text *out)
+static void write_hosts(const struct place_plan *p, const struct cli_asked *a, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"node", false, false}, {"bytes", true, true},
         {"stores", true, true}, {"events", true, true}, {"life", true, true}, {"snips", false, false}};
@@ -71,14 +71,13 @@ static void write_hosts(const struct cluster_placement *p, const struct cli_aske
     cli_table_free(t);
 }
 
-static void write_talk(
-    const struct cluster_placement *p, const struct cli_asked *a, int format, size_t most, struct text *out)
+static void write_talk(const struct place_plan *p, const struct cli_asked *a, int format, size_t most, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"other", false, false}, {"node", false, false},
         {"other_node", false, false}, {"packets", true, true}, {"bytes", true, true}};
     struct cli_table *t = cli_table_new(columns, 6);
     for (size_t i = 0; i < p->n_talk && i < most; i++) {
-        const struct cluster_place_talk *k = &p->talk[i];
+        const struct place_talk *k = &p->talk[i];
         cli_table_cell(t, "%s", a->hosts[k->a].clock_name);
         cli_table_cell(t, "%s", a->hosts[k->b].clock_name);
         cli_table_cell(t, "%s", p->nodes[p->hosts[k->a].node].name);
@@ -123,7 +122,7 @@ static void heading(struct text *out, const char *what)
     text_putc(out, '\n');
 }
 
-static void write_all(const struct cluster_placement *p, const struct place_lines *lines, const struct cli_asked *a,
+static void write_all(const struct place_plan *p, const struct place_lines *lines, const struct cli_asked *a,
     bool advice, struct text *out)
 {
     heading(out, "nodes");
@@ -144,7 +143,7 @@ static void write_all(const struct cluster_placement *p, const struct place_line
 }
 
 static void write_json(
-    const struct cluster_placement *p, const struct place_lines *lines, const struct cli_asked *a, struct text *out)
+    const struct place_plan *p, const struct place_lines *lines, const struct cli_asked *a, struct text *out)
 {
     static const char *const keys[] = {"nodes", "hosts", "talk", "moves"};
     struct json j = JSON_TO(out);
@@ -170,8 +169,8 @@ static void write_json(
     text_putc(out, '\n');
 }
 
-static void write_answer(const struct place_choice *c, const struct cluster_placement *p,
-    const struct place_lines *lines, const struct cli_asked *a, struct text *out)
+static void write_answer(const struct place_choice *c, const struct place_plan *p, const struct place_lines *lines,
+    const struct cli_asked *a, struct text *out)
 {
     const char *table = c->table ? c->table : c->format == CLI_CSV ? "moves" : NULL;
     if (!table && c->format == CLI_JSON)
@@ -190,7 +189,7 @@ static void write_answer(const struct place_choice *c, const struct cluster_plac
 
 /* ---- the verb ---- */
 
-static size_t silent_nodes(const struct cluster_placement *p)
+static size_t silent_nodes(const struct place_plan *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_nodes; i++)
@@ -202,17 +201,17 @@ static int show(struct place_choice *c, struct cli_cluster *cluster)
 {
     struct err e = {0};
     struct cli_asked a;
-    struct cluster_placement *p = NULL;
+    struct place_plan *p = NULL;
     struct place_lines lines = {0};
     int rc = cli_cluster_ask(cluster, place_is_snip(c) ? &c->clocks : NULL, &a, &e), code;
     int64_t patience = a.deadline_ns - time_monotonic_ns();
-    struct cluster_place_options o = {.balance_percent = (unsigned)c->balance,
+    struct place_options o = {.balance_percent = (unsigned)c->balance,
         .gain_percent = (unsigned)c->gain,
         .deadline_ns = time_monotonic_ns() + LOAD_NS};
     if (!rc && a.deadline_ns < o.deadline_ns)
         o.deadline_ns = a.deadline_ns;
     if (!rc)
-        cluster_place(a.cluster, &o, &p);
+        place_advise(a.cluster, &o, &p);
     if (!rc)
         rc = place_find_moves(c, p, &a, &lines, &e);
     if (rc) {
@@ -226,7 +225,7 @@ static int show(struct place_choice *c, struct cli_cluster *cluster)
         code = failed ? cli_finish(&out, CLI_FAILED) : cli_asked_finish(&a, &out, silent);
     }
     vec_free(&lines);
-    cluster_placement_free(p);
+    place_plan_free(p);
     cli_asked_close(&a);
     return code;
 }

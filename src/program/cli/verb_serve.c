@@ -17,6 +17,8 @@
 #include "cli/size.h"
 #include "cli/traces.h"
 #include "cluster/cluster.h"
+#include "place/place.h"
+#include "share/share.h"
 #include "span/span.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
@@ -54,15 +56,16 @@ struct membership {
 
 static int start_node(struct membership *m, const char *store, struct err *e)
 {
+    struct place_node_options receive = {m->receive, m->receive_bytes, m->give};
     struct cluster_node_options n = {.cluster = m->cluster.name,
         .name = m->node,
         .traces = m->traces,
         .store = store,
         .release = WEFT_VERSION,
-        .receive = m->receive,
-        .receive_limit = m->receive_bytes,
-        .give = m->give,
-        .share = m->share,
+        .moving = &place_part,
+        .moving_options = &receive,
+        .sharing = m->share ? &share_part : NULL,
+        .sharing_options = m->share,
         .tell = note_of_node,
         .tell_arg = (void *)m->node};
     return cluster_node_start(m->bus, &n, &m->is, e);

@@ -16,7 +16,7 @@
 #include "path/path.h"
 #include "path/talk.h"
 
-struct arena; struct bus; struct clock_options; struct text;
+struct arena; struct bus; struct clock_options; struct cluster_moving; struct cluster_sharing; struct text;
 
 #define CLUSTER_DEFAULT "weft"
 
@@ -28,13 +28,10 @@ struct cluster_node_options {
     const char *const *traces;       /* TRACE arguments, ended by NULL; borrowed */
     const char *store;               /* as index_options.store */
     const char *release;             /* of the program, for people; NULL: not told */
-    /* Or NULL: a directory that traces of other nodes may be moved to; made if need be. `traces` may be empty then. */
-    const char *receive;
-    uint64_t receive_limit;          /* bytes below it, stores included; 0: what the disk has */
-    bool give;                       /* other nodes may copy the traces given; without it those only that were moved */
-    /* Or NULL: a directory that other nodes see too, wherever they have it. The node indexes traces below it when it is
-     * asked to (cluster_spread), and has its share of those that are. `traces` may be empty then. */
-    const char *share;
+    /* Parts of other rooms, each with its options, which are borrowed while the node is started; or NULL: place_part,
+     * share_part. `traces` may be empty with them. */
+    const struct cluster_moving *moving; const void *moving_options;
+    const struct cluster_sharing *sharing; const void *sharing_options;
     unsigned workers;                /* threads that answer; 0: as many as CPUs */
     /* Called by threads of the node: something that people should know. */
     void (*tell)(void *arg, const char *what);
@@ -170,132 +167,5 @@ struct path *cluster_path_so_far(const struct cluster_path *);
 const struct path_source *cluster_path_source(const struct cluster_path *);
 uint64_t cluster_path_row_id(const struct cluster_path *, struct path_row); /* of a thread; else 0 */
 void cluster_path_free(struct cluster_path *);
-
-/* ---- where traces are best kept ---- */
-
-struct cluster_load {
-    bool answered;                   /* all else is known */
-    unsigned cpus, load_percent;     /* load average of the last minute: 100 is one CPU busy */
-    uint64_t questions;              /* answered since it was started */
-    bool receives, gives;            /* takes traces of others; lets others copy what it was given */
-    bool taking;                     /* one is on its way to it now */
-    uint64_t room_bytes;             /* that may still come */
-};
-struct cluster_place_node {
-    const char *name;
-    size_t hosts, copies;            /* that it is asked about; of hosts that other nodes are asked about */
-    uint64_t bytes, store_bytes;     /* of traces and stores of `hosts` */
-    uint64_t planned_bytes;          /* of traces, after all moves that are advised */
-    uint64_t version;                /* another one when it has others, or was started again */
-    struct cluster_load load;
-};
-struct cluster_place_host {
-    int32_t node;                    /* that is asked about it */
-    uint64_t bytes, store_bytes, events;
-    const char *const *snips; size_t n_snips; /* nodes that have a snip of it, besides */
-};
-/* Two hosts that talk, a < b: what each sent to the other's addresses. */
-struct cluster_place_talk { int32_t a, b; uint64_t packets, bytes; };
-/* saves: packets that go between nodes less, in all; relieves: bytes that nodes are beyond the limit less. */
-struct cluster_place_move { int32_t host, from, to; uint64_t bytes, relieves; int64_t saves; };
-struct cluster_placement {
-    struct cluster_place_node *nodes; size_t n_nodes;  /* by name */
-    struct cluster_place_host *hosts; size_t n_hosts;  /* as cluster_hosts */
-    struct cluster_place_talk *talk; size_t n_talk;    /* most packets first */
-    struct cluster_place_move *moves; size_t n_moves;  /* in this order */
-    uint64_t limit_bytes;            /* that no node is to have more of */
-    uint64_t between, between_after; /* packets between nodes: now, and after all moves */
-};
-struct cluster_place_options {
-    unsigned balance_percent;        /* a node may have so much more than the mean */
-    unsigned gain_percent;           /* a move saves so much of all packets, or relieves by so much of the limit */
-    int64_t settle_ns;               /* what came to its node less than so long ago stays there */
-    int64_t deadline_ns;
-};
-/* Asks all nodes how busy they are; what is where, and who talks with whom, the cards tell. Nodes that do not answer
- * are left as they are. cluster_placement_free. */
-void cluster_place(struct cluster *, const struct cluster_place_options *, struct cluster_placement **out);
-void cluster_placement_free(struct cluster_placement *);
-
-enum cluster_move_state {
-    CLUSTER_MOVE_UNKNOWN, CLUSTER_MOVE_WAITING, /* others are moved before */
-    CLUSTER_MOVE_COPYING,
-    CLUSTER_MOVE_CHECKING,           /* the sums of what has come */
-    CLUSTER_MOVE_OPENING,            /* it is indexed */
-    CLUSTER_MOVE_DONE, CLUSTER_MOVE_FAILED
-};
-struct cluster_move_progress {
-    enum cluster_move_state state;
-    uint64_t done, total;            /* bytes */
-    const char *text;                /* why it failed */
-};
-struct cluster_move_options {
-    /* Only what was recorded within [begin, end] (its own clock) is copied, as a snip: what there is stays. */
-    bool snip; int64_t begin, end;
-    int64_t patience_ns;             /* how long there may be no progress */
-    /* Or NULL. Called now and then. False: it is not waited for any more, ERR_CANCELLED; the node goes on. */
-    bool (*progress)(void *arg, const struct cluster_move_progress *);
-    void *arg;
-};
-/* Has the node take the trace of the host from the one that is asked about it now, and once it is asked itself, that
- * one put it aside if it came there by a move, too (*aside); else it keeps it as a copy. What was begun is gone on
- * with. Nothing is lost whoever dies: then ERR_TIMEOUT, and calling it again goes on. ERR_ARG: a node refuses.
- * ERR_STALE: the trace has grown meanwhile. */
-int cluster_move(struct cluster *, size_t host, const char *node, const struct cluster_move_options *, bool *aside,
-    struct err *e);
-
-/* Moves traces as advised, one at a time, while the nodes of a move are idle (cluster/policy.h), until it is stopped.
- * Of several that do so in a cluster one decides; the others wait for its seat. Brokers and nodes may come and go. */
-struct cluster_auto_options {
-    const char *cluster;             /* NULL: CLUSTER_DEFAULT */
-    const char *who;                 /* decides: for the others to tell */
-    struct cluster_place_options place; /* its deadline is not used */
-    /* A node with more load than that of its CPUs is not idle, nor one that answers more questions a second. */
-    unsigned load_percent, questions;
-    int64_t idle_ns, every_ns;       /* for so long nodes must have been idle; between two looks */
-    int64_t patience_ns;             /* as cluster_move_options */
-    bool once;                       /* ends after a move, or when none was possible after idle_ns */
-    void (*say)(void *arg, const char *line); /* what is decided and why, and what became of it; the same once */
-    bool (*stop)(void *arg);         /* asked several times a second */
-    void *arg;
-};
-/* Ends when it is stopped, or with `once`: then the error of what failed. */
-int cluster_auto(struct bus *, const struct cluster_auto_options *, struct err *e);
-
-/* ---- traces on storage that several nodes see ---- */
-
-/* What became of a trace that somebody asked to be indexed. */
-enum cluster_work_state {
-    CLUSTER_WORK_WAITING, CLUSTER_WORK_BUILT,
-    CLUSTER_WORK_CURRENT,            /* nothing was to be done */
-    CLUSTER_WORK_PARTLY,             /* something of it was left out: `text` */
-    CLUSTER_WORK_FAILED              /* `text` */
-};
-struct cluster_work {
-    const char *path;                /* below the directory that is shared: "a/b", "." */
-    int state;
-    const char *node, *text;         /* who did it; what went wrong */
-    uint64_t events;
-    int64_t took_ns;
-};
-struct cluster_spread_options {
-    const char *cluster;             /* NULL: CLUSTER_DEFAULT */
-    bool force;                      /* as index_options */
-    uint64_t keep_ns;
-    int64_t patience_ns;             /* how long there may be no node that takes work any more */
-    /* Called by cluster_spread, in its thread, for each that ends, as they end. */
-    void (*ended)(void *arg, const struct cluster_work *);
-    /* Asked every now and then; true: what is still waiting is withdrawn, ERR_CANCELLED. */
-    bool (*stop)(void *arg);
-    void *arg;
-};
-/* Has the nodes index these, each once; returns when all have ended, well or not. A path given twice counts once.
- * What is indexed is shared out from then on. ERR_NOTFOUND: no node takes work. Where the caller dies, the nodes go
- * on. */
-int cluster_spread(struct bus *, const struct cluster_spread_options *, const char *const *paths, size_t n,
-    struct err *e);
-/* No node opens any more what is at these paths, or below them; stores stay. *forgotten: how many. */
-int cluster_unshare(struct bus *, const char *cluster, const char *const *paths, size_t n, size_t *forgotten,
-    struct err *e);
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "clock/clock.h"
-#include "cluster/arrivals.h"
 #include "cluster/extracts.h"
 #include "cluster/metrics.h"
 #include "path/requests.h"
@@ -69,20 +68,20 @@ static struct card_host card_of(const struct index_host *h)
 }
 
 /* The keys of machines with one boot were others once: what came here before is still known by them. */
-static void rename_arrivals(const struct holding *h, const struct arrivals *arrivals)
+static void rename_received(const struct holding *h, const struct cluster_moving *moving, const void *mover)
 {
     for (size_t i = 0; i < h->n; i++) {
         const char *path = ctf_trace_path(h->hosts[i].trace);
-        uint64_t key = arrivals_key(arrivals, path);
+        uint64_t key = moving->key(mover, path);
         bool is_known = !key;
         for (size_t k = 0; k < h->n && !is_known; k++)
             is_known = h->hosts[k].key == key;
         if (!is_known)
-            arrivals_rename(arrivals, path, h->hosts[i].key);
+            moving->rename(mover, path, h->hosts[i].key);
     }
 }
 
-struct holding *holding_new(struct experiment *x, const struct arrivals *arrivals)
+struct holding *holding_new(struct experiment *x, const struct cluster_moving *moving, const void *mover)
 {
     struct holding *h = mem_zalloc(sizeof *h);
     h->refs = 1;
@@ -92,11 +91,14 @@ struct holding *holding_new(struct experiment *x, const struct arrivals *arrival
     h->cards = mem_zalloc((h->n + 1) * sizeof *h->cards);
     for (size_t i = 0; i < h->n; i++) {
         h->cards[i] = card_of(&h->hosts[i]);
-        h->cards[i].since = arrivals_since(arrivals, ctf_trace_path(h->hosts[i].trace));
-        arrivals_snip(arrivals, h->hosts[i].trace, &h->arena, &h->cards[i].snip);
+        if (mover) {
+            h->cards[i].since = moving->since(mover, ctf_trace_path(h->hosts[i].trace));
+            moving->snip(mover, h->hosts[i].trace, &h->arena, &h->cards[i].snip);
+        }
         metrics_find(x, i, &h->arena, &h->cards[i]);
     }
-    rename_arrivals(h, arrivals);
+    if (mover)
+        rename_received(h, moving, mover);
     pthread_mutex_init(&h->lock, NULL);
     return h;
 }

@@ -4,14 +4,13 @@
 #ifndef WEFT_CLUSTER_HOLDING_H
 #define WEFT_CLUSTER_HOLDING_H
 
+#include "cluster/node_parts.h"
 #include "cluster/protocol.h"
 #include "index/index.h"
 
 struct holding;
-struct arrivals;
-/* Takes the experiment; NULL: there are no traces. What of it has arrived, and when, is said of it; arrivals may be
- * NULL. */
-struct holding *holding_new(struct experiment *, const struct arrivals *);
+/* Takes the experiment; NULL: there are no traces. mover: knows which traces were received, and when; or NULL. */
+struct holding *holding_new(struct experiment *, const struct cluster_moving *, const void *mover);
 const struct experiment *holding_experiment(const struct holding *);
 struct holding *holding_ref(struct holding *);
 void holding_unref(struct holding *);

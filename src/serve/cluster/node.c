@@ -7,17 +7,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/pool.h"
 #include "base/time.h"
-#include "cluster/arrivals.h"
 #include "cluster/holding.h"
 #include "cluster/keeper.h"
-#include "cluster/mover.h"
 #include "cluster/node.h"
 #include "cluster/report.h"
 #include "cluster/routes.h"
-#include "cluster/worker.h"
 
 enum {
     HELLO_NS = 1000000000,
@@ -40,6 +36,24 @@ struct question {
 
 /* ---- answering ---- */
 
+static struct cluster_load load_of(struct cluster_node *n)
+{
+    double load[1] = {0};
+    bool known = getloadavg(load, 1) == 1;
+    struct cluster_load out = {.cpus = pool_cpus(),
+        .load_percent = known && load[0] < 10000 ? (unsigned)(load[0] * 100) : 0,
+        .questions = atomic_load(&n->questions)};
+    if (n->mover)
+        n->moving->load(n->mover, &out);
+    return out;
+}
+
+static void answer_load(struct cluster_node *n, struct text *out)
+{
+    struct cluster_load load = load_of(n);
+    cluster_load_write(&load, out);
+}
+
 static void answer_status(struct cluster_node *n, struct text *out)
 {
     static const int states[] = {[CONDITION_OPENING] = CLUSTER_NODE_OPENING,
@@ -47,15 +61,15 @@ static void answer_status(struct cluster_node *n, struct text *out)
         [CONDITION_FAILED] = CLUSTER_NODE_FAILED};
     const char **paths = mem_zalloc((n->n_given + 4) * sizeof *paths);
     size_t n_paths = 0;
-    struct report r = {.release = n->release, .now_ns = time_now_ns(), .load = mover_load(n->mover)};
+    struct report r = {.release = n->release, .now_ns = time_now_ns(), .load = load_of(n)};
     pthread_mutex_lock(&n->lock);
     struct err failure = n->failure;
     r.state = states[n->state];
     pthread_mutex_unlock(&n->lock);
     r.text = failure.text;
     paths[n_paths++] = n->store ? n->store : "";
-    paths[n_paths++] = n->share ? n->share : "";
-    paths[n_paths++] = n->receive ? n->receive : "";
+    paths[n_paths++] = n->share_dir ? n->share_dir : "";
+    paths[n_paths++] = n->receive_dir ? n->receive_dir : "";
     for (size_t i = 0; i < n->n_given; i++) {
         const char *eq = strchr(n->given[i], '='), *slash = strchr(n->given[i], '/'); /* NAME=PATH */
         paths[n_paths++] = eq && (!slash || eq < slash) ? eq + 1 : n->given[i];
@@ -63,6 +77,19 @@ static void answer_status(struct cluster_node *n, struct text *out)
     r.disk = report_disk(paths);
     report_write(&r, out);
     free(paths);
+}
+
+static int answer_move(struct cluster_node *n, struct holding *holding, enum cluster_question kind, const void *bytes,
+    size_t size, struct text *out, struct err *e)
+{
+    struct cluster_node_traces traces = {0};
+    if (!n->mover)
+        return err_set(e, ERR_UNSUPPORTED, "node %s moves no traces", n->name);
+    if (holding) {
+        traces.is = holding_experiment(holding);
+        traces.n_hosts = holding_hosts(holding, &traces.hosts);
+    }
+    return n->moving->answer(n->mover, holding ? &traces : NULL, kind, bytes, size, out, e);
 }
 
 static void answer(struct cluster_node *n, struct holding *holding, struct bus_question *asked)
@@ -80,16 +107,18 @@ static void answer(struct cluster_node *n, struct holding *holding, struct bus_q
         answer_status(n, &out);
     else if (!rc && kind == CLUSTER_DELAYS)
         rc = keeper_answer(n->keeper, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
-    else if (!rc && mover_answers(kind))
-        rc = mover_answer(
-            n->mover, holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
+    else if (!rc && kind == CLUSTER_LOAD)
+        answer_load(n, &out);
+    else if (!rc && kind > CLUSTER_LOAD)
+        rc = answer_move(
+            n, holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
     else if (!rc && !holding)
         rc = err_set(&e, ERR_BUSY, "node %s has not opened its traces yet", n->name);
     else if (!rc)
         rc = holding_answer(holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES,
             until < asked->deadline_ns ? until : asked->deadline_ns, &out, &e);
-    if (!mover_answers(kind))
-        mover_count(n->mover);
+    if (kind < CLUSTER_LOAD)
+        atomic_fetch_add(&n->questions, 1);
     if (!rc && holding)
         rc = holding_intact(holding, &e);
     if (rc)
@@ -184,13 +213,13 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
 static void begin_condition(struct cluster_node *n)
 {
     struct arena a = {0};
-    struct arrivals_args arrived = {0};
-    if (mover_arrivals(n->mover))
-        arrivals_args(mover_arrivals(n->mover), &a, &arrived);
-    bool some = n->n_given || arrived.n;
+    struct cluster_trace_args received = {0};
+    if (n->mover)
+        n->moving->list(n->mover, &a, &received);
+    bool some = n->n_given || received.n;
     n->state = some ? CONDITION_OPENING : CONDITION_OPEN;
     n->serial = !some;
-    vec_free(&arrived);
+    vec_free(&received);
     arena_fini(&a);
 }
 
@@ -249,12 +278,26 @@ static void on_shares(void *arg)
     opener_wake(n);
 }
 
-static int start_sharing(struct cluster_node *n, struct err *e)
+/* The parts of other rooms. Both may refuse their options, before anybody has heard of the node. */
+static int open_parts(struct cluster_node *n, const struct cluster_node_options *o, struct err *e)
 {
-    struct shares_options shares = {n->cluster, n->name, n->instance, on_shares, n};
-    struct worker_options work = {n->cluster, n->name, n->share, n->store, n->tell, n->tell_arg};
-    int rc = shares_start(n->bus, &shares, &n->shares, e);
-    return rc ? rc : worker_start(n->bus, &work, &n->indexer, e);
+    struct cluster_node_context c = {.bus = n->bus,
+        .cluster = n->cluster,
+        .node = n->name,
+        .instance = n->instance,
+        .store = n->store,
+        .registry = n->table,
+        .has_traces = n->n_given > 0,
+        .tell = n->tell,
+        .tell_arg = n->tell_arg,
+        .changed_arg = n};
+    n->of_mover = n->of_sharer = c;
+    n->of_mover.changed = opener_on_moved;
+    n->of_sharer.changed = on_shares;
+    int rc = n->sharing ? n->sharing->open(o->sharing_options, &n->of_sharer, &n->sharer, &n->share_dir, e) : 0;
+    if (!rc && n->moving)
+        rc = n->moving->open(o->moving_options, &n->of_mover, &n->mover, &n->receive_dir, e);
+    return rc;
 }
 
 static int start(struct cluster_node *n, const struct cluster_node_options *o, struct err *e)
@@ -265,8 +308,6 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
         rc = err_set(e, ERR_LIMIT, "the name of the node is too long: %.40s", n->name);
     if (!rc)
         rc = cluster_bind(n->bus, n->cluster, e);
-    if (!rc && o->share && !(n->share = file_real_path(o->share)))
-        rc = err_sys(e, "--share %s", o->share);
     if (!rc)
         rc = cluster_table_name(n->cluster, "nodes", table, e);
     if (!rc)
@@ -276,9 +317,7 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     if (!rc)
         rc = bus_table_open(n->bus, table, NULL, &n->routes, e);
     if (!rc)
-        rc = mover_new(&(struct mover_options){n->bus, n->cluster, n->name, n->table, o->receive, o->receive_limit,
-                           o->give, n->n_given > 0, opener_on_moved, n},
-            &n->mover, e);
+        rc = open_parts(n, o, e);
     if (!rc) {
         begin_condition(n);
         rc = claim_name(n, subject, e);
@@ -289,8 +328,8 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
         rc = bus_table_watch_key(n->table, n->key, opener_on_card, n, &n->own_card, e);
     if (!rc)
         rc = keeper_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->keeper, e);
-    if (!rc && n->share)
-        rc = start_sharing(n, e);
+    if (!rc && n->sharer)
+        rc = n->sharing->start(n->sharer, e);
     if (rc)
         return rc;
     n->n_workers = o->workers ? o->workers : pool_cpus();
@@ -308,7 +347,8 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
     n->cluster = mem_strdup(o->cluster ? o->cluster : CLUSTER_DEFAULT);
     n->name = mem_strdup(o->name);
     n->release = mem_strdup(o->release ? o->release : "");
-    n->receive = o->receive ? mem_strdup(o->receive) : NULL;
+    n->moving = o->moving;
+    n->sharing = o->sharing;
     n->store = o->store ? mem_strdup(o->store) : NULL;
     n->given = o->traces;
     while (o->traces[n->n_given])
@@ -386,18 +426,21 @@ void cluster_node_stop(struct cluster_node *n)
 {
     if (!n)
         return;
-    bool hands_over = n->shares && n->workers && bus_connected(n->bus);
-    worker_stop(n->indexer);
+    bool hands_over = n->sharer && n->workers && bus_connected(n->bus);
+    if (n->sharer)
+        n->sharing->stop_work(n->sharer);
     if (hands_over)
-        shares_hand_over(n->shares, time_monotonic_ns() + HAND_OVER_NS);
+        n->sharing->hand_over(n->sharer, time_monotonic_ns() + HAND_OVER_NS);
     stop_opening(n);
     say_goodbye(n);
     if (hands_over)
         answer_the_last(n);
-    shares_stop(n->shares);
+    if (n->sharer)
+        n->sharing->close(n->sharer);
     stop_answering(n);
     keeper_fini(n->keeper);
-    mover_free(n->mover);
+    if (n->mover)
+        n->moving->close(n->mover);
     if (n->table)
         bus_table_close(n->table);
     if (n->routes)
@@ -412,9 +455,7 @@ void cluster_node_stop(struct cluster_node *n)
     free((char *)n->cluster);
     free(n->name);
     free(n->release);
-    free(n->receive);
     free(n->store);
-    free(n->share);
     free(n);
 }
 

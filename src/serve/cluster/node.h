@@ -5,19 +5,20 @@
 #define WEFT_CLUSTER_NODE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/mem.h"
 #include "bus/bus.h"
 #include "cluster/cluster.h"
 #include "cluster/condition.h"
-#include "cluster/shares.h"
+#include "cluster/node_parts.h"
 
 struct question;
 
 struct cluster_node {
     struct bus *bus;
     const char *cluster;
-    char *name, *release, *store, *receive, *share; /* share: a real path, or NULL */
+    char *name, *release, *store;
     char key[BUS_MAX_SUBJECT + 1]; /* of its card and of its server */
     char instance[33];
     const char *const *given; /* traces */
@@ -30,9 +31,12 @@ struct cluster_node {
     struct bus_watch *own_card;
     struct text card; /* as it was put last; under `lock` */
     struct keeper *keeper;
-    struct mover *mover;
-    struct shares *shares; /* NULL: it shares none */
-    struct worker *indexer;
+    const struct cluster_moving *moving; /* or NULL, as the next */
+    const struct cluster_sharing *sharing;
+    void *mover, *sharer;                    /* NULL: without that part */
+    const char *receive_dir, *share_dir;     /* of the parts, or NULL */
+    struct cluster_node_context of_mover, of_sharer;
+    atomic_uint_fast64_t questions;          /* that came, but those about moves */
     pthread_t opener, *workers;
     unsigned n_workers;
     int wake;             /* of the opener */
@@ -47,7 +51,7 @@ struct cluster_node {
     bool closed; /* no question is answered any more */
     int64_t last_asked_ns;
     /* The opener's. */
-    struct shares_list shared;      /* what it shall have of the shared ones */
+    struct cluster_share shared;    /* what it shall have of the shared ones */
     VEC(char *) traces;             /* all, given and shared, that are to be opened */
     struct err complaint;           /* what was told last */
     int state;                      /* enum condition_state, and */

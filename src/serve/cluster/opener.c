@@ -9,7 +9,6 @@
 #include "base/time.h"
 #include "base/watch.h"
 #include "cluster/holding.h"
-#include "cluster/mover.h"
 #include "cluster/node.h"
 #include "cluster/routes.h"
 
@@ -185,7 +184,7 @@ static void note_problems(struct cluster_node *n, const struct experiment *x, bo
 /* Goes on with these traces; NULL: with none. */
 static void hold(struct cluster_node *n, struct experiment *x)
 {
-    struct holding *now = x ? holding_new(x, mover_arrivals(n->mover)) : NULL;
+    struct holding *now = x ? holding_new(x, n->moving, n->mover) : NULL;
     pthread_mutex_lock(&n->lock);
     struct holding *before = n->holding;
     n->holding = now;
@@ -198,9 +197,10 @@ static void hold(struct cluster_node *n, struct experiment *x)
 /* Of a snip, what lies before and behind was recorded by some CPUs only. */
 static void within_snip(void *arg, const struct ctf_trace *t, int64_t *begin, int64_t *end)
 {
+    const struct cluster_node *n = arg;
     struct arena a = {0};
     struct card_snip snip;
-    if (arrivals_snip(arg, t, &a, &snip)) {
+    if (n->mover && n->moving->snip(n->mover, t, &a, &snip)) {
         *begin = snip.begin;
         *end = snip.end;
     }
@@ -215,7 +215,7 @@ static int open_traces(struct cluster_node *n, struct err *e)
         .stores = true,
         .join = true,
         .within = within_snip,
-        .within_arg = (void *)mover_arrivals(n->mover),
+        .within_arg = n,
         .stop = stopped,
         .stop_arg = n};
     int rc = n->traces.n ? experiment_open((const char *const *)n->traces.v, n->traces.n, &o, &x, e) : 0;
@@ -251,17 +251,17 @@ static void forget_absent(struct cluster_node *n)
 static void list_traces(struct cluster_node *n)
 {
     struct arena a = {0};
-    struct arrivals_args arrived = {0};
+    struct cluster_trace_args received = {0};
     pthread_mutex_lock(&n->lock);
     n->moved = false; /* what changes from here on is seen the next time */
     pthread_mutex_unlock(&n->lock);
     forget_traces(n);
     forget_absent(n);
-    if (mover_arrivals(n->mover))
-        arrivals_args(mover_arrivals(n->mover), &a, &arrived);
-    for (size_t i = 0; i < arrived.n; i++)
-        vec_push(&n->traces, mem_strdup(arrived.v[i]));
-    vec_free(&arrived);
+    if (n->mover)
+        n->moving->list(n->mover, &a, &received);
+    for (size_t i = 0; i < received.n; i++)
+        vec_push(&n->traces, mem_strdup(received.v[i]));
+    vec_free(&received);
     arena_fini(&a);
     for (size_t i = 0; i < n->n_given; i++)
         vec_push(&n->traces, mem_strdup(n->given[i]));
@@ -269,7 +269,7 @@ static void list_traces(struct cluster_node *n)
     for (size_t i = 0; i < n->shared.paths.n; i++) {
         struct err e = {0};
         char *path;
-        if (shared_resolve(n->share, n->shared.paths.v[i], &path, &e)) {
+        if (n->sharing->resolve(n->sharer, n->shared.paths.v[i], &path, &e)) {
             complain(n, &e);
             vec_push(&n->absent, mem_strdup(e.text));
         } else {
@@ -280,7 +280,14 @@ static void list_traces(struct cluster_node *n)
     n->list_again_ns = n->shared.paths.n && !there ? time_monotonic_ns() + NOT_THERE_NS : INT64_MAX;
 }
 
-static bool same_paths(const struct shares_list *a, const struct shares_list *b)
+static void share_fini(struct cluster_share *s)
+{
+    for (size_t i = 0; i < s->paths.n; i++)
+        free(s->paths.v[i]);
+    vec_free(&s->paths);
+}
+
+static bool same_paths(const struct cluster_share *a, const struct cluster_share *b)
 {
     size_t i = 0;
     while (a->paths.n == b->paths.n && i < a->paths.n && !strcmp(a->paths.v[i], b->paths.v[i]))
@@ -292,8 +299,8 @@ static bool same_paths(const struct shares_list *a, const struct shares_list *b)
  * half of the time is spent on opening. */
 static bool has_another_share(struct cluster_node *n, int64_t now, int64_t *due_ns)
 {
-    struct shares_list list;
-    if (!n->shares) {
+    struct cluster_share list;
+    if (!n->sharer) {
         *due_ns = INT64_MAX;
         return false;
     }
@@ -303,11 +310,11 @@ static bool has_another_share(struct cluster_node *n, int64_t now, int64_t *due_
     n->shares_changed = n->shares_changed && now < n->look_ns;
     *due_ns = n->look_ns;
     pthread_mutex_unlock(&n->lock);
-    if (now < *due_ns || !shares_list(n->shares, &list, &n->look_ns))
+    if (now < *due_ns || !n->sharing->list(n->sharer, &list, &n->look_ns))
         return false;
     *due_ns = n->look_ns = INT64_MAX;
     bool other = !same_paths(&n->shared, &list);
-    shares_list_fini(&n->shared);
+    share_fini(&n->shared);
     n->shared = list;
     return other;
 }
@@ -376,8 +383,8 @@ static enum task await_change(struct cluster_node *n, struct watch *watch)
         if (has_lost_entries(n, now))
             return first ? TASK_OPEN : TASK_SAY;
         due = n->check_ns < due ? n->check_ns : due;
-        if (n->shares && n->list_again_ns == INT64_MAX)
-            shares_opened(n->shares, &n->shared);
+        if (n->sharer && n->list_again_ns == INT64_MAX)
+            n->sharing->opened(n->sharer, &n->shared);
         pthread_mutex_lock(&n->lock);
         bool stop = n->stop || n->say_again, moved = n->moved;
         pthread_mutex_unlock(&n->lock);
@@ -449,6 +456,6 @@ void opener_fini(struct cluster_node *n)
     vec_free(&n->traces);
     vec_free(&n->absent);
     vec_free(&n->problems);
-    shares_list_fini(&n->shared);
+    share_fini(&n->shared);
     text_fini(&n->card);
 }

@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "cluster/question.h"
+#include "cluster/registry.h"
 #include "cluster/requests.h"
 #include "flow/flow.h"
 #include "index/index.h"
@@ -20,11 +22,6 @@ enum { CLUSTER_VERSION = 3, CLUSTER_OLDEST = 3, CARD_VERSION = 2 };
 
 /* ---- names on the bus ---- */
 
-enum { CLUSTER_SUBJECT = 256, CLUSTER_ID = 17 };
-/* "weft.CLUSTER.ask.NODE", as tokens. ERR_LIMIT. */
-int cluster_subject_of(const char *cluster, const char *node, char out[CLUSTER_SUBJECT], struct err *e);
-/* "weft_CLUSTER_KIND"; letters of the name that tables may not have become '-'. ERR_LIMIT. */
-int cluster_table_name(const char *cluster, const char *kind, char out[CLUSTER_SUBJECT], struct err *e);
 /* Answers of the cluster's nodes are bound to them from now on (bus_bind); table "weft_CLUSTER_keys". */
 int cluster_bind(struct bus *, const char *cluster, struct err *e);
 /* A host by its key, as requests name it. */
@@ -34,35 +31,6 @@ size_t cluster_address_bytes(uint8_t family);
 
 /* ---- cards: what a node says of itself, in the table of nodes ---- */
 
-/* A snip of a trace: only what was recorded within [begin, end], by the host's clock. */
-struct card_snip {
-    bool is;
-    uint64_t of;             /* the hash that the trace had, of which it was cut */
-    int64_t begin, end;
-    const char *from;        /* the node that had it */
-};
-struct card_host {
-    uint64_t key;            /* who it is: the same wherever it is opened; copies of a trace have it in common */
-    uint64_t hash;           /* of what its stores are made of */
-    const char *name, *clock_name;
-    int64_t begin, end, sealed_until; /* by its clock */
-    bool has_graph, has_packets;
-    bool is_user_space;      /* it has no kernel trace */
-    bool by_session;         /* the key is of the session; else that of all that the machine recorded in the boot */
-    struct index_far_clock clock;
-    const struct flow_address *own, *peers; size_t n_own, n_peers;
-    /* What tells where it is best kept. */
-    uint64_t bytes, store_bytes, events; /* of its files; of its stores; 0 events: not known */
-    int64_t since;           /* when it came from another node (ns since the epoch); 0: it did not */
-    /* By peer, what was sent there; bytes of long flows are estimated (metrics.c). */
-    const struct card_talk { uint64_t packets, bytes; } *talk;
-    struct card_snip snip;
-};
-struct card {
-    const char *node, *instance;
-    uint64_t serial;         /* grows with each change, of this instance */
-    const struct card_host *hosts; size_t n_hosts;
-};
 void card_write(const struct card *, struct text *out);
 /* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_UNSUPPORTED: of another
  * version; ERR_FORMAT. */
@@ -70,28 +38,7 @@ int card_read(struct arena *, const void *bytes, size_t n, struct card *out, str
 
 /* ---- questions ---- */
 
-enum cluster_question {
-    CLUSTER_HELLO,           /* → instance */
-    CLUSTER_PATH,            /* path_request → state, fragment */
-    CLUSTER_LIVES,           /* whose path: struct lives_question → lives */
-    CLUSTER_FLOWS,           /* hosts → hashes of their flows */
-    CLUSTER_EXTRACT,         /* flows of a host → their packets */
-    CLUSTER_THREADS,         /* which threads were there → lines */
-    CLUSTER_TALK,            /* hosts → what went of their flows */
-    CLUSTER_DELAYS,          /* of whoever keeps the clocks: hosts on clocks → delays of what they have in common */
-    CLUSTER_REQUESTS,        /* hosts on clocks → the requests that they served */
-    CLUSTER_CONTAINERS,      /* rows of hosts → which container each is in */
-    CLUSTER_STATUS,          /* → what it is doing (report.h); also of a node that has no traces yet */
-    /* About moving traces (moves.h). A node answers the first two while it has no traces, too. */
-    CLUSTER_LOAD = 16,       /* → how busy it is, and what room it has */
-    CLUSTER_TAKE,            /* takes a trace from another node → how far it is */
-    CLUSTER_FILES,           /* → the files of a trace */
-    CLUSTER_READ,            /* → a piece of one */
-    CLUSTER_SUM,             /* → the sum of one */
-    CLUSTER_LEAVE            /* another node has taken the trace → has it been removed? */
-};
-/* The beginning of a question: version and kind; what follows is the kind's. */
-void question_begin(struct text *, enum cluster_question);
+/* ERR_UNSUPPORTED: of another version, or of a kind that is not known. */
 int question_kind(const void *bytes, size_t n, enum cluster_question *, struct err *e);
 enum { QUESTION_BYTES = 2 };
 

@@ -8,9 +8,33 @@
 #include "base/arena.h"
 #include "base/wire.h"
 #include "cluster/condition.h"
-#include "cluster/moves.h"
 
 enum { VERSION = 1 };
+
+void cluster_load_write(const struct cluster_load *l, struct text *out)
+{
+    wire_put_u(out, l->cpus);
+    wire_put_u(out, l->load_percent);
+    wire_put_u(out, l->questions);
+    text_putc(out, (char)(l->receives | l->gives << 1 | l->taking << 2));
+    wire_put_u(out, l->room_bytes);
+}
+
+int cluster_load_read(const void *bytes, size_t n, struct cluster_load *out, struct err *e)
+{
+    struct wire_in w = wire_of(bytes, n);
+    uint8_t flags;
+    out->cpus = (unsigned)wire_below(&w, 1 << 20);
+    out->load_percent = (unsigned)wire_below(&w, 1 << 30);
+    out->questions = wire_u(&w);
+    wire_bytes(&w, &flags, 1);
+    out->receives = flags & 1;
+    out->gives = flags >> 1 & 1;
+    out->taking = flags >> 2 & 1;
+    out->room_bytes = wire_u(&w);
+    out->answered = true;
+    return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "its answer makes no sense") : 0;
+}
 
 void report_write(const struct report *r, struct text *out)
 {
@@ -23,7 +47,7 @@ void report_write(const struct report *r, struct text *out)
     condition_put_text(out, r->disk.path);
     wire_put_u(out, r->disk.free_bytes);
     wire_put_u(out, r->disk.all_bytes);
-    move_load_write(&r->load, &load);
+    cluster_load_write(&r->load, &load);
     wire_put_u(out, load.n);
     wire_put_bytes(out, load.v, load.n);
     text_fini(&load);
@@ -44,7 +68,7 @@ int report_read(struct arena *a, const void *bytes, size_t n, struct report *out
     out->disk.all_bytes = wire_u(&w);
     size_t load = wire_count(&w, 1);
     bool good = !w.damaged && version == VERSION && out->state >= CLUSTER_NODE_OPENING &&
-        !move_load_read(w.at, load, &out->load, NULL);
+        !cluster_load_read(w.at, load, &out->load, NULL);
     return good ? 0 : err_set(e, ERR_FORMAT, "its answer makes no sense");
 }
 

@@ -20,4 +20,7 @@ int report_read(struct arena *, const void *bytes, size_t n, struct report *out,
 /* Of the file systems that hold these (NULL ends them, "" is left out) the one with least room. */
 struct cluster_disk report_disk(const char *const *paths);
 
+/* The answer to CLUSTER_LOAD, and a part of the above. */
+void cluster_load_write(const struct cluster_load *, struct text *out);
+
 #endif

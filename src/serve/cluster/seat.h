@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: a seat that one of many takes, each knowing of it by a table. Who sits there says so again every
+/* A seat that one of many takes, each knowing of it by a table. Who sits there says so again every
  * SEAT_AGAIN_NS; who does not for SEAT_TTL_NS has lost it. */
 #ifndef WEFT_CLUSTER_SEAT_H
 #define WEFT_CLUSTER_SEAT_H

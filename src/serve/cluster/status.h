@@ -11,6 +11,16 @@ enum cluster_node_state {
     CLUSTER_NODE_OPENING, CLUSTER_NODE_OPEN, CLUSTER_NODE_FAILED /* of its traces */
 };
 const char *cluster_node_state_name(int state); /* "away", … */
+struct cluster_load {
+    bool answered;                   /* all else is known */
+    unsigned cpus, load_percent;     /* load average of the last minute: 100 is one CPU busy */
+    uint64_t questions;              /* answered since it was started */
+    bool receives, gives;            /* takes traces of others; lets others copy what it was given */
+    bool taking;                     /* one is on its way to it now */
+    uint64_t room_bytes;             /* that may still come */
+};
+/* The answer to CLUSTER_LOAD. ERR_FORMAT. */
+int cluster_load_read(const void *bytes, size_t n, struct cluster_load *out, struct err *e);
 struct cluster_disk { const char *path; uint64_t free_bytes, all_bytes; };
 struct cluster_node_status {
     const char *name;

@@ -384,3 +384,23 @@ struct path_remote_host *view_remote_hosts(const struct cluster *c, const size_t
     }
     return remote;
 }
+
+const struct roster *cluster_registry(const struct cluster *c)
+{
+    return c->roster;
+}
+
+int cluster_registry_read(const struct cluster *c, struct roster *out, struct err *e)
+{
+    return roster_read(c->nodes, out, e);
+}
+
+struct bus *cluster_bus(const struct cluster *c)
+{
+    return c->bus;
+}
+
+const char *cluster_name(const struct cluster *c)
+{
+    return c->name;
+}

@@ -32,9 +32,4 @@ void view_use_copy(struct cluster *, size_t host, size_t copy);
 /* Those hosts as a question to nodes names them; free() it. */
 struct path_remote_host *view_remote_hosts(const struct cluster *, const size_t *hosts, size_t n);
 
-/* placement.c: a host that came to two nodes by moves, and is the same on both: the last move was not brought to its
- * end (the older copy put aside), which cluster_move to the node that is asked does. False: there is none. Of snips
- * several may be wanted. */
-bool placement_unfinished(const struct cluster *, size_t *host);
-
 #endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* The registry of a cluster: what each node says of its hosts (its card), and the hosts of all nodes together (the
+ * roster). The same cards give the same roster, whoever reads them, in whatever order they come. */
+#ifndef WEFT_CLUSTER_REGISTRY_H
+#define WEFT_CLUSTER_REGISTRY_H
+
+#include "base/arena.h"
+#include "cluster/missing.h"
+#include "flow/flow.h"
+#include "index/index.h"
+
+struct bus; struct bus_table;
+
+/* ---- cards: what a node says of itself, in the table of nodes ---- */
+
+/* A snip of a trace: only what was recorded within [begin, end], by the host's clock. */
+struct card_snip {
+    bool is;
+    uint64_t of;             /* the hash that the trace had, of which it was cut */
+    int64_t begin, end;
+    const char *from;        /* the node that had it */
+};
+struct card_host {
+    uint64_t key;            /* who it is: the same wherever it is opened; copies of a trace have it in common */
+    uint64_t hash;           /* of what its stores are made of */
+    const char *name, *clock_name;
+    int64_t begin, end, sealed_until; /* by its clock */
+    bool has_graph, has_packets;
+    bool is_user_space;      /* it has no kernel trace */
+    bool by_session;         /* the key is of the session; else that of all that the machine recorded in the boot */
+    struct index_far_clock clock;
+    const struct flow_address *own, *peers; size_t n_own, n_peers;
+    /* What tells where it is best kept. */
+    uint64_t bytes, store_bytes, events; /* of its files; of its stores; 0 events: not known */
+    int64_t since;           /* when it came from another node (ns since the epoch); 0: it did not */
+    /* By peer, what was sent there; bytes of long flows are estimated (metrics.c). */
+    const struct card_talk { uint64_t packets, bytes; } *talk;
+    struct card_snip snip;
+};
+struct card {
+    const char *node, *instance;
+    uint64_t serial;         /* grows with each change, of this instance */
+    const struct card_host *hosts; size_t n_hosts;
+};
+
+/* ---- the roster ---- */
+
+enum { CLUSTER_ID = 17 };
+struct roster_host {
+    const struct card_host *card; /* the newest, where several nodes have copies */
+    const char *own_name;         /* without the number that its node gave it */
+    const char *name, *clock_name; /* as index_name_hosts names them: clock_name is unique in the cluster */
+    const char **nodes; size_t n_nodes; /* those that hold most first: lesser copies are behind them */
+    size_t *cards;                /* theirs, */
+    const struct card_host **copies; /* and what they say of the host */
+    /* Snips stand behind these, n_snips of them, those of most time first; where nobody has all of the
+     * trace, the first and its copies are the nodes. */
+    size_t n_snips;
+    const struct card_snip *used; /* what is asked about is a snip, this one; NULL: it is not */
+    const char *whole;            /* then: the node that has more, here or not */
+    char id[CLUSTER_ID];
+};
+struct roster {
+    struct arena arena;
+    const struct card *cards; size_t n_cards;    /* by name of the node */
+    struct roster_card {      /* by card: hosts of which its node has all, and hashes of what it has of them */
+        int32_t *hosts; uint64_t *hashes; size_t n;
+    } *held;
+    struct roster_host *hosts; size_t n_hosts;   /* in the order of an experiment of them all: by name, then begin,
+                                                  * those without a kernel trace last */
+    struct cluster_missing *missing; size_t n_missing; /* by node: who is not in the above, or not all of it */
+    /* What nodes of earlier releases have that cannot be told from what others have, and is not among the hosts: their
+     * keys are of a machine's boot, whatever the session. */
+    struct roster_unclear { const char *node, *host; } *unclear; size_t n_unclear;
+};
+/* With what is missing. */
+int roster_read(struct bus_table *, struct roster *out, struct err *e);
+void roster_fini(struct roster *);
+
+/* ---- of a cluster that is open ---- */
+
+/* Borrowed, until the cluster is closed, synchronised again or recalled. */
+const struct roster *cluster_registry(const struct cluster *);
+/* As it is now; roster_fini. */
+int cluster_registry_read(const struct cluster *, struct roster *out, struct err *e);
+struct bus *cluster_bus(const struct cluster *);
+const char *cluster_name(const struct cluster *);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* A node's part in moving traces: it takes them, lets others copy them, and lets go of them. */
+#include "place/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "bus/bus.h"
+#include "place/giver.h"
+#include "place/taker.h"
+
+#define HELLO_NS (5 * NS_PER_S)
+
+struct mover {
+    const struct cluster_node_context *node;
+    char *receive;
+    bool give;
+    struct arrivals *arrivals; /* NULL, as the next: nothing is received */
+    struct taker *taker;
+    struct giver *giver;
+};
+
+static bool has(const struct cluster_node_traces *h, struct move_trace t)
+{
+    const struct card_host *hosts = h ? h->hosts : NULL;
+    size_t n = h ? h->n_hosts : 0;
+    for (size_t i = 0; i < n; i++)
+        if (move_is_of(t, &hosts[i]))
+            return true;
+    return false;
+}
+
+/* A snip is of no use where all of the trace is. */
+static int check_snip(const struct mover *m, const struct cluster_node_traces *h, struct move_trace t, struct err *e)
+{
+    const struct card_host *hosts = h ? h->hosts : NULL;
+    size_t n = h ? h->n_hosts : 0;
+    if (!h && m->node->has_traces)
+        return err_set(e, ERR_BUSY, "it has not opened its traces yet");
+    for (size_t i = 0; i < n; i++)
+        if (hosts[i].key == t.key && !hosts[i].snip.is)
+            return err_set(e, ERR_ARG, "it has all of that trace");
+    return 0;
+}
+
+/* ---- load ---- */
+
+static void set_load(void *part, struct cluster_load *out)
+{
+    struct mover *m = part;
+    out->receives = m->taker != NULL;
+    out->gives = m->give;
+    out->taking = m->taker && taker_takes(m->taker);
+    out->room_bytes = m->arrivals ? arrivals_room(m->arrivals) : 0;
+}
+
+/* ---- coming ---- */
+
+static int answer_take(
+    struct mover *m, const struct cluster_node_traces *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct move_question q;
+    int rc = move_question_read(&a, bytes, n, &q, e);
+    if (!rc && has(h, q.trace))
+        move_progress_write(&(struct place_move_progress){.state = PLACE_MOVE_DONE, .text = ""}, out);
+    else if (!rc && !m->taker)
+        rc = err_set(e, ERR_ARG, "it takes no traces: start it with `weft serve --receive DIR`");
+    else if (!rc && !strcmp(q.node, m->node->node))
+        rc = err_set(e, ERR_ARG, "a node cannot take a trace from itself");
+    else if (!rc && !(rc = move_is_snip(q.trace) ? check_snip(m, h, q.trace, e) : 0))
+        rc = taker_take(m->taker, &q, out, e);
+    arena_fini(&a);
+    return rc;
+}
+
+/* ---- going ---- */
+
+/* The instance of the node, if its card says that it has the trace. */
+static const char *instance_with(const struct roster *r, const char *node, struct move_trace t)
+{
+    for (size_t i = 0; i < r->n_cards; i++)
+        for (size_t k = 0; !strcmp(r->cards[i].node, node) && k < r->cards[i].n_hosts; k++)
+            if (move_is_of(t, &r->cards[i].hosts[k]))
+                return r->cards[i].instance;
+    return NULL;
+}
+
+/* Has the other node said that it has the trace, and is it there to say so? */
+static int confirm(const struct mover *m, const struct move_question *q, struct err *e)
+{
+    char subject[CLUSTER_SUBJECT];
+    struct roster r;
+    struct bus_reply reply = {0};
+    struct text hello = {.fd = -1};
+    int rc = roster_read(m->node->registry, &r, e);
+    if (rc)
+        return rc;
+    const char *instance = instance_with(&r, q->node, q->trace);
+    question_begin(&hello, CLUSTER_HELLO);
+    if (!instance)
+        rc = err_set(e, ERR_BUSY, "node %s has not said yet that it has the trace", q->node);
+    if (!rc)
+        rc = cluster_subject_of(m->node->cluster, q->node, subject, e);
+    if (!rc && bus_ask(m->node->bus, subject, hello.v, hello.n, time_monotonic_ns() + HELLO_NS, &reply))
+        rc = err_set(e, ERR_BUSY, "node %s does not answer", q->node);
+    if (!rc && (reply.n != strlen(instance) || memcmp(reply.data, instance, reply.n) != 0))
+        rc = err_set(e, ERR_BUSY, "node %s has just been started again", q->node);
+    bus_reply_free(&reply);
+    text_fini(&hello);
+    roster_fini(&r);
+    return rc;
+}
+
+/* What came from another node is put aside; what was recorded here, or given, goes on. */
+static int answer_leave(
+    struct mover *m, const struct cluster_node_traces *h, const void *bytes, size_t n, struct text *out, struct err *e)
+{
+    struct arena a = {0};
+    struct move_question q;
+    int rc = move_question_read(&a, bytes, n, &q, e);
+    if (!rc && !strcmp(q.node, m->node->node))
+        rc = err_set(e, ERR_ARG, "a trace that this node has shall not leave it for itself");
+    if (!rc && !has(h, q.trace))
+        rc = err_set(e, ERR_STALE, "that trace is not here, or not as it was");
+    if (!rc)
+        rc = confirm(m, &q, e);
+    if (!rc) {
+        bool aside = m->arrivals && arrivals_put_aside(m->arrivals, q.trace);
+        text_putc(out, aside);
+        if (aside)
+            m->node->changed(m->node->changed_arg);
+    }
+    arena_fini(&a);
+    return rc;
+}
+
+/* ---- the part ---- */
+
+static int answer(void *part, const struct cluster_node_traces *h, enum cluster_question kind, const void *bytes,
+    size_t n, struct text *out, struct err *e)
+{
+    struct mover *m = part;
+    if (kind == CLUSTER_TAKE)
+        return answer_take(m, h, bytes, n, out, e);
+    if (!h)
+        return err_set(e, ERR_BUSY, "node %s is still opening its traces", m->node->node);
+    if (kind == CLUSTER_LEAVE)
+        return answer_leave(m, h, bytes, n, out, e);
+    return giver_answer(m->giver, h, kind, bytes, n, out, e);
+}
+
+static void list(const void *part, struct arena *a, struct cluster_trace_args *out)
+{
+    const struct mover *m = part;
+    if (m->arrivals)
+        arrivals_args(m->arrivals, a, out);
+}
+
+static int64_t since(const void *part, const char *path)
+{
+    return arrivals_since(((const struct mover *)part)->arrivals, path);
+}
+
+static uint64_t key(const void *part, const char *path)
+{
+    return arrivals_key(((const struct mover *)part)->arrivals, path);
+}
+
+static void rename_host(const void *part, const char *path, uint64_t new_key)
+{
+    arrivals_rename(((const struct mover *)part)->arrivals, path, new_key);
+}
+
+static bool snip(const void *part, const struct ctf_trace *t, struct arena *a, struct card_snip *out)
+{
+    return arrivals_snip(((const struct mover *)part)->arrivals, t, a, out);
+}
+
+static int open_part(
+    const void *options, const struct cluster_node_context *node, void **part, const char **directory, struct err *e)
+{
+    const struct place_node_options *o = options;
+    struct arrivals *arrivals = NULL;
+    int rc = o->receive ? arrivals_open(o->receive, o->receive_limit, &arrivals, e) : 0;
+    *part = NULL;
+    if (rc)
+        return rc;
+    struct mover *m = *part = mem_zalloc(sizeof *m);
+    m->node = node;
+    m->receive = o->receive ? mem_strdup(o->receive) : NULL;
+    m->give = o->give;
+    m->arrivals = arrivals;
+    m->giver = giver_new(o->give, arrivals);
+    struct taker_options t = {node->bus, node->cluster, arrivals, node->changed, node->changed_arg};
+    m->taker = arrivals ? taker_new(&t) : NULL;
+    *directory = m->receive;
+    return 0;
+}
+
+static void close_part(void *part)
+{
+    struct mover *m = part;
+    taker_free(m->taker);
+    giver_free(m->giver);
+    arrivals_close(m->arrivals);
+    free(m->receive);
+    free(m);
+}
+
+const struct cluster_moving place_part = {.open = open_part,
+    .close = close_part,
+    .list = list,
+    .since = since,
+    .key = key,
+    .rename = rename_host,
+    .snip = snip,
+    .load = set_load,
+    .answer = answer};
