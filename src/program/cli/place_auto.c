@@ -42,7 +42,7 @@ static int parse_times(
     return rc ? rc : cli_parse_duration("timeout", c->timeout, &o->patience_ns, e);
 }
 
-/* Whoever waits for the seat tells people which process it is. */
+/* Whoever waits for the lease tells people which process it is. */
 static void name_self(char *out, size_t n)
 {
     char host[256] = "";

@@ -12,38 +12,39 @@
 #include "clock/clock.h"
 #include "cluster/clocks.h"
 #include "cluster/gather.h"
-#include "cluster/seat.h"
+#include "cluster/lease.h"
 
 enum {
     QUIET_MS = 200,   /* after a change of cards, for others that come at the same time, */
     LATEST_MS = 1000, /* but no longer after the first of those that do not end */
-    SEATED_MS = SEAT_AGAIN_NS / 1000000,
+    LEADING_MS = CLUSTER_LEASE_RENEW_NS / 1000000,
     AGAIN_MS = 2000,    /* before hosts that did not answer are asked again; each time that none does, twice that, */
     SELDOM_MS = 30000,  /* but no more than this */
     STANDING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
-    TAKEN_MS = 60000,   /* where it was told that somebody sits there */
+    TAKEN_MS = 60000,   /* where another was reported as the owner */
     CHECK_MS = 10000    /* between two looks whether somebody changed what it shared */
 };
-#define SEAT "keeper"
+#define LEASE "keeper"
 
 struct keeper {
     struct bus *bus;
     char *cluster, *node;
     void (*tell)(void *arg, const char *what);
     void *tell_arg;
-    struct seat seat;
+    struct cluster_lease lease;
     struct bus_table *nodes, *clocks;
-    struct bus_watch *watch_seat, *watch_nodes, *watch_head; /* of the nodes, and of the clocks' head: while it keeps */
+    struct bus_watch *watch_lease, *watch_nodes,
+        *watch_head; /* of the nodes, and of the clocks' head: while it keeps */
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t news;
     bool stop, look, changed, taken;
     bool wanted;               /* packets, by somebody who asked: they are gathered also where the clocks are known */
-    struct gathered *gathered; /* while it is seated; changed by the thread alone */
+    struct gathered *gathered; /* while it is leading; changed by the thread alone */
     bool has_gathered;         /* all that could be had, once */
     /* The thread's. */
-    bool seated;
-    int64_t look_ns;            /* when to look whether the seat is free, whatever was told */
+    bool leading;
+    int64_t look_ns;            /* when to look whether the lease is free, whatever was told */
     size_t missing;             /* hosts that could not be asked */
     int64_t check_ns;           /* when to look whether the shared clocks are whole */
     uint64_t checked;           /* version of their table when they were; 0: they were not yet */
@@ -53,7 +54,7 @@ struct keeper {
 
 /* ---- news ---- */
 
-static void on_seat(void *arg, const struct bus_entry *entry)
+static void on_lease(void *arg, const struct bus_entry *entry)
 {
     struct keeper *k = arg;
     pthread_mutex_lock(&k->lock);
@@ -102,7 +103,7 @@ static bool wait_quiet(struct keeper *k)
     return go_on;
 }
 
-/* ---- the seat ---- */
+/* ---- the lease ---- */
 
 static void stand_up(struct keeper *k)
 {
@@ -111,7 +112,7 @@ static void stand_up(struct keeper *k)
     if (k->watch_head)
         bus_watch_stop(k->watch_head);
     k->watch_nodes = k->watch_head = NULL;
-    k->seated = false;
+    k->leading = false;
     k->missing = 0;
     k->checked = 0;
     k->again_ns = INT64_MAX;
@@ -123,7 +124,7 @@ static void stand_up(struct keeper *k)
     gathered_free(gathered);
 }
 
-/* All nodes look whether the seat is free: those that were told that somebody sits there seldom ask. */
+/* All nodes look whether the lease is free; those that know of an owner seldom. */
 static bool may_be_free(struct keeper *k)
 {
     pthread_mutex_lock(&k->lock);
@@ -132,17 +133,17 @@ static bool may_be_free(struct keeper *k)
     return !taken || time_monotonic_ns() >= k->look_ns;
 }
 
-/* Takes the seat if it is free, or says that it is still taken. */
-static void sit(struct keeper *k)
+/* Takes the lease if it is free, or renews it. */
+static void take_lease(struct keeper *k)
 {
     struct err e = {0};
     k->look_ns = time_monotonic_ns() + TAKEN_MS * INT64_C(1000000);
-    int rc = seat_take(&k->seat, k->node, &e);
+    int rc = cluster_lease_take(&k->lease, k->node, &e);
     if (rc == ERR_STALE)
         stand_up(k);
-    if (rc || k->seated)
-        return; /* a broker that is away has nobody else sit down either */
-    k->seated = true;
+    if (rc || k->leading)
+        return; /* a broker that is away lets nobody else take it either */
+    k->leading = true;
     pthread_mutex_lock(&k->lock);
     k->gathered = gathered_new();
     pthread_mutex_unlock(&k->lock);
@@ -264,10 +265,10 @@ static void *run(void *arg)
     struct keeper *k = arg;
     bool changed = true;
     do {
-        if (k->seated || may_be_free(k))
-            sit(k);
+        if (k->leading || may_be_free(k))
+            take_lease(k);
         bool wanted = take_wanted(k);
-        if (k->seated && (changed || wanted || time_monotonic_ns() >= k->again_ns || is_check_due(k))) {
+        if (k->leading && (changed || wanted || time_monotonic_ns() >= k->again_ns || is_check_due(k))) {
             struct err e = {0};
             if (keep(k, wanted, &e)) {
                 complain(k, &e);
@@ -275,10 +276,10 @@ static void *run(void *arg)
             }
             changed = false;
         }
-        int ms = !k->seated ? STANDING_MS : SEATED_MS;
+        int ms = !k->leading ? STANDING_MS : LEADING_MS;
         if (!wait_news(k, ms, &changed))
             break;
-        if (changed && k->seated && !wait_quiet(k))
+        if (changed && k->leading && !wait_quiet(k))
             break;
     } while (true);
     return NULL;
@@ -290,16 +291,16 @@ static void *run(void *arg)
 static int take_flows(struct keeper *k, const uint64_t *keys, size_t n, struct gathered_flows **out, struct err *e)
 {
     pthread_mutex_lock(&k->lock);
-    bool seated = k->gathered != NULL, gathered = seated && k->has_gathered;
+    bool leading = k->gathered != NULL, gathered = leading && k->has_gathered;
     if (gathered) {
         gathered_take(k->gathered, keys, n, out);
-    } else if (seated) {
+    } else if (leading) {
         k->wanted = true;
         pthread_cond_signal(&k->news);
     }
     pthread_mutex_unlock(&k->lock);
     return gathered ? 0
-        : seated    ? err_set(e, ERR_BUSY, "what hosts have in common is being gathered")
+        : leading   ? err_set(e, ERR_BUSY, "what hosts have in common is being gathered")
                     : err_set(e, ERR_BUSY, "the node does not keep the clocks any more");
 }
 
@@ -341,13 +342,13 @@ int keeper_answer(struct keeper *k, const void *bytes, size_t n, struct text *ou
 
 int keeper_find(struct bus *bus, const char *cluster, char **node, struct err *e)
 {
-    struct seat seat;
-    int rc = seat_open(bus, cluster, SEAT, &seat, e);
+    struct cluster_lease lease;
+    int rc = cluster_lease_open(bus, cluster, LEASE, &lease, e);
     if (!rc)
-        rc = seat_ask(&seat, node, e);
+        rc = cluster_lease_owner(&lease, node, e);
     if (rc == ERR_NOTFOUND)
         err_set(e, rc, "no node keeps the clocks of cluster %s just now", cluster);
-    seat_close(&seat);
+    cluster_lease_close(&lease);
     return rc;
 }
 
@@ -362,19 +363,19 @@ static int open_table(struct keeper *k, const char *kind, struct bus_table **out
 
 static int open_tables(struct keeper *k, struct err *e)
 {
-    int rc = seat_open(k->bus, k->cluster, SEAT, &k->seat, e);
+    int rc = cluster_lease_open(k->bus, k->cluster, LEASE, &k->lease, e);
     if (!rc)
         rc = open_table(k, "nodes", &k->nodes, e);
     if (!rc)
         rc = open_table(k, "clocks", &k->clocks, e);
-    return rc ? rc : bus_table_watch(k->seat.table, on_seat, k, &k->watch_seat, e);
+    return rc ? rc : bus_table_watch(k->lease.table, on_lease, k, &k->watch_lease, e);
 }
 
 static void free_all(struct keeper *k)
 {
-    if (k->watch_seat)
-        bus_watch_stop(k->watch_seat);
-    seat_close(&k->seat);
+    if (k->watch_lease)
+        bus_watch_stop(k->watch_lease);
+    cluster_lease_close(&k->lease);
     if (k->nodes)
         bus_table_close(k->nodes);
     if (k->clocks)
@@ -420,10 +421,10 @@ void keeper_stop(struct keeper *k)
     pthread_cond_signal(&k->news);
     pthread_mutex_unlock(&k->lock);
     pthread_join(k->thread, NULL);
-    bool seated = k->seated;
+    bool leading = k->leading;
     stand_up(k);
-    if (seated && bus_connected(k->bus))
-        seat_leave(&k->seat);
+    if (leading && bus_connected(k->bus))
+        cluster_lease_release(&k->lease);
 }
 
 void keeper_fini(struct keeper *k)

@@ -12,7 +12,7 @@ struct bus; struct keeper; struct text;
 /* tell: something that people should know; called by a thread of the keeper. */
 int keeper_start(struct bus *, const char *cluster, const char *node, void (*tell)(void *arg, const char *what),
     void *tell_arg, struct keeper **out, struct err *e);
-/* It gives up the seat; questions are refused from then on. */
+/* It gives up the lease; questions are refused from then on. */
 void keeper_stop(struct keeper *);
 /* No question is under way any more. */
 void keeper_fini(struct keeper *);

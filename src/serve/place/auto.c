@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Moving by itself: looks, chooses, moves, again and again, as long as the seat is ours. */
+/* Moving by itself: looks, chooses, moves, again and again, as long as the lease is ours. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "cluster/lease.h"
 #include "place/policy.h"
-#include "cluster/seat.h"
 
 #define LOAD_NS (2 * NS_PER_S) /* for nodes to say how busy they are */
 enum { LOOK_US = 100000 };
@@ -17,9 +17,9 @@ struct automat {
     struct bus *bus;
     const struct place_auto_options *o;
     const char *cluster;
-    struct policy *policy; /* of who sits: NULL, another does */
-    struct seat seat;
-    int64_t seat_again_ns, seated_ns;
+    struct policy *policy; /* NULL: another owns the lease */
+    struct cluster_lease lease;
+    int64_t renew_ns, leased_ns;
     bool done;
     int rc; /* of what was done last, and why */
     struct err *e;
@@ -48,44 +48,44 @@ static void fail(struct automat *a, int rc, const struct err *e)
     a->done = a->o->once;
 }
 
-/* ---- the seat ---- */
+/* ---- the lease ---- */
 
-static void say_who_sits(struct automat *a)
+static void say_owner(struct automat *a)
 {
     char *who;
     struct err e;
-    if (!seat_ask(&a->seat, &who, &e))
+    if (!cluster_lease_owner(&a->lease, &who, &e))
         say(a, "%s decides here: waits until it ends", who);
     free(who);
     a->done = a->o->once;
 }
 
-static int sit(struct automat *a, struct err *e)
+static int take_lease(struct automat *a, struct err *e)
 {
-    int rc = a->seat.table ? 0 : seat_open(a->bus, a->cluster, "placer", &a->seat, e);
+    int rc = a->lease.table ? 0 : cluster_lease_open(a->bus, a->cluster, "placer", &a->lease, e);
     if (!rc)
-        rc = seat_take(&a->seat, a->o->who, e);
+        rc = cluster_lease_take(&a->lease, a->o->who, e);
     if (rc == ERR_STALE && a->policy) /* perhaps the broker has lost the table */
-        rc = seat_take(&a->seat, a->o->who, e);
+        rc = cluster_lease_take(&a->lease, a->o->who, e);
     return rc;
 }
 
 /* True: it is ours. A broker that is away leaves it with who had it. */
-static bool keep_seat(struct automat *a)
+static bool keep_lease(struct automat *a)
 {
     struct err e = {0};
     int64_t now = time_monotonic_ns();
-    if (now < a->seat_again_ns)
+    if (now < a->renew_ns)
         return a->policy != NULL;
-    a->seat_again_ns = now + SEAT_AGAIN_NS;
-    int rc = sit(a, &e);
+    a->renew_ns = now + CLUSTER_LEASE_RENEW_NS;
+    int rc = take_lease(a, &e);
     if (!rc && !a->policy) {
         a->policy = policy_new(&(struct policy_limits){a->o->load_percent, a->o->questions, a->o->idle_ns});
-        a->seated_ns = time_monotonic_ns();
+        a->leased_ns = time_monotonic_ns();
     } else if (rc == ERR_STALE) {
-        policy_free(a->policy); /* what was seen until now is of no use when the seat is ours again */
+        policy_free(a->policy); /* what was seen until now is of no use when the lease is ours again */
         a->policy = NULL;
-        say_who_sits(a);
+        say_owner(a);
     } else if (rc) {
         fail(a, rc, &e);
     }
@@ -98,7 +98,7 @@ static bool on_progress(void *arg, const struct place_move_progress *progress)
 {
     struct automat *a = arg;
     (void)progress;
-    return keep_seat(a) && !a->o->stop(a->o->arg);
+    return keep_lease(a) && !a->o->stop(a->o->arg);
 }
 
 static void move(struct automat *a, struct cluster *c, size_t host, const char *node)
@@ -154,7 +154,7 @@ static void decide(struct automat *a, struct cluster *c)
     policy_choose(a->policy, p, hosts, now, &choice);
     say(a, "%s", choice.why);
     a->rc = 0;
-    a->done = a->o->once && (!choice.advised || now - a->seated_ns > a->o->idle_ns + a->o->every_ns);
+    a->done = a->o->once && (!choice.advised || now - a->leased_ns > a->o->idle_ns + a->o->every_ns);
     if (choice.move != SIZE_MAX)
         move(a, c, (size_t)p->moves[choice.move].host, p->nodes[p->moves[choice.move].to].name);
     place_plan_free(p);
@@ -176,13 +176,13 @@ int place_auto(struct bus *bus, const struct place_auto_options *o, struct err *
 {
     struct automat a = {.bus = bus, .o = o, .cluster = o->cluster ? o->cluster : CLUSTER_DEFAULT, .e = e};
     for (int64_t look_ns = 0; !a.done && !o->stop(o->arg); usleep(LOOK_US)) {
-        if (!keep_seat(&a) || time_monotonic_ns() < look_ns)
+        if (!keep_lease(&a) || time_monotonic_ns() < look_ns)
             continue;
         look(&a);
         look_ns = time_monotonic_ns() + o->every_ns;
     }
-    seat_leave(&a.seat);
-    seat_close(&a.seat);
+    cluster_lease_release(&a.lease);
+    cluster_lease_close(&a.lease);
     policy_free(a.policy);
     return a.done ? a.rc : 0;
 }

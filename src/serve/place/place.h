@@ -88,7 +88,7 @@ int place_move(struct cluster *, size_t host, const char *node, const struct pla
 bool place_find_unfinished(const struct cluster *, size_t *host);
 
 /* Moves traces as advised, one at a time, while the nodes of a move are idle (policy.h), until it is stopped.
- * Of several that do so in a cluster one decides; the others wait for its seat. Brokers and nodes may come and go. */
+ * Of several that do so in a cluster one decides; the others wait for its lease. Brokers and nodes may come and go. */
 struct place_auto_options {
     const char *cluster;             /* NULL: CLUSTER_DEFAULT */
     const char *who;                 /* decides: for the others to tell */
