@@ -17,7 +17,7 @@ struct arena_block {
 
 enum { FIRST_BLOCK = 4096, SMALL_BLOCK = 1 << 20 };
 
-/* Blocks beyond SMALL_BLOCK are mapped: zeroed by the system, in huge pages. */
+/* Maps blocks beyond SMALL_BLOCK: zeroed by the system, in huge pages. */
 static struct arena_block *block_new(size_t step)
 {
     size_t size = sizeof(struct arena_block) + step;
@@ -34,7 +34,7 @@ static void block_free(struct arena_block *b)
         mem_unmap(b, sizeof *b + b->size);
 }
 
-/* A block for at least `size` more: blocks double, then are 2 MiB each. */
+/* Size of a block for at least `size` more: blocks double, up to 2 MiB each. */
 static size_t next_step(const struct arena *a, size_t size)
 {
     size_t step = a->head ? a->head->size * 2 : FIRST_BLOCK;

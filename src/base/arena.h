@@ -9,7 +9,7 @@ struct arena_block;
 /* Zero-initialise; arena_fini frees everything. */
 struct arena {
     struct arena_block *head;
-    size_t used_bytes, total_bytes; /* used in the head block; allocated from the system over all blocks */
+    size_t used_bytes, total_bytes; /* bytes used in the head block; bytes allocated from the system over all blocks */
 };
 
 /* Zeroed memory aligned to 16 bytes, valid until arena_fini. Never NULL for size > 0, as mem_alloc; inputs

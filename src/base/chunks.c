@@ -7,19 +7,19 @@
 
 #include "base/mem.h"
 
-/* Where the rows of the host are. */
+/* Places of the rows of the host. */
 struct table {
-    struct chunk_place *places; /* by row of the host, then chunk */
-    size_t first[];             /* by row of the host: its first place; one more */
+    struct chunk_place *places; /* places by row of the host, then chunk */
+    size_t first[];             /* by row of the host: index of its first place; one more at the end */
 };
 
 struct chunk_rows {
     atomic_uint users;
-    bool same; /* rows are those of the only chunk */
+    bool same; /* rows of the host are those of the only chunk */
     size_t n_rows, n_chunks;
-    _Atomic(struct table *) table; /* NULL: nobody has asked yet */
-    int32_t *copies;               /* of the rows of one chunk after the other */
-    size_t ends[];                 /* by chunk: of its rows there */
+    _Atomic(struct table *) table; /* NULL: not requested yet */
+    int32_t *copies;               /* rows of one chunk after the other */
+    size_t ends[];                 /* by chunk: end of its rows in `copies` */
 };
 
 struct chunk_rows *chunk_rows_blank(const size_t *n_rows, size_t n)
@@ -76,7 +76,7 @@ static struct table *table_new(const struct chunk_rows *r)
             first[rows[i]]++;
     for (size_t i = 0; i <= r->n_rows; i++) {
         sum += first[i];
-        first[i] = sum; /* behind the row's places; they are filled in from the last on */
+        first[i] = sum; /* end of the row's places, which are filled in from the last on */
     }
     struct chunk_place *places = t->places = mem_alloc(sizeof *places * (sum + 1));
     for (size_t c = r->n_chunks; c-- > 0;)
@@ -93,7 +93,7 @@ static void table_free(struct table *t)
     free(t);
 }
 
-/* Whoever loses the race frees its own. */
+/* A thread that loses the race frees its own table. */
 static const struct table *table_of(const struct chunk_rows *r)
 {
     struct table *known = atomic_load_explicit(&r->table, memory_order_acquire);

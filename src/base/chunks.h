@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A host's history is a list of chunks in order of time; each has stores of its own, whose rows (threads) are numbered
- * from 0. This says which rows of which chunks are the same row of the host. */
+/* A host's history is a list of chunks in order of time. Each chunk has its own stores, whose rows (threads) are
+ * numbered from 0. This maps rows of chunks to rows of the host. */
 #ifndef WEFT_BASE_CHUNKS_H
 #define WEFT_BASE_CHUNKS_H
 
@@ -9,39 +9,40 @@
 
 struct store; struct chunk_rows;
 
-/* One chunk as the reader of a store gets it. An item (an interval, a packet, a call) is in the chunk in which it was
+/* Chunk, as passed to the reader of a store. An item (an interval, a packet, a call) is in the chunk in which it was
  * decided, and may have begun before `begin`. */
 struct chunk {
-    const char *path;       /* of the file */
-    int64_t begin, end;     /* the cuts: it was made of what happened in [begin, end); ns, the host's clock */
-    const int32_t *rows;    /* by row of the chunk: the row of the host; NULL: the same */
-    size_t n_rows;          /* in rows */
-    struct chunk_rows *list; /* of the first: of all the list's chunks, for chunk_rows_new; or NULL */
-    const struct store *in; /* which the store is a part of, while it is opened; NULL: it has the file for itself */
+    const char *path;       /* path of the file */
+    int64_t begin, end;     /* cuts: the chunk was made from events in [begin, end); ns, the host's clock */
+    const int32_t *rows;    /* row of the host by row of the chunk; NULL: the same */
+    size_t n_rows;          /* number of `rows` */
+    struct chunk_rows *list; /* first chunk only: rows of all the list's chunks, for chunk_rows_new; or NULL */
+    const struct store *in; /* store around this one, while it is opened; NULL: the store has its own file */
 };
 
 /* Row `row` of chunk number `chunk`. */
 struct chunk_place { uint32_t chunk; int32_t row; };
 
-/* Borrows nothing. Only where there is a single chunk its `rows` may be NULL. Which places a row has is found out when
- * that is first asked: O(rows of all chunks). Any number of threads may ask. Where the list says its rows, they are
- * these, once more: all who open it have them in common. */
+/* Borrows nothing. `rows` may be NULL only if there is a single chunk. The places of rows are computed at the first
+ * request: O(rows of all chunks). Thread-safe. If the list has its rows (`list`), returns another reference to those:
+ * all who open the list share them. */
 struct chunk_rows *chunk_rows_new(const struct chunk *, size_t n);
-/* The last of its users frees it. */
+/* Drops a reference; the last one frees. */
 void chunk_rows_free(struct chunk_rows *);
-/* For who makes a list: of n chunks with so many rows, which are to be filled in before anybody asks. */
+/* Rows of a new list of n chunks, with so many rows each. The caller fills them in (chunk_rows_fill) before anybody
+ * reads them. */
 struct chunk_rows *chunk_rows_blank(const size_t *n_rows, size_t n);
 int32_t *chunk_rows_fill(struct chunk_rows *, size_t chunk);
-/* All are below n_rows. */
+/* Ends filling in. The caller promises that all rows are below n_rows. */
 void chunk_rows_filled(struct chunk_rows *, size_t n_rows);
-/* Rows of the host: one more than the greatest number; 0 where they are those of the only chunk. */
+/* Number of rows of the host: the greatest row plus one; 0 if they are the rows of the only chunk. */
 size_t chunk_rows_count(const struct chunk_rows *);
-/* By row of the chunk: the row of the host; NULL: the same. */
+/* Row of the host by row of the chunk; NULL: the same. */
 const int32_t *chunk_rows_of(const struct chunk_rows *, size_t chunk);
-/* In how many chunks a row of the host is, and where: in order of time. O(1) */
+/* Number of chunks that a row of the host is in; the i-th place of it, in order of time. O(1) */
 size_t chunk_rows_places(const struct chunk_rows *, int32_t host_row);
 struct chunk_place chunk_rows_place(const struct chunk_rows *, int32_t host_row, size_t i);
-/* All of them: how many, and where they are until chunk_rows_free; *only may be what they point to. */
+/* Number of places of a row; *out: the places, valid until chunk_rows_free. *out may point to *only. */
 size_t chunk_rows_all(const struct chunk_rows *, int32_t host_row, struct chunk_place *only,
     const struct chunk_place **out);
 

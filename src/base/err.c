@@ -19,7 +19,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     return code;
 }
 
-/* For limits that the user, or who runs the machine, can raise. */
+/* Advice for limits that the user or administrator can raise. */
 static const char *what_to_do(int reason)
 {
     switch (reason) {

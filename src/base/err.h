@@ -37,10 +37,10 @@ struct err {
 
 /* Sets the innermost cause (printf-like) and returns `code`. `e` may be NULL. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Same for a failed system call: appends strerror(errno). Returns ERR_IO (ERR_NOMEM for
- * ENOMEM, ERR_LIMIT for EMFILE and ENFILE, which say how to raise the limit). */
+/* Sets the innermost cause for a failed system call: appends strerror(errno). Returns ERR_IO (ERR_NOMEM for ENOMEM;
+ * ERR_LIMIT for EMFILE and ENFILE, with a hint how to raise the limit). */
 int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Puts "fmt: " before what is there: each layer says what it was doing. Returns e->code (or ERR_IO when e is NULL). */
+/* Prepends "fmt: ": each layer says what it was doing. Returns e->code (or ERR_IO when e is NULL). */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Short meaning of a code. Never NULL. */
 const char *err_name(int code);

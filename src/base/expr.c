@@ -10,13 +10,13 @@
 
 enum { LONGEST_SOURCE = 4096, DEEPEST = 64 };
 
-/* Operator-precedence parser that emits the stack program as it reads. */
+/* Operator-precedence parser that emits the stack program while reading. */
 struct parser {
     const char *source, *at;
     struct expr *x;
     struct err *e;
-    unsigned depth; /* parentheses and signs that are open */
-    unsigned stack; /* cells on the evaluator's stack here */
+    unsigned depth; /* open parentheses and signs */
+    unsigned stack; /* cells on the evaluator's stack at this point */
 };
 
 enum precedence { P_OR = 1, P_AND, P_COMPARE, P_BIT_OR, P_BIT_AND, P_ADD, P_MUL };
@@ -65,7 +65,7 @@ static bool is_name(char c)
     return is_name_start(c) || text_is_digit(c) || c == '.' || c == ':';
 }
 
-/* Emits something that leaves one more cell on the stack. */
+/* Emits an instruction that leaves one more cell on the stack. */
 static int emit_value(struct parser *p, int op, size_t arg)
 {
     if (p->stack == EXPR_STACK)
@@ -204,7 +204,7 @@ static int parse_operand(struct parser *p)
     return code;
 }
 
-/* The pattern is compiled here, so it has to be written out. */
+/* The pattern must be a literal, since it is compiled here. */
 static int parse_pattern(struct parser *p, int op)
 {
     skip_space(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs of expressions: what both compilers put them together with. */
+/* Programs of expressions: functions shared by both compilers. */
 #include "base/expr_code.h"
 
 #include <math.h>

@@ -57,7 +57,7 @@ static double as_float(const struct expr_cell *c)
     return c->type == EXPR_INT ? (double)c->i : c->f;
 }
 
-/* Order of an integer and a number that is no NaN; exact, which rounding the integer to a double would not be. */
+/* Compares an integer with a number that is not NaN, exactly; converting the integer to a double would round it. */
 static int order_mixed(__int128 i, double f)
 {
     if (f >= 0x1p127)
@@ -99,7 +99,7 @@ static bool compare(int op, const struct expr_cell *a, const struct expr_cell *b
     return holds(op, order_numbers(a, b));
 }
 
-/* Exact while the result fits; what does not goes on as a floating number. */
+/* Exact while the result fits; otherwise the result is a floating number. */
 static struct expr_cell integer_arithmetic(int op, __int128 a, __int128 b)
 {
     __int128 r;
@@ -112,7 +112,7 @@ static struct expr_cell integer_arithmetic(int op, __int128 a, __int128 b)
     }
     if (b == 0)
         return absent;
-    if (b == -1) /* the one quotient that can overflow */
+    if (b == -1) /* quotient by -1 is the only one that can overflow */
         return op == OP_MOD ? of_int(0) : integer_arithmetic(OP_SUB, 0, a);
     return of_int(op == OP_DIV ? a / b : a % b);
 }
@@ -131,10 +131,10 @@ static struct expr_cell arithmetic(int op, const struct expr_cell *a, const stru
     case OP_DIV: return y == 0 ? absent : of_float(x / y);
     case OP_MOD: return y == 0 ? absent : of_float(fmod(x, y));
     }
-    return absent; /* bits of floating numbers */
+    return absent; /* bit operations on floating numbers */
 }
 
-/* 1, 0, or -1: given up. */
+/* Returns 1, 0, or -1: given up. */
 static int matches(const struct regex *pattern, const struct expr_cell *c)
 {
     char number[64];
@@ -154,7 +154,7 @@ static int matches(const struct regex *pattern, const struct expr_cell *c)
     return regex_finds(pattern, s, n);
 }
 
-/* Texts are compared without regard to case, and are less or greater than nothing. */
+/* Texts are compared without regard to case, and are neither less nor greater than anything. */
 static bool value_fits(const struct expr_test *t, const char *value)
 {
     switch (t->op) {
@@ -177,7 +177,7 @@ static bool some_fits(const struct expr_test *t, expr_next *next, void *arg)
     return false;
 }
 
-/* Of `get` and `next` one is called: what the program's compiler has emitted. */
+/* Calls either `get` or `next`, depending on which compiler made the program. */
 static bool run(const struct expr *x, expr_get *get, expr_next *next, void *arg)
 {
     struct expr_cell stack[EXPR_STACK + 1], *top = stack; /* cell 0 stays empty; the compiler has counted the others */

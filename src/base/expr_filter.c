@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters: the second front of the expressions. They are typed letter by letter, so nothing is refused. */
+/* Filters: the second compiler of expressions. Users type them letter by letter, so nothing is refused. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -67,8 +67,8 @@ static void emit_test(struct expr *x, struct expr_test test)
     vec_push(&x->tests, test);
 }
 
-/* What a name is compared with: a word, or a number and its unit apart ("10 ms"). A pattern that cannot be compiled is
- * looked for as it stands. */
+/* Operand of a comparison: a word, or a number and a separate unit ("10 ms"). A pattern that does not compile is
+ * searched literally. */
 static void take_value(struct filter_parser *p, struct expr_test *t)
 {
     struct err e = {0};

@@ -29,7 +29,7 @@ double figures_exact_spread(uint64_t n, int64_t sum, figures_squares squares)
     return spread > 0 ? spread : 0;
 }
 
-enum { RATIO_BITS = 2 }; /* so many bits of a duration, after its first, tell the ranges of one doubling apart */
+enum { RATIO_BITS = 2 }; /* bits of a duration, after its first, that select the range within a doubling */
 
 static uint64_t range_by_ratio(uint64_t duration)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures of durations: how many there are, their sum, the extremes and the spread around the mean. */
+/* Figures of durations: number, sum, extremes and spread around the mean. */
 #ifndef WEFT_BASE_FIGURES_H
 #define WEFT_BASE_FIGURES_H
 
@@ -8,8 +8,8 @@
 
 struct figures {
     uint64_t n;
-    int64_t sum, least, most;            /* ns; 0 when n is */
-    int64_t least_begin, most_begin;     /* when one of the shortest, of the longest began */
+    int64_t sum, least, most;            /* ns; 0 if n is 0 */
+    int64_t least_begin, most_begin;     /* begin of one of the shortest, of the longest */
     double spread;                       /* sum of squared distances from the mean */
 };
 void figures_join(struct figures *, const struct figures *more);
@@ -21,7 +21,7 @@ static inline double figures_spread(uint64_t n, int64_t sum, double spread, uint
     return spread + other + from * from * (double)n * ((double)m / (double)(n + m));
 }
 
-/* Sums of squared durations, exact, so that it does not matter in which order they are added. */
+/* Sums of squared durations: exact, so the order of adding does not matter. */
 __extension__ typedef unsigned __int128 figures_squares;
 static inline figures_squares figures_square(int64_t duration)
 {
@@ -31,22 +31,23 @@ static inline figures_squares figures_square(int64_t duration)
 /* The spread of n durations, from their sum and that of their squares. */
 double figures_exact_spread(uint64_t n, int64_t sum, figures_squares squares);
 
-/* Sums wrap around: what a damaged file says is no reason for undefined behaviour. */
+/* Sums wrap around: values of a damaged file must not cause undefined behaviour. */
 static inline int64_t figures_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
-/* Ranges that durations are counted by: of `width` ns each, from 0; or, for FIGURES_BY_RATIO, four for each doubling,
- * from 4 ns on (below that one for each ns), which holds any duration in FIGURES_RATIO_RANGES. */
+/* Ranges that durations are counted by: each `width` ns wide, from 0. For FIGURES_BY_RATIO: four per doubling from 4 ns
+ * on, and one per ns below. FIGURES_RATIO_RANGES of them hold any duration. */
 enum { FIGURES_BY_RATIO = 0, FIGURES_RATIO_RANGES = 248 };
-/* Which of n ranges a duration is in: negative ones in the first, those beyond the last in that. */
+/* Index of the range of a duration among n ranges: the first for negative durations, the last for those beyond the
+ * end. */
 size_t figures_range(int64_t duration, int64_t width, size_t n);
 
-/* Ranges of durations that each are longer than the one before by one factor, eight to ten times as long: the i-th
- * begins at 10^(i/8) ns; the last one ends where time does. */
+/* Ranges of durations that grow by a constant factor, eight per factor of ten: the i-th begins at 10^(i/8) ns; the last
+ * one ends at INT64_MAX. */
 enum { FIGURES_EIGHTHS = 8 * 19 - 1 };
 int64_t figures_eighth(size_t i);
-/* The one that holds it; durations below 1 ns are in the first. */
+/* Index of the range that holds the duration; durations below 1 ns are in the first. */
 size_t figures_eighth_of(int64_t duration);
-/* Where range k begins, which is where the one before it ends; INT64_MAX beyond what that can say. */
+/* Begin of range k, which is the end of the one before; INT64_MAX if it would exceed that. */
 int64_t figures_range_begin(int64_t width, size_t k);
 
 #endif

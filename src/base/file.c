@@ -36,8 +36,8 @@ static struct file_guard *guard_of(uintptr_t address)
     return NULL;
 }
 
-/* A page of a mapping has lost its file: marks it, puts zeros there and to the end of the mapping (one call, however
- * much was cut off), and lets the load run again. Marked first: whoever reads the zeros finds the mark. */
+/* Handles the loss of a mapped page: marks it, maps zeros from there to the end of the mapping (one call, however much
+ * was cut off), and lets the load run again. The mark comes first, so that a reader of the zeros finds it. */
 static bool lose(uintptr_t address)
 {
     struct file_guard *g = guard_of(address);
@@ -48,12 +48,12 @@ static bool lose(uintptr_t address)
     while (from < known && !atomic_compare_exchange_weak(&g->lost_from, &known, from))
         ;
     atomic_store(&g->lost, true);
-    /* Not by mmap(), which ThreadSanitizer takes for a write to the pages. */
+    /* Direct system call: ThreadSanitizer takes mmap() for a write to the pages. */
     return syscall(SYS_mmap, page, atomic_load_explicit(&g->end, memory_order_relaxed) - page, PROT_READ,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != -1;
 }
 
-/* Other faults go where they went before. */
+/* SIGBUS handler; other faults go to the handler before it. */
 static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -66,7 +66,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
     } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
         previous_action.sa_handler(signal_number);
     } else {
-        /* Back to the default; the fault happens again and ends the process as it should. */
+        /* Default handler: the fault occurs again and ends the process. */
         signal(signal_number, SIG_DFL);
         if (info->si_code <= 0)
             raise(signal_number);
@@ -115,7 +115,7 @@ static void guard_give(struct file_guard *g)
     pthread_mutex_unlock(&guard_lock);
 }
 
-/* Real path of file_confine; NULL: files may lie anywhere. Written once, before threads are started. */
+/* Real path of file_confine; NULL: no restriction. Written once, before threads are started. */
 static char *confined;
 
 void file_confine(const char *directory)
@@ -124,7 +124,7 @@ void file_confine(const char *directory)
     confined = directory ? mem_strdup(directory) : NULL;
 }
 
-/* Is the open file where its path says that it is, as far as that matters? */
+/* Returns whether the open file respects file_confine. */
 static bool is_confined(int fd, const char *path)
 {
     char link[64], real[PATH_MAX];
@@ -165,7 +165,7 @@ static int cannot_open(const char *path, struct err *e)
     return ERR_NOTFOUND;
 }
 
-/* Without O_NONBLOCK a FIFO by that name would hang the program. */
+/* O_NONBLOCK keeps a FIFO by that name from hanging the program. */
 static int open_regular(const char *path, bool follow, struct stat *st, struct err *e)
 {
     int fd = follow ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : nolinks_open(path, O_RDONLY | O_NONBLOCK, 0);
@@ -186,8 +186,8 @@ static int open_regular(const char *path, bool follow, struct stat *st, struct e
     return fd;
 }
 
-/* Zero pages that begin at a multiple of a huge page: what a file's huge pages in memory can be mapped by. NULL: there
- * is no room. */
+/* Zero pages that begin at a multiple of a huge page, so that a file's huge pages can be mapped there. NULL: no address
+ * space. */
 static uint8_t *reserve(size_t size)
 {
     size_t whole = size + MEM_HUGE_PAGE - page_bytes;
@@ -240,8 +240,8 @@ bool file_map_room(void)
     return atomic_load_explicit(&mapped_files, memory_order_relaxed) < most_mapped_files;
 }
 
-/* Zero pages, and the file over them: its pages but the last; that one, full or not, is read, so that a cut within it
- * takes nothing; behind the spare bytes it is mapped once more, for file_map_lost. */
+/* Maps zero pages, and the file over all but its last page. The last page, full or not, is read, so that a cut within
+ * it loses nothing. Behind the spare bytes it is mapped once more, for file_map_lost. */
 static int map_file(int fd, const char *path, size_t size, struct file_map *out, struct err *e)
 {
     size_t whole = size ? (size - 1) & ~(page_bytes - 1) : 0,
@@ -354,7 +354,7 @@ void file_map_populate(const struct file_map *m, size_t offset, size_t size)
     }
 }
 
-/* Why the kernel did not give the page is asked now. */
+/* Finds out why the kernel did not deliver the page. */
 int file_map_describe_loss(const struct file_map *m, struct err *e)
 {
     const struct file_guard *g = m->guard;
@@ -398,7 +398,7 @@ int file_read(const char *path, size_t limit, char **data, size_t *n, struct err
     int fd = open_regular(path, true, &st, e);
     if (fd < 0)
         return fd;
-    /* The size is a hint only: files below /proc say 0, and a file may grow. */
+    /* The size is only a hint: files below /proc have size 0, and a file may grow. */
     size_t cap = 4096, got = 0;
     if ((uint64_t)st.st_size > limit)
         goto too_large;
@@ -471,7 +471,7 @@ int file_make_dirs(const char *path, struct err *e)
     return code;
 }
 
-/* Devices, pipes and links to them are written to; only files are replaced. */
+/* Writes to devices, pipes and links to them directly; only files are replaced. */
 static int write_through(const char *path, const void *data, size_t n, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC), code = 0;
@@ -516,7 +516,7 @@ int file_write(const char *path, const void *data, size_t n, struct err *e)
     struct stat st;
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
         return write_through(path, data, n, e);
-    char *behind = file_real_path(path); /* a link stays a link: what it names is replaced */
+    char *behind = file_real_path(path); /* a link stays; its target is replaced */
     if (!behind && errno == ENOMEM)
         return err_sys(e, "%s", path);
     int code = write_replacing(behind ? behind : path, data, n, e);
@@ -542,7 +542,7 @@ bool file_is_below(const char *path, const char *directory)
 int file_temporary(const char *kind, char **path, struct err *e)
 {
     const char *below = getenv("TMPDIR");
-    char *real = file_real_path(below && *below ? below : "/tmp"); /* stores are opened there (base/nolinks.h) */
+    char *real = file_real_path(below && *below ? below : "/tmp"); /* a real path: see base/nolinks.h */
     *path = mem_printf("%s/weft-%s-XXXXXX", real ? real : "/tmp", kind);
     free(real);
     int fd = mkstemp(*path);

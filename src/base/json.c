@@ -61,8 +61,8 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Are all eight bytes plain? A byte that is not leaves its top bit set in one of the five words; borrows and
- * carries begin only at such bytes. */
+/* Returns whether all eight bytes are plain. A byte that is not leaves its top bit set in one of the five words;
+ * borrows and carries begin only at such bytes. */
 static inline bool all_plain(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
@@ -70,7 +70,7 @@ static inline bool all_plain(uint64_t word)
     return !((word | (word + ones) | (word - ones * 0x20) | (quote - ones) | (slash - ones)) & tops);
 }
 
-/* Copies s up to the first byte that is not plain, into room that is there; returns the bytes copied. */
+/* Copies s up to the first byte that is not plain, into reserved room; returns the number of bytes. */
 static inline size_t copy_plain(char *to, const char *s, size_t n)
 {
     size_t i = 0;
@@ -81,7 +81,7 @@ static inline size_t copy_plain(char *to, const char *s, size_t n)
             break;
         memcpy(to + i, &word, 8);
     }
-    if (n - i < 8 && n >= 8) { /* the last bytes with some of those before */
+    if (n - i < 8 && n >= 8) { /* last bytes, overlapping some of those before */
         memcpy(&word, s + n - 8, 8);
         if (all_plain(word)) {
             memcpy(to + n - 8, &word, 8);

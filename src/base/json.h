@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Streaming JSON writer: it sets the commas, counts the nesting and escapes strings (invalid UTF-8 becomes U+FFFD;
- * control characters and changes of the direction of text, which a terminal would obey, become \uXXXX).
- * Reading is jansson's job. */
+/* Streaming JSON writer: sets the commas, counts the nesting and escapes strings. Invalid UTF-8 becomes U+FFFD; control
+ * characters and changes of text direction, which a terminal would obey, become \uXXXX. Reading is jansson's job. */
 #ifndef WEFT_BASE_JSON_H
 #define WEFT_BASE_JSON_H
 
@@ -10,7 +9,7 @@
 struct json {
     struct text *out;
     uint64_t comma;          /* bit per depth: something was written there */
-    uint8_t depth;           /* at most 60 */
+    uint8_t depth;           /* depth, at most 60 */
     bool key_pending;
     struct text_near near;   /* digits of the last large number */
 };
@@ -21,8 +20,7 @@ void json_end_object(struct json *);
 void json_begin_array(struct json *);
 void json_end_array(struct json *);
 void json_key(struct json *, const char *key);
-/* A key that is known when the program is compiled and needs no escapes: JSON_KEY(j, "start"). Faster where many are
- * written. */
+/* Key that is a literal and needs no escapes: JSON_KEY(j, "start"). Faster if there are many. */
 #define JSON_KEY(j, key) json_known_key((j), "\"" key "\":", sizeof "\"" key "\":" - 1)
 void json_write_string(struct json *, const char *s);      /* NULL writes null */
 void json_string_n(struct json *, const char *s, size_t n);
@@ -31,12 +29,12 @@ void json_u64(struct json *, uint64_t);
 void json_double(struct json *, double);                   /* NaN and infinities write null */
 void json_bool(struct json *, bool);
 void json_write_null(struct json *);
-void json_raw(struct json *, const char *s, size_t n);     /* a value that is JSON already */
-/* The string alone, quoted, at any position. */
+void json_raw(struct json *, const char *s, size_t n);     /* writes a value that is JSON already */
+/* Appends the quoted string only, at any position. */
 void json_quote(struct text *, const char *s, size_t n);
-/* Makes what was appended to the text since it had `from` bytes the inside of a string. */
+/* Escapes the text from byte `from` on as the inside of a JSON string. */
 void json_escape_since(struct text *, size_t from);
-/* Key and value in one. */
+/* Writes key and value. */
 static inline void json_kv_string(struct json *j, const char *key, const char *s)
 {
     json_key(j, key);
@@ -65,7 +63,7 @@ static inline void json_known_key(struct json *j, const char *quoted, size_t n)
     j->key_pending = true;
 }
 
-/* Shorter names where jansson.h, which has functions of the same names, is not included. */
+/* Short names, unless jansson.h is included, which has functions of the same names. */
 #ifndef JANSSON_H
 #define json_object(j) json_begin_object(j)
 #define json_array(j) json_begin_array(j)

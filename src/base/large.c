@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-/* The sanitizers watch what malloc gives. */
+/* Sanitizers observe malloc only. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { FROM_MALLOC = 1 };
 #else
@@ -22,18 +22,18 @@ enum { MOST_KEPT = 256, COOLS_AFTER = 10 };
 struct spare {
     void *p;
     size_t bytes;
-    unsigned since; /* as `now` was */
+    unsigned since; /* value of `now` when it was freed */
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards all fields below */
     size_t most, bytes;
-    unsigned now; /* calls of large_cool */
+    unsigned now; /* number of calls of large_cool */
     size_t n;
-    struct spare v[MOST_KEPT]; /* who came first comes first */
+    struct spare v[MOST_KEPT]; /* spare blocks, oldest first */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- from the system ---- */
+/* ---- blocks of the system ---- */
 
 static void *map(size_t bytes)
 {
@@ -41,7 +41,7 @@ static void *map(size_t bytes)
         return malloc(bytes);
     size_t spare = bytes < MEM_HUGE_PAGE ? 0 : MEM_HUGE_PAGE;
     uint8_t *p = mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED && spare) /* there may be as much, and no more */
+    if (p == MAP_FAILED && spare) /* use the memory of the spare blocks, and no more */
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, spare = 0);
     if (p == MAP_FAILED || !spare)
         return p == MAP_FAILED ? NULL : p;
@@ -49,7 +49,7 @@ static void *map(size_t bytes)
     if (before)
         munmap(p, before);
     munmap(p + before + bytes, spare - before);
-    madvise(p + before, bytes, MADV_HUGEPAGE); /* only advice */
+    madvise(p + before, bytes, MADV_HUGEPAGE); /* advice, may fail */
     return p + before;
 }
 
@@ -61,7 +61,7 @@ static void unmap(void *p, size_t bytes)
         munmap(p, bytes);
 }
 
-/* Where it lies, or elsewhere, without being copied: a block of which the system has just enough can still grow. */
+/* Grows the block in place or elsewhere without copying, so that even a block that takes almost all memory can grow. */
 static void *grow(void *old, size_t has, size_t bytes)
 {
     if (FROM_MALLOC)
@@ -74,9 +74,9 @@ static void *grow(void *old, size_t has, size_t bytes)
     return p;
 }
 
-/* ---- kept ---- */
+/* ---- spare blocks ---- */
 
-/* With the lock held. */
+/* Removes a spare block. The lock is held. */
 static struct spare take_at(size_t i)
 {
     struct spare k = kept.v[i];
@@ -85,7 +85,7 @@ static struct spare take_at(size_t i)
     return k;
 }
 
-/* The smallest that will do and is not much too large; of equal ones the one that was used last. */
+/* Smallest spare block that is large enough and not much too large; of equal ones the last used. */
 static struct spare take_kept(size_t bytes)
 {
     size_t best = SIZE_MAX;
@@ -101,7 +101,7 @@ static struct spare take_kept(size_t bytes)
     return k;
 }
 
-/* Ends those that were there before `until`, and as many more as lie above `most` bytes. Returns whether any were. */
+/* Frees blocks older than `age`, and as many more as exceed `most` bytes. Returns whether there were any. */
 static bool shed(size_t most, unsigned age)
 {
     bool any = false;
@@ -124,7 +124,7 @@ void large_keep(size_t bytes)
     shed(bytes, UINT32_MAX);
 }
 
-/* Where the address space is limited all of it is better in the heaps, out of which everybody has what he needs. */
+/* Limited address space is better left to the heaps, which serve all sizes. */
 static bool is_limited(void)
 {
     struct rlimit r;

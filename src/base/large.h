@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Large blocks of memory that come and go, as the texts of large answers do. Memory that is new to a process costs a
- * fault for each page, which is several times what it costs to write into it. So blocks lie in huge pages
- * where the system has them, and a process that says so keeps some for a while for who comes next. */
+/* Large blocks of short-lived memory, such as texts of large answers. Fresh memory costs a page fault per page, which
+ * is several times the cost of writing to it. Blocks therefore use huge pages if the system has them, and a process may
+ * keep some freed blocks for a while for reuse. */
 #ifndef WEFT_BASE_LARGE_H
 #define WEFT_BASE_LARGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Blocks are whole multiples of it; what is smaller belongs to malloc. */
+/* Unit of block sizes; smaller sizes belong to malloc. */
 enum { LARGE_BLOCK = 128 << 10 };
 
-/* So many bytes are kept at most, from now on; 0, as it is at first: none. */
+/* Sets the limit of freed bytes that are kept; 0, the initial value: none. */
 void large_keep(size_t bytes);
-/* A block of at least so many bytes, *has of them, with whatever was in it. `old` (may be NULL) of *has bytes goes on
- * in it with its first `used` bytes, and is no more. NULL: it is not to be had, or the address space is limited
- * (`ulimit -v`) and malloc has all of it; `old` is as it was. Thread-safe. */
+/* Returns a block of at least `bytes` bytes with undefined contents; its size is put into *has. `old` (may be NULL) of
+ * *has bytes is moved or grown into it with its first `used` bytes, and must not be used any more. NULL: no memory, or
+ * the address space is limited (`ulimit -v`) so that malloc manages all of it; `old` is unchanged. Thread-safe. */
 void *large_try(void *old, size_t *has, size_t used, size_t bytes);
-/* NULL-safe. bytes: all that it has. */
+/* NULL-safe. bytes: size of the block. */
 void large_free(void *, size_t bytes);
-/* To be called about each half second: what nobody has needed for some seconds goes back to the system. */
+/* Returns blocks unused for some seconds to the system. Call it about every half second. */
 void large_cool(void);
-/* All that is kept goes back to the system; false: nothing was. */
+/* Returns all kept blocks to the system; false: there were none. */
 bool large_give_back(void);
 
 #endif

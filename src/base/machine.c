@@ -11,12 +11,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { MOST_LISTED = 1 << 20, MOST_NUMBER = 8192 }; /* bytes of a list of mounts or groups, and of a limit */
+enum { MOST_LISTED = 1 << 20, MOST_NUMBER = 8192 }; /* bytes: lists of mounts or groups; a limit */
 
-/* A mounted hierarchy of control groups that limits memory. */
+/* Mounted hierarchy of control groups that limits memory. */
 struct hierarchy {
-    bool second;             /* version 2 */
-    const char *root, *path; /* the group that is mounted, and where */
+    bool second;             /* control groups version 2 */
+    const char *root, *path; /* group that is mounted, and its mount point */
 };
 
 static char *read_list(const char *root, const char *name)
@@ -28,7 +28,7 @@ static char *read_list(const char *root, const char *name)
     return rc ? NULL : text;
 }
 
-/* Is the word in the list, which has commas? */
+/* Returns whether a list separated by commas holds the word. */
 static bool lists(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -38,7 +38,7 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-/* A limit that cannot be read is none: "max", no such file. */
+/* Limit in a file; UINT64_MAX if it cannot be read: "max", no such file. */
 static uint64_t limit_in(const char *directory, const char *file)
 {
     size_t n;
@@ -54,7 +54,7 @@ static uint64_t limit_in(const char *directory, const char *file)
     return is_number ? limit : UINT64_MAX;
 }
 
-/* The least limit of the group and of those above it, as far as they are mounted. */
+/* Lowest limit of the group and of those above it, as far as they are mounted. */
 static uint64_t least_limit(const char *root, const struct hierarchy *h, const char *group)
 {
     size_t above = !strcmp(h->root, "/") ? 0 : strlen(h->root);
@@ -74,7 +74,7 @@ static uint64_t least_limit(const char *root, const struct hierarchy *h, const c
     return least;
 }
 
-/* The group of the process in a hierarchy. A line is "NUMBER:CONTROLLERS:GROUP"; of version 2 without controllers. */
+/* Limit of the process in a hierarchy. A line is "NUMBER:CONTROLLERS:GROUP"; version 2 has no controllers. */
 static uint64_t limit_of(const char *root, const struct hierarchy *h, const char *groups)
 {
     uint64_t least = UINT64_MAX;
@@ -91,7 +91,7 @@ static uint64_t limit_of(const char *root, const struct hierarchy *h, const char
     return least;
 }
 
-/* A line is "ID PARENT MAJOR:MINOR ROOT PATH OPTIONS [MORE…] - TYPE SOURCE OPTIONS". Changes it. */
+/* Parses a line "ID PARENT MAJOR:MINOR ROOT PATH OPTIONS [MORE…] - TYPE SOURCE OPTIONS"; modifies it. */
 static bool read_mount(char *line, struct hierarchy *out)
 {
     enum { ROOT = 3, PATH = 4 };

@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-/* Memory that this process may use, bytes: the machine's, or the limit of a control group that the process is in, or
- * of a group above it, where that is less. Version 2 (memory.max) and version 1 (memory.limit_in_bytes) count. Limits
- * of what grows with the machine are made of this. */
+/* Memory that this process may use, bytes: the machine's, or the limit of a control group of the process or of a group
+ * above it, if lower. Versions 2 (memory.max) and 1 (memory.limit_in_bytes) count. Limits that scale with the machine
+ * are computed from it. */
 uint64_t machine_memory_bytes(void);
-/* The least limit of the process' control groups; UINT64_MAX: there is none. root: where /proc is looked for ("": the
- * system's), and where the mounted groups are. */
+/* Lowest limit of the process' control groups; UINT64_MAX: none. root: prefix of /proc and of the mounted groups ("":
+ * the system's). */
 uint64_t machine_group_limit(const char *root);
 
 #endif

@@ -96,7 +96,7 @@ bool map_remove(struct map *m, uint64_t key)
     size_t mask = m->cap - 1, hole = slot_of(m, key);
     if (!m->used[hole])
         return false;
-    /* Followers that probed over the hole are moved back into it, so no tombstones are needed. */
+    /* Entries that probed over the hole are moved back into it, so no tombstones are needed. */
     for (size_t i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
         size_t home = (size_t)map_mix(m->keys[i]) & mask;
         if (((i - home) & mask) >= ((i - hole) & mask)) {
@@ -134,7 +134,7 @@ uint32_t strings_intern(struct strings *t, const char *s, size_t n)
         n = (size_t)(zero - s);
     if (!n)
         return 0;
-    /* Different strings of equal hash get the following keys: a probe of its own on top of the map's. */
+    /* Different strings of equal hash get the following keys: a second probing on top of the map's. */
     for (uint64_t key = map_hash(s, n);; key++) {
         bool fresh;
         uint64_t *number = map_put(&t->by_hash, key, &fresh);

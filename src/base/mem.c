@@ -24,12 +24,12 @@ _Thread_local bool mem_thread_lacks;
 
 static struct {
     pthread_mutex_t lock;
-    atomic_size_t wanted; /* 0: this process has none */
+    atomic_size_t wanted; /* 0: no reserve */
     void *p;
     size_t size;
 } reserve = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* With the lock held: as much of it as there is. */
+/* Takes as much of the reserve as the system has. The lock is held. */
 static bool take_reserve(void)
 {
     size_t wanted = atomic_load_explicit(&reserve.wanted, memory_order_relaxed);
@@ -43,7 +43,7 @@ static bool take_reserve(void)
     return reserve.p != NULL;
 }
 
-/* With the lock held. */
+/* Gives the reserve back. The lock is held. */
 static bool give_reserve(void)
 {
     if (!reserve.p)
@@ -70,7 +70,7 @@ static bool has_reserve(void)
 void mem_give_back(void)
 {
     large_give_back();
-    malloc_trim(0); /* what has been freed is still the heap's */
+    malloc_trim(0); /* freed memory still belongs to the heap */
 }
 
 bool mem_recover(void)
@@ -134,7 +134,7 @@ void mem_lack(size_t size, unsigned *tried)
         "weft: out of memory: %zu bytes more are needed; ask for less, free memory, or raise `ulimit -v`\n", size);
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
-    _exit(1); /* other threads are at work: nothing of theirs can be tidied */
+    _exit(1); /* no cleanup: other threads are still running */
 }
 
 void *mem_alloc(size_t size)
@@ -205,7 +205,7 @@ void *mem_map(size_t size)
         munmap(p, before);
     if (behind)
         munmap(p + before + size, behind);
-    madvise(p + before, size, MADV_HUGEPAGE); /* only advice */
+    madvise(p + before, size, MADV_HUGEPAGE); /* advice, may fail */
     return p + before;
 }
 
@@ -215,8 +215,8 @@ void mem_unmap(void *p, size_t size)
         munmap(p, size);
 }
 
-/* Twice as large; where that cannot be had, as little larger as the reserve holds for sure: large blocks grow where
- * they lie, so it takes no more than what is added. */
+/* Doubles the array. If there is no memory, grows as little as the reserve can cover: large blocks grow in place, so
+ * only the added bytes count. */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t item)
 {
     enum { STEP = 1 << 20 };
@@ -224,7 +224,7 @@ void *mem_grow(void *p, size_t *cap, size_t need, size_t item)
     if (c < need)
         c = need;
     if (__builtin_mul_overflow(c, item, &bytes))
-        bytes = SIZE_MAX; /* which nobody has */
+        bytes = SIZE_MAX; /* size that cannot be had */
     if (bytes >= LARGE && bytes < SIZE_MAX - STEP && has_reserve()) {
         void *larger = realloc(p, bytes);
         if (larger) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocation that does not fail, and growable arrays. Sizes claimed by inputs are checked against limits before they
- * come here. */
+/* Allocation that does not fail, and growable arrays. Callers check sizes claimed by inputs against limits first. */
 #ifndef WEFT_BASE_MEM_H
 #define WEFT_BASE_MEM_H
 
@@ -8,63 +7,65 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* malloc/calloc/realloc for callers who could do nothing about a failure. Where the system has no memory, a process
- * without a reserve prints one line and exits with 1; one with a reserve goes on, see below. */
+/* malloc/calloc/realloc for callers that cannot handle a failure. Without memory, a process without a reserve prints
+ * one line and exits with 1; one with a reserve goes on, see below. */
 void *mem_alloc(size_t size_bytes);
 void *mem_zalloc(size_t size_bytes);
 void *mem_resize(void *p, size_t size_bytes);
 char *mem_strdup(const char *s);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), nonnull(1)));
-/* Zeroed, or NULL: for what is large because the input or the request is, so that only its user fails. free() it. */
+/* Zeroed memory, or NULL: for blocks whose size depends on the input or request, so that only that user fails. free()
+ * it. */
 void *mem_try(size_t n, size_t item_bytes);
-/* As mem_resize, or NULL, and `p` is as it was. */
+/* Resizes as mem_resize. On failure returns NULL, and `p` is unchanged. */
 void *mem_try_resize(void *p, size_t size_bytes);
-/* Zeroed memory for large blocks that live long: whole multiples of 2 MiB, in huge pages where the system has them, so
- * that one fault brings what else 512 would. mem_unmap, with the same size, frees it. */
+/* Zeroed memory for large long-lived blocks: multiples of 2 MiB, in huge pages if the system has them, so one fault
+ * replaces 512. Freed by mem_unmap with the same size. */
 enum { MEM_HUGE_PAGE = 2 << 20 };
 void *mem_map(size_t size_bytes);
 void mem_unmap(void *p, size_t size_bytes);
 
-/* ---- a process that shall survive the want of memory ----
+/* ---- survival without memory ----
  *
- * A server holds a reserve: address space that is of no use but to be given back when an allocation fails, which
- * then is tried again. From then on memory is short, until the reserve could be had again; meanwhile whoever works
- * ends early with ERR_NOMEM (mem_short), at the places where it looks whether its client is still there, and so gives
- * memory back. The reserve is what all of them need until they look; arrays that would double take little of it.
- * An allocation that does not even fit into the reserve waits some seconds for the others to end; only one that waits
- * in vain ends the process: what is as large as a trace asks before (mem_room, mem_try). */
+ * A server holds a reserve: address space that is given back when an allocation fails, which is then retried. From then
+ * on memory is short, until the reserve can be taken again. Meanwhile workers end early with ERR_NOMEM (mem_short) at
+ * the places where they check whether their client is still connected, which frees memory. The reserve covers all
+ * workers until they check; arrays that would double take little of it. An allocation that does not fit even into the
+ * reserve waits some seconds for the others to end. Only if it waits in vain does the process exit; so allocations as
+ * large as a trace ask first (mem_room, mem_try). */
 
-/* Takes a reserve of so many bytes, or half of it, a quarter, …: what the system has. 0 gives it back for good. Before
- * other threads start. */
+/* Takes a reserve of so many bytes, or half of it, a quarter, …, as the system allows. 0 gives it back for good. Call
+ * it before other threads start. */
 void mem_reserve(size_t bytes);
-/* Takes the reserve again if memory is short; false: it cannot be had yet. Thread-safe; costs nothing otherwise. */
+/* Takes the reserve again if memory is short; false: not possible yet. Thread-safe; costs nothing otherwise. */
 bool mem_recover(void);
-/* An allocation that was not made here has failed: gives the reserve back, the next times waits for others. False:
- * trying again does not help. *tried: 0 at first. */
+/* Handles an allocation that failed elsewhere: gives the reserve back; on further calls waits for other threads. False:
+ * a retry does not help. *tried: 0 at first. */
 bool mem_again(unsigned *tried);
-/* The same of so many bytes, for who cannot go on without them: returns if trying again may help, else ends the process
- * with a line that says why. */
+/* As mem_again, for callers that cannot go on without the bytes: returns if a retry may help, otherwise exits with a
+ * message. */
 void mem_lack(size_t size_bytes, unsigned *tried);
 
 extern atomic_bool mem_is_short;
 extern _Thread_local bool mem_thread_lacks;
-/* Work should end: there is no reserve now, or it was this thread that took it. */
+/* Returns whether work should end: there is no reserve now, or this thread used it. */
 static inline bool mem_short(void)
 {
     return mem_thread_lacks || atomic_load_explicit(&mem_is_short, memory_order_relaxed);
 }
-/* This thread begins with other work. */
+/* Marks that this thread begins other work. */
 static inline void mem_begin(void) { mem_thread_lacks = false; }
 struct err;
-/* ERR_NOMEM, with what to do, and who was to get the memory ("reading the events"); 0 while memory is not short. */
+/* Returns ERR_NOMEM while memory is short, with advice and what the memory was for ("reading the events"); otherwise
+ * 0. */
 int mem_check(const char *what, struct err *);
-/* After much has been freed that will not be needed again: the system gets it back. Some ms. */
+/* Returns freed memory to the system. Call it after freeing much that is not needed again. Takes some ms. */
 void mem_give_back(void);
-/* Before `what` takes so many bytes at once, by the size of a trace: ERR_NOMEM if they are not to be had. 0 always
- * where there is no reserve. */
+/* Checks whether so many bytes, proportional to a trace, can be had for `what`: ERR_NOMEM if not. Always 0 without a
+ * reserve. */
 int mem_room(size_t bytes, const char *what, struct err *);
 
-/* To be called some time before the memory is changed: brings it into the caches meanwhile. */
+/* Brings memory into the caches. Call it some time before the memory is changed. */
 static inline void mem_fetch(const void *p, size_t size_bytes)
 {
     for (size_t at = 0; at < size_bytes; at += 64)
@@ -78,7 +79,7 @@ static inline void mem_fetch(const void *p, size_t size_bytes)
         T *v; \
         size_t n, cap; \
     }
-/* Room for one more; returns nothing. Amortised O(1). */
+/* Reserves room for `extra` more items. Amortised O(1). */
 #define vec_reserve(a, extra) \
     do { \
         if ((a)->n + (extra) > (a)->cap) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The name that somebody may have meant. */
+/* Name nearest to a mistyped one. */
 #include "base/near.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours between two words; long words count as far apart. */
+/* Edit distance of two words, with swaps of neighbours; long words count as far apart. */
 static size_t distance(const char *a, const char *b)
 {
     enum { LONGEST = 32 };
@@ -34,7 +34,7 @@ const char *near_name(const char *typed, const char *const *names)
 {
     const char *best = NULL;
     size_t length = strlen(typed),
-           best_distance = length < 3 ? 2 : length / 3 + 2; /* from there on it is another word */
+           best_distance = length < 3 ? 2 : length / 3 + 2; /* limit: from there on it is a different word */
     for (; *names; names++) {
         size_t d = distance(typed, *names);
         if (length >= 2 && strncmp(typed, *names, length) == 0)

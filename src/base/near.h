@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that somebody may have meant. */
+/* Names similar to a mistyped one. */
 #ifndef WEFT_BASE_NEAR_H
 #define WEFT_BASE_NEAR_H
 

@@ -14,7 +14,7 @@
 
 enum { WAY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-/* Opening a link as a directory gives ENOTDIR: says of it what openat2 says. */
+/* Reports ELOOP, as openat2, for a link opened as a directory, which gives ENOTDIR. */
 static int open_part(int at, const char *name, int flags, mode_t mode)
 {
     struct stat st;
@@ -63,7 +63,7 @@ int nolinks_open(const char *path, int flags, mode_t mode)
         .mode = flags & O_CREAT ? mode : 0,
         .resolve = RESOLVE_NO_SYMLINKS};
     long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-    /* EPERM: also from containers whose rules are older than the call. */
+    /* EPERM also comes from containers whose rules are older than the call. */
     return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? (int)fd : nolinks_walk(path, flags, mode);
 }
 
@@ -108,7 +108,7 @@ int nolinks_remove(const char *path)
     return rc;
 }
 
-/* Makes the directories from the first one that is missing on, each in the one before it. */
+/* Makes the missing directories, each in the one before it. */
 int nolinks_make_dirs(const char *path, struct err *e)
 {
     char *copy = mem_strdup(path), *part = copy;

@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 
-enum { LEVEL = 1, MOST_WINDOW_LOG = 23 /* of what strangers packed: 8 MiB of memory */ };
+enum { LEVEL = 1, MOST_WINDOW_LOG = 23 /* limit for foreign input: 8 MiB of memory */ };
 
-/* One buffer from which bytes come, one to which they go. */
+/* Input and output buffer of a stream. */
 struct pipe {
     int from, to;
     uint64_t at, written, most;
@@ -33,7 +33,7 @@ static void pipe_fini(struct pipe *p)
     free(p->out.dst);
 }
 
-/* More to read; *end: there is none. */
+/* Reads more; *end: there is no more. */
 static int fill(struct pipe *p, size_t room, bool *end, struct err *e)
 {
     ssize_t n;
@@ -93,7 +93,7 @@ int unpack_file(int from, int to, uint64_t most, struct err *e)
     size_t room = ZSTD_DStreamInSize(), left = 1;
     struct pipe p = pipe_of(from, to, room, ZSTD_DStreamOutSize(), most);
     ZSTD_DCtx *z = ZSTD_createDCtx();
-    bool end = false, more = false; /* more: to come out, without anything going in */
+    bool end = false, more = false; /* more: output is left without further input */
     int rc = z ? 0 : err_set(e, ERR_NOMEM, "no memory to unpack a file");
     if (!rc)
         ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, MOST_WINDOW_LOG);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files in fewer bytes (Zstandard), to be sent from machine to machine. */
+/* Compression of files (Zstandard) for transfer between machines. */
 #ifndef WEFT_BASE_PACK_H
 #define WEFT_BASE_PACK_H
 
@@ -7,9 +7,9 @@
 
 #include "base/err.h"
 
-/* From the one's beginning to the other's. ERR_IO. */
+/* Compresses the whole of `from` to the begin of `to`. ERR_IO. */
 int pack_file(int from, int to, struct err *e);
-/* Whatever it holds. ERR_FORMAT: pack_file did not make it; ERR_LIMIT: it would be more than `most` bytes. */
+/* Safe for any input. ERR_FORMAT: not made by pack_file; ERR_LIMIT: more than `most` bytes. */
 int unpack_file(int from, int to, uint64_t most, struct err *e);
 
 #endif

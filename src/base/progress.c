@@ -15,18 +15,18 @@
 #include "base/text.h"
 #include "base/time.h"
 
-#define QUIET_NS INT64_C(1000000000) /* nothing is shown before */
+#define QUIET_NS INT64_C(1000000000) /* delay before anything is shown */
 #define STEP_NS INT64_C(200000000)
 
 struct progress {
     char *what;
     bool terminal;
-    bool counted; /* set before anything is shown */
+    bool counted; /* set before the first display */
     int64_t began_ns;
     atomic_uint_fast64_t total, done;
     atomic_int_fast64_t next_ns;
-    pthread_mutex_t drawing; /* one thread draws, the others go on working */
-    bool shown;              /* under drawing */
+    pthread_mutex_t drawing; /* held by the one thread that draws; the others go on working */
+    bool shown;              /* guarded by `drawing` */
 };
 
 struct progress *progress_new(const char *what)
@@ -68,7 +68,7 @@ void progress_count(struct progress *p, uint64_t items)
         p->counted = true;
 }
 
-/* 12.3 M */
+/* Writes a number as "12.3 M". */
 static void write_scaled(struct text *t, double v)
 {
     static const char *const prefixes[] = {"", " k", " M", " G", " T"};

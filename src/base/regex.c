@@ -14,8 +14,8 @@
 enum {
     LONGEST_PATTERN = 4096,
     DEEPEST_GROUP = 64,
-    MOST_MEMORY_KIB = 1024,   /* of one match */
-    LARGEST_FAST_BYTES = 8192 /* compiled; machine code of more takes long to make */
+    MOST_MEMORY_KIB = 1024,   /* memory of one match */
+    LARGEST_FAST_BYTES = 8192 /* compiled size above which making machine code takes too long */
 };
 
 struct regex {
@@ -23,10 +23,10 @@ struct regex {
     pcre2_match_context *limits;
 };
 
-/* What matching writes to; one per thread, since a pattern is shared. */
+/* Match data, one per thread, since patterns are shared. */
 static tss_t scratch_key;
-static pcre2_general_context *memory;           /* the library's memory is had as the program's is */
-static pthread_once_t once = PTHREAD_ONCE_INIT; /* of POSIX: ThreadSanitizer does not know that of C11 */
+static pcre2_general_context *memory;           /* allocator of the program for the library */
+static pthread_once_t once = PTHREAD_ONCE_INIT; /* POSIX's: ThreadSanitizer does not know C11's */
 
 static void free_scratch(void *scratch)
 {
@@ -55,7 +55,7 @@ static pcre2_match_data *scratch_of_thread(void)
     pthread_once(&once, prepare);
     pcre2_match_data *scratch = tss_get(scratch_key);
     if (!scratch) {
-        scratch = pcre2_match_data_create(2, memory); /* the match and its first group */
+        scratch = pcre2_match_data_create(2, memory); /* room for the match and its first group */
         tss_set(scratch_key, scratch);
     }
     return scratch;
@@ -94,7 +94,7 @@ int regex_compile(const char *pattern, struct regex **out, struct err *e)
     size_t bytes = 0;
     pcre2_pattern_info(code, PCRE2_INFO_SIZE, &bytes);
     if (bytes <= LARGEST_FAST_BYTES)
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where there is none, the interpreter matches */
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* falls back to the interpreter */
     struct regex *r = mem_zalloc(sizeof *r);
     r->code = code;
     r->limits = pcre2_match_context_create(memory);
@@ -105,7 +105,7 @@ int regex_compile(const char *pattern, struct regex **out, struct err *e)
     return ERR_OK;
 }
 
-/* >= 0: found; else PCRE2's number. */
+/* Returns >= 0 if found, else PCRE2's error number. */
 static int match(const struct regex *r, const char *text, size_t n, uint32_t options, pcre2_match_data *scratch)
 {
     int found = pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, options, scratch, r->limits);
@@ -139,7 +139,7 @@ int regex_captures(const struct regex *r, const char *text, size_t n, struct reg
     pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(scratch) + (groups ? 2 : 0);
     bool took_part = !groups ||
-        (found != 1 && at[0] != PCRE2_UNSET); /* 1: no group did; 0: more did than there is room for */
+        (found != 1 && at[0] != PCRE2_UNSET); /* 1: no group matched; 0: more groups than room */
     if (took_part)
         *out = (struct regex_part){at[0], at[1] < at[0] ? at[0] : at[1]}; /* \K may put the begin behind the end */
     return took_part;

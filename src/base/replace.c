@@ -18,12 +18,12 @@
 
 enum {
     LARGEST_WRITE = 1 << 30, /* Linux writes at most 2 GiB per call */
-    /* The disk is asked to begin with this many bytes at a time, so that little waits for the sync at the end. */
+    /* Bytes after which the disk is asked to start writing, so that little is left for the final sync. */
     DISK_SHARE = 8 << 20,
-    HELD = 64 << 10, /* bytes: what comes in small pieces is written so much at a time */
+    HELD = 64 << 10, /* bytes: buffer of small writes */
 };
 
-/* A directory that may be written but not read (EACCES) cannot be synced; files in it can be opened. */
+/* A directory that is writable but not readable (EACCES) cannot be synced, but files in it can be opened. */
 static int open_directory(const char *path, bool follow)
 {
     const char *slash = strrchr(path, '/');
@@ -71,7 +71,7 @@ int replace_begin(struct replace *r, const char *path, bool follow, struct err *
     return code;
 }
 
-/* at: where in the file, -1: behind what is there. */
+/* at: position in the file; -1: its end. */
 static int write_at(struct replace *r, off_t at, const void *data, size_t n, struct err *e)
 {
     const char *p = data;
@@ -98,7 +98,7 @@ static int append(struct replace *r, const void *data, size_t n, struct err *e)
     r->written += code ? 0 : (off_t)n;
     if (r->written - r->started >= DISK_SHARE) {
         sync_file_range(r->fd, r->started, r->written - r->started,
-            SYNC_FILE_RANGE_WRITE); /* what fails here, the sync at the end reports */
+            SYNC_FILE_RANGE_WRITE); /* errors are reported by the final sync */
         r->started = r->written;
     }
     return code;
@@ -131,8 +131,8 @@ int replace_write_over(struct replace *r, off_t at, const void *data, size_t n, 
     return replace_flush(r, e) ?: write_at(r, at, data, n, e);
 }
 
-/* Some file systems refuse to sync directories (EINVAL), and one that was opened without reading it cannot be (EBADF):
- * then the rename is as durable as it gets. */
+/* Directories of some file systems cannot be synced (EINVAL), nor can one opened without reading (EBADF): then the
+ * rename is as durable as possible. */
 static int sync_directory(const struct replace *r, struct err *e)
 {
     if (fsync(r->directory) == 0 || errno == EINVAL || errno == EROFS || errno == EBADF)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Bisection, written once: rows may be an array, columns, or whatever an expression can ask by number. */
+/* Binary search, written once: over an array, columns, or any expression of an index. */
 #ifndef WEFT_BASE_SEARCH_H
 #define WEFT_BASE_SEARCH_H
 
 #include <stddef.h>
 
-/* The first number i of [from, to) that the condition holds for; `to` when it holds for none (`from` when from > to).
- * The condition is an expression of i; where it holds for a number it holds for all later ones. Asked O(log n) times:
+/* First i in [from, to) for which the condition holds; `to` if there is none (`from` if from > to). The condition is an
+ * expression of i, and monotonic: once true, it stays true. Evaluated O(log n) times:
+ *
  *
  *     at = search_first(i, 0, n, rows[i].begin >= time);      the first that begins at or after `time`
  *     after = search_first(i, 0, n, rows[i].begin > time);    after - 1 is the last that begins by `time`, if after > 0
- */
+ *
+ * */
 #define search_first(i, from, to, condition) \
     ({ \
         size_t low_ = (from), high_ = (to); \

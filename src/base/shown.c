@@ -53,7 +53,7 @@ void shown_lines(struct text *t, const char *s, size_t n)
     put(t, s, n, true);
 }
 
-/* ---- cells ---- */
+/* ---- CSV cells ---- */
 
 static size_t digits(const char *s, size_t n, size_t at)
 {

@@ -19,15 +19,15 @@ struct store_file {
 
 struct store {
     struct store_file *file;
-    const uint8_t *data; /* of the file, or of a part of it */
+    const uint8_t *data; /* bytes of the file, or of a part of it */
     size_t size;
     bool is_part;
-    VEC(void *) copies;          /* of sections */
-    struct store_header *header; /* and the table of contents: in memory, so that it stays as it was checked */
+    VEC(void *) copies;          /* copied sections */
+    struct store_header *header; /* header and table of contents: in memory, so that they stay as checked */
     const struct store_entry *entries;
 };
 
-/* Header and table of contents, after checking what must hold before they can be believed. */
+/* Reads header and table of contents, and checks what must hold before they are trusted. */
 static int read_front(struct store *s, struct err *e)
 {
     struct store_header first, *h;
@@ -59,7 +59,7 @@ static const struct store_entry *find_part(const struct store *s, const char *ki
     return NULL;
 }
 
-/* Those before it are. */
+/* Checks an entry, given that those before it are valid. */
 static bool is_possible(const struct store *s, const struct store_entry *entry, uint64_t at)
 {
     uint64_t bytes;
@@ -97,7 +97,7 @@ static int check_section(const struct store *s, const struct store_entry *entry,
         (unsigned long long)entry->offset);
 }
 
-/* Those that are no parts, but for the one of that name; NULL: all. */
+/* Checks the sections that are no parts, except the one named `but` (NULL: none). */
 static int check_sections(const struct store *s, const char *but, struct err *e)
 {
     int code = ERR_OK;
@@ -107,7 +107,7 @@ static int check_sections(const struct store *s, const char *but, struct err *e)
     return code;
 }
 
-/* Is it what the caller asked for? kind NULL: anything is. */
+/* Checks whether it is what the caller asked for. kind NULL: any. */
 static int check_identity(
     const struct store_header *h, const char *kind, uint32_t version, const uint64_t *key, struct err *e)
 {
@@ -140,8 +140,7 @@ static int map_store(const char *path, struct store **out, struct err *e)
         free(f);
         return code;
     }
-    madvise((void *)f->map.data, f->map.size,
-        MADV_HUGEPAGE); /* only advice: what has to be read from the disk is read in huge pages */
+    madvise((void *)f->map.data, f->map.size, MADV_HUGEPAGE); /* advice: the disk is read in huge pages */
     atomic_init(&f->users, 1);
     *out = mem_zalloc(sizeof **out);
     **out = (struct store){.file = f, .data = f->map.data, .size = f->map.size};

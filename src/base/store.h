@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents,
- * sections of fixed-width little-endian arrays aligned to 64 bytes, checksums. Written to a temporary name, fsynced,
- * renamed. Validated on open (sizes, order, checksums) before any pointer into it is handed out; a stale or damaged
- * file is an error, never trusted. No link on its path is followed (base/nolinks.h). Sections a reader does not know
- * are skipped. FILE_SPARE_BYTES zero bytes can be read behind the last section (base/file.h). */
+/* Container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents, sections
+ * of fixed-width little-endian arrays aligned to 64 bytes, checksums. Written under a temporary name, fsynced, renamed.
+ * Sizes, order and checksums are validated on open, before any pointer is handed out; a stale or damaged file is an
+ * error. No link on its path is followed (base/nolinks.h). Unknown sections are skipped. FILE_SPARE_BYTES zero bytes
+ * can be read behind the last section (base/file.h). */
 #ifndef WEFT_BASE_STORE_H
 #define WEFT_BASE_STORE_H
 
@@ -15,83 +15,82 @@
 
 struct file_map;
 
-/* What the names of files that are not complete yet have in them. */
+/* Part of the names of incomplete files. */
 #define STORE_TEMPORARY ".tmp."
 
 struct store_writer;
-/* Begins the store that store_commit puts at `path`, under a temporary name. kind: 8 characters at most ("graph"). key:
- * what the file is made from (0 when it has none). n_sections: how many will be added. What fails later, such as a full
- * disk, is remembered until it is asked for: nothing more is written then. */
+/* Begins a store under a temporary name; store_commit moves it to `path`. kind: at most 8 characters ("graph"). key:
+ * identifies the input (0: none). n_sections: number of sections to be added. Later failures, such as a full disk, are
+ * kept until store_writing or store_commit reports them; nothing more is written then. */
 struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key,
     size_t n_sections);
-/* Writes the next section: `count` items of `item_bytes`. Names: 15 characters at most, unique. */
+/* Writes the next section: `count` items of `item_bytes`. name: at most 15 characters, unique. */
 void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
-/* The same for items that come bit by bit: the section goes on until the next one begins. */
+/* Begins a section whose items are appended piece by piece; it ends where the next one begins. */
 void store_begin(struct store_writer *, const char *name, size_t item_bytes);
 void store_append(struct store_writer *, const void *items, size_t count);
-/* Where a store goes: into a file at `path`, or into the file of another store that is being written. */
-struct store_place { const char *path; /* for messages where it is a part */ struct store_writer *in; };
+/* Destination of a store: a file at `path`, or the file of another store that is being written. */
+struct store_place { const char *path; /* for messages if it is a part */ struct store_writer *in; };
 static inline struct store_place store_file(const char *path)
 {
     return (struct store_place){path, NULL};
 }
-/* As store_create. A part is a section of the store around it, called by its kind, and looks as it would in a file of
- * its own. One part at a time is written: the call waits until the one before was completed or aborted, which other
- * threads may do; nothing else is added meanwhile. When a part was aborted, the store around it fails, too. When that
- * is aborted first, what the part gets is dropped. */
+/* Begins as store_create. A part is a section of the store around it, named by its kind, with the same bytes as in its
+ * own file. One part at a time is written: the call waits until the one before was committed or aborted, possibly by
+ * another thread; nothing else may be added meanwhile. Aborting a part makes the store around it fail, too. Aborting
+ * that store first drops further output of the part. */
 struct store_writer *store_create_at(struct store_place, const char *kind, uint32_t version, uint64_t key,
     size_t n_sections);
-/* 0, or what went wrong. */
+/* Returns 0, or the first failure. */
 int store_writing(const struct store_writer *, struct err *e);
-/* Maps what is written so far; *items: those of the section begun last. The map may be closed at any time. */
+/* Maps the bytes written so far; *items: those of the last section. The map may be closed at any time. */
 int store_look_back(struct store_writer *, struct file_map *out, const void **items, struct err *e);
-/* Completes the file: fsync, rename over its path, fsync of the directory. On failure nothing is left behind. Frees the
- * writer in any case. */
+/* Completes the file: fsync, rename, fsync of the directory. Leaves nothing behind on failure. Frees the writer in any
+ * case. */
 int store_commit(struct store_writer *, struct err *e);
-/* Removes what was written, and frees the writer (which may be NULL). */
+/* Removes the written file and frees the writer (may be NULL). */
 void store_abort(struct store_writer *);
 
 struct store;
-/* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (message says where); ERR_STALE: other version, or key differs from
- * *key (key may be NULL). */
+/* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (the message says where); ERR_STALE: other version, or the key
+ * differs from *key (key may be NULL). */
 int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out,
     struct err *e);
-/* The same, but the sections are not read, so that it takes no longer the larger they are; store_check compares their
- * checksums. For readers that are safe whatever the sections hold. */
+/* Opens without reading the sections, so the time does not depend on their size; store_check compares their checksums.
+ * For readers that are safe for any contents. */
 int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out,
     struct err *e);
-/* As store_open, but one section is not read, which who needs it checks by store_check_section. */
+/* Opens as store_open, but leaves one section unread; its user checks it by store_check_section. */
 int store_open_but(const char *path, const char *kind, uint32_t version, const uint64_t *key, const char *section,
     struct store **out, struct err *e);
-/* As store_open and store_open_unread, of a part of a store that is open (`around`; path: its file's, for messages), or
- * of the file at `path` when `around` is NULL. A part may stay open longer than the store around it. Opening a store
- * does not read its parts. */
+/* store_open and store_open_unread for a part of an open store (`around`; path: its file's, for messages), or for the
+ * file at `path` if `around` is NULL. A part may stay open longer than the store around it. Opening a store does not
+ * read its parts. */
 int store_open_from(const struct store *around, const char *path, const char *kind, uint32_t version,
     struct store **out, struct err *e);
 int store_open_unread_from(const struct store *around, const char *path, const char *kind, uint32_t version,
     struct store **out, struct err *e);
 void store_close(struct store *);
-/* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
- * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
+/* Items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 if absent. An item size
+ * other than item_bytes counts as damage: NULL and *count = 0. */
 const void *store_section(const struct store *, const char *name, size_t item_bytes, size_t *count);
-/* The same, but copied to memory, where it stays until the store is closed: what leads from one table to another is
- * checked once by a reader, and must stay as it was checked even if the file is cut off. */
+/* Items of a section, copied to memory until the store is closed. For tables that lead to other tables: a reader checks
+ * them once, and they must not change even if the file is cut off. */
 const void *store_section_kept(struct store *, const char *name, size_t item_bytes, size_t *count);
-/* What is wrong with a table of names, each terminated and beginning at a byte of `text`; NULL: nothing. There is at
- * least one name. */
+/* Returns the defect of a table of names, or NULL. Each name is terminated and begins at a byte of `text`. There must
+ * be at least one name. */
 const char *store_names_defect(const char *text, size_t n_text, const uint32_t *names, size_t n);
-/* Is all that was read of the store what was written? ERR_LOST when the file was cut off meanwhile, or the disk could
- * not read it (base/file.h). */
+/* Returns ERR_LOST if the file was cut off, or the disk could not read it (base/file.h), since the store was opened. */
 int store_intact(const struct store *, struct err *e);
-void store_populate(const struct store *); /* as file_map_populate */
+void store_populate(const struct store *); /* see file_map_populate */
 uint64_t store_key(const struct store *);
-/* Reads any store file and checks all of it, parts too; for `verify`. */
+/* Checks all of any store file, including its parts; for `verify`. */
 int store_check(const char *path, struct err *e);
-/* The same of one part of an open store; path: its file's. */
+/* Checks one part of an open store; path: its file's. */
 int store_check_part(const struct store *, const char *path, const char *kind, struct err *e);
 /* Compares the checksum of one section of an open store; path: its file's. */
 int store_check_section(const struct store *, const char *path, const char *name, struct err *e);
-/* ERR_STALE when the file was made from something else than `key` says. Reads the header only. */
+/* ERR_STALE if the file was not made from the input that `key` identifies. Reads the header only. */
 int store_check_key(const char *path, uint64_t key, struct err *e);
 
 #endif

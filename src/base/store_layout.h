@@ -14,7 +14,7 @@ _Static_assert(
 
 enum { CONTAINER_VERSION = 1, ALIGN = 64, MOST_SECTIONS = 1024, NAME_BYTES = 16, KIND_BYTES = 8 };
 
-/* As in PNG: the line ends and the end-of-file character show a copy that was "translated" as text. */
+/* Signature, modelled on PNG's: line ends and the end-of-file character detect a copy that was converted as text. */
 static const uint8_t store_signature[8] = {0x9d, 'W', 'E', 'F', 'T', '\r', '\n', 0x1a};
 
 struct store_header {
@@ -22,20 +22,20 @@ struct store_header {
     uint32_t container_version, content_version;
     char kind[KIND_BYTES];
     uint64_t key;
-    uint64_t bytes;     /* of the store */
+    uint64_t bytes;     /* size of the store */
     uint32_t n_sections, reserved;
     uint64_t reserved_too;
-    uint64_t checksum;  /* of all before it and of the table of contents */
+    uint64_t checksum;  /* checksum of the header before it and of the table of contents */
 };
 _Static_assert(sizeof(struct store_header) == 64, "layout of the header");
 
-/* What a section holds. */
+/* Contents of a section. */
 enum { STORE_ITEMS, STORE_PART };
 struct store_entry {
     char name[NAME_BYTES];
     uint64_t offset, count;
     uint32_t item_bytes, holds;
-    uint64_t checksum;  /* of the section with its padding; of a part: the one in its header */
+    uint64_t checksum;  /* checksum of the section with its padding; of a part: the one in its header */
 };
 _Static_assert(sizeof(struct store_entry) == 48, "layout of a table entry");
 

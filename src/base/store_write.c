@@ -11,27 +11,27 @@
 #include "base/store.h"
 #include "base/store_layout.h"
 
-/* Bytes that are summed up at a time, and written while they are still in the nearest caches. */
+/* Bytes that are hashed at a time, and written while they are in the nearest caches. */
 enum { PIECE = 256 << 10 };
 
-/* A file, or a part of one: what a part writes goes to the file of the store around it. */
+/* Writer of a file, or of a part: a part writes to the file of the store around it. */
 struct store_writer {
-    struct replace file; /* of a file */
+    struct replace file; /* files only */
     char *path;
     struct store_header header;
     VEC(struct store_entry) entries;
-    uint64_t at;         /* bytes so far: where the next go */
-    XXH3_state_t *state; /* of the section begun last */
-    struct err failed;   /* of a file */
+    uint64_t at;         /* bytes so far */
+    XXH3_state_t *state; /* checksum of the last section */
+    struct err failed;   /* files only */
 
-    struct store_writer *around; /* of a part; NULL: of a file, or of a part whose file was given up */
-    uint64_t base;               /* of a part: where it begins in the file */
+    struct store_writer *around; /* store around a part; NULL: this is a file, or the part's file was aborted */
+    uint64_t base;               /* begin of a part in the file */
     bool is_part;
 
-    /* One part at a time is written; the next one waits. */
+    /* Lock of parts: one at a time is written; the next one waits. */
     pthread_mutex_t lock;
     pthread_cond_t part_ended;
-    struct store_writer *part; /* which is being written */
+    struct store_writer *part; /* part being written */
 };
 
 static const uint8_t zeros[ALIGN];
@@ -77,7 +77,7 @@ static void free_writer(struct store_writer *w)
     free(w);
 }
 
-/* Header and table come last. */
+/* Leaves room: header and table come last. */
 static void leave_front(struct store_writer *w)
 {
     while (w->at < store_table_end(w->header.n_sections))

@@ -10,7 +10,7 @@
 #include "base/large.h"
 #include "base/shown.h"
 
-/* "00" "01" … "99": two digits per division, which is what bounds decimal conversion. */
+/* Digit pairs "00" "01" … "99": two digits per division, which bounds the speed of decimal conversion. */
 static const char pairs[201] = "0001020304050607080910111213141516171819"
                                "2021222324252627282930313233343536373839"
                                "4041424344454647484950515253545556575859"
@@ -47,8 +47,8 @@ static void write_digits(char *end, uint64_t v, unsigned n)
         *--end = (char)('0' + v % 10);
 }
 
-/* The eight decimal digits of v < 10^8, one per byte, the first one lowest. All parts of a word are divided by one
- * multiplication: 5243 / 2^19 and 103 / 2^10 are near enough to 1/100 and 1/10 below 10 000 and 100. */
+/* Eight decimal digits of v < 10^8, one per byte, the first one lowest. All parts of a word are divided by one
+ * multiplication: 5243 / 2^19 and 103 / 2^10 are close enough to 1/100 and 1/10 below 10 000 and 100. */
 static uint64_t eight_digits(uint32_t v)
 {
     uint64_t fours = v / 10000 | (uint64_t)(v % 10000) << 32;
@@ -64,7 +64,7 @@ static void write_eight(char *p, uint64_t digits)
     memcpy(p, &digits, 8);
 }
 
-/* v < 10^8 without leading zeros; writes eight bytes, and returns how many count. */
+/* Writes v < 10^8 without leading zeros; writes eight bytes, and returns how many are valid. */
 static unsigned write_short(char *p, uint32_t v)
 {
     uint64_t digits = eight_digits(v);
@@ -75,7 +75,7 @@ static unsigned write_short(char *p, uint32_t v)
 
 /* ---- memory ---- */
 
-/* Whole multiples of LARGE_BLOCK are large blocks, all else is malloc's. */
+/* Whole multiples of LARGE_BLOCK are large blocks, all others malloc's. */
 static bool is_large(const struct text *t)
 {
     return t->cap && t->cap % LARGE_BLOCK == 0;
@@ -89,7 +89,7 @@ static void end_block(const struct text *t)
         free(t->v);
 }
 
-/* To a block of the other kind. */
+/* Moves the text to a block of the other kind. */
 static void move_to(struct text *t, char *v, size_t cap)
 {
     if (t->n)
@@ -124,7 +124,7 @@ static bool try_malloc(struct text *t, size_t cap)
     return v != NULL;
 }
 
-/* cap: more than it has. Where nothing more can be mapped, the heaps may still have some. */
+/* cap: greater than the present one. If nothing more can be mapped, the heaps may still have memory. */
 static bool try_cap(struct text *t, size_t cap)
 {
     if (cap >= LARGE_BLOCK && try_large(t, cap))
@@ -132,15 +132,15 @@ static bool try_cap(struct text *t, size_t cap)
     return try_malloc(t, cap % LARGE_BLOCK ? cap : cap + 1);
 }
 
-/* What is needed and little more: where there is not twice as much, and so that the last memory is not spent on room
- * that nobody asked for. */
+/* Grows to what is needed and little more, if there is no memory for twice as much: the last memory is not spent on
+ * unused room. */
 static bool try_little(struct text *t, size_t bytes)
 {
     size_t need;
     return !__builtin_add_overflow(t->n, bytes, &need) && need <= PTRDIFF_MAX && try_cap(t, need + need / 16);
 }
 
-/* At least twice as much, so that growing costs little. */
+/* Grows to at least twice the size, so that growing is cheap. */
 static bool try_more(struct text *t, size_t bytes)
 {
     enum { SMALLEST = 16 };
@@ -252,7 +252,7 @@ void text_i64(struct text *t, int64_t v)
 
 void text_i64_near(struct text *t, struct text_near *near, int64_t v)
 {
-    enum { MOST_ABOVE = 16 }; /* at least the 11 digits that there are */
+    enum { MOST_ABOVE = 16 }; /* bytes reserved: at least the 11 digits above */
     const uint64_t unit = 100000000;
     uint64_t above = v < 0 ? 0 : (uint64_t)v / unit;
     char *p = text_room(t, MOST_ABOVE + 8);
@@ -319,7 +319,7 @@ void text_style(struct text *t, const char *sequence)
     text_put(t, sequence, style.n);
 }
 
-/* Writes the text for a terminal: its own styles stay, and all between them is made printable. */
+/* Writes the text for a terminal: keeps its own styles and makes everything between them printable. */
 static void put_shown(const struct text *t, struct text *out)
 {
     size_t at = 0;
@@ -394,7 +394,7 @@ void text_duration(struct text *t, int64_t ns)
         text_puts(t, " ns");
         return;
     }
-    /* Four digits: the first of (step, unit, decimals) whose rounded value has no more of them. */
+    /* Four digits: the first of (step, unit, decimals) whose rounded value has no more. */
     static const struct {
         uint64_t step_ns;
         const char *unit;

@@ -12,22 +12,22 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* Zero-initialise (fd = -1 for a buffer in memory only). Not terminated unless text_cstr is called. What it has is its
- * own, of a kind of its own (base/large.h): text_fini ends it, text_take hands it on. */
+/* Zero-initialise (fd = -1 for a buffer in memory only). Not terminated unless text_cstr is called. It owns its memory,
+ * of a special kind (base/large.h): text_fini frees it, text_take hands it over. */
 struct text {
     char *v;
     size_t n, cap;
-    int fd;                  /* > 0: text_drain writes there */
-    int error;               /* errno of a failed write, later ones do nothing; ENOMEM: see text_grow */
-    struct text_styles *styles; /* its own; NULL: none */
+    int fd;                  /* if > 0, text_drain writes there */
+    int error;               /* errno of a failed write, after which writes do nothing; ENOMEM: see text_grow */
+    struct text_styles *styles; /* own styles; NULL: none */
 };
 
 #define TEXT_TO(file_descriptor) ((struct text){.fd = (file_descriptor)})
 
-/* Gets room for so many bytes more. A text of many MB that cannot grow loses its second half instead, and keeps the
- * error ENOMEM: whoever writes one answer goes on without harm until it looks at the error. */
+/* Reserves room for so many bytes more. A text of many MB that cannot grow drops its second half instead and keeps the
+ * error ENOMEM: the writer of an answer goes on safely until it checks the error. */
 void text_grow(struct text *t, size_t bytes);
-/* False, and nothing happens, if there is no memory for so many bytes more. */
+/* Reserves room as text_grow; false, without any effect, if there is no memory. */
 bool text_try_grow(struct text *t, size_t bytes);
 static inline char *text_room(struct text *t, size_t bytes)
 {
@@ -46,38 +46,38 @@ static inline void text_put(struct text *t, const char *s, size_t n)
     t->n += n;
 }
 static inline void text_puts(struct text *t, const char *s) { text_put(t, s, strlen(s)); }
-/* A text that is known when the program is compiled. */
+/* Appends a string literal. */
 #define TEXT_PUT(t, literal) text_put((t), "" literal, sizeof(literal) - 1)
-void text_fill(struct text *, char c, size_t n);                   /* n times the same */
+void text_fill(struct text *, char c, size_t n);                   /* n times c */
 void text_u64(struct text *, uint64_t v);
 void text_i64(struct text *, int64_t v);
-/* The same for numbers that follow one another closely, as times do: the digits that they share are not computed again.
- * Zero-initialise. */
+/* text_i64 for numbers close to one another, such as times: shared digits are not computed again. Zero-initialise. */
 struct text_near { uint64_t above; unsigned n; char digits[24]; };
 void text_i64_near(struct text *, struct text_near *, int64_t v);
 void text_pad(struct text *, uint64_t v, int width, char fill);    /* right-aligned decimal */
 void text_printf(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A terminal's sequence for a style ("\033[1m"). It is remembered as such: text_drain passes no other one on to a
- * terminal, whatever traces hold. */
+/* Appends a terminal's sequence for a style ("\033[1m") and remembers it: text_drain passes no other sequence to a
+ * terminal, whatever traces contain. */
 void text_style(struct text *, const char *sequence);
 const char *text_cstr(struct text *);                              /* terminated; valid until the next change */
-/* Writes out what is there when more than `threshold` bytes wait (0: always). ERR_IO once writing failed. A terminal
- * gets the text as shown_lines of base/shown.h has it, other files as it is. */
+/* Writes the text out if it has more than `threshold` bytes (0: always). ERR_IO once writing failed. A terminal gets
+ * the text as by shown_lines (base/shown.h), other files get it unchanged. */
 int text_drain(struct text *, size_t threshold, struct err *e);
 void text_fini(struct text *);
-char *text_take(struct text *);                                    /* its contents, terminated, to be freed; ends it */
+char *text_take(struct text *);                                    /* ends the text; free() its terminated contents */
 struct arena;
-char *text_to_arena(struct text *, struct arena *);                /* its contents, terminated; ends the text */
+char *text_to_arena(struct text *, struct arena *);                /* ends the text; its terminated contents */
 static inline bool text_is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Human numbers: four digits at most below 10 000 s, and a unit: "88.49 ms", "1.200 s", "350 ns", "-2.000 µs". */
+/* Durations for people: at most four digits below 10 000 s, and a unit: "88.49 ms", "1.200 s", "350 ns", "-2.000
+ * µs". */
 void text_duration(struct text *, int64_t ns);
 const char *arena_duration(struct arena *, int64_t ns);
-/* 12 345 678 with thin separators as plain spaces. */
+/* Groups of three digits separated by spaces: 12 345 678. */
 void text_grouped(struct text *, uint64_t v);
 /* Cells a UTF-8 string takes on a terminal (one per code point). */
 size_t text_cells(const char *s, size_t n);
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode 15, table 3-7), or 0. Of s, at most n bytes are read, n > 0. */
+/* Bytes of the well-formed UTF-8 sequence at s (Unicode 15, table 3-7), or 0. Reads at most n bytes of s, n > 0. */
 size_t text_sequence(const char *s, size_t n);
 
 #endif

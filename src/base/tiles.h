@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles over items in a row: what is summed up for each tile answers for any range of items, as some whole tiles and
- * single items at its two ends. A tile of level 0 is 512 items, one of the next level 8 tiles. Stores have their
- * tiles by level, the finest first, so the numbers below are part of the formats. */
+/* Tiles over consecutive items: sums per tile answer for any range of items, as some whole tiles and single items at
+ * both ends. A tile of level 0 is 512 items; one of the next level is 8 tiles. Stores have their tiles by level, the
+ * finest first, so the numbers below are part of the formats. */
 #ifndef WEFT_BASE_TILES_H
 #define WEFT_BASE_TILES_H
 
@@ -9,7 +9,7 @@
 
 enum { TILE_ITEMS = 512, TILE_FAN = 8, TILE_LEVELS = 8 };
 
-/* Items that a tile of this level covers; the last tile of a level may cover fewer. */
+/* Number of items of a tile of this level; the last tile of a level may have fewer. */
 static inline uint64_t tile_size(int level)
 {
     uint64_t n = TILE_ITEMS;
@@ -21,7 +21,7 @@ static inline uint64_t tile_count(uint64_t items, int level)
 {
     return items / tile_size(level) + (items % tile_size(level) > 0);
 }
-/* Levels over so many items: up to one of a single tile, at most TILE_LEVELS. */
+/* Number of levels over so many items: up to the level with a single tile, at most TILE_LEVELS. */
 static inline int tile_levels(uint64_t items)
 {
     int levels = items > 0;
@@ -29,7 +29,7 @@ static inline int tile_levels(uint64_t items)
         levels++;
     return levels;
 }
-/* Tiles of all levels. */
+/* Number of tiles of all levels. */
 static inline uint64_t tile_total(uint64_t items)
 {
     uint64_t n = 0;
@@ -38,7 +38,7 @@ static inline uint64_t tile_total(uint64_t items)
     return n;
 }
 
-/* Items and their tiles, to be read. */
+/* Items and their tiles, for reading. */
 struct tile_set {
     uint64_t n;                  /* items */
     int levels;
@@ -57,10 +57,10 @@ static inline struct tile_set tile_set(uint64_t items, uint64_t first)
 struct tile_piece {
     int level;
     uint64_t first, end;
-    uint64_t tile;               /* which one; of level -1: 0 */
+    uint64_t tile;               /* index of the tile; 0 for level -1 */
 };
-/* The piece that begins at item i and ends at `end` or before, with tiles of levels below `below` only. Single items
- * do not reach beyond the next multiple of `most`. */
+/* Piece that begins at item i and ends at or before `end`, using tiles of levels below `below` only. Single items do
+ * not reach beyond the next multiple of `most`. */
 static inline struct tile_piece tile_piece(const struct tile_set *t, uint64_t i, uint64_t end, int below, uint64_t most)
 {
     for (int level = (below < t->levels ? below : t->levels) - 1; level >= 0; level--) {

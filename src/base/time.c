@@ -37,7 +37,7 @@ static int64_t day_of(int64_t ns)
     return ns / ns_per_day - (ns % ns_per_day < 0);
 }
 
-/* Reads exactly `width` digits; false leaves *s anywhere. */
+/* Reads exactly `width` digits; on false, *s is undefined. */
 static bool read_fixed(const char **s, int width, int *out)
 {
     *out = 0;
@@ -49,7 +49,7 @@ static bool read_fixed(const char **s, int width, int *out)
     return true;
 }
 
-/* Up to nine digits behind a point as ns; groups may be separated by one space, as weft prints them. */
+/* Reads up to nine digits behind a point as ns; groups may be separated by one space, as weft prints them. */
 static bool read_fraction(const char **s, int64_t *ns)
 {
     int digits = 0;
@@ -154,7 +154,7 @@ static int in_range(__int128 ns, const char *text, int64_t *out, struct err *e)
     return ERR_OK;
 }
 
-/* Digits before a point. The value stops growing where no unit can bring it back into 64 bits. */
+/* Reads digits before a point. The value stops growing when no unit can bring it back into 64 bits. */
 static bool read_whole(const char **s, __int128 *out)
 {
     const char *begin = *s;
@@ -200,7 +200,7 @@ static int parse_relative(const char *text, const char *s, int64_t start, int64_
     return misread(text, e);
 }
 
-/* "12345" ns, or "12.345" and "[12.345000000]" seconds. */
+/* Reads "12345" ns, or "12.345" and "[12.345000000]" seconds. */
 static bool read_number(const char *s, __int128 *ns)
 {
     int64_t fraction;
@@ -255,7 +255,7 @@ int time_parse(const char *text, int64_t start, int64_t *out, struct err *e)
     return in_range((__int128)days * S_PER_DAY * NS_PER_S + clock - zone, text, out, e);
 }
 
-/* The last n digits of v; returns their end. */
+/* Writes the last n digits of v; returns their end. */
 static inline char *put_digits(char *p, uint64_t v, unsigned n)
 {
     uint32_t left = (uint32_t)v;
@@ -291,8 +291,7 @@ static char *put_clock(char *p, uint64_t ns_of_day, uint64_t *rest)
     return p;
 }
 
-/* Time since the beginning of its day; wraps right for the first day that 64 bits can count, whose beginning they
- * cannot. */
+/* Time since the begin of its day; correct also for the first day that 64 bits can express, whose begin they cannot. */
 static uint64_t ns_of_day(int64_t ns)
 {
     return (uint64_t)ns - (uint64_t)day_of(ns) * (uint64_t)(NS_PER_S * S_PER_DAY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times as people write and read them. All times are ns since the epoch, UTC. */
+/* Times as people write and read them; ns since the epoch, UTC. */
 #ifndef WEFT_BASE_TIME_H
 #define WEFT_BASE_TIME_H
 
@@ -10,9 +10,9 @@
 #include "base/text.h"
 
 #define NS_PER_S INT64_C(1000000000)
-/* The next instant; the last one has none and stays. Turns an inclusive end into an exclusive one. */
+/* The next instant, at most INT64_MAX. Turns an inclusive end into an exclusive one. */
 static inline int64_t time_after(int64_t ns) { return ns < INT64_MAX ? ns + 1 : ns; }
-/* From begin to a later end; at most INT64_MAX. */
+/* Duration from begin to a later end; at most INT64_MAX. */
 static inline int64_t time_between(int64_t begin, int64_t end)
 {
     uint64_t ns = (uint64_t)end - (uint64_t)begin;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for a condition until a time of the monotonic clock, which nobody sets. */
+/* Waiting for a condition until a time of the monotonic clock, which cannot be set. */
 #ifndef WEFT_BASE_WAIT_H
 #define WEFT_BASE_WAIT_H
 
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For wait_until; pthread_cond_destroy ends it. */
+/* Initialises a condition for wait_until; pthread_cond_destroy ends it. */
 void wait_init(pthread_cond_t *);
-bool wait_until(pthread_cond_t *, pthread_mutex_t *, int64_t monotonic_ns);    /* false: it is that time */
+bool wait_until(pthread_cond_t *, pthread_mutex_t *, int64_t monotonic_ns);    /* false: timeout */
 
 #endif

@@ -12,8 +12,8 @@
 
 enum {
     DEPTH_MAX = 24,
-    BUDGET_NS = 20000000, /* of one round; pause between two looks while much is to be looked into */
-    READS_MAX = 256       /* of events, for one look */
+    BUDGET_NS = 20000000, /* time for one round; pause between two looks while much is left to read */
+    READS_MAX = 256       /* limit of reads of events per look */
 };
 
 struct watch_limits watch_limits_usual(void)
@@ -34,11 +34,11 @@ static uint64_t mix_file(uint64_t looks, const char *name, const struct stat *st
     x = map_mix(x + (uint64_t)st->st_ino);
     x = map_mix(x + (uint64_t)st->st_size);
     x = map_mix(x + (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec);
-    return looks + map_mix(x + st->st_mode); /* in any order */
+    return looks + map_mix(x + st->st_mode); /* sum, so the order does not matter */
 }
 
-/* Of a leaf: how its files look, and when one changed last. Of others: the names that may be directories, and when it
- * changed last itself. */
+/* Contents of a leaf: a hash of its files' state, and when one changed last. Of others: the names that may be
+ * directories, and when it changed last itself. */
 struct contents {
     bool leaf;
     uint64_t looks;
@@ -71,10 +71,10 @@ static void read_contents(struct watch *w, DIR *dir, struct contents *c)
     w->full |= n == w->limits.entries;
 }
 
-/* What is met at first may be old. */
+/* Enters a directory; `first`: at the start, when it may be old. */
 static void enter(struct watch *w, int32_t at, bool first);
 
-/* May what is no directory, or one that is known under another path, become one that counts? */
+/* Returns whether an entry that does not count (no directory, or known under another path) may become one that does. */
 static bool may_become_one(const struct watch *w, int32_t at)
 {
     struct stat st;
@@ -84,7 +84,7 @@ static bool may_become_one(const struct watch *w, int32_t at)
     return may;
 }
 
-/* A name in a directory that is no leaf, which may be a directory. */
+/* Handles a name in a directory that is no leaf, which may be a directory. */
 static void meet(struct watch *w, int32_t parent, const char *name, bool first)
 {
     int32_t at = watch_child(w, parent, name);
@@ -112,7 +112,8 @@ static void drop_vanished(struct watch *w, int32_t parent, const struct contents
     }
 }
 
-/* Is what was found in it other than what was known? Of what is looked into for the first time: is it new? */
+/* Returns whether the contents differ from the known ones; for a directory read for the first time, whether it is
+ * new. */
 static bool is_news(const struct watch *w, const struct watch_dir *d, const struct contents *c)
 {
     if (!d->due)
@@ -120,7 +121,7 @@ static bool is_news(const struct watch *w, const struct watch_dir *d, const stru
     return w->walked ? c->leaf : c->newest_ns >= w->since_ns;
 }
 
-/* Compares the directory with what was known of it. */
+/* Reads the directory and compares it with the known state. */
 static void look_into(struct watch *w, int32_t at)
 {
     struct contents c = {0};
@@ -147,14 +148,14 @@ static void look_into(struct watch *w, int32_t at)
     vec_free(&c.names);
 }
 
-/* Copies may keep the time at which something was modified, not that of a change. */
+/* Copies may keep the time of modification, but not that of change. */
 static bool is_old(const struct watch *w, const struct stat *st)
 {
     int64_t modified = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec;
     return modified < w->since_ns - w->limits.old_ns && changed_at(st) < w->since_ns;
 }
 
-/* Is it the directory that it was? What is new, or another one, is told of and will be looked into. */
+/* Checks whether it is the same directory as before. A new or different one is watched and scheduled for reading. */
 static void enter(struct watch *w, int32_t at, bool first)
 {
     struct stat st;
@@ -170,7 +171,7 @@ static void enter(struct watch *w, int32_t at, bool first)
         if (fresh)
             *of = (uint64_t)at;
     }
-    if (fresh) { /* what was reached before by another way counts once */
+    if (fresh) { /* a directory reached by another path before counts once */
         d->there = true;
         d->inode = inode;
         d->old = first && is_old(w, &st);
@@ -201,8 +202,8 @@ static bool all_known(const struct watch *w)
     return !w->pending.n && w->later_head == w->later.n;
 }
 
-/* Looks into what has not been, until that time: what is new first; then level by level, so that directories in which
- * others are made are told of early. */
+/* Reads scheduled directories until that time: new ones first, then level by level, so that directories in which others
+ * are created are watched early. */
 static void go_on(struct watch *w, int64_t until_ns)
 {
     while (!all_known(w) && time_monotonic_ns() < until_ns) {
@@ -218,9 +219,9 @@ static void go_on(struct watch *w, int64_t until_ns)
     }
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- events of the kernel ---- */
 
-/* An old one: is it what it was? */
+/* Checks an old directory for changes of itself. */
 static void glance_at(struct watch *w, int32_t at)
 {
     struct stat st;
@@ -243,13 +244,13 @@ static void look_again(struct watch *w, int32_t at)
         look_into(w, at);
 }
 
-/* An event of a leaf, or of its files. */
+/* Handles an event of a leaf, or of its files. */
 static void happened_in_leaf(struct watch *w, int32_t at, const struct inotify_event *e)
 {
     if (e->mask & IN_ISDIR && e->len)
         return;
     if (e->len && !strcmp(e->name, w->leaf) && !(e->mask & IN_MODIFY))
-        look_again(w, at); /* it may be no leaf any more */
+        look_again(w, at); /* leaf status may have changed */
     w->changed = true;
 }
 
@@ -274,7 +275,7 @@ static void happened(struct watch *w, const struct inotify_event *e)
     if (!found || (e->len && e->name[0] == '.'))
         return;
     int32_t at = (int32_t)*found;
-    if (e->mask & IN_IGNORED) { /* it is gone: the kernel has let it go */
+    if (e->mask & IN_IGNORED) { /* removed: the kernel has dropped the watch */
         map_remove(&w->by_wd, (uint64_t)e->wd);
         w->list.v[at].wd = WATCH_NONE;
         w->told--;
@@ -299,15 +300,15 @@ static void read_events(struct watch *w)
         }
 }
 
-/* ---- what it does not tell ---- */
+/* ---- polling ---- */
 
-/* Others are made in it: it is looked at in each round. */
+/* Busy: other directories are created in it, so it is polled in each round. */
 static bool is_busy(const struct watch_dir *d)
 {
     return d->parent == WATCH_NONE || d->below > WATCH_FEW;
 }
 
-/* Nothing tells of it; or it is a root, of whose way nothing tells. */
+/* Due: it has no watch; or it is a root, whose path has none. */
 static bool is_due(const struct watch_dir *d)
 {
     return d->name && !d->due && (d->wd == WATCH_NONE || d->parent == WATCH_NONE);
@@ -331,7 +332,7 @@ static void look_around(struct watch *w)
     }
 }
 
-/* Events were lost: everything may have changed. */
+/* Polls everything: events were lost. */
 static void look_everywhere(struct watch *w)
 {
     for (size_t i = 0; i < w->list.n; i++)
@@ -358,7 +359,7 @@ bool watch_look(struct watch *w, int64_t *again_ns)
 
 /* ---- opening ---- */
 
-/* The directory that a path means. free() it. */
+/* Directory of a path. free() it. */
 static char *directory_of(const char *path)
 {
     struct stat st;
@@ -372,7 +373,7 @@ struct watch *watch_open(const char *const *paths, size_t n, const char *leaf, c
 {
     struct watch *w = mem_zalloc(sizeof *w);
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now); /* by which the kernel dates files */
+    clock_gettime(CLOCK_REALTIME_COARSE, &now); /* clock of file times */
     w->since_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
     w->limits = *limits;
     w->leaf = mem_strdup(leaf);

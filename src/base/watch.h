@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices changes in trees of directories. Of interest are the directories with a file of a given name ("metadata"):
- * that one appears, vanishes, or that files in it appear, vanish, grow or become readable. Such a directory is a leaf:
- * what lies below it is not looked at. Names that begin with a dot are nothing.
+/* Notices changes in trees of directories. A directory with a file of a given name ("metadata") is a leaf. Changes are:
+ * a leaf appears or vanishes; files in it appear, vanish, grow or become readable. Nothing below a leaf is read. Names
+ * that begin with a dot are ignored.
  *
- * The kernel tells (inotify) of as many directories as the limits allow: the newest ones, and those that others are
- * made in. All others, those of file systems that tell nothing, and roots that are absent are looked at again and
- * again, each second if there are few, within a budget of time. Links are followed, as far as they lead to directories
- * that are not known yet. No thread of its own, no lock: one user at a time.
+ * The kernel (inotify) watches as many directories as the limits allow: the newest ones, and those in which others are
+ * created. The rest, those on file systems without notifications, and absent roots are polled, each second if there are
+ * few, within a time budget. Links are followed if they lead to directories that are not known yet. No thread of its
+ * own, no lock: one user at a time.
  *
- * In a directory of very many, such as a week of archives, those that were there at first and had long been the same
- * are old: it is noticed when they come, go, or get or lose entries, but not what happens below them. */
+ * In a directory with very many, such as a week of archives, those that were there at the start and had long been
+ * unchanged are old: their own changes (coming, going, entries) are noticed, changes below them are not. */
 #ifndef WEFT_BASE_WATCH_H
 #define WEFT_BASE_WATCH_H
 
@@ -18,32 +18,33 @@
 #include <stdint.h>
 
 struct watch_limits {
-    size_t told;         /* directories that the kernel tells of; 0: none, all are looked at */
-    size_t directories;  /* that are known; those beyond are not followed */
-    size_t entries;      /* of one directory; those beyond are not looked at */
-    int64_t round_ns;    /* between two looks at what the kernel does not tell of */
-    size_t many;         /* so many in one directory are very many; 0: none are */
-    int64_t old_ns;      /* so long the same is long */
+    size_t told;         /* directories watched by the kernel; 0: all are polled */
+    size_t directories;  /* known directories; those beyond are not followed */
+    size_t entries;      /* entries of one directory; those beyond are not read */
+    int64_t round_ns;    /* interval between two polls */
+    size_t many;         /* number of subdirectories that counts as very many; 0: never */
+    int64_t old_ns;      /* age of the last change from which a directory is old */
 };
 struct watch_limits watch_limits_usual(void);
 
 struct watch;
-/* A change after this call is noticed, although the trees are walked by the first calls of watch_look only. What was
- * changed some ms before may be taken for one. A path that is a file stands for its directory. Strings are copied. */
+/* Opens a watch. Changes after this call are noticed, although the trees are walked only by the first calls of
+ * watch_look. A change some ms before may be reported, too. A path of a file stands for its directory. Strings are
+ * copied. */
 struct watch *watch_open(const char *const *paths, size_t n, const char *leaf, const struct watch_limits *);
 void watch_close(struct watch *); /* NULL-safe */
-/* Readable when the kernel has told something; -1: it tells nothing. */
+/* Descriptor that is readable when the kernel has reported something; -1: it reports nothing. */
 int watch_descriptor(const struct watch *);
-/* Has something changed since the call before? *again_ns: monotonic time by which it must be called again although
- * nothing was told. Takes less than 100 ms as a rule. */
+/* Returns whether something has changed since the last call. *again_ns: monotonic time of the next call if nothing is
+ * reported. Usually takes less than 100 ms. */
 bool watch_look(struct watch *, int64_t *again_ns);
 
-/* How much is known: for tests and for those who tell users. */
+/* State, for tests and messages to users. */
 struct watch_state {
     size_t directories, leaves, told;
-    size_t old;          /* of the directories */
-    bool full;           /* there are more than are followed */
-    bool walked;         /* all that was there at first is known */
+    size_t old;          /* old ones of the directories */
+    bool full;           /* the limit of directories is reached */
+    bool walked;         /* all that was there at the start is known */
 };
 struct watch_state watch_state(const struct watch *);
 

@@ -72,7 +72,7 @@ void watch_drop(struct watch *w, int32_t at)
 {
     struct watch_dir *d = &w->list.v[at];
     watch_forget(w, at);
-    if (d->parent == WATCH_NONE) /* it may come back */
+    if (d->parent == WATCH_NONE) /* roots stay: they may reappear */
         return;
     unlink_child(w, d);
     map_remove(&w->by_name, name_key(d->parent, d->name));
@@ -120,9 +120,9 @@ int32_t watch_child(const struct watch *w, int32_t parent, const char *name)
     return at ? (int32_t)*at : WATCH_NONE;
 }
 
-/* ---- being told ---- */
+/* ---- watches of the kernel ---- */
 
-/* File systems whose changes may be made elsewhere, of which this kernel knows nothing. */
+/* File systems on which other machines may make changes that this kernel does not see. */
 static bool tells_nothing(const char *path)
 {
     static const uint32_t remote[] = {0x6969 /* NFS */, 0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */, 0x517b /* SMB */,
@@ -137,7 +137,7 @@ static bool tells_nothing(const char *path)
     return false;
 }
 
-/* Takes the watch of the one that was told of longest ago, and in which little is made. */
+/* Takes over the least recently reported watch of a directory in which little is created. */
 static bool make_room(struct watch *w)
 {
     while (w->told >= w->limits.told && w->queue_head < w->queue.n) {
@@ -166,7 +166,7 @@ void watch_tell(struct watch *w, int32_t at, const char *path, bool recent)
         return;
     int wd = inotify_add_watch(w->fd, path, EVENTS);
     if (wd < 0)
-        return; /* no more are to be had: it is looked at */
+        return; /* no watches left: it is polled */
     *map_put(&w->by_wd, (uint64_t)wd, NULL) = (uint64_t)at;
     w->list.v[at].wd = wd;
     w->told++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and strings in few bytes, for messages between machines: seven bits a byte, the least first (LEB128), signed
- * ones folded so that small ones stay small. Reading is safe whatever the bytes are: what makes no sense reads as 0 or
- * "", and `damaged` stays set. */
+/* Compact numbers and strings for messages between machines: seven bits per byte, the lowest first (LEB128); signed
+ * numbers are folded so that small ones stay small. Reading is safe for any bytes: invalid input reads as 0 or "", and
+ * `damaged` stays set. */
 #ifndef WEFT_BASE_WIRE_H
 #define WEFT_BASE_WIRE_H
 
@@ -13,7 +13,7 @@
 
 void wire_put_u(struct text *, uint64_t);
 void wire_put_i(struct text *, int64_t);
-void wire_put_bytes(struct text *, const void *, size_t n); /* without their number */
+void wire_put_bytes(struct text *, const void *, size_t n); /* bytes only, without a count */
 void wire_put_string(struct text *, const char *);
 
 struct wire_in { const uint8_t *at, *end; bool damaged; };
@@ -22,7 +22,7 @@ static inline struct wire_in wire_of(const void *bytes, size_t n)
     const uint8_t *at = bytes;
     return (struct wire_in){at, n ? at + n : at, false};
 }
-/* wire_u's: of any length. */
+/* Part of wire_u for numbers of any length. */
 uint64_t wire_long_u(struct wire_in *);
 static inline uint64_t wire_u(struct wire_in *u)
 {
@@ -31,10 +31,10 @@ static inline uint64_t wire_u(struct wire_in *u)
 int64_t wire_i(struct wire_in *);
 /* A number below `limit`. */
 uint64_t wire_below(struct wire_in *, uint64_t limit);
-/* How many items come, each of which takes at least `least_bytes`. */
+/* Number of items, each of at least `least_bytes`. */
 size_t wire_count(struct wire_in *, size_t least_bytes);
 void wire_bytes(struct wire_in *, void *, size_t n);
-/* Not terminated; borrowed from the bytes. */
+/* Borrowed from the bytes, not terminated. */
 const char *wire_string(struct wire_in *, size_t *n);
 /* A sum that does not overflow. */
 int64_t wire_sum(struct wire_in *, int64_t a, int64_t b);
