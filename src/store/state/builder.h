@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: the builder while records go by. Each part has a header of its own; this one holds all of them. */
+/* Private to state: the builder while records arrive. Each part has its own header; this one includes all of them. */
 #ifndef WEFT_STATE_BUILDER_H
 #define WEFT_STATE_BUILDER_H
 
@@ -14,7 +14,7 @@
 
 enum { BUILDER_VECTORS = 16, NOBODY = -1 };
 
-/* A row that was carried: its entries from `first` on. begin: where it begins in the next chunk; INT64_MAX: unknown. */
+/* Carried row: its entries from `first` on. begin: its begin in the next chunk; INT64_MAX: unknown. */
 struct builder_saved {
     struct series *series;
     size_t first;
@@ -31,31 +31,31 @@ struct state_builder {
     builder_devices disks, nets;
     struct builder_amounts amounts[BUILDER_AMOUNTS];
     VEC(struct builder_code) codes;
-    struct strings texts;                /* names that codes and devices go by: the tracker's strings, in each chunk */
-                                         /* by other numbers */
-    VEC(uint32_t) text_of;               /* by the tracker's string: its text + 1; 0 none yet */
-    VEC(uint32_t) call_codes;            /* by the tracker's string */
-    struct map call_code_of;             /* by text */
-    struct map irq_codes, ipi_numbers;   /* by number, or text */
-    struct map handler_codes;            /* by code of the interrupt, and CPU */
+    struct strings texts;                /* names of codes and devices: strings of each chunk's tracker */
+                                         /* Codes by other numbers. */
+    VEC(uint32_t) text_of;               /* text + 1 by the tracker's string; 0: none yet */
+    VEC(uint32_t) call_codes;            /* code by the tracker's string */
+    struct map call_code_of;             /* code by text */
+    struct map irq_codes, ipi_numbers;   /* code by number, or text */
+    struct map handler_codes;            /* code by interrupt's code, and CPU */
     VEC(struct builder_lock) locks;
-    struct map lock_codes;               /* by mixed process and address */
-    uint32_t other_locks;                /* code of those that are too many; 0 none yet */
+    struct map lock_codes;               /* code by mixed process and address */
+    uint32_t other_locks;                /* code of the locks beyond the limit; 0: none yet */
     uint32_t vector_codes[BUILDER_VECTORS];
     VEC(struct builder_futex_user) futex_users;
     struct map futex_user_of;            /* thread << 32 | code -> index in futex_users + 1 */
     struct builder_tracks futex_waits, futex_wakes, irq_handlers;
     struct latency_series latencies[STATE_LATENCY_KINDS];
-    latency_far far;                     /* results of calls that need many bits */
+    latency_far far;                     /* results of calls that do not fit in the table */
     VEC(struct state_disk_loss) losses;
-    builder_gaps gaps;                   /* of any CPU */
-    uint32_t n_losses;                   /* that were told of, in any form */
+    builder_gaps gaps;                   /* gaps of all CPUs */
+    uint32_t n_losses;                   /* losses reported so far, in any form */
     int64_t suspect_until;               /* latest end of packets with losses: events are missing somewhere before it */
     struct builder_held held;
-    VEC(struct builder_saved) saved;     /* all rows that go on */
+    VEC(struct builder_saved) saved;     /* carried rows */
     int64_t now;
-    bool goes_on;                        /* from a chunk before */
-    uint64_t events, events_before; /* events_before: of the chunk */
+    bool goes_on;                        /* begun in an earlier chunk */
+    uint64_t events, events_before; /* events_before: those before the chunk */
     int64_t last_event, last_checkpoint;
     series_values event_buffer;
     size_t event_buffered;
@@ -82,7 +82,7 @@ static inline struct builder_thread *builder_thread(struct state_builder *b, int
         builder_add_threads(b, (size_t)row + 1);
     return &b->threads.v[row];
 }
-/* What happens when a record's turn comes. */
+/* Handles a record, in order of time. */
 void builder_record(struct state_builder *, const struct kernel_record *);
 static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c)
 {

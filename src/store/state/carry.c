@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a builder of states carries over a cut: all that is open. The last entries of rows go along, as they may change;
- * the next chunk begins its rows with them, so that they count there and not here. */
+/* State builder at a cut: carries all open state. The last entries of rows are carried, since they may change; the next
+ * chunk begins its rows with them, so they count there and not here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +66,8 @@ static void track_entry(struct state_carry *v, int64_t *number)
 
 /* ---- rows of futexes ---- */
 
-/* Calls of a CPU of which it is not known who had it come later than others, and records that wait come with what
- * follows: rows that may get some of them stay. */
+/* Records of a CPU whose current thread is unknown are handled later than others, and so are delayed records: rows that
+ * may get some of them stay. */
 static int64_t first_to_come(const struct state_builder *b)
 {
     int64_t first = builder_first_held(&b->held);
@@ -125,7 +125,7 @@ static void need_users_from(struct state_carry *v, int64_t from)
         if (s->n && series_last(s) >= from)
             need_user(v, (uint32_t)i + 1);
         u->from = from < u->from ? from : u->from;
-        u->since = u->since < from ? u->since : INT64_MAX; /* it may end at once */
+        u->since = u->since < from ? u->since : INT64_MAX; /* the call may end at once */
         for (size_t k = s->n - state_carry_kept(s, INT64_MAX); k < s->n; k++)
             u->waits |= s->v[k].time >= from && is_wait(s->v[k].number);
     }
@@ -146,8 +146,8 @@ static int by_thread_and_futex(const void *x, const void *y, void *visit)
     return order_of(l->tgid, m->tgid) ?: order_of(l->address, m->address);
 }
 
-/* Which rows are carried: of calls that go on, those that may get calls yet, and those that entries of tracks speak
- * of. */
+/* Chooses the rows to carry: rows of calls in progress, rows that may get calls yet, and rows that entries of tracks
+ * refer to. */
 static void choose_users(struct state_carry *v)
 {
     struct state_builder *b = v->b;
@@ -261,7 +261,7 @@ static void carry_thread(struct state_carry *v, struct builder_thread *t)
         state_carry_refuse(c);
 }
 
-/* All rows of the next chunk. Before they are known: those that hold something, though they may be gone. */
+/* Visits all rows of the next chunk. Before those are known: rows with state, though the threads may be gone. */
 static void carry_threads(struct state_carry *v)
 {
     struct state_builder *b = v->b;
@@ -288,7 +288,7 @@ static int by_kind_and_number(const void *x, const void *y, void *irqs)
     return order_of(p->kind, q->kind) ?: order_of(p->number, q->number);
 }
 
-/* Rows of interrupts, in order of kind and number. place: by index the place there, to be freed. */
+/* Visits rows of interrupts, in order of kind and number. place: position there by index, to be freed. */
 static uint32_t *carry_irqs(struct state_carry *v)
 {
     struct state_builder *b = v->b;
@@ -395,7 +395,7 @@ static void text_key(struct state_carry *v, uint32_t *text)
     carry_string(v->c, &v->b->texts, text);
 }
 
-/* The numbers of interrupts that have none on the host: names in the order of their numbers. */
+/* Visits the numbers of interrupts that have none on the host: their names in order of number. */
 static void carry_made_up(struct state_carry *v)
 {
     struct map *m = &v->b->ipi_numbers;
@@ -438,7 +438,7 @@ static void carry_amount(struct state_carry *v, struct builder_amount *a)
     state_carry_series(v, &a->series, INT64_MAX, NULL);
 }
 
-/* Of threads (slot: row + base), those that are carried, by row; behind one of all, if there is a base. */
+/* Visits the amounts of carried threads (slot: row + base), by row; with a base, that of all threads comes last. */
 static void carry_amounts_of_threads(struct state_carry *v, struct builder_amounts *all, uint32_t base)
 {
     bool load = v->c->way == CARRY_LOAD;
@@ -452,7 +452,7 @@ static void carry_amounts_of_threads(struct state_carry *v, struct builder_amoun
     }
 }
 
-/* kinds: so many slots each CPU has, and of which of them there may be any. */
+/* kinds: number of slots per CPU, and which of them may have a value. */
 static void carry_amounts_of_cpus(
     struct state_carry *v, struct builder_amounts *all, size_t cpus, uint32_t kinds, uint64_t which)
 {
@@ -473,8 +473,8 @@ static void carry_amounts_of_cpus(
     }
 }
 
-/* A counter has a number by the order in which counters were declared, which is another one where an archive came late:
- * nothing goes on from such a chunk. Those that nothing is known of yet do not count. */
+/* The number of a counter is its position among the declared counters, which differs if an archive arrived late:
+ * nothing continues from such a chunk. Counters without values do not count. */
 static void carry_cpu_counters(struct state_carry *v)
 {
     struct state_builder *b = v->b;
@@ -532,7 +532,7 @@ static void carry_request(struct state_carry *v, struct builder_request *p, int 
     }
 }
 
-/* All disks first: codes speak of them. */
+/* Visits all disks first, since codes refer to them. */
 static void carry_requests(struct state_carry *v)
 {
     struct state_builder *b = v->b;
@@ -556,7 +556,7 @@ static void carry_requests(struct state_carry *v)
         }
 }
 
-/* ---- all ---- */
+/* ---- whole builder ---- */
 
 static void carry_locks(struct state_carry *v)
 {
@@ -588,7 +588,7 @@ static void carry_times(struct state_carry *v)
     state_carry_gaps(c, &b->gaps, BUILDER_MOST_GAPS);
 }
 
-/* All of them are among the builder's threads then, which stay where they are while rows are noted. */
+/* Inverts `rows`. All of them are among the builder's threads by then, which do not move while rows are marked. */
 static void invert_rows(struct state_carry *v)
 {
     for (size_t i = 0; i < v->c->n_rows; i++)
@@ -600,7 +600,7 @@ static void invert_rows(struct state_carry *v)
         }
 }
 
-/* What is noted of rows while they are saved holds until the cut: so all threads are there before. */
+/* Adds all threads first: notes on rows during saving refer to them until the cut. */
 static void begin_save(struct state_carry *v)
 {
     const struct kernel_thread *threads;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What builders carry over a cut of files: tables of descriptors that are not empty, and what is open or in use. */
+/* Files at a cut: carries tables of descriptors that are not empty, and files that are open or in use. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -8,7 +8,7 @@
 
 enum { DESCRIPTOR_UNKNOWN, DESCRIPTOR_HIDDEN, DESCRIPTOR_NAMED, DESCRIPTORS, LEAST_NAME = 6, LEAST_ACCESS = 20 };
 
-/* What is carried, in order, and by index here the place there + 1; 0: it is not. */
+/* Items to carry, in order; by index here: the place there + 1, or 0: not carried. */
 struct chosen {
     VEC(uint32_t) v;
     VEC(uint32_t) place;
@@ -45,7 +45,7 @@ static int by_key(const void *a, const void *b)
     return order_of(*x, *y);
 }
 
-/* The keys of a map in order; to be freed. */
+/* Keys of a map in order; to be freed. */
 static uint64_t *keys_of(const struct map *m)
 {
     uint64_t *keys = mem_alloc((m->n + 1) * sizeof *keys);
@@ -57,7 +57,7 @@ static uint64_t *keys_of(const struct map *m)
     return keys;
 }
 
-/* ---- which ---- */
+/* ---- choice ---- */
 
 static void choose_tables(struct files_visit *x)
 {
@@ -90,8 +90,8 @@ static int by_file_and_thread(const void *a, const void *b, void *visit)
         ?: order_of(m->unknown, n->unknown) ?: order_of(m->before_loss, n->before_loss);
 }
 
-/* No use comes that begins before: the thread's call in progress may be one of the file, also once it has opened it;
- * else records that wait may. */
+/* Earliest begin of a further use: the thread's call in progress may use the file, also if it has opened it; otherwise
+ * delayed records may. */
 static int64_t next_use(const struct state_builder *b, const struct file_access *a)
 {
     const struct builder_files *f = b->files;
@@ -99,13 +99,13 @@ static int64_t next_use(const struct state_builder *b, const struct file_access 
     return c->io ? c->begin : builder_first_held(&b->held);
 }
 
-/* Does the thread hold it open, or may a use come that begins where another one ended? */
+/* Returns whether the thread holds it open, or a use may follow that begins where another one ended. */
 static bool is_held(const struct state_builder *b, const struct file_access *a)
 {
     return a->opened || (a->series.n && series_last(&a->series) >= next_use(b, a));
 }
 
-/* What threads hold open, and what calls in progress work with. */
+/* Chooses the accesses of open files, and of calls in progress. */
 static void choose_accesses(struct files_visit *x)
 {
     struct builder_files *f = x->f;
@@ -144,7 +144,7 @@ static void choose_names(struct files_visit *x)
 
 /* ---- visits ---- */
 
-/* An index + 1 of what is chosen; 0: none. */
+/* Visits an index + 1 of a chosen item; 0: none. */
 static void carry_place(struct files_visit *x, const struct chosen *of, size_t n, uint32_t *index)
 {
     uint32_t number = *index;
@@ -178,8 +178,8 @@ static void visit_names(struct files_visit *x)
     }
 }
 
-/* Since when the row has been at something without a pause, up to the next use: what was before may have been forgotten
- * at a cut, and is now. INT64_MAX: it is at nothing. */
+/* Begin of the row's current busy time without a pause, up to the next use. Earlier entries may have been dropped at a
+ * cut, and are dropped now. INT64_MAX: idle. */
 static int64_t busy_since(const struct series *s, int64_t next)
 {
     size_t i = s->n;
@@ -189,7 +189,7 @@ static int64_t busy_since(const struct series *s, int64_t next)
     return i < s->n ? s->v[i].time : INT64_MAX;
 }
 
-/* LOAD: entries moved no more than was moved in all. */
+/* LOAD: checks that entries moved no more than the total. */
 static bool makes_sense(const struct builder_files *f, const struct file_access *a)
 {
     int64_t left = f->bytes;
@@ -283,7 +283,7 @@ static void visit_tables(struct files_visit *x)
     }
 }
 
-/* Which table is whose, of those that are carried. */
+/* Visits the mapping of processes to carried tables. */
 static void visit_map(struct files_visit *x, struct map *m)
 {
     struct carry *c = x->all->c;
@@ -336,7 +336,7 @@ static void visit_calls(struct files_visit *x)
     }
 }
 
-/* Threads that hold something, though they may be gone. */
+/* Marks threads with state, though they may be gone. */
 static void mark_threads(struct files_visit *x)
 {
     struct builder_files *f = x->f;

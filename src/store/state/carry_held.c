@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What builders carry over a cut of records that still wait. */
+/* Delayed records at a cut. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "state/carry_parts.h"
 
-/* Strings of the tracker by text: those of the chunk before, of which the tracker of this one may know nothing. What it
- * does not know gets a number that it does not reach. */
+/* Strings of the tracker, saved by text: they are from the chunk before, and this chunk's tracker may not know them.
+ * Unknown ones get numbers beyond the tracker's. */
 enum { BEYOND_STRINGS = 1 << 20 };
 struct held_visit {
     struct state_carry *all;
@@ -36,7 +36,7 @@ static void carry_name(struct held_visit *x, uint32_t *string, uint32_t most)
         *string = give_string(x, text, most);
 }
 
-/* Room for n zeroed bytes behind the record. */
+/* Reserves n zeroed bytes behind the record. */
 static void reserve_data(struct builder_held *held, struct builder_held_record *h, size_t n)
 {
     held->data.n = (held->data.n + 7) / 8 * 8;
@@ -46,7 +46,7 @@ static void reserve_data(struct builder_held *held, struct builder_held_record *
     held->data.n += n;
 }
 
-/* Bytes behind the record. */
+/* Visits bytes behind the record. */
 static size_t carry_data(struct held_visit *x, struct builder_held_record *h, size_t n)
 {
     struct builder_held *held = &x->all->b->held;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What builders carry over a cut: codes, rows' last entries, latencies. */
+/* Parts of builders at a cut: codes, rows' last entries, latencies. */
 #include "state/carry_parts.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static uint32_t irq_code(struct state_builder *b, bool numbered, uint32_t ref, i
     return cpu < 0 ? code : builder_handler_code(b, code, cpu);
 }
 
-/* Of what was loaded. */
+/* Finds a loaded code. */
 static uint32_t find_code(struct state_carry *v, uint8_t kind, uint32_t ref, int32_t cpu, struct builder_lock lock)
 {
     struct state_builder *b = v->b;
@@ -98,7 +98,7 @@ static uint16_t fixed_of(const struct series *s)
     return s->n > s->fixed + SERIES_CHANGE ? s->n - SERIES_CHANGE : s->fixed;
 }
 
-/* All that may change, and the one before it; these are the same wherever cuts were before. */
+/* Counts all entries that may change, and the one before; the result does not depend on earlier cuts. */
 size_t state_carry_kept(const struct series *s, int64_t renamed)
 {
     size_t fixed = fixed_of(s), n = fixed ? s->n - fixed + 1 : s->n;
@@ -107,7 +107,7 @@ size_t state_carry_kept(const struct series *s, int64_t renamed)
     return n;
 }
 
-/* What was loaded makes sense as the end of a row. */
+/* Returns whether the loaded entries are valid as the end of a row. */
 static bool sound(const struct series *s)
 {
     for (size_t i = 1; i < s->n; i++)
@@ -116,15 +116,15 @@ static bool sound(const struct series *s)
     return s->fixed <= s->n && s->fixed >= s->past;
 }
 
-/* What of a row is carried: its last n entries. begin: where it begins in the next chunk; INT64_MAX: not known. past:
- * there are entries before; the first one stands for them and does not change. */
+/* Carried part of a row: its last n entries. begin: its begin in the next chunk; INT64_MAX: unknown. past: there are
+ * earlier entries, which the first one stands for; it does not change. */
 struct carried_part {
     size_t n;
     int64_t begin;
     bool past, goes_on;
 };
 
-/* Not of files: their bytes count in the chunk that has the entries. */
+/* Sums, except those of files: their bytes count in the chunk that has the entries. */
 static void carry_sums(struct state_carry *v, struct series *s, size_t gone)
 {
     int64_t before[STATE_WAYS] = {0};
@@ -232,7 +232,7 @@ void state_carry_latency(struct state_carry *v, int kind, uint64_t *handle)
         *handle = latency_reopen(l, &x, rank);
 }
 
-/* Which ones were opened in time, and how many of the last begin. */
+/* Visits the last begin of those opened in time, and the number with that begin. */
 void state_carry_latency_order(struct carry *c, struct latency_series *l)
 {
     int64_t last_begin = l->last_begin;
@@ -246,7 +246,7 @@ void state_carry_latency_order(struct carry *c, struct latency_series *l)
 
 /* ---- frames ---- */
 
-/* Closed ones have no number in the next chunk: they get one that no other has, in the order in which they are met. */
+/* Closed frames have no number in the next chunk. They get unique ones, in the order in which they are met. */
 void state_carry_frame(struct state_carry *v, uint32_t *frame)
 {
     uint32_t number = *frame, closed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells of pairs: a number, and then 0 or 1. */
+/* Cells of pairs: a number, then 0 or 1. */
 #include "state/cell.h"
 
 enum { LOW = 63, HIGH_SHIFT = 6, HIGH_MASK = 3, HALF_SHIFT = 2 };
@@ -33,9 +33,9 @@ static inline const uint8_t *durations_of(const struct state_disk_cell *c, const
     return numbers_of(c, p) + pack_bytes(p->n, p->number_width);
 }
 
-/* ---- one entry ---- */
+/* ---- single entries ---- */
 
-/* A pair of entries: begin, where the second begins, end. */
+/* Pair of entries: begin of the first, begin of the second, end. */
 struct cell_pair {
     int64_t begin, middle, end;
     uint64_t number;
@@ -52,7 +52,7 @@ static inline struct cell_pair cell_pair_at(const struct state_disk_cell *c, con
     };
 }
 
-/* Without branches, which could not be predicted. */
+/* Branchless, since branches could not be predicted. */
 static inline struct cell_entry entry_of(const struct cell_pair *x, const struct cell_pairs *p, size_t i, bool second)
 {
     int64_t both = -(int64_t)second;
@@ -80,7 +80,7 @@ struct cell_entry cell_pairs_at(const struct state_disk_cell *c, int64_t t)
     return entry_of(&x, &p, i, t >= x.middle);
 }
 
-/* ---- all entries ---- */
+/* ---- whole cells ---- */
 
 int64_t cell_pairs_end(const struct state_disk_cell *c)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: reading a cell (format.h). Whatever it says, what is read lies in it or in the FILE_SPARE_BYTES
+/* Private to state: reading a cell (format.h). For any contents, all reads are inside the cell or the FILE_SPARE_BYTES
  * behind the last section. */
 #ifndef WEFT_STATE_CELL_H
 #define WEFT_STATE_CELL_H
 
 #include "state/format.h"
 
-/* An entry of a cell, of which there are n. The last one of a row's last cell ends with the row, whatever `end` is. */
+/* Entry i of the n entries of a cell. The last one of a row's last cell ends with the row, whatever `end` is. */
 struct cell_entry { size_t i, n; int64_t begin, end, number; };
 
-/* The packed values; and the time of value i: base and how long after it. */
+/* Packed values; the time of value i: base plus its value. */
 static inline const uint8_t *cell_packed(const struct state_disk_cell *c)
 {
     return (const uint8_t *)c + offsetof(struct state_disk_cell, packed);
@@ -24,7 +24,7 @@ static inline int64_t cell_begin_of(const struct state_disk_cell *c, size_t i, u
     uint64_t since = pack_get(cell_packed(c), i - (i > 0), width);
     return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
 }
-/* The last of n entries that begins at or before `since`, counted from the first's begin. Without branches, which could
+/* Last of n entries that begins at or before `since`, counted from the first's begin. Branchless, since branches could
  * not be predicted. */
 static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width, uint64_t since)
 {
@@ -38,7 +38,7 @@ static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width,
 /* ---- plain cells: entry by entry ---- */
 
 static inline size_t cell_plain_n(const struct state_disk_cell *c) { return (c->n - 1u) % STATE_CELL + 1; }
-/* What is behind the cell when widths make no sense. */
+/* Numbers; behind the cell if the widths are invalid. */
 static inline const uint8_t *cell_plain_numbers(const struct state_disk_cell *c)
 {
     return cell_packed(c) + pack_bytes(cell_plain_n(c), c->time_width);
@@ -49,7 +49,7 @@ static inline int64_t cell_plain_number(const struct state_disk_cell *c, size_t 
     uint64_t v = pack_get(cell_plain_numbers(c), i, c->number_width & ~STATE_FOLDED);
     return __builtin_expect(c->number_width & STATE_FOLDED, 0) ? cell_unfolded(v) : (int64_t)v;
 }
-/* Where entry i ends, and where it begins. */
+/* End of entry i; its begin. */
 static inline int64_t cell_plain_end(const struct state_disk_cell *c, size_t i)
 {
     return cell_time(c, i, c->time_width);
@@ -75,9 +75,9 @@ static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c, i
 
 /* ---- paired cells: a number, and then 0 or 1 (cell.c) ---- */
 
-/* The head of a paired cell, unpacked. On disk `n` holds STATE_PAIRED, STATE_RESTS and in its low 6 bits
- * duration_width; time_width and number_width have themselves in their low 6 bits, and in their high 2 bits n - 1, the
- * lower half in time_width. */
+/* The head of a paired cell, unpacked. On disk `n` holds STATE_PAIRED, STATE_RESTS and, in its low 6 bits,
+ * duration_width. The low 6 bits of time_width and number_width are the widths; their high 2 bits are n - 1, the lower
+ * half in time_width. */
 struct cell_pairs { uint8_t n, time_width, number_width, duration_width; bool rests; };
 static inline bool cell_is_paired(const struct state_disk_cell *c) { return __builtin_expect(c->n & STATE_PAIRED, 0); }
 struct cell_pairs cell_pairs(const struct state_disk_cell *);
@@ -88,7 +88,7 @@ int64_t cell_pairs_end(const struct state_disk_cell *);
 void cell_pairs_times(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1]);
 size_t cell_pairs_numbers(const struct state_disk_cell *, int64_t numbers[STATE_CELL_ENTRIES]);
 
-/* ---- any cell ---- */
+/* ---- cells of both kinds ---- */
 
 static inline size_t cell_n(const struct state_disk_cell *c)
 {
@@ -103,12 +103,12 @@ static inline struct cell_entry cell_at(const struct state_disk_cell *c, int64_t
 {
     return cell_is_paired(c) ? cell_pairs_at(c, t) : cell_plain_at(c, t);
 }
-/* Where the cell ends. */
+/* End of the cell. */
 static inline int64_t cell_end(const struct state_disk_cell *c)
 {
     return cell_is_paired(c) ? cell_pairs_end(c) : cell_plain_end(c, cell_plain_n(c) - 1);
 }
-/* All n entries' numbers. Returns n. */
+/* Reads the numbers of all n entries. Returns n. */
 static inline size_t cell_take_numbers(const struct state_disk_cell *c, int64_t numbers[STATE_CELL_ENTRIES])
 {
     if (cell_is_paired(c))
@@ -119,7 +119,7 @@ static inline size_t cell_take_numbers(const struct state_disk_cell *c, int64_t 
         numbers[i] = cell_unfolded((uint64_t)numbers[i]);
     return n;
 }
-/* Their times too, and behind these the cell's end. */
+/* Reads their times, too, followed by the cell's end. */
 static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1],
     int64_t numbers[STATE_CELL_ENTRIES])
 {

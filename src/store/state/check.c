@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks what a file claims. On opening: what leads from one table to another, which is little. The rest, whose readers
- * are safe whatever it is, only for `verify`. */
+/* Validation of a file. Opening checks references between tables, which is little. Everything else, for which readers
+ * are safe, is checked only by `verify`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ static const char *files_defect(const struct state_chunk *s)
     return NULL;
 }
 
-/* Each file stands with its thread if anything was moved, once. */
+/* Checks that each file is listed with its thread, once, if anything was moved. */
 static const char *through_defect(const struct state_chunk *s)
 {
     size_t at = 0, moved = 0;
@@ -135,12 +135,11 @@ static const char *through_defect(const struct state_chunk *s)
 struct row_check {
     const struct state_chunk *s;
     const struct state_disk_row *row;
-    int64_t time;          /* where the cell before ends */
-    int64_t number, least; /* of the entry before; of all */
+    int64_t time;          /* end of the cell before */
+    int64_t number, least; /* number of the entry before; minimum of all */
     uint64_t n;            /* entries so far */
     int64_t sums[STATE_WAYS];
-    uint64_t bucket,
-        edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
+    uint64_t bucket, edge; /* grid bucket to be checked next, and its begin; beyond all times if there is none */
 };
 
 static bool good_futex_call(int64_t number)
@@ -179,7 +178,7 @@ static bool counts(const struct row_check *g)
     return g->row->kind == STATE_CPU_THREAD && g->number && !g->s->rows[g->number - 1].idle;
 }
 
-/* The entry before is over, after so long. */
+/* Adds the entry before, which lasted `ns`. */
 static void add_up(struct row_check *g, uint64_t ns)
 {
     if (g->row->kind != STATE_FILE_ROWS)
@@ -261,7 +260,7 @@ static const char *entries_defect(const struct state_chunk *s, const struct stat
     if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n_cells))
         return "the grid makes no sense";
     set_edge(&g);
-    if (row->n_cells && row->kind != STATE_FILE_ROWS) /* what went before the chunk */
+    if (row->n_cells && row->kind != STATE_FILE_ROWS) /* value carried from before the chunk */
         memcpy(g.sums, sum_of_block(s, row, SUM_READ, 0), state_block_sums(row->kind) * sizeof *g.sums);
     for (uint32_t i = 0; i < row->n_cells && !what; i++) {
         uint64_t at = (uint64_t)s->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS;
@@ -301,7 +300,7 @@ static const char *tables_defect(const struct state_chunk *s)
     return next != s->n_heads ? "blocks that belong to no table" : NULL;
 }
 
-/* Columns follow each other; what a table does not have is empty. */
+/* Columns follow each other; columns that a table does not have are empty. */
 static const char *block_defect(const struct state_chunk *s, const struct state_disk_head *h, int columns, size_t n)
 {
     static const struct column_form none;
@@ -384,7 +383,7 @@ static const char *latencies_defect(const struct state_chunk *s, int kind)
     return NULL;
 }
 
-/* Tiles are made anew, from latencies that make sense. */
+/* Computes the tiles anew and compares; the latencies must be valid. */
 static const char *figures_defect(const struct state_chunk *s)
 {
     struct tile_list made = {0};
@@ -412,7 +411,7 @@ static const char *figures_defect(const struct state_chunk *s)
     return same ? NULL : "figures that do not fit the latencies";
 }
 
-/* Would it fit into the table behind its first m latencies? */
+/* Returns whether it would fit into the table behind its first m latencies. */
 static bool fits_table(const struct state_chunk *s, const struct state_disk_table *table, uint64_t m, int64_t begin)
 {
     return m <= table->n && (!m || state_column_at(s, table, STATE_BEGIN, m - 1) <= begin) &&
@@ -453,7 +452,7 @@ static const char *open_defect(const struct state_chunk *s)
     return NULL;
 }
 
-/* Codes of latencies that are not early, once each, where they come first. */
+/* Checks the codes of latencies that are not early: once each, at their first use. */
 static const char *firsts_of_kind_defect(const struct state_chunk *s, int kind, uint64_t *first_of)
 {
     const struct state_disk_table *table = state_latency_table(s, kind);
@@ -485,7 +484,7 @@ static const char *firsts_of_kind_defect(const struct state_chunk *s, int kind, 
     return NULL;
 }
 
-/* Latencies make sense. */
+/* The latencies must be valid. */
 static const char *firsts_defect(const struct state_chunk *s)
 {
     const char *what = s->first_first[0] ? "first latencies of codes that are not" : NULL;
@@ -506,9 +505,9 @@ static const char *losses_defect(const struct state_chunk *s)
     return NULL;
 }
 
-/* ---- all ---- */
+/* ---- whole store ---- */
 
-/* Of sections in order of kind. */
+/* Finds the ranges of sections sorted by kind. */
 #define find_kinds(first, n, items) \
     do { \
         for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One chunk of a state store: opening and reading. */
+/* Chunk of a state store: opening and reading. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #include "state/sums.h"
 #include "state/thread_io.h"
 
-/* What leads from one table to another stays as it was checked, whatever happens to the file. */
+/* Copies a section to memory: references between tables must stay as checked, whatever happens to the file. */
 static const void *kept(struct state_chunk *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
 {
     const void *items = store_section_kept(s->file, name, item_bytes, n);
@@ -27,7 +27,7 @@ static const void *section(struct state_chunk *s, const char *name, size_t item_
     return items;
 }
 
-/* Are all there, if only empty? */
+/* Returns whether all sections exist, even if empty. */
 static bool read_sections(struct state_chunk *s)
 {
     size_t n_totals;
@@ -327,7 +327,7 @@ void state_chunk_loss(const struct state_chunk *s, size_t i, struct state_loss *
 
 /* ---- latencies ---- */
 
-/* Those aside, of one kind. */
+/* Latencies aside, of one kind. */
 struct latency_range {
     const struct state_disk_aside *v;
     size_t n;
@@ -343,7 +343,7 @@ size_t state_chunk_latencies(const struct state_chunk *s, int kind)
     return state_latency_table(s, kind)->n + aside_of(s, kind).n;
 }
 
-/* Threads and codes that the store does not have are left out. */
+/* Drops threads and codes that the store does not have. */
 static void set_latency(const struct state_chunk *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu,
     int64_t code, struct state_latency *out)
 {
@@ -356,7 +356,7 @@ static void set_latency(const struct state_chunk *s, int64_t begin, int64_t dura
     out->name = code >= 0 && (uint64_t)code < s->n_codes ? s->codes[code].name : NULL;
 }
 
-/* The i-th of those in the table. */
+/* Reads the i-th latency of the table. */
 static void set_from_table(const struct state_chunk *s, int kind, size_t i, struct state_latency *out)
 {
     const struct state_disk_table *table = state_latency_table(s, kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: what the functions of state.h say of a single chunk, by its own rows, names and numbers. */
+/* Private to state: the functions of state.h for a single chunk, with its own rows, names and numbers. */
 #ifndef WEFT_STATE_CHUNK_H
 #define WEFT_STATE_CHUNK_H
 
@@ -19,7 +19,7 @@ size_t state_chunk_sample(const struct state_chunk *, int kind, size_t row, cons
 bool state_chunk_at(const struct state_chunk *, int kind, size_t row, int64_t t, struct state_interval *out);
 int32_t state_chunk_thread_cpu(const struct state_chunk *, size_t row, int64_t t, int32_t near);
 
-/* Of a row of counters; of a thread or a CPU: the time that it ran. */
+/* Values of a row of counters; for a thread or a CPU: the time that it ran. */
 void state_chunk_counter_values(const struct state_chunk *, int row_kind, size_t row, const int64_t *times, size_t n,
     int64_t *values);
 
@@ -28,16 +28,16 @@ void state_chunk_file(const struct state_chunk *, size_t i, struct state_file *o
 
 void state_chunk_event_counts(const struct state_chunk *, const int64_t *times, size_t n, uint64_t *counts,
     bool *exact);
-/* The first checkpoint from `from` on that is at t or later. */
+/* First checkpoint from `from` on that is at t or later. */
 size_t state_chunk_checkpoints(const struct state_chunk *, size_t from, int64_t t);
-/* Events numbered below … above lie at from … to, unless the file lies. head: before the first checkpoint; else `below`
- * is one. */
+/* Events numbered below … above are at from … to, unless the file is wrong. head: before the first checkpoint;
+ * otherwise `below` is one. */
 struct state_stretch {
     bool head;
     uint64_t below, above;
     int64_t from, to;
 };
-/* Events before t, from < t <= to; *exact goes false if that is only nearly so. */
+/* Number of events before t, from < t <= to; sets *exact to false if it is an estimate. */
 uint64_t state_stretch_count(const struct state_stretch *, int64_t t, bool *exact);
 uint64_t state_chunk_events(const struct state_chunk *);
 size_t state_chunk_losses(const struct state_chunk *);

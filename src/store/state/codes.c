@@ -32,7 +32,7 @@ void builder_give_text(struct state_builder *b, uint32_t string, uint32_t text)
     b->text_of.v[string] = text + 1;
 }
 
-/* Of a system call. */
+/* Code of a system call. */
 uint32_t builder_text_code(struct state_builder *b, uint32_t text)
 {
     uint64_t *code = map_put(&b->call_code_of, text, NULL);
@@ -49,7 +49,7 @@ uint32_t builder_new_call_code(struct state_builder *b, uint32_t string)
     return b->call_codes.v[string] = builder_text_code(b, builder_text(b, string));
 }
 
-/* Interrupts by number, those between processors by their name. */
+/* Interrupts have their number, those between processors their name. */
 uint32_t builder_irq_code(struct state_builder *b, bool numbered, uint32_t number)
 {
     uint64_t *code = map_put(&b->irq_codes, (uint64_t)numbered << 32 | number, NULL);
@@ -77,7 +77,7 @@ uint32_t builder_vector_code(struct state_builder *b, uint16_t vector)
     return b->vector_codes[i];
 }
 
-/* Futexes by process, because addresses are. Beyond a number that nobody reads they count as one. */
+/* Futexes are per process, since addresses are. Above a limit that nobody reads they count as one. */
 uint32_t builder_lock_code(struct state_builder *b, int32_t row, uint64_t address)
 {
     const struct kernel_thread *threads;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: codes while they are made: the pairs of value and name that entries of rows refer to. */
+/* Private to state: codes while they are made: pairs of value and name that entries of rows refer to. */
 #ifndef WEFT_STATE_CODES_H
 #define WEFT_STATE_CODES_H
 
@@ -8,7 +8,8 @@
 struct kernel_record;
 struct state_builder;
 
-/* What names a code: resolved when the store is written, because names may come after what they name. */
+/* Source of a code's name. Names are resolved when the store is written, because they may arrive after their first
+ * use. */
 enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CODE_OTHER_LOCKS, CODE_REQUEST };
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
@@ -17,7 +18,7 @@ struct builder_code {
     uint32_t ref;
 };
 
-/* A futex of a process; -1: of one that is not known. */
+/* Futex of a process; -1: unknown process. */
 struct builder_lock {
     uint64_t address;
     int32_t tgid;
@@ -28,9 +29,9 @@ uint32_t builder_new_text(struct state_builder *, uint32_t string);
 void builder_give_text(struct state_builder *, uint32_t string, uint32_t text);
 uint32_t builder_new_call_code(struct state_builder *, uint32_t string);
 uint32_t builder_text_code(struct state_builder *, uint32_t text);
-/* numbered: else `number` is the text of its name. */
+/* numbered: otherwise `number` is the text of its name. */
 uint32_t builder_irq_code(struct state_builder *, bool numbered, uint32_t number);
-/* Of an interrupt and the CPU that handles it. */
+/* Code of an interrupt and the CPU that handles it. */
 uint32_t builder_handler_code(struct state_builder *, uint32_t irq_code, int32_t cpu);
 uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
 uint32_t builder_lock_code(struct state_builder *, int32_t row, uint64_t address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of numbers: which way takes least, and how it is written and read. */
+/* Columns of numbers: choice of the smallest way, writing and reading. */
 #include "state/column.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ static uint8_t column_width(struct column_form f)
 
 /* ---- writing ---- */
 
-/* Values on their way: their differences to the base, and what they take in the way that is best so far. */
+/* Column being planned: differences to the base, and the size in the best way so far. */
 struct column_plan {
     const int64_t *v;
     size_t n;
@@ -21,7 +21,7 @@ struct column_plan {
     uint8_t whole; /* bits of the largest difference */
     enum column_way way;
     uint8_t width, more;
-    size_t bits; /* of all but the base */
+    size_t bits; /* bits of everything but the base */
     size_t entries;
     int64_t table[COLUMN_ENTRIES], entry_of[COLUMN_VALUES];
 };
@@ -35,7 +35,7 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Even and odd ones apart, so that neighbours do not wait for each other. */
+/* Processes even and odd values separately, so that neighbours do not depend on each other. */
 static void spread(const int64_t *v, size_t n, int64_t *least, int64_t *most)
 {
     int64_t low[2] = {v[0], v[n - 1]}, high[2] = {v[0], v[n - 1]};
@@ -54,11 +54,11 @@ static unsigned bits_of(uint64_t v)
     return 63 - (unsigned)__builtin_clzll(v | 1) + (v != 0);
 }
 
-/* Few large values among many small ones take less when only the large ones have high bits: a bit per value says which.
- */
+/* Few large values among many small ones take less space if only the large ones have high bits: a bit per value marks
+ * them. */
 static void try_split(struct column_plan *p)
 {
-    uint8_t some[2][65] = {{0}}; /* by bits, how many; twice, so that neighbours do not wait for each other */
+    uint8_t some[2][65] = {{0}}; /* count by bits; two of them, so that neighbours do not depend on each other */
     size_t over = 0;
     for (size_t i = 0; i < p->n; i++)
         some[i % 2][bits_of((uint64_t)p->v[i] - (uint64_t)p->base)]++;
@@ -75,7 +75,7 @@ static void try_split(struct column_plan *p)
     }
 }
 
-/* How many distinct values a table may have to take less than the best so far. */
+/* Limit of distinct values for a table to be smaller than the best so far. */
 static size_t most_entries(const struct column_plan *p)
 {
     size_t most = 0;
@@ -89,7 +89,7 @@ static size_t most_entries(const struct column_plan *p)
 
 static bool try_table(struct column_plan *p)
 {
-    uint8_t slots[SLOTS] = {0}; /* by hash: 1 + entry */
+    uint8_t slots[SLOTS] = {0}; /* 1 + entry by hash */
     size_t entries = 0, most = most_entries(p);
     for (size_t i = 0; i < p->n; i++) {
         size_t slot = (uint64_t)p->v[i] * UINT64_C(0x9e3779b97f4a7c15) >> 56;
@@ -117,7 +117,7 @@ static bool try_table(struct column_plan *p)
 
 static uint8_t *put_base(uint8_t *to, int64_t base, struct column_form *f)
 {
-    unsigned bits = bits_of((uint64_t)(base ^ base >> 63)), bytes = base ? bits / 8 + 1 : 0; /* with a sign */
+    unsigned bits = bits_of((uint64_t)(base ^ base >> 63)), bytes = base ? bits / 8 + 1 : 0; /* bits with the sign */
     memcpy(to, &base, sizeof base);
     f->base = bytes < 7 ? bytes : 7;
     return to + (bytes < 7 ? bytes : 8);
@@ -205,7 +205,7 @@ static uint64_t slope_of(const struct column *c)
     return slope;
 }
 
-/* Where values of SPLIT begin, and what lies behind values that begin there. */
+/* Begin of values of SPLIT; end of values that begin there. */
 static const uint8_t *low_bits(const struct column *c)
 {
     return c->bytes + pack_bytes(c->n, 1);
@@ -292,7 +292,7 @@ void column_take(const struct column *c, int64_t *out)
 
 /* ---- checking ---- */
 
-/* High bits that are there. */
+/* Number of high parts. */
 static size_t n_high(const struct column *c)
 {
     size_t n = 0;

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may have others. */
+/* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may have other
+ * flags. */
 enum { RWBS_WRITE = 1, RWBS_DISCARD = 2, RWBS_READ = 4, SECTOR_BYTES = 512 };
 
 static void count(struct state_builder *b, builder_devices *all, uint32_t id, int64_t ts, int which, int64_t bytes)
@@ -57,7 +58,7 @@ struct builder_amount *builder_amount_at(struct builder_amounts *all, uint32_t s
     return amount(all, slot);
 }
 
-/* Counts up to what a number can hold together with what rows of files add. */
+/* Adds, limited so that the total with the rows of files fits in a number. */
 static void count_up(struct state_builder *b, struct builder_amounts *all, int32_t row, int64_t ts, int64_t n)
 {
     const int64_t most = INT64_C(1) << 62;
@@ -131,7 +132,7 @@ void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r
 
 void builder_frequency(struct state_builder *b, const struct kernel_record *r)
 {
-    if (r->u.frequency.of_cpu < UINT16_MAX) /* there are no such CPUs */
+    if (r->u.frequency.of_cpu < UINT16_MAX) /* ignores CPUs that cannot exist */
         series_tell(&b->pool, &amount(&b->amounts[BUILDER_FREQUENCIES], r->u.frequency.of_cpu)->series, r->ts,
             r->u.frequency.khz);
 }

@@ -8,7 +8,7 @@
 struct kernel_record;
 struct state_builder;
 
-/* A disk or a network interface: two counters. */
+/* Disk or network interface: two counters. */
 struct builder_device {
     struct series series[2]; /* read, write; sent, received */
     int64_t total[2];
@@ -16,7 +16,7 @@ struct builder_device {
 };
 typedef VEC(struct builder_device) builder_devices;
 
-/* Counters of one kind of which each has a small number, their slot. */
+/* Counters of one kind, each with a small number, its slot. */
 struct builder_amount {
     struct series series;
     int64_t total;
@@ -24,30 +24,30 @@ struct builder_amount {
 };
 struct builder_amounts {
     VEC(struct builder_amount) v;
-    VEC(uint32_t) index;     /* by slot: index in v + 1, 0 none yet */
-    uint32_t expected;       /* index + 1 of the one that was fetched last (builder_io_expect) */
+    VEC(uint32_t) index;     /* index in v + 1 by slot; 0: none yet */
+    uint32_t expected;       /* index + 1 of the last one fetched (builder_io_expect) */
 };
 enum builder_amount_kind {
-    BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
+    BUILDER_PAGES,           /* slot: row of the thread + 1; 0: all threads */
     BUILDER_CPU_COUNTERS,    /* CPU * STATE_CPU_COUNTERS + counter */
     BUILDER_FREQUENCIES,     /* the CPU */
-    BUILDER_IO_READ, BUILDER_IO_WRITTEN, /* row of the thread; bytes that moved through no file */
+    BUILDER_IO_READ, BUILDER_IO_WRITTEN, /* row of the thread; bytes moved without a file */
     BUILDER_KVM_EXITS,       /* row of the thread */
     BUILDER_AMOUNTS
 };
 
 void builder_block(struct state_builder *, const struct kernel_record *);
 void builder_packet(struct state_builder *, const struct kernel_record *);
-void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64_t pages); /* NOBODY: nothing */
+void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64_t pages); /* NOBODY: does nothing */
 void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
 void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
-/* A call has moved so many bytes in these ways, and no row of a file counts them. row NOBODY: does nothing. */
+/* Counts bytes that a call moved in these ways, and that no row of a file counts. row NOBODY: does nothing. */
 void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, int64_t bytes);
-/* Such a call begins: brings the memory of its counters near. */
+/* Prefetches the counters of such a call when it begins. */
 void builder_io_expect(struct state_builder *, int32_t row, unsigned ways);
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
-/* Valid until the next one is made. */
+/* Valid until the next call that adds one. */
 struct builder_amount *builder_amount_at(struct builder_amounts *, uint32_t slot);
 void builder_amounts_fini(struct builder_amounts *);
 
@@ -55,13 +55,13 @@ void builder_amounts_fini(struct builder_amounts *);
 
 enum { BUILDER_MOST_DISKS = 1 << 12, BUILDER_MOST_SLOTS = 1 << 10 };
 
-/* What a disk has to do: requests that wait, and those that the driver has. */
+/* Request of a disk: waiting in the queue, or in the driver. */
 struct builder_request {
-    struct series series;    /* of its slot of the queue */
+    struct series series;    /* row of its slot in the queue */
     uint64_t latency;        /* handle */
     uint64_t sector;
     int64_t bytes;
-    uint32_t sectors;        /* that did not complete yet */
+    uint32_t sectors;        /* sectors not completed yet */
     uint8_t type;            /* enum state_request */
     bool busy;
 };
@@ -72,10 +72,10 @@ struct builder_queue {
 struct builder_requests {
     struct builder_queue queues[2];
     uint32_t dev;
-    uint32_t codes[STATE_REQUESTS]; /* by type; 0 none yet */
+    uint32_t codes[STATE_REQUESTS]; /* code by type; 0: none yet */
 };
 
-/* ref: as of struct builder_code. */
+/* ref: see struct builder_code. */
 uint32_t builder_request_code(struct state_builder *, uint32_t ref);
 void builder_request(struct state_builder *, const struct kernel_record *);
 void builder_requests_lose(struct state_builder *, int64_t ts);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* States of CPUs: who has them, and which interrupt is at work above; rows of interrupts, and how long their handlers
- * take. */
+/* States of CPUs: current thread and current interrupt; rows of interrupts, and durations of their handlers. */
 #include "state/builder.h"
 #include "state/files.h"
 
@@ -13,7 +12,7 @@ struct builder_cpu *builder_cpu(struct state_builder *b, uint32_t cpu)
     return &b->cpus.v[cpu];
 }
 
-/* ---- what the CPU's row shows ---- */
+/* ---- state of the CPU's row ---- */
 
 static void show_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts, uint32_t code)
 {
@@ -26,11 +25,11 @@ static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts,
 {
     c->row = row;
     if (row >= 0)
-        builder_thread(b, row); /* its flags must be there when the entry is summed up */
+        builder_thread(b, row); /* creates its flags, which the summing of the entry needs */
     series_push(&b->pool, &c->thread, ts, (int64_t)row + 1);
 }
 
-/* ---- what happened before it was known who ran ---- */
+/* ---- records before the current thread was known ---- */
 
 static void defer(struct builder_cpu *c, struct builder_pending p)
 {
@@ -40,7 +39,7 @@ static void defer(struct builder_cpu *c, struct builder_pending p)
     vec_push(&c->pending, p);
 }
 
-/* Row NOBODY: nobody will ever know. */
+/* Row NOBODY: it will stay unknown. */
 static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 {
     int32_t cpu = builder_cpu_number(b, c);
@@ -60,7 +59,7 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
     c->pending.n = 0;
 }
 
-/* It turns out that `row` had the CPU just in that ns: too short for states, but pages and bytes count. */
+/* Handles a thread that had the CPU just in that ns: too short for states, but pages and bytes count. */
 static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < c->pending.n; i++) {
@@ -73,7 +72,7 @@ static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_
     replay(b, c, NOBODY);
 }
 
-/* It turns out that `row` had the CPU since then. */
+/* Handles the discovery that `row` had the CPU since then. */
 static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t since)
 {
     size_t skip = 0;
@@ -110,7 +109,7 @@ static void show_top(struct state_builder *b, struct builder_cpu *c, int64_t ts)
         show_overlay(b, c, ts, code);
 }
 
-/* The name of the interrupt and where it is handled. */
+/* Code of the interrupt's name and CPU. */
 static uint32_t handler_code(struct state_builder *b, const struct builder_frame *f, int32_t cpu)
 {
     struct builder_irq *q = &b->irqs.v[f->irq];
@@ -133,7 +132,7 @@ static void end_frame(struct state_builder *b, struct builder_cpu *c, int64_t ts
         latency_drop(&b->latencies[f->kind], f->latency);
 }
 
-/* Handlers whose ends are missing. */
+/* Ends handlers whose ends are missing. */
 void builder_cpu_clear(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     while (c->depth)
@@ -153,7 +152,7 @@ static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int3
     return (uint32_t)*index - 1;
 }
 
-/* Numbers for interrupts that have none: by name, from STATE_IPI on. */
+/* Numbers of interrupts that have none: by name, from STATE_IPI on. */
 static int32_t made_up_number(struct state_builder *b, uint32_t text)
 {
     uint64_t *number = map_put(&b->ipi_numbers, text, NULL);
@@ -183,7 +182,7 @@ void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const str
     show_top(b, c, r->ts);
 }
 
-/* Frames above the one that ends lost their exits. */
+/* Frames above the one that ends have lost their exits. */
 void builder_irq_exit(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
 {
     int i = c->depth - 1;
@@ -235,7 +234,7 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
         builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
 }
 
-/* Pages that the allocator gave or got back. */
+/* Counts pages that the allocator gave out or got back. */
 void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
 {
     enum { MOST_ORDER = 31 }; /* far beyond any kernel's */
@@ -251,7 +250,7 @@ void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const str
 
 /* ---- losses ---- */
 
-/* Rows of interrupts of that CPU are unknown from ts on, or quiet again. */
+/* Sets the rows of that CPU's interrupts to unknown from ts on, or idle again. */
 static void lose_irqs(struct state_builder *b, int32_t cpu, int64_t ts)
 {
     for (size_t i = 0; i < b->irqs.n; i++)
@@ -269,7 +268,7 @@ static void regain_irqs(struct state_builder *b, int32_t cpu, int64_t ts)
     }
 }
 
-/* From its next event on nothing is missing on the CPU, at the latest from the known end of the loss on. */
+/* Ends a loss at the CPU's next event, at the latest at the known end of the loss. */
 void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: states of CPUs and interrupts while records go by. */
+/* Private to state: states of CPUs and interrupts while records arrive. */
 #ifndef WEFT_STATE_CPUS_H
 #define WEFT_STATE_CPUS_H
 
@@ -11,45 +11,45 @@ struct state_builder;
 
 enum { BUILDER_FRAMES = 12, BUILDER_PENDING = 1 << 16, BUILDER_MOST_CPUS = 1 << 16 };
 
-/* An open interrupt handler. */
+/* Open interrupt handler. */
 struct builder_frame {
     uint64_t latency;
     int64_t since;
-    uint32_t serial, code;   /* code: what the CPU's row shows */
-    uint32_t irq;            /* its row, in `irqs` */
-    uint32_t track;          /* of interrupts, not softirqs */
+    uint32_t serial, code;   /* code: value on the CPU's row */
+    uint32_t irq;            /* row, in `irqs` */
+    uint32_t track;          /* interrupts only, not softirqs */
     uint8_t kind;            /* enum state_latency_kind */
 };
 
-/* A row of an interrupt on one CPU. */
+/* Row of an interrupt on one CPU. */
 struct builder_irq {
     struct series series;
     uint8_t kind;            /* enum state_kind */
     int32_t number;
     int32_t cpu;
-    uint32_t code;           /* its name's code */
-    uint32_t handler_code;   /* its name and the CPU; 0 none yet */
+    uint32_t code;           /* code of its name */
+    uint32_t handler_code;   /* code of its name and the CPU; 0: none yet */
 };
 
-/* What happened on a CPU while it was not known who ran there. */
+/* Record on a CPU whose current thread was not known. */
 enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN, PENDING_PAGES };
 struct builder_pending {
     int64_t ts, ret;         /* CALL: ret is the futex; PAGES: their number */
     uint32_t code;
     uint8_t kind;
     uint8_t io;              /* RETURN: enum kernel_io */
-    uint8_t operation;       /* CALL: of the futex */
+    uint8_t operation;       /* CALL: futex operation */
 };
 
 struct builder_cpu {
     struct series state, thread;
-    int32_t row;             /* who has it, NOBODY: not known */
-    bool deaf;               /* events are missing until deaf_end, or until its next event if that comes first */
-    bool absent;             /* because its stream is missing */
+    int32_t row;             /* current thread; NOBODY: unknown */
+    bool deaf;               /* events are missing until deaf_end, or until its next event if that is earlier */
+    bool absent;             /* deaf because its stream is missing */
     uint8_t depth;
     int64_t deaf_begin, deaf_end;
-    builder_gaps gaps;       /* where events of this CPU are missing */
-    int64_t last_ts;         /* of its last record */
+    builder_gaps gaps;       /* gaps of this CPU's events */
+    int64_t last_ts;         /* time of its last record */
     struct builder_frame frames[BUILDER_FRAMES];
     VEC(struct builder_pending) pending;
 };
@@ -62,7 +62,7 @@ void builder_cpu_clear(struct state_builder *, struct builder_cpu *, int64_t ts)
 void builder_cpu_heard(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_cpu_finish(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_lost(struct state_builder *, const struct kernel_record *);
-void builder_absent(struct state_builder *, const struct kernel_record *); /* a stream that is missing */
+void builder_absent(struct state_builder *, const struct kernel_record *); /* handles a missing stream */
 void builder_irq_enter(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 void builder_irq_exit(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 

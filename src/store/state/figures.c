@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. What tiles
- * contain was not checked when the store was opened: what makes no sense is left out here. */
+/* Latencies by name: figures and histogram of a range, from tiles (tiles.h) and the two ends. The contents of tiles
+ * were not checked on opening: invalid ones are skipped here. */
 #include <stdlib.h>
 
 #include "state/chunk.h"
 #include "state/figures.h"
 #include "state/tiles.h"
 
-/* The table of one kind and its tiles. */
+/* Table of one kind and its tiles. */
 struct kind_tiles {
     const struct state_chunk *s;
     const struct state_disk_table *table;
@@ -39,7 +39,7 @@ static size_t tile_figures(
 {
     uint64_t begin = r->s->tiles[p->tile], end = r->s->tiles[p->tile + 1];
     if (begin > end || end > r->s->n_figures ||
-        end - begin > p->end - p->first) /* damaged: each of its names is that of a latency */
+        end - begin > p->end - p->first) /* damaged: each name must be that of a latency */
         return 0;
     *out = r->s->figures + begin;
     return end - begin;
@@ -61,17 +61,17 @@ static int64_t value_at(const struct kind_tiles *r, int column, uint64_t i)
     return state_column_at(r->s, r->table, column, i);
 }
 
-/* The block's values of a column that holds latency i. */
+/* Reads the values of a column in the block that holds latency i. */
 static void take_block(const struct kind_tiles *r, int column, uint64_t i, int64_t *out)
 {
     struct column c = state_column(r->s, r->table, i / STATE_BLOCK, column);
     column_take(&c, out);
 }
 
-/* ---- the order of all: the table and those beside it ---- */
+/* ---- joint order of the table and those aside ---- */
 
 struct latency_parts {
-    uint64_t first, end; /* in the table */
+    uint64_t first, end; /* range in the table */
     const struct state_disk_aside *aside;
     size_t n_aside;
 };
@@ -95,7 +95,7 @@ static void add_name(struct state_chunk *s, struct state_latency_names *names, u
     names->v[names->n++] = s->codes[code].name ? s->codes[code].name : "";
 }
 
-/* Early ones come before all others. */
+/* Early ones come first. */
 void state_names_init(struct state_chunk *s)
 {
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
@@ -132,8 +132,8 @@ const char *state_chunk_latency_name(const struct state_chunk *s, int kind, size
 
 /* ---- figures ---- */
 
-/* Adds what is not in whole tiles. While the table is read, in order, least_begin and most_begin hold indices into it.
- */
+/* Adds latencies that are not in whole tiles. The table is read in order; meanwhile least_begin and most_begin are
+ * indices into it. */
 static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p, struct state_measure *out)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
@@ -171,7 +171,7 @@ static void join_tile(const struct kind_tiles *r, const struct tile_piece *p, st
     }
 }
 
-/* Of the table's latencies first … end - 1, by name; least_begin and most_begin are indices into it. */
+/* Measures the table's latencies first … end - 1, by name; least_begin and most_begin are indices into it. */
 static void measure_table(const struct kind_tiles *r, uint64_t first, uint64_t end, struct state_measure *out)
 {
     for (struct tile_piece p = {.end = first}; p.end < end;) {
@@ -183,7 +183,7 @@ static void measure_table(const struct kind_tiles *r, uint64_t first, uint64_t e
     }
 }
 
-/* When those began is looked up only where it counts. */
+/* Looks up the begins only if they matter. */
 static void join_found(const struct kind_tiles *r, struct state_measure *found, struct state_measure *to)
 {
     if (!to->n || found->least <= to->least)
@@ -238,7 +238,7 @@ void state_chunk_latency_figures(const struct state_chunk *s, int kind, size_t f
     free(v);
 }
 
-/* ---- how many are how long ---- */
+/* ---- histogram ---- */
 
 struct latency_histogram {
     const struct kind_tiles *r;

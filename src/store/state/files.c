@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files threads work with. Descriptors are followed per process, from calls, forks and the state dump; pipes,
- * sockets and the like are no files. A row per file and thread: what the thread does with the file, and how many bytes
- * it moved. */
+/* Files that threads use. Descriptors are followed per process, from calls, forks and the state dump; pipes, sockets
+ * and similar ones are not files. A row per file and thread shows the uses, and the bytes moved. */
 #include "state/files.h"
 
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "state/builder.h"
 
 enum { MOST_OPEN = 1 << 16 };
-/* As Linux numbers them. */
+/* Linux's numbers. */
 enum {
     CLOSE_ON_EXEC = 02000000,
     RANGE_CLOSE_ON_EXEC = 4,
@@ -19,7 +18,7 @@ enum {
     FD_CLOEXEC = 1,
     F_DUPFD_CLOEXEC = 1030
 };
-static const int64_t most_bytes = INT64_C(1) << 56; /* in all rows */
+static const int64_t most_bytes = INT64_C(1) << 56; /* limit over all rows */
 
 struct builder_files *files_new(void)
 {
@@ -106,13 +105,13 @@ static struct file_call *add_calls(struct builder_files *f, int32_t row)
     return &f->calls.v[row];
 }
 
-/* Valid until the next one is made. */
+/* Valid until the next call that adds one. */
 static inline struct file_call *call_of(struct builder_files *f, int32_t row)
 {
     return (size_t)row < f->calls.n ? &f->calls.v[row] : add_calls(f, row);
 }
 
-/* The index + 1 of the table of the thread's process. */
+/* Index + 1 of the table of the thread's process. */
 static uint32_t table_of(struct state_builder *b, int32_t row)
 {
     struct builder_files *f = b->files;
@@ -127,7 +126,7 @@ static uint32_t table_of(struct state_builder *b, int32_t row)
     return c->table = (uint32_t)*index;
 }
 
-/* NULL for numbers that make no sense, or are too many. Valid until the next call. */
+/* Returns NULL for numbers that are invalid, or beyond the limit. Valid until the next call. */
 static struct file_descriptor *descriptor_at(struct builder_files *f, uint32_t table, int64_t fd)
 {
     file_table *t = &f->tables.v[table - 1];
@@ -142,7 +141,7 @@ static struct file_descriptor *descriptor_at(struct builder_files *f, uint32_t t
     return &t->v[fd];
 }
 
-/* Called as the thread that uses it is called now, and its process. */
+/* Name made of the thread's present name, and its process. */
 static int32_t unknown_index(struct state_builder *b, int32_t row, int32_t fd)
 {
     const struct kernel_thread *t = thread_of(b, row);
@@ -154,7 +153,7 @@ static int32_t unknown_index(struct state_builder *b, int32_t row, int32_t fd)
     return name_index(b->files, (struct named_file){.name = name, .unknown = true});
 }
 
-/* ---- what the rows show ---- */
+/* ---- rows ---- */
 
 static uint32_t access_index(struct builder_files *f, int32_t file, int32_t row)
 {
@@ -182,7 +181,7 @@ static void show_rest(struct state_builder *b, uint32_t access, int64_t ts)
     show(b, access, ts, b->files->accesses.v[access - 1].opened ? STATE_FILE_OPEN : STATE_FILE_NOTHING, 0);
 }
 
-/* The access of the thread to the file behind a descriptor, + 1; 0 when it is none. */
+/* Returns the access + 1 of the thread to the file behind a descriptor; 0 if there is none. */
 static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
 {
     struct builder_files *f = b->files;
@@ -205,7 +204,7 @@ static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
     return d->access;
 }
 
-/* ---- descriptors that come and go ---- */
+/* ---- opening and closing of descriptors ---- */
 
 static void release(struct state_builder *b, struct file_descriptor *d, int64_t ts)
 {
@@ -218,7 +217,7 @@ static void release(struct state_builder *b, struct file_descriptor *d, int64_t 
     const struct file_call *c = call_of(f, a->thread);
     f->open -= a->opened == 1;
     a->opened -= a->opened > 0;
-    if (c->first != (uint32_t)opener + 1 && c->second != (uint32_t)opener + 1) /* else when its call returns */
+    if (c->first != (uint32_t)opener + 1 && c->second != (uint32_t)opener + 1) /* otherwise when its call returns */
         show_rest(b, (uint32_t)opener + 1, ts);
 }
 
@@ -318,7 +317,7 @@ static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
     [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
     [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
 
-/* Will this use be an entry of its own in the row? Not with coarse clocks: when it took no time, or begins where
+/* Returns whether this use will be an entry of its own. With coarse clocks it may not: it took no time, or begins where
  * another use ended that moved as much. */
 static bool stands(const struct series *s, int64_t begin, int64_t end, int64_t number)
 {
@@ -326,8 +325,8 @@ static bool stands(const struct series *s, int64_t begin, int64_t end, int64_t n
     return begin < end && (last < begin || (last < end && (s->n < 2 || s->v[s->n - 2].number != number)));
 }
 
-/* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. Returns the way in which
- * the row counts them. */
+/* Shows a use when it is over: its row, which may be anywhere in memory, is touched only once. Returns the way in which
+ * the row counts it. */
 static unsigned show_use(struct state_builder *b, uint32_t access, int use, int64_t begin, int64_t end, int64_t bytes)
 {
     struct builder_files *f = b->files;
@@ -343,7 +342,7 @@ static unsigned show_use(struct state_builder *b, uint32_t access, int use, int6
     return counted ? 1U << (use - STATE_FILE_READ) : 0;
 }
 
-/* The call has moved so many bytes. Returns the ways in which rows count them. */
+/* Ends a call that moved so many bytes. Returns the ways in which rows count them. */
 static unsigned end_use(struct state_builder *b, struct file_call *c, int64_t ts, int64_t bytes)
 {
     uint32_t first = c->first, second = c->second;
@@ -358,7 +357,7 @@ static unsigned end_use(struct state_builder *b, struct file_call *c, int64_t ts
     return counted;
 }
 
-/* Relative to a directory that is known by its descriptor, where it is. */
+/* Resolves a path relative to a directory, if that is known by its descriptor. */
 static uint32_t full_path(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
     struct builder_files *f = b->files;
@@ -379,7 +378,7 @@ static uint32_t full_path(struct state_builder *b, int32_t row, const struct ker
     return string;
 }
 
-/* A use of it begins, and will be shown when it ends. */
+/* Prefetches the row of a use that begins, for its end. */
 static void expect(struct builder_files *f, uint32_t access)
 {
     if (f->expected)
@@ -393,7 +392,7 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
 {
     struct file_call *c = call_of(b->files, row);
     uint8_t io = r->u.syscall.io;
-    if (c->io) /* its return was not seen */
+    if (c->io) /* return was not seen */
         end_use(b, c, r->ts, 0);
     *c = (struct file_call){c->table, r->ts, r->u.syscall.other, r->u.syscall.fd, 0, 0, 0, r->u.syscall.flags, io};
     if (io == KERNEL_IO_OPEN) {
@@ -407,13 +406,13 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
     }
 }
 
-/* Returns the ways in which rows count what it moved. */
+/* Returns the ways in which rows count the bytes moved. */
 static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
     struct file_call c = *call_of(b->files, row);
     int64_t ret = r->u.syscall.ret;
     unsigned counted = end_use(
-        b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
+        b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* 0: the return of another call */
     if (ret < 0)
         return counted;
     switch (c.io) {
@@ -433,7 +432,7 @@ static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int3
     return counted;
 }
 
-/* What most calls of many programs work with: pipes and sockets. */
+/* Pipes and sockets: used by most calls of many programs. */
 static inline bool is_hidden(const struct builder_files *f, uint32_t table, int32_t fd)
 {
     const file_table *t = table ? &f->tables.v[table - 1] : NULL;
@@ -485,7 +484,7 @@ void files_fork(struct state_builder *b, int32_t parent, int32_t child)
 {
     struct builder_files *f = b->files;
     const struct kernel_thread *t = thread_of(b, child);
-    if (parent < 0 || !t || t->tgid != t->tid) /* threads share what their process has */
+    if (parent < 0 || !t || t->tgid != t->tid) /* threads share the descriptors of their process */
         return;
     uint32_t from = table_of(b, parent), to = new_table(f);
     *map_put(&f->table_of, (uint32_t)t->tgid, NULL) = to;
@@ -523,7 +522,7 @@ void files_dumped_process(struct state_builder *b, int32_t row, uint64_t address
 {
     if (row < 0)
         return;
-    call_of(b->files, row)->table = 0; /* only now it may be known which process it is of */
+    call_of(b->files, row)->table = 0; /* the thread's process may be known only now */
     if (address)
         *map_put(&b->files->at_address, address, NULL) = table_of(b, row);
 }
@@ -535,7 +534,7 @@ void files_dumped_descriptor(struct state_builder *b, const struct kernel_record
     uint32_t table = at ? (uint32_t)*at : r->u.descriptor.row >= 0 ? table_of(b, r->u.descriptor.row) : 0;
     struct file_descriptor *d = table ? descriptor_at(f, table, r->u.descriptor.fd) : NULL;
     if (!d || (d->file != FILE_UNKNOWN && (d->file == FILE_HIDDEN || !f->names.v[d->file - 1].unknown)))
-        return; /* what is known from calls is newer */
+        return; /* knowledge from calls is newer */
     size_t n = r->u.descriptor.path_bytes;
     const char *path = r->u.descriptor.path;
     *d = (struct file_descriptor){.opener = -1, .user = -1, .losses = b->n_losses};

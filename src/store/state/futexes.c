@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of futexes: which thread waits for which, which one wakes others, and how many do at once. */
+/* Rows of futexes: threads that wait, threads that wake, and how many do so at once. */
 #include "state/builder.h"
 
 const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS] = {{"WAIT", STATE_FUTEX_WAIT},
@@ -36,7 +36,7 @@ void builder_futex_call(
     c->track = builder_track_take(tracks_of(b, c), ts);
 }
 
-/* `until`: when its row says something else. */
+/* `until`: time of the next change of its row. */
 static void push_call(
     struct state_builder *b, struct builder_futex_call *c, int64_t until, int64_t number, int64_t next)
 {

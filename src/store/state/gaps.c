@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Losses: threads that did not run were seen by nobody while events were missing, so that part of their waits becomes
- * unknown. That is decided when a wait is over, and what was lost until then is known (held.h). */
+/* Losses: while events were missing, nobody saw threads that did not run, so that part of their waits becomes unknown.
+ * This is decided when a wait is over and the losses until then are known (held.h). */
 #include "state/gaps.h"
 
 #include "base/search.h"
 #include "state/builder.h"
 
-/* ---- where events are missing ---- */
+/* ---- gaps of events ---- */
 
 static void merge_oldest(builder_gaps *g)
 {
@@ -48,7 +48,7 @@ static void widen(struct builder_gap *hull, int64_t begin, int64_t end)
     hull->end = end > hull->end ? end : hull->end;
 }
 
-/* From the first to the last gap that touches [begin, end), cut to it. An idle thread lives on its CPU alone. */
+/* Hull of all gaps that touch [begin, end), cut to that. An idle thread stays on its CPU. */
 static bool hull_of(
     const struct state_builder *b, const struct builder_thread *t, int64_t begin, int64_t end, struct builder_gap *out)
 {
@@ -74,7 +74,7 @@ static bool hull_of(
 
 /* ---- threads ---- */
 
-/* What the wait was after the gap, judged by how it ended. */
+/* State after the gap in a wait, judged by how the wait ended. */
 static uint32_t tail_of(const struct state_builder *b, uint8_t next)
 {
     if (next == STATE_WAIT_FOR_CPU)
@@ -83,7 +83,7 @@ static uint32_t tail_of(const struct state_builder *b, uint8_t next)
     return may_wait ? STATE_WAIT_FOR_CPU : STATE_UNKNOWN;
 }
 
-/* What the thread's last entry shows until ts, of which nothing is known in *gap. */
+/* Finds the part of the thread's last state, which lasts until ts, in which nothing is known. */
 static bool find_gap(const struct state_builder *b, const struct builder_thread *t, int64_t ts, struct builder_gap *gap)
 {
     const struct series_entry *last = &t->series.last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records that wait until it is known what was lost. */
+/* Delayed records: they wait until losses are known. */
 #include "state/held.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static struct builder_suspect *suspect_at(struct builder_held *h, uint32_t cpu)
     return &h->suspects.v[cpu];
 }
 
-/* What the record says of packets with losses. What was lost behind a packet's last event counts at once. */
+/* Reads the record's news of packets with losses. A loss behind a packet's last event counts at once. */
 static void look(struct state_builder *b, const struct kernel_record *r)
 {
     struct builder_held *h = &b->held;
@@ -36,7 +36,7 @@ static void look(struct state_builder *b, const struct kernel_record *r)
         builder_gap_add(b, (int32_t)r->cpu, r->u.lost.begin, r->u.lost.end);
 }
 
-/* Up to when all is known. */
+/* Time until which everything is known. */
 static int64_t known_until(const struct builder_held *h)
 {
     int64_t until = INT64_MAX;
@@ -84,7 +84,7 @@ static void go_on(struct state_builder *b, struct builder_held_record *x)
     builder_record(b, r);
 }
 
-/* What has gone makes room. */
+/* Reuses the room of handled records. */
 static void compact(struct builder_held *h)
 {
     size_t left = h->v.n - h->first;

@@ -7,7 +7,7 @@
 #include "base/search.h"
 #include "state/series.h"
 
-static const uint64_t ASIDE = UINT64_C(1) << 63; /* a handle that is an index in `aside`, + 1 */
+static const uint64_t ASIDE = UINT64_C(1) << 63; /* flag of a handle that is an index in `aside`, + 1 */
 
 void latency_series_init(struct latency_series *l, struct series_bytes *bytes, latency_far *far)
 {
@@ -75,7 +75,7 @@ static uint64_t rank_in_window(const struct latency_series *l, uint64_t serial)
     return serial - first + (first == l->first && begin == l->ranked_begin ? l->ranked : 0);
 }
 
-/* All that come before it were packed. */
+/* Moves a latency aside, when all before it are packed. */
 static void move_aside(struct latency_series *l, uint64_t serial)
 {
     vec_push(&l->aside,
@@ -83,13 +83,13 @@ static void move_aside(struct latency_series *l, uint64_t serial)
             .latency = *at(l, serial), .rank = rank_in_window(l, serial), .before = l->table.n + l->buffered}));
 }
 
-/* Of those that are open, the ones of this one's half. */
+/* Number of open ones in the half of this one. */
 static size_t *open_beside(struct latency_series *l, uint64_t serial)
 {
     return &l->open[(serial - l->origin) >> l->shift & 1];
 }
 
-/* The window, which is full, becomes the older half of one twice as large. */
+/* Doubles the full window, which becomes the older half. */
 static void grow(struct latency_series *l)
 {
     struct latency_series old = *l;
@@ -104,7 +104,7 @@ static void grow(struct latency_series *l)
     free(old.window);
 }
 
-/* Makes room: the older half goes; what is still open moves aside. Rare, so it is no part of latency_open's code. */
+/* Makes room: packs the older half and moves its open ones aside. Rare, so it is kept out of latency_open's code. */
 static __attribute__((noinline)) void advance(struct latency_series *l)
 {
     size_t *open = open_beside(l, l->first);
@@ -153,7 +153,7 @@ uint64_t latency_open(struct latency_series *l, int64_t begin, int32_t thread, u
     return serial + 1;
 }
 
-/* NULL: it is in the window. */
+/* Returns NULL if it is in the window. */
 static struct latency_aside *aside_of(const struct latency_series *l, uint64_t handle)
 {
     if (handle & ASIDE)
@@ -167,7 +167,7 @@ const struct latency *latency_of(const struct latency_series *l, uint64_t handle
     return aside ? &aside->latency : at(l, handle - 1);
 }
 
-/* The latency of a handle, which is open no more. */
+/* Returns the latency of a handle and ends its being open. */
 static struct latency *take(struct latency_series *l, uint64_t handle)
 {
     struct latency_aside *aside = aside_of(l, handle);
@@ -182,7 +182,7 @@ static struct latency *take(struct latency_series *l, uint64_t handle)
 
 void latency_close(struct latency_series *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
 {
-    struct latency *x = take(l, handle); /* it lies anywhere in memory, so nothing of it is read */
+    struct latency *x = take(l, handle); /* may be anywhere in memory, so it is not read */
     x->end = end;
     x->ret = ret;
     x->cpu = cpu;
@@ -234,7 +234,7 @@ static int by_begin(const void *a, const void *b)
     return order_of(x->latency.begin, y->latency.begin) ?: order_of(x->rank, y->rank) ?: order_of(x->place, y->place);
 }
 
-/* Is it among those that are open and may be looked for in later chunks? */
+/* Returns whether it is open and may be looked up in later chunks. */
 static bool stays_open(const struct latency_aside *x)
 {
     return x->latency.progress == LATENCY_OPEN && !x->early && x->rank < STATE_RANK_LATE;

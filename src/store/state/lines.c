@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interrupts over all CPUs, from the rows of each. Time falls into moments, in which no CPU changes; neighbours that
- * show the same are one interval. */
+/* Interrupts over all CPUs, computed from the rows of each. Time is divided into moments, in which no CPU changes;
+ * adjacent moments with the same state are one interval. */
 #include "state/lines.h"
 
 #include <stdlib.h>
@@ -9,21 +9,21 @@
 #include "base/order.h"
 #include "state/row.h"
 
-/* ---- which there are ---- */
+/* ---- list of lines ---- */
 
 static int kind_of_cpus(int kind)
 {
     return kind == STATE_IRQ_LINE ? STATE_CPU_IRQ : STATE_CPU_SOFTIRQ;
 }
 
-/* By line, then CPU, by which rows ascend. */
+/* Orders by line, then CPU, as rows ascend. */
 static int by_line(const void *a, const void *b)
 {
     const struct state_line_row *x = a, *y = b;
     return order_of(x->number & 0xffff, y->number & 0xffff) ?: order_of(x->row, y->row);
 }
 
-/* rows: of all CPUs, taken over. */
+/* rows: rows of all CPUs; takes ownership. */
 static void find_lines(struct state_lines *all, struct state_line_row *rows, size_t n)
 {
     all->v = mem_alloc((n + 1) * sizeof *all->v);
@@ -95,13 +95,13 @@ int64_t state_line_find(const struct line_source *s, int kind, int32_t number)
 
 struct moment {
     int64_t begin, end;
-    int64_t since, until; /* ACTIVE: how long that CPU is at it */
-    int32_t cpu;          /* ACTIVE: which is shown; else -1 */
+    int64_t since, until; /* ACTIVE: duration of that CPU's interval */
+    int32_t cpu;          /* ACTIVE: CPU shown; else -1 */
     uint8_t value;
 };
 static const struct moment nothing = {.begin = INT64_MIN, .end = INT64_MAX, .cpu = -1, .value = STATE_NONE};
 
-/* What one more CPU does meanwhile; they come in order. */
+/* Adds the state of one more CPU; CPUs come in order. */
 static inline void add_cpu(struct moment *m, int32_t cpu, const struct state_interval *does)
 {
     m->begin = does->begin > m->begin ? does->begin : m->begin;
@@ -116,14 +116,15 @@ static inline void add_cpu(struct moment *m, int32_t cpu, const struct state_int
     }
 }
 
-/* Does b show what a did, right before it? That they meet is sure only when nobody damaged the file. */
+/* Returns whether b continues what a showed. Whether they are adjacent is checked, too, since the file may be
+ * damaged. */
 static bool goes_on(const struct moment *a, const struct moment *b)
 {
     return a->end == b->begin && a->value == b->value && a->cpu == b->cpu;
 }
 
-/* May the moment before, or the one behind, show the same? Not across the end of a NONE, or of the CPU's own interval.
- */
+/* Returns whether an adjacent moment may show the same. False across the end of a NONE, or of the CPU's own
+ * interval. */
 static bool may_go_back(const struct moment *m)
 {
     return m->value == STATE_ACTIVE ? m->begin > m->since : m->value == STATE_UNKNOWN;
@@ -138,13 +139,13 @@ static void set_interval(const struct moment *m, int64_t begin, int64_t end, str
     *out = (struct state_interval){.begin = begin, .end = end, .value = m->value, .thread = -1, .cpu = m->cpu};
 }
 
-/* ---- one after the other ---- */
+/* ---- sequential reading ---- */
 
-/* A line and what its CPUs did when it was last looked at. */
+/* Line and the states of its CPUs at the last look. */
 struct line_view {
     const struct line_source *s;
     const struct state_line *line;
-    int kind; /* of the CPUs' rows */
+    int kind; /* kind of the CPUs' rows */
     struct state_interval *does;
 };
 
@@ -213,7 +214,7 @@ size_t state_line_range(const struct line_source *s, int kind, size_t row, int64
     struct line_view v = open_view(s, kind, row);
     size_t n = 0;
     for (int64_t t = begin; n < max && t <= end && t < s->end; t = out[n++].end) {
-        if (n) { /* the one before ends here */
+        if (n) { /* end of the one before */
             struct moment m = look(&v, t);
             set_interval(&m, t, end_of(&v, m), &out[n]);
         } else {
@@ -224,11 +225,11 @@ size_t state_line_range(const struct line_source *s, int kind, size_t row, int64
     return n;
 }
 
-/* ---- many at once ---- */
+/* ---- sampling ---- */
 
 enum { TOGETHER = 128 };
 
-/* The moments that hold the times, by sampling CPU after CPU. */
+/* Finds the moments that contain the times, CPU by CPU. */
 static void look_at_all(const struct line_view *v, const int64_t *times, size_t n, struct moment *out)
 {
     struct state_interval does[TOGETHER];

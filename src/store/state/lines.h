@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: interrupts and softirqs over all CPUs (kinds IRQ_LINE and SOFTIRQ_VECTOR). The file has rows of
- * single CPUs only; what all of them did follows from those. Of the CPUs that handle it a line shows the one that began
- * last; of two that began in the same ns the one with the higher number. While none handles it, the line is unknown as
- * long as it is unknown on one of its CPUs. */
+/* Private to state: interrupts and softirqs over all CPUs (kinds IRQ_LINE and SOFTIRQ_VECTOR), computed from the rows
+ * of single CPUs, which the file has. If several CPUs handle it, a line shows the one that began last; if they began in
+ * the same ns, the one with the highest number. If none handles it, the line is unknown as long as it is unknown on one
+ * of its CPUs. */
 #ifndef WEFT_STATE_LINES_H
 #define WEFT_STATE_LINES_H
 
@@ -13,8 +13,8 @@ static inline bool state_is_line(int kind) { return kind == STATE_IRQ_LINE || ki
 void state_lines_init(struct state_lines lines[STATE_LINE_KINDS], const struct line_source *);
 void state_lines_fini(struct state_lines lines[STATE_LINE_KINDS]);
 
-/* What the functions of state.h are to other kinds; times of `at` and `range` are within the span. What they cost grows
- * with the number of CPUs, not with the length of the trace: samples cost what those of the rows of all CPUs do. */
+/* Functions of state.h for lines; times of `at` and `range` are within the span. The cost grows with the number of
+ * CPUs, not with the length of the trace: samples cost as much as those of the rows of all CPUs. */
 size_t state_line_rows(const struct line_source *, int kind);
 void state_line_row(const struct line_source *, int kind, size_t i, struct state_row *out);
 int64_t state_line_find(const struct line_source *, int kind, int32_t number);

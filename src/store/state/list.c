@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining the rows of a list of chunks: which rows of theirs are the same row of the host. Those of a kind are joined
- * when they are first asked for: most who open a list ask for few kinds, and of files there may be a million rows. */
+/* Joining of the rows of a list of chunks: which of them are the same row of the host. Rows of a kind are joined at the
+ * first request: most users of a list request few kinds, and there may be a million rows of files. */
 #include "state/list.h"
 
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 
 struct join {
     struct state_store *s;
-    list_items items; /* of a kind */
+    list_items items; /* items of a kind */
     VEC(struct list_place) places;
-    size_t n_files; /* of rows of threads' bytes, so far */
-    size_t *gap;    /* by part: the first one from it on behind which a chunk is missing, or SIZE_MAX */
+    size_t n_files; /* rows of threads' bytes so far */
+    size_t *gap;    /* by part: the first part from it on with a missing chunk behind, or SIZE_MAX */
 };
 
 /* ---- rows of chunks ---- */
@@ -61,7 +61,7 @@ static int by_first(const void *a, const void *b)
     return order_of(x->part, y->part) ?: order_of(x->at, y->at);
 }
 
-/* Rows of futexes have numbers in the order in which they first came. The items are in order of name. */
+/* Numbers rows of futexes in order of their first appearance. The items are in order of name. */
 static void number_futexes(struct join *j)
 {
     VEC(struct list_item) firsts = {0};
@@ -90,7 +90,7 @@ static void number_futexes(struct join *j)
     vec_free(&firsts);
 }
 
-/* All items of a kind, in the order of the host's rows, and those of a row in order of time. */
+/* Collects all items of a kind, in the order of the host's rows, those of a row in order of time. */
 static void take_items(struct join *j, int kind)
 {
     take_rows(j, kind);
@@ -104,7 +104,7 @@ static void take_items(struct join *j, int kind)
 
 /* ---- rows of the host ---- */
 
-/* To what was moved before comes what the chunk has; whatever it says. */
+/* Adds the chunk's bytes, with wrap-around for any contents. */
 static void add_bytes(int64_t *to, const int64_t *bytes)
 {
     for (int way = 0; way < STATE_WAYS; way++)
@@ -117,8 +117,8 @@ static const struct state_disk_file *file_of(const struct state_store *s, const 
     return &s->parts[x->part].chunk->files[x->at];
 }
 
-/* What was open at the end of a place is known in the next part, unless that is missing: also that it ended at once, so
- * that the row has no entry there. Counters go on meanwhile. */
+/* Sets the end of knowledge: a state open at the end of a place continues in the next part, unless that is missing; it
+ * also may have ended at once, so that the row has no entry there. Counters continue. */
 static void set_until(const struct join *j, const struct list_row *r, struct list_place *p, uint32_t next_part)
 {
     bool counts = r->kind >= STATE_COUNTER_ROWS && r->kind < STATE_FILE_ROWS;
@@ -136,7 +136,7 @@ static void find_gaps(struct join *j)
     }
 }
 
-/* Entries that go back to before the end of the chunk before do not belong behind it: they count as missing. */
+/* Entries that begin before the end of the chunk before are invalid: they count as missing. */
 static void add_places(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
 {
     struct list_place *last = NULL;
@@ -165,7 +165,7 @@ static void add_places(struct join *j, struct list_row *to, const struct list_it
         set_until(j, to, last, UINT32_MAX);
 }
 
-/* From when to when: a thread's life; else all the time. */
+/* Sets begin and end: a thread's life; otherwise the whole span. */
 static void set_life(struct join *j, struct list_row *to, const struct list_item *v, size_t n)
 {
     const struct list_item *last = &v[n - 1];
@@ -180,7 +180,7 @@ static void set_life(struct join *j, struct list_row *to, const struct list_item
         to->end = last->row->end;
     bool is_missing = last->part + 1 < j->s->n && j->s->parts[last->part].end < j->s->parts[last->part + 1].begin;
     if (to->kind == STATE_THREAD && last->row->flags & STATE_ROW_GOES && is_missing)
-        to->end = j->s->parts[last->part + 1].begin; /* where it went */
+        to->end = j->s->parts[last->part + 1].begin; /* end of its life */
 }
 
 static void bound_life(const struct state_store *s, struct list_row *r)
@@ -209,20 +209,20 @@ static void join_row(struct join *j, int kind, const struct list_item *v, size_t
     add_places(j, to, v, n);
 }
 
-/* Threads have names of their own, which counters of theirs show as they are at last. */
+/* Threads have their own names; their counters show the last one. */
 static const char *thread_name(const struct state_store *s, int32_t row)
 {
     const struct list_kind *threads = &s->kinds[STATE_THREAD];
     return row < 0 ? "total" : (size_t)row < threads->n ? threads->v[row].name : "";
 }
 
-/* Is it no row after all? */
+/* Returns whether it is no row after all. */
 static bool is_nothing(const struct list_row *r)
 {
     return r->number < 0 ? r->kind != STATE_COUNTER_ROWS + STATE_MEMORY : r->kind == STATE_FILE_ROWS && !r->n;
 }
 
-/* What is no row of the host gives its places back. */
+/* Frees the places of an item that is no row of the host. */
 static bool is_row(struct join *j, const struct list_row *r)
 {
     if (!is_nothing(r))
@@ -231,7 +231,7 @@ static bool is_row(struct join *j, const struct list_row *r)
     return false;
 }
 
-/* Threads of which no chunk knows: of one that is missing. */
+/* Adds threads that no chunk knows, those of a missing chunk. */
 static void add_unknown_threads(struct join *j, struct list_kind *to, int32_t before)
 {
     while ((int64_t)to->n < before) {
@@ -280,7 +280,7 @@ static void join_kind(struct join *j, int kind)
 
 /* ---- bytes of threads ---- */
 
-/* Threads that moved bytes through files only have rows, too. */
+/* Threads that moved bytes only through files have rows, too. */
 static void take_movers(struct join *j, int way)
 {
     const struct list_kind *files = &j->s->kinds[STATE_FILE_ROWS];
@@ -290,7 +290,7 @@ static void take_movers(struct join *j, int way)
     list_order_by_number(&j->items);
 }
 
-/* Which files each thread's bytes went through. */
+/* Collects the files that each thread's bytes went through. */
 static void list_files_of(struct join *j, int way)
 {
     const struct list_kind *files = &j->s->kinds[STATE_FILE_ROWS];
@@ -322,7 +322,7 @@ static void join_thread_io(struct join *j, int way)
 
 /* ---- names ---- */
 
-/* The last chunk knows best what interrupts and disks are called. */
+/* Names of interrupts and disks are taken from the last chunk. */
 static void join_names(struct state_store *s)
 {
     struct map newest = {0}; /* part << 32 | code */
@@ -342,7 +342,7 @@ static void join_names(struct state_store *s)
     map_fini(&newest);
 }
 
-/* ---- all ---- */
+/* ---- whole list ---- */
 
 static void find_span(struct state_store *s)
 {
@@ -353,7 +353,7 @@ static void find_span(struct state_store *s)
     for (size_t k = 0; k < s->n; k++) {
         const struct state_chunk *c = s->parts[k].chunk;
         const struct state_disk_totals *t = c->totals;
-        if (!t->events && !t->events_before && !c->n_cells) /* nothing has happened yet */
+        if (!t->events && !t->events_before && !c->n_cells) /* no events yet */
             continue;
         s->begin = found && s->begin < t->begin ? s->begin : t->begin;
         s->end = found && s->end > t->end ? s->end : t->end;
@@ -361,8 +361,8 @@ static void find_span(struct state_store *s)
     }
 }
 
-/* The kinds that are joined together, the first one first: bytes of threads behind the files; who waits for a futex and
- * who wakes behind its users. */
+/* First of the kinds that are joined together: bytes of threads with the files; waits and wakes of futexes with their
+ * users. */
 static int first_with(int kind)
 {
     if (kind == STATE_FILE_ROWS || state_is_thread_io(kind))
@@ -370,13 +370,13 @@ static int first_with(int kind)
     return kind == STATE_FUTEX_WAITS || kind == STATE_FUTEX_WAKES ? STATE_FUTEX_USER : kind;
 }
 
-/* With the lock held. */
+/* The lock is held. */
 static void join_one(struct state_store *s, int kind)
 {
     struct join j = {.s = s};
     if (atomic_load_explicit(&s->kinds[kind].made, memory_order_relaxed))
         return;
-    if (is_numbered_by_thread(kind) && kind != STATE_THREAD) /* which have the names */
+    if (is_numbered_by_thread(kind) && kind != STATE_THREAD) /* threads have the names */
         join_one(s, STATE_THREAD);
     if (first_with(kind) != kind)
         join_one(s, first_with(kind));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: what the functions of state.h say of a list of chunks: rows of the host, whose entries lie in some
- * of the chunks one after the other. */
+/* Private to state: the functions of state.h for a list of chunks: the entries of a row of the host are in some of the
+ * chunks, one after the other. */
 #ifndef WEFT_STATE_LIST_H
 #define WEFT_STATE_LIST_H
 
@@ -11,22 +11,22 @@
 
 struct chunk;
 
-/* Where a chunk has entries of a row of the host. */
+/* Place: part of a row of the host in one chunk. */
 struct list_place {
     uint32_t part;
-    const struct state_disk_row *row; /* has cells */
-    int64_t first, next;         /* its first entry; where the row's entries of the next place begin: else INT64_MAX */
-    int64_t until;               /* of a row that goes on in a chunk that is missing: from then on it is unknown */
-    int64_t moved[STATE_WAYS];   /* files: bytes that entries up to the end of this place counted */
+    const struct state_disk_row *row; /* row with cells */
+    int64_t first, next;         /* first entry; first entry of the row's next place, or INT64_MAX */
+    int64_t until;               /* time from which the row is unknown, if it continues in a missing chunk */
+    int64_t moved[STATE_WAYS];   /* files: bytes counted by entries up to the end of this place */
 };
 
-/* A row of the host. */
+/* Row of the host. */
 struct list_row {
-    int64_t begin, end;          /* as of struct state_row */
-    const struct list_place *places; /* in order of time: `first` ascends */
+    int64_t begin, end;          /* see struct state_row */
+    const struct list_place *places; /* places in order of time: `first` ascends */
     uint32_t n;
     int32_t number;
-    int32_t thread;              /* FUTEX_USER, files: of the host; else -1 */
+    int32_t thread;              /* FUTEX_USER, files: row of the host; else -1 */
     uint8_t kind, lead;
     bool waits, idle;
     const char *name;
@@ -38,10 +38,10 @@ struct list_row {
     };
 };
 struct list_kind {
-    atomic_bool made;            /* when its rows are first asked for; until then all below is 0 */
-    struct list_row *v;          /* in order of number */
+    atomic_bool made;            /* set when its rows are first requested; until then all below is 0 */
+    struct list_row *v;          /* rows in order of number */
     size_t n;
-    struct list_place *places;   /* of all rows */
+    struct list_place *places;   /* places of all rows */
 };
 void list_kind_join(const struct state_store *, int kind);
 static inline const struct list_kind *list_kind_of(const struct state_store *s, int kind)
@@ -55,9 +55,9 @@ static inline const struct list_row *list_row_of(const struct state_store *s, in
 {
     return &list_kind_of(s, kind)->v[i];
 }
-/* The place whose entries are in force at t, or NULL before all of them. */
+/* Place whose entries are in force at t; NULL before the first. */
 const struct list_place *list_place_at(const struct list_row *, int64_t t);
-/* The same, from the place of an earlier time, or NULL. */
+/* Place at t, given the place of an earlier time, or NULL. */
 static inline const struct list_place *list_place_from(const struct list_row *r, const struct list_place *p, int64_t t)
 {
     if (!p)
@@ -65,13 +65,13 @@ static inline const struct list_place *list_place_from(const struct list_row *r,
     return t < p->next ? p : t < p[1].next ? p + 1 : list_place_at(r, t);
 }
 struct io_source list_io_source(const struct state_store *, const struct list_row *); /* (list_io.c) */
-/* Up to where a place says what the row is at: not behind the end of the row. */
+/* End of the time that a place covers, limited to the end of the row. */
 static inline int64_t list_place_end(const struct list_row *r, const struct list_place *p)
 {
     return p->next < r->end ? p->next : r->end;
 }
 
-/* Joins all parts, which are open. NULL, or what is wrong with part *part. (list.c) */
+/* Joins all parts, which are open. Returns NULL, or the defect of part *part. (list.c) */
 const char *list_join(struct state_store *, const struct chunk *, size_t *part);
 void list_fini(struct state_store *);
 void list_lines_init(struct state_store *); /* (list_rows.c) */
@@ -85,7 +85,7 @@ bool list_at(const struct state_store *, int kind, size_t row, int64_t t, struct
 int32_t list_thread_cpu(const struct state_store *, size_t row, int64_t t, int32_t near);
 
 void list_counter_values(const struct state_store *, int row_kind, size_t row, const int64_t *times, size_t n,
-    int64_t *values); /* as state_chunk_counter_values */
+    int64_t *values); /* see state_chunk_counter_values */
 size_t list_file_count(const struct state_store *);
 void list_file(const struct state_store *, size_t i, struct state_file *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that a thread read, or wrote, over a list of chunks: of all files that it used together, and of what is none.
- */
+/* Bytes that a thread read, or wrote, over a list of chunks: the sum of all files that it used, and of bytes moved
+ * without a file. */
 #include "state/list.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int way_of(const struct list_row *r)
     return r->kind - STATE_COUNTER_ROWS - STATE_IO_READ;
 }
 
-/* The row itself, and its files. */
+/* Returns the row itself, or one of its files. */
 static const struct list_row *part_of(const struct io_source *x, uint32_t i)
 {
     const struct list_row *r = x->row;
@@ -34,7 +34,7 @@ static const struct state_chunk *chunk_of(const struct state_store *s, const str
 
 /* ---- steps ---- */
 
-/* When the last use of the place ended that moved something, whatever the file says. */
+/* End of the place's last use that moved something, for any file contents. */
 static int64_t last_step(const struct state_store *s, const struct list_place *p, int way)
 {
     int64_t end = thread_io_last(chunk_of(s, p), p->row, way);
@@ -79,7 +79,7 @@ static struct io_step step_of(const struct io_source *x, uint32_t i, int64_t t)
 {
     const struct list_row *r = part_of(x, i);
     struct io_step step = i ? file_step(x->of, r, way_of(x->row), t) : own_step(x->of, r, t);
-    step.begin = step.begin < t ? step.begin : t; /* whatever the file says */
+    step.begin = step.begin < t ? step.begin : t; /* bounded for any file contents */
     step.end = step.end > t ? step.end : INT64_MAX;
     return step;
 }
@@ -99,12 +99,12 @@ static void cut(const struct io_source *x, uint32_t row, struct io_query *q, siz
     }
 }
 
-/* To each time comes how much the file's sum grew since the time before. */
+/* Adds to each time the increase of the file's sum since the time before. */
 struct file_sum {
     const struct state_store *s;
     int way;
-    int64_t *more;     /* room for as many as there are times */
-    uint64_t reported; /* so far */
+    int64_t *more;     /* one per time */
+    uint64_t reported; /* bytes reported so far */
 };
 
 static void report(struct file_sum *f, struct io_query *q, size_t i, uint64_t sum)
@@ -113,14 +113,14 @@ static void report(struct file_sum *f, struct io_query *q, size_t i, uint64_t su
     f->reported = sum;
 }
 
-/* What the file moved before the place's chunk. */
+/* Bytes moved before the place's chunk. */
 static uint64_t sum_before(const struct file_sum *f, const struct list_place *p)
 {
     return (uint64_t)p->moved[f->way] - (uint64_t)state_disk_file(chunk_of(f->s, p), p->row)->counted[f->way];
 }
 
-/* Times [i, i + m) are in the place. sum: what was moved before. Few uses are shown one by one, which is true then;
- * else it is asked at each time. */
+/* Times [i, i + m) are in the place. sum: bytes moved before. Few uses are added one by one (returns true); otherwise
+ * the sum is read at each time. */
 static bool add_place(
     struct file_sum *f, const struct list_place *p, uint64_t sum, struct io_query *q, size_t i, size_t m)
 {
@@ -140,8 +140,8 @@ static bool add_place(
     return one_by_one;
 }
 
-/* Cuts where uses are not shown: around the first and the last of the times; where something was moved between two
- * places; and around all times of a place with many uses. */
+/* Cuts at steps where uses are not added one by one: around the first and the last of the times; where something was
+ * moved between two places; and around all times of a place with many uses. */
 static void add_file(const struct io_source *x, uint32_t row, struct io_query *q, int64_t *more)
 {
     const struct list_row *r = part_of(x, row);

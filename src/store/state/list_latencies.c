@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Latencies of a list of chunks. A chunk has those that ended in it; those that began in a chunk before are put among
- * the latencies of that one. */
+/* Latencies of a list of chunks. A chunk stores those that ended in it; those that began in an earlier chunk are sorted
+ * into the latencies of that one. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static size_t early_of(const struct state_chunk *c, int kind)
     return state_latency_table(c, kind)->early;
 }
 
-/* How many latencies of a chunk are its own. */
+/* Number of a chunk's own latencies. */
 static size_t own_of(const struct state_chunk *c, int kind)
 {
     return state_chunk_latencies(c, kind) - early_of(c, kind);
@@ -29,7 +29,7 @@ static size_t own_of(const struct state_chunk *c, int kind)
 
 static void make_latencies(const struct state_store *, int kind);
 
-/* Who opens a list may never ask for latencies. */
+/* Made at the first request: many users of a list request no latencies. */
 static inline const struct list_latencies *latencies(const struct state_store *s, int kind)
 {
     struct list_latencies *l = &s->tables->latencies[kind];
@@ -44,22 +44,22 @@ static const struct state_disk_aside *guest_latency(const struct state_store *s,
     return &c->aside[c->first_aside[kind] + g->early];
 }
 
-/* ---- where guests belong ---- */
+/* ---- places of guests ---- */
 
-/* By chunk: no latency that was opened in it in time began before. */
+/* By chunk: lower limit of the begins of latencies that were opened in it in time. */
 static int64_t *begins_of(const struct state_store *s, int kind)
 {
     int64_t *from = mem_alloc(s->n * sizeof *from);
     for (size_t k = 0; k < s->n; k++) {
         from[k] = state_latency_table(chunk_of(s, k), kind)->from;
-        if (k && from[k] == INT64_MIN) /* it does not go on from the one before */
+        if (k && from[k] == INT64_MIN) /* does not continue the chunk before */
             from[k] = s->parts[k].begin;
         from[k] = k && from[k] < from[k - 1] ? from[k - 1] : from[k];
     }
     return from;
 }
 
-/* Its place among those that were open at the chunk's end. */
+/* Finds the guest's place among the latencies open at the chunk's end. */
 static bool find_open(const struct state_chunk *c, int kind, struct list_guest *g)
 {
     size_t end = c->first_open[kind + 1],
@@ -71,9 +71,9 @@ static bool find_open(const struct state_chunk *c, int kind, struct list_guest *
     return c->open[i].index >= early_of(c, kind);
 }
 
-/* from: begins_of. One that was opened in time stands among the open ones of the chunk in which that was; there may be
- * several chunks to look at only where nothing began meanwhile. A late one comes behind all that began no later; one
- * whose chunk is missing before all that did not begin before. */
+/* Places a guest; from: see begins_of. A latency opened in time is listed among the open ones of the chunk that opened
+ * it; several chunks need a look only if nothing began meanwhile. A late one comes behind all that began no later. One
+ * whose chunk is missing comes before all that did not begin before it. */
 static void place_guest(const struct state_store *s, int kind, const int64_t *from, struct list_guest *g)
 {
     size_t behind = search_first(k, 0, g->part, from[k] > g->begin), k = behind ? behind - 1 : 0;
@@ -100,7 +100,7 @@ static int by_place(const void *a, const void *b)
         ?: order_of(x->rank, y->rank) ?: order_of(x->part, y->part) ?: order_of(x->early, y->early);
 }
 
-/* Returns how many. */
+/* Returns their number. */
 static size_t find_guests(const struct state_store *s, int kind, struct list_latencies *l)
 {
     size_t n = 0, all = 0;
@@ -125,7 +125,7 @@ static size_t find_guests(const struct state_store *s, int kind, struct list_lat
     return n;
 }
 
-/* When a chunk's first own latency begins. */
+/* Begin of a chunk's first own latency. */
 static int64_t own_begin(const struct state_chunk *c, int kind)
 {
     const struct state_disk_table *t = state_latency_table(c, kind);
@@ -159,7 +159,7 @@ static void make_segments(const struct state_store *s, int kind, struct list_lat
 
 /* ---- names ---- */
 
-/* By what codes are of. */
+/* Names by source of their codes. */
 struct name_list {
     struct strings texts;
     struct map by_ref;
@@ -226,15 +226,15 @@ const char *list_latency_name(const struct state_store *s, int kind, size_t name
     return latencies(s, kind)->names[name];
 }
 
-/* ---- by number and time ---- */
+/* ---- access by number and time ---- */
 
 size_t list_latencies(const struct state_store *s, int kind)
 {
     return latencies(s, kind)->segments[s->n].first;
 }
 
-/* A place in a segment. guest, own: the first guest, and the first of the chunk's own, that is not before it; is_guest:
- * it is the guest's. */
+/* Place in a segment. guest, own: the first guest, and the first of the chunk's own, that is not before it; is_guest:
+ * the place is the guest's. */
 struct list_spot {
     size_t guest, own;
     bool is_guest;
@@ -246,7 +246,7 @@ static struct list_spot spot_in(const struct state_store *s, int kind, size_t se
     const struct list_segment *x = &l->segments[segment];
     uint64_t at = i - x->first;
     size_t guest = x->first_guest;
-    if (guest < x[1].first_guest && l->guests[guest].place < at) /* most are behind the others: they were open there */
+    if (guest < x[1].first_guest && l->guests[guest].place < at) /* most are last, since they were open at the end */
         guest = search_first(g, guest + 1, x[1].first_guest, l->guests[g].place + (g - x->first_guest) >= at);
     bool is_guest = guest < x[1].first_guest && l->guests[guest].place + (guest - x->first_guest) == at;
     return (struct list_spot){guest, at - (guest - x->first_guest) + early_of(chunk_of(s, segment), kind), is_guest};
@@ -283,12 +283,12 @@ size_t list_latency_find(const struct state_store *s, int kind, int64_t t)
 
 /* ---- ranges ---- */
 
-/* A range of latencies: in each segment some of the chunk's own and some guests. */
+/* Range of latencies in a segment: some of the chunk's own and some guests. */
 struct list_range {
     size_t segment, own, own_end, guest, guest_end;
 };
 
-/* What segment k has of first … end - 1. */
+/* Part of first … end - 1 in segment k. */
 static struct list_range range_in(const struct state_store *s, int kind, size_t k, uint64_t first, uint64_t end)
 {
     const struct list_segment *x = &latencies(s, kind)->segments[k];
@@ -361,7 +361,7 @@ static const struct state_measure *tree_of(const struct state_store *s, int kind
     return tree;
 }
 
-/* Whole segments [k, end). */
+/* Joins whole segments [k, end). */
 static void join_segments(const struct state_store *s, int kind, size_t k, size_t end, struct state_measure *out)
 {
     size_t n = latencies(s, kind)->n_names, from = k + leaves_of(s), to = end + leaves_of(s);
@@ -405,7 +405,7 @@ void list_latency_histogram(
     }
 }
 
-/* ---- all ---- */
+/* ---- setup ---- */
 
 static void make_latencies(const struct state_store *s, int kind)
 {

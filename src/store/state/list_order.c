@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of rows of many chunks. There may be a million of them, most of them files of threads, whose names are the
- * same again and again: what is compared is numbers, and each name once. */
+/* Order of the rows of many chunks. There may be a million rows, most of them files of threads, whose names repeat:
+ * numbers are compared, and each name only once. */
 #include "state/list_order.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/order.h"
 
-/* ---- by key ---- */
+/* ---- sorting by key ---- */
 
 struct key {
     uint64_t key;
@@ -32,7 +32,7 @@ static void sort_digit(const struct key *v, size_t n, unsigned shift, struct key
         out[count[v[i].key >> shift & (DIGITS - 1)]++] = v[i];
 }
 
-/* Stable. */
+/* Stable sort. */
 static void sort_by_key(list_items *items)
 {
     size_t n = items->n;
@@ -60,7 +60,7 @@ static void sort_by_key(list_items *items)
     free(v);
 }
 
-/* ---- by number ---- */
+/* ---- order by number ---- */
 
 void list_order_by_number(list_items *items)
 {
@@ -74,18 +74,18 @@ void list_order_by_number(list_items *items)
     sort_by_key(items);
 }
 
-/* ---- by name ---- */
+/* ---- order by name ---- */
 
 static int by_text(const void *a, const void *b, void *names)
 {
     return strcmp(strings_get(names, *(const uint32_t *)a), strings_get(names, *(const uint32_t *)b));
 }
 
-/* Each name gets its place among all that there are as key. */
+/* Sets as key of each item the rank of its name among all names. */
 static void rank_names(const struct state_store *s, list_items *items)
 {
     struct strings names = {0};
-    uint32_t *known = NULL, part = UINT32_MAX; /* by name of the part: its number + 1 */
+    uint32_t *known = NULL, part = UINT32_MAX; /* number + 1 by name of the part */
     strings_intern(&names, "", 0);
     for (size_t i = 0; i < items->n; i++) {
         struct list_item *x = &items->v[i];
@@ -119,7 +119,7 @@ static int by_nth(const void *a, const void *b)
     return order_of(x->nth, y->nth) ?: order_of(x->part, y->part) ?: order_of(x->at, y->at);
 }
 
-/* Tells rows of one name and thread in a chunk apart. */
+/* Distinguishes rows of one name and thread in a chunk. */
 static void tell_twins(struct list_item *v, size_t n)
 {
     bool any = false;

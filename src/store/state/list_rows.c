@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of the host: what they are at at given times, from chunk to chunk. */
+/* Rows of the host: their states at given times, from chunk to chunk. */
 #include "state/list.h"
 
 #include "state/lines.h"
@@ -47,7 +47,7 @@ const struct list_place *list_place_at(const struct list_row *r, int64_t t)
     return behind ? &r->places[behind - 1] : NULL;
 }
 
-/* Threads and rows of futexes as the host numbers them. */
+/* Sets threads and rows of futexes to the host's numbers. */
 static void set_host(const struct state_part *p, int kind, struct state_interval *out)
 {
     out->thread = state_host_row(p, out->thread);
@@ -55,7 +55,8 @@ static void set_host(const struct state_part *p, int kind, struct state_interval
         out->amount = p->users[out->amount];
 }
 
-/* Up to where it is known what the row is at: what was open then is known in the next chunk, unless that is missing. */
+/* Time until which the row's state is known: a state open at the end is known in the next chunk, unless that is
+ * missing. */
 static int64_t known_until(const struct list_row *r, const struct list_place *p)
 {
     int64_t end = list_place_end(r, p);
@@ -67,7 +68,7 @@ static void set_value(uint8_t value, int64_t begin, int64_t end, struct state_in
     *out = (struct state_interval){.begin = begin, .end = end, .value = value, .thread = -1, .cpu = -1};
 }
 
-/* Before the first entry and outside the row's life. */
+/* Sets the state before the first entry and outside the row's life. */
 static void set_outside(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
 {
     int64_t first = r->n ? r->places->first : INT64_MAX;
@@ -99,7 +100,7 @@ static void plain_at(const struct state_store *s, const struct list_row *r, int6
         set_value(STATE_UNKNOWN, t, end, out);
 }
 
-/* t is within the span, whose last instant counts as the one before it. */
+/* t must be within the span, whose last instant counts as the one before it. */
 static void row_at(const struct state_store *s, const struct list_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->end && t > s->begin;
@@ -144,9 +145,9 @@ int32_t list_thread_cpu(const struct state_store *s, size_t row, int64_t t, int3
 
 /* ---- samples ---- */
 
-/* A row of which samples are taken, and what was found. */
+/* Row being sampled, and its intervals so far. */
 struct sampling {
-    struct sample_others others; /* first: what a chunk asks for */
+    struct sample_others others; /* first: passed to the chunk */
     const struct state_store *s;
     const struct state_part *part;
     const struct list_row *row;
@@ -173,7 +174,7 @@ static void sample_one_by_one(struct sampling *x, const int64_t *times, size_t n
 }
 
 /* The times are behind the place's first entry and before the next place's. The chunk knows where its entries end, but
- * not whether the last one goes on. */
+ * not whether the last one continues. */
 static void sample_place(struct sampling *x, const struct list_place *p, const int64_t *times, size_t n)
 {
     const struct list_row *r = x->row;
@@ -202,7 +203,7 @@ static void sample_row(struct sampling *x, const int64_t *times, size_t n)
     sample_one_by_one(x, times + i, n - i);
 }
 
-/* Chunks are checked each by itself: where damage makes entries of two overlap, the later one is cut or left out. */
+/* Chunks are validated separately: if damage makes entries of two overlap, the later one is cut or dropped. */
 static size_t without_overlaps(struct state_interval *v, size_t n)
 {
     size_t kept = 0;

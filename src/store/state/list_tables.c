@@ -34,7 +34,7 @@ uint64_t list_events(const struct state_store *s)
     return s->tables->events[s->n].events;
 }
 
-/* Which event a checkpoint of that part is, and when. */
+/* Number and time of the event of a checkpoint of that part. */
 static uint64_t checkpoint_event(const struct state_store *s, size_t part, uint64_t checkpoint)
 {
     const struct list_events *e = &s->tables->events[part];
@@ -48,14 +48,14 @@ static int64_t checkpoint_time(const struct state_store *s, size_t part, uint64_
     return state_column_at(c, &c->tables[STATE_TABLE_EVENTS], 0, checkpoint - s->tables->events[part].checkpoints);
 }
 
-/* A time among the checkpoints: `at` is the first that is not before it. */
+/* Position of a time among the checkpoints: `at` is the first that is not before it. */
 struct spot {
     uint64_t at;
-    size_t next;           /* of list_tables.checkpoints: the first that does not begin before the time */
-    size_t before, behind; /* the parts that have checkpoints at - 1 and `at`, if there are such */
+    size_t next;           /* index in list_tables.checkpoints: the first that does not begin before the time */
+    size_t before, behind; /* parts that have the checkpoints at - 1 and `at`, if these exist */
 };
 
-/* From a spot of an earlier time. The part's first checkpoint is before the time, as its head says. */
+/* Moves from the spot of an earlier time. The part's first checkpoint is before the time, according to its head. */
 static void advance(const struct state_store *s, struct spot *x, int64_t t)
 {
     const struct list_tables *l = s->tables;
@@ -101,7 +101,7 @@ void list_event_counts(const struct state_store *s, const int64_t *times, size_t
 
 /* ---- losses ---- */
 
-/* A chunk that is missing is a loss of unknown size on all CPUs. */
+/* A missing chunk is a loss of unknown size on all CPUs. */
 static void join_losses(struct state_store *s)
 {
     struct list_tables *t = s->tables;
@@ -130,7 +130,7 @@ void list_loss(const struct state_store *s, size_t i, struct state_loss *out)
     *out = state_loss_of(&s->tables->losses[i]);
 }
 
-/* ---- all ---- */
+/* ---- setup ---- */
 
 void list_tables_init(struct state_store *s)
 {

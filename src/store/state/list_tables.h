@@ -9,49 +9,49 @@
 #include "state/measure.h"
 #include "state/store.h"
 
-/* A latency that began in a chunk before the one in which it stands: it belongs to a segment. */
+/* Guest: a latency that began in a chunk before the one that stores it, and belongs to the segment of the former. */
 struct list_guest {
     int64_t begin;
     uint64_t rank;
-    uint64_t place;              /* so many of the segment's own come before it */
+    uint64_t place;              /* number of the segment's own ones before it */
     uint32_t segment;
-    uint32_t part, early;        /* where it stands: it is that latency of that chunk */
+    uint32_t part, early;        /* position in the file: latency `early` of chunk `part` */
 };
 
-/* The latencies of a kind, in order: a segment for each chunk, of the chunk's own ones, which began in it, and guests.
- * Segments follow each other. */
+/* Segment: the latencies of a kind that began in one chunk, in order: the chunk's own ones and guests. Segments follow
+ * each other. */
 struct list_segment {
-    uint64_t first;              /* which of all is its first */
+    uint64_t first;              /* index of its first latency */
     size_t first_guest;
-    int64_t begin;               /* of its first; of an empty one: of the next one's */
+    int64_t begin;               /* begin of its first latency; if empty, that of the next segment */
 };
 struct list_latencies {
-    atomic_bool made;            /* when they are first asked for; until then all below is 0 */
-    struct list_segment *segments; /* one more than there are chunks */
-    struct list_guest *guests;   /* by segment and place */
-    const char **names;          /* in order of first use */
+    atomic_bool made;            /* set when they are first requested; until then all below is 0 */
+    struct list_segment *segments; /* segments: number of chunks + 1 */
+    struct list_guest *guests;   /* guests by segment and place */
+    const char **names;          /* names in order of first use */
     size_t n_names;
-    uint32_t **name_of;          /* by chunk and its name: here */
-    _Atomic(struct state_measure *) tree; /* figures of segments together; made when they are first asked for */
+    uint32_t **name_of;          /* name here by chunk and its name */
+    _Atomic(struct state_measure *) tree; /* joined figures of segments; made at the first request */
 };
 
 struct list_tables {
     struct list_latencies latencies[STATE_LATENCY_KINDS];
     struct list_events {
-        uint64_t events, checkpoints; /* before the chunk */
-    } *events;                   /* one more than there are chunks */
+        uint64_t events, checkpoints; /* events and checkpoints before the chunk */
+    } *events;                   /* counts; number of chunks + 1 */
     struct list_checkpoints {
-        int64_t begin;           /* of its first one */
+        int64_t begin;           /* begin of its first one */
         uint32_t part;
-    } *checkpoints;              /* of parts that have any */
+    } *checkpoints;              /* of the parts that have any */
     size_t n_checkpoints;
     int64_t last_event;
     struct state_disk_loss *losses;
     size_t n_losses;
-    pthread_mutex_t lock;        /* for what is made later */
+    pthread_mutex_t lock;        /* guards what is made on request */
 };
 
-/* Of parts that are open, whose codes have the names that the last one knows. */
+/* Sets up the tables of open parts, whose codes have the names known to the last part. */
 void list_tables_init(struct state_store *);
 void list_tables_fini(struct state_store *);
 void list_latencies_fini(struct state_store *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters and files of the host, from chunk to chunk. Counters are cumulative over chunks. */
+/* Counters and files of the host, from chunk to chunk. Counters accumulate over chunks. */
 #include "state/list.h"
 
 #include "state/sums.h"
@@ -47,7 +47,7 @@ static void cpu_time(
         values[i] = all;
 }
 
-/* ---- other counters ---- */
+/* ---- further counters ---- */
 
 void list_counter_values(
     const struct state_store *s, int row_kind, size_t row, const int64_t *times, size_t n, int64_t *values)

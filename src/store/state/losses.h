@@ -5,7 +5,7 @@
 
 #include "state/format.h"
 
-/* By begin; the order of those that begin in the same ns does not depend on that in which they were told. */
+/* Sorts by begin; the order of those that begin in the same ns does not depend on the order of input. */
 void state_losses_sort(struct state_disk_loss *, size_t n);
 struct state_loss state_loss_of(const struct state_disk_loss *);
 

@@ -18,7 +18,7 @@ void state_measure_join(struct state_measure *to, const struct state_measure *f)
     to->squares += f->squares;
 }
 
-/* The sum of squares less the square of the sum, shared out. */
+/* Sum of squares minus square of the sum, divided by n. */
 static double spread(const struct state_measure *f)
 {
     state_wide square = state_square(f->sum), share = square / f->n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: figures while they are summed up. All sums are exact (beyond 2^127 squares wrap around), and of
- * what is equally long the first counts; so it makes no difference what is added to what in which order. */
+/* Private to state: figures while they are summed up. All sums are exact (beyond 2^127 squares wrap around), and the
+ * first of equally long ones counts; so the order of adding makes no difference. */
 #ifndef WEFT_STATE_MEASURE_H
 #define WEFT_STATE_MEASURE_H
 
@@ -15,7 +15,7 @@ static inline state_wide state_square(int64_t d)
 
 struct state_measure {
     uint64_t n;
-    int64_t sum, least, most, least_begin, most_begin;   /* as in struct figures */
+    int64_t sum, least, most, least_begin, most_begin;   /* see struct figures */
     state_wide squares;                                  /* sum of squared durations */
 };
 void state_measure_join(struct state_measure *, const struct state_measure *more);
@@ -33,7 +33,7 @@ static inline void state_measure_add(struct state_measure *f, int64_t begin, int
     f->sum = figures_sum(f->sum, duration);
     f->squares += state_square(duration);
 }
-/* The spread is exact but for its last digits. */
+/* Figures of a measure. The spread is exact except for its last digits. */
 struct figures state_measure_figures(const struct state_measure *);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "state/pack.h"
 
-/* Adds a group of `wide` bits, at most 56. All bits held so far are stored; those of the last byte are held on to if it
- * is not full. */
+/* Adds a group of `wide` bits, at most 56. Stores all pending bits; keeps those of the last byte if it is not full. */
 static inline uint8_t *put_group(uint8_t *to, uint64_t *held, unsigned *bits, uint64_t group, unsigned wide)
 {
     *held |= group << *bits;
@@ -19,7 +18,7 @@ static inline uint64_t two(const int64_t *v, size_t stride, int64_t base, unsign
     return ((uint64_t)v[0] - (uint64_t)base) | ((uint64_t)v[stride] - (uint64_t)base) << width;
 }
 
-/* In groups of `count` numbers, 1, 2 or 4, which is a constant where this is inlined. */
+/* Packs groups of `count` numbers, 1, 2 or 4, which is a constant when inlined. */
 static inline __attribute__((always_inline)) void put(
     uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, unsigned width, unsigned count)
 {

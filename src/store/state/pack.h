@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { PACK_MOST_WIDTH = 56 }; /* a number of more bits gets 64, so that 8 bytes hold any */
+enum { PACK_MOST_WIDTH = 56 }; /* limit; wider numbers take 64 bits, so 8 bytes hold any */
 /* Width that holds v: 0 … 56, or 64. */
 static inline uint8_t pack_width(uint64_t v)
 {
@@ -28,7 +28,7 @@ static inline uint64_t pack_get(const uint8_t *from, size_t i, uint8_t width)
     memcpy(&v, from + (bit >> 3), sizeof v);
     return v >> (bit & 7) & pack_mask(width);
 }
-/* All n numbers, added to base. Reads as far as pack_get. */
+/* Reads n numbers, added to base. Reads as far as pack_get. */
 void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out);
 
 #endif

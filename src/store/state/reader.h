@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: an open store. What the sections claim of each other was checked when it was opened (check.h); what
- * they contain beyond that is bounded where it is read. */
+/* Private to state: an open store. References between sections were checked on opening (check.h); other contents are
+ * bounded when they are read. */
 #ifndef WEFT_STATE_READER_H
 #define WEFT_STATE_READER_H
 
 #include "base/search.h"
 #include "state/format.h"
 
-struct state_code {             /* a code as readers want it */
-    const char *name;           /* or NULL */
+struct state_code {             /* code, resolved for readers */
+    const char *name;           /* name, or NULL */
     int32_t cpu;
     uint8_t value;
 };
 
-/* An interrupt or softirq over all CPUs. rows: among those of its kind, of the CPUs that had it, in order. */
+/* Interrupt or softirq over all CPUs. rows: rows of the CPUs that had it, as indices within their kind, in order. */
 struct state_line_row {
     uint32_t row;
-    int32_t number;             /* with the CPU */
+    int32_t number;             /* number, with the CPU */
 };
 struct state_line {
     const struct state_line_row *rows;
@@ -24,12 +24,12 @@ struct state_line {
     int32_t number;
 };
 struct state_lines {
-    struct state_line *v;       /* in order of number */
-    struct state_line_row *rows; /* of all lines */
+    struct state_line *v;       /* lines in order of number */
+    struct state_line_row *rows; /* rows of all lines */
     size_t n;
 };
 
-/* Where the rows of CPUs come from, as the functions of state.h tell them. Times of `at` are within the span. */
+/* Source of the rows of CPUs, with the functions of state.h. Times of `at` are within the span. */
 struct line_source {
     const void *of;
     int64_t begin, end;         /* the span */
@@ -45,8 +45,8 @@ struct state_chunk {
     const struct state_disk_totals *totals;
     const struct state_disk_row *rows;
     const struct state_disk_cell *cells;
-    const uint32_t *blocks;     /* of each row in turn: the first cell of each block */
-    const int64_t *sums;        /* of each block in turn: state_block_sums() of its row's kind */
+    const uint32_t *blocks;     /* first cell of each block, row by row */
+    const int64_t *sums;        /* state_block_sums() sums of each block, block by block */
     const uint32_t *grid;
     const struct state_disk_code *disk_codes;
     const struct state_disk_table *tables;
@@ -55,26 +55,26 @@ struct state_chunk {
     const struct state_disk_aside *aside;
     const struct state_disk_open *open;
     const struct state_disk_first *firsts;
-    const uint64_t *tiles;      /* where the figures of each tile begin */
+    const uint64_t *tiles;      /* begin of the figures of each tile */
     const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
     const struct state_disk_file *files;
-    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files that its thread used so */
-    const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
+    const uint32_t *through;    /* files of each row of IO_READ and IO_WRITTEN, row by row */
+    const uint32_t *names;      /* begin of each name in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
     size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_aside, n_open, n_firsts,
         n_tiles, n_figures, n_losses, n_files, n_through, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
-    struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
+    struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* first block and sum of each kind */
     size_t first_aside[STATE_LATENCY_KINDS + 1], first_open[STATE_LATENCY_KINDS + 1],
-        first_first[STATE_LATENCY_KINDS + 1]; /* likewise of latencies */
+        first_first[STATE_LATENCY_KINDS + 1]; /* first item of each kind of latencies */
     struct state_code *codes;
     struct state_lines lines[STATE_LINE_KINDS];
     struct line_source by_cpu;
     struct state_latency_names {
-        const char **v;         /* in order of first use */
-        uint32_t *of;           /* by code */
+        const char **v;         /* names in order of first use */
+        uint32_t *of;           /* name by code */
         size_t n;
     } latency_names[STATE_LATENCY_KINDS];
 };
@@ -87,14 +87,14 @@ static inline const struct state_disk_row *state_disk_row(const struct state_chu
 {
     return &s->rows[s->first[kind] + i];
 }
-/* What a row of files is about. */
+/* File and thread of a row of files. */
 static inline const struct state_disk_file *state_disk_file(const struct state_chunk *s,
     const struct state_disk_row *r)
 {
     return &s->files[(size_t)(r - s->rows) - s->first[STATE_FILE_ROWS]];
 }
 static inline const char *state_name(const struct state_chunk *s, uint32_t name) { return s->text + s->names[name]; }
-/* How many latencies aside come before the i-th of all of the kind. */
+/* Number of latencies aside before the i-th of all of the kind. */
 static inline size_t state_aside_before(const struct state_chunk *s, int kind, size_t i)
 {
     size_t first = s->first_aside[kind];
@@ -104,7 +104,7 @@ static inline const struct state_disk_table *state_latency_table(const struct st
 {
     return &s->tables[STATE_TABLE_LATENCIES + kind];
 }
-/* A column of a table's block, inside the file whatever the block's head says. */
+/* Column of a table's block, bounded by the file whatever the block's head contains. */
 static inline struct column state_column(const struct state_chunk *s, const struct state_disk_table *t, size_t block,
     int column)
 {

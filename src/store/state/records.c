@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From kernel records to rows, counters and latencies. The rules, for users: docs/formats/states.md. */
+/* Kernel records to rows, counters and latencies. Rules for users: docs/formats/states.md. */
 #include "state/builder.h"
 #include "state/files.h"
 
@@ -13,7 +13,7 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t, struct s
     series_pool_init(&b->pool, place, key);
     b->files = files_new();
     b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
-    vec_push(&b->pool.flags[SERIES_BUSY], 0); /* nobody */
+    vec_push(&b->pool.flags[SERIES_BUSY], 0); /* NOBODY's flags */
     for (uint8_t v = 0; v < STATE_VALUES; v++)
         builder_code(b, (struct builder_code){.value = v, .cpu = -1});
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)

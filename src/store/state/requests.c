@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free slot of its
- * queue; a row per slot, and a latency per request. */
+/* Requests of disks: waiting in the queue, or in the driver. Each takes the first free slot of its queue; there is a
+ * row per slot, and a latency per request. */
 #include "state/builder.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void clear(struct state_builder *b, struct builder_request *p, int64_t ts
     series_push(&b->pool, &p->series, ts, 0);
 }
 
-/* It goes without having been done. */
+/* Drops a request that was not done. */
 static void drop(struct state_builder *b, struct builder_request *p, int queue, int64_t ts)
 {
     latency_drop(queue_latencies(b, queue), p->latency);
@@ -96,13 +96,13 @@ static void leave(struct state_builder *b, struct builder_request *p, int queue,
     clear(b, p, r->ts);
 }
 
-/* Flushes and the like have no sectors, and are found elsewhere on the disk when they complete. */
+/* Flushes and similar ones have no sectors, and complete at another sector. */
 static bool is_bare(const struct builder_request *p, const struct kernel_record *r)
 {
     return p->busy && !p->sectors && p->type == type_of(r->u.block.rwbs);
 }
 
-/* What is issued may have been several requests that were merged. */
+/* Several merged requests may be issued as one. */
 static void leave_within(struct state_builder *b, struct builder_queue *q, const struct kernel_record *r)
 {
     bool left = false;
@@ -114,7 +114,7 @@ static void leave_within(struct state_builder *b, struct builder_queue *q, const
     }
 }
 
-/* The one that the driver means, or NULL. */
+/* Finds the request that the driver refers to, or NULL. */
 static struct builder_request *find_request(const struct builder_queue *q, const struct kernel_record *r)
 {
     for (size_t i = 0; i < q->n; i++) {
@@ -125,7 +125,7 @@ static struct builder_request *find_request(const struct builder_queue *q, const
     return NULL;
 }
 
-/* A request may complete part by part, from its begin on. */
+/* Completes a request; it may complete part by part, from its begin on. */
 static void complete(struct state_builder *b, const struct builder_queue *q, const struct kernel_record *r)
 {
     struct builder_request *p = find_request(q, r);
@@ -158,7 +158,7 @@ void builder_request(struct state_builder *b, const struct kernel_record *r)
     }
 }
 
-/* Nobody knows which are still there. */
+/* Drops all requests, since it is unknown which still exist. */
 void builder_requests_lose(struct state_builder *b, int64_t ts)
 {
     for (size_t i = 0; i < b->requests.n; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: what was in force in a row at a given time; for sample.c and sums.c. A grid leads from the time to
- * the few cells around it, so that the length of the trace does not count.
+/* Private to state: the entry of a row in force at a given time; for sample.c and sums.c. A grid leads from the time to
+ * the few cells around it, so the cost does not depend on the length of the trace.
  *
- * Grid, blocks and cells are as the file has them: nobody has checked them. So each step bounds what it reads: a cell
- * lies in the table, a grid's item in its row. */
+ * Grid, blocks and cells are unchecked file contents, so each step bounds what it reads: a cell lies in the table, a
+ * grid's item in its row. */
 #ifndef WEFT_STATE_ROW_H
 #define WEFT_STATE_ROW_H
 
@@ -18,25 +18,25 @@ static inline const struct state_disk_cell *row_cell(const struct state_chunk *s
     uint64_t at = (uint64_t)s->blocks[r->first_block + i / STATE_CELLS] + i % STATE_CELLS;
     return __builtin_expect(at < s->n_cells, 1) ? &s->cells[at] : &none;
 }
-/* Where cell i ends. */
+/* End of cell i. */
 static inline int64_t row_cell_end(const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t i)
 {
     return i + 1 < r->n_cells ? cell_end(c) : r->end;
 }
-/* Is it an entry that is in force at t, not something outside? */
+/* Returns whether t is in an entry, not outside of the row's. */
 static inline bool row_has(const struct state_disk_row *r, int64_t t)
 {
     return r->n_cells && t >= r->first && t < r->end;
 }
 
-/* Where a time leads: the cell in force is one of [lo, hi]; `at`, one of them, is most likely it. */
+/* Bracket of a time: the cell in force is one of [lo, hi]; most likely it is `at`, one of them. */
 struct row_bracket { uint32_t lo, hi, at; };
 static inline const uint32_t *row_bucket(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     uint64_t bucket = ((uint64_t)t - (uint64_t)r->first) >> r->shift;
     return &s->grid[r->first_grid + (bucket < r->n_grid ? bucket : r->n_grid - 1u)];
 }
-/* t is in an entry (row_has). */
+/* t must be in an entry (row_has). */
 static inline struct row_bracket row_bracket(const struct state_chunk *s, const struct state_disk_row *r, int64_t t)
 {
     struct row_bracket b = {0, r->n_cells - 1, 0};
@@ -50,13 +50,13 @@ static inline struct row_bracket row_bracket(const struct state_chunk *s, const 
     b.at = b.hi - b.lo < 2 ? b.lo + ((b.hi - b.lo) & (uint32_t)(since << 1 >> r->shift & 1)) : b.lo + (b.hi - b.lo) / 2;
     return b;
 }
-/* Is t before (-1), in (0) or behind (1) cell b->at, as far as the bracket goes? */
+/* Compares t with cell b->at: before (-1), in (0) or behind (1) it, as far as the bracket reaches. */
 static inline int row_compare(const struct state_disk_row *r, const struct state_disk_cell *c,
     const struct row_bracket *b, int64_t t)
 {
     return t < c->base ? -(b->at > b->lo) : t >= row_cell_end(r, c, b->at) && b->at < b->hi;
 }
-/* Moves `at` to the cell in force; c: the cell where it is. Returns the cell found. */
+/* Moves `at` to the cell in force and returns it; c: the cell at `at`. */
 static inline const struct state_disk_cell *row_settle(const struct state_chunk *s, const struct state_disk_row *r,
     const struct state_disk_cell *c, struct row_bracket *b, int64_t t)
 {
@@ -70,7 +70,8 @@ static inline const struct state_disk_cell *row_settle(const struct state_chunk 
     return c;
 }
 
-/* Is out[found] another interval than the one before it? The span's last instant may still be in that one. */
+/* Returns whether out[found] is another interval than the one before it. The span's last instant may still be in that
+ * one. */
 static inline bool row_is_next(struct state_interval *out, size_t found)
 {
     if (!found)
@@ -87,7 +88,7 @@ static inline size_t row_first_from(const int64_t *times, size_t n, int64_t t)
 {
     return search_first(i, 0, n, times[i] >= t);
 }
-/* The same, where it is near the begin as a rule. */
+/* First of the n times that is >= t; faster near the begin. */
 static inline size_t row_gallop(const int64_t *times, size_t n, int64_t t)
 {
     size_t from = 0, step = 1;

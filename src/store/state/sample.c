@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
- * asked for, so a loop that goes on at its end makes progress. */
+/* States at given times: interval by interval, and many samples at once. Each interval contains the requested time, so
+ * a loop that continues at its end makes progress. */
 #include "state/sample.h"
 
 #include "state/thread_io.h"
@@ -23,7 +23,7 @@ static inline bool is_thread(const struct state_chunk *s, int64_t thread)
     return (uint64_t)thread < s->first[STATE_THREAD + 1];
 }
 
-/* Apart from set_number, which is small enough for its callers then. */
+/* Kept out of set_number, which is then small enough to inline. */
 static __attribute__((noinline)) void set_futex_call(
     const struct state_chunk *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
@@ -38,7 +38,7 @@ static __attribute__((noinline)) void set_futex_call(
     }
 }
 
-/* Tracks of futexes, likewise: the number is that of the FUTEX_USER row, which has the rest. */
+/* Tracks of futexes, kept out for the same reason: the number is that of the FUTEX_USER row, which has the rest. */
 static __attribute__((noinline)) void set_futex_track(
     const struct state_chunk *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
@@ -57,7 +57,7 @@ static __attribute__((noinline)) void set_futex_track(
     }
 }
 
-/* Value and names of a number in a row of that kind; a CPU's thread is left to composing. */
+/* Sets value and names for a number in a row of that kind; a CPU's thread is composed later. */
 static inline void set_number(
     const struct state_chunk *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
@@ -85,7 +85,7 @@ static inline void set_number(
     }
 }
 
-/* What cell i says of t. */
+/* Sets the entry of cell i at t. */
 static inline void set_entry(const struct state_chunk *s, const struct state_disk_row *r,
     const struct state_disk_cell *c, uint32_t i, int64_t t, struct state_interval *out)
 {
@@ -100,7 +100,7 @@ static inline void set_entry(const struct state_chunk *s, const struct state_dis
     }
 }
 
-/* Before the first entry and outside the row's life. */
+/* Sets the state before the first entry and outside the row's life. */
 static void set_outside(
     const struct state_chunk *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
@@ -177,9 +177,9 @@ void sample_at(const struct state_chunk *s, const struct state_disk_row *r, int6
 
 /* ---- samples ---- */
 
-enum { AHEAD = 64 }; /* so many samples are on their way at once at most */
+enum { AHEAD = 64 }; /* limit of samples processed at once */
 
-/* A sample on its way: of a row that has an entry then, or of none. */
+/* Sample being processed: of a row that has an entry at the time, or of none. */
 struct probe {
     const struct state_disk_row *row;
     struct row_bracket bracket;
@@ -201,13 +201,12 @@ static inline void settle(const struct state_chunk *s, const struct state_disk_r
         __builtin_prefetch(p->cell);
 }
 
-/* Leads each time to its cell, step by step for all of them, so that the memory that the next step needs is there when
- * it comes. */
+/* Finds the cell of each time, step by step for all of them, so that the memory for the next step is already in the
+ * cache. */
 static void prepare(
     const struct state_chunk *s, const struct state_disk_row *row, const int64_t *times, size_t n, struct probe *probes)
 {
-    const struct state_disk_row own = *row,
-                                *r = &own; /* nothing that is written here changes it, as the compiler now sees */
+    const struct state_disk_row own = *row, *r = &own; /* local copy, which the compiler sees does not change */
     for (size_t j = 0; j < n && r->n_grid; j++)
         __builtin_prefetch(row_bucket(s, r, times[j]));
     for (size_t j = 0; j < n; j++)
@@ -216,7 +215,7 @@ static void prepare(
         settle(s, r, times[j], &probes[j]);
 }
 
-/* The same for the threads that a CPU shows, after its own cells were found. */
+/* Prepares the threads that a CPU shows, after its own cells were found. */
 static void prepare_threads(const struct state_chunk *s, const struct state_disk_row *cpu, const int64_t *times,
     size_t n, const struct probe *of_cpu, struct probe *probes)
 {
@@ -255,15 +254,15 @@ static void compose_prepared(const struct state_chunk *s, const struct probe *p,
     sample_compose(&doing, out);
 }
 
-/* Are the times further apart than the row's entries, on average? */
+/* Returns whether the times are further apart than the row's entries, on average. */
 static bool spread(const struct state_disk_row *r, const int64_t *times, size_t n)
 {
     return n > 1 &&
         ((uint64_t)times[n - 1] - (uint64_t)times[0]) / (n - 1) > ((uint64_t)r->end - (uint64_t)r->first) / r->n;
 }
 
-/* Where most times need an entry of their own, it looks far ahead; where entries are longer than the times are apart,
- * not at all. */
+/* Looks far ahead if most times need an entry of their own; not at all if entries are longer than the distance of the
+ * times. */
 size_t sample_entries(const struct state_chunk *s, const struct state_disk_row *r, const struct sample_others *others,
     const int64_t *times, size_t n, struct state_interval *out, size_t found)
 {

@@ -7,7 +7,7 @@
 #include "base/search.h"
 #include "state/cell.h"
 
-/* Where n bytes, and 8 more, can be written: at position `n`, which the caller then moves on. */
+/* Room for n bytes, and 8 more, at position `n`, which the caller then advances. */
 static uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
 {
     if (b->n % SERIES_CHUNK + n + 8 > SERIES_CHUNK || !b->chunks.n)
@@ -73,7 +73,7 @@ void series_fini(struct series *s)
     s->v = NULL;
 }
 
-/* Adds what the first n entries spent or moved. They are over. */
+/* Adds the time or bytes of the first n entries, which are over. */
 static void sum_up(const struct series_pool *p, struct series *s, size_t n)
 {
     if (s->sum == SERIES_BYTES) {
@@ -103,7 +103,7 @@ static bool fits(struct state_disk_cell *cell, size_t n, uint64_t ns, uint64_t b
     return pack_bytes(n, cell->time_width) + pack_bytes(n, cell->number_width) <= sizeof cell->packed;
 }
 
-/* What pack_put writes beyond is within the cell, and before its head is written. */
+/* pack_put writes beyond its numbers, but within the cell, and before the head is written. */
 static void fill(
     struct state_disk_cell *cell, size_t n, const int64_t *ends, const int64_t *numbers, size_t stride, int64_t base)
 {
@@ -117,12 +117,12 @@ static void fill(
     cell->base = base;
 }
 
-/* Fills one cell with the first of n entries, with fewer than a cell may have where numbers are wide or below 0, or no
- * entry follows. */
+/* Fills one cell with the first of n entries; with fewer than the maximum if numbers are wide or below 0, or no entry
+ * follows. */
 static size_t fill_some(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     int64_t numbers[STATE_CELL], ends[STATE_CELL];
-    uint64_t bits[STATE_CELL]; /* that some number up to this one has */
+    uint64_t bits[STATE_CELL]; /* bits that occur in the numbers up to this one */
     size_t most = n < STATE_CELL ? n : STATE_CELL;
     bool folded = false;
     for (size_t i = 0; i < most; i++) {
@@ -135,7 +135,7 @@ static size_t fill_some(struct state_disk_cell *cell, const struct series_entry 
         numbers[i] = (int64_t)((uint64_t)v[i].number << 1 ^ (uint64_t)(v[i].number >> 63));
         bits[i] = (uint64_t)numbers[i] | (i ? bits[i - 1] : 0);
     }
-    /* So many fit; more do not. */
+    /* Greatest number of entries that fit. */
     size_t least = search_first(i, 2, most + 1, !fits(cell, i, ns_between(v[0].time, ends[i - 1]), bits[i - 1])) - 1;
     fits(cell, least, ns_between(v[0].time, ends[least - 1]), bits[least - 1]);
     fill(cell, least, ends, numbers, 1, v[0].time);
@@ -143,7 +143,7 @@ static size_t fill_some(struct state_disk_cell *cell, const struct series_entry 
     return least;
 }
 
-/* Fills one cell with the first of n entries. `more`: behind the n-th there is another. Returns how many it took. */
+/* Fills one cell with the first of n entries. `more`: another follows the n-th. Returns the number of entries used. */
 static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     uint64_t bits = 0;
@@ -174,7 +174,7 @@ static inline uint8_t bits_of(uint64_t v)
     return (uint8_t)(64 - __builtin_clzll(v | 1));
 }
 
-/* No width of pairs is 0: they last, and one that is at nothing does not follow another. */
+/* Widths of pairs are never 0: pairs last, and an idle one does not follow another. */
 static inline bool pairs_fit(struct cell_pairs *p, size_t n, uint64_t ns, uint64_t number_bits, uint64_t duration_bits)
 {
     p->n = (uint8_t)n;
@@ -185,12 +185,12 @@ static inline bool pairs_fit(struct cell_pairs *p, size_t n, uint64_t ns, uint64
     return (bytes <= STATE_CELL_PACKED) & (p->time_width <= PACK_MOST_WIDTH) & (p->number_width <= PACK_MOST_WIDTH);
 }
 
-/* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries these are.
- */
+/* Fills one cell with as many pairs from the first of n entries as exist and fit. Returns the number of entries
+ * used. */
 static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     int64_t ends[STATE_CELL], numbers[STATE_CELL], durations[STATE_CELL];
-    uint64_t bits = 0, duration_bits = 0; /* that some number, some duration up to this one has */
+    uint64_t bits = 0, duration_bits = 0; /* bits that occur in the numbers, in the durations up to this one */
     struct cell_pairs p = {0}, next = {0};
     for (size_t i = 0; i < STATE_CELL && 2 * i + 1 < n && is_pair(v + 2 * i); i++, p = next) {
         const struct series_entry *use = v + 2 * i, *rest = use + 1;
@@ -218,8 +218,8 @@ static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry
     return 2 * (size_t)p.n;
 }
 
-/* The same of a series with pairs. A cell that is full of pairs is left so; where they end before, a plain cell may
- * hold more entries. The next cell is to begin with a pair. */
+/* Fills a cell of a series with pairs. A cell full of pairs is kept; if the pairs end earlier, a plain cell may hold
+ * more entries. The next cell should begin with a pair. */
 static size_t fill_longest(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     size_t paired = fill_pairs(cell, v, n, more);
@@ -237,15 +237,15 @@ static size_t fill_longest(struct state_disk_cell *cell, const struct series_ent
 
 /* ---- blocks ---- */
 
-/* What lies too far back cannot change any more, also once what is behind it has gone. */
+/* Fixes entries that are too far back to change, even when entries behind them are removed. */
 static void fix(struct series *s)
 {
     if (s->n > s->fixed + SERIES_CHANGE)
         s->fixed = s->n - SERIES_CHANGE;
 }
 
-/* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. Else
- * there must be enough that some stay open. */
+/* Packs entries from the first on into the cells of a block. `last`: no entry follows. Otherwise there must be enough
+ * entries that some stay open. */
 static bool close_block(struct series_pool *p, struct series *s, bool last)
 {
     struct state_disk_cell *cells = cells_room(&p->cells);

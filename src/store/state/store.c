@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state store: a list of chunks that are read as one. A single chunk answers itself. */
+/* State store: a list of chunks read as one. A single chunk is read directly. */
 #include <stdlib.h>
 
 #include "base/chunks.h"
@@ -164,8 +164,8 @@ int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int
 
 /* ---- counters ---- */
 
-/* The row that a counter is read from. CPU time has none of its own: those of threads, then those of CPUs, which are
- * numbered from -1 down, tell it. */
+/* Row that a counter is read from. CPU time has none of its own: it is read from the rows of threads, then those of
+ * CPUs, which are numbered from -1 down. */
 struct counter_row {
     int kind;
     size_t row;

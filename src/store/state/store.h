@@ -15,26 +15,26 @@ struct list_tables;
 struct state_part {
     struct state_chunk *chunk;
     int64_t begin, end;          /* the cuts */
-    const int32_t *rows;         /* by thread of the chunk: that of the host; NULL: the same */
-    uint32_t *users;             /* by FUTEX_USER row of the chunk: that of the host; NULL: the same */
+    const int32_t *rows;         /* row of the host by thread of the chunk; NULL: the same */
+    uint32_t *users;             /* FUTEX_USER row of the host by that of the chunk; NULL: the same */
 };
 struct state_store {
-    struct state_part *parts;    /* in order of time */
-    size_t n;                    /* at least one */
-    struct chunk_rows *rows;     /* of the parts */
-    /* Of a list; of a single chunk whose rows are those of the host it is all NULL and 0 (list.h). */
+    struct state_part *parts;    /* parts in order of time */
+    size_t n;                    /* number of parts, at least one */
+    struct chunk_rows *rows;     /* rows of the parts */
+    /* Fields for lists: all NULL and 0 for a single chunk whose rows are those of the host (list.h). */
     struct list_kind *kinds;     /* STATE_ROW_KINDS of them */
-    pthread_mutex_t joining;     /* of their rows */
+    pthread_mutex_t joining;     /* guards the joining of rows */
     struct list_tables *tables;
     int64_t begin, end;          /* the span */
-    uint32_t *files;             /* of all rows of IO_READ and IO_WRITTEN that are joined */
+    uint32_t *files;             /* joined rows of files of all rows of IO_READ and IO_WRITTEN */
     size_t n_files;
     struct state_lines lines[STATE_LINE_KINDS];
     struct line_source by_cpu;
 };
-/* Is it a single chunk, which says everything itself? */
+/* Returns whether it is a single chunk, which needs no joining. */
 static inline bool state_is_single(const struct state_store *s) { return !s->kinds; }
-/* A thread of a chunk, as the host numbers it; -1: none. */
+/* Row of the host of a thread of a chunk; -1: none. */
 static inline int32_t state_host_row(const struct state_part *p, int32_t row)
 {
     return row < 0 ? -1 : p->rows ? p->rows[row] : row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters at given times. CPU time is the sum of what entries last; bytes of files are the sum of what entries moved.
- * The store has the sum of all entries before each block; that of those in the block comes from its cells. */
+/* Counters at given times. CPU time is the sum of durations of entries; bytes of files are the sum of bytes of entries.
+ * The store has the sum before each block; the sum within the block is computed from its cells. */
 #include "state/sums.h"
 
 static inline bool is_thread(const struct state_chunk *s, uint64_t thread)
@@ -15,14 +15,14 @@ static inline bool counts(const struct state_chunk *s, const struct state_disk_r
     return is_thread(s, number - 1) && !s->rows[number - 1].idle;
 }
 
-/* Where a sum stands: at entry `entry` of cell `cell`, which is in force in [begin, end); the time spent before it. */
+/* Position of a sum: at entry `entry` of cell `cell`, which is in force in [begin, end); the time spent before it. */
 struct running_sum {
     enum sum_of of;
     uint32_t cell;
     size_t entry;
     int64_t begin, end;
     uint64_t sum;
-    uint64_t reported; /* of `sum`, in values that were written before */
+    uint64_t reported; /* part of `sum` in values written before */
     bool counts;
 };
 
@@ -40,7 +40,7 @@ static uint64_t spent(const struct state_chunk *s, const struct state_disk_row *
     return sum;
 }
 
-/* Bytes moved in them. */
+/* Bytes moved in these entries. */
 static uint64_t bytes_moved(enum sum_of way, const struct state_disk_cell *c, size_t from, size_t to)
 {
     int64_t numbers[STATE_CELL_ENTRIES];
@@ -61,7 +61,7 @@ static inline uint64_t summed(const struct state_chunk *s, const struct state_di
     return of == SUM_TIME ? spent(s, r, c, from, to) : bytes_moved(of, c, from, to);
 }
 
-/* To an entry of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
+/* Advances to an entry of cell `at`, from the position of the time before or from the nearer end of the block. */
 static void sum_up_to(const struct state_chunk *s, const struct state_disk_row *r, const struct state_disk_cell *c,
     uint32_t at, const struct cell_entry *e, struct running_sum *g)
 {
@@ -88,7 +88,7 @@ static void sum_up_to(const struct state_chunk *s, const struct state_disk_row *
     g->counts = g->of == SUM_TIME && counts(s, r, (uint64_t)e->number);
 }
 
-/* What the first of the times, and those that are in the same entry, show. Returns how many they are. */
+/* Writes the values of the first of the times, and of those in the same entry. Returns their number. */
 static inline size_t report(struct running_sum *g, const int64_t *times, size_t n, int64_t *values)
 {
     size_t k = 0;
@@ -104,9 +104,9 @@ static inline size_t report(struct running_sum *g, const int64_t *times, size_t 
     return k;
 }
 
-enum { BATCH = 32, FEW = 4 }; /* so many sums are on their way at once */
+enum { BATCH = 32, FEW = 4 }; /* sums processed at once */
 
-/* Leads each time to its cell, and asks for the memory of the cells between it and the nearer end of its block. */
+/* Finds the cell of each time, and prefetches the cells between it and the nearer end of its block. */
 static void prepare(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
     size_t n, struct row_bracket *brackets)
 {
@@ -122,7 +122,7 @@ static void prepare(const struct state_chunk *s, const struct state_disk_row *r,
     }
 }
 
-/* Where the last few times needed few entries, it looks less far ahead. */
+/* Looks less far ahead if the last few times needed few entries. */
 void sum_values(const struct state_chunk *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
     size_t n, int64_t *values)
 {

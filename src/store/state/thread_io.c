@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that a thread read, or wrote, at given times: of all files that it used together, and of what is none. */
+/* Bytes that a thread read, or wrote, at given times: the sum of all files that it used, and of bytes moved without a
+ * file. */
 #include "state/thread_io.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static int way_of(const struct state_disk_row *r)
     return r->kind - STATE_COUNTER_ROWS - STATE_IO_READ;
 }
 
-/* The i-th of the rows of files through which the thread moved bytes. */
+/* Row of the i-th file through which the thread moved bytes. */
 static const struct state_disk_row *file_of(const struct state_chunk *s, const struct state_disk_row *r, uint32_t i)
 {
     return &s->rows[s->first[STATE_FILE_ROWS] + s->through[r->first_file + i]];
@@ -27,19 +28,20 @@ size_t thread_io_entries(const struct state_chunk *s, const struct state_disk_ro
     return n;
 }
 
-/* ---- steps: when the sum changes ---- */
+/* ---- steps: changes of the sum ---- */
 
-/* The row of a file, and an entry of it. */
+/* Row of a file, and an entry of it. */
 struct file_cursor {
     const struct state_chunk *s;
     const struct state_disk_row *row;
     int way;
     uint32_t cell;
     size_t entry;
-    int64_t begin, end; /* of the entry */
+    int64_t begin, end; /* bounds of the entry */
 };
 
-/* To the entry in force at t. Before the row's first one to that, but then nothing is in force until it begins. */
+/* Moves to the entry in force at t. Before the row's first entry it moves to that, but nothing is in force until it
+ * begins. */
 static void find(struct file_cursor *x, int64_t t)
 {
     const struct state_disk_row *r = x->row;
@@ -59,13 +61,13 @@ static uint64_t sum_before(const struct file_cursor *x, uint32_t block)
     return (uint64_t)*sum_of_block(x->s, x->row, (enum sum_of)x->way, block);
 }
 
-/* The first of blocks [lo, hi) before which more than that was moved, or hi. */
+/* First of blocks [lo, hi) before which more than `sum` was moved, or hi. */
 static uint32_t first_beyond(const struct file_cursor *x, uint32_t lo, uint32_t hi, uint64_t sum)
 {
     return (uint32_t)search_first(i, lo, hi, sum_before(x, (uint32_t)i) > sum);
 }
 
-/* When the last use ended that moved something, of those before an entry in its block. INT64_MIN: none did. */
+/* End of the last use that moved something before an entry, in its block. INT64_MIN: none did. */
 static int64_t last_end(const struct file_cursor *x, uint32_t cell, size_t entry)
 {
     for (uint32_t i = cell + 1; i-- > cell / STATE_CELLS * STATE_CELLS;) {
@@ -79,7 +81,7 @@ static int64_t last_end(const struct file_cursor *x, uint32_t cell, size_t entry
     return INT64_MIN;
 }
 
-/* When the first one ends, of that entry and those behind it in its block. INT64_MAX: none does. */
+/* End of the first such use from that entry on, in its block. INT64_MAX: none does. */
 static int64_t first_end(const struct file_cursor *x, uint32_t cell, size_t entry)
 {
     uint32_t behind = (cell / STATE_CELLS + 1) * STATE_CELLS, n = x->row->n_cells;
@@ -122,7 +124,7 @@ struct io_step thread_io_step(const struct state_chunk *s, const struct state_di
     find(&at, t);
     bool own = r->kind != STATE_FILE_ROWS;
     struct io_step x = {own ? at.begin : step_before(&at), own ? at.end : step_behind(&at)};
-    x.begin = x.begin < t ? x.begin : t; /* whatever the file says */
+    x.begin = x.begin < t ? x.begin : t; /* bounded for any file contents */
     x.end = x.end > t ? x.end : INT64_MAX;
     return x;
 }
@@ -157,7 +159,7 @@ void io_query_fini(struct io_query *q)
     free(q->first);
 }
 
-/* The first of the times that is not before t, which is behind the first of all, and not behind the last. */
+/* Index of the first time that is not before t; t is behind the first of all, and not behind the last. */
 static inline size_t index_of(struct io_query *q, int64_t t)
 {
     if (!q->first)
@@ -181,7 +183,7 @@ static inline void show_use(struct io_query *q, int64_t end, uint64_t bytes)
     }
 }
 
-/* All that end behind `first`, and not behind `last`, from x on. Returns the bytes. */
+/* Adds all uses that end behind `first`, and not behind `last`, from x on. Returns the bytes. */
 static uint64_t show_uses(const struct file_cursor *x, struct io_query *q, int64_t first, int64_t last)
 {
     int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
@@ -204,7 +206,7 @@ static uint64_t show_uses(const struct file_cursor *x, struct io_query *q, int64
     return sum;
 }
 
-/* Among which cells the one in force at t is. */
+/* Bracket of the cells in force at t. */
 static struct row_bracket cells_at(const struct file_cursor *x, int64_t t)
 {
     return t > x->row->first ? row_bracket(x->s, x->row, t) : (struct row_bracket){0, 0, 0};
@@ -222,10 +224,9 @@ bool thread_io_show(const struct state_chunk *s, const struct state_disk_row *fi
     return true;
 }
 
-/* ---- all rows ---- */
+/* ---- row and files together ---- */
 
-/* Cuts the intervals around the times to the steps of one row: where each of its steps is the next, or the last one,
- * seen from the times. */
+/* Cuts the intervals around the times to the steps of one row: where its steps are the nearest to the times. */
 static void cut(const struct state_chunk *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n,
     struct state_interval *out)
 {
@@ -237,7 +238,7 @@ static void cut(const struct state_chunk *s, const struct state_disk_row *r, int
     }
 }
 
-/* The same for the steps before the first time and behind the last, as far as no other row has cut them off. */
+/* Cuts at steps before the first time and behind the last, unless another row has cut closer. */
 static void cut_ends(struct file_cursor *x, struct io_query *q)
 {
     const int64_t first = q->times[0], last = q->times[q->n - 1];
@@ -254,7 +255,7 @@ static void cut_ends(struct file_cursor *x, struct io_query *q)
     }
 }
 
-/* Where few cells lie between the times all uses are looked at, else only where the times are. */
+/* Reads all uses if there are few cells between the times, otherwise only those around the times. */
 static void ask_file(const struct state_chunk *s, const struct state_disk_row *file, int way, struct io_query *q)
 {
     size_t before = row_first_from(q->times, q->n, file->first);
@@ -273,7 +274,7 @@ static void ask_file(const struct state_chunk *s, const struct state_disk_row *f
     }
 }
 
-/* The values, and, if they are wanted, the steps around them. */
+/* Computes the values and, if requested, the steps around them. */
 static void ask(const struct state_chunk *s, const struct state_disk_row *r, const int64_t *times, size_t n,
     int64_t *values, struct state_interval *around)
 {
@@ -356,7 +357,7 @@ size_t thread_io_sample(const struct io_source *x, const int64_t *times, size_t 
     return found;
 }
 
-/* The first `max` of some times, each once. */
+/* First `max` of some times, without duplicates. */
 struct first_times {
     int64_t *v;
     size_t n, max;
@@ -372,7 +373,7 @@ static void take(struct first_times *e, int64_t t)
     e->v[at] = t;
 }
 
-/* The steps of one row behind the first of the times, up to `end`. */
+/* Collects the steps of one row behind the first of the times, up to `end`. */
 static void take_steps(const struct io_source *x, uint32_t row, int64_t end, struct first_times *e)
 {
     int64_t t = e->v[0];
@@ -393,7 +394,7 @@ size_t thread_io_range(const struct io_source *x, int64_t begin, int64_t end, st
     }
     size_t n = thread_io_sample(x, e.v, e.n, out);
     for (size_t i = 1; i < n; i++)
-        out[i].begin = out[i - 1].end; /* whatever the file says */
+        out[i].begin = out[i - 1].end; /* bounded for any file contents */
     free(e.v);
     return n;
 }

@@ -5,7 +5,7 @@
 
 _Static_assert((int)STATE_NO_PRIORITY == (int)KERNEL_NO_PRIORITY, "stored as the tracker has it");
 
-/* The row of an idle thread counts as one; its entry in the tracker tells. */
+/* Rows of idle threads are marked by the tracker's entry. */
 void builder_add_threads(struct state_builder *b, size_t n)
 {
     const struct kernel_thread *known;
@@ -50,21 +50,21 @@ static void drop_call(struct state_builder *b, struct builder_thread *t)
     t->call = 0;
 }
 
-/* At ts it is in no call, however the last one ended. */
+/* Ends any call at ts, without a known end. */
 static void forget_call(struct state_builder *b, struct builder_thread *t, int64_t ts)
 {
     builder_futex_cut(b, &t->futex, ts);
     drop_call(b, t);
 }
 
-/* From ts on it may be in its call or not. */
+/* Marks from ts on that the thread may have left its call. */
 static void doubt_call(struct state_builder *b, struct builder_thread *t, int64_t ts)
 {
     builder_futex_doubt(b, &t->futex, ts);
     drop_call(b, t);
 }
 
-/* From when it runs next its mode (user or which call) is only likely, not sure. */
+/* Marks that the mode (user or which call) is only likely when it runs next. */
 static void forget_mode(struct builder_thread *t)
 {
     t->mode_known = t->idle;
@@ -80,8 +80,8 @@ static void forget_wake(struct state_builder *b, struct builder_thread *t)
 
 /* ---- losses ---- */
 
-/* May it have run unseen since it last left a CPU? Some losses become known only when they are over, so this errs
- * towards yes. */
+/* Returns whether it may have run unseen since it last left a CPU. Some losses become known only when they are over, so
+ * this errs towards true. */
 static bool doubtful(const struct state_builder *b, const struct builder_thread *t)
 {
     return t->losses != b->n_losses || series_last(&t->series) < b->suspect_until;
@@ -122,7 +122,7 @@ void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int6
     rest(b, t, THREAD_UNKNOWN);
 }
 
-/* ---- on and off the CPU ---- */
+/* ---- arriving and leaving of CPUs ---- */
 
 static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
@@ -133,22 +133,22 @@ static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, 
     show(b, t, ts, mode(t));
 }
 
-/* It was not seen to leave its CPU. Either its leaving comes in the same ns, behind this event, or it left unseen at
- * some time since the CPU's last record. */
+/* Handles a thread that was not seen to leave its CPU. Either the record of that follows in the same ns, or it left
+ * unseen at some time since the CPU's last record. */
 static void move(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
     const struct builder_cpu *from = &b->cpus.v[t->cpu];
     t->moved_from = t->cpu;
     t->moved_ts = ts;
     int64_t last = series_last(&t->series),
-            sure = from->last_ts > last ? from->last_ts : last + 1; /* what it did last lasted a moment */
+            sure = from->last_ts > last ? from->last_ts : last + 1; /* state before lasted a moment */
     if (sure < ts)
         show(b, t, sure, STATE_UNKNOWN);
     forget_mode(t);
     run(b, t, cpu, ts);
 }
 
-/* It left in the ns in which it came to the other CPU. */
+/* Corrects a move: it left in the ns in which it came to the other CPU. */
 static void mend_move(struct builder_thread *t, int64_t ts)
 {
     if (t->moved_ts != ts)
@@ -170,9 +170,9 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     if (__builtin_expect(b->n_losses, 0)) {
         if (doubtful(b, t))
             forget_mode(t);
-        builder_gap_settle(b, t, ts, mode(t)); /* which the time until now may be left out for */
+        builder_gap_settle(b, t, ts, mode(t)); /* may leave out the time until now */
     }
-    latency_fetch(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency); /* of the call that it will return from */
+    latency_fetch(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency); /* the call that it returns from */
     files_arrive(b, row);
     if (t->wake_latency)
         latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, priority, cpu);
@@ -180,7 +180,8 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     run(b, t, cpu, ts);
 }
 
-/* It leaves a CPU that it was not seen to come to, so it did not wait as it seemed: where events are missing. */
+/* Handles a thread that leaves a CPU without having been seen to come: it did not wait as it seemed, where events are
+ * missing. */
 static void came_unseen(struct state_builder *b, struct builder_thread *t, int64_t ts)
 {
     show(b, t, ts, STATE_UNKNOWN);
@@ -233,7 +234,7 @@ void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu,
 
 /* ---- system calls ---- */
 
-/* What else the call tells of. */
+/* Handles the futex of the call. */
 static void call_futex(
     struct state_builder *b, struct builder_thread *t, int32_t row, int64_t ts, uint64_t futex, uint8_t operation)
 {
@@ -252,9 +253,9 @@ void builder_thread_call(
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
-    if (!t->mode_known && t->call) /* so all the while it was in user mode */
+    if (!t->mode_known && t->call) /* user mode all the while, then */
         series_rename(&t->series, t->mode_since, t->call, STATE_USERMODE);
-    forget_call(b, t, ts); /* its return may be missing, as of rt_sigreturn */
+    forget_call(b, t, ts); /* return may be missing, as for rt_sigreturn */
     t->call = code;
     t->mode_known = true;
     t->call_latency = latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
@@ -268,7 +269,7 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
-    if (!t->mode_known && t->call != code) /* so all the while it was in that call */
+    if (!t->mode_known && t->call != code) /* in that call all the while, then */
         series_rename(&t->series, t->mode_since, mode(t), code);
     t->mode_known = true;
     if (t->call_latency && t->call == code) {
@@ -295,7 +296,7 @@ void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
     int32_t row = r->u.wake.row;
     int64_t ts = r->ts;
     uint8_t kind = r->kind;
-    /* Beside sched_waking, the event that it was put on a run queue tells of a wake that was told before. */
+    /* Besides sched_waking, the event of the run queue repeats a known wake. */
     bool queued = kind == KERNEL_WAKEUP && kernel_tracker_has(b->tracker, KERNEL_WAKE);
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state == THREAD_RUNNING || t->state == THREAD_GONE)
@@ -307,10 +308,10 @@ void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
     if (t->state == THREAD_READY) {
         if (queued || !b->n_losses || !doubtful(b, t))
             return;
-        series_amend(&t->series, STATE_UNKNOWN); /* it ran and waited again unseen */
+        series_amend(&t->series, STATE_UNKNOWN); /* ran and waited again unseen */
         forget_wake(b, t);
     }
-    /* sched_waking names the CPU that the thread was on at last. */
+    /* sched_waking names the last CPU of the thread. */
     t->stayed = t->state == THREAD_BLOCKED && kind == KERNEL_WAKE && !r->u.wake.by_wakeup && t->left >= 0 &&
         t->left == r->u.wake.target_cpu && !b->cpus.v[t->left].absent;
     show(b, t, ts, STATE_WAIT_FOR_CPU);
@@ -318,7 +319,7 @@ void builder_thread_wake(struct state_builder *b, const struct kernel_record *r)
     measure_wake(b, t, row, ts);
 }
 
-/* A child starts where its parent is: in the call that made it, whose return it will show. */
+/* A child starts in the call of its parent, whose return it will show. */
 void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, child);
@@ -331,7 +332,7 @@ void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child,
     rest(b, t, THREAD_READY);
 }
 
-/* Whatever it waited for, it does not any more. */
+/* Ends any wait of the thread. */
 void builder_thread_exit(struct state_builder *b, int32_t row, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
@@ -363,6 +364,6 @@ void builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uin
         show(b, t, ts, STATE_WAIT_FOR_CPU);
         rest(b, t, THREAD_READY);
     } else if (status == KERNEL_DUMPED_ZOMBIE || status == KERNEL_DUMPED_DEAD) {
-        show(b, t, ts, STATE_NONE); /* still unknown: it may be on its way off a CPU */
+        show(b, t, ts, STATE_NONE); /* still unknown: it may be leaving a CPU */
     }
 }

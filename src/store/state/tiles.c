@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of latencies: made while these are packed. */
+/* Tiles of latencies: made while latencies are packed. */
 #include "state/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one tile ---- */
+/* ---- single tiles ---- */
 
 static __attribute__((noinline)) size_t add_name(struct tile_next *m, uint32_t code)
 {
@@ -25,7 +25,7 @@ static inline size_t index_of(struct tile_next *m, uint32_t code)
     return code < m->index_of.n && m->index_of.v[code] ? m->index_of.v[code] - 1 : add_name(m, code);
 }
 
-/* The latencies of a tile of level 0. */
+/* Measures the latencies of a tile of level 0. */
 static void measure(struct tile_next *m, const int64_t *durations, const int64_t *codes, size_t n)
 {
     m->latencies = n;
@@ -52,7 +52,7 @@ static void join(struct tile_next *m, const struct tile_next *part)
 {
     for (size_t i = 0; i < part->figures.n; i++) {
         const struct state_disk_figures *f = &part->figures.v[i];
-        size_t k = index_of(m, f->code); /* which may move them */
+        size_t k = index_of(m, f->code); /* may move the figures */
         struct state_disk_figures *to = &m->figures.v[k];
         if (f->least < to->least) {
             to->least = f->least;
@@ -79,7 +79,7 @@ static void append(struct tile_list *to, const struct state_disk_figures *figure
 
 /* ---- levels ---- */
 
-/* Codes of the next tile of level 0 that no tile before it has. Each of its codes is met for the first time where its
+/* Finds the codes of the next tile of level 0 that no tile before it has. Each code is met for the first time where its
  * figures were added, so they are in order. */
 static void find_firsts(struct tiles *t, size_t n)
 {
@@ -98,14 +98,14 @@ static void find_firsts(struct tiles *t, size_t n)
     }
 }
 
-/* The first n of those that were added are a tile. */
+/* Makes a tile of the first n added latencies. */
 static void measure_next(struct tiles *t, size_t n)
 {
     measure(&t->levels[0].next, t->durations, t->codes, n);
     find_firsts(t, n);
 }
 
-/* The level's next tile is complete. */
+/* Completes the level's next tile. */
 static void complete(struct tiles *t, int level)
 {
     struct tile_level *l = &t->levels[level];

@@ -10,18 +10,18 @@
 
 _Static_assert(TILE_ITEMS % STATE_BLOCK == 0, "a tile is whole blocks");
 
-/* Tiles as the file has them: where the figures of each begin. */
+/* Tiles of the file: begin of the figures of each. */
 struct tile_list {
     VEC(uint64_t) first;
     VEC(struct state_disk_figures) figures;
 };
 void tile_list_fini(struct tile_list *);
 
-/* A tile while it is made: figures by name in order of first use. */
+/* Tile in progress: figures by name in order of first use. */
 struct tile_next {
     uint64_t latencies;
     VEC(struct state_disk_figures) figures;
-    VEC(uint32_t) index_of; /* by code: 1 + index in figures; 0: none yet */
+    VEC(uint32_t) index_of; /* 1 + index in figures by code; 0: none yet */
 };
 static inline state_wide tile_squares(const struct state_disk_figures *f)
 {
@@ -34,14 +34,14 @@ static inline void tile_add_squares(struct state_disk_figures *f, state_wide squ
     f->squares[1] = (uint64_t)(squares >> 64);
 }
 
-/* Where a code is used first. */
+/* First use of a code. */
 struct tile_first { uint64_t at; uint32_t code; };
-/* The tiles of a kind while its latencies become known: of each level those that are complete, and the next. */
+/* Tiles of a kind while its latencies become known: per level the complete ones, and the next. */
 struct tiles {
     uint64_t n;
-    int64_t durations[TILE_ITEMS], codes[TILE_ITEMS]; /* of the next tile of level 0 */
-    VEC(struct tile_first) firsts;                    /* in order */
-    VEC(bool) met;                                    /* by code */
+    int64_t durations[TILE_ITEMS], codes[TILE_ITEMS]; /* values of the next tile of level 0 */
+    VEC(struct tile_first) firsts;                    /* first uses in order */
+    VEC(bool) met;                                    /* flags by code */
     struct tile_level {
         struct tile_list complete;
         struct tile_next next;
@@ -49,7 +49,7 @@ struct tiles {
 };
 /* Adds n latencies; they do not reach beyond a tile of level 0. */
 void tiles_add(struct tiles *, const int64_t *durations, const int64_t *codes, size_t n);
-/* There are no more: the last tile of each level, which is not full, is complete. */
+/* Completes the last tile of each level, which is not full. */
 void tiles_end(struct tiles *);
 /* Appends them to a list that has those of the kinds before: levels in order, finest first. */
 void tiles_list(const struct tiles *, struct tile_list *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks: rows for what goes on at once. An entry is made when the thing is over; until then nothing else has its
+/* Tracks: rows for simultaneous things. An entry is made when the thing is over; until then nothing else has its
  * track. */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static void set_free(struct builder_tracks *l, uint32_t track, bool free)
     l->free.v[track / WORD] = free ? l->free.v[track / WORD] | bit : l->free.v[track / WORD] & ~bit;
 }
 
-/* Something that becomes known only after another thing had the track does not fit into it. */
+/* Returns a free track that was not used after `since`: what becomes known late must not overlap. */
 uint32_t builder_track_take(struct builder_tracks *l, int64_t since)
 {
     for (size_t i = 0; i < l->free.n; i++)

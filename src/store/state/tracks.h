@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to state: tracks, that is rows for what goes on at once. */
+/* Private to state: tracks, which are rows for simultaneous things. */
 #ifndef WEFT_STATE_TRACKS_H
 #define WEFT_STATE_TRACKS_H
 
@@ -7,14 +7,14 @@
 
 struct state_builder;
 
-/* Whatever begins takes the lowest track that is free. */
+/* Each beginning takes the lowest free track. */
 struct builder_tracks {
     VEC(struct series) v;
-    VEC(uint64_t) free;      /* a bit per track */
+    VEC(uint64_t) free;      /* bit per track */
 };
 
 uint32_t builder_track_take(struct builder_tracks *, int64_t since);
-/* What had the track since then is over. */
+/* Ends the use of the track since then. */
 void builder_track_leave(struct state_builder *, struct builder_tracks *, uint32_t track, int64_t since, int64_t end,
     int64_t number);
 void builder_tracks_fini(struct builder_tracks *);

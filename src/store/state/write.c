@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of building: rows get their order and their grids, and the store is written. */
+/* Writing: rows get their order and their grids, and the store is written. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -16,12 +16,12 @@ static int by_kind_and_number(const void *a, const void *b)
     return order_of(x->kind, y->kind) ?: order_of(x->number, y->number);
 }
 
-/* Blocks by row, in the order of rows; each row's in order of time. Their cells stay where they were written: near
- * others of the same time. */
+/* Sorts blocks by row, those of a row by time. Their cells stay where they were written: near others of the same
+ * time. */
 static void place_blocks(struct state_writer *w)
 {
     const struct series_pool *p = &w->b->pool;
-    struct next_block { /* of a row, and where its sums go */
+    struct next_block { /* block of a row, and the place of its sums */
         uint32_t block, sum;
         uint8_t n_given, n_sums;
     } *next = mem_zalloc((p->ids + 2) * sizeof *next);
@@ -56,7 +56,7 @@ static const struct state_disk_cell *cell_of(const struct state_writer *w, const
     return series_cell(&w->b->pool, w->blocks[r->first_block + i / STATE_CELLS] + i % STATE_CELLS);
 }
 
-/* Entries lie within their row, rows within the whole, whatever the trace says of lives and times. */
+/* Keeps entries within their row, and rows within the whole, whatever lives and times the trace has. */
 static void bound_row(struct state_writer *w, struct state_disk_row *r, const struct series *s)
 {
     if (!r->n)
@@ -82,15 +82,15 @@ static void find_least(struct state_writer *w, struct state_disk_row *r)
             r->least = numbers[k] < r->least ? numbers[k] : r->least;
 }
 
-/* Buckets wanted; there will be this many or more than half: one to two for each cell in rows that are drawn by the
- * hundred, else one for two to four cells. */
+/* Number of buckets wanted; there will be at most this many and more than half. One to two per cell in rows that are
+ * drawn by the hundred, else one per two to four cells. */
 static uint64_t most_buckets(const struct state_disk_row *r)
 {
     bool drawn = r->kind == STATE_THREAD || r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD;
     return drawn ? 2 * (uint64_t)r->n_cells : r->n_cells < 4 ? 2 : r->n_cells / 2;
 }
 
-/* The grid: for each bucket of time the cell in force at its begin. */
+/* Plans the grid: for each bucket of time the cell in force at its begin. */
 static void plan_grid(struct state_writer *w, struct state_disk_row *r)
 {
     r->first_grid = w->grid.n;
@@ -103,7 +103,7 @@ static void plan_grid(struct state_writer *w, struct state_disk_row *r)
     w->grid.n += r->n_grid;
 }
 
-/* The next of the row's cells begins. */
+/* Adds the begin of the row's next cell. */
 static void add_to_grid(struct state_writer *w, struct row_draft *row, uint64_t since_first)
 {
     struct state_disk_row *r = &row->disk;
@@ -113,7 +113,8 @@ static void add_to_grid(struct state_writer *w, struct row_draft *row, uint64_t 
     row->cells++;
 }
 
-/* In the order of the file, which is read once from its begin to its end: a row's blocks lie all over it. */
+/* Makes all grids in the order of the file, which is read once from begin to end, since a row's blocks are
+ * scattered. */
 static void make_grids(struct state_writer *w)
 {
     const struct series_pool *p = &w->b->pool;
@@ -139,9 +140,9 @@ static void finish_rows(struct state_writer *w)
     place_blocks(w);
     for (size_t i = 0; i < w->rows.n; i++)
         bound_row(w, &w->rows.v[i].disk, w->rows.v[i].series);
-    if (w->begin > w->end) /* nothing happened */
+    if (w->begin > w->end) /* no events */
         w->begin = w->end = w->nothing_at;
-    for (size_t i = 0; i < w->rows.n; i++) /* threads that died in a chunk before, and still hold something */
+    for (size_t i = 0; i < w->rows.n; i++) /* threads that died in an earlier chunk, and still have state */
         w->begin = w->rows.v[i].disk.end < w->begin ? w->rows.v[i].disk.end : w->begin;
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
@@ -214,7 +215,7 @@ static int commit(struct state_writer *w, struct err *e)
     return rc;
 }
 
-/* Rows and tables as they are now. */
+/* Writes rows and tables in their present state. */
 static int write_all(struct state_writer *w, struct err *e)
 {
     state_writer_finish_tables(w->b, w->cut);
@@ -244,7 +245,7 @@ static int write_all(struct state_writer *w, struct err *e)
 int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, struct err *e)
 {
     struct state_writer w = {.b = b, .begin = begin < end ? begin : end, .end = end};
-    if (begin > end && b->events) /* of a last chunk without any: of all of them the last one counts */
+    if (begin > end && b->events) /* last event of the chunks before, for a last chunk without events */
         w.begin = w.end = b->last_event;
     builder_release(b);
     for (size_t i = 0; i < b->cpus.n; i++)
@@ -264,6 +265,6 @@ int state_builder_cut(struct state_builder *b, int64_t at, int64_t begin, int64_
         .nothing_at = b->events ? b->last_event : at};
     for (size_t i = 0; i < b->saved.n; i++)
         series_leave(b->saved.v[i].series, b->saved.v[i].first, b->saved.v[i].begin);
-    builder_gaps_finish(b, at); /* of threads that are gone */
+    builder_gaps_finish(b, at); /* threads that are gone */
     return write_all(&w, e);
 }

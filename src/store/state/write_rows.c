@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of building: all rows, of all kinds, with their names. */
+/* Writing: all rows, of all kinds, with their names. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "state/files.h"
 #include "state/writer.h"
 
-/* A file on its way there, by name. */
+/* File row being written, by name. */
 struct file_row {
     struct file_access *access;
     uint32_t name;
@@ -48,7 +48,7 @@ static uint32_t disk_name(struct state_writer *w, uint32_t dev)
 {
     uint32_t name = intern_string(w, kernel_tracker_disk_name(w->b->tracker, dev));
     char text[32];
-    snprintf(text, sizeof text, "%u,%u", dev >> 20, dev & 0xfffff); /* as the kernel numbers devices */
+    snprintf(text, sizeof text, "%u,%u", dev >> 20, dev & 0xfffff); /* numbers of devices as in the kernel */
     return name ? name : intern(w, text);
 }
 
@@ -78,7 +78,7 @@ static uint32_t code_name(struct state_writer *w, const struct builder_code *c)
     }
 }
 
-/* Chunks before may have requests of any disk, whose name is perhaps known only now. */
+/* Earlier chunks may have requests of any disk, whose name may be known only now. */
 static void add_request_codes(struct state_builder *b)
 {
     for (uint32_t disk = 0; disk < b->requests.n; disk++)
@@ -101,7 +101,8 @@ static void name_codes(struct state_writer *w)
 
 /* ---- rows ---- */
 
-/* Has nothing been decided of a row that goes on? Such rows are left to the next chunk, unless their places count. */
+/* Returns whether nothing is decided of a row that continues. Such rows are left to the next chunk, unless their
+ * position matters. */
 static bool is_left(const struct series *s)
 {
     return s->goes_on && !s->n && !s->closed;
@@ -112,7 +113,7 @@ static bool has_place(uint8_t kind)
     return kind == STATE_THREAD || kind == STATE_FUTEX_USER || kind == STATE_FILE_ROWS;
 }
 
-/* Takes the series as it is: it gets no more entries. NULL: the row is left to the next chunk. */
+/* Adds a row with the series, which must be complete. NULL: the row is left to the next chunk. */
 static struct state_disk_row *add_row(
     struct state_writer *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
 {
@@ -203,7 +204,7 @@ static int by_name(const void *a, const void *b, void *writer)
     return strcmp(w->names.v[x->name], w->names.v[y->name]) ?: order_of(x->access->thread, y->access->thread);
 }
 
-/* Where there are other chunks what has no entries here may have some there. */
+/* An access without entries here may have some in other chunks. */
 static bool is_shown(const struct state_writer *w, const struct file_access *a)
 {
     bool is_part = w->b->goes_on || w->cut;
@@ -232,7 +233,7 @@ static void add_files(struct state_writer *w)
     free(rows);
 }
 
-/* What threads moved in one way: what they moved through no file, and through which files the rest. */
+/* Adds the bytes that threads moved in one direction: those moved without a file, and the files of the rest. */
 static void add_thread_io(struct state_writer *w, int way)
 {
     const struct kernel_thread *threads;

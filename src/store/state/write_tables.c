@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of building: tables of events and latencies. */
+/* Writing: tables of events and latencies. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -15,23 +15,23 @@ static void add_table(struct state_writer *w, int table, const struct series_tab
     w->heads.n += t->heads.n;
 }
 
-/* ---- latencies beside the table ---- */
+/* ---- latencies aside ---- */
 
-/* A walk through the begins of a table. */
+/* Walk through the begins of a table. */
 struct begins {
     const struct latency_series *l;
-    uint64_t i, block; /* of which block `begins` are */
+    uint64_t i, block; /* block of `begins` */
     series_values begins;
 };
 
-/* Goes on behind all that did not begin later. */
+/* Moves behind all that did not begin later. */
 static void pass(struct begins *w, int64_t begin)
 {
     const struct series_table *t = &w->l->table;
     for (; w->i < t->n; w->i++) {
         uint64_t block = w->i / STATE_BLOCK;
         if (block + 1 < t->heads.n && t->heads.v[block + 1].first <= begin) {
-            w->i += STATE_BLOCK - w->i % STATE_BLOCK - 1; /* all of this block */
+            w->i += STATE_BLOCK - w->i % STATE_BLOCK - 1; /* skips the whole block */
             continue;
         }
         if (block != w->block)
@@ -42,7 +42,7 @@ static void pass(struct begins *w, int64_t begin)
     }
 }
 
-/* The index of each: behind those aside before it, and all in the table that come before it. */
+/* Sets the index of each: the number of those aside before it, and of those in the table before it. */
 static void add_aside(struct state_writer *w, const struct latency_series *l, int kind)
 {
     struct begins at = {.l = l, .block = UINT64_MAX};
@@ -89,7 +89,7 @@ static int by_index(const void *a, const void *b)
     return order_of(x->index, y->index);
 }
 
-/* met: by code, where it is in `firsts`. */
+/* met: index in `firsts` by code. */
 static void add_first(struct state_writer *w, struct map *met, int kind, uint64_t index, uint32_t code)
 {
     bool fresh;
@@ -110,7 +110,7 @@ static void add_firsts(struct state_writer *w, const struct latency_series *l, i
     const size_t from = w->firsts.n;
     for (size_t i = 0, k = 0; i < l->tiles.firsts.n; i++) {
         const struct tile_first *f = &l->tiles.firsts.v[i];
-        k = search_first(j, k, n, aside[j].index - j > f->at); /* how many come before it */
+        k = search_first(j, k, n, aside[j].index - j > f->at); /* number of those before it */
         add_first(w, &met, kind, f->at + k, f->code);
     }
     for (size_t i = early; i < n; i++)
@@ -120,7 +120,7 @@ static void add_firsts(struct state_writer *w, const struct latency_series *l, i
     map_fini(&met);
 }
 
-/* ---- all ---- */
+/* ---- whole tables ---- */
 
 void state_writer_finish_tables(struct state_builder *b, bool cut)
 {
@@ -145,5 +145,5 @@ void state_writer_add_tables(struct state_writer *w)
         table->from = l->from;
         add_firsts(w, l, kind, table->early, w->aside.n ? w->aside.v + first : NULL, w->aside.n - first);
     }
-    vec_push(&w->tiles.first, w->tiles.figures.n); /* where the last ones end */
+    vec_push(&w->tiles.first, w->tiles.figures.n); /* end of the last ones */
 }
