@@ -10,7 +10,7 @@
 #include "base/search.h"
 #include "graph/graph.h"
 
-/* ---- what the walk writes ---- */
+/* ---- output of the walk ---- */
 
 void path_build_fini(struct path_build *b)
 {
@@ -45,7 +45,8 @@ void path_build_set_cover(struct path_build *b, struct path_row row, const struc
         .assumed = iv->assumed};
 }
 
-/* Are pieces of these covers one, whatever the CPU? A preempted one is of its own until it was described. */
+/* Returns whether pieces of these covers are one, whatever the CPU. A preempted one stays separate until it is
+ * described. */
 static bool same_cover(const struct path_cover *a, const struct path_cover *b)
 {
     return a->state == b->state && a->state != GRAPH_PREEMPTED && a->detail == b->detail && a->assumed == b->assumed &&
@@ -98,7 +99,7 @@ void path_build_rewind(struct path_build *b, size_t first, size_t first_arrow, i
 
 /* ---- the answer ---- */
 
-/* The answer with what it owns. */
+/* Answer with the memory it owns. */
 struct owner {
     struct path path; /* first: a struct path * is a struct owner * */
     struct strings names;
@@ -123,7 +124,7 @@ void path_free(struct path *p)
     free(o);
 }
 
-/* The path's own copy of a source's string: equal strings get equal pointers. */
+/* The path's own copy of a source's string: equal strings have equal pointers. */
 static const char *own_string(struct owner *o, const char *s)
 {
     if (!s)
@@ -169,7 +170,7 @@ static void add_segment(
             .assumed = c->assumed}));
 }
 
-/* The piece, cut to [begin, end], follows what is there. */
+/* Appends the piece, cut to [begin, end]. */
 static void add_piece(
     struct owner *o, const struct path_source *source, const struct path_cover *c, int64_t begin, int64_t end)
 {
@@ -182,8 +183,8 @@ static void add_piece(
     add_segment(o, c, iv.cpu, iv.detail, begin, end);
 }
 
-/* An arrow belongs to the time before its end. One that lies wholly behind the end of the question belongs to the wait
- * that crosses it, not to the answer. */
+/* An arrow belongs to the time before its end. One completely behind the end of the question belongs to the wait that
+ * crosses it, not to the answer. */
 static void add_arrows(struct owner *o, const struct path_build *b, const struct path_view *v, int64_t end)
 {
     size_t first = v->arrows[0], past = v->arrows[1];
@@ -215,7 +216,7 @@ static void add_view(struct owner *o, const struct path_build *b, const struct p
 
 struct total {
     struct path_total is;
-    size_t met; /* the number of its first segment: the same wherever the graphs lie */
+    size_t met; /* number of its first segment: the same wherever the graphs are */
 };
 
 static int by_duration(const void *pa, const void *pb)
@@ -224,14 +225,14 @@ static int by_duration(const void *pa, const void *pb)
     return order_of(b->is.duration, a->is.duration) ?: order_of(a->met, b->met);
 }
 
-/* Rows are few and states fewer; the key is exact: 27 bits of host, 32 of row, 1 of assumed, 4 of state. */
+/* Key of a total, exact: 27 bits of host, 32 of row, 1 of assumed, 4 of state. Rows are few and states fewer. */
 static uint64_t total_key(const struct path_segment *s)
 {
     return (uint64_t)(uint32_t)s->row.host << 37 | (uint64_t)(uint32_t)s->row.row << 5 | (uint64_t)s->assumed << 4 |
         (s->state & 15);
 }
 
-/* Largest first. */
+/* Sorts, largest first. */
 static struct path_total *sort_totals(const struct path_total *v, size_t n)
 {
     struct total *all = mem_alloc((n + 1) * sizeof *all);
@@ -245,8 +246,8 @@ static struct path_total *sort_totals(const struct path_total *v, size_t n)
     return out;
 }
 
-/* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority
- * vote, then counted. */
+/* Sums by (row, state). The detail of a total is the one that makes up more than half of it: found by a weighted
+ * majority vote, then counted. */
 static void sum_up(struct owner *o)
 {
     struct path *p = &o->path;

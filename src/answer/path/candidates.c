@@ -8,23 +8,23 @@
 
 enum { TCP = 6 };
 
-/* The hosts that have an address. */
+/* Hosts that have an address. */
 struct address_hosts {
     struct flow_address address;
     VEC(int32_t) hosts;
 };
 struct address_list {
     VEC(struct address_hosts) v;
-    struct map by_address; /* hash -> number + 1, the next hash where that is another's */
+    struct map by_address; /* hash -> number + 1; on a collision the next hash */
 };
 
 struct candidate_book {
     int32_t n;
-    struct address_list owners, askers; /* of addresses: whose they are, who sent to them */
-    VEC(int32_t) nameless;              /* hosts that tell of no addresses */
-    VEC(int32_t) ask_strangers;         /* hosts that sent to what no host owns; once all hosts are there */
+    struct address_list owners, askers; /* by address: hosts that own it, hosts that sent to it */
+    VEC(int32_t) nameless;              /* hosts that report no addresses */
+    VEC(int32_t) ask_strangers;         /* hosts that sent to addresses no host owns; made when all hosts are known */
     bool sealed;
-    VEC(bool) listed; /* by host, while candidates are listed */
+    VEC(bool) listed; /* flags by host, while candidates are listed */
 };
 
 struct candidate_book *candidate_book_new(void)
@@ -131,9 +131,9 @@ static void list_hosts_of(
         list(b, out, entry->hosts.v[i]);
 }
 
-/* The owner of the source address; where nobody owns it, a host whose trace tells of no addresses. They may have been
- * translated: of the source, then whoever else sent to the destination; of both, whoever sent to somebody that is not
- * among the hosts. */
+/* Candidates are the owner of the source address and, if nobody owns it, hosts whose trace reports no addresses.
+ * Addresses may have been translated: if only the source was, all others that sent to the destination; if both were,
+ * all that sent to an address of no host. */
 void candidates_find(struct candidate_book *b, int32_t host, const struct flow_key *key,
     bool (*may_send)(void *arg, int32_t host, const struct flow_key *), void *arg, struct candidates *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding the thread that a user names. */
+/* Search of the thread that a user names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +8,15 @@
 #include "graph/graph.h"
 #include "path/path.h"
 
-/* What follows "HOST:", or NULL. Names of hosts and threads may hold colons ("kworker/0:2"). */
+/* Returns the part behind "HOST:", or NULL. Names of hosts and threads may contain colons ("kworker/0:2"). */
 static const char *after_host(const char *thread, const char *host)
 {
     size_t n = strlen(host);
     return !strncmp(thread, host, n) && thread[n] == ':' ? thread + n + 1 : NULL;
 }
 
-/* Had the life that number at the first or the last ns of [begin, end)? It changes once at most, by an exec. */
+/* Returns whether the life had that number at the first or the last ns of [begin, end). It changes at most once, by an
+ * exec. */
 static bool had_number(
     const struct path_source *source, const struct path_life *c, const char *number, int64_t begin, int64_t end)
 {

@@ -9,7 +9,8 @@ struct ahead {
     struct flow_packet packet;
 };
 
-/* Of a packet that several devices of the host took one after another the last counts. */
+/* Fetches the next packet. Of a packet that several devices of the host recorded one after another, the last record
+ * counts. */
 static void fetch(struct ahead *a)
 {
     do {
@@ -29,9 +30,9 @@ static struct ahead look_ahead(const struct flow_store *s, uint32_t flow, bool s
     return a;
 }
 
-/* What is known of one way: the number after its last byte, FIN apart, and as acknowledgements tell it, which may be
- * known before (`told`). While it is `opening` the recording began in the midst of this message, with number `low`:
- * what was overtaken lies before. */
+/* State of one direction: the number after its last byte, without FIN, as seen and as acknowledged (`told`), which may
+ * be ahead. While it is `opening`, the recording began in the middle of this message, with number `low`: overtaken
+ * bytes are below it. */
 struct way {
     bool known, told, ended, opening;
     uint64_t low, high;
@@ -43,8 +44,8 @@ struct scan {
     bool tcp;
     enum phase phase;
     struct way in, out;
-    struct exchange now; /* unless QUIET */
-    int32_t user;        /* who had to do with the exchange last */
+    struct exchange now; /* valid unless QUIET */
+    int32_t user;        /* last thread involved in the exchange */
     struct exchanges *found;
 };
 
@@ -55,13 +56,14 @@ static uint64_t data_end(const struct flow_packet *p)
     return p->seq_end - !!(p->flags & FLOW_FIN);
 }
 
-/* Another connection on the same addresses and ports: its numbers lie at least 2^32 above, further than any window. */
+/* Returns whether this is another connection with the same addresses and ports: its numbers are at least 2^32 above,
+ * further than any window. */
 static bool begins_anew(const struct way *w, const struct flow_packet *p)
 {
     return p->flags & FLOW_SYN || (w->known && p->bytes && data_end(p) - p->bytes > w->high + (UINT64_C(1) << 31));
 }
 
-/* How many bytes it brings that had not been there; those that overtook others count with them. */
+/* Number of new bytes in the packet; those that overtook others count with them. */
 static uint64_t bring_on(const struct scan *s, struct way *w, const struct flow_packet *p)
 {
     if (!s->tcp)
@@ -86,7 +88,8 @@ static uint64_t bring_on(const struct scan *s, struct way *w, const struct flow_
     return fresh;
 }
 
-/* By how many bytes the sender of `p` acknowledges less (< 0) or more of the other way than was seen or told of it. */
+/* Bytes that the sender of `p` acknowledges less (< 0) or more of the other direction than was seen or acknowledged
+ * before. */
 static int32_t acknowledge(const struct scan *s, struct way *other, const struct flow_packet *p)
 {
     if (!s->tcp || !(p->flags & FLOW_ACK))
@@ -104,7 +107,7 @@ static int32_t acknowledge(const struct scan *s, struct way *other, const struct
     return d;
 }
 
-/* Were bytes before it not seen? */
+/* Returns whether bytes before it were not seen. */
 static bool leaves_gap(const struct scan *s, const struct way *w, const struct flow_packet *p)
 {
     return s->tcp && w->told && (int32_t)((uint32_t)(data_end(p) - p->bytes) - w->edge) > 0;
@@ -133,7 +136,7 @@ static void ask(struct scan *s, const struct flow_packet *p, uint64_t first_byte
     s->phase = ASKED;
 }
 
-/* A packet came from the client. */
+/* Handles a packet from the client. */
 static void come(struct scan *s, const struct flow_packet *p)
 {
     if (s->tcp && begins_anew(&s->in, p))
@@ -143,7 +146,7 @@ static void come(struct scan *s, const struct flow_packet *p)
         return;
     int32_t had = acknowledge(s, &s->out, p);
     if (s->phase == REPLIED && had < 0) {
-        s->now.overlapped = true; /* it did not wait for this reply: the exchange goes on */
+        s->now.overlapped = true; /* the client did not wait for this reply: the exchange continues */
         s->phase = ASKED;
     } else if (s->phase == REPLIED) {
         finish(s);
@@ -152,7 +155,7 @@ static void come(struct scan *s, const struct flow_packet *p)
         s->phase = QUIET;
     }
     if (had > 0 && fresh > p->bytes)
-        fresh = p->bytes; /* what is missing before it may have been replied to */
+        fresh = p->bytes; /* a reply to the missing part before it may exist */
     if (s->phase == QUIET)
         ask(s, p, s->in.high - fresh);
     if (s->in.opening)
@@ -162,7 +165,7 @@ static void come(struct scan *s, const struct flow_packet *p)
     s->user = p->row >= 0 ? p->row : s->user;
 }
 
-/* A packet went to the client. */
+/* Handles a packet to the client. */
 static void go(struct scan *s, const struct flow_packet *p)
 {
     if (s->tcp && begins_anew(&s->out, p))
@@ -173,7 +176,7 @@ static void go(struct scan *s, const struct flow_packet *p)
         return;
     s->in.opening = false;
     int32_t unseen = acknowledge(s, &s->in, p);
-    if (unseen > 0 && (s->phase == REPLIED || gap)) { /* what it replies to now was not recorded; with a gap: perhaps */
+    if (unseen > 0 && (s->phase == REPLIED || gap)) { /* what it replies to was not recorded; with a gap: possibly */
         s->found->cut += s->phase != QUIET;
         finish(s);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of fragments and requests. */
+/* Encoding of fragments and requests. */
 #include "path/fragment.h"
 
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "base/text.h"
 
 enum {
-    MOST_WINDOWS = 1 << 16, /* of a request, whatever it claims */
+    MOST_WINDOWS = 1 << 16, /* limit for requests, whatever they claim */
     MOST_HOSTS = 1 << 16,
     FRAGMENT_VERSION = 2,
     REQUEST_VERSION = 1,
     FLAG_POLLING = 16,
     FLAG_ASSUMED = 32,
-    FLAG_CAUSE = 64, /* and STATE in the low bits */
+    FLAG_CAUSE = 64, /* combined with STATE in the low bits */
     FLAG_ORIGIN = 128,
     ANSWER_MAY_SEND = 4,
     ANSWER_LOST = 8,
@@ -130,7 +130,7 @@ static void pack_rows(const struct fragment *f, struct text *out)
     }
 }
 
-/* Of each row how many, and then from the end of one to the begin of the next, which mostly is the same. */
+/* Writes the count of each row's intervals, then the gaps between them, which are mostly 0. */
 static void pack_intervals(struct fragment *f, struct text *out)
 {
     if (f->intervals.n)
@@ -214,13 +214,13 @@ static int64_t unpack_time(struct wire_in *u, int64_t base)
     return (int64_t)((uint64_t)base + (uint64_t)wire_i(u));
 }
 
-/* A number, + 1 where there may be none. */
+/* Reads a number, + 1 where 0 means none. */
 static uint32_t unpack_number(struct wire_in *u, size_t n)
 {
     return (uint32_t)wire_below(u, n);
 }
 
-/* Terminated in the fragment's strings. */
+/* Reads a text, terminated in the fragment's strings. */
 static const char *unpack_text(struct wire_in *u, struct strings *strings)
 {
     size_t n;
@@ -260,7 +260,7 @@ static void unpack_rows(struct fragment *f, struct wire_in *u, size_t n_hosts)
             r.end = wire_sum(u, r.begin, wire_i(u));
             u->damaged |= r.end < r.begin;
         }
-        r.origin = (uint32_t)wire_below(u, UINT32_MAX); /* checked once causes are there */
+        r.origin = (uint32_t)wire_below(u, UINT32_MAX); /* checked when causes are read */
         unpack_names(f, u, &r);
         vec_push(&f->rows, r);
     }
@@ -281,7 +281,7 @@ static void unpack_interval(struct fragment *f, struct wire_in *u, uint32_t row,
     v.detail = unpack_number(u, n_details);
     v.cause = flags & FLAG_CAUSE ? (uint32_t)wire_below(u, UINT32_MAX) : 0;
     v.origin = flags & FLAG_ORIGIN ? (uint32_t)wire_below(u, UINT32_MAX) : 0;
-    /* Those of a thread do not overlap; a CPU's may, they are known by their ends. */
+    /* intervals of a thread do not overlap; a CPU's may, they are identified by their ends */
     bool cpu = path_is_remote_cpu(f->rows.v[row].id);
     bool apart = cpu || !f->intervals.n || f->intervals.v[f->intervals.n - 1].row != row ||
         v.begin >= f->intervals.v[f->intervals.n - 1].end;
@@ -354,7 +354,7 @@ static void unpack_messages(struct fragment *f, struct wire_in *u, size_t n_host
     }
 }
 
-/* Numbers of what comes later in the bytes. */
+/* Checks forward references. */
 static bool refers_to_nothing(const struct fragment *f)
 {
     for (size_t i = 0; i < f->rows.n; i++)
@@ -446,7 +446,7 @@ static const struct clock_map *unpack_map(struct wire_in *u, struct arena *a)
     return m;
 }
 
-/* What a window is of. */
+/* Writes the subject of a window. */
 static void pack_subject(struct text *out, const struct path_window *w)
 {
     text_putc(out, (char)(w->kind | w->open << 4));
@@ -497,7 +497,7 @@ static void unpack_window(struct wire_in *u, size_t n_hosts, struct path_window 
     u->damaged |= w->kind > PATH_WINDOW_MESSAGE;
     w->host = (int32_t)wire_below(u, n_hosts);
     if (w->kind == PATH_WINDOW_MESSAGE) {
-        /* Who received it need not be among the hosts: it is named by a number beyond them. */
+        /* The receiver need not be among the hosts: it has a number beyond them. */
         path_message_unpack(u, (size_t)INT32_MAX, &w->message);
         w->t = wire_i(u);
         w->bound = wire_i(u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: what a fragment tells, and its bytes (docs/cluster-protocol.md). Numbers of rows, causes
- * and messages are those of the fragment, + 1 where there may be none (0). */
+/* Private to the room: contents of a fragment, and its bytes (docs/cluster-protocol.md). Numbers of rows, causes and
+ * messages are those of the fragment, + 1 where 0 means none. */
 #ifndef WEFT_PATH_FRAGMENT_H
 #define WEFT_PATH_FRAGMENT_H
 
@@ -16,7 +16,7 @@ struct fragment_row {
     uint64_t id;
     bool has_life;
     int64_t begin, end;
-    uint32_t origin;         /* cause + 1: what created it, when that was asked */
+    uint32_t origin;         /* cause + 1: creation of the row, if it was asked for */
     uint32_t first_name, n_names;
 };
 struct fragment_interval {
@@ -26,18 +26,18 @@ struct fragment_interval {
     bool polling, assumed;
     int32_t cpu;
     uint32_t detail;         /* string; 0: none */
-    uint32_t cause, origin;  /* cause + 1: what ended it; of a CPU's row: what led to it */
+    uint32_t cause, origin;  /* cause + 1 of its end; for a CPU's row: of what led to it */
 };
 struct fragment_none { uint32_t row; int64_t ts; }; /* the row has no state before ts */
 struct fragment_cause {
-    uint8_t kind, reason;    /* of NETWORK, only that it is a message */
+    uint8_t kind, reason;    /* NETWORK: says only that it is a message */
     uint32_t from;           /* row + 1: WAKEUP, FORK */
     int64_t ts;
     uint32_t message;        /* + 1 */
-    bool is_reply;           /* as of struct path_cause, as the next */
+    bool is_reply;           /* see struct path_cause, also for the next */
     int64_t asked;
 };
-/* What a host says of a message. */
+/* Answer of a host about a message. */
 struct fragment_answer {
     int32_t host;
     uint8_t answer;          /* enum flow_answer */
@@ -53,12 +53,12 @@ struct fragment_message {
 struct fragment {
     VEC(struct fragment_row) rows;
     VEC(struct graph_name) names;
-    VEC(struct fragment_interval) intervals; /* those of a row in order of time */
+    VEC(struct fragment_interval) intervals; /* intervals of a row in order of time */
     VEC(struct fragment_none) nones;
     VEC(struct fragment_cause) causes;
     VEC(struct fragment_message) messages;
     VEC(struct fragment_answer) answers;
-    VEC(struct fragment_answer) results;     /* by window; of one that asked for no message: host -1 */
+    VEC(struct fragment_answer) results;     /* by window; host -1 for a window that asks for no message */
     struct strings strings;
 };
 

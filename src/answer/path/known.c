@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks for graphs that lie elsewhere: what fragments told, as a source, and what is still wanted. */
+/* Knowledge of graphs on other nodes: contents of fragments, as a source, and the windows still wanted. */
 #include "path/known.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ uint32_t known_row_number(struct path_known *k, int32_t host, uint64_t id)
     return (uint32_t)k->rows.n - 1;
 }
 
-/* Rows of CPUs keep their numbers, threads' are ours. */
+/* Rows of CPUs keep their numbers; threads get ours. */
 struct path_row known_path_row(const struct path_known *k, uint32_t number)
 {
     const struct known_row *r = &k->rows.v[number];
@@ -67,7 +67,7 @@ void path_known_ask_open(struct path_known *k, struct path_row row, int64_t end)
     k->rows.v[number].open_end = end;
 }
 
-/* ---- what is wanted ---- */
+/* ---- wanted windows ---- */
 
 uint64_t known_window_hash(const struct path_window *w)
 {
@@ -77,21 +77,22 @@ uint64_t known_window_hash(const struct path_window *w)
     return map_mix(h ^ known_message_hash(&w->message));
 }
 
-/* The walk that counts what is of use comes by. */
+/* Marks a window as needed by the counting walk. */
 static void use(struct path_known *k, const struct path_window *w)
 {
     if (k->counting)
         *map_put(&k->used, known_window_hash(w), NULL) = 1;
 }
 
-/* Who is away that was asked for it, or NULL. */
+/* Returns the name of the node that is away and was asked for it, or NULL. */
 static const char *who_is_away(const struct path_known *k, const struct path_window *w)
 {
     const uint64_t *at = map_find(&k->away, known_window_hash(w));
     return at ? (const char *)(uintptr_t)*at : NULL;
 }
 
-/* Pending, until it was answered: then an answer that does not say it is none. */
+/* Returns whether the window is pending, which it is until answered; an answer without the requested part means that
+ * there is none. */
 static bool want(struct path_known *k, const struct path_window *w)
 {
     if (k->counting) {
@@ -124,7 +125,7 @@ static struct path_window window_of_row(const struct path_known *k, uint32_t num
         .kind = PATH_WINDOW_ROW, .open = t == r->open_end, .host = r->host, .row = r->id, .t = t, .bound = bound};
 }
 
-/* Who is away that was asked for what the row did before t, or NULL. */
+/* Returns the node that is away and was asked for the row's activity before t, or NULL. */
 static const char *away_at(const struct path_known *k, uint32_t number, int64_t t)
 {
     struct path_window w = window_of_row(k, number, t, t);
@@ -205,7 +206,7 @@ struct known_answer *known_answer_of(struct known_message *m, int32_t host)
     return NULL;
 }
 
-/* Of hosts that tell of no addresses: those are asked. */
+/* Returns whether a host that reports no addresses may have sent it: such hosts are asked. */
 static bool may_send(void *arg, int32_t host, const struct flow_key *key)
 {
     (void)arg;
@@ -231,7 +232,7 @@ static struct path_window window_of(const struct known_message *m, int32_t host,
         .kind = PATH_WINDOW_MESSAGE, .host = host, .t = end, .bound = bound, .message = m->message};
 }
 
-/* Asks all hosts, whose answers count only where they are candidates. False: some did not answer yet. */
+/* Asks all hosts; only answers of candidates count. False: some have not answered yet. */
 static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t end, int64_t bound)
 {
     bool all = true;
@@ -246,8 +247,8 @@ static bool ask_everybody(struct path_known *k, struct known_message *m, int64_t
     return all;
 }
 
-/* Asks candidates [from, to); `some`: only those that may have sent it by what is told of all. False: some did not
- * answer yet. */
+/* Asks candidates [from, to); `some`: only those that may have sent it by the reported addresses. False: some have not
+ * answered yet. */
 static bool ask_candidates(struct path_known *k, struct known_message *m, size_t from, size_t to, bool some,
     int64_t end, int64_t bound, const struct known_answer **best)
 {
@@ -277,14 +278,13 @@ static bool ask_candidates(struct path_known *k, struct known_message *m, size_t
     return all;
 }
 
-/* It may have been sent at a time that nobody can be asked about. */
+/* Returns the node if the message may have been sent at a time that cannot be asked about. */
 static const char *away_from(struct path_known *k, const struct known_message *m, int32_t host)
 {
     return arena_printf(&k->arena, "%s (%s)", k->hosts[host].away, m->labels->address);
 }
 
-/* Nobody sent it: because the peer was not traced, is away, may be away, or because what it recorded has a hole there.
- */
+/* Sets the reason of a missing sender: the peer was not traced, is away, may be away, or has lost events there. */
 static void not_sent(struct path_known *k, struct known_message *m, struct path_cause *out)
 {
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = m->labels->address};
@@ -292,7 +292,7 @@ static void not_sent(struct path_known *k, struct known_message *m, struct path_
         int32_t host = m->candidates.hosts.v[i];
         const struct known_answer *a = known_answer_of(m, host);
         if (a && !a->away && !k->hosts[host].n_own && !a->is.may_send)
-            continue; /* it tells of no addresses, and was asked only for that */
+            continue; /* reports no addresses, and was asked only for that reason */
         const char *away = a && a->away ? a->away : a && k->hosts[host].away ? away_from(k, m, host) : NULL;
         if (away) {
             out->reason = PATH_OFFLINE_NODE;
@@ -319,8 +319,8 @@ static bool is_of_several_machines(const struct path_known *k, const struct know
     return i < c->sure;
 }
 
-/* Where several machines have had the address, those are asked that can have sent it: if one of them did, the others
- * did not. If none did, what the others recorded may say why. */
+/* If several machines have had the address, asks those that can have sent it: if one did, the others did not. If none
+ * did, lost events of the others may explain it. */
 static bool ask_owners(
     struct path_known *k, struct known_message *m, int64_t end, int64_t bound, const struct known_answer **best)
 {
@@ -368,8 +368,8 @@ static uint32_t known_cause_of(const struct path_known *k, uint32_t row, const s
     return origin ? k->intervals.v[iv->id].origin : k->intervals.v[iv->id].cause;
 }
 
-/* May it be known to the node that has all? What a row did at the border of the time that can be asked about, and what
- * a hole hides, which need not be there. */
+/* Returns whether the node with the rest may know it: the row's activity at the border of the time that can be
+ * requested, and what a gap in the events hides, which need not be there. */
 static bool may_be_away(
     const struct path_far_host *h, const struct path_interval *iv, bool origin, enum path_reason reason)
 {
@@ -388,7 +388,7 @@ static void cause(
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     use_row(k, number, iv->end);
     if (origin && (out->label = away_at(k, number, iv->end))) {
-        out->reason = PATH_OFFLINE_NODE; /* it need not have begun there: what it did before was not answered */
+        out->reason = PATH_OFFLINE_NODE; /* the row need not have begun there: its earlier activity was not answered */
     } else if (known) {
         const struct known_cause *c = &k->causes.v[known - 1];
         if (c->message)
@@ -444,9 +444,9 @@ static const char *container(void *arg, struct path_row row)
     return told ? told : "";
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-/* By number of a host here: its number in the list, or the list's length. */
+/* Number of a host in the list of the request, or the list's length. */
 static int32_t place_of(const struct path_ask *ask, int32_t host)
 {
     size_t i = 0;

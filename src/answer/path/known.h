@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: what is known of graphs that lie elsewhere. known.c is its source, learn.c what comes in. */
+/* Private to the room: knowledge of graphs that are elsewhere. known.c is its source, learn.c its input. */
 #ifndef WEFT_PATH_KNOWN_H
 #define WEFT_PATH_KNOWN_H
 
@@ -9,7 +9,7 @@
 #include "path/fragment.h"
 #include "path/senders.h"
 
-/* What is known of a question that was wanted: it is asked once. RECALLED: answered, for a question before. */
+/* State of a wanted question, which is asked once. RECALLED: answered by the cache of earlier questions. */
 enum asked { NOT_ASKED, ASKED, ANSWERED, RECALLED };
 
 struct known_interval {
@@ -23,27 +23,27 @@ struct known_row {
     bool has_life;
     int64_t begin, end;
     uint32_t origin;         /* cause + 1 */
-    VEC(uint32_t) intervals; /* by time, of a thread; of a CPU by end */
+    VEC(uint32_t) intervals; /* intervals by time for a thread, by end for a CPU */
     VEC(struct graph_name) names;
-    const char *container; /* that it is in; NULL: not told */
-    int64_t open_end; /* a wait still open then is asked for; INT64_MIN: none */
+    const char *container; /* container that it is in; NULL: not reported */
+    int64_t open_end; /* time for which a wait still open then is requested; INT64_MIN: none */
 };
 
 struct known_cause {
-    struct path_cause is; /* of one without message */
+    struct path_cause is; /* cause without a message */
     uint32_t message;     /* + 1 */
 };
 
-/* What a host says of a message. away: nobody answers for it; the node. */
+/* Answer of a host about a message. away: name of the node that nobody answers for. */
 struct known_answer {
     struct fragment_answer is;
     struct path_row from;
     const char *away;
 };
-/* What is known of a message: who may have sent it, and what they say. */
+/* Knowledge of a message: possible senders, and their answers. */
 struct known_message {
     struct path_message message;
-    const struct sender_labels *labels; /* of its connection */
+    const struct sender_labels *labels; /* labels of its connection */
     struct candidates candidates;
     bool has_candidates;
     VEC(struct known_answer) answers;
@@ -62,23 +62,23 @@ struct path_known {
     VEC(struct known_interval) intervals;
     VEC(struct known_cause) causes;
     VEC(struct known_message) messages;
-    struct map message_of; /* hash of what is told of it -> number + 1 */
+    struct map message_of; /* hash of its description -> number + 1 */
     struct map labels;     /* hash of a flow's key -> struct sender_labels */
     struct map nones;      /* hash of row and time */
     struct map asked;      /* hash of a window -> enum asked */
     struct map away;       /* hash of a window -> the node's name */
     bool counting;         /* path_known_unused walks */
-    struct map used;       /* hash of a window that it asks for */
+    struct map used;       /* hash of a window that it needs */
     VEC(struct path_window) wanted;
-    size_t taken; /* of them */
+    size_t taken; /* number of windows taken */
 };
 
-/* The row with that id, which is added if it was not known; and what the walk calls it. */
+/* Number of the row with that id, which is added if unknown; its number in the walk. */
 uint32_t known_row_number(struct path_known *, int32_t host, uint64_t id);
 struct path_row known_path_row(const struct path_known *, uint32_t number);
-/* What the host says of the message, or NULL. */
+/* Returns the host's answer about the message, or NULL. */
 struct known_answer *known_answer_of(struct known_message *, int32_t host);
-/* Keys of the maps `message_of` (the next one where that is another's); `nones`; `asked` and `away`. */
+/* Keys of the maps `message_of` (on a collision the next one); `nones`; `asked` and `away`. */
 uint64_t known_message_hash(const struct path_message *);
 uint64_t known_none_hash(uint32_t row, int64_t ts);
 uint64_t known_window_hash(const struct path_window *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes in of graphs that lie elsewhere: fragments, and that nobody answers. */
+/* Input from other nodes: fragments, and missing answers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "path/known.h"
 
-/* Numbers of a fragment, by which they are known here. */
+/* Mapping of a fragment's numbers to the numbers here. */
 struct taking {
     struct path_known *k;
     const struct fragment *f;
@@ -34,7 +34,7 @@ static void add_answer(struct taking *t, struct known_message *m, const struct f
         *known = fresh;
 }
 
-/* A connection has many messages. */
+/* A connection has many messages, which share labels. */
 static const struct sender_labels *labels_of(struct path_known *k, const struct flow_key *key)
 {
     uint64_t *at = map_put(&k->labels, map_hash(key, sizeof *key), NULL);
@@ -46,7 +46,7 @@ static const struct sender_labels *labels_of(struct path_known *k, const struct 
     return (const struct sender_labels *)(uintptr_t)*at;
 }
 
-/* All of a message, without the holes in its struct. */
+/* Fields of a message, without the padding of its struct. */
 struct message_words {
     uint64_t v[12 + 2 * FLOW_SILENCES];
 };
@@ -87,7 +87,7 @@ static uint32_t number_of_message(struct path_known *k, const struct path_messag
     return (uint32_t)k->messages.n - 1;
 }
 
-/* Until the next message is met. */
+/* Returns the message, valid until the next one is added. */
 static struct known_message *message_of(struct path_known *k, const struct path_message *message)
 {
     uint32_t number = number_of_message(k, message);
@@ -159,7 +159,7 @@ static struct known_interval known_of(struct taking *t, const struct fragment_in
         .origin = v->origin ? t->causes.v[v->origin - 1] : 0};
 }
 
-/* What was known stays; what was not known of it is added. */
+/* Adds new knowledge; keeps what was known. */
 static void take_more(struct known_interval *old, const struct known_interval *fresh)
 {
     if (old->is.begin != fresh->is.begin)
@@ -168,7 +168,7 @@ static void take_more(struct known_interval *old, const struct known_interval *f
     old->origin = old->origin ? old->origin : fresh->origin;
 }
 
-/* Merges intervals of a row, in order of their ends. Where two fragments contradict each other, the first holds. */
+/* Merges intervals of a row, in order of their ends. If two fragments contradict each other, the first one counts. */
 static void take_intervals(struct taking *t, const struct fragment_interval *v, size_t n)
 {
     struct path_known *k = t->k;

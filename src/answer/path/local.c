@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Local stores as a source of graphs. Rows and their states come from the graph stores, what a message led from comes
- * from the flow stores of all hosts, and every time that goes out was converted to the reference clock. */
+/* Local stores as a source of graphs. Rows and their states come from the graph stores, causes of messages from the
+ * flow stores of all hosts. All returned times are converted to the reference clock. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,21 +15,20 @@
 #include "path/senders.h"
 #include "path/traffic.h"
 
-/* In the id of an interval: a stretch of polling, of the list with what is assumed or of that without. */
+/* Flags in the id of an interval: a stretch of polling, of the list with assumed ones or of that without. */
 #define POLL_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 1))
 #define ASSUMING_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 2))
 enum {
-    MOST_NEIGHBOURS =
-        1024, /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
-    MOST_SENDS_LOOKED_AT = 64 /* back from when a row slept, for what its peer had acknowledged by the end */
+    MOST_NEIGHBOURS = 1024, /* intervals searched beside the one found; in an intact store the right one is adjacent */
+    MOST_SENDS_LOOKED_AT = 64 /* sends searched before a row slept, for what its peer had acknowledged */
 };
 
 struct path_local {
     struct path_source source, assuming;
     struct path_local_host *hosts;
-    _Atomic(struct path_traffic *) *traffic; /* per host, made on first use */
+    _Atomic(struct path_traffic *) *traffic; /* by host, made on first use */
     size_t n;
-    pthread_mutex_t lock; /* of the making of traffic */
+    pthread_mutex_t lock; /* guards the making of traffic */
     struct path_senders *senders;
 };
 
@@ -67,15 +66,15 @@ static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int6
     return PATH_REPLY_FOUND;
 }
 
-/* An interval of the graph, and its bounds on the reference clock. */
+/* Interval of the graph, and its bounds on the reference clock. */
 struct found {
     struct graph_interval iv;
     uint64_t i;
     int64_t begin, end;
 };
 
-/* The interval of the graph whose converted bounds hold ts, by the host's clock t: the conversion back may be a
- * nanosecond off, the comparison is not. */
+/* Finds the interval of the graph whose converted bounds contain ts, by the host's clock t: the conversion back may be
+ * off by a nanosecond, the comparison is not. */
 static bool find_interval(const struct path_local_host *h, int32_t row, int64_t ts, int64_t t, struct found *f)
 {
     f->i = graph_find_bare(h->graph, row, t, &f->iv);
@@ -93,11 +92,11 @@ static bool find_interval(const struct path_local_host *h, int32_t row, int64_t 
         f->i = ts <= f->begin ? graph_previous(h->graph, row, f->i) : graph_next(h->graph, row, f->i);
         graph_interval_bare(h->graph, row, f->i, &f->iv);
     }
-    return false; /* or of a damaged store: its intervals are out of order */
+    return false; /* intervals out of order: a damaged store */
 }
 
 /* Cuts an interval in which the row was awake at the borders of the polling stretches around ts, to the piece that
- * holds ts. A stretch that counts as a wait is one piece, whatever the row did in it. */
+ * contains ts. A stretch that counts as a wait is one piece, whatever the row did in it. */
 static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, int64_t t, bool assuming,
     struct graph_interval *iv, struct path_interval *out)
 {
@@ -130,7 +129,7 @@ static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, i
     }
 }
 
-/* Softirq work between a receive and the send it led to. Such rows are only entered at the time of a send. */
+/* Softirq work between a receive and the resulting send. Such rows are entered only at the time of a send. */
 static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts, struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
@@ -175,7 +174,7 @@ static enum path_reply find_state(
     out->detail = iv.detail;
     out->begin = iv.begin == f.iv.begin ? f.begin : path_to_reference(h, iv.begin);
     out->end = iv.end == f.iv.end ? f.end : path_to_reference(h, iv.end);
-    /* Stretches of polling were found when the store may have held something else. */
+    /* the store may have changed since the stretches were found */
     return out->begin < ts && ts <= out->end ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
 }
 
@@ -203,7 +202,7 @@ static void describe_preempted(void *arg, struct path_row row, struct path_inter
     iv->detail = described.detail;
 }
 
-/* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
+/* Sets the reason why no host sent it: the peer was not traced, or lost events there. */
 static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive,
     const struct sender_peer *peer, struct path_cause *out)
 {
@@ -243,8 +242,9 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint64_t number
     out->packet = number + 1;
 }
 
-/* What a receive of the row is the reply to: on the same connection the last that the peer had of this host by then, if
- * the row sent that, before it went to sleep. What is sent again says nothing about when it was asked. */
+/* Finds the question that a receive of the row replies to: on the same connection, the last packet that the peer had
+ * received from this host by then, if the row sent it before it slept. Retransmissions do not show when it was
+ * asked. */
 static void find_asked(
     const struct path_local_host *h, int32_t row, uint64_t number, int64_t slept, struct path_cause *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A question for a path, answered in steps: one walk first, and then for each piece that was pending a walk of its own,
- * whose result replaces the piece. */
+/* Query of a path, answered in steps: a first walk, then for each pending piece a walk of its own, whose result
+ * replaces the piece. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@ struct path_query {
     struct path_row row;
     struct path_options options;
     enum state state;
-    int64_t begin, end;             /* once begun: clipped to the row's life */
-    struct view_list views;         /* what is known; after the first walk they cover the question */
-    VEC(struct walk_pending) round; /* what is walked again, newest first; `done` of it was, by the fresh views */
+    int64_t begin, end;             /* bounds, once begun: clipped to the row's life */
+    struct view_list views;         /* known parts; after the first walk they cover the question */
+    VEC(struct walk_pending) round; /* pieces to walk again, newest first; the first `done` are walked */
     size_t done;
-    bool in_piece; /* number `done` is being walked */
+    bool in_piece; /* piece number `done` is being walked */
     struct view_list fresh;
     double seconds;
 };
@@ -59,7 +59,7 @@ void path_query_free(struct path_query *q)
     free(q);
 }
 
-/* What the walk has found so far of the time down to `begin`. */
+/* View of what the walk has found so far of the time down to `begin`. */
 static struct path_view view_of(const struct walker *w, int64_t begin, int64_t end)
 {
     return (struct path_view){{w->first_piece, w->build.pieces.n}, {w->first_arrow, w->build.arrows.n}, begin, end};
@@ -107,7 +107,7 @@ static void begin_first_walk(struct path_query *q)
     q->state = FIRST_WALK;
 }
 
-/* What is pending by now is walked again. */
+/* Begins to walk all pending pieces again. */
 static void begin_round(struct path_query *q)
 {
     struct walker *w = &q->walker;
@@ -121,8 +121,7 @@ static void begin_round(struct path_query *q)
     q->state = ROUND;
 }
 
-/* Begins with the next piece. Where it overlaps the one before, that one holds: of a piece within it nothing is left
- * to walk, and false is returned. */
+/* Begins the next piece. If it overlaps the one before, that one counts. Returns false if nothing is left of it. */
 static bool begin_piece(struct path_query *q)
 {
     struct walker *w = &q->walker;
@@ -146,7 +145,7 @@ static void end_piece(struct path_query *q)
     q->done++;
 }
 
-/* The pieces that were walked again take the place of what was there. */
+/* Replaces the old pieces by the new ones. */
 static void end_round(struct path_query *q)
 {
     struct view_list old = q->views;
@@ -162,7 +161,7 @@ static void end_round(struct path_query *q)
             if (v.begin < v.end)
                 add_view(&q->views, v);
             if (old.v[at].begin < low)
-                break; /* the rest of it lies further back */
+                break; /* the rest of it is further back */
         }
         if (i == q->fresh.n)
             break;
@@ -175,7 +174,7 @@ static void end_round(struct path_query *q)
     q->state = IDLE;
 }
 
-/* 1 when the round is over, else as walk_run. */
+/* Returns 1 if the round is over, else as walk_run. */
 static int run_round(struct path_query *q, uint64_t *steps, struct err *e)
 {
     while (q->done < q->round.n) {
@@ -229,7 +228,7 @@ int path_query_run(struct path_query *q, uint64_t max_steps, struct err *e)
 
 /* ---- the answer ---- */
 
-/* Of a walk under way counts what it has covered for good: not what a look tries. */
+/* View of a walk under way: only what it has covered for good, not what a look tries. */
 static struct path_view under_way(const struct path_query *q)
 {
     const struct walker *w = &q->walker;

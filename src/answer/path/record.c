@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has graphs answers for them: walks, and writes down all that the walk was told. */
+/* Answering node: walks, and records all that the walk was told. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "path/senders.h"
 
 enum {
-    STEPS_AT_ONCE = 1024, /* also what any window gets: whoever asks for it comes further */
-    STRETCH_ASKED = 4096, /* intervals looked through for the beginning of a stretch of running: as the walk does */
+    STEPS_AT_ONCE = 1024, /* minimum for any window, so that the asking node makes progress */
+    STRETCH_ASKED = 4096, /* intervals searched for the beginning of a stretch of running: as in the walk */
     STRETCH_GUESSED = 64
 };
 
@@ -23,7 +23,7 @@ struct recorder {
     int64_t deadline_ns;
     struct fragment f;
     struct map rows;      /* host << 32 | row -> number */
-    struct map intervals; /* hash of row, begin and end -> number + 1, the next hash where that is another's */
+    struct map intervals; /* hash of row, begin and end -> number + 1; on a collision the next hash */
     struct map nones;     /* hash of row and time -> anything */
     struct map messages;  /* hash of host and packet -> number + 1 */
 };
@@ -70,7 +70,7 @@ static struct fragment_answer answer_of(struct recorder *r, int32_t host, const 
     return a;
 }
 
-/* What hosts that are here say of it goes with the message. */
+/* Adds the message with the answers of the hosts here. */
 static uint32_t number_of_message(struct recorder *r, int32_t host, uint64_t packet)
 {
     struct flow_packet receive;
@@ -108,14 +108,14 @@ static uint32_t add_cause(struct recorder *r, int32_t host, const struct path_ca
     return (uint32_t)r->f.causes.n;
 }
 
-/* ---- the source that writes down ---- */
+/* ---- recording source ---- */
 
 static uint64_t interval_hash(uint32_t row, int64_t begin, int64_t end)
 {
     return map_mix(map_mix(map_mix(row) ^ (uint64_t)begin) ^ (uint64_t)end);
 }
 
-/* Its number, or SIZE_MAX and where it belongs. */
+/* Returns its number, or SIZE_MAX and the hash for it. */
 static size_t find_interval(const struct recorder *r, uint32_t row, int64_t begin, int64_t end, uint64_t *hash)
 {
     const uint64_t *at;
@@ -132,8 +132,8 @@ static uint32_t number_of_string(struct recorder *r, const char *s)
     return s ? strings_intern(&r->f.strings, s, strlen(s)) : 0;
 }
 
-/* Of a CPU's row, whose pieces are known by the ids of their intervals: whoever asks cannot ask for a piece later,
- * where our walk ended with the interval itself. */
+/* Adds the origin of a CPU's row, whose pieces are identified by the ids of their intervals: the asking node cannot
+ * request a piece later, where our walk ended with the interval itself. */
 static void add_origin(struct recorder *r, struct path_row row, const struct path_interval *iv, size_t number)
 {
     struct path_interval head = {.begin = iv->begin, .end = iv->begin, .state = GRAPH_UNKNOWN, .cpu = -1, .id = iv->id};
@@ -246,8 +246,8 @@ static void walk_down(struct recorder *r, struct path_row row, int64_t t, int64_
     path_query_free(q);
 }
 
-/* The stretch of running in which t lies, or that ended with the wait in which t lies: early return will ask for it,
- * interval by interval. */
+/* Records the stretch of running that contains t, or that ended with the wait that contains t: early return will ask
+ * for it, interval by interval. */
 static void look_through_stretch(struct recorder *r, struct path_row row, int64_t t, int most)
 {
     struct path_interval iv;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asked: of hosts of the list, and by what the packets of a request tell, of others. */
+/* Clients of requests: hosts of the list, and others found by the packets of a request. */
 #include <string.h>
 
 #include "base/search.h"
@@ -9,24 +9,24 @@
 #include "path/senders.h"
 
 enum {
-    /* Packets of a client that are looked through for the end of a reply. Datagrams are asked for one by one. */
+    /* Limit of a client's packets that are searched for the end of a reply. Datagrams are searched one by one. */
     MOST_PACKETS = 1 << 16,
     MOST_DATAGRAMS = 1 << 10,
     TRAIL_VERSION = 1,
     TRAIL_BYTES = 1 << 10,
-    AT_ERROR_NS = 1000000000 /* times that others tell may be off by so much */
+    AT_ERROR_NS = 1000000000 /* error of times that others report */
 };
 
-/* ---- the first byte, and the last of the reply ---- */
+/* ---- first byte of the request, last of the reply ---- */
 
-/* What is known of the last packet of a reply. */
+/* Knowledge of the last packet of a reply. */
 struct reply_end {
     bool tcp;
     uint32_t past;                   /* TCP: number after the last byte */
-    uint32_t bytes;                  /* a datagram: its size, */
-    uint16_t ip_id;                  /* and id; 0: it has none */
-    const struct requests *requests; /* or NULL: */
-    const struct served_request *of; /* a datagram must be the very one that this host sent */
+    uint32_t bytes;                  /* datagram: its size */
+    uint16_t ip_id;                  /* datagram: its id; 0: none */
+    const struct requests *requests; /* requests, or NULL */
+    const struct served_request *of; /* a datagram must be the one that this host sent */
 };
 
 static uint32_t past_of(const struct flow_packet *p)
@@ -38,7 +38,7 @@ static bool is_end(const struct reply_end *r, size_t client, const struct flow_p
 {
     struct sender from;
     struct sender_peer peer;
-    if (r->tcp) /* numbers are the same on both sides but for multiples of 2^32 */
+    if (r->tcp) /* numbers are the same on both sides except for multiples of 2^32 */
         return past_of(received) - r->past < received->bytes;
     if (r->requests)
         return senders_find(path_local_senders(requests_local(r->requests)), (int32_t)client, received, &from, &peer) &&
@@ -46,7 +46,7 @@ static bool is_end(const struct reply_end *r, size_t client, const struct flow_p
     return received->bytes == r->bytes && (!r->ip_id || !received->ip_id || received->ip_id == r->ip_id);
 }
 
-/* When the reply was there. */
+/* Time at which the reply was complete at the client. */
 static int64_t reply_came(const struct path_local_host *client, const struct sender *asked, const struct reply_end *r)
 {
     struct flow_key key;
@@ -85,7 +85,7 @@ static bool end_of(const struct requests *r, const struct served_request *q, str
     return true;
 }
 
-/* The packet that came first, or would have: with the first byte, and that alone. */
+/* Packet that arrived first, or would have: with the first byte, and only that. */
 static bool first_packet(const struct flow_store *server, const struct served_request *q, const struct flow_key *key,
     struct flow_packet *out)
 {
@@ -101,7 +101,7 @@ static bool first_packet(const struct flow_store *server, const struct served_re
 
 /* ---- hosts of the list ---- */
 
-/* Is the source an address of the host itself? */
+/* Returns whether the source is an address of the host itself. */
 static bool is_own(const struct flow_store *s, const struct flow_key *key)
 {
     const struct flow_address *own;
@@ -143,7 +143,7 @@ void requests_client(const struct requests *r, size_t i, struct request_client *
     out->end = end_of(r, q, &end) ? reply_came(&hosts[asked.host], &asked, &end) : INT64_MIN;
 }
 
-/* ---- other hosts ---- */
+/* ---- further hosts ---- */
 
 void requests_trail(const struct requests *r, size_t i, struct text *out)
 {
@@ -197,7 +197,7 @@ static bool read_trail(const char *trail, struct path_message *m, struct reply_e
     return !u.damaged && u.at == u.end;
 }
 
-/* Did the host send it, on just that flow? */
+/* Returns whether the host sent it, on that very flow. */
 static bool sent_it(
     const struct path_local_host *h, int32_t host, const struct path_message *m, int64_t at, struct sender *out)
 {

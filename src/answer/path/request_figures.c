@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How long the requests of a group took, what their paths consist of, and what differs in the slow ones. */
+/* Figures of a group of requests: durations, components of the paths, and differences of the slow ones. */
 #include "path/request_figures.h"
 
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include "base/order.h"
 
 enum {
-    GREW = 20, /* what differs is told of parts that make up this share, 1 / n, of all that grew */
+    GREW = 20, /* lower limit of reported parts: 1 / n of all growth */
     MEDIAN = 50,
-    SLOW = 90 /* from this percentile on */
+    SLOW = 90 /* percentile from which on requests are slow */
 };
-#define WHOLE UINT32_MAX /* in place of a part: all of the path */
+#define WHOLE UINT32_MAX /* Number in place of a part: the whole path. */
 
 /* ---- ranks, medians, means ---- */
 
-/* The first that, with those before it, makes up p % of them. */
+/* Index of the first one that makes up p % with those before it. */
 static size_t rank_of(const struct request_members *m, uint64_t p)
 {
     uint64_t sum = 0;
@@ -48,7 +48,7 @@ static int by_value(const void *pa, const void *pb)
     return order_of(a->value, b->value);
 }
 
-/* The least duration of a part that half of the first n are not above. */
+/* Lowest duration of a part that half of the first n do not exceed. */
 static int64_t median_of(const struct request_members *m, size_t n, uint32_t part, struct weighted *v)
 {
     uint64_t all = 0, sum = 0;
@@ -63,7 +63,7 @@ static int64_t median_of(const struct request_members *m, size_t n, uint32_t par
     return v[i].value;
 }
 
-/* Of those from `first` on. */
+/* Mean of those from `first` on. */
 static int64_t mean_of(const struct request_members *m, size_t first, uint32_t part)
 {
     double sum = 0, weight = 0;
@@ -83,12 +83,12 @@ static int64_t added(int64_t sum, int64_t duration, uint64_t weight)
     return __builtin_mul_overflow(duration, weight, &more) || __builtin_add_overflow(sum, more, &all) ? INT64_MAX : all;
 }
 
-/* For each part that any of them has, and for the whole: what it comes to. */
+/* Sums for each part that any of them has, and for the whole. */
 struct summing {
     const struct request_parts *parts;
     const struct request_members *members;
-    size_t half, slow;     /* the faster half are the first so many; the slow ones begin here */
-    struct weighted *room; /* for the faster half */
+    size_t half, slow;     /* number of the faster half; begin of the slow ones */
+    struct weighted *room; /* room for the faster half */
 };
 
 static struct request_sum sum_of(const struct summing *s, uint32_t part, struct request_part is, int64_t total)
@@ -136,7 +136,7 @@ static void find_sums(const struct summing *s, struct arena *arena, struct reque
     free(totals);
 }
 
-/* ---- what grew ---- */
+/* ---- growth ---- */
 
 static int64_t growth(const struct request_sum *s)
 {
@@ -153,7 +153,7 @@ static int most_growth_first(const void *pa, const void *pb)
         ?: order_of(a->part.another, b->part.another);
 }
 
-/* What differs in the slow ones from the faster half. */
+/* Finds parts in which the slow ones differ from the faster half. */
 static void find_growth(const struct summing *s, struct arena *arena, struct request_group *out)
 {
     uint64_t all = 0;
@@ -186,7 +186,7 @@ static int most_time_first(const void *pa, const void *pb)
     return order_of(b->time, a->time) ?: order_of(a->part, b->part);
 }
 
-/* What belongs to the shape of half of them. */
+/* Finds the parts in the shape of half of them. */
 static void find_shape(
     const struct request_parts *parts, const struct request_members *m, struct arena *arena, struct request_group *out)
 {
@@ -211,7 +211,7 @@ static void find_shape(
     free(v);
 }
 
-/* ---- all of it ---- */
+/* ---- result ---- */
 
 void request_figures_of(
     const struct request_parts *parts, const struct request_members *m, struct arena *arena, struct request_group *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of like requests: which were looked at, and who is like whom. */
+/* Groups of similar requests: choice of the examined ones, and comparison. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "path/request_figures.h"
 
 enum {
-    ALL_SLICES = 1 << 11,  /* of work for all paths of a host that take more than one */
-    ASKED_AT_ONCE = 1 << 6 /* paths of neighbours, where others are asked for one */
+    ALL_SLICES = 1 << 11,  /* limit of work for all paths of a host that take more than one */
+    ASKED_AT_ONCE = 1 << 6 /* neighbours whose paths are requested with one */
 };
 
-/* What the path of a request tells, where asking for it again costs others something. */
+/* Summary of the path of a request, kept because requesting it again costs other nodes time. */
 struct known_told {
     bool known;
     struct request_told is;
@@ -21,22 +21,22 @@ struct known_told {
 
 struct request_groups {
     const struct requests *requests;
-    const struct path_source *source; /* NULL: the requests were told */
+    const struct path_source *source; /* NULL: the requests were received from elsewhere */
     const struct requests_far *far;
-    bool alone;              /* paths end where the hosts of the list do */
-    struct err trouble;      /* with `far` */
-    struct known_told *told; /* by request; NULL: without `far` */
+    bool alone;              /* paths end at the border of the list's hosts */
+    struct err trouble;      /* trouble of paths with `far` */
+    struct known_told *told; /* by request; NULL: no `far` */
     struct arena arena;
-    pthread_mutex_t lock; /* of `parts`, `told` and `trouble`: somebody may ask for one request */
+    pthread_mutex_t lock; /* guards `parts`, `told` and `trouble`: requests may be asked for one by one */
     struct request_parts parts;
-    VEC(struct request_looked) looked;   /* those of a group next to each other, the fastest first */
-    VEC(struct request_profile) leaders; /* who founded a group, in order of founding */
-    size_t *number;                      /* of that group */
-    size_t chosen;                       /* to be looked at */
+    VEC(struct request_looked) looked;   /* examined requests; those of a group are adjacent, the fastest first */
+    VEC(struct request_profile) leaders; /* founders of groups, in order of founding */
+    size_t *number;                      /* number of the founder's group */
+    size_t chosen;                       /* number chosen for examination */
     VEC(struct request_group) groups;
 };
 
-/* ---- which are looked at ---- */
+/* ---- examination ---- */
 
 static void look(struct request_groups *g, size_t request, uint64_t weight)
 {
@@ -45,7 +45,7 @@ static void look(struct request_groups *g, size_t request, uint64_t weight)
     vec_push(&g->looked, l);
 }
 
-/* Of n requests of one host, the slowest first. */
+/* Examines a sample of n requests of one host, the slowest first. */
 static void look_at_sample(struct request_groups *g, const size_t *of, size_t n)
 {
     size_t slowest = n < REQUESTS_SLOWEST ? n : REQUESTS_SLOWEST;
@@ -58,7 +58,7 @@ static void look_at_sample(struct request_groups *g, const size_t *of, size_t n)
     }
 }
 
-/* Each host by itself, so that it does not matter which others there are. */
+/* Chooses per host, so the result does not depend on which other hosts there are. */
 static void choose(struct request_groups *g)
 {
     const char *const *hosts;
@@ -70,13 +70,13 @@ static void choose(struct request_groups *g)
         first[h + 1] += first[h];
     for (size_t i = 0; i < n; i++)
         of[first[requests_get(g->requests, i)->thread.host]++] = i;
-    for (size_t h = 0; h < n_hosts; h++) /* each now ends where it began plus what it has */
+    for (size_t h = 0; h < n_hosts; h++) /* turns each begin into its end by adding the count */
         look_at_sample(g, of + (h ? first[h - 1] : 0), first[h] - (h ? first[h - 1] : 0));
     free(of);
     free(first);
 }
 
-/* ---- their paths ---- */
+/* ---- visited hosts ---- */
 
 static void visit(struct request_told *told, int32_t host)
 {
@@ -86,7 +86,7 @@ static void visit(struct request_told *told, int32_t host)
     told->machines[told->n_machines++] = host;
 }
 
-/* Hosts of the path, in the order in which it comes to them. */
+/* Adds the hosts of the path, in the order in which it reaches them. */
 static void visit_all(struct request_groups *g, const struct request_seen *seen, struct request_told *told)
 {
     int32_t before = -1;
@@ -111,7 +111,7 @@ static void profile(struct request_groups *g, size_t request, const struct reque
     request_profile_of(&g->parts, seen, request_parts_number(&g->parts, r->thread.host, comm, GRAPH_RUNNING), a, out);
 }
 
-/* With paths that end where the hosts of the list do. */
+/* Examines paths that end at the border of the list's hosts. */
 static void look_here(struct request_groups *g)
 {
     size_t kept = 0;
@@ -171,7 +171,7 @@ static bool look_far(struct request_groups *g)
     return asked;
 }
 
-/* ---- who is like whom ---- */
+/* ---- comparison ---- */
 
 static int by_begin(const void *pa, const void *pb)
 {
@@ -179,7 +179,7 @@ static int by_begin(const void *pa, const void *pb)
     return order_of(a->begin, b->begin) ?: order_of(a->request, b->request);
 }
 
-/* The first group whose founder it is like; how many groups there are: none. */
+/* Returns the first group whose founder is similar; the number of groups: none. */
 static size_t group_like(const struct request_groups *g, const struct request_profile *p)
 {
     size_t i = 0;
@@ -212,7 +212,7 @@ static int largest_first(const void *pa, const void *pb)
     return order_of(b->count, a->count) ?: order_of(a->founded, b->founded);
 }
 
-/* Numbers the groups by their size; `number` tells by their founding. */
+/* Numbers the groups by size; `number` maps from the order of founding. */
 static void order_groups(struct request_groups *g)
 {
     size_t n = g->leaders.n;
@@ -334,12 +334,12 @@ const char *request_groups_host(struct request_groups *g, int32_t host)
 const char *request_groups_trouble(struct request_groups *g)
 {
     pthread_mutex_lock(&g->lock);
-    const char *text = g->trouble.code ? g->trouble.text : NULL; /* once it is set it stays */
+    const char *text = g->trouble.code ? g->trouble.text : NULL; /* constant once it is set */
     pthread_mutex_unlock(&g->lock);
     return text;
 }
 
-/* ---- one request ---- */
+/* ---- single requests ---- */
 
 /* path NULL: it cannot be followed. */
 static void tell(struct request_groups *g, size_t request, const struct request_seen *seen, struct request_told *told)
@@ -393,14 +393,14 @@ static void keep(struct request_groups *g, size_t request, struct request_told *
     pthread_mutex_lock(&g->lock);
     struct known_told *t = &g->told[request];
     if (t->known)
-        free(told->machines); /* another thread was faster */
+        free(told->machines); /* lost the race against another thread */
     else
         *t = (struct known_told){true, *told};
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Asks for its path and for those of its neighbours, which who reads a table asks for next. False: nobody can be
- * asked. */
+/* Requests its path and those of its neighbours, which the reader of a table will request next. False: there is nobody
+ * to ask. */
 static bool ask_around(struct request_groups *g, size_t request)
 {
     size_t which[ASKED_AT_ONCE], n = 0, first = request / ASKED_AT_ONCE * ASKED_AT_ONCE;
@@ -411,7 +411,7 @@ static bool ask_around(struct request_groups *g, size_t request)
         if (!g->told[i].known)
             which[n++] = i;
     pthread_mutex_unlock(&g->lock);
-    if (!n) /* another thread was faster */
+    if (!n) /* lost the race against another thread */
         return true;
     if (requests_ask(g->requests, g->far, which, n, &paths, &e))
         return false;

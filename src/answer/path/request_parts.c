@@ -7,18 +7,18 @@
 #include "base/order.h"
 #include "graph/graph.h"
 
-/* Of a path's time, 1 / n: what belongs to a shape, and what a like one must have, too. Between the two a part may be
- * there or not, so that noise does not decide; nor does how long messages were under way. */
+/* Shares of a path's time, 1 / n: minimum for the shape, and minimum that must also be in a similar one. Between the
+ * two a part may be present or not, so that noise does not decide; times of messages under way do not decide either. */
 enum { SHAPE = 20, CORE = 5 };
 
 /* ---- numbers of parts ---- */
 
-/* "kworker/u4:3" is "kworker/u4:#": digits count threads where no letter stands before them. */
+/* Name of a part: "kworker/u4:3" becomes "kworker/u4:#". Digits count threads unless a letter stands before them. */
 static uint32_t name_of(struct request_parts *p, const char *comm)
 {
     char folded[64];
     size_t n = 0;
-    bool word = true; /* digits now are part of a word */
+    bool word = true; /* following digits are part of a word */
     for (const char *s = comm; *s && n < sizeof folded;) {
         size_t digits = strspn(s, "0123456789");
         bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (unsigned char)*s >= 0x80;
@@ -33,7 +33,7 @@ static uint32_t name_of(struct request_parts *p, const char *comm)
     return strings_intern(&p->names, folded, n);
 }
 
-/* The threads of one name on one host that a part is of. */
+/* Threads of one name on one host, whose part it is. */
 struct whose {
     int32_t host;
     uint32_t name;
@@ -55,7 +55,7 @@ static uint32_t number_of(struct request_parts *p, struct whose w, uint8_t state
     return (uint32_t)p->v.n - 1;
 }
 
-/* Whether a thread ran, or was kept from it, is an accident of the machine. */
+/* Folds states: whether a thread ran, or was kept from it, depends on the machine by accident. */
 static uint8_t fold(uint8_t state)
 {
     return graph_is_awake(state) || state == GRAPH_IPI ? GRAPH_RUNNING : state;
@@ -65,7 +65,7 @@ static uint32_t part_of(struct request_parts *p, struct whose w, uint8_t state)
 {
     uint32_t folded = number_of(p, w, fold(state)), part = number_of(p, w, state);
     while (p->folded.n < p->v.n)
-        vec_push(&p->folded, folded); /* the folded part, if it is new, folds to itself */
+        vec_push(&p->folded, folded); /* a new folded part folds to itself */
     return part;
 }
 
@@ -96,13 +96,13 @@ void request_parts_fini(struct request_parts *p)
     map_fini(&p->by_key);
 }
 
-/* ---- whose the parts of a path are ---- */
+/* ---- roles of threads ---- */
 
 struct role {
     struct path_row row;
     struct whose whose;
-    int64_t last; /* until when the path is on it */
-    bool woke;    /* one of its name, which waited for it */
+    int64_t last; /* last time that the path is on it */
+    bool woke;    /* another of its name waited for it */
 };
 struct roles {
     struct role *v;
@@ -126,8 +126,8 @@ static uint64_t name_key(const struct role *r)
     return (uint64_t)(uint32_t)r->whose.host << 32 | r->whose.name;
 }
 
-/* One that waited for another of its name is told from that: who waits for a lock from who holds it. The one that the
- * path is on last is the request's own. */
+/* Distinguishes a thread that waited for another of its name from that one, as the waiter for a lock from its holder.
+ * The thread that the path is on last is the request's own. */
 static void tell_apart(const struct roles *r)
 {
     struct map latest = {0}; /* host and name -> number of the role + 1 */
@@ -179,7 +179,7 @@ static int by_part(const void *pa, const void *pb)
     return order_of(a->part, b->part);
 }
 
-/* Sorts, and adds up those of one part; returns how many are left. */
+/* Sorts, and adds up those of one part; returns the number left. */
 static size_t gather(struct request_share *v, size_t n)
 {
     size_t kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: what the path of a request consists of, as groups compare it. */
+/* Private to the room: components of a request's path, as groups compare them. */
 #ifndef WEFT_PATH_REQUEST_PARTS_H
 #define WEFT_PATH_REQUEST_PARTS_H
 
@@ -8,40 +8,41 @@
 #include "base/mem.h"
 #include "path/requests.h"
 
-/* NULL: of a list that was told. */
+/* NULL: the list was received from elsewhere. */
 const struct path_local *requests_local(const struct requests *);
 size_t requests_hosts(const struct requests *, const char *const **names);
-/* requests_path within one slice of work and *slices more, which grow less by those that it takes. */
+/* requests_path within one slice of work and up to *slices more; subtracts the ones used. */
 int requests_walk(const struct requests *, size_t i, unsigned *slices, struct path **out, struct err *e);
-enum { REQUESTS_SLICES = 1 << 8 }; /* for one path: a second */
+enum { REQUESTS_SLICES = 1 << 8 }; /* limit for one path: a second */
 
 /* Parts by number. */
 struct request_parts {
     struct strings names;
-    VEC(const char *) hosts;       /* by number: those of the list, then others */
+    VEC(const char *) hosts;       /* hosts by number: those of the list, then others */
     VEC(struct request_part) v;
     VEC(uint32_t) folded;          /* by number: the part with the folded state */
     struct map by_key;             /* host, name, another, state -> number */
 };
 void request_parts_fini(struct request_parts *);
 
-/* Of one path: parts and their times, the lesser number first. */
+/* Parts of one path and their times, the lowest number first. */
 struct request_share { uint32_t part; int64_t duration; };
 struct request_profile {
-    struct request_share *shares; /* states as they are */
-    struct request_share *shape;  /* folded, those of a twentieth of the time or more */
+    struct request_share *shares; /* with original states */
+    struct request_share *shape;  /* with folded states, those of a twentieth of the time or more */
     size_t n_shares, n_shape;
     uint32_t server;              /* part: the server's thread, running */
     int64_t duration;
 };
-/* A path, and who tells of its rows: their hosts are those of the list, or (`far`) those of that name. */
+/* Path, and the source of its rows: their hosts are those of the list, or (`far`) hosts of that name. */
 struct request_seen { const struct path *path; const struct path_source *source; bool far; };
 int32_t request_parts_host(struct request_parts *, const struct request_seen *, int32_t host);
 uint32_t request_parts_number(struct request_parts *, int32_t host, const char *comm, uint8_t state);
-/* Numbers parts that are new; the profile lives as long as the arena. server: its part, running. */
+/* Makes a profile, which lives as long as the arena; numbers new parts. server: its part, running. */
 void request_profile_of(struct request_parts *, const struct request_seen *, uint32_t server, struct arena *,
     struct request_profile *out);
-/* Is every part but networks that makes up a fifth of one among those of the other, and both served by one name? */
+/* Returns whether every part except networks that makes up a fifth of one is also in the other, and both have the same
+ * server name. */
 bool request_profiles_alike(const struct request_parts *, const struct request_profile *,
     const struct request_profile *);
 

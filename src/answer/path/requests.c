@@ -13,28 +13,28 @@
 #include "path/senders.h"
 #include "path/servers.h"
 
-enum { SLICE = 1 << 12 /* steps of a path: some ms */ };
+enum { SLICE = 1 << 12 /* steps of a path: takes some ms */ };
 
 struct requests {
-    const struct path_local *local;      /* NULL: they were told, */
-    const struct path_local_host *hosts; /* then NULL, too */
+    const struct path_local *local;      /* NULL: the list was received from elsewhere */
+    const struct path_local_host *hosts; /* NULL likewise */
     const char **names;
     size_t n_hosts;
     VEC(struct served_request) list;
     struct requests_lacking lacking;
 };
 
-/* What is looked through. */
+/* State of a search. */
 struct hunt {
     struct requests *found;
     const struct requests_question *question;
     const struct servers *servers;
     size_t host;
-    struct exchanges exchanges; /* of a connection */
+    struct exchanges exchanges; /* exchanges of a connection */
     struct map unsided;         /* connections of unknown servers, by hash: both ends may see one */
 };
 
-/* ---- one host ---- */
+/* ---- single hosts ---- */
 
 static void keep(struct hunt *h, const struct exchange *x, uint32_t flow)
 {
@@ -61,7 +61,8 @@ static void keep(struct hunt *h, const struct exchange *x, uint32_t flow)
             .by_interrupt = x->by_interrupt}));
 }
 
-/* The host received on the flow, and its sockets sent on the one back: is it what a client sent to a server here? */
+/* Handles a flow that the host received, if its sockets sent on the reverse flow: a client may have sent it to a server
+ * here. */
 static void look_at_way(struct hunt *h, size_t in)
 {
     const struct flow_store *s = h->found->hosts[h->host].flows;
@@ -178,7 +179,7 @@ void requests_lacking(const struct requests *r, struct requests_lacking *out)
     *out = r->lacking;
 }
 
-/* ---- their paths ---- */
+/* ---- paths of requests ---- */
 
 static struct request_walk walk_of(const struct requests *r, size_t i)
 {

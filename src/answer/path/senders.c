@@ -12,7 +12,8 @@
 #include "path/candidates.h"
 
 enum {
-    /* Receives of a flow that no host sent before its peer is taken for untraced: of likely hosts, of the others. */
+    /* Number of receives of a flow without a found send until the peer counts as untraced: for likely hosts, for the
+     * others. */
     TRIES_UNTRACED = 8,
     TRIES_STRANGERS = 2
 };
@@ -20,7 +21,7 @@ enum {
 struct path_senders {
     const struct path_local_host *hosts;
     size_t n;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all fields below */
     struct arena strings;
     struct map peers;            /* host << 32 | flow -> struct sender_peer * */
     struct candidate_book *book; /* made on first use */
@@ -45,7 +46,7 @@ struct sender_labels sender_labels(struct arena *a, const struct flow_key *key)
         .unsure = arena_printf(a, "%s → %s, the likeliest of several messages", source, destination)};
 }
 
-/* To be called under the lock. */
+/* The lock must be held. */
 static struct candidate_book *book_of(struct path_senders *s)
 {
     const struct flow_address *own, *peers;
@@ -83,7 +84,7 @@ static void find_senders(struct path_senders *s, int32_t host, const struct flow
     vec_free(&c.hosts);
 }
 
-/* To be called under the lock. */
+/* The lock must be held. */
 static struct sender_peer *peer_of(struct path_senders *s, int32_t host, uint32_t flow)
 {
     bool fresh;
@@ -120,7 +121,7 @@ void sender_message_of(
     }
 }
 
-/* When the message can have been sent, by the clock of host `from`. */
+/* Window in which the message can have been sent, by the clock of host `from`. */
 static struct flow_window window_of(const struct path_message *m, int32_t host, const struct path_local_host *from)
 {
     if (host == m->host)
@@ -142,8 +143,8 @@ bool sender_ask(const struct path_local_host *h, int32_t host, const struct path
     return out->answer != FLOW_NOT_SENT;
 }
 
-/* Of two boots of one host, which had the same address, the later one sent it, unless that began only after it came. Of
- * two hosts the surer one; as sure, the earlier one: who passed a message on did so later. */
+/* Of two boots of one host with the same address, the later one sent it, unless it began only after the arrival. Of two
+ * hosts the more certain one; if equal, the earlier one, since a forwarder sent later. */
 bool sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same, bool comparable)
 {
     if (boots_of_same)
@@ -160,12 +161,12 @@ int32_t sender_row(const struct sender *s)
                                                                 : PATH_ROW_UNKNOWN_SENDER;
 }
 
-/* Did the host lose events within [begin, end] of its own clock? */
+/* Returns whether the host lost events within [begin, end] of its own clock. */
 bool path_lost_within(const struct path_local_host *h, int64_t begin, int64_t end)
 {
     const struct graph_loss *losses;
     size_t n = graph_losses(h->graph, &losses), past = search_first(i, 0, n, losses[i].begin > end);
-    /* Losses of several CPUs may overlap: the last few that begin in time are looked at. */
+    /* Losses of several CPUs may overlap: looks at the last few that begin in time. */
     for (size_t i = past; i-- > 0 && past - i <= 64;)
         if (losses[i].end >= begin)
             return true;
@@ -179,7 +180,7 @@ bool sender_lost(const struct path_local_host *h, const struct path_message *m)
         path_lost_within(h, __builtin_sub_overflow(at, INT64_C(1000000000), &begin) ? INT64_MIN : begin, at);
 }
 
-/* *out becomes the answer of one host when there is none yet or only a worse one. */
+/* Replaces *out by the answer of one host if that is better, or the first. */
 static void ask_host(struct path_senders *s, const struct path_message *m, int32_t asked, struct sender *out)
 {
     const struct path_local_host *from = &s->hosts[asked];
@@ -193,7 +194,7 @@ static void ask_host(struct path_senders *s, const struct path_message *m, int32
         *out = found;
 }
 
-/* The send that explains the receive, on the hosts that can have sent it. */
+/* Finds the send that matches the receive, on the hosts that can have sent it. */
 bool senders_find(struct path_senders *s, int32_t host, const struct flow_packet *receive, struct sender *out,
     struct sender_peer *peer)
 {

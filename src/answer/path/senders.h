@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to path: which host of several sent a message, as their stores tell. Who can have sent at all is decided by
- * addresses; the receive is then asked for as its key alone. */
+/* Private to path: finds which of several hosts sent a message, by their stores. Addresses decide who can have sent at
+ * all; then the key of the receive is searched. */
 #ifndef WEFT_PATH_SENDERS_H
 #define WEFT_PATH_SENDERS_H
 
@@ -11,58 +11,59 @@
 
 struct arena;
 
-/* How a message on a flow is called: its source; source and destination; that, where several sends fit. */
+/* Labels of a message on a flow: its source; source and destination; the latter if several sends match. */
 struct sender_labels { const char *address, *label, *unsure; };
 struct sender_labels sender_labels(struct arena *, const struct flow_key *);
 
-/* What is known of a flow that some host received. */
+/* Knowledge of a flow that some host received. */
 struct sender_peer {
     struct sender_labels labels;
-    int32_t *senders; /* hosts that may have sent on it, the likeliest first */
-    /* The first `sure` own the address, or sent on just that flow; those up to `likely` sent to the destination. */
+    int32_t *senders; /* hosts that may have sent on it, the most likely first */
+    /* The first `sure` own the address, or sent on that very flow; those up to `likely` sent to the destination. */
     size_t sure, likely, n;
     bool found;
     uint32_t failures;
 };
 
-/* Who sent a message, and how sure that is. */
+/* Sender of a message, and how certain it is. */
 struct sender {
     int32_t host;
     enum flow_answer answer;
     struct flow_packet send;
-    int64_t sent;          /* on the reference clock */
+    int64_t sent;          /* time of the send on the reference clock */
 };
 
 struct path_senders;
-/* The hosts are borrowed; of their stores nothing is read before the first question. */
+/* Borrows the hosts; reads nothing of their stores before the first question. */
 struct path_senders *senders_new(const struct path_local_host *hosts, size_t n);
 void senders_free(struct path_senders *);
-/* The send that explains a receive of that host; false: nobody has it. *peer is set in any case; what it points to
- * stays. Any number of threads may ask. */
+/* Finds the send that matches a receive of that host; false: none. *peer is always set, and its contents stay valid.
+ * Thread-safe. */
 bool senders_find(struct path_senders *, int32_t host, const struct flow_packet *receive, struct sender *out,
     struct sender_peer *peer);
 
-/* Who may have sent on the flow that the host received. */
+/* Possible senders on a flow that the host received. */
 void senders_peer(struct path_senders *, int32_t host, uint32_t flow, struct sender_peer *out);
-/* Those of a joined source. */
+/* Senders of a joined source. */
 struct path_senders *path_local_senders(const struct path_local *);
 
-/* ---- one host at a time ---- */
+/* ---- single hosts ---- */
 
-/* What came, told so that any host can look for the send. `to`: the receiver, number `host`. */
+/* Describes a received message so that any host can search for the send. `to`: the receiver, number `host`. */
 void sender_message_of(const struct path_local_host *to, int32_t host, const struct flow_packet *receive,
     struct path_message *out);
-/* Did that host, number `host`, send it? */
+/* Returns whether that host, number `host`, sent it. */
 bool sender_ask(const struct path_local_host *, int32_t host, const struct path_message *, struct sender *out);
-/* Does `a` explain better than `b` the message that came at `came`? Of hosts whose times can be compared or not. */
+/* Returns whether `a` explains the message that arrived at `came` better than `b`. comparable: whether times of both
+ * hosts can be compared. */
 bool sender_is_better(int64_t came, const struct sender *a, const struct sender *b, bool boots_of_same,
     bool comparable);
-/* The row that sent it. */
+/* Row that sent it. */
 int32_t sender_row(const struct sender *);
-/* Did the host lose events in the second before the message came? */
+/* Returns whether the host lost events in the second before the message arrived. */
 bool sender_lost(const struct path_local_host *, const struct path_message *);
 
-/* Did the host lose events within [begin, end] of its own clock? */
+/* Returns whether the host lost events within [begin, end] of its own clock. */
 bool path_lost_within(const struct path_local_host *, int64_t begin, int64_t end);
 
 /* ---- clocks of hosts ---- */
@@ -76,7 +77,7 @@ static inline int64_t path_from_reference(const struct path_local_host *h, int64
     return h->map ? clock_from_reference(h->map, t) : t;
 }
 
-/* Can times of the two hosts be compared? */
+/* Returns whether times of the two hosts can be compared. */
 static inline bool path_comparable(const struct path_local_host *a, const struct path_local_host *b)
 {
     return a == b || !a->map || !b->map || (a->map->n && b->map->n && a->map->island == b->map->island);

@@ -8,19 +8,19 @@
 #include "base/mem.h"
 
 enum {
-    BEGINNING = 4, /* packets of a flow that may be a SYN: it comes first, and some times over */
+    BEGINNING = 4, /* packets of a flow that may be a SYN: the first, with retransmissions */
     SYSTEM_PORTS = 1024,
     CLIENT_PORTS = 32768
 };
-/* Of an end: whether somebody connected to it, and how many connections it has. */
+/* Flag of an end that somebody connected to; below it the number of its connections. */
 #define LISTENS (UINT64_C(1) << 63)
 
 struct servers {
     struct map ends;        /* hash of the end -> connections, LISTENS */
-    struct map connections; /* by hash */
+    struct map connections; /* connections by hash */
 };
 
-/* An address that several machines may have is another one on each. */
+/* Hash of an end. An address that several machines may have is a different one on each. */
 static uint64_t end_hash(size_t host, const struct flow_key *k, bool source)
 {
     struct {
@@ -34,7 +34,7 @@ static uint64_t end_hash(size_t host, const struct flow_key *k, bool source)
     return map_hash(&end, sizeof end);
 }
 
-/* Does a packet with SYN, with or without ACK, stand at the beginning? */
+/* Returns whether one of the first packets has SYN, with or without ACK. */
 static bool begins_with(const struct flow_store *s, size_t flow, bool sends, uint16_t flags)
 {
     size_t n = sends ? flow_sends(s, flow) : flow_receives(s, flow);

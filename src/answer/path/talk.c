@@ -29,7 +29,7 @@ void talk_report(const struct flow_store *s, int64_t begin, int64_t end, struct 
     }
 }
 
-/* ---- whose an address is ---- */
+/* ---- owners of addresses ---- */
 
 struct owner {
     struct flow_address address;
@@ -54,7 +54,7 @@ static void find_owners(const struct talk_told *of, size_t n, struct owners *out
         qsort(out->v.v, out->v.n, sizeof *out->v.v, by_address);
 }
 
-/* The host that alone has the source or destination; -1: none, or several. */
+/* Host that alone has the source or destination; -1: none, or several. */
 static int32_t owner_of(const struct owners *o, const struct flow_key *key, bool source)
 {
     struct owner least = {{.family = key->family}, INT32_MIN};
@@ -69,7 +69,7 @@ static int32_t owner_of(const struct owners *o, const struct flow_key *key, bool
     return host;
 }
 
-/* ---- both ends ---- */
+/* ---- joining of ends ---- */
 
 struct end {
     int32_t host;
@@ -79,7 +79,7 @@ struct end {
 struct ends {
     const struct end *v;
     size_t n;
-    const struct owners *owners; /* NULL: addresses say nothing */
+    const struct owners *owners; /* NULL: addresses have no meaning */
     struct talk_lines *out;
 };
 
@@ -89,7 +89,7 @@ static int by_key(const void *pa, const void *pb)
     return memcmp(&a->is->key, &b->is->key, sizeof a->is->key) ?: order_of(a->host, b->host);
 }
 
-/* Either may be NULL. */
+/* Adds a line; either end may be NULL. */
 static void add_line(const struct ends *e, const struct end *from, const struct end *to)
 {
     struct talk_line l = {.key = e->v->is->key};
@@ -102,7 +102,7 @@ static void add_line(const struct ends *e, const struct end *from, const struct 
     vec_push(e->out, l);
 }
 
-/* On hosts that nothing joins; within: a host may talk to itself. */
+/* Adds flows that cannot be joined; within: a host may talk to itself. */
 static void join_none(const struct ends *e, bool within)
 {
     for (const struct end *v = e->v; v < e->v + e->n; v++) {

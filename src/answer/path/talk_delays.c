@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How late messages come: of the packets that two hosts surely have in common. */
+/* Delays of messages: from the packets that two hosts surely have in common. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +13,10 @@ int talk_delay_compare(const struct talk_delay *a, const struct talk_delay *b)
     return order_of(a->from, b->from) ?: order_of(a->to, b->to) ?: memcmp(&a->key, &b->key, sizeof a->key);
 }
 
-/* Packets from one host to another, while they are looked at. */
+/* Packets from one host to another, being examined. */
 struct timing {
     const struct clock_map *from, *to;
-    int64_t begin, end; /* of the receive, on the reference clock */
+    int64_t begin, end; /* range of the receive, on the reference clock */
     int64_t error_ns;
     VEC(int64_t) delays;
 };
@@ -49,7 +49,7 @@ static int64_t percentile(const struct timing *t, unsigned p)
     return t->delays.v[(t->delays.n * p + 99) / 100 - 1];
 }
 
-/* Adds what was found, and is ready for others. */
+/* Adds the delay found, and resets for the next. */
 static void add_delay(struct timing *t, int32_t from, int32_t to, const struct flow_key *key, struct talk_delays *out)
 {
     size_t n = t->delays.n;
@@ -71,7 +71,7 @@ static void add_delay(struct timing *t, int32_t from, int32_t to, const struct f
     t->error_ns = 0;
 }
 
-/* ---- which flows ---- */
+/* ---- choice of flows ---- */
 
 static int line_compare(const void *pa, const void *pb)
 {
@@ -107,7 +107,7 @@ static bool related(const struct talk_host *a, const struct talk_host *b)
     return !a->map || !b->map || (a->map->island == b->map->island);
 }
 
-/* The flow of a line, of hosts that are both here. */
+/* Flow of a line with both hosts here. */
 static bool link_of(
     const struct talk_host *from, const struct talk_host *to, const struct talk_line *l, struct flow_link *out)
 {

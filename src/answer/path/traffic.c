@@ -10,27 +10,26 @@
 #include "graph/graph.h"
 
 enum {
-    SHORTEST_POLL_NS = 100000, /* an answer sooner than that comes before the thread had time to sleep */
-    SOON_NS = 10000000, /* on the recorded MPI job 4.5 ms find all that 20 ms find: machines that are busy take that
-                                * long from a message to the next send */
-    FEWEST_MESSAGES = 8 /* a habit shows */
+    SHORTEST_POLL_NS = 100000, /* an earlier answer comes before the thread could sleep */
+    SOON_NS = 10000000, /* on the recorded MPI job 4.5 ms find all that 20 ms find: busy machines take that long from a
+                         * message to the next send */
+    FEWEST_MESSAGES = 8 /* enough to show a habit */
 };
 
 struct row_polls {
-    VEC(struct traffic_poll) polls; /* by time */
+    VEC(struct traffic_poll) polls; /* stretches by time */
 };
 
 struct path_traffic {
     const struct graph *graph;
     const struct flow_store *flows;
     size_t n;
-    _Atomic(struct row_polls *)
-        *rows[2]; /* without and with what is assumed. NULL: not asked for yet; &no_polls: none */
+    _Atomic(struct row_polls *) *rows[2]; /* without and with assumed ones. NULL: not requested yet; &no_polls: none */
 };
 
 static struct row_polls no_polls;
 
-/* Since when the row has been awake without a break until `end`, but not before `floor`; INT64_MAX when it slept or did
+/* Time since which the row has been awake without a break until `end`, at least `floor`; INT64_MAX if it slept or did
  * not live at `end`. */
 static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, int64_t end)
 {
@@ -38,7 +37,7 @@ static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, in
     int64_t since = INT64_MAX, after = end;
     for (uint64_t i = graph_find(g, row, end); i != GRAPH_NO_INTERVAL; i = graph_previous(g, row, i)) {
         graph_interval_bare(g, row, i, &iv);
-        if (!graph_is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
+        if (!graph_is_awake(iv.state) || iv.begin > after) /* intervals are adjacent, unless the store is damaged */
             return since;
         if (iv.begin <= floor)
             return floor;
@@ -47,14 +46,15 @@ static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, in
     return since;
 }
 
-/* Did the row neither sleep nor end in [begin, end]? */
+/* Returns whether the row neither slept nor ended in [begin, end]. */
 static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int64_t end)
 {
     return awake_since(g, row, begin, end) == begin;
 }
 
-/* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with
- * something else. Of a thread that blocks a part of its messages is enough to see it. */
+/* Returns whether the row polls as a habit: a polling thread gets (nearly) all its messages awake. A blocking thread
+ * gets some awake, when it was busy with something else. For a thread that blocks, a part of the messages is enough to
+ * see it. */
 static bool has_habit(const struct path_traffic *t, int32_t row)
 {
     struct flow_packet p;
@@ -69,10 +69,10 @@ static bool has_habit(const struct path_traffic *t, int32_t row)
     return asleep * 8 <= messages;
 }
 
-/* The last thing that a polling thread did with the network before an answer came was to ask on the same connection: in
- * between it waited. (Asking on any connection would find more, but would take computing for polling where several
- * peers answer at their own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all
- * others report to.) */
+/* Finds answers whose question was the last network activity of a polling thread, on the same connection: in between it
+ * waited. (Allowing questions on any connection would find more, but would take computing for polling if several peers
+ * answer at their own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all others
+ * report to.) */
 static void find_asked(const struct path_traffic *t, int32_t row, struct row_polls *out)
 {
     struct flow_packet ask = {0}, p;
@@ -85,14 +85,14 @@ static void find_asked(const struct path_traffic *t, int32_t row, struct row_pol
             (uint64_t)p.ts - (uint64_t)ask.ts < SHORTEST_POLL_NS ||
             flow_connection(t->flows, ask.flow) != flow_connection(t->flows, p.flow))
             continue;
-        seen = p.ts; /* each stretch is looked through once, also in a damaged store whose messages are out of order */
+        seen = p.ts; /* each stretch is searched once, also in a damaged store whose messages are out of order */
         if (stayed_awake(t->graph, row, ask.ts, p.ts))
             vec_push(&out->polls, ((struct traffic_poll){.receive = p.number, .begin = ask.ts, .end = p.ts}));
     }
 }
 
-/* Where a thread of that habit waited for the last message before it sent again. A thread that sends late after a
- * message computed in between; whether it waited before cannot be told. */
+/* Finds waits of a polling thread for the last message before its next send. A thread that sends late after a message
+ * computed in between; whether it waited before is unknown. */
 static void find_assumed(const struct path_traffic *t, int32_t row, struct row_polls *out)
 {
     struct flow_packet p, arrival = {0};
@@ -109,7 +109,7 @@ static void find_assumed(const struct path_traffic *t, int32_t row, struct row_p
         if (arrived && sent > INT64_MIN && arrival.ts >= sent && sent >= seen && p.ts >= arrival.ts &&
             (uint64_t)p.ts - (uint64_t)arrival.ts <= SOON_NS) {
             int64_t begin = awake_since(t->graph, row, sent, arrival.ts);
-            seen = arrival.ts; /* as above */
+            seen = arrival.ts; /* see above */
             if (begin < arrival.ts && (uint64_t)arrival.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
                 vec_push(&out->polls,
                     ((struct traffic_poll){
@@ -120,8 +120,8 @@ static void find_assumed(const struct path_traffic *t, int32_t row, struct row_p
     }
 }
 
-/* Where system calls show it: from the first that got nothing, or from the last send or sleep after it, to the message
- * that the first one after the last in vain may have got. */
+/* Finds polling shown by system calls: from the first that got nothing, or from the last send or sleep after it, to the
+ * message that may have ended it: the one that the first call after the last in vain may have got. */
 static void find_shown(const struct path_traffic *t, int32_t row, struct row_polls *out)
 {
     struct flow_packet p;
@@ -139,7 +139,7 @@ static void find_shown(const struct path_traffic *t, int32_t row, struct row_pol
         }
         if (i == n || p.ts > ask.end || ask.begin < seen || ask.begin >= p.ts)
             continue;
-        seen = p.ts; /* as above */
+        seen = p.ts; /* see above */
         int64_t begin = awake_since(t->graph, row, sent > ask.begin ? sent : ask.begin, p.ts);
         if (begin < p.ts && (uint64_t)p.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
             vec_push(
@@ -147,7 +147,7 @@ static void find_shown(const struct path_traffic *t, int32_t row, struct row_pol
     }
 }
 
-/* All of `a`, and of `b` what that does not touch; both are in time order. */
+/* Merges into `a` the stretches of `b` that do not touch any of `a`; both are in order of time. */
 static void merge(struct row_polls *a, const struct row_polls *b)
 {
     struct row_polls out = {0};
@@ -193,7 +193,7 @@ static void free_polls(struct row_polls *p)
     free(p);
 }
 
-/* Two threads that ask at the same time may both look, for the same answer; one of the two is kept. */
+/* Two threads may compute the same list at the same time; one of the two is kept. */
 static const struct row_polls *polls_of(struct path_traffic *t, int32_t row, bool assuming)
 {
     if (row < 0 || (size_t)row >= t->n)

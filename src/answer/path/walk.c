@@ -28,20 +28,21 @@ static bool leads_on(const struct path_cause *c)
     return c->kind == PATH_CAUSE_WAKEUP || c->kind == PATH_CAUSE_FORK || c->kind == PATH_CAUSE_NETWORK;
 }
 
-/* What ended an interval, or created a row. */
+/* Cause of the end of an interval, or of the creation of a row. */
 struct ending {
     struct path_cause cause;
-    int64_t sent; /* since when the signal was under way: not after it came */
+    int64_t sent; /* time since which the signal was under way: at most its arrival */
 };
 
-/* Did the row sleep at t, and on? What it sent then had been written before, and waited in the queue of the socket. */
+/* Returns whether the row was asleep at t, and afterwards. What it sent then had been written before, and waited in the
+ * queue of the socket. */
 static bool sleeps_on(const struct path_interval *iv, int64_t t)
 {
     return iv->begin < t && t < iv->end && is_asleep(iv->state) && !(iv->polling && is_wait(iv->state));
 }
 
-/* A message is under way since its sender slept: asked for right here, for it belongs to the message also where the
- * walk goes no further back. */
+/* Sets the time since which a message is under way: when its sender slept. Asked here, since it belongs to the message
+ * even if the walk goes no further back. */
 static void find_written(const struct walker *w, struct ending *e, int64_t bound)
 {
     struct path_interval iv;
@@ -55,7 +56,7 @@ static void find_written(const struct walker *w, struct ending *e, int64_t bound
         e->sent = iv.begin;
 }
 
-/* Asks the source what ended the interval, or with `origin` what created the row. */
+/* Asks the source for the cause of the interval's end, or with `origin` for the creation of the row. */
 static struct ending ending_of(
     const struct walker *w, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin)
 {
@@ -69,8 +70,8 @@ static struct ending ending_of(
     return e;
 }
 
-/* Goes to where the signal came from that reached `to` at the end of `iv`; the time it took is covered by the network,
- * or by that state of the receiver. */
+/* Moves to the origin of the signal that reached `to` at the end of `iv`; its travel time is covered by the network, or
+ * by that state of the receiver. */
 static void follow(struct walker *w, struct path_row to, const struct path_interval *iv, const struct ending *e)
 {
     struct path_build *b = &w->build;
@@ -100,7 +101,7 @@ static void follow(struct walker *w, struct path_row to, const struct path_inter
     walk_arrive(w, was.t, c->from, ts);
 }
 
-/* The wait stays as it is: unexplained, for the reason that `c` gives, or (gap = false) an answer in itself. */
+/* Keeps the wait in the path: unexplained, for the reason in `c`, or (gap = false) as an answer in itself. */
 static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap, const struct path_cause *c)
 {
     if (gap && walk_looks(w)) {
@@ -114,8 +115,8 @@ static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap
     walk_back_to(w, iv->begin);
 }
 
-/* Woken while it still ran: it waited for nobody, only until the wake took effect. A link names who woke it, and the
- * row's own past goes on. */
+/* Keeps the wait of a row woken while it still ran: it waited for nobody, only until the wake took effect. A link names
+ * the waker, and the row's own past continues. */
 static void keep_wait_of_woken(struct walker *w, const struct path_interval *iv, const struct path_cause *c)
 {
     path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end, false, false);
@@ -146,8 +147,8 @@ static void explain(struct walker *w, const struct path_interval *iv)
     }
 }
 
-/* Links the message that ended a stretch of polling with who sent it. Returns the gap that there is when its node is
- * away: then the stretch lacks a link. */
+/* Links the message that ended a stretch of polling with its sender. Returns the gap if the sender's node is away: the
+ * stretch then lacks a link. */
 static struct path_cause link_polled(struct walker *w, const struct path_interval *iv)
 {
     struct ending e = ending_of(w, w->at.row, iv, w->at.t, false);
@@ -158,7 +159,7 @@ static struct path_cause link_polled(struct walker *w, const struct path_interva
     return e.cause;
 }
 
-/* A state that is no wait becomes part of the path as it is. */
+/* Copies a state that is no wait into the path. */
 static void copy(struct walker *w, const struct path_interval *iv)
 {
     struct path_build *b = &w->build;
@@ -173,8 +174,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
         b->cover.reason = PATH_OFFLINE_NODE;
         b->cover.peer = polled.label;
     }
-    if (iv->state ==
-        GRAPH_UNKNOWN) { /* because the row was just met, or events were lost: only that is worth telling */
+    if (iv->state == GRAPH_UNKNOWN) { /* the row was just met, or events were lost: only that is worth reporting */
         struct path_cause c = ending_of(w, row, iv, w->bound, false).cause;
         if (c.kind == PATH_CAUSE_PENDING)
             walk_note_pending(w, false);
@@ -193,7 +193,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
         w->at.doubt = doubt;
 }
 
-/* The path comes to a row in the midst of a wait in which it polled: the row did something there. */
+/* Handles a path that reaches a row in the middle of a wait in which it polled: the row was active there. */
 static void copy_awake(struct walker *w, const struct path_interval *iv)
 {
     struct path_interval awake = *iv;
@@ -202,7 +202,7 @@ static void copy_awake(struct walker *w, const struct path_interval *iv)
     copy(w, &awake);
 }
 
-/* Nothing is known of the row before the walk's position, however far one goes back. */
+/* Covers the rest as unknown: nothing is known of the row before the walk's position. */
 static void keep_unknown(struct walker *w, const struct path_cause *c)
 {
     struct path_interval nothing = {.begin = WALK_NEVER, .end = w->at.t, .state = GRAPH_UNKNOWN, .cpu = -1};
@@ -211,7 +211,7 @@ static void keep_unknown(struct walker *w, const struct path_cause *c)
     keep_wait(w, &nothing, true, c);
 }
 
-/* Rows that are said to have made each other at the same time: no order of causes. */
+/* Returns whether rows seem to have created each other at the same time, without an order of causes. */
 static bool in_circle(struct walker *w)
 {
     struct walk_position *at = &w->at;
@@ -224,7 +224,7 @@ static bool in_circle(struct walker *w)
     return false;
 }
 
-/* The row has no state before the walk's position: it began there. */
+/* Handles the begin of a row: it has no state before the walk's position. */
 static void dead_end(struct walker *w)
 {
     int64_t t = w->at.t;
@@ -252,10 +252,10 @@ static void step(struct walker *w)
     else if (reply == PATH_REPLY_NONE || iv.begin >= t || iv.end < t)
         dead_end(w);
     else if (iv.end > t && iv.polling && is_wait(iv.state) &&
-        w->at.reached != PATH_REACHED_BY_NOTHING) /* it did something there: no wait */
+        w->at.reached != PATH_REACHED_BY_NOTHING) /* the row was active there: no wait */
         copy_awake(w, &iv);
-    else if (w->at.reached == PATH_REACHED_BY_MESSAGE && sleeps_on(&iv, t)) /* the question's: of those that the walk
-                                                                              * follows it knows already */
+    else if (w->at.reached == PATH_REACHED_BY_MESSAGE && sleeps_on(&iv, t)) /* message of the question; the walk knows
+                                                                             * those of signals that it follows */
         walk_back_to(w, iv.begin);
     else if (!is_wait(iv.state))
         copy(w, &iv);
@@ -274,7 +274,7 @@ void walk_start(struct walker *w, const struct walk_position *at, int64_t bound)
     walk_reset_frames(w, at->row, bound);
 }
 
-/* Does the cover, down to `low`, make the look in vain? It lies further back than the wait. */
+/* Returns whether the cover, down to `low`, makes the look in vain. The cover is further back than the wait. */
 static bool is_in_vain(const struct walker *w, int64_t low)
 {
     return walk_looks(w) && w->build.cover.gap && low < w->build.covered_from;

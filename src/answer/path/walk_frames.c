@@ -4,9 +4,9 @@
  * The explanation of a wait ends where the wait began, unless the chain comes back to the row that waits: an *arrival*
  * is a signal that the row sent in the stretch of running before its wait, and that the explanation, followed further
  * back than the wait, leads over. The explanation then goes down to the latest arrival, and the row goes on there.
- * Nothing unexplained may lie between. So how far an explanation reaches is a function of the wait alone: whoever asks,
- * for whatever interval, and whatever else was looked at, finds the same. Only a wait that is not known to lie across
- * the bound needs the look. */
+ * Nothing unexplained may lie between. So the reach of an explanation is a function of the wait alone: it does not
+ * depend on the question, its interval, or other waits examined. Only a wait that is not known to cross the bound needs
+ * the look. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -14,9 +14,9 @@
 #include "graph/graph.h"
 #include "path/walk.h"
 
-/* ---- which frame ends next ---- */
+/* ---- frame to end next ---- */
 
-/* A tree in an array: the leaves are at leaf_of, each inner node i holds the larger of 2i and 2i + 1. */
+/* Tree in an array: the leaves are at leaf_of, each inner node i holds the larger of 2i and 2i + 1. */
 static size_t leaf_of(const struct walker *w, size_t frame)
 {
     return w->lows.n / 2 + frame;
@@ -53,7 +53,7 @@ static void set_low(struct walker *w, size_t frame, int64_t low)
     set_leaf(w, frame, low);
 }
 
-/* The outermost of the frames with the largest `low` from the innermost looking one on. */
+/* Outermost of the frames with the largest `low`, from the innermost looking one on. */
 static size_t ends_next(const struct walker *w)
 {
     const int64_t *v = w->lows.v;
@@ -83,7 +83,7 @@ void walk_check(const struct walker *w)
     assert(w->frames.n == 1 || f->end != WALK_TENTATIVE || f->low == f->slept);
 }
 
-/* ---- what is known of a wait ---- */
+/* ---- knowledge of waits ---- */
 
 int64_t walk_stretch(struct walker *w, struct path_row row, int64_t t)
 {
@@ -124,7 +124,7 @@ static const struct walk_known *find_known(const struct walker *w, struct path_r
     return NULL;
 }
 
-/* What a look has found about frame f is needed again only where some other look may drop it. */
+/* Remembers the result of a look for frame f, only if another look may drop it. */
 static void remember(struct walker *w, const struct walk_frame *f, int64_t low, const char *doubt)
 {
     if (!walk_looks(w) || f->pending != w->pending)
@@ -211,7 +211,7 @@ bool walk_is_waiting(const struct walker *w, uint64_t id)
     return false;
 }
 
-/* The latest arrival at frame j: where it looks, that is how far. */
+/* Sets the latest arrival at frame j; if the frame looks, this is its new low. */
 static void set_arrival(struct walker *w, size_t j, struct walk_arrival arrival)
 {
     struct walk_frame *f = &w->frames.v[j];
@@ -220,7 +220,7 @@ static void set_arrival(struct walker *w, size_t j, struct walk_arrival arrival)
         set_low(w, j, walk_later(f->floor, arrival.t));
 }
 
-/* Takes back what was written and changed at times before t. */
+/* Removes what was written and changed at times before t. */
 static void rewind_to(struct walker *w, int64_t t)
 {
     path_build_rewind(&w->build, w->first_piece, w->first_arrow, t);
@@ -233,8 +233,8 @@ static void rewind_to(struct walker *w, int64_t t)
     }
 }
 
-/* Leaves frame j and everything in it at t: the row that waited goes on there. An arrow that takes no time to come home
- * stays, although it ends where all else is taken back from. */
+/* Leaves frame j and all inside at t: the waiting row continues there. An arrow with zero travel time home stays,
+ * although it ends where everything else is removed. */
 static void leave(struct walker *w, size_t j, int64_t t)
 {
     struct walk_arrival home = w->frames.v[j].arrival;
@@ -280,7 +280,7 @@ void walk_note_pending(struct walker *w, bool whole)
         vec_push(&w->asked, ((struct walk_pending){w->at, w->at.t, whole}));
 }
 
-/* Leaves a frame whose wait ends where it began, as far as one can tell who does not reach `peer`. */
+/* Leaves a frame whose wait ends where it began, as far as is known without `peer`. */
 static void leave_in_doubt(struct walker *w, size_t j, const char *peer)
 {
     struct walk_frame *f = &w->frames.v[j];
@@ -320,7 +320,8 @@ bool walk_looks_too_far(const struct walker *w)
     return walk_looks(w) && w->trail.n > w->frames.v[w->lookers.v[w->lookers.n - 1]].trail + WALK_MOST_STEPS;
 }
 
-/* Frame j goes on past the beginning of its wait, where the walk is, or was: a look inside may have come further. */
+/* Lets frame j continue past the beginning of its wait, where the walk is, or was: a look inside may have come
+ * further. */
 static void look_back(struct walker *w, size_t j)
 {
     struct walk_frame *f = &w->frames.v[j];
