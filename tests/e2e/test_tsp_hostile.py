@@ -586,7 +586,7 @@ class Failures(ServerCase):
             self.assertLessEqual(known, found)
             self.assertLessEqual(len(found - known), 9, "at most what was being answered when it was killed")
             listed = {t["path"] for t in self.good(server.get("/traces"))}
-            left = os.listdir(os.path.join(state, "uploads"))
+            left = [n for n in os.listdir(os.path.join(state, "uploads")) if not n.startswith(".removed-")]
             self.assertEqual([n for n in left
                               if not any(p.startswith(os.path.join(os.path.realpath(state), "uploads", n))
                                          for p in listed)], [])

@@ -624,6 +624,27 @@ static void test_small_while_all_wait(void **state)
     http_server_stop(s);
 }
 
+/* Uploads that wait for long, more than there are places for anything, hold up nobody else. */
+static void test_uploads_have_places_of_their_own(void **state)
+{
+    enum { UPLOADS = 8 };
+    struct http_server *s = start((struct http_options){
+        .max_handlers = 2, .upload_path = "/wait", .upload_dir = "/tmp", .max_upload_bytes = 100});
+    const char *request = "POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx";
+    int held[UPLOADS], before = atomic_load(&in_handler);
+    for (int i = 0; i < UPLOADS; i++) {
+        held[i] = dial(s);
+        send(held[i], request, strlen(request), MSG_NOSIGNAL);
+    }
+    while (atomic_load(&in_handler) < before + 2)
+        usleep(1000);
+    assert_answer(s, "GET /other HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    assert_int_equal(atomic_load(&in_handler), before + 2); /* none of them has ended */
+    for (int i = 0; i < UPLOADS; i++)
+        close(held[i]);
+    http_server_stop(s);
+}
+
 static void *stop(void *s)
 {
     http_server_stop(s);
@@ -705,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_bodies_of_all),
         cmocka_unit_test(test_held_by_all),
         cmocka_unit_test(test_small_while_all_wait),
+        cmocka_unit_test(test_uploads_have_places_of_their_own),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_handler_time),
         cmocka_unit_test(test_wrong_addresses),

@@ -4,20 +4,14 @@
 #define WEFT_HTTP_CONNECTION_H
 
 #include <microhttpd.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "http/head.h"
 #include "http/http.h"
+#include "http/lanes.h"
 #include "http/peers.h"
 
 enum { MAX_HEADERS = 8 };
-
-/* Handlers that run at once; who finds no place waits. */
-struct lane {
-    unsigned running, most;
-    pthread_cond_t free_place;
-};
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -29,8 +23,7 @@ struct http_server {
     struct peers *peers;
     char address[300];
     atomic_bool stopping;
-    pthread_mutex_t lock; /* guards the lanes */
-    struct lane lane, lane_of_small;
+    struct lanes lanes;
     atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
     atomic_uint_least64_t held_bytes;    /* by handlers */
     atomic_uint_least64_t body_bytes;    /* of bodies in memory */

@@ -43,7 +43,7 @@ struct http_options {
      * others hold the rest ends with 503; 0: 256 MiB. */
     uint64_t max_held_bytes;
     const char *upload_path;       /* POST/PUT bodies to it go to a file in upload_dir instead of memory; or NULL */
-    const char *upload_dir;
+    const char *upload_dir;        /* their handlers have two places of their own */
     uint64_t max_upload_bytes;
     /* Requests of this path ("/tsp/api/health") need no token, and are answered whatever else waits: their handler
      * must be quick. Or NULL. */

@@ -24,7 +24,6 @@ enum {
     STACK_BYTES = 2 << 20,
     BODY_STEP = 256 << 10,
     SMALL_BODY = 1 << 20,
-    SMALL_PER_PLACE = 8,
     KEPT_BYTES = 128 << 20
 };
 
@@ -185,42 +184,33 @@ static bool recover(struct http_server *s, unsigned own)
 {
     if (mem_recover())
         return true;
-    pthread_mutex_lock(&s->lock);
-    bool alone = s->lane.running + s->lane_of_small.running <= own;
-    pthread_mutex_unlock(&s->lock);
+    bool alone = lanes_running(&s->lanes) <= own;
     if (alone && s->o.give_memory)
         s->o.give_memory(s->arg);
     return alone && mem_recover();
 }
 
-static bool take_place(struct http_server *s, struct lane *lane)
+static enum lane lane_of(struct http_connection *c)
 {
-    pthread_mutex_lock(&s->lock);
-    while (lane->running >= lane->most && !atomic_load(&s->stopping))
-        pthread_cond_wait(&lane->free_place, &s->lock);
-    bool go = !atomic_load(&s->stopping);
-    lane->running += go;
-    pthread_mutex_unlock(&s->lock);
-    return go;
-}
-
-static void leave_place(struct http_server *s, struct lane *lane)
-{
-    pthread_mutex_lock(&s->lock);
-    lane->running--;
-    pthread_cond_signal(&lane->free_place);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* NULL: it waits for nobody. */
-static struct lane *lane_of(struct http_connection *c)
-{
-    struct http_server *s = c->server;
-    if (is_public(c))
-        return NULL;
+    const struct http_server *s = c->server;
+    if (c->file >= 0)
+        return LANE_UPLOADS;
     bool small = s->o.is_small && s->o.is_small(&c->request);
     arena_fini(&c->work); /* who waits for a place, perhaps in vain, holds nothing */
-    return small ? &s->lane_of_small : &s->lane;
+    return small ? LANE_SMALL : LANE_LARGE;
+}
+
+static void run_handler(struct http_connection *c)
+{
+    struct http_server *s = c->server;
+    struct http_request *q = &c->request;
+    q->body_bytes = c->body.n;
+    q->body = text_cstr(&c->body);
+    if (c->file < 0)
+        c->deadline_ns = c->begun_ns + (int64_t)s->o.max_handler_s * 1000000000;
+    s->handler(s->arg, q);
+    q->making = NULL;
+    connection_may_hold(c, 0);
 }
 
 static enum MHD_Result answer(struct http_connection *c)
@@ -245,25 +235,19 @@ static enum MHD_Result answer(struct http_connection *c)
     }
     if (c->peer)
         peer_rests(s->peers, c->peer);
-    struct lane *lane = lane_of(c);
-    if (lane && !take_place(s, lane))
+    bool waits = !is_public(c);
+    enum lane lane = waits ? lane_of(c) : LANES;
+    if (waits && !lanes_take(&s->lanes, lane))
         return connection_refuse(c, 503, "The server stops"), c->result;
     c->begun_ns = time_monotonic_ns();
     mem_begin();
-    if (!lane || recover(s, 1)) {
-        q->body_bytes = c->body.n;
-        q->body = text_cstr(&c->body);
-        if (c->file < 0)
-            c->deadline_ns = c->begun_ns + (int64_t)s->o.max_handler_s * 1000000000;
-        s->handler(s->arg, q);
-        q->making = NULL;
-        connection_may_hold(c, 0);
-    } else {
+    if (!waits || recover(s, 1))
+        run_handler(c);
+    else
         connection_lacks_memory(c);
-    }
     arena_fini(&c->work);
-    if (lane)
-        leave_place(s, lane);
+    if (waits)
+        lanes_leave(&s->lanes, lane);
     if (!c->replied)
         connection_refuse(c, 500, "No answer");
     return c->result;
@@ -363,9 +347,7 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
 
 static void free_server(struct http_server *s)
 {
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->lane.free_place);
-    pthread_cond_destroy(&s->lane_of_small.free_place);
+    lanes_fini(&s->lanes);
     peers_free(s->peers);
     gzip_packers_free(s->packers);
     free(s->cert);
@@ -391,13 +373,9 @@ int http_server_start(
     s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 256 << 20;
     s->o.max_held_bytes = o->max_held_bytes ? o->max_held_bytes : 256 << 20;
     s->o.max_bodies_bytes = o->max_bodies_bytes ? o->max_bodies_bytes : 256 << 20;
-    s->lane.most = s->o.max_handlers;
-    s->lane_of_small.most = s->o.max_handlers * SMALL_PER_PLACE;
-    s->packers = gzip_packers_new(s->lane.most);
+    lanes_init(&s->lanes, s->o.max_handlers);
+    s->packers = gzip_packers_new(s->o.max_handlers);
     s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->lane.free_place, NULL);
-    pthread_cond_init(&s->lane_of_small.free_place, NULL);
     if (!o->tls_cert != !o->tls_key)
         rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
     else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
@@ -424,10 +402,7 @@ void http_server_stop(struct http_server *s)
     if (!s)
         return;
     atomic_store(&s->stopping, true);
-    pthread_mutex_lock(&s->lock);
-    pthread_cond_broadcast(&s->lane.free_place);
-    pthread_cond_broadcast(&s->lane_of_small.free_place);
-    pthread_mutex_unlock(&s->lock);
+    lanes_stop(&s->lanes);
     MHD_stop_daemon(s->daemon);
     large_keep(0);
     free_server(s);

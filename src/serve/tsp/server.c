@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "base/wait.h"
 #include "tsp/server.h"
+#include "tsp/sweep.h"
 
 enum { STOP_SECONDS = 5, MAX_OPEN = 32 };
 
@@ -78,6 +79,8 @@ static int take_state(struct tsp_server *s, struct err *e)
         s->state_dir = mem_strdup(dir);
         s->upload_dir = realpath(arena_printf(&a, "%s/uploads", dir), NULL);
         rc = persist_load(s, e);
+        if (!rc)
+            rc = s->upload_dir ? sweep_start(s->upload_dir, &s->sweeper, e) : err_sys(e, "%s/uploads", dir);
         if (!rc)
             uploads_remove_unfinished(s);
     }
@@ -204,6 +207,7 @@ static int open_given(struct tsp_server *s, struct err *e)
 
 static void free_server(struct tsp_server *s)
 {
+    sweep_stop(s->sweeper);
     pthread_mutex_lock(&s->lock);
     model_free(s);
     pthread_mutex_unlock(&s->lock);

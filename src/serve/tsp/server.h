@@ -86,6 +86,7 @@ struct tsp_server {
     struct tsp_options o;
     struct http_server *http;
     char *root, *upload_dir;         /* real paths; or NULL */
+    struct sweeper *sweeper;         /* of upload_dir, or NULL */
     char *state_dir;                 /* or NULL */
     int state_lock;                  /* descriptor, or -1 */
     VEC(char *) given;               /* real paths of the TRACE arguments */
@@ -197,11 +198,10 @@ struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const ch
     const char *type, bool trusted);
 /* May it be opened, going by its name? A real path. */
 bool trace_is_allowed(const struct tsp_server *, const char *real);
+/* upload.c: frees the names of what a server that was killed has left of its uploads; the sweeper removes it. */
 void uploads_remove_unfinished(struct tsp_server *);
-/* With the lock held: takes the files of an upload, whose trace is no more, out of the way of others that get its name.
- * Returns what is to be removed then, without the lock; NULL: nothing, they are no upload. */
-const char *upload_set_aside(const struct tsp_server *, struct arena *, const char *path);
-void upload_remove(const char *aside);
+/* With the lock held: the same for an upload at `path`, whose trace is no more. Other paths are left alone. */
+void upload_remove(const struct tsp_server *, const char *path);
 
 /* ---- the request at hand ---- */
 

@@ -210,17 +210,14 @@ void traces_delete(struct call *c)
     pthread_mutex_lock(&c->s->lock);
     struct tsp_trace *trace = model_trace(c->s, c->arg[0]);
     bool used = trace && is_used(c->s, trace->uuid);
-    const char *aside = NULL;
     if (trace && !used) {
         const char *path = arena_strdup(c->q->arena, trace->path);
         model_write_trace(&j, trace, NULL, "CLOSED");
         persist_note(c->s, PERSIST_TRACE, trace->uuid);
         model_remove_trace(c->s, trace);
-        aside = upload_set_aside(c->s, c->q->arena, path);
+        upload_remove(c->s, path);
     }
     pthread_mutex_unlock(&c->s->lock);
-    if (aside)
-        upload_remove(aside);
     if (used)
         answer_trace(c, c->arg[0], "The trace is in use by at least one experiment");
     else if (trace)
