@@ -403,7 +403,8 @@ class Comparing(Case):
     """What one of two servers tells of its path makes no sense: the other one is not told it."""
 
     def test_nonsense(self):
-        none = {"model": None, "status": "FAILED", "statusMessage": "Invalid query parameters: host"}
+        none = {"model": None, "status": "FAILED", "statusMessage": "Invalid query parameters: host",
+                "code": "INVALID_QUERY"}
         said, told = {"c:1": none}, []
         good = {"model": {"headers": [], "entries": [{"id": 7, "parentId": -1, "labels": ["x"], "metadata": {
             "host": ["x"], "comm": ["y"], "state": ["running"], "a": [5], "b": [5]}}]}, "status": "COMPLETED"}

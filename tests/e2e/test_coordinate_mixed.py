@@ -71,7 +71,8 @@ class Mixed(Case):
         self.assertEqual(listed, {o["id"] for o in self.shop.servers["client"].get(self.at).json})
         self.assertEqual(self.many.get(f"{self.at}/{THREAD_STATUS}").json["type"], "TIME_GRAPH")
         self.assertEqual(self.many.get(f"{self.at}/none").status, 404)
-        self.assertEqual(self.many.post(f"{self.at}/timeGraph/none/tree").json, {"title": "Analysis cannot run"})
+        self.assertEqual(self.many.post(f"{self.at}/timeGraph/none/tree").json,
+                         {"title": "Analysis cannot run", "code": "NOT_OFFERED"})
         self.assertEqual(self.many.post(f"{self.at}/timeGraph/none/tree").status, 405)
         types = self.many.get(f"{self.at}/{PATH}/configTypes").json
         self.assertEqual([t["id"] for t in types], ["weft.critical-path"])

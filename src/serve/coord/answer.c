@@ -21,11 +21,25 @@ void coord_reply(struct coord_call *c, int status, struct text *t)
     http_reply(c->q, status, "application/json", t);
 }
 
-void coord_error(struct coord_call *c, int status, const char *title, const char *detail)
+void coord_refuse(struct coord_call *c, int status, enum tsp_code code, const char *title, const char *detail)
 {
     struct text t = {.fd = -1};
-    tsp_put_error(&t, title, detail);
+    tsp_put_error(&t, code ? code : tsp_code_of_status(status), title, detail);
     coord_reply(c, status, &t);
+}
+
+void coord_error(struct coord_call *c, int status, const char *title, const char *detail)
+{
+    coord_refuse(c, status, TSP_CODE_NONE, title, detail);
+}
+
+enum tsp_code coord_code(struct slice answer)
+{
+    struct slice name = slice_get(answer, "code");
+    for (int code = TSP_CODE_NONE + 1; code < TSP_N_CODES; code++)
+        if (slice_equals(name, tsp_code_name((enum tsp_code)code)))
+            return (enum tsp_code)code;
+    return TSP_CODE_NONE;
 }
 
 const char *coord_text(json_t *object, const char *key)
@@ -132,11 +146,14 @@ static enum verdict verdict_of(const struct fan_part *p)
     return VERDICT_FAILED;
 }
 
-/* "Completed", also with who is missing, which is told by name. */
-static bool is_verdict(const char *message, enum verdict v)
+/* Messages of servers that tell codes say more than the status where they have one. Those of other servers do unless
+ * they are the protocol's usual word ("Completed"); they are shown, and decide nothing. */
+static bool says_more(const struct fan_part *p, const char *message, enum verdict v)
 {
     size_t n = strlen(verdict_words[v]);
-    return !strncmp(message, verdict_words[v], n) && (!message[n] || message[n] == ';');
+    if (slice_get(p->root, "code").at || atomic_load(&p->node->tells_codes))
+        return slice_get(p->root, "code").at;
+    return strncmp(message, verdict_words[v], n) || (message[n] && message[n] != ';');
 }
 
 /* What a server says of its data is told by its name; of what it is doing, what the first one says. */
@@ -144,11 +161,14 @@ static void take_message(struct fan *f, const struct fan_part *p, const char *me
 {
     struct coord_call *c = f->call;
     struct arena *a = c->q->arena;
-    if (f->n > 1 && c->verdict == VERDICT_COMPLETED && (!c->message || strlen(c->message) < MESSAGE_BYTES))
+    if (f->n > 1 && c->verdict == VERDICT_COMPLETED && (!c->message || strlen(c->message) < MESSAGE_BYTES)) {
         c->message = arena_printf(
             a, "%s%s%s: %s", c->message ? c->message : "", c->message ? "; " : "", p->node->is->name, message);
-    else if (!c->message)
+        c->code = TSP_CODE_NOTE;
+    } else if (!c->message) {
         c->message = message;
+        c->code = coord_code(p->root);
+    }
 }
 
 static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p, bool *some)
@@ -174,8 +194,9 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
     if (!*some || v > c->verdict) {
         c->verdict = v;
         c->message = NULL;
+        c->code = TSP_CODE_NONE;
     }
-    if (v == c->verdict && message && !is_verdict(message, v))
+    if (v == c->verdict && message && says_more(p, message, v))
         take_message(f, p, message);
     *some = true;
     struct slice model = slice_get(p->root, "model");
@@ -257,6 +278,11 @@ void envelope_send(struct coord_call *c, struct text *t)
     j.comma = 2; /* the model is there */
     json_kv_string(&j, "status", verdict_names[c->verdict]);
     json_kv_string(&j, "statusMessage", coord_missing(c, c->message ? c->message : verdict_words[c->verdict]));
+    enum tsp_code code = c->code;
+    if (!code && (c->message || c->verdict == VERDICT_FAILED))
+        code = c->verdict == VERDICT_FAILED ? TSP_CODE_FAILED : TSP_CODE_NOTE;
+    if (code)
+        json_kv_string(&j, "code", tsp_code_name(code));
     if (c->lacks.n)
         put_hosts(c, &j, c->complete);
     json_end_object(&j);

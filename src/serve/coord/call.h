@@ -37,12 +37,17 @@ struct coord_call {
     uint64_t complete;               /* hosts of which nothing is missing */
     enum verdict verdict;            /* of the analysis, once its answers are there */
     const char *message;             /* that a server gave with it; NULL: none */
+    enum tsp_code code;              /* of the message */
     const char *via;                 /* the header by which coordinators know that they ask each other in a circle */
     bool replied;
 };
 
 void coord_reply(struct coord_call *, int status, struct text *);
 void coord_error(struct coord_call *, int status, const char *title, const char *detail);
+/* The same with another code than the status has; NONE: with that. */
+void coord_refuse(struct coord_call *, int status, enum tsp_code, const char *title, const char *detail);
+/* The code of a server's answer; NONE: it has none, or one that is not known here. */
+enum tsp_code coord_code(struct slice answer);
 const char *coord_text(json_t *object, const char *key); /* or NULL */
 bool coord_integer(const json_t *, int64_t *out);
 /* The server lacks in the answer; said once for each. */

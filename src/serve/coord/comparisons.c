@@ -160,12 +160,12 @@ static bool is_good(struct fan *f, struct fan_part *p, const char *side)
 }
 
 /* It answers, and has no such thread, or finds the question wrong. */
-static bool knows_better(const struct fan *f, const struct fan_part *p)
+static bool knows_better(const struct fan_part *p)
 {
-    const char *message = slice_string(slice_get(p->root, "statusMessage"), f->call->q->arena);
+    enum tsp_code code = coord_code(p->root);
     if (p->fate == PART_REFUSED)
         return p->fetch.status == 404 || p->fetch.status == 405;
-    return p->fate == PART_GOOD && message && strstr(message, " query parameters: ");
+    return p->fate == PART_GOOD && (code == TSP_CODE_INVALID_QUERY || code == TSP_CODE_AMBIGUOUS_THREAD);
 }
 
 static void note_refusal(struct fan *f, struct fan_part *p)
@@ -188,17 +188,23 @@ static void note_refusals(struct fan *f, struct side *s)
 {
     s->is_refused = true;
     for (size_t i = s->first; i < s->first + s->n; i++)
-        s->is_refused &= knows_better(f, &f->parts[i]);
+        s->is_refused &= knows_better(&f->parts[i]);
+    if (s->is_refused)
+        f->call->code = TSP_CODE_INVALID_QUERY;
     for (size_t i = s->first; i < s->first + s->n; i++)
-        if (s->is_refused || !knows_better(f, &f->parts[i]))
+        if (s->is_refused || !knows_better(&f->parts[i]))
             note_refusal(f, &f->parts[i]);
 }
 
-/* It has several machines, of more than one of which such a thread is. */
-static bool means_several(const struct fan *f, const struct fan_part *p)
+/* How many threads of several machines the server may mean: 2 where it has several of them. One that fails without a
+ * code (an older version) may know such a thread, too: none is chosen then, as it may be the wrong machine's. */
+static size_t threads_meant(const struct fan_part *p, bool again)
 {
-    const char *message = slice_string(slice_get(p->root, "statusMessage"), f->call->q->arena);
-    return p->fate == PART_GOOD && message && strstr(message, "name one as HOST:TID");
+    enum tsp_code code = coord_code(p->root);
+    bool fails = has_status(p, "FAILED");
+    if (p->fate != PART_GOOD || is_awaited(p) || (fails && code && code != TSP_CODE_AMBIGUOUS_THREAD))
+        return 0;
+    return code == TSP_CODE_AMBIGUOUS_THREAD ? 2 : !again;
 }
 
 /* The servers that know such a thread, where it is not said whose is meant; NULL: no more than one thread is meant. */
@@ -209,11 +215,11 @@ static const char *several_meant(const struct fan *f, const struct side *s)
     size_t n = 0;
     for (size_t i = s->first; i < s->first + s->n; i++) {
         const struct fan_part *p = &f->parts[i];
-        bool several = has_status(p, "FAILED") && means_several(f, p);
-        if (p->fate != PART_GOOD || is_awaited(p) || (!several && has_status(p, "FAILED")))
+        bool again = group && group == p->node->group;
+        if (!threads_meant(p, false))
             continue;
         all = arena_printf(f->call->q->arena, "%s%s%s", all ? all : "", all ? ", " : "", p->node->is->name);
-        n += several ? 2 : !group || group != p->node->group;
+        n += threads_meant(p, again);
         group = p->node->group;
     }
     return n > 1 && !question_names_host(s->asked) ? all : NULL;
@@ -231,6 +237,7 @@ static const char *settle_side(struct fan *f, struct side *s)
     const char *several = several_meant(f, s);
     if (several) {
         s->is_refused = true;
+        f->call->code = TSP_CODE_AMBIGUOUS_THREAD;
         return arena_printf(a,
             "Invalid query parameters: thread (threads of several machines are meant: name one as HOST:TID; servers: "
             "%s) (of %s)",
@@ -296,17 +303,18 @@ static const char *message_of(struct coord_call *c, const struct fan_part *p)
 /* Paths of a server that is in no cluster, though others have traces, too, end at its machines. */
 static void tell_whose(struct coord_call *c, const struct side both[SIDES], const struct node *host)
 {
-    static const char alone[] = " alone tells it";
     struct arena *a = c->q->arena;
     const char *told = c->message; /* the host's */
+    const bool is_marked = c->code == TSP_CODE_LOCAL_PATH;
     for (size_t i = 0; i < SIDES; i++) {
         const struct side *s = &both[i];
         const char *its = s->owner == host ? told : message_of(c, s->answer); /* a coordinator says it itself */
-        if (s->is_told || atomic_load(&s->owner->in_cluster) || (s->owner == host && its && strstr(its, alone)))
+        if (s->is_told || atomic_load(&s->owner->in_cluster) || (s->owner == host && is_marked))
             continue;
-        if (s->owner == host || !its || !strstr(its, alone))
-            its = arena_printf(a, "%s: as %s%s", s->name, s->owner->is->name, alone);
+        if (s->owner == host || !its || coord_code(s->answer->root) != TSP_CODE_LOCAL_PATH)
+            its = arena_printf(a, "%s: as %s alone tells it", s->name, s->owner->is->name);
         c->message = c->message ? arena_printf(a, "%s; %s", c->message, its) : its;
+        c->code = TSP_CODE_LOCAL_PATH;
     }
 }
 
@@ -321,6 +329,7 @@ static void tell_told(struct coord_call *c, const struct side both[SIDES], const
         if (has_status(s->answer, "RUNNING") && c->verdict != VERDICT_RUNNING) {
             c->verdict = VERDICT_RUNNING;
             c->message = message_of(c, s->answer);
+            c->code = coord_code(s->answer->root);
         }
     }
     if (c->several && c->verdict == VERDICT_COMPLETED)
@@ -488,7 +497,8 @@ struct node *comparison_derived(struct coord_call *c, const char **body)
     }
     if (find_owners(&f, c, both, &wrong)) {
         if (wrong)
-            coord_error(c, both[0].is_refused || both[1].is_refused ? 400 : 503, wrong, coord_missing(c, NULL));
+            coord_refuse(
+                c, both[0].is_refused || both[1].is_refused ? 400 : 503, c->code, wrong, coord_missing(c, NULL));
         else if ((wrong = awaited(c, both)))
             coord_error(c, 503, wrong, "ask again");
         else

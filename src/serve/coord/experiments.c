@@ -488,6 +488,7 @@ static void conflict(struct coord_call *c, const struct joined *x)
     struct json j = JSON_TO(&t);
     json_begin_object(&j);
     json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
+    json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
     if (x) {
         json_key(&j, "experiment");
         put_experiment(c, &j, x);

@@ -139,7 +139,7 @@ void fan_refuse_while(struct fan *f, const char *away)
             int status = refusal_of(&f->parts[i], a, &title, &detail);
             if (away)
                 detail = detail && *detail ? arena_printf(a, "%s; %s", detail, away) : away;
-            coord_error(f->call, status, title, detail);
+            coord_refuse(f->call, status, coord_code(f->parts[i].root), title, detail);
             return;
         }
     coord_error(f->call, 503, "No server answers", coord_missing(f->call, NULL));

@@ -23,6 +23,7 @@ struct node {
     const struct coord_server *is;
     size_t number;                   /* its place in the configuration, and in answers */
     atomic_bool numbers_anew;        /* a server of another make: entries have other ids once it was started again */
+    atomic_bool tells_codes;         /* its answers have codes where their messages say more than their status */
     atomic_uint_fast64_t key;        /* by which its ids are known: a hash of its name, and of when it came if so */
     atomic_int stage;
     atomic_uint epoch;               /* so many times it has come back: who was away may be another */

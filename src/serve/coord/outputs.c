@@ -77,18 +77,10 @@ static bool is_path(struct slice output)
 }
 
 /* A critical path of a server that is not known to be a node of a cluster, though others have traces, too: it may not
- * be all of it. */
+ * be all of it. Where another coordinator has marked it nothing need be said. */
 static bool is_local(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    return c->several && !atomic_load(&n->in_cluster) && is_path(output);
-}
-
-/* Another coordinator has said it. */
-static bool says_so(const char *description)
-{
-    static const char end[] = " alone tells it)";
-    size_t n = description ? strlen(description) : 0;
-    return n >= sizeof end - 1 && !strcmp(description + n - (sizeof end - 1), end);
+    return c->several && !atomic_load(&n->in_cluster) && is_path(output) && coord_code(output) != TSP_CODE_LOCAL_PATH;
 }
 
 /* Servers of other makes show a path of their own, of a thread that was chosen there. NULL: there are none. */
@@ -104,7 +96,7 @@ static const char *others_with_paths(const struct coord_call *c)
 /* Whose path it is, where that is not that of all machines; NULL: nothing need be said. */
 static const char *whose_path(const struct coord_call *c, const struct node *n, struct slice output)
 {
-    if (is_local(c, n, output) && !says_so(slice_string(slice_get(output, "description"), c->q->arena))) {
+    if (is_local(c, n, output)) {
         const char *both = slice_equals(slice_get(output, "parentId"), paths[1]) ? comparison_servers(c, n, output)
                                                                                  : NULL;
         return both ? arena_printf(c->q->arena, "(%s alone tells it)", both)
@@ -173,6 +165,8 @@ static void put_output(struct coord_call *c, struct json *j, const struct fan_pa
     }
     if (whose)
         json_kv_string(j, "description", its && *its ? arena_printf(c->q->arena, "%s %s", its, whose) : whose);
+    if (is_local(c, p->node, output))
+        json_kv_string(j, "code", tsp_code_name(TSP_CODE_LOCAL_PATH));
     json_end_object(j);
 }
 
@@ -345,7 +339,7 @@ static void refuse_several(struct coord_call *c, const struct fan *f)
         if (f->parts[i].fate == PART_GOOD)
             names = arena_printf(
                 c->q->arena, "%s%s%s", names ? names : "", names ? ", " : "", f->parts[i].node->is->name);
-    coord_error(c, 400, "Invalid query parameters: thread",
+    coord_refuse(c, 400, TSP_CODE_AMBIGUOUS_THREAD, "Invalid query parameters: thread",
         arena_printf(c->q->arena, "threads of several machines are meant: name one as HOST:TID (servers: %s)", names));
 }
 

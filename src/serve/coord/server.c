@@ -133,6 +133,7 @@ static void tell_identity(struct coord_call *c)
     json_kv_string(&j, "productId", "weft");
     json_kv_string(&j, "launcherName", "weft coordinate");
     json_kv_string(&j, "tspVersion", "0.6.0");
+    json_kv_bool(&j, "codes", true);
     json_key(&j, "opens");
     json_begin_object(&j);
     json_kv_bool(&j, "uploads", false);

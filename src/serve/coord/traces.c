@@ -134,6 +134,7 @@ static bool reply_conflict(struct coord_call *c, const struct fan_part *p)
     json_begin_object(&j);
     json_key(&j, "title");
     put_slice(&j, slice_get(p->root, "title"));
+    json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
     json_key(&j, "trace");
     put_trace(c, &j, p->node, slice_get(p->root, "trace"));
     json_end_object(&j);

@@ -93,23 +93,30 @@ static void send_envelope(struct call *c, struct text *t, struct tsp_answer *ans
 {
     struct json *j = &answer->json;
     const char *message = answer->message ? answer->message : status_words[answer->status];
+    enum tsp_code code = answer->code;
+    if (!code && answer->status == TSP_FAILED)
+        code = TSP_CODE_FAILED;
+    else if (!code && answer->message)
+        code = TSP_CODE_NOTE;
     if ((c->operation == TSP_COLUMNS || c->operation == TSP_LINES) && answer->status == TSP_FAILED) {
         text_fini(t);
-        call_error(c, 400, message, NULL);
+        call_refuse(c, 400, code, message, NULL);
         return;
     }
     json_kv_string(j, "status", status_names[answer->status]);
     json_kv_string(j, "statusMessage", message);
+    if (code)
+        json_kv_string(j, "code", tsp_code_name(code));
     if (c->reads && c->open->data->n_lacks)
         write_lacks(j, c->open->data);
     json_end_object(j);
     call_json(c, 200, t);
 }
 
-static void send_without_model(struct call *c, enum tsp_status status, const char *message)
+static void send_without_model(struct call *c, enum tsp_status status, enum tsp_code code, const char *message)
 {
     struct text t = {.fd = -1};
-    struct tsp_answer answer = {.json = JSON_TO(&t), .status = status, .message = message};
+    struct tsp_answer answer = {.json = JSON_TO(&t), .status = status, .code = code, .message = message};
     json_begin_object(&answer.json);
     json_key(&answer.json, "model");
     json_write_null(&answer.json);
@@ -149,7 +156,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     if (entries.waits) {
         if (q->configuration)
             held_note(c->s, c->open, q->output_id, true);
-        send_without_model(c, TSP_RUNNING, "The analysis is being computed");
+        send_without_model(c, TSP_RUNNING, TSP_CODE_NOTE, "The analysis is being computed");
         return;
     }
     json_begin_object(&answer.json);
@@ -162,14 +169,15 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     if (t.error)
         http_lack_memory(c->q);
     if (tsp_full(&answer))
-        tsp_fail(&answer, "The answer is too large: ask for fewer rows or samples");
+        tsp_fail(&answer, TSP_CODE_TOO_LARGE, "The answer is too large: ask for fewer rows or samples");
     if (http_was_gone(c->q) && answer.status != TSP_FAILED) {
         answer.status = TSP_CANCELLED;
+        answer.code = TSP_CODE_NOTE;
         answer.message = "Task cancelled: this is what there was when it had to end";
     }
     if (answer.status == TSP_FAILED) {
         text_fini(&t);
-        send_without_model(c, TSP_FAILED, answer.message);
+        send_without_model(c, TSP_FAILED, answer.code, answer.message);
         return;
     }
     if (t.n == before)
@@ -209,11 +217,11 @@ void analysis_run(struct call *c)
     if (!x) {
         call_error(c, 404, "No such trace", NULL);
     } else if (stage == STAGE_OPENING) {
-        send_without_model(c, TSP_RUNNING, "The traces are being opened");
+        send_without_model(c, TSP_RUNNING, TSP_CODE_NOTE, "The traces are being opened");
     } else if (stage == STAGE_FAILED) {
         if (c->open->error.code == ERR_NOMEM)
             http_lack_memory(c->q);
-        send_without_model(c, TSP_FAILED, c->open->error.text);
+        send_without_model(c, TSP_FAILED, TSP_CODE_FAILED, c->open->error.text);
     } else if (!p || (!always_answered(c->operation) && !offers(c, p))) {
         call_error(c, 405, "Analysis cannot run", NULL);
     } else {

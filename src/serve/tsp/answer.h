@@ -11,6 +11,31 @@
 
 struct tsp_query; struct tsp_entries;
 
+/* ---- codes: the meaning of an answer's message, for programs; the words are for people and may change ----
+ *
+ * Written as the member "code" of errors and of answers whose message says more than their status (docs/tsp.md).
+ * Names never change; new ones may come. */
+#define TSP_CODES(X) \
+    X(NOTE)              /* the status message says something about the data */ \
+    X(LOCAL_PATH)        /* the critical path ends at the machines of one server */ \
+    X(INVALID_QUERY)     /* the question is wrong, or nothing here is what it asks for */ \
+    X(AMBIGUOUS_THREAD)  /* threads of several machines have the number: the question must name one as HOST:TID */ \
+    X(NOT_FOUND)         /* 404 */ \
+    X(NOT_OFFERED)       /* 405, 501: this server does not do that */ \
+    X(FORBIDDEN)         /* 401, 403 */ \
+    X(CONFLICT)          /* 409: the name stands for something else */ \
+    X(TOO_LARGE)         /* 413, or the answer would be too large: ask for less */ \
+    X(UNAVAILABLE)       /* 502, 503: ask again later */ \
+    X(NO_ROOM)           /* 507: the disk is full */ \
+    X(LOOP)              /* 508: coordinators ask each other in a circle */ \
+    X(FAILED)            /* anything else */
+#define TSP_CODE_ENUM(name) TSP_CODE_##name,
+enum tsp_code { TSP_CODE_NONE, TSP_CODES(TSP_CODE_ENUM) TSP_N_CODES };
+/* NULL of TSP_CODE_NONE. */
+const char *tsp_code_name(enum tsp_code);
+/* The code of an HTTP status, for errors that have no more exact one. */
+enum tsp_code tsp_code_of_status(int status);
+
 /* An answer while it is written. Who writes it may end early once http_gone says so: the answer tells that it is not
  * whole. What has no writer below is written to `json`. */
 enum tsp_status { TSP_COMPLETED, TSP_RUNNING, TSP_FAILED, TSP_CANCELLED };
@@ -18,12 +43,13 @@ struct tsp_answer {
     struct json json;
     enum tsp_status status;
     const char *message;                 /* NULL: the usual word for the status; lives as long as the request */
+    enum tsp_code code;                  /* of the message; NONE: NOTE, or FAILED of an answer that is */
     struct tsp_entries *entries;         /* whose ids are written for the numbers given; NULL: these themselves */
 };
 
 /* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
 bool tsp_full(const struct tsp_answer *);
-void tsp_fail(struct tsp_answer *, const char *message);
+void tsp_fail(struct tsp_answer *, enum tsp_code, const char *message);
 /* The id that clients know an entry by, for what has no writer below. */
 int64_t tsp_id(const struct tsp_answer *, int64_t number);
 

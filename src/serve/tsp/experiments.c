@@ -71,6 +71,7 @@ static int post(
     if (x && !same_traces(a, x, traces, n)) {
         json_begin_object(&j);
         json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
+        json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
         json_key(&j, "experiment");
         model_write_experiment(s, &j, x);
         json_end_object(&j);

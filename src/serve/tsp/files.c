@@ -25,6 +25,6 @@ void tsp_serve_viewer(struct http_request *q)
             return;
         }
     struct text t = {.fd = -1};
-    text_puts(&t, "{\"title\":\"No such resource\"}");
+    tsp_put_error(&t, TSP_CODE_NOT_FOUND, "No such resource", NULL);
     http_reply(q, 404, "application/json", &t);
 }

@@ -133,13 +133,35 @@ const int64_t *tsp_sample_times(struct arena *a, int64_t begin, int64_t end, int
     return v;
 }
 
-void tsp_put_error(struct text *t, const char *title, const char *detail)
+enum tsp_code tsp_code_of_status(int status)
+{
+    switch (status) {
+    case 400:
+    case 415: return TSP_CODE_INVALID_QUERY;
+    case 401:
+    case 403: return TSP_CODE_FORBIDDEN;
+    case 404: return TSP_CODE_NOT_FOUND;
+    case 405:
+    case 501: return TSP_CODE_NOT_OFFERED;
+    case 409: return TSP_CODE_CONFLICT;
+    case 413: return TSP_CODE_TOO_LARGE;
+    case 502:
+    case 503:
+    case 504: return TSP_CODE_UNAVAILABLE;
+    case 507: return TSP_CODE_NO_ROOM;
+    case 508: return TSP_CODE_LOOP;
+    default: return TSP_CODE_FAILED;
+    }
+}
+
+void tsp_put_error(struct text *t, enum tsp_code code, const char *title, const char *detail)
 {
     struct json j = JSON_TO(t);
     json_begin_object(&j);
     json_kv_string(&j, "title", title);
     if (detail && *detail)
         json_kv_string(&j, "detail", detail);
+    json_kv_string(&j, "code", tsp_code_name(code));
     json_end_object(&j);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "http/http.h"
+#include "tsp/answer.h"
 #include "tsp/uuid.h"
 
 /* The parts of a path below /tsp/api. */
@@ -39,8 +40,8 @@ const int64_t *tsp_sample_times(struct arena *, int64_t begin, int64_t end, int6
 /* Is it a type that a server of weft keeps configurations of? NULL: no. */
 bool tsp_config_type_known(const char *type);
 
-/* {"title": …, "detail"?: …} */
-void tsp_put_error(struct text *, const char *title, const char *detail);
+/* {"title": …, "detail"?: …, "code": …} */
+void tsp_put_error(struct text *, enum tsp_code, const char *title, const char *detail);
 
 /* Is it a question for the viewer's files? They are outside /tsp. */
 bool tsp_is_for_viewer(const struct http_request *);

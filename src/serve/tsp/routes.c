@@ -85,7 +85,7 @@ void call_json(struct call *c, int status, struct text *t)
     if (c->reads && open_intact(c->s, c->open, &lost)) {
         text_fini(t);
         *t = (struct text){.fd = -1};
-        tsp_put_error(t, "A file of the trace was cut off while it was read", lost.text);
+        tsp_put_error(t, TSP_CODE_FAILED, "A file of the trace was cut off while it was read", lost.text);
         status = 500;
     }
     if (status == 503)
@@ -98,11 +98,16 @@ void call_json(struct call *c, int status, struct text *t)
     http_reply(c->q, status, "application/json", t);
 }
 
-void call_error(struct call *c, int status, const char *title, const char *detail)
+void call_refuse(struct call *c, int status, enum tsp_code code, const char *title, const char *detail)
 {
     struct text t = {.fd = -1};
-    tsp_put_error(&t, title, detail);
+    tsp_put_error(&t, code, title, detail);
     call_json(c, status, &t);
+}
+
+void call_error(struct call *c, int status, const char *title, const char *detail)
+{
+    call_refuse(c, status, tsp_code_of_status(status), title, detail);
 }
 
 void call_errorf(struct call *c, int status, const char *fmt, ...)

@@ -34,7 +34,8 @@ static void write_identity(struct tsp_server *s, struct json *j)
     json_kv_string(j, "productId", "weft");
     json_kv_string(j, "launcherName", "weft serve");
     json_kv_string(j, "tspVersion", "0.6.0");
-    json_key(j, "opens"); /* what a client may offer */
+    json_kv_bool(j, "codes", true); /* answers whose message says more than their status have a code */
+    json_key(j, "opens");           /* what a client may offer */
     json_begin_object(j);
     json_kv_bool(j, "paths", s->root != NULL);
     json_kv_bool(j, "uploads", s->upload_dir && s->o.max_upload_bytes);

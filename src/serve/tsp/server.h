@@ -217,7 +217,9 @@ struct call {
     bool changes;                    /* it may change what is kept */
     enum tsp_operation operation;    /* of the route */
 };
+/* With the code of the status, or a more exact one. */
 void call_error(struct call *, int status, const char *title, const char *detail);
+void call_refuse(struct call *, int status, enum tsp_code, const char *title, const char *detail);
 void call_errorf(struct call *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Sends the text, which becomes empty, as JSON. */
 void call_json(struct call *, int status, struct text *);

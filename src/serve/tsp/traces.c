@@ -155,6 +155,7 @@ static void answer_trace(struct call *c, const char *uuid, const char *conflict)
     if (trace && conflict) {
         json_begin_object(&j);
         json_kv_string(&j, "title", conflict);
+        json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
         json_key(&j, "trace");
         model_write_trace(&j, trace, NULL, "CLOSED");
         json_end_object(&j);

@@ -11,9 +11,17 @@ bool tsp_full(const struct tsp_answer *answer)
     return answer->json.out->n > MAX_ANSWER_BYTES || answer->json.out->error;
 }
 
-void tsp_fail(struct tsp_answer *answer, const char *message)
+const char *tsp_code_name(enum tsp_code code)
+{
+#define NAME(name) [TSP_CODE_##name] = #name,
+    static const char *const names[TSP_N_CODES] = {TSP_CODES(NAME)};
+    return names[code];
+}
+
+void tsp_fail(struct tsp_answer *answer, enum tsp_code code, const char *message)
 {
     answer->status = TSP_FAILED;
+    answer->code = code;
     answer->message = message;
 }
 

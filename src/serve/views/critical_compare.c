@@ -84,45 +84,51 @@ static bool is_elsewhere(json_t *side)
     return json_is_string(json_object_get(side, "server"));
 }
 
-static const char *check_side(struct views *x, json_t *side, const char *name, struct arena *a)
+static const char *check_side(struct views *x, json_t *side, const char *name, struct arena *a, enum tsp_code *code)
 {
     struct critical_question q;
+    *code = TSP_CODE_INVALID_QUERY;
     if (!json_is_object(side))
         return arena_printf(a,
             side ? "Invalid query parameters: %s (give an object with thread, begin and end)"
                  : "Missing query parameters: %s",
             name);
     const char *wrong = critical_question_parse(x, side, a, &q);
+    *code = q.wrong;
     return wrong ? arena_printf(a, "%s (of %s)", wrong, name) : NULL;
 }
 
 /* What can be kept: of one side at least the thread is known here. */
 static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
 {
+    enum tsp_code code;
     const char *wrong = NULL;
     size_t elsewhere = 0;
     for (size_t i = 0; i < SIDES && !wrong; i++) {
         json_t *side = json_object_get(parameters, sides[i]);
         if (is_elsewhere(side) && ++elsewhere < SIDES)
             continue;
-        wrong = check_side(x, side, sides[i], a);
+        wrong = check_side(x, side, sides[i], a, &code);
     }
     return wrong;
 }
 
 /* What can be answered. */
-static const char *parse(struct views *x, json_t *parameters, bool is_kept, struct arena *a, struct side out[SIDES])
+static const char *parse(
+    struct views *x, json_t *parameters, bool is_kept, struct arena *a, struct side out[SIDES], enum tsp_code *code)
 {
     const char *wrong = NULL;
     for (size_t i = 0; i < SIDES && !wrong; i++) {
+        *code = TSP_CODE_INVALID_QUERY;
         json_t *side = out[i].question = json_object_get(parameters, sides[i]), *told = json_object_get(side, "parts");
         if (json_is_array(told) && !is_kept)
             wrong = parse_told(told, sides[i], a, &out[i]);
-        else if (is_elsewhere(side))
+        else if (is_elsewhere(side)) {
+            *code = TSP_CODE_FAILED;
             wrong = arena_printf(a, "%s is a thread of another server, %s: ask the coordinator that knows both",
                 sides[i], json_string_value(json_object_get(side, "server")));
-        else
-            wrong = check_side(x, side, sides[i], a);
+        } else
+            wrong = check_side(x, side, sides[i], a, code);
     }
     return wrong;
 }
@@ -135,8 +141,10 @@ static void tell_status(const struct side both[SIDES], struct tsp_answer *answer
         bool worse = got->status == TSP_FAILED || (got->status == TSP_RUNNING && answer->status != TSP_FAILED);
         if (worse)
             answer->status = got->status;
-        if (got->message && (worse || !answer->message))
+        if (got->message && (worse || !answer->message)) {
+            answer->code = got->code;
             answer->message = arena_printf(a, "%s: %s", sides[i], got->message);
+        }
     }
 }
 
@@ -217,15 +225,16 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         tsp_end_tree(answer);
         return;
     }
-    const char *wrong = parse(x, parameters, q->configuration, a, both);
+    enum tsp_code code;
+    const char *wrong = parse(x, parameters, q->configuration, a, both, &code);
     if (wrong) {
-        tsp_fail(answer, wrong);
+        tsp_fail(answer, code, wrong);
         return;
     }
     bool known = true;
     struct critical_paths *paths = view_cache(x, &view_critical_path, critical_paths_new);
     if (!critical_keyed_room(paths, both[0].n_told + both[1].n_told)) {
-        tsp_fail(answer, "Too many different parts were told here: start the server again");
+        tsp_fail(answer, TSP_CODE_TOO_LARGE, "Too many different parts were told here: start the server again");
         return;
     }
     for (size_t i = 0; i < SIDES; i++) {

@@ -87,6 +87,7 @@ static void with_path(struct views *x, const struct tsp_query *q, struct tsp_ans
     if (a.answer.view)
         write(x, q, a.answer.view, answer);
     answer->status = a.answer.status;
+    answer->code = a.answer.code;
     answer->message = a.answer.message ? arena_strdup(q->http->arena, a.answer.message) : NULL;
     critical_paths_release(a.paths, &a.answer);
 }

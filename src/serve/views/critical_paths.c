@@ -350,7 +350,7 @@ struct critical_answer critical_paths_get(struct critical_paths *p, json_t *para
         pthread_mutex_unlock(&p->lock);
         wrong = critical_question_parse(p->x, parameters, http->arena, &q);
         if (wrong)
-            return (struct critical_answer){.status = TSP_FAILED, .message = wrong};
+            return (struct critical_answer){.status = TSP_FAILED, .code = q.wrong, .message = wrong};
         pthread_mutex_lock(&p->lock);
         e = add_entry(p, key, &q);
     }

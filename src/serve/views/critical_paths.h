@@ -68,6 +68,7 @@ struct critical_answer {
     struct critical_view *view;      /* NULL: nothing yet, or failed */
     int status;                      /* TSP_RUNNING: what is known, or nothing; TSP_COMPLETED; TSP_FAILED */
     const char *message;             /* lives as long as the answer */
+    enum tsp_code code;              /* of the message */
     struct critical_entry *kept;
 };
 /* The path that the parameters ask for; starts computing it when it is new. Waits a moment for it, as long as the

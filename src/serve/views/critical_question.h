@@ -18,6 +18,7 @@ struct critical_question {
     struct views_far_thread far;
     int64_t begin, end;
     bool assume_polling, request, elsewhere;
+    enum tsp_code wrong;             /* of what is wrong with it */
 };
 /* Key of the host whose clock the experiment's times are by, as far as the host (a number in its `paths`) knows. */
 uint64_t critical_reference(const struct views *, int32_t path_host);

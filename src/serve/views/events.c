@@ -109,7 +109,8 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
 
 static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_answer *answer)
 {
-    tsp_fail(answer, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
+    tsp_fail(answer, TSP_CODE_INVALID_QUERY,
+        arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
 }
 
 struct reasons {

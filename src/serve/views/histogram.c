@@ -147,7 +147,7 @@ static bool count(
     if (rc == ERR_NOMEM)
         http_lack_memory(q->http);
     if (rc)
-        tsp_fail(answer, arena_strdup(q->http->arena, e.text));
+        tsp_fail(answer, TSP_CODE_FAILED, arena_strdup(q->http->arena, e.text));
     return !rc;
 }
 

@@ -155,7 +155,7 @@ static struct served *get(struct finding *f, const struct tsp_query *q, struct t
     } else {
         if (f->error.code == ERR_NOMEM)
             http_lack_memory(q->http);
-        tsp_fail(answer, arena_strdup(q->http->arena, f->error.text));
+        tsp_fail(answer, TSP_CODE_FAILED, arena_strdup(q->http->arena, f->error.text));
     }
     pthread_mutex_unlock(&f->lock);
     return list;

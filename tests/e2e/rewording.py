@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""A proxy before a trace server that says everything in other words: messages, titles of columns, labels of rows that
+state a key. Whatever programs are to read (codes, keys, numbers) passes as it is."""
+import http.client
+import http.server
+import json
+import threading
+
+MESSAGES = ("statusMessage", "title", "detail", "tooltip", "description")
+WORDS = {"Average": "Mean", "Total": "Sum", "Selection": "Chosen", "Timestamp ns": "Instant", "Trace": "Machine"}
+
+
+def reword(text):
+    return WORDS.get(text, f"({text[::-1]})" if text else text)
+
+
+def is_column(value):
+    """A header of a tree or a column of a table."""
+    return "name" in value and ("tooltip" in value or "type" in value) and "UUID" not in value and "labels" not in value
+
+
+def reworded(value, drop=(), above=None):
+    if isinstance(value, list):
+        return [reworded(v, drop, above) for v in value]
+    if not isinstance(value, dict):
+        return value
+    out = {k: reworded(v, drop, k) for k, v in value.items() if k not in drop}
+    out.update({k: reword(v) for k, v in out.items() if k in MESSAGES and isinstance(v, str)})
+    if above in ("headers", "model") and is_column(value):
+        out["name"] = reword(value["name"])
+    if "labels" in out and "key" in out:
+        out["labels"] = [reword(value["labels"][0]), *value["labels"][1:]]
+    return out
+
+
+class Rewording:
+    """behind: a server under test. drop: members that an older version does not have. asked: the paths."""
+
+    def __init__(self, behind, drop=()):
+        self.asked = []
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def handle_any(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                owner.asked.append(self.path)
+                connection = http.client.HTTPConnection(behind.host, timeout=120)
+                try:
+                    connection.request(self.command, self.path, body or None,
+                                       {k: v for k, v in self.headers.items() if k in ("Content-Type", "Via")})
+                    answer = connection.getresponse()
+                    data = json.dumps(reworded(json.loads(answer.read()), drop)).encode()
+                    self.send_response(answer.status)
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+                except OSError:
+                    self.close_connection = True
+                finally:
+                    connection.close()
+
+            do_GET = do_POST = do_PUT = do_DELETE = handle_any
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
