@@ -71,6 +71,8 @@ def ask_all(c, dice, spans):
     tell("summaries of the 20 newest", [c.ask("/api/v3/trace-summaries?" + urllib.parse.urlencode({
         "query.serviceName": s, "query.startTimeMin": "2023-01-01T00:00:00Z",
         "query.startTimeMax": "2100-01-01T00:00:00Z", "query.searchDepth": 20}))[1] for s in services])
+    tell("dependencies", [c.ask(f"/api/dependencies?endTs={BEGIN_US // 500}&lookback={BEGIN_US // 500 - n}")[1]
+                          for n in range(len(services))])
     tell("services", [c.ask("/api/services")[1] for _ in services])
     tell("operations", [c.ask(f"/api/services/{s}/operations")[1] for s in services])
 

@@ -2,6 +2,7 @@
 """weft collect: what was sent comes back whole, what cannot be is refused, what was acknowledged stays. The judges are
 the files that were sent, protobuf by its published field numbers, and Jaeger's published mapping of OTLP."""
 import base64
+import collections
 import contextlib
 import csv
 import glob
@@ -684,8 +685,8 @@ class Directory(Case):
             for table in "texts", "origins", "operations":
                 db.execute(f"DROP INDEX {table}_by_last")
                 db.execute(f"ALTER TABLE {table} DROP COLUMN last")
-            db.execute("DROP TABLE terms")
-            db.execute("DROP TABLE groups")
+            for table in "terms", "groups", "children", "calls":
+                db.execute(f"DROP TABLE {table}")
             db.execute("DELETE FROM about WHERE key = 'next number'")
             db.execute("PRAGMA user_version = 1")
             db.commit()
@@ -783,6 +784,149 @@ class Search(Case):
         for n in range(100):
             self.assertEqual(self.found(attributes=json.dumps({"user": f"nobody {n}"})), [])
         self.assertLess(self.c.processor_s() - before, 2.5 * SLOWDOWN)  # looking at all takes more than 5
+
+
+class Dependencies(Case):
+    """How often services call each other, in whole seconds, against a list of all pairs of spans."""
+    BASE = 1_700_000_000_000  # ms
+
+    def collect(self, *options, store=None):
+        return Collect(*options, store=store)
+
+    def random_spans(self, dice, n):
+        """Of few ids, so that spans of several services share one, and come as children and parents of each other."""
+        out = []
+        for k in range(n):
+            trace, begin = f"{dice.randrange(40) + 1:032x}", self.BASE * 10**6 + dice.randrange(3 * 86400 * 10**9)
+            if dice.randrange(8) == 0:
+                begin = dice.choice([1, 10**6 - 1, 60 * 10**9, self.BASE * 10**6])
+            number = dice.randrange(30) + 1
+            parent = dice.choice([None, *(n for n in range(1, 30) if n != number)])
+            out.append((f"s{dice.randrange(5)}", made.made(trace, number, f"op {k}", begin, parent=parent)))
+        return out
+
+    def pairs(self, spans):
+        """Of each pair of spans the services of parent and child, at the child's begin in ms."""
+        by_id = collections.defaultdict(list)
+        for service, s in spans:
+            by_id[s["traceId"], s["spanId"]].append(service)
+        return [(int(s["startTimeUnixNano"]) // 10**6, parent, service) for service, s in spans
+                for parent in by_id[s["traceId"], s.get("parentSpanId")] if parent != service]
+
+    def check(self, c, pairs, begin, end):
+        count = collections.Counter((parent, child) for at, parent, child in pairs
+                                    if begin // 1000 <= at // 1000 < -(-end // 1000))
+        self.assertEqual(c.data("/api/dependencies", endTs=end, lookback=end - begin),
+                         [{"parent": p, "child": c, "callCount": n} for (p, c), n in sorted(count.items())],
+                         (begin, end))
+
+    def send(self, c, spans):
+        parts = collections.defaultdict(list)
+        for service, s in spans:
+            parts[service].append(s)
+        body = {"resourceSpans": [r for service, some in parts.items()
+                                  for r in made.of(some, service)["resourceSpans"]]}
+        self.assertEqual(c.send(body).status, 200)
+
+    def compare(self, c, spans, dice, others=4):
+        pairs = self.pairs(spans)
+        edges = [0, 1, 60_000, self.BASE, self.BASE + 86400_000, self.BASE + 10 * 86400_000,
+                 *(self.BASE + dice.randrange(3 * 86400_000) for _ in range(others))]
+        for begin in edges:
+            for end in edges:
+                if begin < end:
+                    self.check(c, pairs, begin, end)
+
+    def test_random(self):
+        dice = new_dice(25)
+        spans = self.random_spans(dice, 1500)
+        with self.collect("--keep", "none") as c:
+            at = 0
+            while at < len(spans):
+                n = dice.choice((1, 2, 30, 200))
+                self.send(c, spans[at:at + n])
+                if dice.randrange(4) == 0:  # some of them come again
+                    self.send(c, dice.sample(spans[:at + 1], min(at + 1, 20)))
+                if dice.randrange(4) == 0:
+                    self.assertTrue(c.until(lambda: c.get("/health").json()["waitingBytes"] == 0))
+                at += n
+            self.compare(c, spans, dice)
+            self.assertEqual((c.stop(), c.said), (0, ""))
+
+    def test_ended_spans_replace_open_ones(self):
+        """Also by one of another service, or time; the calls of the open one go."""
+        begin = self.BASE * 10**6
+        open_state = [made.text("weft.state", "open")]
+        trace, day = "5" * 32, 86400 * 10**9
+        old = [("a", made.made(trace, 1, begin=begin, attributes=open_state)),
+               ("b", made.made(trace, 2, begin=begin, parent=1)),
+               ("b", made.made(trace, 3, begin=begin, parent=1, attributes=open_state))]
+        new = [("c", made.made(trace, 1, begin=begin)), old[1], ("d", made.made(trace, 3, begin=begin + day, parent=1))]
+        with self.collect("--keep", "none") as c:
+            for spans, sent in ((old, old), (new, new[2:] + new[:1])):
+                for one in sent:
+                    self.send(c, [one])
+                self.assertTrue(c.until(lambda: c.get("/health").json()["waitingBytes"] == 0))
+                for end in (self.BASE + 1, self.BASE + 2 * 86400_000):
+                    self.check(c, self.pairs(spans), 0, end)
+
+    def left(self, c, spans):
+        """Those that are still there, as the store says."""
+        there = {(s["traceId"], s["spanId"], s["name"]) for trace in {s["traceId"] for _, s in spans}
+                 for _, _, s in c.spans(trace)}
+        return [(service, s) for service, s in spans if (s["traceId"], s["spanId"], s["name"]) in there]
+
+    def used(self, c):
+        return c.used()
+
+    def test_retention(self):
+        """Calls go with either of their spans."""
+        dice = new_dice(26)
+        store, spans = scratch(), self.random_spans(dice, 2500)
+        for _, s in spans:
+            s["attributes"] = [made.text("k", dice.randbytes(300).hex())]
+        with self.collect("--keep", "none", store=store) as c:
+            for k in range(0, len(spans), 100):
+                self.send(c, spans[k:k + 100])
+            self.assertTrue(c.until(lambda: c.get("/health").json()["waitingBytes"] == 0))
+            self.assertEqual(c.stop(), 0)
+        most = self.used(c) * 2 // 3
+        with self.collect("--keep-size", str(most), store=store) as c:
+            self.assertTrue(c.until(lambda: self.used(c) <= most), (self.used(c), most))
+            left = self.left(c, spans)
+            self.assertTrue(0 < len(left) < len(spans), len(left))
+            self.compare(c, left, dice)
+            self.assertEqual(c.stop(), 0)
+
+    def make_older(self, c):
+        """As weft left it before it counted calls."""
+        with contextlib.closing(sqlite3.connect(c.store + "/spans.db")) as db:
+            db.executescript("DROP TABLE children; DROP TABLE calls; PRAGMA user_version = 3")
+
+    def uncounted(self, c):
+        with contextlib.closing(sqlite3.connect(c.store + "/spans.db")) as db:
+            (left,), = db.execute("SELECT max(0, (SELECT value FROM about WHERE key = 'calls to') -"
+                                  " (SELECT value FROM about WHERE key = 'calls from'))")
+        return left
+
+    def test_older_store(self):
+        """It is counted behind, in steps; answers are right meanwhile, and while spans come."""
+        dice = new_dice(27)
+        store, spans = scratch(), self.random_spans(dice, 8000)
+        with self.collect("--keep", "none", store=store) as c:
+            for k in range(0, 6000, 500):
+                self.send(c, spans[k:k + 500])
+            self.assertEqual(c.stop(), 0)
+        self.make_older(c)
+        for part in range(4):  # each start goes on where the last one ended
+            with self.collect("--keep", "none", store=store) as c:
+                at = 6000 + part * 500
+                self.send(c, spans[at:at + 500])
+                self.compare(c, spans[:at + 500], dice, 1)
+                if part == 3:
+                    self.assertTrue(c.until(lambda: not self.uncounted(c)))
+                    self.compare(c, spans, dice)
+                self.assertEqual((c.stop(), c.said), (0, ""))
 
 
 class Closed(Case):

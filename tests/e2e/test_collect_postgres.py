@@ -14,7 +14,7 @@ import test_spans
 from collect_server import call
 from postgres_server import PASSWORD, Postgres, PostgresCollect
 from tsp_server import Server
-from weft_e2e import BIN, SLOWDOWN, Case, main, scratch
+from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scratch
 
 test_collect.Collect = test_spans.Collect = PostgresCollect
 DAY = 86400 * 10**9
@@ -74,6 +74,49 @@ class Hostile(test_collect.Hostile):
 
 class Kept(test_collect.Kept):
     pass
+
+
+class Dependencies(test_collect.Dependencies):
+    def make_older(self, c):
+        c.ask("DROP TABLE calls, uncounted; ALTER TABLE days DROP COLUMN counts; UPDATE about SET value = 1 WHERE key "
+              "= 'schema'")
+        for index, in c.ask("SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE "
+                            "'%(trace, parent)'"):
+            c.ask(f"DROP INDEX {index}")
+
+    def used(self, c):
+        """Tables of days."""
+        return int(c.ask("SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = "
+                         "'spans'::regclass")[0][0])
+
+    def uncounted(self, c):
+        return int(c.ask("SELECT count(*) FROM uncounted")[0][0])
+
+    def test_parts_of_days_go(self):
+        """Those that came long ago, of days that stay."""
+        dice = new_dice(28)
+        spans = self.random_spans(dice, 2000)
+        with self.collect("--keep", "1d") as c:
+            for k in range(0, 2000, 400):
+                self.send(c, spans[k:k + 400])
+            self.compare(c, spans, dice)
+            self.assertEqual(c.stop(), 0)
+        long_ago = int(time.time() * 1e9) - 9 * DAY
+        c.ask(f"UPDATE spans SET came = {long_ago} WHERE begin % 3 = 0; UPDATE days SET first_came = {long_ago}")
+        with self.collect("--keep", "1d", store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.ask(f"SELECT count(*) FROM spans WHERE came = {long_ago}") == [["0"]]))
+            left = self.left(c, spans)
+            self.assertTrue(0 < len(left) < len(spans), len(left))
+            self.compare(c, left, dice)
+
+    def test_older_collector(self):
+        """One of the release before, which counts nothing, adds nothing to a store that is counted."""
+        with self.collect() as c:
+            self.send(c, [("a", made.made("1" * 32, 1))])
+            self.assertEqual(len(c.spans("1" * 32)), 1)
+            said = c.server.psql("INSERT INTO days (day, first_came, last_came) VALUES (7, 0, 0)", check=False,
+                                 schema=c.schema)  # as it does with each batch
+            self.assertIn("violates check constraint", said.stderr)
 
 
 class Store(test_spans.Store):
@@ -298,7 +341,7 @@ class Away(Case):
         for args in (["collect", "--log", scratch()], ["spans", "table"]):
             run = weft(*args, "--store", c.url)
             self.assertEqual((run.returncode, run.stdout), (1, ""))
-            self.assertIn("has version 99, and this weft reads 1: use the weft that made it", run.stderr)
+            self.assertIn("has version 99, and this weft reads 1 to 2: use the weft that made it", run.stderr)
 
     def test_own_schema(self):
         """Without a search_path it is `weft`; who may only read, may read."""

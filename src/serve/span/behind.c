@@ -25,7 +25,7 @@ struct behind {
     struct log_position synced;
     uint64_t since_sync_bytes, damaged;
     int64_t kept_ns, told_ns, failed_ns;
-    bool failing, told_failing, more_to_remove;
+    bool failing, told_failing, more_to_remove, more_to_add;
 };
 
 static bool is_before(const struct log_position *a, const struct log_position *b)
@@ -159,6 +159,17 @@ static void keep(struct span_collector *c)
         tell(c, &e);
 }
 
+/* What a store of an older weft lacks. */
+static void catch_up(struct span_collector *c)
+{
+    struct behind *b = c->behind;
+    struct err e = {0};
+    int rc = b->failing ? 0 : database_catch_up(b->store, &b->more_to_add, &e);
+    b->more_to_add &= !rc;
+    if (rc && rc != ERR_BUSY)
+        tell(c, &e);
+}
+
 static void *follow(void *arg)
 {
     struct span_collector *c = arg;
@@ -168,7 +179,7 @@ static void *follow(void *arg)
         struct err e = {0};
         struct log_position next = at;
         bool stop = is_stopping(b);
-        int rc = apply(c, &next, stop || b->more_to_remove ? 0 : WAIT_MS, &e);
+        int rc = apply(c, &next, stop || b->more_to_remove || b->more_to_add ? 0 : WAIT_MS, &e);
         if (rc > 0 || (!rc && is_before(&at, &next))) {
             at = next;
             note_applied(c, &at);
@@ -189,6 +200,7 @@ static void *follow(void *arg)
         if (stop && rc <= 0)
             return NULL;
         keep(c);
+        catch_up(c);
     }
 }
 

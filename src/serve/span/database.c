@@ -64,6 +64,12 @@ int database_keep(struct span_store *s, int64_t since_ns, uint64_t most_bytes, b
     return s->kind->keep(s, since_ns, most_bytes, more, e);
 }
 
+int database_catch_up(struct span_store *s, bool *more, struct err *e)
+{
+    *more = false;
+    return s->kind->catch_up(s, more, e);
+}
+
 int database_services(struct span_store *s, struct arena *arena, struct database_names *out, struct err *e)
 {
     return s->kind->services(s, arena, out, e);
@@ -75,10 +81,10 @@ int database_operations(
     return s->kind->operations(s, service, arena, out, e);
 }
 
-int database_calls(struct span_store *s, int64_t begin_ns, int64_t end_ns, struct arena *arena,
-    struct database_calls *out, struct err *e)
+int database_calls(
+    struct span_store *s, const struct database_time *t, struct arena *arena, struct database_calls *out, struct err *e)
 {
-    return s->kind->calls(s, begin_ns, end_ns, arena, out, e);
+    return s->kind->calls(s, t, arena, out, e);
 }
 
 /* ---- adding ---- */

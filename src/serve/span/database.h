@@ -27,6 +27,8 @@ int database_sync(struct span_store *, bool *all, struct err *e);
  * the space back to the file system. Does a part of it, so that spans can be added in between; *more: there is more to
  * do. ERR_BUSY: readers are in the way. */
 int database_keep(struct span_store *, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e);
+/* Adds some of what a store of an older weft lacks, in a transaction of its own. *more: something is left. */
+int database_catch_up(struct span_store *, bool *more, struct err *e);
 
 /* ---- anybody's ---- */
 
@@ -37,10 +39,13 @@ struct database_operations { struct database_operation *v; size_t n, cap; };
 int database_operations(struct span_store *, const char *service, struct arena *, struct database_operations *,
     struct err *e);
 
-/* How often spans of a service are parents of spans of another, which began within [begin, end). */
+/* How often spans of a service are parents of spans of another, which began within [begin, end), in order of names.
+ * Spans of an older store that are not counted yet are looked at; `stop`, or NULL, is asked meanwhile whether to give
+ * up (ERR_BUSY). */
+struct database_time { int64_t begin_s, end_s; bool (*stop)(void *arg); void *stop_arg; }; /* begin >= 0 */
 struct database_call { const char *parent, *child; uint64_t count; };
 struct database_calls { struct database_call *v; size_t n, cap; };
-int database_calls(struct span_store *, int64_t begin_ns, int64_t end_ns, struct arena *, struct database_calls *,
+int database_calls(struct span_store *, const struct database_time *, struct arena *, struct database_calls *,
     struct err *e);
 
 /* ---- private to the kinds ---- */
@@ -64,10 +69,11 @@ struct database_kind {
     int (*position)(struct span_store *, struct log_position *, struct err *e);
     int (*sync)(struct span_store *, bool *all, struct err *e);
     int (*keep)(struct span_store *, int64_t since_ns, uint64_t most_bytes, bool *more, struct err *e);
+    int (*catch_up)(struct span_store *, bool *more, struct err *e);
     int (*services)(struct span_store *, struct arena *, struct database_names *, struct err *e);
     int (*operations)(struct span_store *, const char *service, struct arena *, struct database_operations *,
         struct err *e);
-    int (*calls)(struct span_store *, int64_t begin_ns, int64_t end_ns, struct arena *, struct database_calls *,
+    int (*calls)(struct span_store *, const struct database_time *, struct arena *, struct database_calls *,
         struct err *e);
     int (*select)(struct span_store *, const struct span_query *, struct database_rows **, struct err *e);
     int (*next)(struct database_rows *, struct database_row *, struct err *e);   /* 1; 0: no more; or an error */

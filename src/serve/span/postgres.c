@@ -466,6 +466,7 @@ const struct database_kind database_postgres = {
     .position = postgres_position,
     .sync = postgres_sync,
     .keep = postgres_keep,
+    .catch_up = postgres_catch_up,
     .services = postgres_services,
     .operations = postgres_operations,
     .calls = postgres_calls,

@@ -41,6 +41,7 @@ struct postgres {
     char *url, *shown;
     PGconn *c;
     char *schema;
+    int64_t version;         /* of the schema; readers take older ones */
     int64_t patience_ns;     /* with a statement; 0: the usual one */
     char state[6];           /* SQLSTATE of the last refusal */
     bool prepared;           /* enum postgres_statement, on this connection */
@@ -54,6 +55,7 @@ struct postgres {
     VEC(struct postgres_operation) new_operations;
     uint32_t service, origin;            /* of the spans that are added */
     uint64_t batch;
+    bool caught_up;          /* nothing of an older store is to be counted */
     unsigned doubtful;       /* batches to come that may bring what is there already */
     VEC(struct postgres_span) spans;
     struct arena arena;      /* of the batch */
@@ -123,6 +125,27 @@ int postgres_make_day(struct postgres *, int32_t day, const char *table, struct 
 int postgres_attach_day(struct postgres *, int32_t day, const char *table, struct err *e);
 int postgres_change(struct postgres *, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* ---- postgres_calls.c ---- */
+
+/* Statements of this transaction find rows by indexes. */
+#define POSTGRES_BY_INDEX \
+    "SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)," \
+    " set_config('enable_seqscan', 'off', true)"
+/* Before the batch is written: whether it may have calls, and such with spans that are there already. */
+struct postgres_calls { bool any, others; };
+int postgres_calls_look(struct postgres *, struct postgres_calls *, struct err *e);
+/* The table `moved` is there: spans to be counted, while they are in their own tables, too: (day, trace, id, parent,
+ * hash, service, begin). */
+int postgres_calls_moved(struct postgres *, struct err *e);
+/* Counts them as spans that came, or that are about to go; `moved` is empty then. others: with others as well. */
+int postgres_calls_count(struct postgres *, bool come, bool others, struct err *e);
+/* Before such spans of a table go; before a day goes. */
+int postgres_calls_remove(struct postgres *, struct err *e, const char *table, const char *condition);
+int postgres_calls_drop_day(struct postgres *, int32_t day, struct err *e);
+int postgres_catch_up(struct span_store *, bool *more, struct err *e);
+int postgres_calls(struct span_store *, const struct database_time *, struct arena *, struct database_calls *,
+    struct err *e);
+
 /* ---- postgres_read.c, postgres_write.c, postgres_keep.c: for the table of functions ---- */
 
 int postgres_select(struct span_store *, const struct span_query *, struct database_rows **, struct err *e);
@@ -131,8 +154,6 @@ int postgres_origin(struct database_rows *, int64_t number, const void **body, s
 void postgres_end(struct database_rows *);
 int postgres_services(struct span_store *, struct arena *, struct database_names *, struct err *e);
 int postgres_operations(struct span_store *, const char *service, struct arena *, struct database_operations *,
-    struct err *e);
-int postgres_calls(struct span_store *, int64_t begin_ns, int64_t end_ns, struct arena *, struct database_calls *,
     struct err *e);
 int postgres_begin(struct span_store *, struct err *e);
 int postgres_add_origin(struct span_store *, const struct span_origin *, const void *body, size_t n, struct err *e);

@@ -60,16 +60,19 @@ static int drop_day(struct postgres *p, int32_t day, struct err *e)
 {
     char table[32];
     postgres_day_table(day, table, sizeof table);
-    int rc = postgres_change(p, e, "%s TABLE %s", day < 0 ? "TRUNCATE" : "DROP", table);
+    int rc = postgres_calls_drop_day(p, day, e);
+    rc = rc ? rc : postgres_change(p, e, "%s TABLE %s", day < 0 ? "TRUNCATE" : "DROP", table);
     return rc ? rc : postgres_change(p, e, "DELETE FROM days WHERE day = %d", day);
 }
 
 /* What came before a time, of a day that has more. */
 static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, struct err *e)
 {
-    char table[32];
+    char table[32], old[48];
     postgres_day_table(day, table, sizeof table);
-    int rc = postgres_change(p, e, "DELETE FROM %s WHERE came < %lld", table, (long long)since_ns);
+    snprintf(old, sizeof old, "came < %lld", (long long)since_ns);
+    int rc = postgres_calls_remove(p, e, table, old);
+    rc = rc ? rc : postgres_change(p, e, "DELETE FROM %s WHERE %s", table, old);
     return rc ? rc
               : postgres_change(p, e, "UPDATE days SET first_came = %lld WHERE day = %d", (long long)since_ns, day);
 }
@@ -77,14 +80,16 @@ static int delete_from_day(struct postgres *p, int32_t day, int64_t since_ns, st
 /* A day that alone is too large: the last part of it, which came last, in a new table. */
 static int shorten_day(struct postgres *p, const struct kept_day *d, double share, struct err *e)
 {
-    char table[32], old[40], ctid[32];
+    char table[32], old[40], ctid[32], goes[64];
     struct postgres_values v = {0};
     PGresult *r;
     int64_t page = (int64_t)((double)d->pages * (1 - share)), cut = d->first;
     snprintf(ctid, sizeof ctid, "(%lld,0)", (long long)page);
     postgres_day_table(d->day, table, sizeof table);
     snprintf(old, sizeof old, "%s_old", table);
-    int rc = postgres_change(p, e, "ALTER TABLE %s RENAME TO %s", table, old);
+    snprintf(goes, sizeof goes, "ctid < '%s'", ctid);
+    int rc = postgres_calls_remove(p, e, table, goes);
+    rc = rc ? rc : postgres_change(p, e, "ALTER TABLE %s RENAME TO %s", table, old);
     rc = rc ? rc : postgres_make_day(p, d->day, table, e);
     postgres_put_text(&v, ctid);
     char sql[200];

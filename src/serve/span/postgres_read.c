@@ -140,7 +140,7 @@ int postgres_origin(struct database_rows *r, int64_t number, const void **body, 
     return 0;
 }
 
-/* ---- names and calls ---- */
+/* ---- names ---- */
 
 int postgres_services(struct span_store *s, struct arena *arena, struct database_names *out, struct err *e)
 {
@@ -171,32 +171,6 @@ int postgres_operations(
         const char *name = arena_strdup(arena, postgres_text(r, i, 0));
         vec_push(out, ((struct database_operation){name, (enum span_kind)postgres_number(r, i, 1)}));
     }
-    if (!rc)
-        PQclear(r);
-    return rc;
-}
-
-int postgres_calls(struct span_store *s, int64_t begin_ns, int64_t end_ns, struct arena *arena,
-    struct database_calls *out, struct err *e)
-{
-    PGresult *r;
-    struct postgres_values v = {0};
-    postgres_put_number(&v, begin_ns);
-    postgres_put_number(&v, end_ns);
-    postgres_put_number(&v, begin_ns / day_ns - 1);
-    postgres_put_number(&v, end_ns / day_ns);
-    int rc = postgres_ask_anew(postgres_of(s),
-        "SELECT a.text, b.text, n FROM (SELECT p.service AS parent, c.service AS child, count(*) AS n"
-        " FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"
-        " WHERE c.begin >= $1 AND c.begin < $2 AND (c.day < 0 OR (c.day >= $3 AND c.day <= $4))"
-        " AND p.service <> c.service GROUP BY p.service, c.service) calls"
-        " JOIN texts a ON a.number = parent JOIN texts b ON b.number = child"
-        " ORDER BY a.text COLLATE \"C\", b.text COLLATE \"C\"",
-        &v, &r, e);
-    for (int i = 0; !rc && i < PQntuples(r); i++)
-        vec_push(out,
-            ((struct database_call){arena_strdup(arena, postgres_text(r, i, 0)),
-                arena_strdup(arena, postgres_text(r, i, 1)), (uint64_t)postgres_number(r, i, 2)}));
     if (!rc)
         PQclear(r);
     return rc;

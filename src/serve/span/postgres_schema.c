@@ -9,7 +9,13 @@
 #include "base/mem.h"
 #include "span/postgres.h"
 
-enum { SCHEMA = 1, LOCK = 0x77656674, DAY_S = 86400 };
+enum { SCHEMA = 2, LOCK = 0x77656674, DAY_S = 86400 };
+
+#define CALLS \
+    "CREATE TABLE calls (width bigint NOT NULL, bucket bigint NOT NULL, parent bigint NOT NULL," \
+    " child bigint NOT NULL, parent_day integer NOT NULL, child_day integer NOT NULL, n bigint NOT NULL," \
+    " PRIMARY KEY (width, bucket, parent, child, parent_day, child_day))"
+#define UNCOUNTED "CREATE TABLE uncounted (day integer PRIMARY KEY, after uuid)"
 
 /* Spans are in the table of the day in which they begin: there the same span comes again, whenever that is. What is
  * indexed is indexed by table. `came` of a day: the first and last of its spans. */
@@ -22,6 +28,11 @@ static const char *const schema[] = {
     "CREATE TABLE operations (service bigint NOT NULL, name bigint NOT NULL, kind bigint NOT NULL,"
     " hour bigint NOT NULL, PRIMARY KEY (service, name, kind))",
     "CREATE TABLE days (day integer PRIMARY KEY, first_came bigint NOT NULL, last_came bigint NOT NULL)",
+    /* A collector of schema 1, which counts no calls, is refused by this. */
+    "ALTER TABLE days ADD COLUMN counts boolean NOT NULL DEFAULT true CHECK (counts)",
+    "ALTER TABLE days ALTER COLUMN counts SET DEFAULT false",
+    CALLS,
+    UNCOUNTED,
     "CREATE TABLE spans (day integer NOT NULL, life smallint NOT NULL, trace uuid NOT NULL, id bytea NOT NULL,"
     " hash bigint NOT NULL, came bigint NOT NULL, service bigint NOT NULL, name bigint NOT NULL,"
     " begin bigint NOT NULL, lasted bigint NOT NULL, origin bigint NOT NULL, parent bytea, body bytea NOT NULL)"
@@ -63,6 +74,7 @@ int postgres_make_day(struct postgres *p, int32_t day, const char *table, struct
 {
     int rc = postgres_change(p, e, "CREATE TABLE %s (LIKE spans, CHECK (day = %d))", table, day);
     rc = rc ? rc : postgres_change(p, e, "CREATE UNIQUE INDEX ON %s (trace, id, hash)", table);
+    rc = rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (trace, parent)", table);
     return rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (service, begin, name, lasted)", table);
 }
 
@@ -149,26 +161,49 @@ static int make_schema(struct postgres *p, struct err *e)
         : postgres_change(p, e, "INSERT INTO about (key, value) VALUES ('schema', %d), ('generation', 1)", SCHEMA);
 }
 
+/* Schema 1 counts no calls: postgres_catch_up does. */
+static int upgrade(struct postgres *p, struct err *e)
+{
+    static const char *const changes[] = {
+        "ALTER TABLE days ADD COLUMN counts boolean NOT NULL DEFAULT true CHECK (counts)",
+        "ALTER TABLE days ALTER COLUMN counts SET DEFAULT false", CALLS, UNCOUNTED,
+        "INSERT INTO uncounted (day) SELECT day FROM days UNION VALUES (-2), (-1)",
+        "UPDATE about SET value = 2 WHERE key = 'schema'"};
+    int64_t version;
+    int rc = postgres_lock(p, e);
+    rc = rc ? rc : read_version(p, &version, e);
+    for (size_t i = 0; !rc && version == 1 && i < sizeof changes / sizeof *changes; i++)
+        rc = postgres_ask(p, changes[i], NULL, NULL, e);
+    return rc;
+}
+
+static int provide_schema(struct postgres *p, int64_t *version, struct err *e)
+{
+    int rc = postgres_ask(p, "BEGIN", NULL, NULL, e);
+    rc = rc ? rc : *version ? upgrade(p, e) : make_schema(p, e);
+    rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
+    return rc ? rc : read_version(p, version, e);
+}
+
 int postgres_check_schema(struct postgres *p, struct err *e)
 {
     int64_t version;
     int rc = choose_schema(p, e);
     rc = rc ? rc : read_version(p, &version, e);
-    if (!rc && !version && p->filled) {
-        rc = postgres_ask(p, "BEGIN", NULL, NULL, e);
-        rc = rc ? rc : make_schema(p, e);
-        rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
-        rc = rc ? rc : read_version(p, &version, e);
-    }
+    if (!rc && version < SCHEMA && p->filled)
+        rc = provide_schema(p, &version, e);
     if (rc)
         return rc;
+    p->version = version;
+    p->caught_up = false;
     if (!version)
         return err_set(e, ERR_NOTFOUND,
             "%s: there are no spans in its schema %s (a collector keeps them: weft collect "
             "--store %s)",
             p->is.name, p->schema, p->is.name);
-    return version == SCHEMA ? 0
-                             : err_set(e, ERR_UNSUPPORTED,
-                                   "%s: schema %s has version %lld, and this weft reads %d: use the weft that made it",
-                                   p->is.name, p->schema, (long long)version, SCHEMA);
+    return version <= SCHEMA
+        ? 0
+        : err_set(e, ERR_UNSUPPORTED,
+              "%s: schema %s has version %lld, and this weft reads 1 to %d: use the weft that made it", p->is.name,
+              p->schema, (long long)version, SCHEMA);
 }

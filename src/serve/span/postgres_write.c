@@ -339,8 +339,8 @@ static int tell_days(struct postgres *p, const struct days *days, struct err *e)
     for (size_t k = 0; k < 3; k++)
         postgres_put_array(&v, &parts[k]);
     int rc = postgres_ask(p,
-        "INSERT INTO days (day, first_came, last_came)"
-        " SELECT d, f, l FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (d, f, l)"
+        "INSERT INTO days (day, first_came, last_came, counts)"
+        " SELECT d, f, l, true FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (d, f, l)"
         " ON CONFLICT (day) DO UPDATE SET first_came = least(days.first_came, excluded.first_came),"
         " last_came = greatest(days.last_came, excluded.last_came)",
         &v, NULL, e);
@@ -386,13 +386,41 @@ static void put_span(const struct postgres *p, const struct postgres_span *x, st
     put_bytes(t, x->body, x->n);
 }
 
+static const char copy_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+
+/* All of them into `moved`. */
+static int copy_ends(struct postgres *p, struct err *e)
+{
+    struct text rows = {.fd = -1};
+    text_put(&rows, copy_header, 19);
+    for (size_t i = 0; i < p->spans.n; i++) {
+        const struct postgres_span *x = &p->spans.v[i];
+        postgres_put_16(&rows, 7);
+        postgres_put_32(&rows, 4);
+        postgres_put_32(&rows, (uint32_t)x->day);
+        put_bytes(&rows, x->trace, sizeof x->trace);
+        put_bytes(&rows, x->id, sizeof x->id);
+        if (x->has_parent)
+            put_bytes(&rows, x->parent, sizeof x->parent);
+        else
+            postgres_put_32(&rows, UINT32_MAX);
+        put_number(&rows, x->hash);
+        put_number(&rows, p->texts.v.v[x->service].number);
+        put_number(&rows, x->begin);
+    }
+    postgres_put_16(&rows, UINT16_MAX);
+    int rc = postgres_copy(
+        p, "COPY moved (day, trace, id, parent, hash, service, begin) FROM STDIN (FORMAT binary)", &rows, e);
+    text_fini(&rows);
+    return rc;
+}
+
 /* Of one day, or of all (NULL). */
 static int copy_rows(struct postgres *p, const int32_t *day, const char *table, struct err *e)
 {
-    static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
     struct text rows = {.fd = -1};
     char sql[250];
-    text_put(&rows, header, 19);
+    text_put(&rows, copy_header, 19);
     for (size_t i = 0; i < p->spans.n; i++)
         if (!day || p->spans.v[i].day == *day)
             put_span(p, &p->spans.v[i], &rows);
@@ -414,6 +442,14 @@ static int have_open(struct postgres *p, bool *out, struct err *e)
     return 0;
 }
 
+#define IS_OUTDONE \
+    "EXISTS (SELECT FROM staged t WHERE s.trace = t.trace AND s.id = t.id AND (s.life < t.life" \
+    " OR (s.life = t.life AND s.begin + s.lasted < t.begin + t.lasted)))"
+/* What was inserted is in `moved` then, too. */
+#define INTO_MOVED(insert) \
+    "WITH came AS (" insert " RETURNING day, trace, id, parent, hash, service, begin) INSERT INTO moved" \
+    " SELECT day, trace, id, parent, hash, service, begin FROM came"
+
 /* Open ones give way, and are not taken where more is known. */
 static int merge_open(struct postgres *p, bool come, struct err *e)
 {
@@ -421,13 +457,15 @@ static int merge_open(struct postgres *p, bool come, struct err *e)
     int rc = have_open(p, &are, e);
     if (!rc && are)
         rc = postgres_ask(p,
-            "DELETE FROM spans_open s USING staged t WHERE s.trace = t.trace AND s.id = t.id AND (s.life < t.life"
-            " OR (s.life = t.life AND s.begin + s.lasted < t.begin + t.lasted))",
+            "INSERT INTO moved SELECT day, trace, id, parent, hash, service, begin FROM spans_open s WHERE " IS_OUTDONE,
             NULL, NULL, e);
+    rc = rc || !are ? rc : postgres_calls_count(p, false, true, e);
+    rc = rc || !are ? rc : postgres_ask(p, "DELETE FROM spans_open s WHERE " IS_OUTDONE, NULL, NULL, e);
     if (!rc && come)
         rc = postgres_ask(p,
-            "INSERT INTO spans_open (" COLUMNS ") SELECT " COLUMNS " FROM staged t WHERE day = -2 AND NOT EXISTS"
-            " (SELECT FROM spans s WHERE s.trace = t.trace AND s.id = t.id AND s.life >= t.life)",
+            INTO_MOVED(
+                "INSERT INTO spans_open (" COLUMNS ") SELECT " COLUMNS " FROM staged t WHERE day = -2 AND NOT EXISTS"
+                " (SELECT FROM spans s WHERE s.trace = t.trace AND s.id = t.id AND s.life >= t.life)"),
             NULL, NULL, e);
     return rc;
 }
@@ -440,18 +478,16 @@ static int merge(struct postgres *p, const struct days *days, struct err *e)
         p, "CREATE TEMPORARY TABLE IF NOT EXISTS staged (LIKE spans) ON COMMIT DELETE ROWS", NULL, NULL, e);
     rc = rc ? rc : copy_rows(p, NULL, "staged", e);
     /* Few are looked up in tables of many: never by reading these as a whole. */
-    rc = rc ? rc
-            : postgres_ask(p,
-                  "SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),"
-                  " set_config('enable_seqscan', 'off', true)",
-                  NULL, NULL, e);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc : postgres_calls_moved(p, e);
     rc = rc ? rc : merge_open(p, open_come, e);
     for (size_t i = 0; i < days->v.n && !rc; i++) {
         char table[32];
         postgres_day_table(days->v.v[i].day, table, sizeof table);
         if (days->v.v[i].day != POSTGRES_OPEN)
             rc = postgres_change(p, e,
-                "INSERT INTO %s (" COLUMNS ") SELECT " COLUMNS " FROM staged WHERE day = %d ON CONFLICT DO NOTHING",
+                INTO_MOVED("INSERT INTO %s (" COLUMNS ") SELECT " COLUMNS
+                           " FROM staged WHERE day = %d ON CONFLICT DO NOTHING"),
                 table, days->v.v[i].day);
     }
     return rc;
@@ -474,18 +510,33 @@ static int copy_straight(struct postgres *p, const struct days *days, struct err
     return rc ? rc : 1;
 }
 
-static int write_spans(struct postgres *p, const struct days *days, struct err *e)
+/* 1: they were written one by one, and what of them was not there before is in `moved`. */
+static int write_rows(struct postgres *p, const struct days *days, struct err *e)
 {
     bool open = map_find(&days->places, key_of(POSTGRES_OPEN));
     int rc = open ? 0 : have_open(p, &open, e);
     if (rc)
         return rc;
-    if (open || p->doubtful || days->v.n > MOST_STRAIGHT_DAYS) {
+    if (!open && !p->doubtful && days->v.n <= MOST_STRAIGHT_DAYS)
+        rc = copy_straight(p, days, e);
+    else {
         p->doubtful -= p->doubtful > 0;
-        return merge(p, days, e);
+        rc = 1;
     }
-    rc = copy_straight(p, days, e);
-    return rc > 0 ? merge(p, days, e) : rc;
+    if (rc > 0)
+        rc = merge(p, days, e) ? e->code : 1;
+    return rc;
+}
+
+static int write_spans(struct postgres *p, const struct days *days, struct err *e)
+{
+    struct postgres_calls calls;
+    int rc = postgres_calls_look(p, &calls, e);
+    rc = rc ? rc : write_rows(p, days, e);
+    if (rc < 0 || !calls.any)
+        return rc < 0 ? rc : 0;
+    rc = rc ? 0 : copy_ends(p, e);
+    return rc ? rc : postgres_calls_count(p, true, calls.others, e);
 }
 
 /* ---- the transaction ---- */

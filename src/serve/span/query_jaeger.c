@@ -256,6 +256,11 @@ static void answer_trace(struct query *w, const char *text)
         query_refuse(w, 400, "%s is no trace id: up to 32 hexadecimal digits", text);
 }
 
+static bool is_gone(void *request)
+{
+    return http_gone(request);
+}
+
 static void answer_dependencies(struct query *w)
 {
     const char *end = http_query(w->q, "endTs"), *lookback = http_query(w->q, "lookback");
@@ -268,8 +273,10 @@ static void answer_dependencies(struct query *w)
         query_refuse(w, 400, "endTs, lookback: give milliseconds");
         return;
     }
-    int64_t begin_ms = end_ms > back_ms ? end_ms - back_ms : 0;
-    if (!internal(w, database_calls(w->store, begin_ms * 1000000, end_ms * 1000000, &w->arena, &calls, &w->e))) {
+    /* The seconds that these milliseconds are of: so fine it is counted. */
+    const struct database_time time = {
+        end_ms > back_ms ? (end_ms - back_ms) / 1000 : 0, end_ms / 1000 + (end_ms % 1000 > 0), is_gone, w->q};
+    if (!internal(w, database_calls(w->store, &time, &w->arena, &calls, &w->e))) {
         begin_data(w, &j);
         json_array(&j);
         for (size_t i = 0; i < calls.n; i++) {

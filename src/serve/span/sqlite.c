@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-enum { SCHEMA = 3, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
+enum { SCHEMA = 4, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
 
 int sqlite_fail(struct sqlite_store *s, struct err *e)
 {
@@ -40,6 +40,12 @@ int sqlite_run(struct sqlite_store *s, const char *sql, struct err *e)
     "CREATE TABLE groups (number INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL," \
     " longest INTEGER NOT NULL);"
 
+#define TABLES_OF_CALLS \
+    "CREATE TABLE children (trace INTEGER, parent INTEGER, number INTEGER," \
+    " PRIMARY KEY (trace, parent, number)) WITHOUT ROWID;" \
+    "CREATE TABLE calls (width INTEGER, bucket INTEGER, parent INTEGER, child INTEGER, n INTEGER NOT NULL," \
+    " PRIMARY KEY (width, bucket, parent, child)) WITHOUT ROWID;"
+
 /* Spans are in the order in which they came, so that the oldest lie together and free whole pages when they go. */
 static const char schema[] =
     "CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, last INTEGER NOT NULL);"
@@ -52,7 +58,8 @@ static const char schema[] =
     " begin INTEGER NOT NULL, lasted INTEGER NOT NULL, parent BLOB, origin INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX spans_by_id ON spans (trace, id);"
     "CREATE INDEX spans_by_service ON spans (service, begin, name, lasted);"
-    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;" INDEXES_BY_LAST TABLES_OF_TERMS;
+    "CREATE TABLE about (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;" INDEXES_BY_LAST TABLES_OF_TERMS
+        TABLES_OF_CALLS;
 
 static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, struct err *e)
 {
@@ -67,10 +74,10 @@ static int number_of(struct sqlite_store *s, const char *pragma, int64_t *out, s
 }
 
 /* Schema 1 does not say when a name was used last: all of them count as used until the upgrade. That is the columns'
- * default, so that no row is written. Schema 2 has no terms: they are added as spans come. */
+ * default, so that no row is written. Schema 2 has no terms, and schema 3 no calls: sqlite_catch_up adds them. */
 static int upgrade(struct sqlite_store *s, struct err *e)
 {
-    char sql[2000] = "", names[600] = "";
+    char sql[2400] = "", names[600] = "", terms[800] = "";
     int64_t first = 0, next = 1;
     int rc = number_of(s, "SELECT coalesce(max(number), 0) + 1 FROM spans", &next, e);
     rc = rc ? rc : number_of(s, "SELECT coalesce(min(number), 0) FROM spans", &first, e);
@@ -81,11 +88,15 @@ static int upgrade(struct sqlite_store *s, struct err *e)
             "ALTER TABLE origins ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;"
             "ALTER TABLE operations ADD COLUMN last INTEGER NOT NULL DEFAULT %lld;" INDEXES_BY_LAST,
             last, last, last);
+    if (s->schema < 3)
+        snprintf(terms, sizeof terms,
+            TABLES_OF_TERMS "INSERT INTO about (key, value) VALUES ('terms from', %lld), ('terms to', %lld);",
+            (long long)SQLITE_GROUP(first), (long long)SQLITE_GROUP(next));
     snprintf(sql, sizeof sql,
-        "BEGIN IMMEDIATE; %s" TABLES_OF_TERMS
-        "INSERT INTO about (key, value) VALUES ('terms from', %lld), ('terms to', %lld);"
+        "BEGIN IMMEDIATE; %s %s" TABLES_OF_CALLS
+        "INSERT INTO about (key, value) VALUES ('calls from', %lld), ('calls to', %lld);"
         "PRAGMA user_version=%d; COMMIT",
-        names, (long long)SQLITE_GROUP(first), (long long)SQLITE_GROUP(next), SCHEMA);
+        names, terms, (long long)first, (long long)next, SCHEMA);
     return rc ? rc : sqlite_run(s, sql, e);
 }
 
@@ -131,6 +142,7 @@ static void sqlite_close(struct span_store *is)
     map_fini(&s->origins);
     map_fini(&s->used);
     sqlite_terms_forget(s);
+    sqlite_calls_forget(s);
     map_fini(&s->traces);
     map_fini(&s->ids);
     free(s->path);
@@ -167,6 +179,7 @@ static int sqlite_open(const char *store, const char *directory, struct span_sto
     s->path = mem_printf("%s/spans.db", store);
     s->is = (struct span_store){&database_sqlite, s->path};
     s->group = -1;
+    s->calls.to = -1;
     s->to_tidy = true; /* what the last start did not end */
     rc = open_file(s, store, directory != NULL, e);
     if (!rc)
@@ -344,34 +357,6 @@ static int sqlite_operations(
     return rc;
 }
 
-/* ---- traces and calls ---- */
-
-static int sqlite_calls(struct span_store *s, int64_t begin_ns, int64_t end_ns, struct arena *arena,
-    struct database_calls *out, struct err *e)
-{
-    sqlite3_stmt *q;
-    if (sqlite3_prepare_v2(sqlite_of(s)->db,
-            "SELECT (SELECT text FROM texts WHERE number = p.service),"
-            " (SELECT text FROM texts WHERE number = c.service), count(*)"
-            " FROM spans c JOIN spans p ON p.trace = c.trace AND p.id = c.parent"
-            " WHERE c.service IN (SELECT service FROM operations) AND c.begin >= ?1 AND c.begin < ?2"
-            " AND p.service <> c.service GROUP BY p.service, c.service ORDER BY 1, 2",
-            -1, &q, NULL) != SQLITE_OK)
-        return sqlite_fail(sqlite_of(s), e);
-    sqlite3_bind_int64(q, 1, begin_ns);
-    sqlite3_bind_int64(q, 2, end_ns);
-    int step;
-    while ((step = sqlite3_step(q)) == SQLITE_ROW) {
-        const char *parent = (const char *)sqlite3_column_text(q, 0), *child = (const char *)sqlite3_column_text(q, 1);
-        vec_push(out,
-            ((struct database_call){arena_strdup(arena, parent ? parent : ""), arena_strdup(arena, child ? child : ""),
-                (uint64_t)sqlite3_column_int64(q, 2)}));
-    }
-    int rc = step == SQLITE_DONE ? 0 : sqlite_fail(sqlite_of(s), e);
-    sqlite3_finalize(q);
-    return rc;
-}
-
 const struct database_kind database_sqlite = {
     .open = sqlite_open,
     .close = sqlite_close,
@@ -383,6 +368,7 @@ const struct database_kind database_sqlite = {
     .position = sqlite_position,
     .sync = sqlite_sync,
     .keep = sqlite_keep,
+    .catch_up = sqlite_catch_up,
     .services = sqlite_services,
     .operations = sqlite_operations,
     .calls = sqlite_calls,

@@ -12,13 +12,22 @@ enum sqlite_statement {
     STATEMENT_BEGIN, STATEMENT_COMMIT, STATEMENT_ROLLBACK, STATEMENT_TRACE, STATEMENT_SAME_ID, STATEMENT_REMOVE,
     STATEMENT_INSERT, STATEMENT_NEXT, STATEMENT_TEXT, STATEMENT_NEW_TEXT, STATEMENT_USE_TEXT, STATEMENT_ORIGIN,
     STATEMENT_NEW_ORIGIN, STATEMENT_USE_ORIGIN, STATEMENT_ORIGIN_BODY, STATEMENT_GROUP_ROWS, STATEMENT_PUT_TERMS,
-    STATEMENT_PUT_GROUP, STATEMENT_OPERATION, STATEMENT_ABOUT, STATEMENT_SET_ABOUT, STATEMENTS
+    STATEMENT_PUT_GROUP, STATEMENT_OPERATION, STATEMENT_ABOUT, STATEMENT_SET_ABOUT, STATEMENT_ENDS, STATEMENT_PARENTS,
+    STATEMENT_CHILDREN, STATEMENT_NEW_CHILD, STATEMENT_REMOVE_CHILD, STATEMENT_COUNT, STATEMENT_COUNTED_NONE,
+    STATEMENT_FIRST_FROM, STATEMENTS
 };
 /* Spans are numbered in the order in which they come, and no number is used twice. Names (texts, origins, operations)
  * keep the last era that used them: an era is so many numbers. A name is unused once the oldest span is of a later
  * era. */
 enum { SQLITE_ERA_SPANS = 1024, SQLITE_BUSY_MS = 10000 };
 #define SQLITE_ERA(number) ((number) / SQLITE_ERA_SPANS)
+struct sqlite_call_change { int64_t width_s, bucket, parent, child, by; };
+struct sqlite_calls {
+    struct map places;
+    VEC(struct sqlite_call_change) changes; /* of counts, in this transaction */
+    struct map awaited;      /* of new traces: hash of a parent's ids → service of its children */
+    int64_t from, to;        /* numbers of spans that are not counted as children yet; to -1: not read yet */
+};
 struct sqlite_store {
     struct span_store is;
     struct sqlite3 *db;
@@ -29,8 +38,9 @@ struct sqlite_store {
     struct map texts, origins;           /* hash → number */
     struct map used;         /* names that are marked as used in this era */
     /* Of the writer, too, which is the only one: traces by hash, and whether spans of them were there before; of those
-     * of which none were, the hashes of the ids that were added since. */
+     * of which none were, the hashes of the ids that were added since (sqlite_note_service). */
     struct map traces, ids;
+    struct sqlite_calls calls;
     int64_t origin, service; /* of the spans that are added */
     struct term_group terms;      /* of `group`, to which the last span belongs; -1: not read yet */
     int64_t group;
@@ -63,6 +73,7 @@ int sqlite_commit(struct span_store *, const struct log_position *, struct err *
 void sqlite_rollback(struct span_store *);
 int sqlite_position(struct span_store *, struct log_position *, struct err *e);
 int sqlite_sync(struct span_store *, bool *all, struct err *e);
+int sqlite_catch_up(struct span_store *, bool *more, struct err *e);
 
 /* sqlite_terms.c: what searches find spans by. Terms of a group of spans are written once it is full; of those that are
  * in no written group, they are read from the spans. */
@@ -73,9 +84,29 @@ int sqlite_terms_begin(struct sqlite_store *, struct err *e);
 /* A span that was added. */
 int sqlite_terms_add(struct sqlite_store *, int64_t number, const struct span *, const void *body, size_t n,
     struct err *e);
-/* One group of a store that had none, if any is left. */
-int sqlite_terms_catch_up(struct sqlite_store *, struct err *e);
+/* One group of a store that had none, if any is left. *more: others are left; else it stays. */
+int sqlite_terms_catch_up(struct sqlite_store *, bool *more, struct err *e);
 void sqlite_terms_forget(struct sqlite_store *);
+
+/* sqlite_calls.c: how often services call each other, as database_calls tells it. */
+/* Before the first span of a transaction, and before its end. */
+int sqlite_calls_begin(struct sqlite_store *, struct err *e);
+int sqlite_calls_write(struct sqlite_store *, struct err *e);
+/* Before the span `next` is added. new_trace: those of the same trace are in `ids`. */
+int sqlite_calls_add(struct sqlite_store *, const struct span *, bool new_trace, struct err *e);
+/* Removes a span, and the calls of which it is an end. */
+int sqlite_remove_span(struct sqlite_store *, int64_t number, struct err *e);
+/* Counts some of the spans that an older store had. *more: others are left; else it stays. */
+int sqlite_calls_catch_up(struct sqlite_store *, bool *more, struct err *e);
+/* The writer forgets which spans it added, as some are removed. */
+void sqlite_forget_ids(struct sqlite_store *);
+void sqlite_calls_forget(struct sqlite_store *);
+/* A hash of a trace's and a span's id. */
+uint64_t sqlite_ids_hash(const void *trace, const void *id);
+/* Notes a span of these ids as the only one, by its service, or UINT64_MAX: there are several. */
+void sqlite_note_service(struct map *, uint64_t ids, int64_t service, bool *fresh);
+int sqlite_calls(struct span_store *, const struct database_time *, struct arena *, struct database_calls *,
+    struct err *e);
 
 /* sqlite_search.c: spans with begins in a time, the newest first, in any service or by terms. */
 struct sqlite_search;

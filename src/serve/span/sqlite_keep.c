@@ -40,20 +40,38 @@ static int measure(struct sqlite_store *s, struct size *out, struct err *e)
 
 /* ---- spans ---- */
 
-/* Of the oldest spans those up to the last that came before a time. */
-static int remove_spans(struct sqlite_store *s, int64_t since_ns, bool *some, struct err *e)
+/* Of the oldest spans those up to the last that came before a time, but for those that came since. */
+static int find_old(struct sqlite_store *s, int64_t since_ns, int64_t numbers[SPANS_AT_ONCE], int *n, struct err *e)
 {
     sqlite3_stmt *q;
+    int step;
     if (sqlite3_prepare_v2(s->db,
-            "DELETE FROM spans WHERE number <= (SELECT max(number) FROM (SELECT number, came FROM spans ORDER BY number"
-            " LIMIT ?1) WHERE came < ?2) AND came < ?2",
-            -1, &q, NULL) != SQLITE_OK)
+            "SELECT number FROM (SELECT number, came FROM spans ORDER BY number LIMIT ?1) WHERE came < ?2", -1, &q,
+            NULL) != SQLITE_OK)
         return sqlite_fail(s, e);
     sqlite3_bind_int64(q, 1, SPANS_AT_ONCE);
     sqlite3_bind_int64(q, 2, since_ns);
-    int rc = sqlite3_step(q) == SQLITE_DONE ? 0 : sqlite_fail(s, e);
+    while ((step = sqlite3_step(q)) == SQLITE_ROW)
+        numbers[(*n)++] = sqlite3_column_int64(q, 0);
+    int rc = step == SQLITE_DONE ? 0 : sqlite_fail(s, e);
     sqlite3_finalize(q);
-    *some = !rc && sqlite3_changes64(s->db) > 0;
+    return rc;
+}
+
+static int remove_spans(struct sqlite_store *s, int64_t since_ns, bool *some, struct err *e)
+{
+    int64_t numbers[SPANS_AT_ONCE];
+    int n = 0, rc = find_old(s, since_ns, numbers, &n, e);
+    if (rc || !n || (rc = sqlite_begin(&s->is, e)))
+        return rc;
+    for (int i = 0; i < n && !rc; i++)
+        rc = sqlite_remove_span(s, numbers[i], e);
+    sqlite_forget_ids(s);
+    rc = rc ? rc : sqlite_calls_write(s, e);
+    rc = rc ? rc : sqlite_finish(s, sqlite_statement(s, STATEMENT_COMMIT, e), e);
+    if (rc)
+        sqlite_rollback(&s->is);
+    *some = !rc;
     return rc;
 }
 

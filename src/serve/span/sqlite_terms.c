@@ -114,7 +114,7 @@ int sqlite_terms_add(
     return 0;
 }
 
-int sqlite_terms_catch_up(struct sqlite_store *s, struct err *e)
+int sqlite_terms_catch_up(struct sqlite_store *s, bool *more, struct err *e)
 {
     struct term_group t = {0};
     uint64_t from = 0, to = 0;
@@ -128,5 +128,6 @@ int sqlite_terms_catch_up(struct sqlite_store *s, struct err *e)
     rc = read_group(s, &t, (int64_t)from, e);
     rc = rc ? rc : write_group(s, &t, (int64_t)from, e);
     term_group_fini(&t);
+    *more |= !rc && from + 1 < to;
     return rc ? rc : sqlite_set_about(s, "terms from", from + 1, e);
 }

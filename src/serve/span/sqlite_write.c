@@ -34,6 +34,18 @@ static const char *const sql[STATEMENTS] = {
     [STATEMENT_ABOUT] = "SELECT value FROM about WHERE key = ?1",
     [STATEMENT_SET_ABOUT] = "INSERT INTO about (key, value) VALUES (?1, ?2)"
                             " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    [STATEMENT_ENDS] = "SELECT number, trace, id, parent, service, begin FROM spans"
+                       " WHERE number >= ?1 AND number < ?2",
+    [STATEMENT_PARENTS] = "SELECT service FROM spans WHERE trace = ?1 AND id = ?2 AND service <> ?3",
+    [STATEMENT_CHILDREN] = "SELECT s.service, s.begin FROM children c CROSS JOIN spans s ON s.number = c.number"
+                           " WHERE c.trace = ?1 AND c.parent = ?2 AND s.trace = ?3 AND s.service <> ?4",
+    [STATEMENT_NEW_CHILD] = "INSERT OR IGNORE INTO children (trace, parent, number) VALUES (?1, ?2, ?3)",
+    [STATEMENT_REMOVE_CHILD] = "DELETE FROM children WHERE trace = ?1 AND parent = ?2 AND number = ?3",
+    [STATEMENT_COUNT] = "INSERT INTO calls (width, bucket, parent, child, n) VALUES (?1, ?2, ?3, ?4, ?5)"
+                        " ON CONFLICT (width, bucket, parent, child) DO UPDATE SET n = n + excluded.n",
+    [STATEMENT_COUNTED_NONE] = "DELETE FROM calls WHERE width = ?1 AND bucket = ?2 AND parent = ?3 AND child = ?4"
+                               " AND n = 0",
+    [STATEMENT_FIRST_FROM] = "SELECT min(number) FROM spans WHERE number >= ?1",
 };
 
 sqlite3_stmt *sqlite_statement(struct sqlite_store *s, enum sqlite_statement which, struct err *e)
@@ -63,16 +75,17 @@ int sqlite_first_number(struct sqlite_store *s, sqlite3_stmt *q, int64_t *out, s
     return rc;
 }
 
-static void forget_ids(struct sqlite_store *s)
+void sqlite_forget_ids(struct sqlite_store *s)
 {
     map_fini(&s->traces);
     map_fini(&s->ids);
-    s->traces = s->ids = (struct map){0};
+    map_fini(&s->calls.awaited);
+    s->traces = s->ids = s->calls.awaited = (struct map){0};
 }
 
 static void forget(struct sqlite_store *s)
 {
-    forget_ids(s);
+    sqlite_forget_ids(s);
     map_fini(&s->texts);
     map_fini(&s->origins);
     map_fini(&s->used);
@@ -90,6 +103,7 @@ int sqlite_begin(struct span_store *is, struct err *e)
         rc = q ? sqlite_first_number(s, q, &s->next, e) : e->code;
     }
     rc = rc ? rc : sqlite_terms_begin(s, e);
+    rc = rc ? rc : sqlite_calls_begin(s, e);
     if (rc)
         sqlite_rollback(is);
     return rc;
@@ -103,6 +117,7 @@ void sqlite_rollback(struct span_store *is)
     s->next = 0;
     forget(s);
     sqlite_terms_forget(s);
+    sqlite_calls_forget(s);
 }
 
 int sqlite_set_about(struct sqlite_store *s, const char *key, uint64_t value, struct err *e)
@@ -132,9 +147,9 @@ int sqlite_commit(struct span_store *is, const struct log_position *at, struct e
     struct sqlite_store *s = sqlite_of(is);
     if (s->texts.n > MOST_KNOWN || s->origins.n > MOST_KNOWN || s->used.n > MOST_KNOWN)
         forget(s);
-    if (s->traces.n > MOST_IDS || s->ids.n > MOST_IDS)
-        forget_ids(s);
-    int rc = sqlite_terms_catch_up(s, e);
+    if (s->traces.n > MOST_IDS || s->ids.n > MOST_IDS || s->calls.awaited.n > MOST_IDS)
+        sqlite_forget_ids(s);
+    int rc = sqlite_calls_write(s, e);
     if (!rc)
         rc = sqlite_set_about(s, "log file", at->file, e);
     if (!rc)
@@ -142,6 +157,22 @@ int sqlite_commit(struct span_store *is, const struct log_position *at, struct e
     if (!rc)
         rc = sqlite_set_about(s, "next number", (uint64_t)s->next, e);
     return rc ? rc : sqlite_finish(s, sqlite_statement(s, STATEMENT_COMMIT, e), e);
+}
+
+int sqlite_catch_up(struct span_store *is, bool *more, struct err *e)
+{
+    struct sqlite_store *s = sqlite_of(is);
+    if (s->caught_up && s->calls.to >= 0 && s->calls.from >= s->calls.to)
+        return 0;
+    int rc = sqlite_begin(is, e);
+    if (rc)
+        return rc;
+    rc = sqlite_terms_catch_up(s, more, e);
+    rc = rc ? rc : sqlite_calls_catch_up(s, more, e);
+    rc = rc ? rc : sqlite_finish(s, sqlite_statement(s, STATEMENT_COMMIT, e), e);
+    if (rc)
+        sqlite_rollback(is);
+    return rc;
 }
 
 int sqlite_position(struct span_store *is, struct log_position *at, struct err *e)
@@ -274,12 +305,19 @@ static int use_names(struct sqlite_store *s, int64_t name, enum span_kind kind, 
     return rc ? rc : use(s, STATEMENT_USE_TEXT, name, e);
 }
 
+uint64_t sqlite_ids_hash(const void *trace, const void *id)
+{
+    uint8_t ids[SPAN_TRACE_BYTES + SPAN_ID_BYTES];
+    memcpy(ids, trace, SPAN_TRACE_BYTES);
+    memcpy(ids + SPAN_TRACE_BYTES, id, SPAN_ID_BYTES);
+    return map_hash(ids, sizeof ids);
+}
+
 /* Is a span of these ids there, perhaps? Most spans are of traces that are only just coming: one question for a trace
  * spares one for each of its spans. */
-static int may_be_there(struct sqlite_store *s, const struct span *span, bool *may, struct err *e)
+static int may_be_there(struct sqlite_store *s, const struct span *span, bool *may, bool *new_trace, struct err *e)
 {
     enum { WAS_THERE = 1, WAS_NOT };
-    uint8_t ids[SPAN_TRACE_BYTES + SPAN_ID_BYTES];
     bool fresh;
     uint64_t *known = map_put(&s->traces, map_hash(span->trace_id, SPAN_TRACE_BYTES), &fresh);
     if (fresh || !*known) {
@@ -294,10 +332,9 @@ static int may_be_there(struct sqlite_store *s, const struct span *span, bool *m
         *known = number ? WAS_THERE : WAS_NOT;
     }
     *may = *known == WAS_THERE;
+    *new_trace = !*may;
     if (!*may) {
-        memcpy(ids, span->trace_id, SPAN_TRACE_BYTES);
-        memcpy(ids + SPAN_TRACE_BYTES, span->id, SPAN_ID_BYTES);
-        map_put(&s->ids, map_hash(ids, sizeof ids), &fresh);
+        sqlite_note_service(&s->ids, sqlite_ids_hash(span->trace_id, span->id), s->service, &fresh);
         *may = !fresh;
     }
     return 0;
@@ -328,11 +365,8 @@ static int compare_with_same_id(
     if (step != SQLITE_DONE)
         rc = sqlite_fail(s, e);
     sqlite3_reset(q);
-    for (size_t i = 0; !rc && *take && i < outdone.n; i++) {
-        if ((q = sqlite_statement(s, STATEMENT_REMOVE, e)))
-            sqlite3_bind_int64(q, 1, outdone.v[i]);
-        rc = sqlite_finish(s, q, e);
-    }
+    for (size_t i = 0; !rc && *take && i < outdone.n; i++)
+        rc = sqlite_remove_span(s, outdone.v[i], e);
     vec_free(&outdone);
     return rc;
 }
@@ -349,12 +383,12 @@ int sqlite_add_span(
     struct span_store *is, const struct span *span, const void *body, size_t n, int64_t came_ns, struct err *e)
 {
     struct sqlite_store *s = sqlite_of(is);
-    bool may = false, take = true;
+    bool may = false, new_trace = false, take = true;
     int64_t name;
     uint64_t hash[2];
     const struct map_piece pieces[] = {{&s->origin, sizeof s->origin}, {body, n}};
     map_hash_pieces(pieces, 2, hash);
-    int rc = may_be_there(s, span, &may, e);
+    int rc = may_be_there(s, span, &may, &new_trace, e);
     if (!rc && may)
         rc = compare_with_same_id(s, span, (int64_t)hash[0], &take, e);
     if (rc || !take)
@@ -362,6 +396,7 @@ int sqlite_add_span(
     rc = text_number(s, span->name, &name, e);
     if (!rc)
         rc = use_names(s, name, span->kind, e);
+    rc = rc ? rc : sqlite_calls_add(s, span, new_trace, e);
     sqlite3_stmt *q = rc ? NULL : sqlite_statement(s, STATEMENT_INSERT, e);
     if (!q)
         return e->code;

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* PostgreSQL: calls from service to service, counted in the transactions in which spans come and go. The counts are of
+ * all pairs of a parent and a counted child that are there now, by the days of both, so that they go with the tables of
+ * their days. Children are counted but for those that `uncounted` tells: spans of an older store, which are counted
+ * behind. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "span/calls.h"
+#include "span/postgres.h"
+
+#define ENDS "day, trace, id, parent, hash, service, begin"
+enum { TRACES_AT_ONCE = 500, N_ENDS = 7 };
+static const int64_t day_s = 86400;
+
+/* ---- of spans that are in `moved`, and in their tables ---- */
+
+#define PAIR "SELECT p.day AS parent_day, c.day AS child_day, p.service AS parent, c.service AS child, c.begin FROM "
+#define ON_PARENT " ON p.trace = c.trace AND p.id = c.parent AND p.service <> c.service"
+#define MOVED(x) "EXISTS (SELECT FROM moved m WHERE m.trace = " x ".trace AND m.id = " x ".id AND m.hash = " x ".hash)"
+#define COUNTED "NOT EXISTS (SELECT FROM uncounted u WHERE u.day = c.day AND (u.after IS NULL OR c.trace > u.after))"
+
+/* Pairs within; with a parent that stays; with a child that stays. */
+static const char *const pairs[] = {
+    PAIR "moved c JOIN moved p" ON_PARENT " WHERE " COUNTED,
+    PAIR "moved c JOIN spans p" ON_PARENT " WHERE NOT " MOVED("p") " AND " COUNTED,
+    PAIR "moved p JOIN spans c" ON_PARENT " WHERE NOT " MOVED("c") " AND " COUNTED,
+};
+
+/* Adds `by` for each pair. */
+static int count(struct postgres *p, const char *of_pairs, int by, const struct postgres_values *v, struct err *e)
+{
+    struct text sql = {.fd = -1};
+    text_printf(&sql,
+        "INSERT INTO calls (width, bucket, parent, child, parent_day, child_day, n)"
+        " SELECT w, begin / 1000000000 / w, parent, child, parent_day, child_day, %d * count(*) FROM (%s) pairs,"
+        " unnest('{",
+        by, of_pairs);
+    for (size_t i = 0; i < CALL_WIDTHS; i++)
+        text_printf(&sql, "%s%lld", i ? "," : "", (long long)call_widths_s[i]);
+    text_puts(&sql,
+        "}'::bigint[]) w WHERE begin >= 0 GROUP BY 1, 2, 3, 4, 5, 6"
+        " ON CONFLICT (width, bucket, parent, child, parent_day, child_day) DO UPDATE SET n = calls.n + excluded.n");
+    int rc = postgres_ask(p, text_cstr(&sql), v, NULL, e);
+    text_fini(&sql);
+    return rc;
+}
+
+int postgres_calls_moved(struct postgres *p, struct err *e)
+{
+    int rc = postgres_ask(p,
+        "CREATE TEMPORARY TABLE IF NOT EXISTS moved (day integer, trace uuid, id bytea, parent bytea, hash bigint,"
+        " service bigint, begin bigint) ON COMMIT DELETE ROWS",
+        NULL, NULL, e);
+    return rc ? rc : postgres_ask(p, "CREATE INDEX IF NOT EXISTS moved_by_id ON moved (trace, id)", NULL, NULL, e);
+}
+
+int postgres_calls_count(struct postgres *p, bool come, bool others, struct err *e)
+{
+    /* Few are looked up in tables of many: never by reading these as a whole. */
+    int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    for (size_t i = 0; i < (others ? 3 : 1) && !rc; i++)
+        rc = count(p, pairs[i], come ? 1 : -1, NULL, e);
+    return rc ? rc : postgres_ask(p, "DELETE FROM moved", NULL, NULL, e);
+}
+
+int postgres_calls_remove(struct postgres *p, struct err *e, const char *table, const char *condition)
+{
+    int rc = postgres_calls_moved(p, e);
+    rc = rc ? rc : postgres_change(p, e, "INSERT INTO moved SELECT " ENDS " FROM %s WHERE %s", table, condition);
+    return rc ? rc : postgres_calls_count(p, false, true, e);
+}
+
+int postgres_calls_drop_day(struct postgres *p, int32_t day, struct err *e)
+{
+    int rc = postgres_change(p, e, "DELETE FROM calls WHERE parent_day = %d OR child_day = %d", day, day);
+    return rc || day < 0 ? rc : postgres_change(p, e, "DELETE FROM uncounted WHERE day = %d", day);
+}
+
+/* ---- of a batch ---- */
+
+/* The spans are in order of their ids. */
+static int find_by_ids(const void *key, const void *item)
+{
+    const struct postgres_span *child = key, *x = item;
+    int traces = memcmp(child->trace, x->trace, sizeof x->trace);
+    return traces ? traces : memcmp(child->parent, x->id, sizeof x->id);
+}
+
+static bool have_calls(const struct postgres *p)
+{
+    const struct postgres_span *v = p->spans.v, *end = v + p->spans.n, *x;
+    for (const struct postgres_span *child = v; child < end; child++) {
+        x = child->has_parent ? bsearch(child, v, p->spans.n, sizeof *v, find_by_ids) : NULL;
+        while (x && x > v && !find_by_ids(child, x - 1))
+            x--;
+        for (; x && x < end && !find_by_ids(child, x); x++)
+            if (x->service != child->service)
+                return true;
+    }
+    return false;
+}
+
+int postgres_calls_look(struct postgres *p, struct postgres_calls *out, struct err *e)
+{
+    struct text traces;
+    struct postgres_values v = {0};
+    PGresult *r;
+    size_t n = 0;
+    for (size_t i = 0; i < p->spans.n; i++)
+        n += !i || memcmp(p->spans.v[i - 1].trace, p->spans.v[i].trace, SPAN_TRACE_BYTES) != 0;
+    postgres_array(&traces, POSTGRES_UUIDS, n);
+    for (size_t i = 0; i < p->spans.n; i++)
+        if (!i || memcmp(p->spans.v[i - 1].trace, p->spans.v[i].trace, SPAN_TRACE_BYTES) != 0)
+            postgres_array_item(&traces, p->spans.v[i].trace, SPAN_TRACE_BYTES);
+    postgres_put_array(&v, &traces);
+    int rc = postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc
+            : postgres_ask(p,
+                  "SELECT EXISTS (SELECT FROM unnest($1::uuid[]) t"
+                  " WHERE EXISTS (SELECT FROM spans s WHERE s.trace = t))",
+                  &v, &r, e);
+    text_fini(&traces);
+    if (rc)
+        return rc;
+    out->others = PQntuples(r) && *PQgetvalue(r, 0, 0);
+    out->any = out->others || have_calls(p);
+    PQclear(r);
+    return out->any ? postgres_calls_moved(p, e) : 0;
+}
+
+/* ---- of an older store ---- */
+
+struct uncounted {
+    int32_t day;
+    bool begun;
+};
+
+static int next_uncounted(struct postgres *p, struct uncounted *out, bool *any, struct err *e)
+{
+    PGresult *r;
+    int rc = postgres_ask(p,
+        "SELECT day::bigint, (after IS NOT NULL)::int::bigint FROM uncounted ORDER BY day DESC LIMIT 1", NULL, &r, e);
+    if (rc)
+        return rc;
+    if ((*any = PQntuples(r)))
+        *out = (struct uncounted){(int32_t)postgres_number(r, 0, 0), postgres_number(r, 0, 1)};
+    PQclear(r);
+    return 0;
+}
+
+static int begin_day(struct postgres *p, int32_t day, const char *table, struct err *e)
+{
+    int rc = postgres_change(p, e, "CREATE INDEX ON %s (trace, parent)", table);
+    return rc ? rc
+              : postgres_change(
+                    p, e, "UPDATE uncounted SET after = '00000000-0000-0000-0000-000000000000' WHERE day = %d", day);
+}
+
+/* The next traces of a day. */
+static int count_some(struct postgres *p, int32_t day, const char *table, struct err *e)
+{
+    char sql[600];
+    PGresult *r;
+    struct postgres_values v = {0};
+    uint8_t last[SPAN_TRACE_BYTES];
+    snprintf(sql, sizeof sql,
+        "SELECT trace FROM %s WHERE trace > (SELECT after FROM uncounted WHERE day = %d) ORDER BY trace OFFSET %d"
+        " LIMIT 1",
+        table, day, TRACES_AT_ONCE);
+    int rc = postgres_ask(p, sql, NULL, &r, e);
+    if (rc)
+        return rc;
+    const bool more = PQntuples(r) && PQgetlength(r, 0, 0) == sizeof last;
+    memset(last, 0xff, sizeof last);
+    if (more)
+        memcpy(last, PQgetvalue(r, 0, 0), sizeof last);
+    PQclear(r);
+    postgres_put_uuid(&v, last);
+    snprintf(sql, sizeof sql,
+        PAIR "%s c JOIN spans p" ON_PARENT
+             " WHERE c.trace > (SELECT after FROM uncounted WHERE day = %d) AND c.trace <= $1",
+        table, day);
+    rc = count(p, sql, 1, &v, e);
+    if (rc || !more)
+        return rc ? rc : postgres_change(p, e, "DELETE FROM uncounted WHERE day = %d", day);
+    snprintf(sql, sizeof sql, "UPDATE uncounted SET after = $1 WHERE day = %d", day);
+    return postgres_ask(p, sql, &v, NULL, e);
+}
+
+int postgres_catch_up(struct span_store *s, bool *more, struct err *e)
+{
+    struct postgres *p = postgres_of(s);
+    struct uncounted u = {0};
+    char table[32];
+    if (p->caught_up)
+        return 0;
+    int rc = postgres_ready(p, e);
+    rc = rc ? rc : postgres_ask(p, "BEGIN", NULL, NULL, e);
+    if (rc)
+        return rc;
+    rc = postgres_lock(p, e);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc : next_uncounted(p, &u, more, e);
+    p->caught_up = !rc && !*more;
+    if (!rc && *more) {
+        postgres_day_table(u.day, table, sizeof table);
+        rc = u.begun ? count_some(p, u.day, table, e) : begin_day(p, u.day, table, e);
+    }
+    rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
+    if (rc)
+        postgres_rollback(s);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static int by_names(const void *a, const void *b)
+{
+    const struct database_call *x = a, *y = b;
+    int parents = strcmp(x->parent, y->parent);
+    return parents ? parents : strcmp(x->child, y->child);
+}
+
+/* Rows of parent, child and count. */
+static int add_rows(struct postgres *p, const char *sql, const struct postgres_values *v, struct arena *arena,
+    struct database_calls *out, struct err *e)
+{
+    PGresult *r;
+    int rc = postgres_ask(p, sql, v, &r, e);
+    for (int i = 0; !rc && i < PQntuples(r); i++)
+        vec_push(out,
+            ((struct database_call){arena_strdup(arena, postgres_text(r, i, 0)),
+                arena_strdup(arena, postgres_text(r, i, 1)), (uint64_t)postgres_number(r, i, 2)}));
+    if (!rc)
+        PQclear(r);
+    return rc;
+}
+
+static void add_up(struct database_calls *calls)
+{
+    size_t kept = 0;
+    if (calls->n)
+        qsort(calls->v, calls->n, sizeof *calls->v, by_names);
+    for (size_t i = 0; i < calls->n; i++)
+        if (kept && !by_names(&calls->v[kept - 1], &calls->v[i]))
+            calls->v[kept - 1].count += calls->v[i].count;
+        else
+            calls->v[kept++] = calls->v[i];
+    calls->n = kept;
+}
+
+#define NAMED(from) \
+    "SELECT a.text, b.text, n FROM (" from ") calls JOIN texts a ON a.number = parent JOIN texts b ON b.number = child"
+
+static int add_counted(
+    struct postgres *p, const struct database_time *t, struct arena *arena, struct database_calls *out, struct err *e)
+{
+    struct call_range ranges[CALL_RANGES];
+    struct text parts[3];
+    struct postgres_values v = {0};
+    const size_t n = call_ranges(t->begin_s, t->end_s, ranges);
+    for (size_t k = 0; k < 3; k++)
+        postgres_array(&parts[k], POSTGRES_NUMBERS, n);
+    for (size_t i = 0; i < n; i++) {
+        postgres_array_number(&parts[0], ranges[i].width_s);
+        postgres_array_number(&parts[1], ranges[i].from);
+        postgres_array_number(&parts[2], ranges[i].to);
+    }
+    for (size_t k = 0; k < 3; k++)
+        postgres_put_array(&v, &parts[k]);
+    int rc = add_rows(p,
+        NAMED("SELECT parent, child, sum(n)::bigint AS n FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])"
+              " AS r (w, f, t) CROSS JOIN LATERAL (SELECT parent, child, n FROM calls WHERE width = w AND bucket >= f"
+              " AND bucket < t OFFSET 0) c GROUP BY parent, child HAVING sum(n) > 0"),
+        &v, arena, out, e);
+    for (size_t k = 0; k < 3; k++)
+        text_fini(&parts[k]);
+    return rc;
+}
+
+static int add_uncounted(struct postgres *p, const struct database_time *t, int32_t day, struct arena *arena,
+    struct database_calls *out, struct err *e)
+{
+    char table[32], sql[900];
+    struct postgres_values v = {0};
+    postgres_day_table(day, table, sizeof table);
+    snprintf(sql, sizeof sql,
+        NAMED("SELECT parent, child, count(*) AS n FROM (" PAIR "%s c JOIN spans p" ON_PARENT
+              " WHERE c.begin >= $1 AND c.begin < $2%s) pairs GROUP BY parent, child"),
+        table,
+        p->version < 2 ? ""
+                       : " AND c.trace > (SELECT coalesce(after, '00000000-0000-0000-0000-000000000000')"
+                         " FROM uncounted u WHERE u.day = c.day)");
+    postgres_put_number(&v, t->begin_s * NS_PER_S);
+    postgres_put_number(&v, t->end_s * NS_PER_S);
+    return add_rows(p, sql, &v, arena, out, e);
+}
+
+/* Day by day, so that it can be given up. */
+static int add_all_uncounted(
+    struct postgres *p, const struct database_time *t, struct arena *arena, struct database_calls *out, struct err *e)
+{
+    PGresult *r;
+    int rc = postgres_ask(
+        p, p->version < 2 ? "SELECT day::bigint FROM days" : "SELECT day::bigint FROM uncounted", NULL, &r, e);
+    if (rc)
+        return rc;
+    for (int i = 0; i < PQntuples(r) && !rc; i++) {
+        const int64_t day = postgres_number(r, i, 0);
+        if (t->stop && t->stop(t->stop_arg))
+            rc = err_set(e, ERR_BUSY, "nobody waits for the answer any more");
+        else if (day < 0 || (day * day_s < t->end_s && (day + 1) * day_s > t->begin_s))
+            rc = add_uncounted(p, t, (int32_t)day, arena, out, e);
+    }
+    PQclear(r);
+    return rc;
+}
+
+int postgres_calls(
+    struct span_store *s, const struct database_time *t, struct arena *arena, struct database_calls *out, struct err *e)
+{
+    struct postgres *p = postgres_of(s);
+    struct err ignored = {0};
+    int rc = postgres_ask_anew(p, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, NULL, e);
+    if (rc)
+        return rc;
+    rc = p->version < 2 ? 0 : add_counted(p, t, arena, out, e);
+    rc = rc ? rc : add_all_uncounted(p, t, arena, out, e);
+    postgres_ask(p, rc ? "ROLLBACK" : "COMMIT", NULL, NULL, &ignored);
+    add_up(out);
+    return rc;
+}
