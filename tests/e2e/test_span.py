@@ -473,6 +473,86 @@ class Secure(Span):
 class Away(Span):
     """Collectors that do not answer, and disks that are full."""
 
+    def waiting(self, n):
+        """An environment whose spool has n spans, in one file; and their ids."""
+        env = environment(NOBODY)
+        self.run_ok("run", "--name", "waited", "true", env=env)
+        line = json.dumps(spooled(env)[0])
+        with open(os.path.join(spool_of(env), "spans.jsonl"), "r+", encoding="utf-8") as f:
+            line = f.read()
+            first, = re.findall('"spanId":"([0-9a-f]{16})"', line)
+            ids = [first] + [f"{i + 1:016x}" for i in range(1, n)]
+            f.write("".join(line.replace(first, i) for i in ids[1:]))
+        os.unlink(*glob.glob(os.path.join(spool_of(env), "rests-*")))
+        return env, ids
+
+    def test_sent_by_the_next_calls(self):
+        """Each that reaches the collector sends a few of those that wait: none is lost, and none comes twice."""
+        env, ids = self.waiting(300)
+        with Collector() as c:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            before = 0
+            for call in range(1, 4):
+                self.assertEqual(self.run_ok("run", "true", env=env).stderr, b"")
+                sent, before = len(c.spans()) - before, len(c.spans())
+                self.assertTrue(1 < sent <= 100, sent)
+                self.assertEqual(len(spooled(env)), len(ids) - len(c.spans()) + call)
+            self.run_ok("end", self.run_ok("start", "--name", "x", env=env).stdout.decode().strip(), env=env)
+            for _ in range(20):
+                self.run_ok("emit", "--name", "x", "--start", str(int(time.time())), env=env)
+            self.assertEqual(spooled(env), [])
+            came = [s["spanId"] for s in c.spans() if s["name"] == "waited"]
+            self.assertEqual(sorted(came), sorted(ids))
+            self.assertEqual(glob.glob(os.path.join(spool_of(env), "*.jsonl")), [])
+
+    def test_sent_by_calls_at_the_same_time(self):
+        env, ids = self.waiting(500)
+        with Collector() as c:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            for _ in range(20):
+                calls = [subprocess.Popen([SPAN, "run", "true"], env=env, stderr=subprocess.PIPE) for _ in range(8)]
+                self.assertEqual([(p.communicate(timeout=60 * SLOWDOWN)[1], p.returncode) for p in calls],
+                                 [(b"", 0)] * 8)
+            self.run_ok("flush", env=env)
+            self.assertEqual(spooled(env), [])
+            self.assertEqual(len(c.spans()), len(ids) + 160)
+            self.assertEqual(sorted(s["spanId"] for s in c.spans() if s["name"] == "waited"), sorted(ids))
+
+    def test_few_at_a_time_from_a_collector_that_takes_no_more(self):
+        """It takes a call's own span, and nothing else: what waits stays, and the call ends soon."""
+        for answer in ("hang", "close", (503, {})):
+            env, ids = self.waiting(100)
+            with Collector(lambda body, answer=answer: (200, {}) if b'"waited"' not in body else answer) as c:
+                env.update(OTEL_EXPORTER_OTLP_ENDPOINT=c.url, OTEL_EXPORTER_OTLP_TIMEOUT="30000")
+                begin = time.monotonic()
+                run = self.run_ok("run", "--name", "own", "sh", "-c", "exit 7", env=env, code=7)
+                self.assertLess(time.monotonic() - begin, 10 * SLOWDOWN)  # not the 30 s of its timeout
+                self.assertEqual(run.stderr, b"")
+                self.assertEqual([s["name"] for s in c.spans()], ["own"])
+                self.assertEqual(sorted(s["spanId"] for s in spooled(env)), sorted(ids))
+
+    def test_refused_among_those_that_wait(self):
+        """One that the collector calls wrong does not keep the others; nor does a line that is torn, or a long one."""
+        env, ids = self.waiting(100)
+        spool = os.path.join(spool_of(env), "spans.jsonl")
+        with open(spool, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        lines[50] = lines[50].replace('"waited"', '"wrong"')
+        lines[70] = lines[70].replace('"waited"', '"waited' + "x" * 200_000 + '"')
+        lines[99] += "\n" + lines[98][:100]
+        with open(spool, "w", encoding="utf-8") as f:
+            f.write("\n".join(lines))
+        with Collector(lambda body: (400 if b'"wrong"' in body else 200, {})) as c:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.url
+            notes = b""
+            for _ in range(110):
+                notes += self.run_ok("run", "true", env=env).stderr
+            self.assertEqual(glob.glob(os.path.join(spool_of(env), "*.jsonl")), [])
+            came = [s["spanId"] for s in c.spans() if s["name"].startswith("waited")]
+            self.assertEqual(sorted(came), sorted(i for i in ids if i != ids[50]))
+            told = re.findall(rb"the collector refuses (\d+), and (\d+) are damaged", notes)
+            self.assertEqual([sum(map(int, n)) for n in zip(*told)], [1, 1], notes)
+
     def test_kept_and_sent_later(self):
         env = environment(NOBODY)
         run = self.run_ok("run", "--name", "kept", "sh", "-c", "exit 5", env=env, code=5)

@@ -232,8 +232,10 @@ static int end(struct script_settings *s, struct script_arguments *a, struct scr
         leave_out(s, &problem);
     if (rc || !a->end)
         script_end_clock(span);
-    script_deliver(s, span);
+    bool taken = script_deliver(s, span);
     script_open_remove(s, &id);
+    if (taken)
+        script_spool_send_some(s);
     return SCRIPT_EXIT_OK;
 }
 
@@ -267,8 +269,11 @@ static int emit(struct script_settings *s, struct script_arguments *a, struct sc
         rc = err_set(e, ERR_ARG, "emit: the end lies before the start");
     if (rc)
         return rc;
-    script_deliver(s, span);
-    return print_id(span);
+    bool taken = script_deliver(s, span);
+    rc = print_id(span);
+    if (taken)
+        script_spool_send_some(s);
+    return rc;
 }
 
 static int context(struct script_settings *s, struct script_arguments *a, struct script_span *span, struct err *e)

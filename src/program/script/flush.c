@@ -4,14 +4,19 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/time.h"
 #include "script/pieces.h"
 #include "script/send.h"
 #include "script/spool.h"
 
-enum { BATCH_BYTES = 512 << 10, BATCH_LINES = 512 };
+enum { BATCH_BYTES = 512 << 10, BATCH_LINES = 512, LOCK_WAIT_MS = 1000 };
+/* By the way, with a span that was just sent. */
+enum { SOME_BYTES = 64 << 10, SOME_LINES = 64 };
+static const int64_t some_ns = 500 * 1000000;
 
 /* Every line is {"resourceSpans":[…]}: what stands within the brackets of several makes one request. */
 static const char head[] = "{\"resourceSpans\":[", tail[] = "]}";
@@ -123,7 +128,7 @@ static int send_piece(struct flush *f, const char *path, struct err *e)
 static int flush_all(struct flush *f, struct err *e)
 {
     struct script_pieces pieces = {0};
-    int rc = script_spool_cut(f->settings, e);
+    int rc = script_spool_cut(f->settings, LOCK_WAIT_MS, e);
     if (rc)
         return rc;
     script_list_pieces(f->settings, &pieces);
@@ -140,23 +145,160 @@ static int flush_all(struct flush *f, struct err *e)
     return rc;
 }
 
+/* The descriptor of `flushing`, which one process at a time has locked, or -1. *busy: another has it. */
+static int begin_flushing(const struct script_settings *s, bool *busy, struct err *e)
+{
+    char *path = mem_printf("%s/flushing", s->spool);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        err_sys(e, "%s", path);
+    free(path);
+    *busy = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB);
+    if (!*busy)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 int script_spool_flush(const struct script_settings *s, struct script_flushed *out, struct err *e)
 {
     struct flush f = {.settings = s, .out = out};
     *out = (struct script_flushed){0};
     if (access(s->spool, F_OK))
         return ERR_OK;
-    char *path = mem_printf("%s/flushing", s->spool);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = ERR_OK;
+    int fd = begin_flushing(s, &out->busy, e);
     if (fd < 0)
-        rc = err_sys(e, "%s", path);
-    else if (flock(fd, LOCK_EX | LOCK_NB))
-        out->busy = true;
-    else
-        rc = flush_all(&f, e);
+        return out->busy ? ERR_OK : e->code;
+    int rc = flush_all(&f, e);
+    close(fd);
+    return rc;
+}
+
+/* ---- some of it, by the way ---- */
+
+/* The last bytes of a piece, from the begin of a line. */
+struct end {
+    char *data;
+    const char *at, *end;
+    off_t from; /* of `at`, in the file */
+};
+
+/* At least a whole line, and else at most SOME_BYTES. False: there is none, or it cannot be read. */
+static bool read_end(int fd, struct end *out)
+{
+    struct stat st;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
+        return false;
+    for (off_t n = SOME_BYTES;; n *= 2) {
+        n = n < st.st_size ? n : st.st_size;
+        *out = (struct end){.data = mem_alloc((size_t)n), .from = st.st_size - n};
+        if (pread(fd, out->data, (size_t)n, out->from) != (ssize_t)n)
+            break;
+        out->at = out->from ? line_end(out->data, out->data + n) : out->data;
+        out->end = out->data + n;
+        if (out->at < out->end) {
+            out->from += out->at - out->data;
+            return true;
+        }
+        free(out->data);
+    }
+    free(out->data);
+    return false;
+}
+
+static void keep_last_lines(struct end *end, size_t most)
+{
+    const char *begin = end->end;
+    for (size_t n = 0; n < most && begin > end->at; n++) {
+        const char *before = begin > end->at + 1 ? memrchr(end->at, '\n', (size_t)(begin - 1 - end->at)) : NULL;
+        begin = before ? before + 1 : end->at;
+    }
+    end->from += begin - end->at;
+    end->at = begin;
+}
+
+/* Sends the last lines of a piece, and cuts them off: nothing of the rest is written anew. Returns how many went; 0:
+ * none, and *refused: they were too many for the collector to say which of them is wrong. */
+static size_t send_end(struct flush *f, int fd, size_t most, bool *refused)
+{
+    struct end end;
+    size_t good, bad;
+    *refused = false;
+    if (!read_end(fd, &end))
+        return 0;
+    keep_last_lines(&end, most);
+    const bool several = line_end(end.at, end.end) < end.end;
+    enum script_sent sent = send_lines(f, (struct lines){end.at, end.end}, &good, &bad);
+    free(end.data);
+    *refused = sent == SCRIPT_REFUSED && several;
+    if (sent == SCRIPT_LATER)
+        script_let_collector_rest(f->settings, f->reply.retry_after_ns);
+    if (sent == SCRIPT_LATER || *refused || ftruncate(fd, end.from))
+        return 0;
+    f->out->damaged += bad;
+    *(sent == SCRIPT_TAKEN ? &f->out->sent : &f->out->refused) += good;
+    return good + bad ? good + bad : 1; /* an empty line */
+}
+
+/* Returns how many of `most` lines may still go, 0: none now. */
+static size_t send_some_of(struct flush *f, const char *path, size_t most, int64_t until_ns)
+{
+    struct script_settings quick = *f->settings;
+    struct flush some = *f;
+    struct stat st;
+    size_t at_once = most;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    some.settings = &quick;
+    while (fd >= 0 && most && fstat(fd, &st) == 0 && st.st_size > 0) {
+        bool refused;
+        quick.timeout_ns = until_ns - time_monotonic_ns();
+        size_t n = quick.timeout_ns > 0 ? send_end(&some, fd, at_once < most ? at_once : most, &refused) : 0;
+        if (!n && !(quick.timeout_ns > 0 && refused))
+            most = 0;
+        else if (!n)
+            at_once = 1;
+        most -= n < most ? n : most;
+    }
+    if (fd >= 0 && fstat(fd, &st) == 0 && !st.st_size)
+        unlink(path);
     if (fd >= 0)
         close(fd);
-    free(path);
-    return rc;
+    return most;
+}
+
+/* Pieces, or what grows if there are none. */
+static void list_waiting(const struct script_settings *s, struct script_pieces *pieces)
+{
+    struct stat st;
+    char *grows = mem_printf("%s/spans.jsonl", s->spool);
+    script_list_pieces(s, pieces);
+    if (!pieces->list.n && stat(grows, &st) == 0 && st.st_size > 0 && !script_spool_cut(s, 0, NULL))
+        script_list_pieces(s, pieces);
+    free(grows);
+}
+
+void script_spool_send_some(const struct script_settings *s)
+{
+    struct script_flushed sent = {0};
+    struct flush f = {.settings = s, .out = &sent};
+    struct script_pieces pieces = {0};
+    struct err e = {0};
+    const int64_t until_ns = time_monotonic_ns() + (s->timeout_ns < some_ns ? s->timeout_ns : some_ns);
+    if (s->thrift || access(s->spool, F_OK))
+        return;
+    list_waiting(s, &pieces);
+    int fd = pieces.list.n ? begin_flushing(s, &sent.busy, &e) : -1;
+    for (size_t i = 0, most = SOME_LINES; i < pieces.list.n && fd >= 0 && most; i++) {
+        char *path = mem_printf("%s/%s", s->spool, pieces.list.v[i]);
+        most = send_some_of(&f, path, most, until_ns);
+        free(path);
+    }
+    if (fd >= 0)
+        close(fd);
+    script_pieces_fini(&pieces);
+    if (sent.refused || sent.damaged)
+        script_note(s,
+            "of the spans that waited in %.200s, the collector refuses %llu, and %llu are damaged: they are "
+            "gone",
+            s->spool, (unsigned long long)sent.refused, (unsigned long long)sent.damaged);
 }

@@ -169,7 +169,8 @@ static int tell(struct pfeil *p)
     } else {
         take_start(p);
         script_end_clock(&p->span);
-        script_deliver(&p->settings, &p->span);
+        if (script_deliver(&p->settings, &p->span))
+            script_spool_send_some(&p->settings);
     }
     keep_end(p);
     return code;

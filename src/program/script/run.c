@@ -225,8 +225,10 @@ int script_run(struct script_settings *s, struct script_span *span, char **comma
     tell_end(s, span, code, status, pfeil);
     if (recorded) {
         take_events(s, span);
-        script_deliver(s, span);
+        bool taken = script_deliver(s, span);
         script_open_remove(s, &span->context);
+        if (taken)
+            script_spool_send_some(s);
     }
     return code;
 }

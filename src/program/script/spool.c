@@ -132,9 +132,9 @@ static void cut_piece(const struct script_settings *s)
         rename(from, to);
 }
 
-int script_spool_cut(const struct script_settings *s, struct err *e)
+int script_spool_cut(const struct script_settings *s, int wait_ms, struct err *e)
 {
-    int held = lock(s, "lock", LOCK_WAIT_MS);
+    int held = lock(s, "lock", wait_ms);
     if (held < 0)
         return err_sys(e, "%s/lock", s->spool);
     cut_piece(s);
@@ -309,15 +309,15 @@ static void keep(const struct script_settings *s, const struct script_span *span
     text_fini(&line);
 }
 
-void script_deliver(const struct script_settings *s, const struct script_span *span)
+bool script_deliver(const struct script_settings *s, const struct script_span *span)
 {
     struct script_reply reply;
     struct text body = {.fd = -1};
     if (s->off || !(span->context.flags & SCRIPT_SAMPLED))
-        return;
+        return false;
     if (s->only_kept || s->unusable || script_collector_rests(s)) {
         keep(s, span);
-        return;
+        return false;
     }
     if (s->thrift)
         script_write_thrift(span, s->service, &s->resource, &body);
@@ -329,9 +329,12 @@ void script_deliver(const struct script_settings *s, const struct script_span *s
     if (sent == SCRIPT_REFUSED)
         script_note(s, "the collector %.200s refuses a span: %s", s->endpoint, reply.why);
     if (sent != SCRIPT_LATER)
-        return;
-    script_note(s, "the collector %.200s cannot be reached (%s): spans wait in %.200s; weft-span flush sends them",
+        return sent == SCRIPT_TAKEN;
+    script_note(s,
+        "the collector %.200s cannot be reached (%s): spans wait in %.200s; the next calls that reach it send them, or "
+        "weft-span flush",
         s->endpoint, reply.why, s->spool);
     script_let_collector_rest(s, reply.retry_after_ns);
     keep(s, span);
+    return false;
 }

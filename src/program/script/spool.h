@@ -24,7 +24,10 @@ struct script_flushed { uint64_t sent, refused, damaged; bool busy; };
  * does not take: ERR_IO, and the rest waits on. `busy`: another process is at it, nothing was done. */
 int script_spool_flush(const struct script_settings *, struct script_flushed *, struct err *);
 
-/* Sends the span; keeps it when that does not work. Never fails: what is lost is noted. */
-void script_deliver(const struct script_settings *, const struct script_span *);
+/* Sends a few of the spans that wait, within half a second, once the collector has taken one. */
+void script_spool_send_some(const struct script_settings *);
+
+/* Sends the span; keeps it when that does not work. Never fails: what is lost is noted. True: it was taken now. */
+bool script_deliver(const struct script_settings *, const struct script_span *);
 
 #endif
