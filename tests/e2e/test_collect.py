@@ -676,6 +676,45 @@ class Directory(Case):
                 self.assertEqual(c.stop(), 0)
         self.assertLess(took[1], 8 * took[0] + 0.2, took)
 
+    def test_several_traces_while_one_waits(self):
+        """Those that are there are told, and which one is not; one that is asked for alone may come soon."""
+        with Collect("--keep", "none") as c:
+            c.send(made.of([made.made("1" * 32, 1)]))
+            self.assertEqual(len(c.spans("1" * 32)), 1)
+            with contextlib.closing(sqlite3.connect(c.store + "/spans.db", isolation_level=None)) as db:
+                db.execute("BEGIN IMMEDIATE")  # nobody else may write
+                c.send(made.of([made.made("2" * 32, 1)]))
+                answer = c.get("/api/traces", traceID=["2" * 32, "1" * 32])
+                self.assertEqual(answer.status, 200, answer.body)
+                self.assertEqual([t["traceID"] for t in answer.json()["data"]], ["1" * 32])
+                self.assertEqual([(x["code"], x.get("traceID")) for x in answer.json()["errors"]],
+                                 [(206, None), (503, "2" * 32)])
+                self.assertEqual(c.get("/api/traces/" + "2" * 32).status, 503)
+                db.execute("ROLLBACK")
+            self.assertEqual(len(c.spans("2" * 32)), 1)
+            answer = c.get("/api/traces", traceID=["2" * 32, "3" * 32]).json()
+            self.assertEqual([(x["code"], x.get("traceID")) for x in answer["errors"]], [(404, "3" * 32)])
+
+    def test_pages_that_cannot_be_given_back(self):
+        """Of a database that somebody restored from a dump: it has no pointer map. That is not tried for ever."""
+        store = scratch()
+        with Collect("--keep", "none", store=store) as c:
+            for k in range(20):
+                c.send(made.of([made.made(f"{k * 100 + n + 1:032x}", 1) for n in range(100)]))
+            self.assertEqual(c.stop(), 0)
+        with contextlib.closing(sqlite3.connect(store + "/spans.db")) as db:
+            db.execute("PRAGMA journal_mode = DELETE")
+            db.execute("PRAGMA auto_vacuum = NONE")
+            db.execute("VACUUM")
+        time.sleep(1.1)
+        with Collect("--keep", "1s", store=store) as c:
+            self.assertTrue(c.until(lambda: c.data("/api/services") == []))
+            c.send(made.of([made.made(TRACE, 1, "kept")]))
+            before = c.processor_s()
+            time.sleep(3)
+            self.assertLess(c.processor_s() - before, 0.3 * SLOWDOWN)  # it takes all there is, or at least a third
+            self.assertEqual(c.stop(), 0)
+
     def test_store_of_schema_1(self):
         store = scratch()
         with Collect(store=store) as c:

@@ -244,6 +244,22 @@ class Away(Case):
         with self.collect(schema=schema, store=c.store) as c:
             self.assertEqual(len(c.spans("a" * 32)), 1)
 
+    def test_back_before_spans_come(self):
+        """That it is there is noticed though nothing waits for it."""
+        schema = self.server.new_schema()
+        self.server.stop()
+        try:
+            c = self.collect(schema=schema)
+        finally:
+            self.server.start()
+        with c:
+            self.assertTrue(c.until(lambda: self.health(c)["status"] == "ok"))
+            self.assertEqual(c.data("/api/services"), [])
+            self.assertEqual(c.stop(), 0)
+        said = c.said.splitlines()
+        self.assertEqual(len(said), 2, said)
+        self.assertIn("takes spans again", said[1])
+
     def test_hangs(self):
         with self.collect() as c:
             c.send(made.of([made.made("b" * 32, 1)]))

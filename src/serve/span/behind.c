@@ -51,21 +51,19 @@ static void set_problem(struct behind *b, const char *why)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Told once, when it begins; one that comes and goes, now and then. */
+/* Told once; of one that comes and goes, now and then, or when it stays. */
 static void note_failing(struct span_collector *c, struct err *e)
 {
     struct behind *b = c->behind;
     int64_t now = time_monotonic_ns();
     set_problem(b, e->text);
-    if (b->failing)
-        return;
     b->failing = true;
-    b->told_failing = c->o.tell && (!b->failed_ns || now - b->failed_ns > tell_every_ns);
-    if (b->told_failing) {
-        err_wrap(e, "the database takes no spans now, which wait in the log");
-        c->o.tell(e->text);
-        b->failed_ns = now;
-    }
+    if (b->told_failing || !c->o.tell || (b->failed_ns && now - b->failed_ns <= tell_every_ns))
+        return;
+    b->told_failing = true;
+    err_wrap(e, "the database takes no spans now, which wait in the log");
+    c->o.tell(e->text);
+    b->failed_ns = now;
 }
 
 static void note_working(struct span_collector *c)
@@ -77,6 +75,16 @@ static void note_working(struct span_collector *c)
     b->failing = false;
     if (b->told_failing)
         c->o.tell("the database takes spans again");
+    b->told_failing = false;
+}
+
+/* Would it take spans now? */
+static int try_database(struct behind *b, struct err *e)
+{
+    int rc = database_begin(b->store, e);
+    if (!rc)
+        database_rollback(b->store);
+    return rc;
 }
 
 static bool is_stopping(struct behind *b)
@@ -183,9 +191,13 @@ static void *follow(void *arg)
         if (rc > 0 || (!rc && is_before(&at, &next))) {
             at = next;
             note_applied(c, &at);
-            note_working(c);
         } else if (!rc) {
             note_idle(b);
+        }
+        if (!rc && b->failing)
+            rc = try_database(b, &e); /* nothing waits that would show it */
+        if (rc >= 0) {
+            note_working(c);
         } else {
             note_failing(c, &e);
             if (!stop)
@@ -205,17 +217,14 @@ static void *follow(void *arg)
 }
 
 /* A database that cannot be reached yet is waited for; one that is not what it should be is told at once. */
-static int try_database(struct span_collector *c, struct err *e)
+static int try_at_start(struct span_collector *c, struct err *e)
 {
-    int rc = database_begin(c->behind->store, e);
-    if (!rc)
-        database_rollback(c->behind->store);
-    else if (rc == ERR_BUSY) {
-        note_failing(c, e);
-        *e = (struct err){0};
-        rc = 0;
-    }
-    return rc;
+    int rc = try_database(c->behind, e);
+    if (rc != ERR_BUSY)
+        return rc;
+    note_failing(c, e);
+    *e = (struct err){0};
+    return 0;
 }
 
 int behind_start(struct span_collector *c, struct err *e)
@@ -242,7 +251,7 @@ int behind_start(struct span_collector *c, struct err *e)
     if (b->applied.file >= log_end(c->log).file) /* a start begins a new file: that was another log */
         b->applied = (struct log_position){0};
     log_done(c->log, &b->applied, &b->synced); /* so much does not wait, even if the database cannot be reached */
-    if (try_database(c, e) || (rc = pthread_create(&b->thread, NULL, follow, c))) {
+    if (try_at_start(c, e) || (rc = pthread_create(&b->thread, NULL, follow, c))) {
         span_store_close(b->store);
         free(b);
         c->behind = NULL;

@@ -75,6 +75,7 @@ bool query_load(struct query *w, const uint8_t *trace_id, struct query_loaded *t
         return failed(w);
     if (s)
         t->warning = "the trace has more spans than these, its first 200000";
+    t->missing = !t->spans.n;
     return t->spans.n ? true
         : w->late     ? query_refuse(w, 503, "not found, but acknowledged spans wait for the database: try again soon")
                       : query_refuse(w, 404, "trace not found");

@@ -28,9 +28,9 @@ bool query_refuse(struct query *, int status, const char *fmt, ...) __attribute_
  * many. */
 void query_lack(struct query *, int code, const char *trace_id, const char *what);
 
-/* A whole trace, or its first spans; `warning` says so, or is NULL. */
-struct query_loaded { struct span_list spans; const char *warning; struct span_cursor *cursor; };
-/* False: refused (404: it is not there). In any case query_unload ends it. */
+/* A whole trace, or its first spans; `warning` says so, or is NULL. missing: it is not there, or not yet. */
+struct query_loaded { struct span_list spans; const char *warning; struct span_cursor *cursor; bool missing; };
+/* False: refused (404: it is not there; 503: it may be there soon). In any case query_unload ends it. */
 bool query_load(struct query *, const uint8_t *trace_id, struct query_loaded *);
 /* Reads a whole trace, however large, for its summary. False: refused. */
 bool query_summarize(struct query *, const uint8_t *trace_id, struct jaeger_summary *);

@@ -101,12 +101,14 @@ static void answer_operations(struct query *w, const char *service, bool kinds)
     free(all.v);
 }
 
+/* Others are in the answer all the same. */
 static void lack_trace(struct query *w, const uint8_t *id)
 {
     struct text hex = {.fd = -1};
     span_write_hex(&hex, id, SPAN_TRACE_BYTES);
-    query_lack(w, 404, text_cstr(&hex), "trace not found");
+    query_lack(w, w->status, text_cstr(&hex), w->e.text);
     text_fini(&hex);
+    w->status = 0;
 }
 
 static void answer_traces(struct query *w, const struct query_traces *traces)
@@ -120,9 +122,8 @@ static void answer_traces(struct query *w, const struct query_traces *traces)
         struct query_loaded t = {0};
         if (query_load(w, traces->v[i].id, &t)) {
             jaeger_write_trace(&j, &t.spans, t.warning);
-        } else if (w->status == 404 && traces->n > 1) {
-            w->status = 0; /* it went meanwhile, or is one of several that were named */
-            lack_trace(w, traces->v[i].id);
+        } else if (t.missing && traces->n > 1) {
+            lack_trace(w, traces->v[i].id); /* it went meanwhile, or is one of several that were named */
         }
         spans += t.spans.n;
         query_unload(w, &t);

@@ -91,8 +91,8 @@ static void write_whole(struct query *w, struct json *j, const struct query_trac
         struct query_loaded t = {0};
         if (query_load(w, traces->v[i].id, &t))
             jaeger_write_resource_spans(j, &t.spans, t.warning);
-        else
-            w->status = w->status == 404 && traces->n > 1 ? 0 : w->status;
+        else if (t.missing && traces->n > 1)
+            w->status = 0; /* it went meanwhile */
         if (t.warning)
             query_lack(w, 0, NULL, t.warning);
         spans += t.spans.n;

@@ -180,14 +180,16 @@ static int tidy(struct sqlite_store *s, bool *some, struct err *e)
 
 /* ---- space ---- */
 
-/* Free pages go to the end of the file, some at a time, and then to the file system. *some: there are more of them.
- * Readers may be in the way: the rest goes the next time. */
+/* Free pages go to the end of the file, some at a time, and then to the file system. *some: there are more of them that
+ * can go: of a database without a map of pointers, as a dump makes it, none can. Readers may be in the way: the rest
+ * goes the next time. */
 static int give_back(struct sqlite_store *s, bool *some, struct err *e)
 {
-    struct size size;
-    int rc = sqlite_run(s, "PRAGMA incremental_vacuum(128)", e);
-    rc = rc ? rc : measure(s, &size, e);
-    *some = !rc && size.file > size.used;
+    struct size before, after;
+    int rc = measure(s, &before, e);
+    rc = rc ? rc : sqlite_run(s, "PRAGMA incremental_vacuum(128)", e);
+    rc = rc ? rc : measure(s, &after, e);
+    *some = !rc && after.file > after.used && after.file < before.file;
     if (rc || *some)
         return rc;
     sqlite3_busy_timeout(s->db, 0);
