@@ -4,10 +4,12 @@
 server (ids, uuids) and what is said to differ (docs/coordinator.md) is left out."""
 import json
 import os
+import signal
+import time
 
 from coordinated import COMPARISON, HOSTS, KINDS, PATH, Compared, Coordinator, Shop, StandIn, named, plain
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server
-from weft_e2e import Case, main, new_dice, scenario, scratch
+from weft_e2e import SLOWDOWN, Case, main, new_dice, scenario, scratch
 
 CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
 IRQ_TABLE = (
@@ -608,6 +610,44 @@ class Protocol(Case):
         clash = self.make(self.web, name="both")
         self.assertEqual((clash.status, {t["UUID"] for t in clash.json["experiment"]["traces"]}),
                          (409, {self.client, self.web}))
+
+    def stop_server(self, number):
+        """Until it is started again by SIGCONT the server is away."""
+        process = self.servers[number].process
+        self.addCleanup(lambda: process.poll() is None and os.kill(process.pid, signal.SIGCONT))
+        os.kill(process.pid, signal.SIGSTOP)
+        return process.pid
+
+    def wait_until(self, status, number):
+        end = time.monotonic() + 60 * SLOWDOWN
+        while {s["name"]: s["status"] for s in self.many.get("/servers").json}[f"s{number}"] != status:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_what_was_made_while_a_server_was_away_is_completed(self):
+        self.assertEqual(len(self.many.get("/traces").json), 3)  # where traces are is known from now on
+        pid = self.stop_server(1)
+        made = self.good(self.make(self.client, self.web))
+        self.assertEqual(([t["UUID"] for t in made["traces"]], [h["host"] for h in made["hosts"]["lacking"]]),
+                         ([self.client], ["s1"]))
+        os.kill(pid, signal.SIGCONT)
+        self.wait_until("UP", 1)
+        for traces in ([self.client, self.web, self.db], [self.web], [self.db, self.web]):
+            self.assertEqual(self.make(*traces).status, 409)
+        self.assertEqual(self.servers[1].get("/experiments").json, [])
+        whole = self.good(self.make(self.web, self.client))
+        self.assertEqual(whole["UUID"], made["UUID"])
+        self.assertEqual({t["UUID"] for t in whole["traces"]}, {self.client, self.web})
+        self.assertNotIn("hosts", whole)
+        self.assertEqual(len(self.servers[1].get("/experiments").json), 1)
+        self.assertEqual(self.make(self.client).status, 409)
+
+    def test_a_part_that_a_server_has_lost_is_made_again(self):
+        made = self.good(self.make(self.client, self.web))
+        self.good(self.servers[1].delete(f"/experiments/{made['UUID']}"))
+        self.assertEqual(self.make(self.client, self.web, self.db).status, 409)
+        whole = self.good(self.make(self.client, self.web))
+        self.assertEqual({t["UUID"] for t in whole["traces"]}, {self.client, self.web})
 
     def test_a_trace_in_use_stays(self):
         traces = {t["UUID"]: t for t in self.many.get("/traces").json}

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "coord/experiments.h"
 #include "coord/times.h"
-
-enum { MAX_TRACES = 10000 };
 
 /* ---- versions: what clients see changes when a server's does, and when a server comes or goes ---- */
 
@@ -15,6 +14,7 @@ struct seen {
     char uuid[UUID_TEXT];
     char *name;                /* NULL: nobody has told it yet */
     uint64_t parts, version;   /* parts: a hash of who said which version */
+    uint64_t meant;            /* a hash of the traces that it was last made of; 0: not known */
     VEC(struct time_range) of; /* by server, as it said last */
 };
 struct versions {
@@ -74,6 +74,23 @@ static void note_name(struct versions *v, const char *uuid, const char *name)
     pthread_mutex_unlock(&v->lock);
 }
 
+void experiment_mean(struct coord_call *c, const char *uuid, uint64_t traces)
+{
+    struct versions *v = c->c->versions;
+    pthread_mutex_lock(&v->lock);
+    seen_of(v, uuid)->meant = traces;
+    pthread_mutex_unlock(&v->lock);
+}
+
+uint64_t experiment_meant(struct coord_call *c, const char *uuid)
+{
+    struct versions *v = c->c->versions;
+    pthread_mutex_lock(&v->lock);
+    uint64_t traces = seen_of(v, uuid)->meant;
+    pthread_mutex_unlock(&v->lock);
+    return traces;
+}
+
 static void note_range(struct versions *v, const char *uuid, const struct node *n, struct time_range r)
 {
     pthread_mutex_lock(&v->lock);
@@ -85,13 +102,6 @@ static void note_range(struct versions *v, const char *uuid, const struct node *
 }
 
 /* ---- merging ---- */
-
-/* What servers say of one experiment. */
-struct joined {
-    struct slice *of; /* by server; at NULL: nothing */
-    struct node **node;
-    size_t n;
-};
 
 static int64_t integer_in(struct slice object, const char *key)
 {
@@ -117,7 +127,7 @@ struct time_range member_range(struct coord_call *c, const struct node *n)
 }
 
 /* The times of those that have been opened: others say 0. */
-static void put_figures(struct coord_call *c, struct json *j, const struct joined *x, const char *uuid)
+static void put_figures(struct coord_call *c, struct json *j, const struct joined_experiment *x, const char *uuid)
 {
     int64_t events = 0, begin = 0, end = 0;
     for (size_t i = 0; i < x->n; i++) {
@@ -138,7 +148,7 @@ static void put_figures(struct coord_call *c, struct json *j, const struct joine
     json_kv_i64(j, "end", end);
 }
 
-static const char *status_of(const struct joined *x)
+static const char *status_of(const struct joined_experiment *x)
 {
     const char *s = "CLOSED";
     for (size_t i = 0; i < x->n; i++) {
@@ -151,7 +161,7 @@ static const char *status_of(const struct joined *x)
     return s;
 }
 
-static bool has_versions(const struct joined *x)
+static bool has_versions(const struct joined_experiment *x)
 {
     bool some = false;
     for (size_t i = 0; i < x->n; i++)
@@ -160,7 +170,7 @@ static bool has_versions(const struct joined *x)
 }
 
 /* 0: a server that could answer has nothing to answer from yet, or none says. */
-static uint64_t joined_version(struct coord_call *c, const struct joined *x, const char *uuid)
+static uint64_t joined_version(struct coord_call *c, const struct joined_experiment *x, const char *uuid)
 {
     uint64_t parts = 0;
     bool some = false;
@@ -179,7 +189,7 @@ static uint64_t joined_version(struct coord_call *c, const struct joined *x, con
     return some ? version_for(c->c->versions, uuid, parts) : 0;
 }
 
-static void put_problem(struct coord_call *c, struct json *j, const struct joined *x)
+static void put_problem(struct coord_call *c, struct json *j, const struct joined_experiment *x)
 {
     const char *s = NULL;
     struct arena *a = c->q->arena;
@@ -193,7 +203,7 @@ static void put_problem(struct coord_call *c, struct json *j, const struct joine
         json_kv_string(j, "problem", s);
 }
 
-static void put_experiment(struct coord_call *c, struct json *j, const struct joined *x)
+void experiment_put(struct coord_call *c, struct json *j, const struct joined_experiment *x)
 {
     size_t first = 0;
     uint64_t complete = 0;
@@ -223,7 +233,7 @@ static void put_experiment(struct coord_call *c, struct json *j, const struct jo
     json_end_object(j);
 }
 
-static bool is_experiment(struct slice x)
+bool experiment_is(struct slice x)
 {
     return slice_is(slice_get(x, "UUID"), '"') && slice_is(slice_get(x, "name"), '"') &&
         slice_get(x, "UUID").n < UUID_TEXT + 8;
@@ -231,14 +241,7 @@ static bool is_experiment(struct slice x)
 
 /* ---- the list ---- */
 
-/* The experiments of all, each once, in the order in which they are met. */
-struct all {
-    struct arena *a;
-    size_t servers;
-    VEC(struct joined) v;
-};
-
-static void take_experiment(struct all *all, struct node *n, size_t at, struct slice x)
+static void take_experiment(struct experiments_all *all, struct node *n, size_t at, struct slice x)
 {
     size_t i = 0;
     struct slice uuid = slice_get(x, "UUID");
@@ -252,20 +255,20 @@ static void take_experiment(struct all *all, struct node *n, size_t at, struct s
     }
     if (i == all->v.n)
         vec_push(&all->v,
-            ((struct joined){arena_new(all->a, struct slice, all->servers),
+            ((struct joined_experiment){arena_new(all->a, struct slice, all->servers),
                 arena_new(all->a, struct node *, all->servers), all->servers}));
     all->v.v[i].of[at] = x;
     all->v.v[i].node[at] = n;
 }
 
-static void ask_list(struct coord_call *c, struct fan *f)
+void experiments_ask(struct coord_call *c, struct fan *f)
 {
     fan_begin(f, c, c->n_servers);
     for (size_t i = 0; i < c->n_servers; i++)
         fan_ask(f, c->servers[i], "GET", "/experiments", NULL);
 }
 
-static void take_list(struct fan *f, struct all *all)
+void experiments_take(struct fan *f, struct experiments_all *all)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct fan_part *p = &f->parts[i];
@@ -278,7 +281,7 @@ static void take_list(struct fan *f, struct all *all)
         node_note_experiments(p->node, p->root);
         struct slice_walk w = slice_items(p->root);
         for (struct slice x; slice_next(&w, &x);)
-            if (is_experiment(x))
+            if (experiment_is(x))
                 take_experiment(all, p->node, i, x);
     }
 }
@@ -288,16 +291,16 @@ void coord_experiments_list(struct coord_call *c)
     struct fan f;
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct all all = {.a = c->q->arena, .servers = c->n_servers};
-    ask_list(c, &f);
+    struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
+    experiments_ask(c, &f);
     if (fan_wait(&f)) {
-        take_list(&f, &all);
+        experiments_take(&f, &all);
         json_begin_array(&j);
         for (size_t i = 0; i < all.v.n; i++) {
             /* What is missing is told for each experiment by itself; of a list, in a header. */
             struct coord_call one = *c;
             memset(&one.lacks, 0, sizeof one.lacks);
-            put_experiment(&one, &j, &all.v.v[i]);
+            experiment_put(&one, &j, &all.v.v[i]);
             vec_free(&one.lacks);
         }
         json_end_array(&j);
@@ -313,10 +316,10 @@ void coord_experiments_list(struct coord_call *c)
 static void refresh(struct coord_call *c)
 {
     struct fan f;
-    struct all all = {.a = c->q->arena, .servers = c->n_servers};
-    ask_list(c, &f);
+    struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
+    experiments_ask(c, &f);
     if (fan_wait(&f))
-        take_list(&f, &all);
+        experiments_take(&f, &all);
     vec_free(&all.v);
     fan_end(&f);
     c->lacks.n = 0;
@@ -357,18 +360,17 @@ bool members_find(struct coord_call *c, const char *uuid)
 
 /* ---- one experiment ---- */
 
-/* Sends what the members say of it, or that there is none. */
-static void send_joined_experiment(struct coord_call *c, struct fan *f)
+void experiment_send_joined(struct coord_call *c, struct fan *f)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct joined x = {
+    struct joined_experiment x = {
         arena_new(c->q->arena, struct slice, f->n + 1), arena_new(c->q->arena, struct node *, f->n + 1), f->n};
     bool some = false;
     for (size_t i = 0; i < f->n; i++) {
         struct fan_part *p = &f->parts[i];
         x.node[i] = p->node;
-        if (p->fate == PART_GOOD && !is_experiment(p->root))
+        if (p->fate == PART_GOOD && !experiment_is(p->root))
             part_spoil(f, p, "its experiment is none");
         if (p->fate == PART_REFUSED && p->fetch.status != 404)
             coord_lacks(c, p->node, arena_printf(c->q->arena, "status %d", p->fetch.status));
@@ -379,7 +381,7 @@ static void send_joined_experiment(struct coord_call *c, struct fan *f)
         fan_refuse(f);
         return;
     }
-    put_experiment(c, &j, &x);
+    experiment_put(c, &j, &x);
     coord_reply(c, 200, &t);
 }
 
@@ -405,7 +407,7 @@ const char *experiment_name(struct coord_call *c)
         fan_ask(&f, c->members[i], "GET", path, NULL);
     if (fan_wait(&f))
         for (size_t i = 0; i < f.n; i++)
-            if (f.parts[i].fate == PART_GOOD && is_experiment(f.parts[i].root))
+            if (f.parts[i].fate == PART_GOOD && experiment_is(f.parts[i].root))
                 note_name(c->c->versions, c->arg[0], slice_string(slice_get(f.parts[i].root, "name"), c->q->arena));
     fan_end(&f);
     return noted_name(c);
@@ -437,7 +439,9 @@ static void pass_to_members(struct coord_call *c, const char *method, bool ends)
         for (size_t i = 0; i < f.n; i++)
             if (f.parts[i].fate == PART_REFUSED ? f.parts[i].fetch.status == 404 : ends && f.parts[i].fate == PART_GOOD)
                 node_note_experiment(f.parts[i].node, c->arg[0], false);
-        send_joined_experiment(c, &f);
+        if (ends)
+            experiment_mean(c, c->arg[0], 0);
+        experiment_send_joined(c, &f);
     }
     fan_end(&f);
 }
@@ -450,167 +454,4 @@ void coord_experiments_get(struct coord_call *c)
 void coord_experiments_delete(struct coord_call *c)
 {
     pass_to_members(c, "DELETE", true);
-}
-
-/* ---- making one ---- */
-
-/* The uuids asked for; NULL: they are none. */
-static const char **trace_list(struct coord_call *c, size_t *n)
-{
-    json_t *list = json_object_get(c->parameters, "traces"), *item;
-    size_t i;
-    *n = json_array_size(list);
-    if (!json_is_array(list) || !*n || *n > MAX_TRACES)
-        return NULL;
-    const char **out = arena_new(c->q->arena, const char *, *n);
-    json_array_foreach (list, i, item)
-        if (!(out[i] = json_string_value(item)))
-            return NULL;
-    return out;
-}
-
-/* The server's own uuids of its traces, as a list. NULL: it has none of them. */
-static json_t *own_list(const struct own_trace *owners, size_t n, const struct node *of)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (owners[i].node == of)
-            json_array_append_new(list, json_string(owners[i].own));
-    if (json_array_size(list))
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
-static void conflict(struct coord_call *c, const struct joined *x)
-{
-    struct text t = {.fd = -1};
-    struct json j = JSON_TO(&t);
-    json_begin_object(&j);
-    json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
-    json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
-    if (x) {
-        json_key(&j, "experiment");
-        put_experiment(c, &j, x);
-    }
-    json_end_object(&j);
-    coord_reply(c, 409, &t);
-}
-
-static int compare_text(const void *a, const void *b)
-{
-    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Does the server's experiment (of == none: it has none) consist of just those traces of the server that are wanted,
- * each as often? */
-static bool has_wanted(
-    struct coord_call *c, const struct own_trace *owners, size_t n, const struct node *node, struct slice its)
-{
-    VEC(const char *) has = {0}, wanted = {0};
-    struct slice_walk w = slice_items(slice_get(its, "traces"));
-    for (struct slice trace; its.at && slice_next(&w, &trace);) {
-        const char *uuid = slice_string(slice_get(trace, "UUID"), c->q->arena);
-        vec_push(&has, uuid ? uuid : "");
-    }
-    for (size_t i = 0; i < n; i++)
-        if (owners[i].node == node)
-            vec_push(&wanted, owners[i].own);
-    bool same = has.n == wanted.n;
-    if (same && has.n) {
-        qsort(has.v, has.n, sizeof *has.v, compare_text);
-        qsort(wanted.v, wanted.n, sizeof *wanted.v, compare_text);
-        for (size_t i = 0; i < has.n; i++)
-            same &= !strcasecmp(has.v[i], wanted.v[i]);
-    }
-    vec_free(&has);
-    vec_free(&wanted);
-    return same;
-}
-
-/* Sends 409 where there is an experiment of that name, on whatever servers, of other traces. Of servers that do not
- * answer nothing is known. */
-static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
-{
-    struct fan f;
-    struct all all = {.a = c->q->arena, .servers = c->n_servers};
-    bool differs = false;
-    ask_list(c, &f);
-    if (fan_wait(&f))
-        take_list(&f, &all);
-    for (size_t i = 0; i < all.v.n && !differs; i++) {
-        const struct joined *x = &all.v.v[i];
-        size_t first = 0;
-        while (!x->of[first].at)
-            first++;
-        const char *its = slice_string(slice_get(x->of[first], "name"), c->q->arena);
-        if (!its || strcmp(its, name) != 0)
-            continue;
-        for (size_t k = 0; k < f.n; k++)
-            differs |= f.parts[k].fate == PART_GOOD && !has_wanted(c, owners, n, f.parts[k].node, x->of[k]);
-        if (differs)
-            conflict(c, x);
-    }
-    vec_free(&all.v);
-    fan_end(&f);
-    c->lacks.n = 0;
-    return differs;
-}
-
-static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
-{
-    struct fan f;
-    const struct fan_part *differs = NULL;
-    fan_begin(&f, c, c->n_servers);
-    for (size_t i = 0; i < c->n_servers; i++) {
-        json_t *own = own_list(owners, n, c->servers[i]);
-        if (own)
-            fan_ask(&f, c->servers[i], "POST", "/experiments", body_with(c, c->servers[i], "traces", own, NULL, NULL));
-        json_decref(own);
-    }
-    if (fan_wait(&f)) {
-        for (size_t i = 0; i < f.n; i++) {
-            const struct fan_part *p = &f.parts[i];
-            const char *uuid = slice_string(slice_get(p->root, "UUID"), c->q->arena);
-            if (p->fate == PART_GOOD && uuid)
-                node_note_experiment(p->node, uuid, true);
-            if (p->fate == PART_REFUSED && p->fetch.status == 409)
-                differs = differs ? differs : p;
-        }
-        struct slice its = slice_get(differs ? differs->root : (struct slice){0}, "experiment");
-        struct joined x = {&its, (struct node *[]){differs ? differs->node : NULL}, 1};
-        if (differs) /* somebody else was quicker */
-            conflict(c, is_experiment(its) ? &x : NULL);
-        else
-            send_joined_experiment(c, &f);
-    }
-    fan_end(&f);
-}
-
-void coord_experiments_post(struct coord_call *c)
-{
-    const char *name = coord_text(c->parameters, "name"), *wrong = NULL;
-    size_t n;
-    const char **uuids = trace_list(c, &n);
-    if (!name || !*name)
-        wrong = json_object_get(c->parameters, "name") ? "Invalid query parameters: name"
-                                                       : "Missing query parameters: name";
-    else if (!uuids)
-        wrong = json_object_get(c->parameters, "traces") ? "Invalid query parameters: traces"
-                                                         : "Missing query parameters: traces";
-    if (wrong) {
-        coord_error(c, 400, wrong, NULL);
-        return;
-    }
-    struct own_trace *owners = arena_new(c->q->arena, struct own_trace, n);
-    if (!traces_owners(c, uuids, n, owners))
-        return;
-    for (size_t i = 0; i < n; i++)
-        if (!owners[i].node) {
-            coord_error(c, 404, "No such trace", coord_missing(c, NULL));
-            return;
-        }
-    c->lacks.n = 0; /* of servers that hold none of them */
-    if (!reply_conflict(c, name, owners, n))
-        make(c, owners, n);
 }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Making an experiment of traces of several servers. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "coord/experiments.h"
+#include "coord/times.h"
+
+enum { MAX_TRACES = 10000 };
+
+/* The uuids asked for; NULL: they are none. */
+static const char **trace_list(struct coord_call *c, size_t *n)
+{
+    json_t *list = json_object_get(c->parameters, "traces"), *item;
+    size_t i;
+    *n = json_array_size(list);
+    if (!json_is_array(list) || !*n || *n > MAX_TRACES)
+        return NULL;
+    const char **out = arena_new(c->q->arena, const char *, *n);
+    json_array_foreach (list, i, item)
+        if (!(out[i] = json_string_value(item)))
+            return NULL;
+    return out;
+}
+
+/* The server's own uuids of its traces, as a list. NULL: it has none of them. */
+static json_t *own_list(const struct own_trace *owners, size_t n, const struct node *of)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (owners[i].node == of)
+            json_array_append_new(list, json_string(owners[i].own));
+    if (json_array_size(list))
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static void conflict(struct coord_call *c, const struct joined_experiment *x)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    json_begin_object(&j);
+    json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
+    json_kv_string(&j, "code", tsp_code_name(TSP_CODE_CONFLICT));
+    if (x) {
+        json_key(&j, "experiment");
+        experiment_put(c, &j, x);
+    }
+    json_end_object(&j);
+    coord_reply(c, 409, &t);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Does the server's experiment (of == none: it has none) consist of just those traces of the server that are wanted,
+ * each as often? */
+static bool has_wanted(
+    struct coord_call *c, const struct own_trace *owners, size_t n, const struct node *node, struct slice its)
+{
+    VEC(const char *) has = {0}, wanted = {0};
+    struct slice_walk w = slice_items(slice_get(its, "traces"));
+    for (struct slice trace; its.at && slice_next(&w, &trace);) {
+        const char *uuid = slice_string(slice_get(trace, "UUID"), c->q->arena);
+        vec_push(&has, uuid ? uuid : "");
+    }
+    for (size_t i = 0; i < n; i++)
+        if (owners[i].node == node)
+            vec_push(&wanted, owners[i].own);
+    bool same = has.n == wanted.n;
+    if (same && has.n) {
+        qsort(has.v, has.n, sizeof *has.v, compare_text);
+        qsort(wanted.v, wanted.n, sizeof *wanted.v, compare_text);
+        for (size_t i = 0; i < has.n; i++)
+            same &= !strcasecmp(has.v[i], wanted.v[i]);
+    }
+    vec_free(&has);
+    vec_free(&wanted);
+    return same;
+}
+
+static int compare_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A hash of the traces, in whatever order; never 0. */
+static uint64_t hash_of(const struct own_trace *owners, size_t n)
+{
+    uint64_t *one = mem_alloc(n * sizeof *one);
+    for (size_t i = 0; i < n; i++) {
+        char uuid[UUID_TEXT] = {0};
+        memcpy(uuid, owners[i].own, strnlen(owners[i].own, UUID_TEXT - 1));
+        for (char *p = uuid; *p; p++)
+            *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+        one[i] = map_mix(map_hash(uuid, sizeof uuid) + owners[i].node->number);
+    }
+    qsort(one, n, sizeof *one, compare_number);
+    uint64_t hash = map_hash(one, n * sizeof *one);
+    free(one);
+    return hash + !hash;
+}
+
+/* Does a server differ that answers? One without the experiment does not where it was made of just these traces before:
+ * the server was away then, or has lost it since, and gets its part now. */
+static bool differs_anywhere(struct coord_call *c, const struct fan *f, const struct joined_experiment *x,
+    const char *uuid, const struct own_trace *owners, size_t n)
+{
+    bool again = experiment_meant(c, uuid) == hash_of(owners, n), differs = false;
+    for (size_t k = 0; k < f->n; k++)
+        if (f->parts[k].fate == PART_GOOD && (x->of[k].at || !again))
+            differs |= !has_wanted(c, owners, n, f->parts[k].node, x->of[k]);
+    return differs;
+}
+
+/* Sends 409 where there is an experiment of that name, on whatever servers, of other traces. Of servers that do not
+ * answer nothing is known. */
+static bool reply_conflict(struct coord_call *c, const char *name, const struct own_trace *owners, size_t n)
+{
+    struct fan f;
+    struct experiments_all all = {.a = c->q->arena, .servers = c->n_servers};
+    bool differs = false;
+    experiments_ask(c, &f);
+    if (fan_wait(&f))
+        experiments_take(&f, &all);
+    for (size_t i = 0; i < all.v.n && !differs; i++) {
+        const struct joined_experiment *x = &all.v.v[i];
+        size_t first = 0;
+        while (!x->of[first].at)
+            first++;
+        const char *its = slice_string(slice_get(x->of[first], "name"), c->q->arena);
+        if (!its || strcmp(its, name) != 0)
+            continue;
+        differs = differs_anywhere(c, &f, x, slice_string(slice_get(x->of[first], "UUID"), c->q->arena), owners, n);
+        if (differs)
+            conflict(c, x);
+    }
+    vec_free(&all.v);
+    fan_end(&f);
+    c->lacks.n = 0;
+    return differs;
+}
+
+static void make(struct coord_call *c, const struct own_trace *owners, size_t n)
+{
+    struct fan f;
+    const struct fan_part *differs = NULL;
+    fan_begin(&f, c, c->n_servers);
+    for (size_t i = 0; i < c->n_servers; i++) {
+        json_t *own = own_list(owners, n, c->servers[i]);
+        if (own)
+            fan_ask(&f, c->servers[i], "POST", "/experiments", body_with(c, c->servers[i], "traces", own, NULL, NULL));
+        json_decref(own);
+    }
+    if (fan_wait(&f)) {
+        for (size_t i = 0; i < f.n; i++) {
+            const struct fan_part *p = &f.parts[i];
+            const char *uuid = slice_string(slice_get(p->root, "UUID"), c->q->arena);
+            if (p->fate == PART_GOOD && uuid) {
+                node_note_experiment(p->node, uuid, true);
+                experiment_mean(c, uuid, hash_of(owners, n));
+            }
+            if (p->fate == PART_REFUSED && p->fetch.status == 409)
+                differs = differs ? differs : p;
+        }
+        struct slice its = slice_get(differs ? differs->root : (struct slice){0}, "experiment");
+        struct joined_experiment x = {&its, (struct node *[]){differs ? differs->node : NULL}, 1};
+        if (differs) /* somebody else was quicker */
+            conflict(c, experiment_is(its) ? &x : NULL);
+        else
+            experiment_send_joined(c, &f);
+    }
+    fan_end(&f);
+}
+
+void coord_experiments_post(struct coord_call *c)
+{
+    const char *name = coord_text(c->parameters, "name"), *wrong = NULL;
+    size_t n;
+    const char **uuids = trace_list(c, &n);
+    if (!name || !*name)
+        wrong = json_object_get(c->parameters, "name") ? "Invalid query parameters: name"
+                                                       : "Missing query parameters: name";
+    else if (!uuids)
+        wrong = json_object_get(c->parameters, "traces") ? "Invalid query parameters: traces"
+                                                         : "Missing query parameters: traces";
+    if (wrong) {
+        coord_error(c, 400, wrong, NULL);
+        return;
+    }
+    struct own_trace *owners = arena_new(c->q->arena, struct own_trace, n);
+    if (!traces_owners(c, uuids, n, owners))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (!owners[i].node) {
+            coord_error(c, 404, "No such trace", coord_missing(c, NULL));
+            return;
+        }
+    c->lacks.n = 0; /* of servers that hold none of them */
+    if (!reply_conflict(c, name, owners, n))
+        make(c, owners, n);
+}
