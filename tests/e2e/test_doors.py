@@ -5,6 +5,7 @@ are none, and paths that mean another one behind a coordinator."""
 import http.client
 import http.server
 import os
+import resource
 import socket
 import ssl
 import subprocess
@@ -14,6 +15,9 @@ from collect_server import Collect
 from coordinated import Coordinator
 from tsp_server import Server, ServerCase
 from weft_e2e import BIN, main, need, scratch
+
+
+CONNECTIONS = 2048  # at once
 
 
 def pair():
@@ -49,6 +53,20 @@ def status(address, path, host):
     text = answer.read().decode()
     connection.close()
     return answer.status, text
+
+
+def raw(address, request):
+    """What comes back until the server closes."""
+    host, port = address.split("//")[-1].rsplit(":", 1)
+    answer = b""
+    with socket.create_connection((host, int(port)), timeout=60) as c:
+        c.sendall(request.encode())
+        try:
+            while more := c.recv(65536):
+                answer += more
+        except ConnectionError:
+            pass  # what was behind the refused request is not read
+    return answer
 
 
 class Doors(ServerCase):
@@ -96,6 +114,46 @@ class Doors(ServerCase):
                                      timeout=60, check=False)
                 self.assertEqual(run.returncode, 2, (verb, text, run))
                 self.assertIn("not blanks", run.stderr)
+
+    def servers(self):
+        """The address of each kind of server, and something that it takes."""
+        server = Server("--state", scratch())
+        self.addCleanup(server.stop)
+        coordinator = Coordinator(f"--server=a={server.url}")
+        self.addCleanup(coordinator.stop)
+        collect = self.enterContext(Collect())
+        return ((server.url, "/tsp/api/traces"), (coordinator.url, "/tsp/api/experiments"),
+                (collect.otlp, "/v1/traces"), (collect.query, "/api/services"))
+
+    def test_lines_between_chunks(self):
+        """Two servers in a row must not disagree where a body ends (RFC 9112, section 11.2)."""
+        for address, path in self.servers():
+            head = (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n")
+            for body in ("2\n{}\r\n0\r\n\r\n", "1\r\n{\n1\r\n}\r\n0\r\n\r\n", "2\r\n{}\r\n0\r\nX: a\n\r\n",
+                         "2\r\n{}\r\n0\r\nX: a\r\n\r\n"):
+                hidden = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+                answer = raw(address, head + body + hidden)
+                self.assertRegex(answer, rb"^HTTP/1.1 400 ", (address, body))
+                self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (address, body, answer))
+
+    def test_all_connections_taken(self):
+        """Who watches over a server that is full does not take it for dead."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        server = Server("--trace-root", scratch())
+        self.addCleanup(server.stop)
+        taken = [socket.create_connection(server.host.split(":"), timeout=60) for _ in range(CONNECTIONS)]
+        self.addCleanup(lambda: [c.close() for c in taken])
+        for _ in range(3):
+            self.assertEqual(status(server.url, "/tsp/api/health", "localhost")[0], 200)
+        waiting = socket.create_connection(server.host.split(":"), timeout=60)
+        self.addCleanup(waiting.close)
+        waiting.sendall(b"GET /tsp/api/traces HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertEqual(status(server.url, "/tsp/api/health", "localhost")[0], 200)
+        taken.pop().close()
+        self.assertRegex(waiting.recv(1000), rb"^HTTP/1.1 200 ")
 
     def test_dots_are_not_passed_on(self):
         asked = []

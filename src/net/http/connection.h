@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 
+#include "http/framing.h"
 #include "http/head.h"
 #include "http/http.h"
 #include "http/lanes.h"
@@ -34,6 +35,7 @@ struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd; /* NULL until all of the head is there */
     struct head_line line;
+    struct framing framing;
     struct peer *peer; /* NULL in a connection whose socket is not known */
     struct http_request request;
     struct arena arena, work; /* work: the handler's */

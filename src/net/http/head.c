@@ -108,3 +108,15 @@ int head_refusal(
         return *why = "This Transfer-Encoding is not known: only chunked is", 501;
     return 0;
 }
+
+const char *head_chunks(struct MHD_Connection *mhd, const char *method)
+{
+    const union MHD_ConnectionInfo *head = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    bool chunked = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    return chunked && head && is_in_one_buffer() ? method + head->header_size : NULL;
+}
+
+bool head_has_trailer(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_values(mhd, MHD_FOOTER_KIND, NULL, NULL) > 0;
+}

@@ -15,5 +15,9 @@ struct head_line head_line_of(const char *uri);
 /* 0: it is well-formed; else the status to refuse it with, and *why. To be called before the body is read. */
 int head_refusal(struct MHD_Connection *, const char *method, const char *version, const struct head_line *,
     const char **why);
+/* Where the body of a chunked request lies in the library's buffer; NULL: it is not chunked, or the library looks at
+ * its lines by itself. */
+const char *head_chunks(struct MHD_Connection *, const char *method);
+bool head_has_trailer(struct MHD_Connection *);
 
 #endif

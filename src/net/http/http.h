@@ -31,7 +31,9 @@ struct http_options {
     size_t max_body_bytes;         /* 0: 1 MiB */
     /* That all bodies in memory take together; those of more than 1 MiB get 503 then; 0: 256 MiB. */
     uint64_t max_bodies_bytes;
-    unsigned max_connections;      /* 0: 2048 */
+    /* 0: 2048. 256 more are accepted: they wait for a place (192 of them; others are answered 503), and requests of
+     * public_path are answered there. */
+    unsigned max_connections;
     unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 8 */
     unsigned timeout_s;            /* without progress on a connection; for the whole head of a request; 0: 60 */
     /* Bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384. Uploads may take as long as bytes

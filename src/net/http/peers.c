@@ -11,19 +11,22 @@
 #include "base/time.h"
 #include "base/wait.h"
 
-enum { LOOK_EVERY_MS = 500 };
+enum { LOOK_EVERY_MS = 500, DOOR_PATIENCE_S = 5 };
 
 struct peer {
     struct peer *next, *previous;
     int fd;
+    bool is_in;
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
 };
 
 struct peers {
     pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t stop;
+    pthread_cond_t stop, free_place;
     pthread_t thread;
-    bool runs, stopping;
+    bool runs, stopping;        /* the thread */
+    bool is_shut;               /* nobody is let in any more */
+    unsigned in, most, waiting; /* connections that are let in, their limit, and others with a request */
     int64_t patience_ns;
     uint64_t slowest_bytes_per_s;
     struct peer all; /* ring */
@@ -55,16 +58,26 @@ static void *look(void *arg)
     return NULL;
 }
 
-struct peers *peers_new(unsigned patience_s, unsigned slowest_bytes_per_s)
+struct peers *peers_new(unsigned most, unsigned patience_s, unsigned slowest_bytes_per_s)
 {
     struct peers *p = mem_zalloc(sizeof *p);
+    p->most = most;
     wait_init(&p->stop);
+    wait_init(&p->free_place);
     pthread_mutex_init(&p->lock, NULL);
     p->all.next = p->all.previous = &p->all;
     p->patience_ns = (int64_t)patience_s * 1000000000;
     p->slowest_bytes_per_s = slowest_bytes_per_s;
     p->runs = !pthread_create(&p->thread, NULL, look, p); /* else only silence ends a connection */
     return p;
+}
+
+void peers_stop(struct peers *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->is_shut = true;
+    pthread_cond_broadcast(&p->free_place);
+    pthread_mutex_unlock(&p->lock);
 }
 
 void peers_free(struct peers *p)
@@ -76,23 +89,34 @@ void peers_free(struct peers *p)
     if (p->runs)
         pthread_join(p->thread, NULL);
     pthread_cond_destroy(&p->stop);
+    pthread_cond_destroy(&p->free_place);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
 
+/* Nothing prolongs the time of those at the door. */
 static void set_deadline(struct peers *p, struct peer *i, int64_t deadline_ns)
 {
     pthread_mutex_lock(&p->lock);
-    i->deadline_ns = deadline_ns;
+    if (i->is_in)
+        i->deadline_ns = deadline_ns;
     pthread_mutex_unlock(&p->lock);
+}
+
+static int64_t door_deadline(const struct peers *p)
+{
+    int64_t patience_ns = DOOR_PATIENCE_S * NS_PER_S;
+    return time_monotonic_ns() + (p->patience_ns < patience_ns ? p->patience_ns : patience_ns);
 }
 
 struct peer *peers_add(struct peers *p, int fd)
 {
     struct peer *i = mem_zalloc(sizeof *i);
     i->fd = fd;
-    i->deadline_ns = time_monotonic_ns() + p->patience_ns;
     pthread_mutex_lock(&p->lock);
+    i->is_in = p->in < p->most && !p->waiting;
+    p->in += i->is_in;
+    i->deadline_ns = i->is_in ? time_monotonic_ns() + p->patience_ns : door_deadline(p);
     i->next = &p->all;
     i->previous = p->all.previous;
     i->previous->next = i->next->previous = i;
@@ -105,8 +129,52 @@ void peers_remove(struct peers *p, struct peer *i)
     pthread_mutex_lock(&p->lock);
     i->previous->next = i->next;
     i->next->previous = i->previous;
+    p->in -= i->is_in;
+    pthread_cond_signal(&p->free_place);
     pthread_mutex_unlock(&p->lock);
     free(i);
+}
+
+static bool has_hung_up(const struct peer *i)
+{
+    char byte;
+    return recv(i->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* With the lock held. */
+static void await_place(struct peers *p, const struct peer *i)
+{
+    int64_t now = time_monotonic_ns(), end = now + p->patience_ns / 2;
+    while (p->in >= p->most && !p->is_shut && now < end && !has_hung_up(i)) {
+        int64_t look = now + LOOK_EVERY_MS * 1000000L;
+        wait_until(&p->free_place, &p->lock, look < end ? look : end);
+        now = time_monotonic_ns();
+    }
+}
+
+bool peer_enter(struct peers *p, struct peer *i)
+{
+    pthread_mutex_lock(&p->lock);
+    if (!i->is_in && p->waiting < PEERS_WAITING) {
+        i->deadline_ns = INT64_MAX;
+        p->waiting++;
+        await_place(p, i);
+        p->waiting--;
+        i->is_in = p->in < p->most && !p->is_shut;
+        p->in += i->is_in;
+        i->deadline_ns = i->is_in ? INT64_MAX : door_deadline(p);
+    }
+    bool is_in = i->is_in;
+    pthread_mutex_unlock(&p->lock);
+    return is_in;
+}
+
+bool peer_is_in(struct peers *p, const struct peer *i)
+{
+    pthread_mutex_lock(&p->lock);
+    bool is_in = i->is_in;
+    pthread_mutex_unlock(&p->lock);
+    return is_in;
 }
 
 void peer_awaits(struct peers *p, struct peer *i, uint64_t bytes)

@@ -102,6 +102,21 @@ static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
     return c;
 }
 
+/* Connections beyond the limit wait for a place, before anything is read of their bodies. What is answered at the door
+ * is the only answer there. */
+static void let_in(struct http_connection *c)
+{
+    struct peers *peers = c->server->peers;
+    if (!c->peer)
+        return;
+    if (!c->refused && !is_public(c) && !peer_enter(peers, c->peer)) {
+        c->refused = 503;
+        c->why = "The server has too many connections";
+        http_header(&c->request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    }
+    c->closes |= !peer_is_in(peers, c->peer);
+}
+
 static void begin_request(
     struct http_connection *c, struct MHD_Connection *mhd, const char *url, const char *method, const char *version)
 {
@@ -122,8 +137,11 @@ static void begin_request(
         (!strcmp(method, "POST") || !strcmp(method, "PUT"));
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
     uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
-    connection_awaits(c, claimed < BODY_STEP ? claimed : BODY_STEP);
     c->refused = refusal(c, method, version, upload);
+    let_in(c);
+    c->framing.head_end = head_chunks(mhd, method);
+    c->closes |= c->framing.head_end != NULL;
+    connection_awaits(c, claimed < BODY_STEP ? claimed : BODY_STEP);
     if (!c->refused && length && claimed > limit)
         c->refused = 413;
     else if (!c->refused && upload)
@@ -146,11 +164,23 @@ static void free_body(struct http_connection *c)
     count_body(c);
 }
 
+static void refuse_body(struct http_connection *c, const char *why)
+{
+    if (c->refused)
+        return;
+    c->refused = 400;
+    c->why = why;
+    c->closes = true;
+    free_body(c);
+}
+
 /* False: the client goes on sending what was refused long ago, and gets no answer. */
 static bool take_body(struct http_connection *c, const char *data, size_t n)
 {
     const struct http_options *o = &c->server->o;
     uint64_t limit = c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes;
+    if (!framing_take(&c->framing, data, n))
+        refuse_body(c, "A line between the chunks of the body does not end with CR LF");
     c->received += n;
     if (c->file >= 0)
         connection_awaits(c, 0);
@@ -275,7 +305,11 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
         *n = 0;
         return go_on ? MHD_YES : MHD_NO;
     }
-    return c->replied ? MHD_YES : answer(c);
+    if (c->replied)
+        return MHD_YES;
+    if (head_has_trailer(mhd))
+        refuse_body(c, "Fields behind the body (trailers) are not taken");
+    return answer(c);
 }
 
 static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode code)
@@ -336,8 +370,8 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
     if (s->cert)
         flags |= MHD_USE_TLS;
     s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections, MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections + PEERS_AT_DOOR, MHD_OPTION_CONNECTION_TIMEOUT,
+        s->o.timeout_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_line, s, STRICT,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
     return s->daemon ? 0
@@ -375,7 +409,7 @@ int http_server_start(
     s->o.max_bodies_bytes = o->max_bodies_bytes ? o->max_bodies_bytes : 256 << 20;
     lanes_init(&s->lanes, s->o.max_handlers);
     s->packers = gzip_packers_new(s->o.max_handlers);
-    s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
+    s->peers = peers_new(s->o.max_connections, s->o.timeout_s, s->o.slowest_bytes_per_s);
     if (!o->tls_cert != !o->tls_key)
         rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
     else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
@@ -403,6 +437,7 @@ void http_server_stop(struct http_server *s)
         return;
     atomic_store(&s->stopping, true);
     lanes_stop(&s->lanes);
+    peers_stop(s->peers);
     MHD_stop_daemon(s->daemon);
     large_keep(0);
     free_server(s);
