@@ -62,7 +62,7 @@ static size_t peer_of(size_t host, size_t p)
     return (host + ((size_t)1 << p)) % hosts;
 }
 
-/* ---- cards ---- */
+/* ---- entries ---- */
 
 static size_t put_card(struct bus_table *table, size_t i)
 {
@@ -73,7 +73,7 @@ static size_t put_card(struct bus_table *table, size_t i)
     snprintf(name, sizeof name, "node-%zu", i);
     for (size_t p = 0; p < peers; p++)
         to[p] = address_of(peer_of(i, p));
-    struct card_host h = {.key = map_mix(i + 1),
+    struct cluster_entry_host h = {.key = map_mix(i + 1),
         .hash = i + 1,
         .name = name,
         .clock_name = name,
@@ -88,7 +88,7 @@ static size_t put_card(struct bus_table *table, size_t i)
         .n_own = 1,
         .n_peers = peers};
     memcpy(h.clock.uuid, &i, sizeof i);
-    card_write(&(struct card){name, "0123456789abcdef0123456789abcdef", 1, &h, 1}, &t);
+    cluster_entry_write(&(struct cluster_entry){name, "0123456789abcdef0123456789abcdef", 1, &h, 1}, &t);
     if (bus_table_put(table, name, t.v, t.n, NULL, &e))
         die("put", &e);
     size_t n = t.n;
@@ -97,11 +97,11 @@ static size_t put_card(struct bus_table *table, size_t i)
     return n;
 }
 
-static void read_cards(struct bus_table *table, struct roster *r)
+static void read_entries(struct bus_table *table, struct cluster_membership *r)
 {
     struct err e = {0};
     double before = cpu_s();
-    if (roster_read(table, r, &e))
+    if (cluster_membership_read(table, r, &e))
         die("cards", &e);
     tell("roster_s", cpu_s() - before);
     tell("roster_bytes", (double)r->arena.total_bytes);
@@ -109,7 +109,7 @@ static void read_cards(struct bus_table *table, struct roster *r)
 
 /* ---- clocks ---- */
 
-static struct clock_net *find_clocks(const struct roster *r)
+static struct clock_net *find_clocks(const struct cluster_membership *r)
 {
     struct clock_options o = clock_defaults();
     struct clock_net *net = clock_net_new(&o);
@@ -151,7 +151,7 @@ static void load_clocks(struct bus_table *table, const char *reference)
     arena_fini(&a);
 }
 
-static void share_clocks(const struct roster *r)
+static void share_clocks(const struct cluster_membership *r)
 {
     struct clocks_head before = {0}, now = {.n_hosts = hosts};
     struct bus_table *table;
@@ -159,7 +159,7 @@ static void share_clocks(const struct roster *r)
     struct clock_net *net = find_clocks(r);
     now.hosts = mem_zalloc((hosts + 1) * sizeof *now.hosts);
     for (size_t i = 0; i < hosts; i++)
-        now.hosts[i] = (struct clocks_host){r->hosts[i].card->key, r->hosts[i].card->hash};
+        now.hosts[i] = (struct clocks_host){r->hosts[i].entry->key, r->hosts[i].entry->hash};
     if (bus_table_open(bus, "clocks", NULL, &table, &e))
         die("table", &e);
     double begin = cpu_s();
@@ -175,12 +175,12 @@ static void share_clocks(const struct roster *r)
 
 /* ---- who asks for a path ---- */
 
-static void begin_path(const struct roster *r)
+static void begin_path(const struct cluster_membership *r)
 {
     double begin = cpu_s(), was = memory();
     struct path_far_host *far = mem_zalloc((hosts + 1) * sizeof *far);
     for (size_t i = 0; i < hosts; i++) {
-        const struct card_host *c = r->hosts[i].card;
+        const struct cluster_entry_host *c = r->hosts[i].entry;
         far[i] = (struct path_far_host){
             r->hosts[i].name, r->hosts[i].id, NULL, c->has_packets, c->own, c->peers, c->n_own, c->n_peers};
     }
@@ -220,18 +220,19 @@ static void answer(void *arg, struct bus_question *asked)
 }
 
 /* Cards of SERVED nodes, each with its part of the hosts: as many questions for packets, from fewer threads. */
-static struct roster served_roster(struct bus_service **services)
+static struct cluster_membership served_roster(struct bus_service **services)
 {
-    struct roster r = {0};
-    struct card *cards = arena_new(&r.arena, struct card, SERVED + 1);
+    struct cluster_membership r = {0};
+    struct cluster_entry *entries = arena_new(&r.arena, struct cluster_entry, SERVED + 1);
     for (size_t n = 0; n < SERVED; n++) {
         char subject[CLUSTER_SUBJECT];
-        struct card_host *list = arena_new(&r.arena, struct card_host, hosts / SERVED + 2);
+        struct cluster_entry_host *list = arena_new(&r.arena, struct cluster_entry_host, hosts / SERVED + 2);
         struct err e = {0};
-        cards[n] = (struct card){.node = arena_printf(&r.arena, "served-%zu", n), .instance = "", .hosts = list};
+        entries[n] = (struct cluster_entry){
+            .node = arena_printf(&r.arena, "served-%zu", n), .instance = "", .hosts = list};
         for (size_t i = n; i < hosts; i += SERVED) {
             char *name = arena_printf(&r.arena, "host-%zu", i);
-            list[cards[n].n_hosts++] = (struct card_host){.key = map_mix(i + 1),
+            list[entries[n].n_hosts++] = (struct cluster_entry_host){.key = map_mix(i + 1),
                 .hash = i + 1,
                 .name = name,
                 .clock_name = name,
@@ -240,18 +241,18 @@ static struct roster served_roster(struct bus_service **services)
                 .has_packets = true,
                 .clock.name = ""};
         }
-        if (cluster_subject_of("bench", cards[n].node, subject, &e) ||
+        if (cluster_subject_of("bench", entries[n].node, subject, &e) ||
             bus_serve(bus, subject, NULL, answer, NULL, &services[n], &e))
             die("serve", &e);
     }
-    roster_make(&r, cards, SERVED);
+    cluster_membership_make(&r, entries, SERVED);
     return r;
 }
 
 static void gather(void)
 {
     struct bus_service *services[SERVED];
-    struct roster r = served_roster(services);
+    struct cluster_membership r = served_roster(services);
     struct clocks_host *used = mem_zalloc((hosts + 1) * sizeof *used);
     struct clock_options o = clock_defaults();
     struct gathered *g = gathered_new();
@@ -268,7 +269,7 @@ static void gather(void)
     clock_net_free(net);
     gathered_free(g);
     free(used);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     for (size_t n = 0; n < SERVED; n++)
         bus_stop(services[n]);
 }
@@ -278,7 +279,7 @@ int main(int argc, char **argv)
     struct err e = {0};
     struct bus_options o = {.url = "local:bench"};
     struct bus_table *table;
-    struct roster r;
+    struct cluster_membership r;
     size_t bytes = 0;
     hosts = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     peers = argc > 2 ? strtoull(argv[2], NULL, 10) : 6;
@@ -292,12 +293,12 @@ int main(int argc, char **argv)
         bytes += put_card(table, i);
     printf("{\"hosts\": %zu, \"peers\": %zu", hosts, peers);
     tell("card_bytes", (double)bytes / (double)hosts);
-    read_cards(table, &r);
+    read_entries(table, &r);
     begin_path(&r);
     share_clocks(&r);
     gather();
     printf("}\n");
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     bus_table_close(table);
     bus_close(bus);
     return 0;

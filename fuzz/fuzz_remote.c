@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz: what nodes of a cluster tell each other of paths. The first byte says what follows: a request, which is
  * answered from the stores of the bundled trace; a fragment, from which a path is then walked, as if every question got
- * it for an answer; a card, a condition; where a server is; questions and answers about threads, their containers,
+ * it for an answer; an entry, a condition; where a server is; questions and answers about threads, their containers,
  * flows and moves, and about who talks to whom; and what servers tell of who asked for a request. */
 #include <stdlib.h>
 #include <string.h>
@@ -224,7 +224,7 @@ static void follow_trail(const uint8_t *data, size_t n)
 static void read_rest(int kind, const uint8_t *data, size_t n)
 {
     struct arena a = {0};
-    struct card card;
+    struct cluster_entry entry;
     struct lives_question lives;
     struct far_lives found = {0};
     struct flow_other others[HOSTS];
@@ -249,7 +249,7 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     struct report report;
     const char *names[HOSTS];
     switch (kind) {
-    case 2: card_read(&a, data, n, &card, NULL); break;
+    case 2: cluster_entry_read(&a, data, n, &entry, NULL); break;
     case 3: lives_question_read(&a, data, n, &lives, NULL); break;
     case 4: lives_read(&a, data, n, HOSTS, &found, NULL); break;
     case 5: flows_read(&a, data, n, HOSTS, others, NULL); break;

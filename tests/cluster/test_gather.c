@@ -103,41 +103,42 @@ enum beside { NOBODY, OLDER, SNIP };
 static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
 {
     static const char *const names[HOSTS] = {"client", "db", "web"};
-    struct roster r = {0};
-    struct card *cards = arena_new(&r.arena, struct card, HOSTS + 1);
+    struct cluster_membership r = {0};
+    struct cluster_entry *entries = arena_new(&r.arena, struct cluster_entry, HOSTS + 1);
     struct clocks_host used[HOSTS];
     struct clock_options o = clock_defaults();
     struct clock_net *net;
     struct err e = {0};
     for (size_t i = 0; i < HOSTS; i++) {
-        const struct card_host *said;
-        struct card_host *own = arena_new(&r.arena, struct card_host, 1);
+        const struct cluster_entry_host *said;
+        struct cluster_entry_host *own = arena_new(&r.arena, struct cluster_entry_host, 1);
         assert_int_equal(holding_hosts(w->nodes[i].holding, &said), 1);
         *own = *said;
         own->hash += i == HOSTS - 1 ? grown : 0;
-        cards[i] = (struct card){.node = names[i], .instance = "i", .hosts = own, .n_hosts = 1};
+        entries[i] = (struct cluster_entry){.node = names[i], .instance = "i", .hosts = own, .n_hosts = 1};
         atomic_store(&w->nodes[i].flows, 0);
         atomic_store(&w->nodes[i].extracts, 0);
     }
     if (beside) {
-        struct card_host *more = arena_new(&r.arena, struct card_host, 1);
-        *more = cards[HOSTS - 1].hosts[0];
+        struct cluster_entry_host *more = arena_new(&r.arena, struct cluster_entry_host, 1);
+        *more = entries[HOSTS - 1].hosts[0];
         more->hash++;
         more->end++;
         if (beside == SNIP)
-            ((struct card_host *)cards[HOSTS - 1].hosts)->snip = (struct card_snip){true, more->hash, 0, 1, "away"};
-        cards[HOSTS] = (struct card){.node = "away", .instance = "i", .hosts = more, .n_hosts = 1};
+            ((struct cluster_entry_host *)entries[HOSTS - 1].hosts)->snip = (struct card_snip){
+                true, more->hash, 0, 1, "away"};
+        entries[HOSTS] = (struct cluster_entry){.node = "away", .instance = "i", .hosts = more, .n_hosts = 1};
     }
-    roster_make(&r, cards, HOSTS + (beside != NOBODY));
+    cluster_membership_make(&r, entries, HOSTS + (beside != NOBODY));
     assert_int_equal(r.n_hosts, HOSTS);
     if (gather_clocks(w->gathered, w->bus, "gather", &r, &o, NULL, used, &net, &e))
         fail_msg("%s", e.text);
     int lacking = 0;
     for (size_t i = 0; i < HOSTS; i++)
-        lacking += used[i].hash != r.hosts[i].card->hash;
+        lacking += used[i].hash != r.hosts[i].entry->hash;
     assert_int_equal(clock_net_hosts(net), HOSTS);
     clock_net_free(net);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     return lacking;
 }
 

@@ -2,7 +2,7 @@
 /* A node that lies: cluster_liar URL TRUE_CLUSTER TRUE_NODE CLUSTER NAME HOW SEED
  * Joins CLUSTER as NAME, says that it has what TRUE_NODE of another cluster has, and hands that node every question;
  * what it says of paths it makes of the true answers as HOW says ("older": as they are, but it knows no
- * containers). HOW "first": NAME is an honest node, whose card stays: it answers each question at once with nothing.
+ * containers). HOW "first": NAME is an honest node, whose entry stays: it answers each question at once with nothing.
  * Says "ready", and ends by SIGTERM. */
 #include <pthread.h>
 #include <signal.h>
@@ -240,12 +240,12 @@ static struct bus_table *open_table(struct liar *l, const char *cluster)
 }
 
 /* "claims": all whom the hosts talked to are theirs, too; "hash": what they have is not what it is. */
-static void pervert_card(const struct liar *l, struct arena *a, struct card *card)
+static void pervert_card(const struct liar *l, struct arena *a, struct cluster_entry *entry)
 {
-    struct card_host *hosts = arena_new(a, struct card_host, card->n_hosts + 1);
-    for (size_t i = 0; i < card->n_hosts; i++) {
-        struct card_host *h = &hosts[i];
-        *h = card->hosts[i];
+    struct cluster_entry_host *hosts = arena_new(a, struct cluster_entry_host, entry->n_hosts + 1);
+    for (size_t i = 0; i < entry->n_hosts; i++) {
+        struct cluster_entry_host *h = &hosts[i];
+        *h = entry->hosts[i];
         struct flow_address *own = arena_new(a, struct flow_address, h->n_own + h->n_peers + 1);
         memcpy(own, h->own, h->n_own * sizeof *own);
         memcpy(own + h->n_own, h->peers, h->n_peers * sizeof *own);
@@ -253,7 +253,7 @@ static void pervert_card(const struct liar *l, struct arena *a, struct card *car
         h->n_own += is(l, "claims") ? h->n_peers : 0;
         h->hash ^= is(l, "hash") ? 0x5555555555555555 : 0;
     }
-    card->hosts = hosts;
+    entry->hosts = hosts;
 }
 
 static void put_card(struct liar *l, struct bus_table *to, const char *key)
@@ -261,18 +261,18 @@ static void put_card(struct liar *l, struct bus_table *to, const char *key)
     struct bus_table *from = open_table(l, l->true_cluster);
     char true_key[CLUSTER_SUBJECT];
     struct arena a = {0};
-    struct card card;
+    struct cluster_entry entry;
     struct text t = {.fd = -1};
     struct err e = {0};
     void *bytes = NULL;
     size_t n = 0;
     if (bus_token(l->true_node, true_key, sizeof true_key) || bus_table_get(from, true_key, &bytes, &n, NULL, &e) ||
-        card_read(&a, bytes, n, &card, &e))
+        cluster_entry_read(&a, bytes, n, &entry, &e))
         fail("card", &e);
-    card.node = l->name;
-    card.instance = "liar";
-    pervert_card(l, &a, &card);
-    card_write(&card, &t);
+    entry.node = l->name;
+    entry.instance = "liar";
+    pervert_card(l, &a, &entry);
+    cluster_entry_write(&entry, &t);
     if (bus_table_put(to, key, t.v, t.n, NULL, &e))
         fail("card", &e);
     free(bytes);

@@ -53,21 +53,22 @@ int clocks_head_read(struct bus_table *table, struct arena *a, struct clocks_hea
         : 0;
 }
 
-bool clocks_are_of(const struct clocks_head *h, const struct roster *r)
+bool clocks_are_of(const struct clocks_head *h, const struct cluster_membership *r)
 {
     if (h->n_hosts != r->n_hosts)
         return false;
     for (size_t i = 0; i < r->n_hosts; i++)
-        if (h->hosts[i].key != r->hosts[i].card->key ||
-            (h->hosts[i].hash != r->hosts[i].card->hash && h->hosts[i].hash != clocks_lacking(r->hosts[i].card->hash)))
+        if (h->hosts[i].key != r->hosts[i].entry->key ||
+            (h->hosts[i].hash != r->hosts[i].entry->hash &&
+                h->hosts[i].hash != clocks_lacking(r->hosts[i].entry->hash)))
             return false;
     return true;
 }
 
-bool clocks_are_whole(const struct clocks_head *h, const struct roster *r)
+bool clocks_are_whole(const struct clocks_head *h, const struct cluster_membership *r)
 {
     for (size_t i = 0; i < h->n_hosts; i++)
-        if (h->hosts[i].hash != r->hosts[i].card->hash)
+        if (h->hosts[i].hash != r->hosts[i].entry->hash)
             return false;
     return true;
 }

@@ -4,7 +4,7 @@
 #ifndef WEFT_CLUSTER_CLOCKS_H
 #define WEFT_CLUSTER_CLOCKS_H
 
-#include "cluster/roster.h"
+#include "cluster/membership.h"
 
 struct bus_table; struct clock_net; struct clock_options;
 
@@ -22,9 +22,9 @@ struct clocks_head {
 int clocks_head_read(struct bus_table *, struct arena *, struct clocks_head *out, struct err *e);
 static inline uint64_t clocks_lacking(uint64_t hash) { return ~hash; }
 /* Are they of these hosts, as they are, as far as those could be asked? */
-bool clocks_are_of(const struct clocks_head *, const struct roster *);
+bool clocks_are_of(const struct clocks_head *, const struct cluster_membership *);
 /* Could all be asked? */
-bool clocks_are_whole(const struct clocks_head *, const struct roster *);
+bool clocks_are_whole(const struct clocks_head *, const struct cluster_membership *);
 /* Are the bytes that the head names in the table, whole? */
 int clocks_check(struct bus_table *, const struct clocks_head *, struct err *e);
 /* Fits nothing: makes maps of what was found, by these options. ERR_STALE: others are being shared just now. */

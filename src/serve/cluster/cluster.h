@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A cluster: traces stay on the machines that have them. A *node* has the traces of some hosts, says so (its card, in
- * a table that everybody reads), and answers questions about them; who asks follows a critical path from node to node,
- * asking only those that hold a piece of it. Clocks are found by one of the nodes for all (the keeper), and shared.
- * What is on the wire: docs/cluster-protocol.md. */
+/* A cluster: traces stay on the machines that have them. A *node* has the traces of some hosts, says so (its entry in
+ * the registry, a table that everybody reads), and answers questions about them; who asks follows a critical path from
+ * node to node, asking only those that hold a piece of it. Clocks are found by one of the nodes for all (the keeper),
+ * and shared. What is on the wire: docs/cluster-protocol.md. */
 #ifndef WEFT_CLUSTER_CLUSTER_H
 #define WEFT_CLUSTER_CLUSTER_H
 
@@ -67,9 +67,9 @@ struct cluster;
 int cluster_open(struct bus *, const char *name, struct cluster **out, struct err *e);
 void cluster_close(struct cluster *);
 
-/* What one who asks again and again keeps between questions: cards, clocks, and what nodes told of paths; each as long
- * as it is true of the traces as they are now, so answers are those of one who asks for the first time. What is known
- * is not asked for, and does not count in the cost. That nobody answered is never kept. Any number of threads. */
+/* What one who asks again and again keeps between questions: entries, clocks, and what nodes told of paths; each as
+ * long as it is true of the traces as they are now, so answers are those of one who asks for the first time. What is
+ * known is not asked for, and does not count in the cost. That nobody answered is never kept. Any number of threads. */
 struct cluster_memory;
 /* most_bytes: of what nodes told; the least used is forgotten; 0: 64 MiB. The bus is borrowed. */
 int cluster_memory_open(struct bus *, const char *name, size_t most_bytes, struct cluster_memory **out, struct err *e);

@@ -77,10 +77,10 @@ int condition_read(struct arena *a, const void *bytes, size_t n, struct conditio
 
 /* ---- keys ---- */
 
-int condition_key(const char *card_key, char out[CLUSTER_SUBJECT], struct err *e)
+int condition_key(const char *entry_key, char out[CLUSTER_SUBJECT], struct err *e)
 {
-    int n = snprintf(out, CLUSTER_SUBJECT, "%s" SUFFIX, card_key);
-    return n < CLUSTER_SUBJECT ? 0 : err_set(e, ERR_LIMIT, "the name of the node is too long: %.40s", card_key);
+    int n = snprintf(out, CLUSTER_SUBJECT, "%s" SUFFIX, entry_key);
+    return n < CLUSTER_SUBJECT ? 0 : err_set(e, ERR_LIMIT, "the name of the node is too long: %.40s", entry_key);
 }
 
 size_t condition_key_is(const char *key)
@@ -96,43 +96,44 @@ static void add(struct missing_list *out, const char *node, enum cluster_missing
     vec_push(out, ((struct cluster_missing){node, kind, text}));
 }
 
-/* Has the card traces in it, or could the node say that there are none? */
-static bool has_opened(const struct card *c)
+/* Has the entry traces in it, or could the node say that there are none? */
+static bool has_opened(const struct cluster_entry *c)
 {
     return c && (c->n_hosts || c->serial);
 }
 
-/* Is the condition of the run that put the card, or of one after it? A node of an older release, which puts none, may
+/* Is the condition of the run that put the entry, or of one after it? A node of an older release, which puts none, may
  * have taken the name of one that was killed. */
-static bool is_current(const struct standing *s)
+static bool is_current(const struct registration *s)
 {
     const struct condition *c = s->condition;
-    if (!c || !s->card)
+    if (!c || !s->entry)
         return c;
-    return strcmp(c->instance, s->card->instance) ? s->condition_revision > s->card_revision
-                                                  : c->serial >= s->card->serial;
+    return strcmp(c->instance, s->entry->instance) ? s->condition_revision > s->entry_revision
+                                                   : c->serial >= s->entry->serial;
 }
 
-/* The card is put after the condition that it goes with. */
-static bool awaits_first_card(const struct standing *s, const struct condition *c)
+/* The entry is put after the condition that it goes with. */
+static bool awaits_first_entry(const struct registration *s, const struct condition *c)
 {
-    return !has_opened(s->card) && c->state == CONDITION_OPEN;
+    return !has_opened(s->entry) && c->state == CONDITION_OPEN;
 }
 
 /* A node that was started again is asked about the hosts that it had, and refuses while its traces are not open. */
-static bool is_of_run_before(const struct standing *s, const struct condition *c)
+static bool is_of_run_before(const struct registration *s, const struct condition *c)
 {
-    return s->card && s->card->n_hosts && strcmp(s->card->instance, c->instance) != 0;
+    return s->entry && s->entry->n_hosts && strcmp(s->entry->instance, c->instance) != 0;
 }
 
-static void add_state(const struct standing *s, const struct condition *c, struct arena *a, struct missing_list *out)
+static void add_state(
+    const struct registration *s, const struct condition *c, struct arena *a, struct missing_list *out)
 {
     if (is_of_run_before(s, c))
         return;
-    if (c->state == CONDITION_OPENING || awaits_first_card(s, c))
+    if (c->state == CONDITION_OPENING || awaits_first_entry(s, c))
         add(out, s->node, CLUSTER_MISSING_OPENING,
             arena_printf(a, "node %s has not opened its traces yet: they are being indexed", s->node));
-    else if (c->state == CONDITION_FAILED && has_opened(s->card) && !strcmp(c->instance, s->card->instance))
+    else if (c->state == CONDITION_FAILED && has_opened(s->entry) && !strcmp(c->instance, s->entry->instance))
         add(out, s->node, CLUSTER_MISSING_FAILED,
             arena_printf(a, "node %s could not open its traces again since they have changed: %s", s->node, c->text));
     else if (c->state == CONDITION_FAILED)
@@ -140,7 +141,8 @@ static void add_state(const struct standing *s, const struct condition *c, struc
             arena_printf(a, "node %s could not open its traces: %s", s->node, c->text));
 }
 
-static void add_problems(const struct standing *s, const struct condition *c, struct arena *a, struct missing_list *out)
+static void add_problems(
+    const struct registration *s, const struct condition *c, struct arena *a, struct missing_list *out)
 {
     for (size_t i = 0; i < c->n_problems; i++)
         add(out, s->node, CLUSTER_MISSING_PART, arena_printf(a, "node %s: %s", s->node, c->problems[i]));
@@ -154,7 +156,7 @@ static bool understands(const struct condition *c)
     return c->oldest <= CLUSTER_VERSION && c->newest >= CLUSTER_OLDEST;
 }
 
-void condition_missing(const struct standing *s, struct arena *a, struct missing_list *out)
+void condition_missing(const struct registration *s, struct arena *a, struct missing_list *out)
 {
     const struct condition *c = is_current(s) ? s->condition : NULL;
     if (s->refused) {
@@ -168,12 +170,12 @@ void condition_missing(const struct standing *s, struct arena *a, struct missing
                 "node %s (weft %s) answers questions of versions %u to %u, this program asks those of %d to %d: "
                 "update the older one",
                 s->node, c->release, c->oldest, c->newest, CLUSTER_OLDEST, CLUSTER_VERSION));
-    if (c && !s->card && c->state == CONDITION_OPEN)
+    if (c && !s->entry && c->state == CONDITION_OPEN)
         add(out, s->node, CLUSTER_MISSING_ENTRY,
             arena_printf(a, "node %s: its entry is not in the registry any more", s->node));
     else if (c)
         add_state(s, c, a, out);
-    else if (!has_opened(s->card))
+    else if (!has_opened(s->entry))
         add(out, s->node, CLUSTER_MISSING_OPENING,
             arena_printf(a, "node %s has not said yet which traces it has", s->node));
     if (c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: the condition of a node, an entry of the table of nodes beside its card. It says what a card
- * cannot: whether the card has all that the node was given, and what the node understands. Nodes of releases before
+/* Private to the room: the condition of a node, an entry of the table of nodes beside its own entry. It says what that
+ * cannot: whether it has all that the node was given, and what the node understands. Nodes of releases before
  * conditions have none. */
 #ifndef WEFT_CLUSTER_CONDITION_H
 #define WEFT_CLUSTER_CONDITION_H
@@ -17,7 +17,7 @@ enum condition_state {
 enum { MOST_PROBLEMS = 8 };
 struct condition {
     const char *node, *instance, *release; /* release: of the program, "" */
-    uint64_t serial;         /* of the card that it goes with */
+    uint64_t serial;         /* of the entry that it goes with */
     unsigned oldest, newest; /* versions of questions that the node answers */
     int state;
     const char *text;
@@ -32,22 +32,22 @@ int condition_read(struct arena *, const void *bytes, size_t n, struct condition
 void condition_put_text(struct text *, const char *);
 const char *condition_take_text(struct wire_in *, struct arena *);
 
-/* The key of a node's condition, from its card's. ERR_LIMIT. */
-int condition_key(const char *card_key, char out[CLUSTER_SUBJECT], struct err *e);
-/* Length of the card's key that the key of a condition begins with; 0: it is none. */
+/* The key of a node's condition, from its entry's. ERR_LIMIT. */
+int condition_key(const char *entry_key, char out[CLUSTER_SUBJECT], struct err *e);
+/* Length of the entry's key that the key of a condition begins with; 0: it is none. */
 size_t condition_key_is(const char *key);
 
 /* What the registry says of a node: entries that were read, with their revisions; NULL: there is none. */
-struct standing {
+struct registration {
     const char *node;
-    const struct card *card;
-    const char *refused;     /* why the card was not taken, or NULL */
+    const struct cluster_entry *entry;
+    const char *refused;     /* why the entry was not taken, or NULL */
     bool other_version;      /* refused for its version */
     const struct condition *condition;
-    uint64_t card_revision, condition_revision;
+    uint64_t entry_revision, condition_revision;
 };
 struct missing_list { struct cluster_missing *v; size_t n, cap; };
 /* Adds what is missing of the node. Texts live in the arena. */
-void condition_missing(const struct standing *, struct arena *, struct missing_list *);
+void condition_missing(const struct registration *, struct arena *, struct missing_list *);
 
 #endif

@@ -47,7 +47,7 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
         uint64_t *ids = arena_new(&a, uint64_t, count + 1);
         for (size_t k = 0; k < count; k++)
             ids[k] = s->rows[s->first[hosts[i]] + k].id;
-        q.hosts[i] = (struct containers_question_host){s->cluster->roster->hosts[hosts[i]].card->key, ids, count};
+        q.hosts[i] = (struct containers_question_host){s->cluster->membership->hosts[hosts[i]].entry->key, ids, count};
     }
     question_begin(out, CLUSTER_CONTAINERS);
     containers_question_write(&q, out);
@@ -73,7 +73,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 size_t containers_find(
     struct cluster *c, struct container_rows *rows, struct path_known *known, int64_t deadline_ns, struct err *e)
 {
-    size_t n = c->roster->n_hosts, at = 0;
+    size_t n = c->membership->n_hosts, at = 0;
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
     int rc;
     keep_each_once(rows);

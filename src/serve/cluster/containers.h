@@ -5,7 +5,7 @@
 
 #include "cluster/view.h"
 
-/* Threads of the roster's hosts that are asked about. */
+/* Threads of the membership's hosts that are asked about. */
 struct container_rows {
     struct container_row { int32_t host; uint64_t id; struct path_row row; } *v; /* row: as it is known */
     size_t n, cap;

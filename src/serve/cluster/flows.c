@@ -27,8 +27,8 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     const struct telling *t = arg;
     struct talk_question q = {mem_alloc((n + 1) * sizeof *q.hosts), n};
     for (size_t i = 0; i < n; i++) {
-        const struct card_host *card = t->cluster->roster->hosts[hosts[i]].card;
-        q.hosts[i] = (struct talk_question_host){card->key, t->is->begin, t->is->end};
+        const struct cluster_entry_host *entry = t->cluster->membership->hosts[hosts[i]].entry;
+        q.hosts[i] = (struct talk_question_host){entry->key, t->is->begin, t->is->end};
         talk_window(cluster_clock_map(t->cluster, hosts[i]), &q.hosts[i].begin, &q.hosts[i].end);
     }
     question_begin(out, CLUSTER_TALK);
@@ -54,15 +54,15 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question *q, int64_t deadline_ns,
     struct talk_lines *out, bool *told, struct err *e)
 {
-    size_t n = c->roster->n_hosts, *by = mem_alloc((n + 1) * sizeof *by);
+    size_t n = c->membership->n_hosts, *by = mem_alloc((n + 1) * sizeof *by);
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
     struct telling t = {c, q, mem_zalloc((n + 1) * sizeof *t.told)};
     int rc;
     for (size_t i = 0; i < n; i++) {
-        const struct card_host *card = c->roster->hosts[i].card;
-        wanted[i] = card->has_packets;
-        t.told[i].own = card->own;
-        t.told[i].n_own = card->n_own;
+        const struct cluster_entry_host *entry = c->membership->hosts[i].entry;
+        wanted[i] = entry->has_packets;
+        t.told[i].own = entry->own;
+        t.told[i].n_own = entry->n_own;
     }
     struct survey survey = survey_of(c, wanted, deadline_ns);
     survey.write = write_question;
@@ -84,13 +84,13 @@ size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question
 
 static void write_delays_question(const struct cluster *c, const struct cluster_flows_question *q, struct text *out)
 {
-    size_t n = c->roster->n_hosts;
+    size_t n = c->membership->n_hosts;
     struct path_remote_host *hosts = mem_zalloc((n + 1) * sizeof *hosts);
     uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
     for (size_t i = 0; i < n; i++) {
-        const struct roster_host *h = &c->roster->hosts[i];
+        const struct cluster_membership_host *h = &c->membership->hosts[i];
         hosts[i] = (struct path_remote_host){h->id, h->name, cluster_clock_map(c, i)};
-        keys[i] = h->card->key;
+        keys[i] = h->entry->key;
     }
     question_begin(out, CLUSTER_DELAYS);
     delays_question_write(
@@ -113,7 +113,7 @@ static int ask_keeper(const struct cluster *c, const struct cluster_flows_questi
         rc = bus_ask(c->bus, subject, question->v, question->n, deadline_ns, &reply);
         if (rc)
             err_set(e, rc, "node %s: %s", node, reply.text);
-        else if ((rc = delays_read(reply.data, reply.n, c->roster->n_hosts, q->by_flow, out, known, e)))
+        else if ((rc = delays_read(reply.data, reply.n, c->membership->n_hosts, q->by_flow, out, known, e)))
             err_wrap(e, "node %s", node);
         bus_reply_free(&reply);
     }
@@ -125,15 +125,15 @@ static int ask_keeper(const struct cluster *c, const struct cluster_flows_questi
 static size_t count_lacking(const struct cluster *c, const bool *known, const bool *of)
 {
     size_t lacking = 0;
-    for (size_t i = 0; i < c->roster->n_hosts; i++)
-        lacking += c->roster->hosts[i].card->has_packets && !known[i] && (!of || of[i]);
+    for (size_t i = 0; i < c->membership->n_hosts; i++)
+        lacking += c->membership->hosts[i].entry->has_packets && !known[i] && (!of || of[i]);
     return lacking;
 }
 
 size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_question *q, const bool *told,
     int64_t deadline_ns, struct talk_delays *out, struct err *e)
 {
-    bool *known = mem_zalloc((c->roster->n_hosts + 1) * sizeof *known), again;
+    bool *known = mem_zalloc((c->membership->n_hosts + 1) * sizeof *known), again;
     int64_t patience = survey_patience(deadline_ns);
     struct text question = {.fd = -1};
     int rc;
@@ -144,7 +144,7 @@ size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_questio
     }
     write_delays_question(c, q, &question);
     do { /* nodes that answered now give their packets soon, to whoever keeps the clocks then */
-        memset(known, 0, (c->roster->n_hosts + 1) * sizeof *known);
+        memset(known, 0, (c->membership->n_hosts + 1) * sizeof *known);
         out->n = 0;
         rc = ask_keeper(c, q, &question, deadline_ns, out, known, e);
         bool not_now = rc == ERR_NOTFOUND || rc == ERR_TIMEOUT || rc == ERR_BUSY;

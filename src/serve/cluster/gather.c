@@ -27,7 +27,7 @@ struct gathered_flows {
     struct flow_store *is;
 };
 /* What was had last of a host: which flows it has, and an extract of them. Of what state of its packets that is: the
- * hash its node's card had. */
+ * hash its node's entry had. */
 struct had {
     uint64_t key;
     bool is_told, is_whole; /* whole: there is nothing more to ask for */
@@ -40,7 +40,7 @@ struct had {
 /* The thread that gathers reads it without the lock, since nobody else changes it. */
 struct gathered {
     pthread_mutex_t lock; /* of keys and flows */
-    struct had *v;        /* by host of the roster that was gathered last */
+    struct had *v;        /* by host of the membership that was gathered last */
     size_t n, missing;
 };
 
@@ -107,8 +107,8 @@ void gathered_free(struct gathered *g)
     free(g);
 }
 
-/* Puts what was had in the order of this roster; what is of no host any more is forgotten. */
-static void follow_roster(struct gathered *g, const struct roster *r)
+/* Puts what was had in the order of this membership; what is of no host any more is forgotten. */
+static void follow_membership(struct gathered *g, const struct cluster_membership *r)
 {
     struct had *now = mem_zalloc((r->n_hosts + 1) * sizeof *now);
     struct map at = {0};
@@ -116,7 +116,7 @@ static void follow_roster(struct gathered *g, const struct roster *r)
     for (size_t i = 0; i < g->n; i++)
         *map_put(&at, g->v[i].key, NULL) = i;
     for (size_t i = 0; i < r->n_hosts; i++) {
-        uint64_t key = r->hosts[i].card->key;
+        uint64_t key = r->hosts[i].entry->key;
         const uint64_t *before = map_find(&at, key);
         if (before) {
             now[i] = g->v[*before];
@@ -136,10 +136,10 @@ static void follow_roster(struct gathered *g, const struct roster *r)
 struct round {
     struct bus *bus;
     const char *cluster;
-    const struct roster *roster;
+    const struct cluster_membership *membership;
     struct had *had;       /* by host */
     pthread_mutex_t *lock; /* of their flows */
-    size_t *by;            /* by host: the card of the node that told which flows it has; SIZE_MAX: none did */
+    size_t *by;            /* by host: the entry of the node that told which flows it has; SIZE_MAX: none did */
     int64_t until_ns;      /* of extracts */
 };
 
@@ -148,7 +148,7 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     const struct round *r = arg;
     uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
     for (size_t i = 0; i < n; i++)
-        keys[i] = r->roster->hosts[hosts[i]].card->key;
+        keys[i] = r->membership->hosts[hosts[i]].entry->key;
     question_begin(out, CLUSTER_FLOWS);
     flows_question_write(&(struct flows_question){keys, n}, out);
     free(keys);
@@ -181,7 +181,7 @@ static int take_flows(void *arg, const size_t *hosts, size_t n, const void *byte
 }
 
 /* What the node says that it has of the host: a copy may be older. */
-static uint64_t hash_at(const struct card *c, uint64_t key)
+static uint64_t hash_at(const struct cluster_entry *c, uint64_t key)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
         if (c->hosts[i].key == key)
@@ -192,17 +192,17 @@ static uint64_t hash_at(const struct card *c, uint64_t key)
 /* Asks for what is not known of the packets as they are now. */
 static void ask_flows(struct round *r)
 {
-    const struct roster *o = r->roster;
+    const struct cluster_membership *o = r->membership;
     bool *wanted = mem_zalloc((o->n_hosts + 1) * sizeof *wanted);
     struct err e = {0};
     int rc;
     for (size_t i = 0; i < o->n_hosts; i++) {
-        const struct card_host *card = o->hosts[i].card;
-        wanted[i] = card->has_packets && !(r->had[i].is_told && r->had[i].told_hash == card->hash);
+        const struct cluster_entry_host *entry = o->hosts[i].entry;
+        wanted[i] = entry->has_packets && !(r->had[i].is_told && r->had[i].told_hash == entry->hash);
     }
     survey_run(&(struct survey){.bus = r->bus,
                    .cluster = r->cluster,
-                   .roster = o,
+                   .membership = o,
                    .wanted = wanted,
                    .snips = true,
                    .deadline_ns = time_monotonic_ns() + ALL_FLOWS_NS,
@@ -213,12 +213,12 @@ static void ask_flows(struct round *r)
         r->by, &rc, &e);
     for (size_t i = 0; i < o->n_hosts; i++) {
         struct had *h = &r->had[i];
-        if (!wanted[i] && o->hosts[i].card->has_packets)
-            r->by[i] = o->hosts[i].cards[0]; /* it has what is newest */
+        if (!wanted[i] && o->hosts[i].entry->has_packets)
+            r->by[i] = o->hosts[i].entries[0]; /* it has what is newest */
         if (r->by[i] == SIZE_MAX)
             forget_told(h);
         else
-            h->told_hash = hash_at(&o->cards[r->by[i]], h->key);
+            h->told_hash = hash_at(&o->entries[r->by[i]], h->key);
         h->is_told = r->by[i] != SIZE_MAX;
     }
     free(wanted);
@@ -247,11 +247,11 @@ static int by_address(const void *pa, const void *pb)
 static void find_common_hashes(const struct round *r, struct common *c)
 {
     size_t n = 0;
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
+    for (size_t i = 0; i < r->membership->n_hosts; i++)
         n += r->had[i].told.n_hashes;
     uint64_t *all = c->hashes = mem_alloc((n + 1) * sizeof *all);
     n = 0;
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
+    for (size_t i = 0; i < r->membership->n_hosts; i++)
         for (size_t k = 0; k < r->had[i].told.n_hashes; k++)
             all[n++] = r->had[i].told.hashes[k];
     if (n)
@@ -266,7 +266,7 @@ static void find_common_hashes(const struct round *r, struct common *c)
 
 static void find_addresses(const struct round *r, struct common *c)
 {
-    for (size_t i = 0; i < r->roster->n_hosts; i++)
+    for (size_t i = 0; i < r->membership->n_hosts; i++)
         for (size_t k = 0; k < r->had[i].told.n_own; k++)
             vec_push(&c->owned, ((struct owned){r->had[i].told.own[k].address, i}));
     if (c->owned.n)
@@ -314,7 +314,7 @@ static bool ask_part(const struct round *r, struct bus_calls *calls, size_t host
     from.from = h->coming.got;
     question_begin(&t, CLUSTER_EXTRACT);
     extract_question_write(&from, &t);
-    bool ask = !cluster_subject_of(r->cluster, r->roster->cards[r->by[host]].node, subject, NULL);
+    bool ask = !cluster_subject_of(r->cluster, r->membership->entries[r->by[host]].node, subject, NULL);
     if (ask)
         bus_call(calls, subject, t.v, t.n, r->until_ns, host);
     text_fini(&t);
@@ -339,7 +339,7 @@ static bool ask_extract(const struct round *r, const struct common *c, struct bu
         return false;
     struct extract_question q = {h->key, wanted_of(r, host, c, &a), 0};
     uint64_t hash = hash_of_question(&q);
-    h->is_whole = h->flows && h->hash == r->roster->hosts[host].card->hash && h->question == hash;
+    h->is_whole = h->flows && h->hash == r->membership->hosts[host].entry->hash && h->question == hash;
     if (h->coming.question != hash)
         coming_fini(&h->coming);
     h->coming.question = hash;
@@ -374,7 +374,7 @@ static bool take_extract(
     pthread_mutex_unlock(r->lock);
     gathered_let_go(before);
     h->hash = h->told_hash; /* a copy may be older than the newest */
-    h->is_whole = h->hash == r->roster->hosts[host].card->hash;
+    h->is_whole = h->hash == r->membership->hosts[host].entry->hash;
     h->question = question;
     return false;
 }
@@ -382,7 +382,7 @@ static bool take_extract(
 /* What there is no time for is asked for the next time. */
 static void ask_extracts(struct round *r)
 {
-    size_t n = r->roster->n_hosts, next = 0, open = 0;
+    size_t n = r->membership->n_hosts, next = 0, open = 0;
     struct bus_calls *calls = bus_calls_new(r->bus);
     struct common c = {0};
     struct bus_reply reply;
@@ -411,14 +411,14 @@ size_t gathered_missing(const struct gathered *g)
     return g->missing;
 }
 
-/* By host of the roster: its number in the clocks before, or SIZE_MAX. */
-static void number_before(const struct roster *r, const struct clocks_head *before, size_t *out)
+/* By host of the membership: its number in the clocks before, or SIZE_MAX. */
+static void number_before(const struct cluster_membership *r, const struct clocks_head *before, size_t *out)
 {
     struct map at = {0};
     for (size_t i = before->n_hosts; i-- > 0;)
         *map_put(&at, before->hosts[i].key, NULL) = i;
     for (size_t i = 0; i < r->n_hosts; i++) {
-        const uint64_t *found = map_find(&at, r->hosts[i].card->key);
+        const uint64_t *found = map_find(&at, r->hosts[i].entry->key);
         out[i] = found ? (size_t)*found : SIZE_MAX;
     }
     map_fini(&at);
@@ -426,46 +426,46 @@ static void number_before(const struct roster *r, const struct clocks_head *befo
 
 /* Where no host is another than in clocks that were found of all packets, those that are not at hand now say nothing
  * that these clocks do not say. */
-static bool all_are_known(const struct roster *r, const struct gather_before *before, const size_t *number)
+static bool all_are_known(const struct cluster_membership *r, const struct gather_before *before, const size_t *number)
 {
     for (size_t i = 0; i < r->n_hosts; i++)
-        if (number[i] == SIZE_MAX || before->head->hosts[number[i]].hash != r->hosts[i].card->hash)
+        if (number[i] == SIZE_MAX || before->head->hosts[number[i]].hash != r->hosts[i].entry->hash)
             return false;
     return before->net;
 }
 
-int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, const struct roster *roster,
+int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, const struct cluster_membership *membership,
     const struct clock_options *o, const struct gather_before *before, struct clocks_host *used, struct clock_net **out,
     struct err *e)
 {
     static const struct clocks_head nothing;
     static const struct gather_before none = {.head = &nothing};
-    size_t *number = mem_alloc((roster->n_hosts + 1) * sizeof *number);
+    size_t *number = mem_alloc((membership->n_hosts + 1) * sizeof *number);
     before = before ? before : &none;
-    number_before(roster, before->head, number);
-    bool known = all_are_known(roster, before, number);
-    follow_roster(g, roster);
+    number_before(membership, before->head, number);
+    bool known = all_are_known(membership, before, number);
+    follow_membership(g, membership);
     g->missing = 0;
-    struct round r = {.bus = bus, .cluster = cluster, .roster = roster, .had = g->v, .lock = &g->lock};
-    r.by = mem_alloc((roster->n_hosts + 1) * sizeof *r.by);
+    struct round r = {.bus = bus, .cluster = cluster, .membership = membership, .had = g->v, .lock = &g->lock};
+    r.by = mem_alloc((membership->n_hosts + 1) * sizeof *r.by);
     ask_flows(&r);
     ask_extracts(&r);
-    struct index_far_host *hosts = mem_zalloc((roster->n_hosts + 1) * sizeof *hosts);
-    for (size_t i = 0; i < roster->n_hosts; i++) {
-        const struct card_host *card = roster->hosts[i].card;
+    struct index_far_host *hosts = mem_zalloc((membership->n_hosts + 1) * sizeof *hosts);
+    for (size_t i = 0; i < membership->n_hosts; i++) {
+        const struct cluster_entry_host *entry = membership->hosts[i].entry;
         const struct had *h = &g->v[i];
-        bool all = !card->has_packets || h->is_whole;
+        bool all = !entry->has_packets || h->is_whole;
         g->missing += !all;
-        used[i] = (struct clocks_host){card->key, all || known ? card->hash : clocks_lacking(card->hash)};
-        hosts[i] = (struct index_far_host){.name = roster->hosts[i].clock_name,
-            .begin = card->begin,
-            .end = card->end,
-            .sealed_until = card->sealed_until,
-            .clock = card->clock,
+        used[i] = (struct clocks_host){entry->key, all || known ? entry->hash : clocks_lacking(entry->hash)};
+        hosts[i] = (struct index_far_host){.name = membership->hosts[i].clock_name,
+            .begin = entry->begin,
+            .end = entry->end,
+            .sealed_until = entry->sealed_until,
+            .clock = entry->clock,
             .before = number[i],
             .flows = known && !all ? NULL : gathered_store(h->flows)};
     }
-    int rc = index_sync_far(hosts, roster->n_hosts, o, before->net, out, e);
+    int rc = index_sync_far(hosts, membership->n_hosts, o, before->net, out, e);
     free(hosts);
     free(number);
     free(r.by);

@@ -35,8 +35,8 @@ struct holding {
     struct experiment *experiment;
     const struct index_host *hosts;
     size_t n;
-    struct card_host *cards;
-    struct arena arena; /* of what the cards point to */
+    struct cluster_entry_host *entries;
+    struct arena arena; /* of what the entries point to */
     pthread_mutex_t lock;
     struct joined *joined[MOST_JOINED];
     uint64_t clock;
@@ -45,10 +45,10 @@ struct holding {
 
 /* ---- what is said ---- */
 
-static struct card_host card_of(const struct index_host *h)
+static struct cluster_entry_host entry_of(const struct index_host *h)
 {
     struct index_far_host far = index_far_host_of(h);
-    struct card_host c = {.key = h->key,
+    struct cluster_entry_host c = {.key = h->key,
         .hash = index_host_hash(h),
         .name = h->name,
         .clock_name = h->clock_name,
@@ -88,14 +88,14 @@ struct holding *holding_new(struct experiment *x, const struct cluster_moving *m
     h->experiment = x;
     h->extracts = extracts_new();
     h->n = x ? experiment_hosts(x, &h->hosts) : 0;
-    h->cards = mem_zalloc((h->n + 1) * sizeof *h->cards);
+    h->entries = mem_zalloc((h->n + 1) * sizeof *h->entries);
     for (size_t i = 0; i < h->n; i++) {
-        h->cards[i] = card_of(&h->hosts[i]);
+        h->entries[i] = entry_of(&h->hosts[i]);
         if (mover) {
-            h->cards[i].since = moving->since(mover, ctf_trace_path(h->hosts[i].trace));
-            moving->snip(mover, h->hosts[i].trace, &h->arena, &h->cards[i].snip);
+            h->entries[i].since = moving->since(mover, ctf_trace_path(h->hosts[i].trace));
+            moving->snip(mover, h->hosts[i].trace, &h->arena, &h->entries[i].snip);
         }
-        metrics_find(x, i, &h->arena, &h->cards[i]);
+        metrics_find(x, i, &h->arena, &h->entries[i]);
     }
     if (mover)
         rename_received(h, moving, mover);
@@ -130,13 +130,13 @@ void holding_unref(struct holding *h)
     experiment_close(h->experiment);
     pthread_mutex_destroy(&h->lock);
     arena_fini(&h->arena);
-    free(h->cards);
+    free(h->entries);
     free(h);
 }
 
-size_t holding_hosts(const struct holding *h, const struct card_host **out)
+size_t holding_hosts(const struct holding *h, const struct cluster_entry_host **out)
 {
-    *out = h->cards;
+    *out = h->entries;
     return h->n;
 }
 
@@ -254,7 +254,7 @@ static uint64_t state_of(const struct joined *j)
 {
     uint64_t *hashes = mem_zalloc((j->request.n_hosts + 1) * sizeof *hashes);
     for (size_t i = 0; i < j->request.n_hosts; i++)
-        hashes[i] = j->hosts[i] < 0 ? 0 : j->holding->cards[j->hosts[i]].hash;
+        hashes[i] = j->hosts[i] < 0 ? 0 : j->holding->entries[j->hosts[i]].hash;
     uint64_t state = cluster_state(hashes, j->request.n_hosts);
     free(hashes);
     return state;

@@ -15,7 +15,7 @@ const struct experiment *holding_experiment(const struct holding *);
 struct holding *holding_ref(struct holding *);
 void holding_unref(struct holding *);
 /* What is said of it; borrowed from the holding. */
-size_t holding_hosts(const struct holding *, const struct card_host **out);
+size_t holding_hosts(const struct holding *, const struct cluster_entry_host **out);
 /* Of one of them: as flow_routes and flow_sent_hashes; none without packets. */
 size_t holding_routes(const struct holding *, size_t host, size_t most, struct flow_route **out);
 size_t holding_sent_hashes(const struct holding *, size_t host, size_t most, uint32_t **out);

@@ -15,14 +15,14 @@
 #include "cluster/lease.h"
 
 enum {
-    QUIET_MS = 200,   /* after a change of cards, for others that come at the same time, */
+    QUIET_MS = 200,   /* after a change of entries, for others that come at the same time, */
     LATEST_MS = 1000, /* but no longer after the first of those that do not end */
     LEADING_MS = CLUSTER_LEASE_RENEW_NS / 1000000,
-    AGAIN_MS = 2000,    /* before hosts that did not answer are asked again; each time that none does, twice that, */
-    SELDOM_MS = 30000,  /* but no more than this */
-    STANDING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
-    TAKEN_MS = 60000,   /* where another was reported as the owner */
-    CHECK_MS = 10000    /* between two looks whether somebody changed what it shared */
+    AGAIN_MS = 2000,     /* before hosts that did not answer are asked again; each time that none does, twice that, */
+    SELDOM_MS = 30000,   /* but no more than this */
+    FOLLOWING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
+    TAKEN_MS = 60000,    /* where another was reported as the owner */
+    CHECK_MS = 10000     /* between two looks whether somebody changed what it shared */
 };
 #define LEASE "keeper"
 
@@ -182,7 +182,7 @@ static bool are_whole(struct keeper *k, const struct clocks_head *h)
     return rc != ERR_STALE;
 }
 
-/* A node that comes back says so by its card: asking often is for those that are slow, or too many for one time. */
+/* A node that comes back says so by its entry: asking often is for those that are slow, or too many for one time. */
 static void set_again(struct keeper *k, size_t missing)
 {
     bool none_answered = k->missing && missing >= k->missing;
@@ -208,21 +208,21 @@ static void note_gathered(struct keeper *k)
 }
 
 /* Gathers packets, finds the clocks, and shares them in place of `before` unless those say the same. */
-static int find_clocks(
-    struct keeper *k, const struct roster *roster, const struct clocks_head *before, bool whole, struct err *e)
+static int find_clocks(struct keeper *k, const struct cluster_membership *membership, const struct clocks_head *before,
+    bool whole, struct err *e)
 {
     struct arena a = {0};
     struct clock_options o = clock_defaults();
     struct clock_net *net = NULL, *net_before = NULL;
-    struct clocks_head now = {.hosts = arena_new(&a, struct clocks_host, roster->n_hosts + 1)};
-    now.n_hosts = roster->n_hosts;
+    struct clocks_head now = {.hosts = arena_new(&a, struct clocks_host, membership->n_hosts + 1)};
+    now.n_hosts = membership->n_hosts;
     int rc = before->serial && whole ? clocks_load(k->clocks, before, &o, &net_before, e) : 0;
     if (rc && rc != ERR_STALE && rc != ERR_FORMAT) { /* later: what they say of hosts that are away is nowhere else */
         arena_fini(&a);
         return rc;
     }
     struct gather_before known = {before, net_before};
-    rc = gather_clocks(k->gathered, k->bus, k->cluster, roster, &o, &known, now.hosts, &net, e);
+    rc = gather_clocks(k->gathered, k->bus, k->cluster, membership, &o, &known, now.hosts, &net, e);
     if (!rc)
         note_gathered(k);
     bool same = whole && before->n_hosts == now.n_hosts &&
@@ -238,10 +238,10 @@ static int find_clocks(
 /* anyway: even if the clocks are known. */
 static int keep(struct keeper *k, bool anyway, struct err *e)
 {
-    struct roster roster;
+    struct cluster_membership membership;
     struct arena a = {0};
     struct clocks_head before;
-    int rc = roster_read(k->nodes, &roster, e);
+    int rc = cluster_membership_read(k->nodes, &membership, e);
     if (rc)
         return rc;
     rc = clocks_head_read(k->clocks, &a, &before, e);
@@ -250,13 +250,13 @@ static int keep(struct keeper *k, bool anyway, struct err *e)
         rc = 0;
     }
     bool whole = !rc && before.serial && are_whole(k, &before);
-    bool known = whole && clocks_are_of(&before, &roster) && clocks_are_whole(&before, &roster);
+    bool known = whole && clocks_are_of(&before, &membership) && clocks_are_whole(&before, &membership);
     if (!rc && (anyway || !known || k->missing))
-        rc = find_clocks(k, &roster, &before, whole, e);
+        rc = find_clocks(k, &membership, &before, whole, e);
     if (!rc)
         set_again(k, gathered_missing(k->gathered));
     arena_fini(&a);
-    roster_fini(&roster);
+    cluster_membership_fini(&membership);
     return rc;
 }
 
@@ -276,7 +276,7 @@ static void *run(void *arg)
             }
             changed = false;
         }
-        int ms = !k->leading ? STANDING_MS : LEADING_MS;
+        int ms = !k->leading ? FOLLOWING_MS : LEADING_MS;
         if (!wait_news(k, ms, &changed))
             break;
         if (changed && k->leading && !wait_quiet(k))

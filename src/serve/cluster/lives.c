@@ -9,7 +9,7 @@
 #include "cluster/view.h"
 
 /* Does the thread begin with the name of a host? Then only its nodes are asked. */
-static bool names_host(const struct roster_host *h, const char *thread)
+static bool names_host(const struct cluster_membership_host *h, const char *thread)
 {
     size_t n = strlen(h->name);
     return !strncmp(h->name, thread, n) && thread[n] == ':';
@@ -53,11 +53,11 @@ static int by_host(const void *pa, const void *pb)
 int cluster_find_lives(struct cluster *c, const char *thread, int64_t begin, int64_t end, int64_t deadline_ns,
     struct cluster_lives *found, struct err *e)
 {
-    size_t n = c->roster->n_hosts;
+    size_t n = c->membership->n_hosts;
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted), named = false;
     int rc;
     for (size_t i = 0; i < n; i++)
-        named |= wanted[i] = names_host(&c->roster->hosts[i], thread);
+        named |= wanted[i] = names_host(&c->membership->hosts[i], thread);
     struct search s = {c, thread, begin, end, found};
     struct survey survey = survey_of(c, named ? wanted : NULL, deadline_ns);
     survey.write = write_question;

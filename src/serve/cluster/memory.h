@@ -21,7 +21,7 @@ struct kept {
 struct kept *kept_new(void *is, void (*drop)(void *is), uint64_t version);
 void kept_unref(struct kept *); /* or NULL */
 
-enum kept_kind { KEPT_CARDS, KEPT_CLOCKS_HEAD, KEPT_CLOCKS, KEPT_ROUTES, KEPT_KINDS };
+enum kept_kind { KEPT_ENTRIES, KEPT_CLOCKS_HEAD, KEPT_CLOCKS, KEPT_ROUTES, KEPT_KINDS };
 enum { MOST_KEPT = 4 }; /* of a kind; of clocks, by other references, there are several */
 
 struct cluster_memory {

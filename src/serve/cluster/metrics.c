@@ -60,7 +60,7 @@ static uint64_t bytes_of(const struct flow_store *s, size_t flow, size_t packets
     return looked_at ? (uint64_t)((double)bytes * (double)packets / (double)looked_at) : 0;
 }
 
-static void find_talk(const struct flow_store *s, const struct card_host *h, struct card_talk *talk)
+static void find_talk(const struct flow_store *s, const struct cluster_entry_host *h, struct cluster_entry_talk *talk)
 {
     struct map peers = {0};
     for (size_t i = 0; i < h->n_peers; i++)
@@ -78,11 +78,11 @@ static void find_talk(const struct flow_store *s, const struct card_host *h, str
     map_fini(&peers);
 }
 
-void metrics_find(const struct experiment *x, size_t host, struct arena *a, struct card_host *h)
+void metrics_find(const struct experiment *x, size_t host, struct arena *a, struct cluster_entry_host *h)
 {
     const struct index_host *hosts;
     experiment_hosts(x, &hosts);
-    struct card_talk *talk = arena_new(a, struct card_talk, h->n_peers + 1);
+    struct cluster_entry_talk *talk = arena_new(a, struct cluster_entry_talk, h->n_peers + 1);
     h->bytes = trace_bytes(x, host);
     h->store_bytes = files_bytes(hosts[host].store_dir);
     h->events = hosts[host].events;

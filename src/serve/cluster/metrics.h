@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: how large a host's trace is and how much it sent to whom, as its card says it. */
+/* Private to the room: how large a host's trace is and how much it sent to whom, as its entry says it. */
 #ifndef WEFT_CLUSTER_METRICS_H
 #define WEFT_CLUSTER_METRICS_H
 
 #include "cluster/protocol.h"
 
-/* Sets bytes, store_bytes, events and talk of the host's card, whose peers are set; talk lives in the arena.
+/* Sets bytes, store_bytes, events and talk of the host's entry, whose peers are set; talk lives in the arena.
  * O(flows + files of the store). */
-void metrics_find(const struct experiment *, size_t host, struct arena *, struct card_host *);
+void metrics_find(const struct experiment *, size_t host, struct arena *, struct cluster_entry_host *);
 
 #endif

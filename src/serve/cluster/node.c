@@ -209,7 +209,7 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
 }
 
 /* Has the node traces of its own to open? What others share with it they keep until it has opened that. Serial number
- * 0 of a card without hosts says that they are to come. */
+ * 0 of an entry without hosts says that they are to come. */
 static void begin_condition(struct cluster_node *n)
 {
     struct arena a = {0};
@@ -223,23 +223,23 @@ static void begin_condition(struct cluster_node *n)
     arena_fini(&a);
 }
 
-/* Serves the name's questions, and puts a card if the table is as it was before anybody was asked for the name.
- * ERR_STALE: it is not. A card that is there, of a run that was killed, stays as it is until this one knows better: who
- * is asked for meanwhile is away, not unknown. */
+/* Serves the name's questions, and puts an entry if the table is as it was before anybody was asked for the name.
+ * ERR_STALE: it is not. An entry that is there, of a run that was killed, stays as it is until this one knows better:
+ * who is asked for meanwhile is away, not unknown. */
 static int try_name(struct cluster_node *n, const char *subject, struct err *e)
 {
-    struct card empty = {.node = n->name, .instance = n->instance, .serial = n->serial};
+    struct cluster_entry empty = {.node = n->name, .instance = n->instance, .serial = n->serial};
     struct text t = {.fd = -1};
-    void *card = NULL;
+    void *entry = NULL;
     size_t size = 0;
     uint64_t revision = 0;
-    int rc = bus_table_get(n->table, n->key, &card, &size, &revision, e);
+    int rc = bus_table_get(n->table, n->key, &entry, &size, &revision, e);
     if (rc == ERR_NOTFOUND) {
         revision = 0;
         rc = 0;
-        card_write(&empty, &t);
+        cluster_entry_write(&empty, &t);
     } else if (!rc) {
-        text_put(&t, card, size);
+        text_put(&t, entry, size);
     }
     if (!rc)
         rc = refuse_namesake(n, subject, e);
@@ -248,13 +248,13 @@ static int try_name(struct cluster_node *n, const char *subject, struct err *e)
     if (!rc)
         rc = bus_table_put_if(n->table, n->key, t.v, t.n, revision, NULL, e);
     text_fini(&t);
-    free(card);
+    free(entry);
     return rc;
 }
 
 /* Takes the name. Of two nodes that do so at the same moment one is refused: it finds the other answering, at the
- * latest after its card was stale. A card is stale, too, that an earlier attempt put although the broker was too slow
- * to say so. */
+ * latest after its entry was stale. An entry is stale, too, that an earlier attempt put although the broker was too
+ * slow to say so. */
 static int claim_name(struct cluster_node *n, const char *subject, struct err *e)
 {
     enum { ATTEMPTS = 4 };
@@ -325,7 +325,7 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     if (!rc)
         rc = opener_say_condition(n, true, e);
     if (!rc)
-        rc = bus_table_watch_key(n->table, n->key, opener_on_card, n, &n->own_card, e);
+        rc = bus_table_watch_key(n->table, n->key, opener_on_entry, n, &n->own_entry, e);
     if (!rc)
         rc = keeper_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->keeper, e);
     if (!rc && n->sharer)
@@ -357,7 +357,7 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
     n->tell = o->tell;
     n->tell_arg = o->tell_arg;
     n->last = &n->first;
-    n->card.fd = -1;
+    n->entry.fd = -1;
     n->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     pthread_mutex_init(&n->lock, NULL);
     pthread_cond_init(&n->asked, NULL);
@@ -386,13 +386,13 @@ static void stop_opening(struct cluster_node *n)
     pthread_mutex_unlock(&n->lock);
     opener_wake(n);
     keeper_stop(n->keeper);
-    if (n->own_card)
-        bus_watch_stop(n->own_card);
+    if (n->own_entry)
+        bus_watch_stop(n->own_entry);
     if (n->workers)
         pthread_join(n->opener, NULL);
 }
 
-/* Others have the traces now, but who has read the card may still come and ask: waits until nobody does. */
+/* Others have the traces now, but who has read the entry may still come and ask: waits until nobody does. */
 static void answer_the_last(struct cluster_node *n)
 {
     int64_t begin = time_monotonic_ns(), last;

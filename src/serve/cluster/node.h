@@ -19,7 +19,7 @@ struct cluster_node {
     struct bus *bus;
     const char *cluster;
     char *name, *release, *store;
-    char key[BUS_MAX_SUBJECT + 1]; /* of its card and of its server */
+    char key[BUS_MAX_SUBJECT + 1]; /* of its entry and of its server */
     char instance[33];
     const char *const *given; /* traces */
     size_t n_given;
@@ -28,8 +28,8 @@ struct cluster_node {
     struct bus_service *service;
     struct bus_table *table, *routes;
     struct routes_said *routes_said; /* the opener's */
-    struct bus_watch *own_card;
-    struct text card; /* as it was put last; under `lock` */
+    struct bus_watch *own_entry;
+    struct text entry; /* as it was put last; under `lock` */
     struct keeper *keeper;
     const struct cluster_moving *moving; /* or NULL, as the next */
     const struct cluster_sharing *sharing;
@@ -70,8 +70,8 @@ struct cluster_node {
 /* The thread: ends once `stop` is set and it is woken. */
 void *opener_run(void *node);
 void opener_wake(const struct cluster_node *);
-/* To be called with what the table says of the node's own card, and when traces have come from other nodes or gone. */
-void opener_on_card(void *node, const struct bus_entry *);
+/* To be called with what the table says of the node's own entry, and when traces have come from other nodes or gone. */
+void opener_on_entry(void *node, const struct bus_entry *);
 void opener_on_moved(void *node);
 /* Puts the node's condition, if it is another one than was put last; anew: in any case. */
 int opener_say_condition(struct cluster_node *, bool anew, struct err *);

@@ -23,7 +23,7 @@ struct cluster_node_context {
 /* The traces of a node as they are at one time, opened. */
 struct cluster_node_traces {
     const struct experiment *is;     /* NULL: there are none */
-    const struct card_host *hosts; size_t n_hosts;
+    const struct cluster_entry_host *hosts; size_t n_hosts;
 };
 
 /* ---- receiving and sending traces ---- */

@@ -66,23 +66,23 @@ static void set_state(struct cluster_node *n, int state, const struct err *failu
     pthread_mutex_unlock(&n->lock);
 }
 
-/* After traces were opened. The condition before the card: who reads both meanwhile thinks that something is missing,
+/* After traces were opened. The condition before the entry: who reads both meanwhile thinks that something is missing,
  * rather than that all is there. */
 static int say(struct cluster_node *n, struct err *e)
 {
     struct text t = {.fd = -1};
     pthread_mutex_lock(&n->lock);
-    struct card c = {.node = n->name, .instance = n->instance, .serial = n->serial};
+    struct cluster_entry c = {.node = n->name, .instance = n->instance, .serial = n->serial};
     struct holding *holding = n->holding ? holding_ref(n->holding) : NULL;
     bool anew = n->say_again;
     n->say_again = false;
     pthread_mutex_unlock(&n->lock);
     if (holding)
         c.n_hosts = holding_hosts(holding, &c.hosts);
-    card_write(&c, &t);
+    cluster_entry_write(&c, &t);
     pthread_mutex_lock(&n->lock);
-    n->card.n = 0;
-    text_put(&n->card, t.v, t.n);
+    n->entry.n = 0;
+    text_put(&n->entry, t.v, t.n);
     pthread_mutex_unlock(&n->lock);
     set_state(n, CONDITION_OPEN, &(struct err){0});
     int rc = opener_say_condition(n, anew, e);
@@ -109,17 +109,17 @@ void opener_wake(const struct cluster_node *n)
 static bool is_good(struct cluster_node *n, const struct bus_entry *entry)
 {
     struct arena a = {0};
-    struct card c;
+    struct cluster_entry c;
     pthread_mutex_lock(&n->lock);
-    bool good = !n->card.n || (entry->n == n->card.n && !memcmp(entry->data, n->card.v, entry->n));
+    bool good = !n->entry.n || (entry->n == n->entry.n && !memcmp(entry->data, n->entry.v, entry->n));
     pthread_mutex_unlock(&n->lock);
-    good = good || (!card_read(&a, entry->data, entry->n, &c, NULL) && !strcmp(c.node, n->name));
+    good = good || (!cluster_entry_read(&a, entry->data, entry->n, &c, NULL) && !strcmp(c.node, n->name));
     arena_fini(&a);
     return good;
 }
 
-/* Says its card again where the broker lost its tables, and where somebody removed or damaged it. */
-void opener_on_card(void *arg, const struct bus_entry *entry)
+/* Says its entry again where the broker lost its tables, and where somebody removed or damaged it. */
+void opener_on_entry(void *arg, const struct bus_entry *entry)
 {
     struct cluster_node *n = arg;
     if (entry->kind == BUS_ENTRY_ALL || (entry->kind == BUS_ENTRY_PUT && is_good(n, entry)))
@@ -457,5 +457,5 @@ void opener_fini(struct cluster_node *n)
     vec_free(&n->absent);
     vec_free(&n->problems);
     share_fini(&n->shared);
-    text_fini(&n->card);
+    text_fini(&n->entry);
 }

@@ -19,7 +19,7 @@ enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
 
 /* A question under way. */
 struct ask {
-    size_t node; /* card */
+    size_t node; /* entry */
     struct recall_scope scope;
     struct path_window *windows;
     size_t n;
@@ -40,9 +40,11 @@ struct cluster_path {
     struct cluster *cluster;
     struct cluster_path_options options;
     struct path_known *known;
-    struct kept *routes;         /* struct routes_book; NULL: not needed yet */
-    struct recall_scope *scopes; /* by node: how it is asked; held NULL: it was not yet, or not since that changed */
-    const struct roster_card **held; /* by node: the hosts that it is asked about; NULL: those of the roster */
+    struct kept *routes; /* struct routes_book; NULL: not needed yet */
+    struct recall_scope
+        *scopes; /* by node: how it is asked; node_hosts NULL: it was not yet, or not since that changed */
+    const struct cluster_node_hosts *
+        *node_hosts; /* by node: the hosts that it is asked about; NULL: those of the membership */
     struct walk *walks;
     size_t n_walks;
     bool *asked;        /* by node: it is among those named in the cost */
@@ -50,30 +52,30 @@ struct cluster_path {
     bool life_unknown;  /* nobody says when the row lived */
     const char **names; /* of those asked */
     size_t n_names;
-    struct arena arena;                 /* of `held`, and of what is known of nodes that are missing */
+    struct arena arena;                 /* of `node_hosts`, and of what is known of nodes that are missing */
     struct path_cost cost, cost_before; /* now; of the rounds before the one that is under way */
     int64_t began;
 };
 
 /* ---- who is asked ---- */
 
-static const struct roster_card *held_by(const struct cluster_path *p, size_t node)
+static const struct cluster_node_hosts *hosts_of_node(const struct cluster_path *p, size_t node)
 {
-    return p->held[node] ? p->held[node] : &p->cluster->roster->held[node];
+    return p->node_hosts[node] ? p->node_hosts[node] : &p->cluster->membership->node_hosts[node];
 }
 
 /* From now on the node is asked about this host, too, of which it has a lesser copy. */
 static void hold_copy(struct cluster_path *p, size_t node, int32_t host, uint64_t hash)
 {
-    const struct roster_card *before = held_by(p, node);
-    struct roster_card *now = arena_new(&p->arena, struct roster_card, 1);
+    const struct cluster_node_hosts *before = hosts_of_node(p, node);
+    struct cluster_node_hosts *now = arena_new(&p->arena, struct cluster_node_hosts, 1);
     size_t at = 0, rest;
     while (at < before->n && before->hosts[at] < host)
         at++;
     if (at < before->n && before->hosts[at] == host)
         return;
     rest = before->n - at;
-    *now = (struct roster_card){.hosts = arena_new(&p->arena, int32_t, before->n + 1),
+    *now = (struct cluster_node_hosts){.hosts = arena_new(&p->arena, int32_t, before->n + 1),
         .hashes = arena_new(&p->arena, uint64_t, before->n + 1),
         .n = before->n + 1};
     memcpy(now->hosts, before->hosts, at * sizeof *now->hosts);
@@ -82,23 +84,23 @@ static void hold_copy(struct cluster_path *p, size_t node, int32_t host, uint64_
     now->hashes[at] = hash;
     memcpy(now->hosts + at + 1, before->hosts + at, rest * sizeof *now->hosts);
     memcpy(now->hashes + at + 1, before->hashes + at, rest * sizeof *now->hashes);
-    p->held[node] = now;
-    p->scopes[node].held = NULL;
+    p->node_hosts[node] = now;
+    p->scopes[node].node_hosts = NULL;
 }
 
 /* The node for the host: the first that did not fail; SIZE_MAX: all did. What a lesser copy does not have is with the
  * node that has more. */
 static size_t node_for(struct cluster_path *p, int32_t host)
 {
-    const struct roster_host *h = &p->cluster->roster->hosts[host];
+    const struct cluster_membership_host *h = &p->cluster->membership->hosts[host];
     for (size_t i = 0; i < h->n_nodes; i++) {
-        if (p->failures[h->cards[i]])
+        if (p->failures[h->entries[i]])
             continue;
-        if (roster_is_lesser(h, i)) {
-            hold_copy(p, h->cards[i], host, h->copies[i]->hash);
+        if (cluster_membership_is_lesser(h, i)) {
+            hold_copy(p, h->entries[i], host, h->copies[i]->hash);
             view_use_copy(p->cluster, (size_t)host, i);
         }
-        return h->cards[i];
+        return h->entries[i];
     }
     return SIZE_MAX;
 }
@@ -115,7 +117,7 @@ static bool is_outside_of_snip(const struct cluster_path *p, const struct path_w
 static void note_asked(struct cluster_path *p, size_t node)
 {
     if (!p->asked[node])
-        p->names[p->n_names++] = p->cluster->roster->cards[node].node;
+        p->names[p->n_names++] = p->cluster->membership->entries[node].node;
     p->asked[node] = true;
 }
 
@@ -131,7 +133,7 @@ static struct path_cost cost_of(const struct cluster_path *p)
 static void give_up(struct cluster_path *p, const struct path_window *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct roster_host *h = &p->cluster->roster->hosts[w[i].host];
+        const struct cluster_membership_host *h = &p->cluster->membership->hosts[w[i].host];
         path_known_give_up(p->known, &w[i], h->used ? h->whole : h->nodes[0]);
         p->life_unknown |= w[i].kind == PATH_WINDOW_LIFE;
     }
@@ -148,8 +150,9 @@ struct round {
 /* With all hosts that the node has, so that it knows at once where one of them sent to another. */
 static struct path_ask ask_of(const struct ask *a)
 {
-    const struct roster_card *held = a->scope.held;
-    return (struct path_ask){.hosts = held->hosts, .n_hosts = held->n, .windows = a->windows, .n_windows = a->n};
+    const struct cluster_node_hosts *node_hosts = a->scope.node_hosts;
+    return (struct path_ask){
+        .hosts = node_hosts->hosts, .n_hosts = node_hosts->n, .windows = a->windows, .n_windows = a->n};
 }
 
 static struct recall *recall_of(const struct cluster_path *p)
@@ -160,9 +163,9 @@ static struct recall *recall_of(const struct cluster_path *p)
 static struct recall_scope scope_of(struct cluster_path *p, size_t node)
 {
     if (!recall_of(p))
-        return (struct recall_scope){.held = held_by(p, node)};
-    if (!p->scopes[node].held)
-        p->scopes[node] = recall_scope_of(p->cluster->roster, held_by(p, node), p->known);
+        return (struct recall_scope){.node_hosts = hosts_of_node(p, node)};
+    if (!p->scopes[node].node_hosts)
+        p->scopes[node] = recall_scope_of(p->cluster->membership, hosts_of_node(p, node), p->known);
     return p->scopes[node];
 }
 
@@ -183,7 +186,7 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
     question_begin(&t, CLUSTER_PATH);
     path_known_request(p->known, &ask, &t);
     vec_push(&r->asks, a);
-    if (!cluster_subject_of(p->cluster->name, p->cluster->roster->cards[node].node, subject, NULL)) {
+    if (!cluster_subject_of(p->cluster->name, p->cluster->membership->entries[node].node, subject, NULL)) {
         bus_call(r->calls, subject, t.v, t.n, survey_patience(p->options.deadline_ns), r->asks.n - 1);
         note_asked(p, node);
         p->cost.messages++;
@@ -197,7 +200,7 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
 static void ask(struct round *r, const struct path_window *windows, size_t n)
 {
     struct cluster_path *p = r->path;
-    size_t n_nodes = p->cluster->roster->n_cards;
+    size_t n_nodes = p->cluster->membership->n_entries;
     struct list {
         VEC(struct path_window) v;
     } *of = mem_zalloc((n_nodes + 1) * sizeof *of);
@@ -283,22 +286,22 @@ static bool run_round(struct cluster_path *p)
 /* ---- who is not known ---- */
 
 /* Has the node been there before, and told its hosts then? */
-static bool has_told_hosts(const struct roster *r, const char *node)
+static bool has_told_hosts(const struct cluster_membership *r, const char *node)
 {
     size_t i = 0;
-    while (i < r->n_cards && strcmp(r->cards[i].node, node) != 0)
+    while (i < r->n_entries && strcmp(r->entries[i].node, node) != 0)
         i++;
-    return i < r->n_cards && r->cards[i].n_hosts;
+    return i < r->n_entries && r->entries[i].n_hosts;
 }
 
-static bool may_have_others(const struct roster *r, const struct cluster_missing *m)
+static bool may_have_others(const struct cluster_membership *r, const struct cluster_missing *m)
 {
     bool opens = m->kind == CLUSTER_MISSING_OPENING || m->kind == CLUSTER_MISSING_FAILED;
     return !opens || !has_told_hosts(r, m->node);
 }
 
 /* Nodes that may have hosts of which nothing is known, for people; NULL: there are none. */
-static const char *unknown_nodes(const struct roster *r, struct arena *a)
+static const char *unknown_nodes(const struct cluster_membership *r, struct arena *a)
 {
     struct text names = {.fd = -1};
     const char *last = NULL, *all = NULL;
@@ -325,18 +328,18 @@ static void drop_routes(void *book)
     routes_book_free(book);
 }
 
-/* By numbers of this roster's hosts. */
+/* By numbers of this membership's hosts. */
 static struct kept *read_routes(const struct cluster *c)
 {
     struct cluster_memory *m = c->memory;
     uint64_t version = 0;
     if (m && bus_table_version(m->routes, &version, NULL))
         m = NULL;
-    version = map_mix(version) + c->cards->version;
+    version = map_mix(version) + c->entries->version;
     struct kept *k = memory_find(m, KEPT_ROUTES, version);
     bool read = false;
     if (!k)
-        k = kept_new(routes_book_read(c->bus, c->name, c->roster, &read), drop_routes, version);
+        k = kept_new(routes_book_read(c->bus, c->name, c->membership, &read), drop_routes, version);
     if (read)
         memory_keep(m, KEPT_ROUTES, k);
     return k;
@@ -386,7 +389,7 @@ static void step(const struct cluster_path *p, struct walk *w)
         w->progress = err_set(&w->error, ERR_LIMIT, "the path has too many pieces: choose a shorter interval");
     if (w->progress == ERR_NOTFOUND && p->life_unknown)
         w->progress = err_set(
-            &w->error, ERR_TIMEOUT, "node %s: no answer", p->cluster->roster->hosts[w->start.host].nodes[0]);
+            &w->error, ERR_TIMEOUT, "node %s: no answer", p->cluster->membership->hosts[w->start.host].nodes[0]);
 }
 
 /* As far as what is known leads; how many of them await more. */
@@ -447,20 +450,20 @@ int cluster_paths_find(struct cluster *c, const struct cluster_path_start *start
     p->cluster = c;
     p->options = *o;
     p->began = time_monotonic_ns();
-    p->asked = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->asked);
-    p->failures = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->failures);
-    p->names = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->names);
-    p->scopes = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->scopes);
-    p->held = mem_zalloc((c->roster->n_cards + 1) * sizeof *p->held);
-    for (size_t i = 0; i < c->roster->n_hosts; i++)
+    p->asked = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->asked);
+    p->failures = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->failures);
+    p->names = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->names);
+    p->scopes = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->scopes);
+    p->node_hosts = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->node_hosts);
+    for (size_t i = 0; i < c->membership->n_hosts; i++)
         view_show_host(c, i); /* whoever did not answer before is asked again */
     struct path_known_options known = {.assuming = o->assuming,
         .no_early_return = o->path.no_early_return,
         .everybody = o->method == CLUSTER_BROADCAST,
         .may_have_sent = may_have_sent,
         .arg = p,
-        .others = unknown_nodes(c->roster, &p->arena)};
-    p->known = path_known_new(c->far, c->roster->n_hosts, &known);
+        .others = unknown_nodes(c->membership, &p->arena)};
+    p->known = path_known_new(c->far, c->membership->n_hosts, &known);
     p->walks = mem_zalloc((n + 1) * sizeof *p->walks);
     p->n_walks = n;
     for (size_t i = 0; i < n; i++)
@@ -520,7 +523,7 @@ void cluster_path_free(struct cluster_path *p)
     path_known_free(p->known);
     kept_unref(p->routes);
     free(p->scopes);
-    free(p->held);
+    free(p->node_hosts);
     free(p->asked);
     free(p->failures);
     free(p->names);

@@ -108,7 +108,7 @@ static size_t take_addresses(struct wire_in *w, struct arena *a, const struct fl
     return w->damaged ? 0 : n;
 }
 
-/* ---- cards ---- */
+/* ---- entries ---- */
 
 static void put_clock(struct text *out, const struct index_far_clock *c)
 {
@@ -132,7 +132,7 @@ static void take_clock(struct wire_in *w, struct arena *a, struct index_far_cloc
     c->offset_s = wire_i(w);
 }
 
-static void put_metrics(struct text *out, const struct card_host *h)
+static void put_metrics(struct text *out, const struct cluster_entry_host *h)
 {
     wire_put_u(out, h->bytes);
     wire_put_u(out, h->store_bytes);
@@ -144,13 +144,13 @@ static void put_metrics(struct text *out, const struct card_host *h)
     }
 }
 
-static void take_metrics(struct wire_in *w, struct arena *a, struct card_host *h)
+static void take_metrics(struct wire_in *w, struct arena *a, struct cluster_entry_host *h)
 {
     h->bytes = wire_below(w, MOST_METRIC);
     h->store_bytes = wire_below(w, MOST_METRIC);
     h->events = wire_below(w, MOST_METRIC);
     h->since = wire_i(w);
-    struct card_talk *talk = arena_new(a, struct card_talk, h->n_peers + 1);
+    struct cluster_entry_talk *talk = arena_new(a, struct cluster_entry_talk, h->n_peers + 1);
     for (size_t i = 0; i < h->n_peers && !w->damaged; i++) {
         talk[i].packets = wire_below(w, MOST_METRIC);
         talk[i].bytes = wire_below(w, MOST_METRIC);
@@ -176,15 +176,15 @@ static void take_snip(struct wire_in *w, struct arena *a, struct card_snip *s)
     w->damaged |= s->begin > s->end;
 }
 
-void card_write(const struct card *c, struct text *out)
+void cluster_entry_write(const struct cluster_entry *c, struct text *out)
 {
-    text_putc(out, CARD_VERSION);
+    text_putc(out, ENTRY_VERSION);
     wire_put_string(out, c->node);
     wire_put_string(out, c->instance);
     wire_put_u(out, c->serial);
     wire_put_u(out, c->n_hosts);
     for (size_t i = 0; i < c->n_hosts; i++) {
-        const struct card_host *h = &c->hosts[i];
+        const struct cluster_entry_host *h = &c->hosts[i];
         put_u64(out, h->key);
         put_u64(out, h->hash);
         wire_put_string(out, h->name);
@@ -203,7 +203,7 @@ void card_write(const struct card *c, struct text *out)
     }
 }
 
-static void take_host(struct wire_in *w, struct arena *a, struct card_host *h)
+static void take_host(struct wire_in *w, struct arena *a, struct cluster_entry_host *h)
 {
     uint8_t flags;
     h->key = take_u64(w);
@@ -227,20 +227,20 @@ static void take_host(struct wire_in *w, struct arena *a, struct card_host *h)
     w->damaged |= !*h->name || !*h->clock_name;
 }
 
-int card_read(struct arena *a, const void *bytes, size_t n, struct card *out, struct err *e)
+int cluster_entry_read(struct arena *a, const void *bytes, size_t n, struct cluster_entry *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t version;
-    *out = (struct card){0};
+    *out = (struct cluster_entry){0};
     wire_bytes(&w, &version, 1);
-    if (version != CARD_VERSION)
+    if (version != ENTRY_VERSION)
         return err_set(e, ERR_UNSUPPORTED,
-            "its registry entry has version %u, this program reads %u: update the older one", version, CARD_VERSION);
+            "its registry entry has version %u, this program reads %u: update the older one", version, ENTRY_VERSION);
     out->node = take_string(&w, a);
     out->instance = take_string(&w, a);
     out->serial = wire_u(&w);
     size_t n_hosts = wire_count(&w, 27);
-    struct card_host *hosts = arena_new(a, struct card_host, n_hosts + 1);
+    struct cluster_entry_host *hosts = arena_new(a, struct cluster_entry_host, n_hosts + 1);
     for (size_t i = 0; i < n_hosts && !w.damaged; i++)
         take_host(&w, a, &hosts[i]);
     out->hosts = hosts;

@@ -16,9 +16,9 @@
 
 struct bus;
 
-/* Of questions, the newest and the oldest version that this release understands; of cards. A release reads what the one
- * before wrote, and writes what that can read: fields are added at the end, which older readers skip. */
-enum { CLUSTER_VERSION = 3, CLUSTER_OLDEST = 3, CARD_VERSION = 2 };
+/* Versions: of questions, the newest and the oldest that this release understands; of entries. A release reads what the
+ * one before wrote, and writes what that can read: fields are added at the end, which older readers skip. */
+enum { CLUSTER_VERSION = 3, CLUSTER_OLDEST = 3, ENTRY_VERSION = 2 };
 
 /* ---- names on the bus ---- */
 
@@ -29,12 +29,12 @@ void cluster_id(uint64_t key, char out[CLUSTER_ID]);
 /* Of an address, on the wire. */
 size_t cluster_address_bytes(uint8_t family);
 
-/* ---- cards: what a node says of itself, in the table of nodes ---- */
+/* ---- registry entries ---- */
 
-void card_write(const struct card *, struct text *out);
+void cluster_entry_write(const struct cluster_entry *, struct text *out);
 /* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_UNSUPPORTED: of another
  * version; ERR_FORMAT. */
-int card_read(struct arena *, const void *bytes, size_t n, struct card *out, struct err *e);
+int cluster_entry_read(struct arena *, const void *bytes, size_t n, struct cluster_entry *out, struct err *e);
 
 /* ---- questions ---- */
 
@@ -46,7 +46,7 @@ enum { QUESTION_BYTES = 2 };
 bool protocol_all_differ(struct arena *, const uint64_t *keys, size_t n);
 
 /* PATH. Answer: a number for what the node has of the request's hosts, and a fragment (path/remote.h). hashes: of
- * struct card_host, in the order of the request; 0: it does not have that one. */
+ * struct cluster_entry_host, in the order of the request; 0: it does not have that one. */
 uint64_t cluster_state(const uint64_t *hashes, size_t n);
 struct path_answer { uint64_t state; const void *fragment; size_t n; };
 void path_answer_begin(struct text *, uint64_t state); /* the fragment follows */

@@ -146,23 +146,23 @@ static const struct told_window *find(struct recall *r, const struct told_window
 
 /* ---- words ---- */
 
-struct recall_scope recall_scope_of(
-    const struct roster *roster, const struct roster_card *held, const struct path_known *k)
+struct recall_scope recall_scope_of(const struct cluster_membership *membership,
+    const struct cluster_node_hosts *node_hosts, const struct path_known *k)
 {
-    struct path_ask nothing = {.hosts = held->hosts, .n_hosts = held->n};
+    struct path_ask nothing = {.hosts = node_hosts->hosts, .n_hosts = node_hosts->n};
     struct text t = {.fd = -1};
     path_known_request(k, &nothing, &t);
     uint64_t words = map_hash(t.v, t.n);
     text_fini(&t);
-    return (struct recall_scope){roster, held, words};
+    return (struct recall_scope){membership, node_hosts, words};
 }
 
 static int32_t place_of(const struct recall_scope *s, int32_t host)
 {
     size_t i = 0;
-    while (i < s->held->n && s->held->hosts[i] != host)
+    while (i < s->node_hosts->n && s->node_hosts->hosts[i] != host)
         i++;
-    return i < s->held->n ? (int32_t)i : -1;
+    return i < s->node_hosts->n ? (int32_t)i : -1;
 }
 
 static struct told_window told_window_of(
@@ -172,7 +172,7 @@ static struct told_window told_window_of(
     t.is.host = place_of(s, w->host);
     if (w->kind == PATH_WINDOW_MESSAGE) {
         t.is.message.host = place_of(s, w->message.host);
-        t.receiver = s->roster->hosts[w->message.host].card->key;
+        t.receiver = s->membership->hosts[w->message.host].entry->key;
     }
     const uint64_t around[] = {s->words, state, t.receiver};
     path_window_hash(&t.is, around, sizeof around, t.words);
@@ -182,10 +182,10 @@ static struct told_window told_window_of(
 /* ---- answering ---- */
 
 /* Which host has that key; -1: none. */
-static int32_t host_with_key(const struct roster *r, uint64_t key)
+static int32_t host_with_key(const struct cluster_membership *r, uint64_t key)
 {
     size_t i = 0;
-    while (i < r->n_hosts && r->hosts[i].card->key != key)
+    while (i < r->n_hosts && r->hosts[i].entry->key != key)
         i++;
     return i < r->n_hosts ? (int32_t)i : -1;
 }
@@ -194,10 +194,10 @@ static int32_t host_with_key(const struct roster *r, uint64_t key)
 static bool number_hosts(const struct recall_scope *s, const struct told_window *t, struct path_window *out)
 {
     *out = t->is;
-    out->host = s->held->hosts[t->is.host];
+    out->host = s->node_hosts->hosts[t->is.host];
     if (t->is.kind == PATH_WINDOW_MESSAGE)
-        out->message.host = t->is.message.host >= 0 ? s->held->hosts[t->is.message.host]
-                                                    : host_with_key(s->roster, t->receiver);
+        out->message.host = t->is.message.host >= 0 ? s->node_hosts->hosts[t->is.message.host]
+                                                    : host_with_key(s->membership, t->receiver);
     return out->message.host >= 0;
 }
 
@@ -218,7 +218,8 @@ static int add(const struct recall_scope *s, struct path_known *k, const struct 
 {
     const struct told *t = hits->told->of;
     struct path_window *windows = mem_alloc((t->n + 1) * sizeof *windows);
-    struct path_ask ask = {.hosts = s->held->hosts, .n_hosts = s->held->n, .windows = windows, .n_windows = t->n};
+    struct path_ask ask = {
+        .hosts = s->node_hosts->hosts, .n_hosts = s->node_hosts->n, .windows = windows, .n_windows = t->n};
     int rc = 0;
     for (size_t i = 0; i < t->n; i++)
         if (!number_hosts(s, &t->windows[i], &windows[i]))
@@ -238,7 +239,7 @@ size_t recall_answer(
     size_t open = 0;
     if (!r)
         return n;
-    uint64_t state = cluster_state(s->held->hashes, s->held->n);
+    uint64_t state = cluster_state(s->node_hosts->hashes, s->node_hosts->n);
     pthread_mutex_lock(&r->lock);
     for (size_t i = 0; i < n; i++) {
         struct told_window w = told_window_of(s, state, &windows[i], NULL);

@@ -6,7 +6,7 @@
 #ifndef WEFT_CLUSTER_RECALL_H
 #define WEFT_CLUSTER_RECALL_H
 
-#include "cluster/roster.h"
+#include "cluster/membership.h"
 
 struct recall;
 struct recall *recall_new(size_t most_bytes); /* of answers, with what tells them apart; 0: 64 MiB */
@@ -14,11 +14,12 @@ void recall_free(struct recall *);
 
 /* How one node is asked. */
 struct recall_scope {
-    const struct roster *roster;
-    const struct roster_card *held; /* the node's hosts that it is asked about */
+    const struct cluster_membership *membership;
+    const struct cluster_node_hosts *node_hosts; /* the node's hosts that it is asked about */
     uint64_t words;                 /* of what a request says before its windows */
 };
-struct recall_scope recall_scope_of(const struct roster *, const struct roster_card *held, const struct path_known *);
+struct recall_scope recall_scope_of(const struct cluster_membership *, const struct cluster_node_hosts *node_hosts,
+    const struct path_known *);
 
 /* Adds what is kept of the answers to these windows. Those that nothing is kept of are moved to the front: their
  * number. Nothing is kept in a recall that is NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry of a cluster: what each node says of its hosts (its card), and the hosts of all nodes together (the
- * roster). The same cards give the same roster, whoever reads them, in whatever order they come. */
+/* The registry of a cluster: an entry per node, which describes its hosts, and the membership: the hosts of all nodes
+ * together. The same entries give the same membership, whoever reads them, in whatever order they come. */
 #ifndef WEFT_CLUSTER_REGISTRY_H
 #define WEFT_CLUSTER_REGISTRY_H
 
@@ -11,7 +11,7 @@
 
 struct bus; struct bus_table;
 
-/* ---- cards: what a node says of itself, in the table of nodes ---- */
+/* ---- entries: what a node says of itself, in the table of nodes ---- */
 
 /* A snip of a trace: only what was recorded within [begin, end], by the host's clock. */
 struct card_snip {
@@ -20,7 +20,7 @@ struct card_snip {
     int64_t begin, end;
     const char *from;        /* the node that had it */
 };
-struct card_host {
+struct cluster_entry_host {
     uint64_t key;            /* who it is: the same wherever it is opened; copies of a trace have it in common */
     uint64_t hash;           /* of what its stores are made of */
     const char *name, *clock_name;
@@ -34,25 +34,25 @@ struct card_host {
     uint64_t bytes, store_bytes, events; /* of its files; of its stores; 0 events: not known */
     int64_t since;           /* when it came from another node (ns since the epoch); 0: it did not */
     /* By peer, what was sent there; bytes of long flows are estimated (metrics.c). */
-    const struct card_talk { uint64_t packets, bytes; } *talk;
+    const struct cluster_entry_talk { uint64_t packets, bytes; } *talk;
     struct card_snip snip;
 };
-struct card {
+struct cluster_entry {
     const char *node, *instance;
     uint64_t serial;         /* grows with each change, of this instance */
-    const struct card_host *hosts; size_t n_hosts;
+    const struct cluster_entry_host *hosts; size_t n_hosts;
 };
 
-/* ---- the roster ---- */
+/* ---- the membership ---- */
 
 enum { CLUSTER_ID = 17 };
-struct roster_host {
-    const struct card_host *card; /* the newest, where several nodes have copies */
+struct cluster_membership_host {
+    const struct cluster_entry_host *entry; /* the newest, where several nodes have copies */
     const char *own_name;         /* without the number that its node gave it */
     const char *name, *clock_name; /* as index_name_hosts names them: clock_name is unique in the cluster */
     const char **nodes; size_t n_nodes; /* those that hold most first: lesser copies are behind them */
-    size_t *cards;                /* theirs, */
-    const struct card_host **copies; /* and what they say of the host */
+    size_t *entries;              /* theirs, */
+    const struct cluster_entry_host **copies; /* and what they say of the host */
     /* Snips stand behind these, n_snips of them, those of most time first; where nobody has all of the
      * trace, the first and its copies are the nodes. */
     size_t n_snips;
@@ -60,29 +60,29 @@ struct roster_host {
     const char *whole;            /* then: the node that has more, here or not */
     char id[CLUSTER_ID];
 };
-struct roster {
+struct cluster_membership {
     struct arena arena;
-    const struct card *cards; size_t n_cards;    /* by name of the node */
-    struct roster_card {      /* by card: hosts of which its node has all, and hashes of what it has of them */
+    const struct cluster_entry *entries; size_t n_entries; /* by name of the node */
+    struct cluster_node_hosts { /* by entry: hosts of which its node has all, and hashes of what it has of them */
         int32_t *hosts; uint64_t *hashes; size_t n;
-    } *held;
-    struct roster_host *hosts; size_t n_hosts;   /* in the order of an experiment of them all: by name, then begin,
-                                                  * those without a kernel trace last */
+    } *node_hosts;
+    struct cluster_membership_host *hosts; size_t n_hosts; /* in the order of an experiment of them all: by name, then
+                                                            * begin, those without a kernel trace last */
     struct cluster_missing *missing; size_t n_missing; /* by node: who is not in the above, or not all of it */
     /* What nodes of earlier releases have that cannot be told from what others have, and is not among the hosts: their
      * keys are of a machine's boot, whatever the session. */
-    struct roster_unclear { const char *node, *host; } *unclear; size_t n_unclear;
+    struct cluster_membership_unclear { const char *node, *host; } *unclear; size_t n_unclear;
 };
 /* With what is missing. */
-int roster_read(struct bus_table *, struct roster *out, struct err *e);
-void roster_fini(struct roster *);
+int cluster_membership_read(struct bus_table *, struct cluster_membership *out, struct err *e);
+void cluster_membership_fini(struct cluster_membership *);
 
 /* ---- of a cluster that is open ---- */
 
 /* Borrowed, until the cluster is closed, synchronised again or recalled. */
-const struct roster *cluster_registry(const struct cluster *);
-/* As it is now; roster_fini. */
-int cluster_registry_read(const struct cluster *, struct roster *out, struct err *e);
+const struct cluster_membership *cluster_registry(const struct cluster *);
+/* As it is now; cluster_membership_fini. */
+int cluster_registry_read(const struct cluster *, struct cluster_membership *out, struct err *e);
 struct bus *cluster_bus(const struct cluster *);
 const char *cluster_name(const struct cluster *);
 

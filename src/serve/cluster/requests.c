@@ -36,11 +36,11 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 int cluster_find_requests(struct cluster *c, const char *host, int64_t begin, int64_t end, int64_t deadline_ns,
     struct cluster_requests *found, size_t *away, struct err *e)
 {
-    size_t n = c->roster->n_hosts, n_wanted = 0;
+    size_t n = c->membership->n_hosts, n_wanted = 0;
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
     int rc;
     for (size_t i = 0; i < n; i++)
-        n_wanted += wanted[i] = !host || !strcmp(c->roster->hosts[i].name, host);
+        n_wanted += wanted[i] = !host || !strcmp(c->membership->hosts[i].name, host);
     struct search s = {c, begin, end, found};
     struct survey survey = survey_of(c, wanted, deadline_ns);
     survey.write = write_question;

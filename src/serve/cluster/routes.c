@@ -51,7 +51,7 @@ static void write_routes(const struct holding *h, size_t host, uint64_t hash, st
 
 void routes_say(struct routes_said *said, struct bus_table *table, const struct holding *h, bool anew)
 {
-    const struct card_host *hosts;
+    const struct cluster_entry_host *hosts;
     size_t n = holding_hosts(h, &hosts);
     for (size_t i = 0; i < n; i++) {
         const uint64_t *known = map_find(&said->hashes, hosts[i].key);
@@ -87,7 +87,7 @@ static bool is_there(struct bus_table *table, uint64_t host)
 
 bool routes_are_there(struct routes_said *said, struct bus_table *table, const struct holding *h)
 {
-    const struct card_host *hosts;
+    const struct cluster_entry_host *hosts;
     size_t n = holding_hosts(h, &hosts), lost = 0;
     uint64_t version;
     if (bus_table_version(table, &version, NULL) || version == said->version)
@@ -106,8 +106,8 @@ bool routes_are_there(struct routes_said *said, struct bus_table *table, const s
 
 struct routes_book {
     struct arena arena;
-    const struct roster *roster; /* while it is read */
-    struct map by_id;            /* hash of a host's id -> its number + 1 */
+    const struct cluster_membership *membership; /* while it is read */
+    struct map by_id;                            /* hash of a host's id -> its number + 1 */
     struct routes *hosts;
 };
 
@@ -136,20 +136,21 @@ static void on_entry(void *arg, const struct bus_entry *e)
     struct routes_book *b = arg;
     struct routes r;
     const uint64_t *at = e->kind == BUS_ENTRY_PUT ? map_find(&b->by_id, map_hash(e->key, strlen(e->key))) : NULL;
-    const struct roster_host *h = at ? &b->roster->hosts[*at - 1] : NULL;
-    if (h && !strcmp(h->id, e->key) && !routes_read(&b->arena, e->data, e->n, &r) && r.hash == h->card->hash)
+    const struct cluster_membership_host *h = at ? &b->membership->hosts[*at - 1] : NULL;
+    if (h && !strcmp(h->id, e->key) && !routes_read(&b->arena, e->data, e->n, &r) && r.hash == h->entry->hash)
         b->hosts[*at - 1] = r;
 }
 
-struct routes_book *routes_book_read(struct bus *bus, const char *cluster, const struct roster *roster, bool *read)
+struct routes_book *routes_book_read(
+    struct bus *bus, const char *cluster, const struct cluster_membership *membership, bool *read)
 {
     struct routes_book *b = mem_zalloc(sizeof *b);
     struct bus_table *table = NULL;
     char name[CLUSTER_SUBJECT];
-    b->roster = roster;
-    b->hosts = mem_zalloc((roster->n_hosts + 1) * sizeof *b->hosts);
-    for (size_t i = 0; i < roster->n_hosts; i++)
-        *map_put(&b->by_id, map_hash(roster->hosts[i].id, strlen(roster->hosts[i].id)), NULL) = i + 1;
+    b->membership = membership;
+    b->hosts = mem_zalloc((membership->n_hosts + 1) * sizeof *b->hosts);
+    for (size_t i = 0; i < membership->n_hosts; i++)
+        *map_put(&b->by_id, map_hash(membership->hosts[i].id, strlen(membership->hosts[i].id)), NULL) = i + 1;
     *read = !cluster_table_name(cluster, "routes", name, NULL) && !bus_table_open(bus, name, NULL, &table, NULL) &&
         !bus_table_all(table, on_entry, b, NULL);
     if (table)

@@ -6,7 +6,7 @@
 #define WEFT_CLUSTER_ROUTES_H
 
 #include "cluster/holding.h"
-#include "cluster/roster.h"
+#include "cluster/membership.h"
 
 struct bus; struct bus_table;
 
@@ -29,11 +29,11 @@ void routes_say(struct routes_said *, struct bus_table *, const struct holding *
 /* Whether the table still has all that was said, as far as the broker answers. routes_say repeats what is lost. */
 bool routes_are_there(struct routes_said *, struct bus_table *, const struct holding *);
 
-/* What was said of the hosts of a roster. */
+/* What was said of the hosts of a membership. */
 struct routes_book;
 /* Of hosts of which nothing is known, or what they were before they grew, the book knows nothing. Never fails, but not
  * all may be *read. */
-struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct roster *, bool *read);
+struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct cluster_membership *, bool *read);
 void routes_book_free(struct routes_book *);
 /* Can the host have sent it under other addresses? On just its flow, or under others? True where the book does not
  * know. */

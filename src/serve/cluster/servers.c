@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the trace servers of the nodes are reached: told in a table of its own, since cards are read by all who ask,
+/* Where the trace servers of the nodes are reached: told in a table of its own, since entries are read by all who ask,
  * and an address matters only to those who want the servers. */
 #include "cluster/servers.h"
 

@@ -47,11 +47,11 @@ static struct cluster_node_status *node_of(const struct inquiry *q, const char *
 /* Those with an entry that can be read, and those whose entry cannot. */
 static void list_nodes(struct inquiry *q)
 {
-    const struct roster *r = q->cluster->roster;
+    const struct cluster_membership *r = q->cluster->membership;
     size_t n = 0;
-    q->v = arena_new(&q->cluster->names, struct cluster_node_status, r->n_cards + r->n_missing + 1);
-    for (size_t i = 0; i < r->n_cards; i++)
-        q->v[n++].name = r->cards[i].node;
+    q->v = arena_new(&q->cluster->names, struct cluster_node_status, r->n_entries + r->n_missing + 1);
+    for (size_t i = 0; i < r->n_entries; i++)
+        q->v[n++].name = r->entries[i].node;
     for (size_t i = 0; i < r->n_missing; i++)
         q->v[n++].name = r->missing[i].node;
     if (n)
@@ -71,11 +71,11 @@ static bool is_unrelated(const struct cluster *c, size_t host)
 
 static void add_hosts(struct inquiry *q)
 {
-    const struct roster *r = q->cluster->roster;
+    const struct cluster_membership *r = q->cluster->membership;
     for (size_t i = 0; i < r->n_hosts; i++)
         for (size_t k = 0; k < r->hosts[i].n_nodes + r->hosts[i].n_snips; k++) {
             struct cluster_node_status *s = node_of(q, r->hosts[i].nodes[k]);
-            const struct card_host *h = r->hosts[i].copies[k];
+            const struct cluster_entry_host *h = r->hosts[i].copies[k];
             s->hosts++;
             s->unrelated += is_unrelated(q->cluster, i);
             s->bytes += h->bytes;

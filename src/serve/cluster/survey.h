@@ -4,7 +4,7 @@
 #ifndef WEFT_CLUSTER_SURVEY_H
 #define WEFT_CLUSTER_SURVEY_H
 
-#include "cluster/roster.h"
+#include "cluster/membership.h"
 
 struct bus;
 struct cluster;
@@ -13,8 +13,8 @@ struct survey {
     struct bus *bus;
     const char *cluster;
     struct cluster *of;      /* or NULL: where it is noted that a lesser copy was asked */
-    const struct roster *roster;
-    const bool *wanted;      /* by host of the roster; NULL: all */
+    const struct cluster_membership *membership;
+    const bool *wanted;      /* by host of the membership; NULL: all */
     bool snips;              /* where no node answers, those that have snips are asked */
     int64_t deadline_ns;     /* monotonic */
     int64_t patience_ns;     /* with one node; 0: half of what is left, so that there is time to go on without it */
@@ -26,7 +26,7 @@ struct survey {
 };
 /* Of a cluster that is open; who asks adds what and how. */
 struct survey survey_of(struct cluster *, const bool *wanted, int64_t deadline_ns);
-/* Returns how many hosts nobody answered for; *rc and *e say why of one of them. by: NULL, or per host the card whose
+/* Returns how many hosts nobody answered for; *rc and *e say why of one of them. by: NULL, or per host the entry whose
  * node answered for it; SIZE_MAX: none. */
 size_t survey_run(const struct survey *, size_t *by, int *rc, struct err *e);
 

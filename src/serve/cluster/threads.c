@@ -38,7 +38,7 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     const struct search *s = arg;
     uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
     for (size_t i = 0; i < n; i++)
-        keys[i] = s->cluster->roster->hosts[hosts[i]].card->key;
+        keys[i] = s->cluster->membership->hosts[hosts[i]].entry->key;
     question_begin(out, CLUSTER_THREADS);
     threads_question_write(&(struct threads_question){keys, n, *s->question}, out);
     free(keys);
@@ -61,11 +61,11 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 int cluster_find_threads(struct cluster *c, const struct cluster_threads_question *q, int64_t deadline_ns,
     struct cluster_threads *found, size_t *away, struct err *e)
 {
-    size_t n = c->roster->n_hosts, n_wanted = 0;
+    size_t n = c->membership->n_hosts, n_wanted = 0;
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
     int rc;
     for (size_t i = 0; i < n; i++)
-        n_wanted += wanted[i] = !q->host || !strcmp(c->roster->hosts[i].name, q->host);
+        n_wanted += wanted[i] = !q->host || !strcmp(c->membership->hosts[i].name, q->host);
     struct search s = {c, q, found};
     struct survey survey = survey_of(c, wanted, deadline_ns);
     survey.write = write_question;

@@ -14,9 +14,9 @@
 #include "cluster/clocks.h"
 
 #define WHOLE_NS (5 * NS_PER_S)                      /* for a node to say that it is there */
-enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* the first time; at most. All cards are read each time */
+enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* the first time; at most. All entries are read each time */
 
-static const struct roster nobody;
+static const struct cluster_membership nobody;
 
 static void forget(struct cluster *c)
 {
@@ -31,14 +31,14 @@ static void forget(struct cluster *c)
     kept_unref(c->found);
     c->found = NULL;
     c->clocks = NULL;
-    kept_unref(c->cards);
-    c->cards = NULL;
-    c->roster = &nobody;
+    kept_unref(c->entries);
+    c->entries = NULL;
+    c->membership = &nobody;
 }
 
-static void drop_roster(void *is)
+static void drop_membership(void *is)
 {
-    roster_fini(is);
+    cluster_membership_fini(is);
     free(is);
 }
 
@@ -50,25 +50,25 @@ static int version_of(const struct cluster *c, struct bus_table *table, uint64_t
     return c->memory ? bus_table_version(table, version, e) : 0;
 }
 
-static int read_cards(struct cluster *c, struct err *e)
+static int read_entries(struct cluster *c, struct err *e)
 {
     uint64_t version;
     int rc = version_of(c, c->nodes, &version, e);
-    if (!rc && !(c->cards = memory_find(c->memory, KEPT_CARDS, version))) {
-        struct roster *r = mem_zalloc(sizeof *r);
-        rc = roster_read(c->nodes, r, e);
-        c->cards = kept_new(r, drop_roster, version);
+    if (!rc && !(c->entries = memory_find(c->memory, KEPT_ENTRIES, version))) {
+        struct cluster_membership *r = mem_zalloc(sizeof *r);
+        rc = cluster_membership_read(c->nodes, r, e);
+        c->entries = kept_new(r, drop_membership, version);
         if (!rc)
-            memory_keep(c->memory, KEPT_CARDS, c->cards);
+            memory_keep(c->memory, KEPT_ENTRIES, c->entries);
     }
     if (!rc)
-        c->roster = c->cards->is;
+        c->membership = c->entries->is;
     return rc;
 }
 
 void view_show_host(struct cluster *c, size_t i)
 {
-    const struct roster_host *h = &c->roster->hosts[i];
+    const struct cluster_membership_host *h = &c->membership->hosts[i];
     struct cluster_host *shown = &c->hosts[i];
     shown->nodes = (const char *const *)h->nodes;
     shown->n_nodes = h->n_nodes;
@@ -80,8 +80,8 @@ void view_show_host(struct cluster *c, size_t i)
 
 void view_use_copy(struct cluster *c, size_t i, size_t copy)
 {
-    const struct roster_host *h = &c->roster->hosts[i];
-    const struct card_host *all = h->copies[0], *part = h->copies[copy];
+    const struct cluster_membership_host *h = &c->membership->hosts[i];
+    const struct cluster_entry_host *all = h->copies[0], *part = h->copies[copy];
     struct cluster_host *shown = &c->hosts[i];
     c->far[i].away = shown->whole = h->nodes[0];
     c->far[i].begin = shown->snip_begin = part->begin;
@@ -94,30 +94,30 @@ void view_use_copy(struct cluster *c, size_t i, size_t copy)
 static int look(struct cluster *c, struct err *e)
 {
     forget(c);
-    int rc = read_cards(c, e);
+    int rc = read_entries(c, e);
     if (rc)
         return rc;
-    const struct roster *r = c->roster;
+    const struct cluster_membership *r = c->membership;
     c->hosts = mem_zalloc((r->n_hosts + 1) * sizeof *c->hosts);
     c->far = mem_zalloc((r->n_hosts + 1) * sizeof *c->far);
     c->clock_of = mem_zalloc((r->n_hosts + 1) * sizeof *c->clock_of);
     c->alone = mem_zalloc((r->n_hosts + 1) * sizeof *c->alone);
     for (size_t i = 0; i < r->n_hosts; i++) {
-        const struct roster_host *h = &r->hosts[i];
+        const struct cluster_membership_host *h = &r->hosts[i];
         c->alone[i].island = UINT32_MAX - 1 - (uint32_t)i;
         c->hosts[i] = (struct cluster_host){.name = h->name,
             .clock_name = h->clock_name,
-            .key = h->card->key,
-            .begin = h->card->begin,
-            .end = h->card->end,
-            .has_graph = h->card->has_graph};
+            .key = h->entry->key,
+            .begin = h->entry->begin,
+            .end = h->entry->end,
+            .has_graph = h->entry->has_graph};
         c->far[i] = (struct path_far_host){.name = h->name,
             .id = h->id,
-            .has_packets = h->card->has_packets,
-            .own = h->card->own,
-            .peers = h->card->peers,
-            .n_own = h->card->n_own,
-            .n_peers = h->card->n_peers};
+            .has_packets = h->entry->has_packets,
+            .own = h->entry->own,
+            .peers = h->entry->peers,
+            .n_own = h->entry->n_own,
+            .n_peers = h->entry->n_peers};
         view_show_host(c, i);
     }
     return 0;
@@ -139,7 +139,7 @@ int cluster_open(struct bus *bus, const char *name, struct cluster **out, struct
     struct cluster *c = mem_zalloc(sizeof *c);
     c->bus = bus;
     c->name = mem_strdup(name ? name : CLUSTER_DEFAULT);
-    c->roster = &nobody;
+    c->membership = &nobody;
     int rc = cluster_bind(bus, c->name, e);
     if (!rc)
         rc = open_tables(c, e);
@@ -159,7 +159,7 @@ int cluster_recall(struct cluster_memory *m, struct cluster **out, struct err *e
     c->memory = m;
     c->nodes = m->nodes;
     c->clocks_table = m->clocks;
-    c->roster = &nobody;
+    c->membership = &nobody;
     int rc = look(c, e);
     if (rc)
         cluster_close(c);
@@ -184,13 +184,13 @@ void cluster_close(struct cluster *c)
 size_t cluster_hosts(const struct cluster *c, const struct cluster_host **out)
 {
     *out = c->hosts;
-    return c->roster->n_hosts;
+    return c->membership->n_hosts;
 }
 
 size_t cluster_missing(const struct cluster *c, const struct cluster_missing **out)
 {
-    *out = c->roster->missing;
-    return c->roster->n_missing;
+    *out = c->membership->missing;
+    return c->membership->n_missing;
 }
 
 /* ---- clocks ---- */
@@ -228,7 +228,7 @@ static int find_head(struct cluster *c, int64_t deadline_ns, struct kept **out, 
 {
     for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
         int rc = read_head(c, out, e);
-        *stale = rc || !clocks_are_of(&((struct head *)(*out)->is)->is, c->roster);
+        *stale = rc || !clocks_are_of(&((struct head *)(*out)->is)->is, c->membership);
         bool waits = !rc || rc == ERR_NOTFOUND || rc == ERR_FORMAT; /* a damaged head is made anew */
         if (!*stale || !waits || time_monotonic_ns() >= deadline_ns)
             return rc;
@@ -282,12 +282,12 @@ static void use_clocks(struct cluster *c, const struct clocks_head *h)
     struct map clock_of = {0};
     for (size_t k = h->n_hosts; k-- > 0;)
         *map_put(&clock_of, h->hosts[k].key, NULL) = k + 1;
-    for (size_t i = 0; i < c->roster->n_hosts; i++) {
-        const uint64_t *at = map_find(&clock_of, c->roster->hosts[i].card->key);
+    for (size_t i = 0; i < c->membership->n_hosts; i++) {
+        const uint64_t *at = map_find(&clock_of, c->membership->hosts[i].entry->key);
         c->clock_of[i] = at ? (size_t)*at : 0;
     }
     map_fini(&clock_of);
-    for (size_t i = 0; i < c->roster->n_hosts; i++)
+    for (size_t i = 0; i < c->membership->n_hosts; i++)
         c->far[i].map = cluster_clock_map(c, i);
 }
 
@@ -298,7 +298,7 @@ static int sync_once(struct cluster *c, const struct clock_options *o, int64_t d
     const struct head *h = kept ? kept->is : NULL;
     if (rc == ERR_NOTFOUND)
         err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
-    if ((!rc || rc == ERR_NOTFOUND) && !c->roster->n_hosts)
+    if ((!rc || rc == ERR_NOTFOUND) && !c->membership->n_hosts)
         rc = err_set(e, ERR_NOTFOUND, "no node of cluster %s has a trace: `weft serve --node` starts one", c->name);
     if (!rc)
         rc = load_clocks(c, &h->is, o, e);
@@ -350,9 +350,9 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
     struct bus_reply reply;
     char subject[CLUSTER_SUBJECT];
     question_begin(&q, CLUSTER_HELLO);
-    for (size_t i = 0; i < c->roster->n_hosts; i++)
-        for (size_t k = 0; k < c->roster->hosts[i].n_nodes && c->roster->hosts[i].n_snips; k++)
-            if (!cluster_subject_of(c->name, c->roster->hosts[i].nodes[k], subject, NULL))
+    for (size_t i = 0; i < c->membership->n_hosts; i++)
+        for (size_t k = 0; k < c->membership->hosts[i].n_nodes && c->membership->hosts[i].n_snips; k++)
+            if (!cluster_subject_of(c->name, c->membership->hosts[i].nodes[k], subject, NULL))
                 bus_call(calls, subject, q.v, q.n, deadline_ns, i);
     while (bus_calls_next(calls, &reply)) {
         there[reply.tag] |= !reply.code;
@@ -364,13 +364,13 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
 
 void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
 {
-    assert(!c->memory); /* its cards are others', too */
+    assert(!c->memory); /* its entries are others', too */
     int64_t patience_ns = time_monotonic_ns() + WHOLE_NS;
-    bool *there = mem_zalloc((c->roster->n_hosts + 1) * sizeof *there);
+    bool *there = mem_zalloc((c->membership->n_hosts + 1) * sizeof *there);
     if (!always)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
-    roster_use_snips(c->cards->is, there);
-    for (size_t i = 0; i < c->roster->n_hosts; i++)
+    cluster_membership_use_snips(c->entries->is, there);
+    for (size_t i = 0; i < c->membership->n_hosts; i++)
         view_show_host(c, i);
     free(there);
 }
@@ -385,14 +385,14 @@ struct path_remote_host *view_remote_hosts(const struct cluster *c, const size_t
     return remote;
 }
 
-const struct roster *cluster_registry(const struct cluster *c)
+const struct cluster_membership *cluster_registry(const struct cluster *c)
 {
-    return c->roster;
+    return c->membership;
 }
 
-int cluster_registry_read(const struct cluster *c, struct roster *out, struct err *e)
+int cluster_registry_read(const struct cluster *c, struct cluster_membership *out, struct err *e)
 {
-    return roster_read(c->nodes, out, e);
+    return cluster_membership_read(c->nodes, out, e);
 }
 
 struct bus *cluster_bus(const struct cluster *c)

@@ -5,8 +5,8 @@
 
 #include "clock/clock.h"
 #include "cluster/cluster.h"
+#include "cluster/membership.h"
 #include "cluster/memory.h"
-#include "cluster/roster.h"
 #include "path/remote.h"
 
 struct cluster {
@@ -14,8 +14,8 @@ struct cluster {
     char *name;
     struct cluster_memory *memory; /* or NULL: all is read anew */
     struct bus_table *nodes, *clocks_table; /* the memory's if there is one */
-    struct kept *cards, *found;    /* what `roster` and `clocks` are borrowed from */
-    const struct roster *roster;
+    struct kept *entries, *found;    /* what `membership` and `clocks` are borrowed from */
+    const struct cluster_membership *membership;
     struct cluster_host *hosts;
     const struct clock_net *clocks;
     size_t *clock_of;        /* by host: its number in the net + 1, 0: none */
@@ -25,7 +25,7 @@ struct cluster {
     struct arena names;      /* of threads that were found */
 };
 
-/* A host as the roster has it; as a lesser copy has it (by number among its nodes), which is asked from now on. */
+/* A host as the membership has it; as a lesser copy has it (by number among its nodes), which is asked from now on. */
 void view_show_host(struct cluster *, size_t host);
 void view_use_copy(struct cluster *, size_t host, size_t copy);
 

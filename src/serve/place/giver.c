@@ -223,7 +223,7 @@ static void keep_once(struct found *f)
 }
 
 /* What is asked for, of what is here. ERR_NOTFOUND: nothing. */
-static int find_limits(struct listed *l, const struct card_host *h, struct err *e)
+static int find_limits(struct listed *l, const struct cluster_entry_host *h, struct err *e)
 {
     int64_t begin = l->trace.begin, end = l->trace.end;
     l->files.begin = h->snip.is && h->snip.begin > begin ? h->snip.begin : begin;
@@ -235,9 +235,9 @@ static int find_limits(struct listed *l, const struct card_host *h, struct err *
 static int list(
     const struct giver *g, const struct cluster_node_traces *h, struct move_trace t, struct listed **out, struct err *e)
 {
-    const struct card_host *cards = h->hosts;
+    const struct cluster_entry_host *entries = h->hosts;
     size_t host = 0;
-    while (host < h->n_hosts && (cards[host].key != t.key || cards[host].hash != t.hash))
+    while (host < h->n_hosts && (entries[host].key != t.key || entries[host].hash != t.hash))
         host++;
     if (host == h->n_hosts)
         return err_set(e, ERR_STALE, "that trace is not here, or not as it was: it may have grown");
@@ -248,7 +248,7 @@ static int list(
     const struct index_host *hosts;
     experiment_hosts(h->is, &hosts);
     l->files.name = arena_strdup(&l->arena, hosts[host].own_name);
-    int rc = find_limits(l, &cards[host], e);
+    int rc = find_limits(l, &entries[host], e);
     if (!rc && move_is_snip(t) && hosts[host].key_has_begin)
         rc = err_set(
             e, ERR_UNSUPPORTED, "the trace has no UUID, so a part of it would be another trace: move all of it");

@@ -97,8 +97,8 @@ static int leave(const struct moving *m, const char *node, bool *aside)
     }
 }
 
-/* What its card says of the trace; NULL: it does not have the same. */
-static const struct card_host *same_of(const struct card *c, struct move_trace t)
+/* What its entry says of the trace; NULL: it does not have the same. */
+static const struct cluster_entry_host *same_of(const struct cluster_entry *c, struct move_trace t)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
         if (move_is_of(t, &c->hosts[i]))
@@ -107,15 +107,15 @@ static const struct card_host *same_of(const struct card *c, struct move_trace t
 }
 
 /* Until all know that the node has it. */
-static int await_card(const struct moving *m, const char *node)
+static int await_entry(const struct moving *m, const char *node)
 {
     for (int64_t begin = time_monotonic_ns();; usleep(LOOK_US)) {
-        struct roster r;
+        struct cluster_membership r;
         bool said = false;
         int rc = cluster_registry_read(m->cluster, &r, m->e);
-        for (size_t i = 0; i < r.n_cards && !rc; i++)
-            said |= !strcmp(r.cards[i].node, node) && same_of(&r.cards[i], m->question.trace);
-        roster_fini(&r);
+        for (size_t i = 0; i < r.n_entries && !rc; i++)
+            said |= !strcmp(r.entries[i].node, node) && same_of(&r.entries[i], m->question.trace);
+        cluster_membership_fini(&r);
         if (said)
             return 0;
         if (time_monotonic_ns() - begin > m->o->patience_ns)
@@ -127,12 +127,12 @@ static int await_card(const struct moving *m, const char *node)
 
 bool place_find_unfinished(const struct cluster *c, size_t *host)
 {
-    const struct roster *r = cluster_registry(c);
+    const struct cluster_membership *r = cluster_registry(c);
     for (*host = 0; *host < r->n_hosts; ++*host) {
-        const struct roster_host *h = &r->hosts[*host];
-        for (size_t i = 1; i < h->n_nodes && h->card->since && !h->card->snip.is; i++) {
-            struct move_trace t = {h->card->key, h->card->hash, MOVE_ALL};
-            const struct card_host *copy = same_of(&r->cards[h->cards[i]], t);
+        const struct cluster_membership_host *h = &r->hosts[*host];
+        for (size_t i = 1; i < h->n_nodes && h->entry->since && !h->entry->snip.is; i++) {
+            struct move_trace t = {h->entry->key, h->entry->hash, MOVE_ALL};
+            const struct cluster_entry_host *copy = same_of(&r->entries[h->entries[i]], t);
             if (copy && copy->since)
                 return true;
         }
@@ -141,13 +141,13 @@ bool place_find_unfinished(const struct cluster *c, size_t *host)
 }
 
 /* Nodes that have the same by a move put it aside; others keep theirs anyway. */
-static int leave_all(struct moving *m, const struct roster_host *h, const char *node, bool *aside)
+static int leave_all(struct moving *m, const struct cluster_membership_host *h, const char *node, bool *aside)
 {
-    const struct roster *r = cluster_registry(m->cluster);
+    const struct cluster_membership *r = cluster_registry(m->cluster);
     int rc = 0;
     m->question.node = node;
     for (size_t i = 0; i < h->n_nodes && !rc; i++) {
-        const struct card_host *copy = same_of(&r->cards[h->cards[i]], m->question.trace);
+        const struct cluster_entry_host *copy = same_of(&r->entries[h->entries[i]], m->question.trace);
         if (strcmp(h->nodes[i], node) != 0 && copy && copy->since)
             rc = leave(m, h->nodes[i], aside);
     }
@@ -157,8 +157,8 @@ static int leave_all(struct moving *m, const struct roster_host *h, const char *
 int place_move(
     struct cluster *c, size_t host, const char *node, const struct place_move_options *o, bool *aside, struct err *e)
 {
-    const struct roster_host *h = &cluster_registry(c)->hosts[host];
-    struct moving m = {c, o, {{h->card->key, h->card->hash, MOVE_ALL}, h->nodes[0], true}, e};
+    const struct cluster_membership_host *h = &cluster_registry(c)->hosts[host];
+    struct moving m = {c, o, {{h->entry->key, h->entry->hash, MOVE_ALL}, h->nodes[0], true}, e};
     bool there = !strcmp(h->nodes[0], node);
     *aside = false;
     if (o->snip && there)
@@ -169,6 +169,6 @@ int place_move(
     }
     int rc = there ? 0 : take(&m, node);
     if (!rc)
-        rc = await_card(&m, node);
+        rc = await_entry(&m, node);
     return rc || o->snip ? rc : leave_all(&m, h, node, aside);
 }

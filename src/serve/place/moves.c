@@ -22,7 +22,7 @@ static const char *take_string(struct wire_in *w, struct arena *a)
     return arena_strndup(a, s, strnlen(s, n));
 }
 
-bool move_is_of(struct move_trace t, const struct card_host *h)
+bool move_is_of(struct move_trace t, const struct cluster_entry_host *h)
 {
     const struct card_snip *s = &h->snip;
     bool snip = s->is && s->of == t.hash && s->begin == t.begin && s->end == t.end;

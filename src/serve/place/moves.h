@@ -15,7 +15,7 @@ enum {
     MOVE_SUM = 16
 };
 
-/* Which trace, as the card says it: of that host, made of these files; and what of it: all that was recorded within
+/* Which trace, as the entry says it: of that host, made of these files; and what of it: all that was recorded within
  * [begin, end] by the host's clock. All of it: MOVE_ALL. Every question about a move begins with it. */
 struct move_trace { uint64_t key, hash; int64_t begin, end; };
 #define MOVE_ALL INT64_MIN, INT64_MAX
@@ -24,8 +24,8 @@ static inline bool move_is_same(struct move_trace a, struct move_trace b)
 {
     return a.key == b.key && a.hash == b.hash && a.begin == b.begin && a.end == b.end;
 }
-/* Does the card speak of it? */
-bool move_is_of(struct move_trace, const struct card_host *);
+/* Does the entry speak of it? */
+bool move_is_of(struct move_trace, const struct cluster_entry_host *);
 
 /* TAKE and LEAVE: the other node; TAKE also: begin, if it is not under way. */
 struct move_question { struct move_trace trace; const char *node; bool begin; };

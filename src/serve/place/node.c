@@ -24,7 +24,7 @@ struct mover {
 
 static bool has(const struct cluster_node_traces *h, struct move_trace t)
 {
-    const struct card_host *hosts = h ? h->hosts : NULL;
+    const struct cluster_entry_host *hosts = h ? h->hosts : NULL;
     size_t n = h ? h->n_hosts : 0;
     for (size_t i = 0; i < n; i++)
         if (move_is_of(t, &hosts[i]))
@@ -35,7 +35,7 @@ static bool has(const struct cluster_node_traces *h, struct move_trace t)
 /* A snip is of no use where all of the trace is. */
 static int check_snip(const struct mover *m, const struct cluster_node_traces *h, struct move_trace t, struct err *e)
 {
-    const struct card_host *hosts = h ? h->hosts : NULL;
+    const struct cluster_entry_host *hosts = h ? h->hosts : NULL;
     size_t n = h ? h->n_hosts : 0;
     if (!h && m->node->has_traces)
         return err_set(e, ERR_BUSY, "it has not opened its traces yet");
@@ -78,13 +78,13 @@ static int answer_take(
 
 /* ---- going ---- */
 
-/* The instance of the node, if its card says that it has the trace. */
-static const char *instance_with(const struct roster *r, const char *node, struct move_trace t)
+/* The instance of the node, if its entry says that it has the trace. */
+static const char *instance_with(const struct cluster_membership *r, const char *node, struct move_trace t)
 {
-    for (size_t i = 0; i < r->n_cards; i++)
-        for (size_t k = 0; !strcmp(r->cards[i].node, node) && k < r->cards[i].n_hosts; k++)
-            if (move_is_of(t, &r->cards[i].hosts[k]))
-                return r->cards[i].instance;
+    for (size_t i = 0; i < r->n_entries; i++)
+        for (size_t k = 0; !strcmp(r->entries[i].node, node) && k < r->entries[i].n_hosts; k++)
+            if (move_is_of(t, &r->entries[i].hosts[k]))
+                return r->entries[i].instance;
     return NULL;
 }
 
@@ -92,10 +92,10 @@ static const char *instance_with(const struct roster *r, const char *node, struc
 static int confirm(const struct mover *m, const struct move_question *q, struct err *e)
 {
     char subject[CLUSTER_SUBJECT];
-    struct roster r;
+    struct cluster_membership r;
     struct bus_reply reply = {0};
     struct text hello = {.fd = -1};
-    int rc = roster_read(m->node->registry, &r, e);
+    int rc = cluster_membership_read(m->node->registry, &r, e);
     if (rc)
         return rc;
     const char *instance = instance_with(&r, q->node, q->trace);
@@ -110,7 +110,7 @@ static int confirm(const struct mover *m, const struct move_question *q, struct 
         rc = err_set(e, ERR_BUSY, "node %s has just been started again", q->node);
     bus_reply_free(&reply);
     text_fini(&hello);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     return rc;
 }
 

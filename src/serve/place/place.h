@@ -50,7 +50,7 @@ struct place_options {
     int64_t settle_ns;               /* what came to its node less than so long ago stays there */
     int64_t deadline_ns;
 };
-/* Asks all nodes how busy they are; what is where, and who talks with whom, the cards tell. Nodes that do not answer
+/* Asks all nodes how busy they are; what is where, and who talks with whom, the entries tell. Nodes that do not answer
  * are left as they are. place_plan_free. */
 void place_advise(struct cluster *, const struct place_options *, struct place_plan **out);
 void place_plan_free(struct place_plan *);

@@ -30,17 +30,17 @@ struct owners {
     size_t n, cap;
 };
 
-static void find_owners(const struct roster *r, struct owners *out)
+static void find_owners(const struct cluster_membership *r, struct owners *out)
 {
     for (size_t i = 0; i < r->n_hosts; i++)
-        for (size_t k = 0; k < r->hosts[i].card->n_own; k++) {
-            uint64_t *first = map_put(&out->first, address_hash(&r->hosts[i].card->own[k]), NULL);
+        for (size_t k = 0; k < r->hosts[i].entry->n_own; k++) {
+            uint64_t *first = map_put(&out->first, address_hash(&r->hosts[i].entry->own[k]), NULL);
             vec_push(out, ((struct owner){(int32_t)i, (int32_t)*first}));
             *first = out->n;
         }
 }
 
-static bool sends_to(const struct card_host *from, const struct card_host *to)
+static bool sends_to(const struct cluster_entry_host *from, const struct cluster_entry_host *to)
 {
     for (size_t i = 0; i < from->n_peers; i++)
         for (size_t k = 0; k < to->n_own; k++)
@@ -51,14 +51,15 @@ static bool sends_to(const struct card_host *from, const struct card_host *to)
 
 /* The host that has the address: of several, as there are with boots of a machine and private networks, one that was
  * recorded at the same time, and one that sent back. -1: nobody's, or the host's own. */
-static int32_t owner_of(const struct roster *r, const struct owners *owners, size_t host, const struct flow_address *a)
+static int32_t owner_of(
+    const struct cluster_membership *r, const struct owners *owners, size_t host, const struct flow_address *a)
 {
     const uint64_t *first = map_find(&owners->first, address_hash(a));
-    const struct card_host *own = r->hosts[host].card;
+    const struct cluster_entry_host *own = r->hosts[host].entry;
     int32_t best = -1, points = -1;
     for (uint64_t at = first ? *first : 0; at; at = (uint64_t)owners->v[at - 1].next) {
         int32_t other = owners->v[at - 1].host;
-        const struct card_host *h = r->hosts[other].card;
+        const struct cluster_entry_host *h = r->hosts[other].entry;
         if ((size_t)other == host)
             return -1;
         int32_t now = 2 * (h->begin <= own->end && own->begin <= h->end);
@@ -77,7 +78,7 @@ static int by_packets(const void *pa, const void *pb)
     return order_of(b->packets, a->packets) ?: order_of(a->a, b->a) ?: order_of(a->b, b->b);
 }
 
-static void find_talk(const struct roster *r, struct place_plan *p)
+static void find_talk(const struct cluster_membership *r, struct place_plan *p)
 {
     struct owners owners = {0};
     struct map pairs = {0};
@@ -87,9 +88,9 @@ static void find_talk(const struct roster *r, struct place_plan *p)
     } talk = {0};
     find_owners(r, &owners);
     for (size_t i = 0; i < r->n_hosts; i++)
-        for (size_t k = 0; k < r->hosts[i].card->n_peers; k++) {
-            const struct card_talk *sent = &r->hosts[i].card->talk[k];
-            int32_t other = owner_of(r, &owners, i, &r->hosts[i].card->peers[k]), own = (int32_t)i;
+        for (size_t k = 0; k < r->hosts[i].entry->n_peers; k++) {
+            const struct cluster_entry_talk *sent = &r->hosts[i].entry->talk[k];
+            int32_t other = owner_of(r, &owners, i, &r->hosts[i].entry->peers[k]), own = (int32_t)i;
             if (other < 0 || !sent->packets)
                 continue;
             int32_t a = own < other ? own : other, b = own < other ? other : own;
@@ -113,27 +114,27 @@ static void find_talk(const struct roster *r, struct place_plan *p)
 
 /* ---- what is where ---- */
 
-static void count_hosts(const struct roster *r, struct place_plan *p)
+static void count_hosts(const struct cluster_membership *r, struct place_plan *p)
 {
-    p->n_nodes = r->n_cards;
+    p->n_nodes = r->n_entries;
     p->nodes = mem_zalloc((p->n_nodes + 1) * sizeof *p->nodes);
     p->n_hosts = r->n_hosts;
     p->hosts = mem_zalloc((p->n_hosts + 1) * sizeof *p->hosts);
     for (size_t i = 0; i < p->n_nodes; i++) {
-        p->nodes[i].name = r->cards[i].node;
+        p->nodes[i].name = r->entries[i].node;
         p->nodes[i].version = map_mix(
-            map_hash(r->cards[i].instance, strlen(r->cards[i].instance)) + r->cards[i].serial);
+            map_hash(r->entries[i].instance, strlen(r->entries[i].instance)) + r->entries[i].serial);
     }
     for (size_t i = 0; i < p->n_hosts; i++) {
-        const struct roster_host *h = &r->hosts[i];
-        struct place_node *n = &p->nodes[h->cards[0]];
-        p->hosts[i] = (struct place_host){(int32_t)h->cards[0], h->card->bytes, h->card->store_bytes, h->card->events,
-            (const char *const *)h->nodes + h->n_nodes, h->n_snips};
+        const struct cluster_membership_host *h = &r->hosts[i];
+        struct place_node *n = &p->nodes[h->entries[0]];
+        p->hosts[i] = (struct place_host){(int32_t)h->entries[0], h->entry->bytes, h->entry->store_bytes,
+            h->entry->events, (const char *const *)h->nodes + h->n_nodes, h->n_snips};
         n->hosts++;
-        n->bytes += h->card->bytes;
-        n->store_bytes += h->card->store_bytes;
+        n->bytes += h->entry->bytes;
+        n->store_bytes += h->entry->store_bytes;
         for (size_t k = 1; k < h->n_nodes + h->n_snips; k++)
-            p->nodes[h->cards[k]].copies++;
+            p->nodes[h->entries[k]].copies++;
     }
 }
 
@@ -176,12 +177,13 @@ static uint64_t percent_of(uint64_t all, unsigned percent)
 }
 
 /* Its node lets it go, and it has been there for a while. */
-static bool may_leave(const struct cluster_load *from, const struct card_host *h, int64_t settle_ns)
+static bool may_leave(const struct cluster_load *from, const struct cluster_entry_host *h, int64_t settle_ns)
 {
     return from->answered && (from->gives || h->since) && (!h->since || time_now_ns() - h->since >= settle_ns);
 }
 
-static void advise(const struct roster *r, const struct place_options *o, struct place_plan *p, struct arena *a)
+static void advise(
+    const struct cluster_membership *r, const struct place_options *o, struct place_plan *p, struct arena *a)
 {
     struct advice_node *nodes = arena_new(a, struct advice_node, p->n_nodes + 1);
     struct advice_host *hosts = arena_new(a, struct advice_host, p->n_hosts + 1);
@@ -192,7 +194,7 @@ static void advise(const struct roster *r, const struct place_options *o, struct
     for (size_t i = 0; i < p->n_nodes; i++)
         nodes[i] = (struct advice_node){p->nodes[i].load.room_bytes / 3 * 2, p->nodes[i].load.receives};
     for (size_t i = 0; i < p->n_hosts; i++) {
-        bool movable = may_leave(&p->nodes[p->hosts[i].node].load, r->hosts[i].card, o->settle_ns);
+        bool movable = may_leave(&p->nodes[p->hosts[i].node].load, r->hosts[i].entry, o->settle_ns);
         hosts[i] = (struct advice_host){p->hosts[i].node, p->hosts[i].bytes, movable};
         node_of[i] = p->hosts[i].node;
     }

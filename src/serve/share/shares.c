@@ -18,8 +18,8 @@
 /* A trace of the table that is shared out. */
 struct trace {
     char *path;
-    bool told; /* since the table was told anew */
-    bool held; /* this node has it, or was told to open it */
+    bool told;    /* since the table was told anew */
+    bool is_open; /* this node has it, or was told to open it */
 };
 
 /* Another node; or the same name in another run, which counts once. */
@@ -97,7 +97,7 @@ static void put_again(struct shares *s)
     VEC(char *) lost = {0};
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->traces.n; i++)
-        if (!s->traces.v[i].told && s->traces.v[i].held)
+        if (!s->traces.v[i].told && s->traces.v[i].is_open)
             vec_push(&lost, mem_strdup(s->traces.v[i].path));
         else if (!s->traces.v[i].told)
             drop_trace(s, &s->traces.v[i--]);
@@ -213,8 +213,8 @@ bool shares_list(struct shares *s, struct cluster_share *out, int64_t *again_ns)
         bool settled = others_have(s, out->view);
         for (size_t i = 0; i < s->traces.n; i++) {
             struct trace *t = &s->traces.v[i];
-            t->held = is_own(s, t->path) || (t->held && !settled);
-            if (t->held)
+            t->is_open = is_own(s, t->path) || (t->is_open && !settled);
+            if (t->is_open)
                 vec_push(&out->paths, mem_strdup(t->path));
         }
     }
@@ -243,7 +243,7 @@ void shares_hand_over(struct shares *s, int64_t deadline_ns)
     bus_leave(member);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->traces.n; i++)
-        any |= s->traces.v[i].held;
+        any |= s->traces.v[i].is_open;
     while (any && s->peers.n && !others_have(s, view_of(s)) && wait_until(&s->said, &s->lock, deadline_ns))
         ;
     pthread_mutex_unlock(&s->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hosts of a cluster, as cards tell: names against the rule they follow, and work that grows with the cards. */
+/* The hosts of a cluster, as entries tell: names against the rule they follow, and work that grows with the entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "../base/test.h"
 #include "base/mem.h"
 #include "bus/bus.h"
-#include "cluster/roster.h"
+#include "cluster/membership.h"
 
 static struct bus *hub;
 
@@ -27,17 +27,17 @@ static int close_hub(void **state)
     return 0;
 }
 
-/* ---- cards ---- */
+/* ---- entries ---- */
 
 struct made {
     struct bus_table *table;
     size_t n;
 };
 
-static struct card_host host_of(uint64_t key, const char *name)
+static struct cluster_entry_host host_of(uint64_t key, const char *name)
 {
     int64_t begin = INT64_C(1700000000000000000) + (int64_t)key;
-    return (struct card_host){.key = key,
+    return (struct cluster_entry_host){.key = key,
         .hash = key,
         .name = name,
         .clock_name = name,
@@ -47,7 +47,7 @@ static struct card_host host_of(uint64_t key, const char *name)
 }
 
 /* Of a boot that the trace tells; 0: none. shift_ns: what a session takes the clock's distance to the epoch for. */
-static struct card_host of_boot(struct card_host h, uint8_t boot, int64_t shift_ns)
+static struct cluster_entry_host of_boot(struct cluster_entry_host h, uint8_t boot, int64_t shift_ns)
 {
     h.clock = (struct index_far_clock){.name = "monotonic", .freq = boot ? 1000000000 : 0};
     h.clock.uuid[0] = boot;
@@ -55,12 +55,13 @@ static struct card_host of_boot(struct card_host h, uint8_t boot, int64_t shift_
     return h;
 }
 
-static void put(struct made *m, const char *node, const struct card_host *hosts, size_t n)
+static void put(struct made *m, const char *node, const struct cluster_entry_host *hosts, size_t n)
 {
     char key[CLUSTER_SUBJECT];
     struct text t = {.fd = -1};
     struct err e = {0};
-    card_write(&(struct card){.node = node, .instance = "i", .serial = 1, .hosts = hosts, .n_hosts = n}, &t);
+    cluster_entry_write(
+        &(struct cluster_entry){.node = node, .instance = "i", .serial = 1, .hosts = hosts, .n_hosts = n}, &t);
     assert_int_equal(bus_token(node, key, sizeof key), 0);
     assert_int_equal(bus_table_put(m->table, key, t.v, t.n, NULL, &e), 0);
     text_fini(&t);
@@ -75,41 +76,41 @@ static struct made make(const char *table)
     return m;
 }
 
-static struct roster read_all(const struct made *m)
+static struct cluster_membership read_all(const struct made *m)
 {
-    struct roster r;
+    struct cluster_membership r;
     struct err e = {0};
-    assert_int_equal(roster_read(m->table, &r, &e), 0);
+    assert_int_equal(cluster_membership_read(m->table, &r, &e), 0);
     return r;
 }
 
 /* ---- names ---- */
 
-static bool is_apart(const struct card_host *a, const struct card_host *b)
+static bool is_apart(const struct cluster_entry_host *a, const struct cluster_entry_host *b)
 {
     return a->clock.freq && b->clock.freq && a->clock.uuid[0] != b->clock.uuid[0] &&
         (a->begin > b->end || a->end < b->begin);
 }
 
 /* May the host be of that machine: are all that have its name so far other boots? */
-static bool may_be_called(const struct roster *r, size_t host, const char *name)
+static bool may_be_called(const struct cluster_membership *r, size_t host, const char *name)
 {
     for (size_t i = 0; i < host; i++)
-        if (!strcmp(r->hosts[i].name, name) && !is_apart(r->hosts[i].card, r->hosts[host].card))
+        if (!strcmp(r->hosts[i].name, name) && !is_apart(r->hosts[i].entry, r->hosts[host].entry))
             return false;
     return true;
 }
 
 /* Each host, one after the other, has the first name, of its own, then with a number, under which there are only other
  * boots. */
-static void expect_names(const struct roster *r)
+static void expect_names(const struct cluster_membership *r)
 {
     for (size_t i = 0; i < r->n_hosts; i++) {
-        const struct roster_host *h = &r->hosts[i];
+        const struct cluster_membership_host *h = &r->hosts[i];
         char expected[64];
-        snprintf(expected, sizeof expected, "%s", h->card->name);
+        snprintf(expected, sizeof expected, "%s", h->entry->name);
         for (int number = 2; !may_be_called(r, i, expected); number++)
-            snprintf(expected, sizeof expected, "%s#%d", h->card->name, number);
+            snprintf(expected, sizeof expected, "%s#%d", h->entry->name, number);
         assert_string_equal(h->name, expected);
     }
 }
@@ -118,34 +119,34 @@ static void expect_names(const struct roster *r)
 static void numbers_of_nodes_count_for_nothing(void **state)
 {
     struct made m = make("numbers");
-    struct card_host first = of_boot(host_of(1, "solo"), 1, 0), second = of_boot(host_of(3, "solo#2"), 1, 7),
-                     other = of_boot(host_of(2, "solo"), 1, 9), given = host_of(4, "web#2");
+    struct cluster_entry_host first = of_boot(host_of(1, "solo"), 1, 0), second = of_boot(host_of(3, "solo#2"), 1, 7),
+                              other = of_boot(host_of(2, "solo"), 1, 9), given = host_of(4, "web#2");
     static const char *const expected[] = {"solo", "solo#2", "solo#3", "web#2"};
     (void)state;
-    put(&m, "a", (const struct card_host[]){first, second}, 2);
-    put(&m, "b", (const struct card_host[]){other, given}, 2);
-    struct roster r = read_all(&m);
+    put(&m, "a", (const struct cluster_entry_host[]){first, second}, 2);
+    put(&m, "b", (const struct cluster_entry_host[]){other, given}, 2);
+    struct cluster_membership r = read_all(&m);
     assert_int_equal(r.n_hosts, 4);
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(r.hosts[i].card->key, i + 1);
+        assert_int_equal(r.hosts[i].entry->key, i + 1);
         assert_string_equal(r.hosts[i].name, expected[i]);
         assert_string_equal(r.hosts[i].clock_name, expected[i]);
     }
     assert_int_equal(r.n_unclear, 0);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     bus_table_close(m.table);
 }
 
 /* ---- nodes of the version before, whose keys are of a boot, whatever the session ---- */
 
-static struct card_host old(struct card_host h, uint64_t key)
+static struct cluster_entry_host old(struct cluster_entry_host h, uint64_t key)
 {
     h.by_session = false;
     h.key = key;
     return h;
 }
 
-static struct roster of_cards(const char *table, const struct card_host *hosts, size_t n)
+static struct cluster_membership of_cards(const char *table, const struct cluster_entry_host *hosts, size_t n)
 {
     struct made m = make(table);
     char node[8];
@@ -153,12 +154,12 @@ static struct roster of_cards(const char *table, const struct card_host *hosts, 
         snprintf(node, sizeof node, "n%zu", i);
         put(&m, node, &hosts[i], 1);
     }
-    struct roster r = read_all(&m);
+    struct cluster_membership r = read_all(&m);
     bus_table_close(m.table);
     return r;
 }
 
-static void expect_unclear(const struct roster *r, const char *const *nodes, size_t n)
+static void expect_unclear(const struct cluster_membership *r, const char *const *nodes, size_t n)
 {
     assert_int_equal(r->n_unclear, n);
     assert_int_equal(r->n_missing, n);
@@ -172,57 +173,59 @@ static void expect_unclear(const struct roster *r, const char *const *nodes, siz
 
 static void old_nodes_are_not_taken_for_others(void **state)
 {
-    struct card_host one = of_boot(host_of(10, "solo"), 1, 0), other = of_boot(host_of(20, "solo"), 1, 5), longer = one;
+    struct cluster_entry_host one = of_boot(host_of(10, "solo"), 1, 0), other = of_boot(host_of(20, "solo"), 1, 5),
+                              longer = one;
     (void)state;
     longer.end += 100;
     /* Copies on old nodes are copies. */
-    struct roster r = of_cards("old-copies", (const struct card_host[]){old(one, 5), old(one, 5)}, 2);
+    struct cluster_membership r = of_cards(
+        "old-copies", (const struct cluster_entry_host[]){old(one, 5), old(one, 5)}, 2);
     assert_int_equal(r.n_hosts, 1);
     assert_int_equal(r.hosts[0].n_nodes, 2);
     expect_unclear(&r, NULL, 0);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     /* Two sessions on old nodes have one key: one of them can be asked for, the other is missing. */
-    r = of_cards("old-two", (const struct card_host[]){old(one, 5), old(other, 5)}, 2);
+    r = of_cards("old-two", (const struct cluster_entry_host[]){old(one, 5), old(other, 5)}, 2);
     assert_int_equal(r.n_hosts, 1);
     assert_int_equal(r.hosts[0].n_nodes, 1);
     assert_string_equal(r.hosts[0].nodes[0], "n1");
     expect_unclear(&r, (const char *const[]){"n0"}, 1);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     /* What a new node has, too, counts once; what the old one has beyond it is missing. */
-    r = of_cards("old-copy", (const struct card_host[]){one, old(one, 5)}, 2);
+    r = of_cards("old-copy", (const struct cluster_entry_host[]){one, old(one, 5)}, 2);
     assert_int_equal(r.n_hosts, 1);
     assert_string_equal(r.hosts[0].nodes[0], "n0");
     expect_unclear(&r, NULL, 0);
-    roster_fini(&r);
-    r = of_cards("old-longer", (const struct card_host[]){old(longer, 5), one}, 2);
+    cluster_membership_fini(&r);
+    r = of_cards("old-longer", (const struct cluster_entry_host[]){old(longer, 5), one}, 2);
     assert_int_equal(r.n_hosts, 1);
     assert_string_equal(r.hosts[0].nodes[0], "n1");
     expect_unclear(&r, (const char *const[]){"n0"}, 1);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     /* Sessions on nodes of both versions, and hosts of another boot or name. */
-    struct card_host boot = of_boot(host_of(30, "solo"), 2, 0), name = of_boot(host_of(40, "duo"), 1, 0);
-    r = of_cards("old-new", (const struct card_host[]){one, old(other, 5), old(boot, 6), old(name, 7)}, 4);
+    struct cluster_entry_host boot = of_boot(host_of(30, "solo"), 2, 0), name = of_boot(host_of(40, "duo"), 1, 0);
+    r = of_cards("old-new", (const struct cluster_entry_host[]){one, old(other, 5), old(boot, 6), old(name, 7)}, 4);
     assert_int_equal(r.n_hosts, 4);
     expect_unclear(&r, NULL, 0);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
 }
 
-static void expect_held(const struct roster *r)
+static void expect_held(const struct cluster_membership *r)
 {
-    for (size_t c = 0; c < r->n_cards; c++) {
+    for (size_t c = 0; c < r->n_entries; c++) {
         size_t n = 0;
         for (size_t i = 0; i < r->n_hosts; i++) {
             bool holds = false;
             for (size_t k = 0; k < r->hosts[i].n_nodes; k++)
-                holds |= r->hosts[i].cards[k] == c;
+                holds |= r->hosts[i].entries[k] == c;
             if (holds)
-                assert_int_equal(r->held[c].hosts[n++], i);
+                assert_int_equal(r->node_hosts[c].hosts[n++], i);
         }
-        assert_int_equal(r->held[c].n, n);
+        assert_int_equal(r->node_hosts[c].n, n);
     }
 }
 
-/* Few names and keys, so that there are copies, boots, namesakes, and cards that claim a host twice. */
+/* Few names and keys, so that there are copies, boots, namesakes, and entries that claim a host twice. */
 static void names_follow_the_rule(void **state)
 {
     static const char *const names[] = {"web", "db", "localhost"};
@@ -234,7 +237,7 @@ static void names_follow_the_rule(void **state)
         snprintf(table, sizeof table, "names-%d", round);
         struct made m = make(table);
         for (size_t c = 0; c < 12; c++) {
-            struct card_host hosts[5];
+            struct cluster_entry_host hosts[5];
             size_t n = 0;
             for (; n < 1 + c % 5; n++) {
                 uint64_t key = 1 + test_random(&random, 40);
@@ -244,8 +247,8 @@ static void names_follow_the_rule(void **state)
             snprintf(node, sizeof node, "n%zu", c);
             put(&m, node, hosts, n);
         }
-        struct roster r = read_all(&m);
-        assert_int_equal(r.n_cards, 12);
+        struct cluster_membership r = read_all(&m);
+        assert_int_equal(r.n_entries, 12);
         expect_names(&r);
         expect_held(&r);
         for (size_t i = 0; i < r.n_hosts; i++) {
@@ -253,18 +256,18 @@ static void names_follow_the_rule(void **state)
             numbered += strchr(r.hosts[i].name, '#') != NULL;
             shared += i && !strcmp(r.hosts[i].name, r.hosts[i - 1].name);
         }
-        roster_fini(&r);
+        cluster_membership_fini(&r);
         bus_table_close(m.table);
     }
     assert_true(copies && numbered && shared);
 }
 
-/* A card that is put again counts as it was put last; one that is removed is no more; one that makes no sense, or
+/* An entry that is put again counts as it was put last; one that is removed is no more; one that makes no sense, or
  * speaks for another node, is named as missing. */
 static void the_last_card_of_a_node_counts(void **state)
 {
     struct made m = make("last");
-    struct card_host a = host_of(1, "a"), b = host_of(2, "b");
+    struct cluster_entry_host a = host_of(1, "a"), b = host_of(2, "b");
     struct text t = {.fd = -1};
     struct err e = {0};
     (void)state;
@@ -274,11 +277,11 @@ static void the_last_card_of_a_node_counts(void **state)
     put(&m, "one", &b, 1);
     assert_int_equal(bus_table_remove(m.table, "three", &e), 0);
     assert_int_equal(bus_table_put(m.table, "four", "?", 1, NULL, &e), 0);
-    card_write(&(struct card){.node = "one", .instance = "i", .hosts = &a, .n_hosts = 1}, &t);
+    cluster_entry_write(&(struct cluster_entry){.node = "one", .instance = "i", .hosts = &a, .n_hosts = 1}, &t);
     assert_int_equal(bus_table_put(m.table, "five", t.v, t.n, NULL, &e), 0);
     text_fini(&t);
-    struct roster r = read_all(&m);
-    assert_int_equal(r.n_cards, 2);
+    struct cluster_membership r = read_all(&m);
+    assert_int_equal(r.n_entries, 2);
     assert_int_equal(r.n_missing, 2);
     assert_string_equal(r.missing[0].node, "five");
     assert_int_equal(r.missing[0].kind, CLUSTER_MISSING_ENTRY);
@@ -287,7 +290,7 @@ static void the_last_card_of_a_node_counts(void **state)
     assert_int_equal(r.n_hosts, 2);
     assert_string_equal(r.hosts[0].nodes[0], "two");
     assert_string_equal(r.hosts[1].nodes[0], "one");
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     bus_table_close(m.table);
 }
 
@@ -295,30 +298,30 @@ static void the_last_card_of_a_node_counts(void **state)
 
 static void put_condition(struct made *m, const struct condition *c)
 {
-    char card[CLUSTER_SUBJECT], key[CLUSTER_SUBJECT];
+    char entry[CLUSTER_SUBJECT], key[CLUSTER_SUBJECT];
     struct text t = {.fd = -1};
     struct err e = {0};
     condition_write(c, &t);
-    assert_int_equal(bus_token(c->node, card, sizeof card), 0);
-    assert_int_equal(condition_key(card, key, &e), 0);
+    assert_int_equal(bus_token(c->node, entry, sizeof entry), 0);
+    assert_int_equal(condition_key(entry, key, &e), 0);
     assert_int_equal(bus_table_put(m->table, key, t.v, t.n, NULL, &e), 0);
     text_fini(&t);
 }
 
 static void expect_missing(const struct made *m, int kind)
 {
-    struct roster r = read_all(m);
+    struct cluster_membership r = read_all(m);
     assert_int_equal(r.n_missing, kind >= 0);
     if (kind >= 0)
         assert_int_equal(r.missing[0].kind, kind);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
 }
 
-/* What of card and condition is of the run of the node that is there now counts, in whatever order they are read. */
+/* What of entry and condition is of the run of the node that is there now counts, in whatever order they are read. */
 static void conditions_of_runs(void **state)
 {
     struct made m = make("conditions");
-    struct card_host a = host_of(1, "a");
+    struct cluster_entry_host a = host_of(1, "a");
     struct condition c = {.node = "n 1", .instance = "i", .serial = 0, .oldest = 3, .newest = 3};
     (void)state;
     put_condition(&m, &c); /* the claim of its name comes first, but may be lost */
@@ -332,10 +335,10 @@ static void conditions_of_runs(void **state)
     c.state = CONDITION_FAILED; /* it has grown since then */
     put_condition(&m, &c);
     expect_missing(&m, CLUSTER_MISSING_FAILED);
-    c.serial = 0; /* of before the card */
+    c.serial = 0; /* of before the entry */
     put_condition(&m, &c);
     expect_missing(&m, -1);
-    c.instance = "next"; /* the card is of the run before: it is asked about those hosts */
+    c.instance = "next"; /* the entry is of the run before: it is asked about those hosts */
     put_condition(&m, &c);
     expect_missing(&m, -1);
     put(&m, "n 1", NULL, 0); /* of which there are none */
@@ -363,18 +366,18 @@ static double best_of_three(size_t n)
     snprintf(table, sizeof table, "many-%zu", n);
     struct made m = make(table);
     for (size_t i = 0; i < n; i++) {
-        struct card_host host = host_of(i + 1, "localhost");
+        struct cluster_entry_host host = host_of(i + 1, "localhost");
         snprintf(node, sizeof node, "node-%zu", i);
         put(&m, node, &host, 1);
     }
     for (int i = 0; i < 3; i++) {
         double begin = cpu_s();
-        struct roster r = read_all(&m);
+        struct cluster_membership r = read_all(&m);
         double took = cpu_s() - begin;
         assert_int_equal(r.n_hosts, n);
         assert_string_equal(r.hosts[n - 1].name + strlen("localhost#"), strrchr(r.hosts[n - 1].name, '#') + 1);
         best = i && best < took ? best : took;
-        roster_fini(&r);
+        cluster_membership_fini(&r);
     }
     bus_table_close(m.table);
     return best;
@@ -389,28 +392,28 @@ static void work_grows_with_the_cards(void **state)
     assert_true(many < 30 * few);
 }
 
-/* However little a card says of its hosts, all of them are read. */
+/* However little an entry says of its hosts, all of them are read. */
 static void little_said(void **state)
 {
     struct arena a = {0};
     struct text t = {.fd = -1};
     struct err e = {0};
-    struct card_host hosts[100];
-    struct card card;
+    struct cluster_entry_host hosts[100];
+    struct cluster_entry entry;
     (void)state;
     for (size_t i = 0; i < 100; i++)
-        hosts[i] = (struct card_host){.key = i, .name = "a", .clock_name = "a", .clock.name = ""};
-    card_write(&(struct card){.node = "n", .instance = "i", .hosts = hosts, .n_hosts = 100}, &t);
-    if (card_read(&a, t.v, t.n, &card, &e))
+        hosts[i] = (struct cluster_entry_host){.key = i, .name = "a", .clock_name = "a", .clock.name = ""};
+    cluster_entry_write(&(struct cluster_entry){.node = "n", .instance = "i", .hosts = hosts, .n_hosts = 100}, &t);
+    if (cluster_entry_read(&a, t.v, t.n, &entry, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(card.n_hosts, 100);
+    assert_int_equal(entry.n_hosts, 100);
     text_fini(&t);
     arena_fini(&a);
 }
 
 /* ---- copies that have less ---- */
 
-static void expect_nodes(const struct roster_host *h, const char *const *nodes, size_t n)
+static void expect_nodes(const struct cluster_membership_host *h, const char *const *nodes, size_t n)
 {
     assert_int_equal(h->n_nodes, n);
     for (size_t i = 0; i < n; i++)
@@ -421,37 +424,37 @@ static void expect_nodes(const struct roster_host *h, const char *const *nodes, 
 static void lesser_copies(void **state)
 {
     struct made m = make("lesser");
-    struct card_host all = host_of(7, "web"), other = host_of(8, "db");
+    struct cluster_entry_host all = host_of(7, "web"), other = host_of(8, "db");
     (void)state;
     all.begin = 100, all.end = 200, all.events = 50;
-    struct card_host touched = all, hole = all, late = all, early = all;
+    struct cluster_entry_host touched = all, hole = all, late = all, early = all;
     touched.hash++; /* files of other times */
     hole.hash += 2, hole.events = 20, hole.since = 1;
     late.hash += 3, late.begin = 150, late.events = 25, late.since = 2;
     early.hash += 4, early.end = 150, early.events = 49;
-    put(&m, "a-late", (const struct card_host[]){late, other}, 2);
+    put(&m, "a-late", (const struct cluster_entry_host[]){late, other}, 2);
     put(&m, "b-hole", &hole, 1);
     put(&m, "c-early", &early, 1);
     put(&m, "d-all", &all, 1);
     put(&m, "e-touched", &touched, 1);
-    struct roster r = read_all(&m);
+    struct cluster_membership r = read_all(&m);
     assert_int_equal(r.n_hosts, 2);
-    const struct roster_host *web = &r.hosts[!strcmp(r.hosts[0].name, "db")];
+    const struct cluster_membership_host *web = &r.hosts[!strcmp(r.hosts[0].name, "db")];
     expect_nodes(web, (const char *const[]){"d-all", "e-touched", "b-hole", "a-late", "c-early"}, 5);
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(roster_is_lesser(web, i), i >= 2);
-    for (size_t c = 0; c < r.n_cards; c++)
+        assert_int_equal(cluster_membership_is_lesser(web, i), i >= 2);
+    for (size_t c = 0; c < r.n_entries; c++)
         assert_int_equal(
-            r.held[c].n, !strcmp(r.cards[c].node, "b-hole") || !strcmp(r.cards[c].node, "c-early") ? 0 : 1);
-    roster_fini(&r);
+            r.node_hosts[c].n, !strcmp(r.entries[c].node, "b-hole") || !strcmp(r.entries[c].node, "c-early") ? 0 : 1);
+    cluster_membership_fini(&r);
     bus_table_close(m.table);
 }
 
 /* ---- snips ---- */
 
-static struct card_host snip_of(const struct card_host *h, int64_t begin, int64_t end)
+static struct cluster_entry_host snip_of(const struct cluster_entry_host *h, int64_t begin, int64_t end)
 {
-    struct card_host s = *h;
+    struct cluster_entry_host s = *h;
     s.hash = (uint64_t)(h->hash + (uint64_t)begin * 100 + (uint64_t)end);
     s.end = h->end + 100; /* whatever it says */
     s.since = 1;
@@ -459,52 +462,55 @@ static struct card_host snip_of(const struct card_host *h, int64_t begin, int64_
     return s;
 }
 
-/* Nobody is asked about a snip as long as a card speaks of all of the trace, and nobody says that it is away. */
+/* Nobody is asked about a snip as long as an entry speaks of all of the trace, and nobody says that it is away. */
 static void snips_are_the_last_resort(void **state)
 {
     struct made m = make("snips");
-    const struct card_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20), longer = snip_of(&all, 10, 40);
+    const struct cluster_entry_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20),
+                                    longer = snip_of(&all, 10, 40);
     (void)state;
     put(&m, "short", &shorter, 1);
     put(&m, "long-2", &longer, 1);
     put(&m, "long-1", &longer, 1);
     put(&m, "all-2", &all, 1);
-    put(&m, "all-1", (const struct card_host[]){all, longer}, 2); /* of one that claims both the trace counts */
-    struct roster r = read_all(&m);
+    put(&m, "all-1", (const struct cluster_entry_host[]){all, longer},
+        2); /* of one that claims both the trace counts */
+    struct cluster_membership r = read_all(&m);
     assert_int_equal(r.n_hosts, 1);
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
-    assert_int_equal(r.hosts[0].card->hash, all.hash);
+    assert_int_equal(r.hosts[0].entry->hash, all.hash);
     assert_null(r.hosts[0].used);
     expect_held(&r);
-    roster_use_snips(&r, &(bool){true}); /* somebody is there */
+    cluster_membership_use_snips(&r, &(bool){true}); /* somebody is there */
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
-    roster_use_snips(&r, &(bool){false});
+    cluster_membership_use_snips(&r, &(bool){false});
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
     assert_int_equal(r.hosts[0].used->end, 40);
     assert_string_equal(r.hosts[0].whole, "all-1");
-    assert_int_equal(r.hosts[0].card->hash, all.hash); /* clocks were found of it */
+    assert_int_equal(r.hosts[0].entry->hash, all.hash); /* clocks were found of it */
     expect_held(&r);
-    roster_use_snips(&r, &(bool){false}); /* there is no other */
+    cluster_membership_use_snips(&r, &(bool){false}); /* there is no other */
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     bus_table_close(m.table);
 }
 
 static void snips_are_all_that_is_left(void **state)
 {
     struct made m = make("snips-left");
-    const struct card_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20), longer = snip_of(&all, 10, 40);
+    const struct cluster_entry_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20),
+                                    longer = snip_of(&all, 10, 40);
     (void)state;
     put(&m, "short", &shorter, 1);
     put(&m, "long", &longer, 1);
-    struct roster r = read_all(&m);
+    struct cluster_membership r = read_all(&m);
     expect_nodes(&r.hosts[0], (const char *const[]){"long"}, 1);
-    assert_int_equal(r.hosts[0].card->hash, longer.hash);
+    assert_int_equal(r.hosts[0].entry->hash, longer.hash);
     assert_int_equal(r.hosts[0].used->end, 40);
     assert_string_equal(r.hosts[0].whole, "had-all");
     assert_string_equal(r.hosts[0].name, "web");
     expect_held(&r);
-    roster_fini(&r);
+    cluster_membership_fini(&r);
     bus_table_close(m.table);
 }
 
