@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cluster of many hosts costs who asks and the keeper, without the hosts: bench_hosts HOSTS [PEERS] writes one
+/* What a cluster of many hosts costs who asks and the leader, without the hosts: bench_hosts HOSTS [PEERS] writes one
  * JSON object. Cards of HOSTS nodes with one host each, which sends to PEERS others (6), are in the table of a hub in
  * this process; clocks are found of four messages each way of each pair. Nodes answer which flows they have, and refuse
  * their packets. Processor time of this thread, s; memory as the allocator counts it, bytes. */
@@ -191,7 +191,7 @@ static void begin_path(const struct cluster_membership *r)
     free(far);
 }
 
-/* ---- the keeper ---- */
+/* ---- the leader ---- */
 
 static void answer(void *arg, struct bus_question *asked)
 {

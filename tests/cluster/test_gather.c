@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the keeper asks: everything once, and then what changed. The node is a holding, asked over a hub. */
+/* What the leader asks: everything once, and then what changed. The node is a holding, asked over a hub. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@ void bus_unref(struct bus *b)
     if (atomic_fetch_sub(&b->refs, 1) > 1)
         return;
     asker_free(b);
-    keeper_free(b);
+    bus_services_free(b);
     if (b->wire)
         b->kind->free(b->wire);
     trust_free(b);
@@ -108,7 +108,7 @@ int bus_open(const struct bus_options *o, struct bus **out, struct err *e)
     b->tell_arg = o->tell_arg;
     pthread_mutex_init(&b->hooks_lock, NULL);
     pthread_mutex_init(&b->trusts_lock, NULL);
-    keeper_open(b);
+    bus_services_open(b);
     int rc = kind->open(&all, wire_has_changed, b, &b->wire, e);
     rc = rc ? rc : asker_open(b, e);
     if (rc)
@@ -124,7 +124,7 @@ void bus_close(struct bus *b)
         return;
     atomic_store(&b->closed, true);
     asker_close(b);
-    keeper_close(b);
+    bus_services_close(b);
     trust_close(b);
     if (b->wire)
         b->kind->close(b->wire);

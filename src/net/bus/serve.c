@@ -21,7 +21,7 @@ struct partial {
 
 struct bus_service {
     struct bus *bus;
-    struct bus_service *next; /* of the keeper's */
+    struct bus_service *next; /* of the service table */
     bus_question_handler *handler;
     void *arg;
     unsigned max_open;
@@ -51,7 +51,7 @@ struct question {
     struct asker_of asker;
 };
 
-struct keeper {
+struct service_table {
     pthread_mutex_t lock; /* guards all below; taken before a service's */
     struct bus_service *services;
     struct loop *loop; /* since the first service */
@@ -273,7 +273,7 @@ static void take_part(struct bus_service *s, const struct wire_message *m, const
     else if (rc > 0)
         hand_over(s, f->kind, whole.data, whole.n, mem_strdup(m->reply), deadline);
     else if (fresh)
-        loop_kick(s->bus->keeper->loop);
+        loop_kick(s->bus->services->loop);
 }
 
 static void service_has(void *arg, const struct wire_message *m)
@@ -308,7 +308,7 @@ static void service_ended(void *arg)
         service_free(s);
 }
 
-/* ---- the keeper ---- */
+/* ---- the service table ---- */
 
 /* Drops what is overdue; returns when the next will be. */
 static int64_t sweep(struct bus_service *s, int64_t now)
@@ -328,61 +328,61 @@ static int64_t sweep(struct bus_service *s, int64_t now)
 
 static int64_t sweep_all(void *arg)
 {
-    struct keeper *k = arg;
+    struct service_table *t = arg;
     int64_t now = time_monotonic_ns(), due = INT64_MAX;
-    pthread_mutex_lock(&k->lock);
-    for (struct bus_service *s = k->services; s; s = s->next) {
+    pthread_mutex_lock(&t->lock);
+    for (struct bus_service *s = t->services; s; s = s->next) {
         int64_t its = sweep(s, now);
         due = its < due ? its : due;
     }
-    pthread_mutex_unlock(&k->lock);
+    pthread_mutex_unlock(&t->lock);
     return due;
 }
 
 static void nothing(void *arg) {}
 
-void keeper_open(struct bus *b)
+void bus_services_open(struct bus *b)
 {
-    b->keeper = mem_zalloc(sizeof *b->keeper);
-    pthread_mutex_init(&b->keeper->lock, NULL);
+    b->services = mem_zalloc(sizeof *b->services);
+    pthread_mutex_init(&b->services->lock, NULL);
 }
 
-void keeper_close(struct bus *b)
+void bus_services_close(struct bus *b)
 {
-    if (b->keeper->loop)
-        loop_stop(b->keeper->loop);
-    b->keeper->loop = NULL;
+    if (b->services->loop)
+        loop_stop(b->services->loop);
+    b->services->loop = NULL;
 }
 
-void keeper_free(struct bus *b)
+void bus_services_free(struct bus *b)
 {
-    pthread_mutex_destroy(&b->keeper->lock);
-    free(b->keeper);
+    pthread_mutex_destroy(&b->services->lock);
+    free(b->services);
 }
 
 /* ---- serving ---- */
 
-static int keep(struct keeper *k, struct bus_service *s, struct err *e)
+static int list_service(struct service_table *t, struct bus_service *s, struct err *e)
 {
-    pthread_mutex_lock(&k->lock);
-    int rc = k->loop ? 0 : loop_start(sweep_all, nothing, k, &k->loop, e);
+    pthread_mutex_lock(&t->lock);
+    int rc = t->loop ? 0 : loop_start(sweep_all, nothing, t, &t->loop, e);
     if (!rc) {
-        s->next = k->services;
-        k->services = s;
+        s->next = t->services;
+        t->services = s;
     }
-    pthread_mutex_unlock(&k->lock);
+    pthread_mutex_unlock(&t->lock);
     return rc;
 }
 
-static void keep_no_more(struct keeper *k, struct bus_service *s)
+static void unlist_service(struct service_table *t, struct bus_service *s)
 {
-    pthread_mutex_lock(&k->lock);
-    for (struct bus_service **at = &k->services; *at; at = &(*at)->next)
+    pthread_mutex_lock(&t->lock);
+    for (struct bus_service **at = &t->services; *at; at = &(*at)->next)
         if (*at == s) {
             *at = s->next;
             break;
         }
-    pthread_mutex_unlock(&k->lock);
+    pthread_mutex_unlock(&t->lock);
 }
 
 int bus_serve(struct bus *b, const char *subject, const struct bus_serve_options *o, bus_question_handler *handler,
@@ -400,13 +400,13 @@ int bus_serve(struct bus *b, const char *subject, const struct bus_serve_options
     pthread_mutex_init(&s->lock, NULL);
     *out = s; /* the handler may look at it */
     rc = signer_open(b, subject, &s->signer, e);
-    rc = rc ? rc : keep(b->keeper, s, e);
+    rc = rc ? rc : list_service(b->services, s, e);
     if (rc) {
         service_ended(s);
     } else {
         rc = b->kind->subscribe(b->wire, subject, service_has, service_ended, s, &s->sub, e);
         if (rc) {
-            keep_no_more(b->keeper, s);
+            unlist_service(b->services, s);
             service_ended(s);
         }
     }
@@ -419,7 +419,7 @@ void bus_stop(struct bus_service *s)
 {
     if (!s)
         return;
-    keep_no_more(s->bus->keeper, s);
+    unlist_service(s->bus->services, s);
     signer_stop(s->signer);
     s->bus->kind->unsubscribe(s->sub);
 }

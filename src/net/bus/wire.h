@@ -86,7 +86,7 @@ struct bus {
     pthread_mutex_t hooks_lock;            /* guards the list; taken before other locks */
     struct bus_hook *hooks;
     struct asker *asker;
-    struct keeper *keeper;
+    struct service_table *services;
     bool signed_only;
     void (*tell)(void *arg, const char *what); /* or NULL */
     void *tell_arg;
@@ -117,9 +117,9 @@ int asker_open(struct bus *, struct err *);
 void asker_close(struct bus *);            /* ends all calls */
 void asker_free(struct bus *);
 /* serve.c: drops what did not come whole in time. */
-void keeper_open(struct bus *);
-void keeper_close(struct bus *);
-void keeper_free(struct bus *);
+void bus_services_open(struct bus *);
+void bus_services_close(struct bus *);
+void bus_services_free(struct bus *);
 
 /* subject.c. Patterns may have '*' and end in '>'. */
 int subject_check(const char *subject, bool pattern, struct err *);

@@ -36,7 +36,7 @@ static void write_doing(const struct cluster_node_status *s, struct cli_table *t
         : s->state == CLUSTER_NODE_OPENING ? "indexes its traces"
         : knows(s) && s->load.taking       ? "fetches a trace"
                                            : "";
-    cli_table_cell(t, "%s%s%s", text, *text && s->keeper ? "; " : "", s->keeper ? "keeps the clocks" : "");
+    cli_table_cell(t, "%s%s%s", text, *text && s->leads_clocks ? "; " : "", s->leads_clocks ? "keeps the clocks" : "");
 }
 
 static void write_nodes(const struct shown *shown, int format, struct text *out)
@@ -89,7 +89,7 @@ static void write_node(const struct cluster_node_status *s, struct json *j)
     json_kv_string(j, "node", s->name);
     json_kv_string(j, "state", cluster_node_state_name(s->state));
     json_kv_string(j, "text", s->text);
-    json_kv_bool(j, "keeper", s->keeper);
+    json_kv_bool(j, "keeper", s->leads_clocks);
     json_kv_u64(j, "hosts", s->hosts);
     json_kv_u64(j, "unrelated", s->unrelated);
     json_kv_u64(j, "bytes", s->bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A cluster: traces stay on the machines that have them. A *node* has the traces of some hosts, says so (its entry in
  * the registry, a table that everybody reads), and answers questions about them; who asks follows a critical path from
- * node to node, asking only those that hold a piece of it. Clocks are found by one of the nodes for all (the keeper),
- * and shared. What is on the wire: docs/cluster-protocol.md. */
+ * node to node, asking only those that hold a piece of it. Clocks are found by one of the nodes for all (the clock
+ * leader), and shared. What is on the wire: docs/cluster-protocol.md. */
 #ifndef WEFT_CLUSTER_CLUSTER_H
 #define WEFT_CLUSTER_CLUSTER_H
 
@@ -93,8 +93,8 @@ struct cluster_host {
 /* By name. */
 size_t cluster_hosts(const struct cluster *, const struct cluster_host **out);
 
-/* The clocks of all hosts (numbers as in cluster_hosts), as the keeper found them. Waits until they are those of the
- * traces as they are now, but not beyond the deadline (monotonic ns): then *stale, and older ones are taken. NULL
+/* The clocks of all hosts (numbers as in cluster_hosts), as the clock leader found them. Waits until they are those of
+ * the traces as they are now, but not beyond the deadline (monotonic ns): then *stale, and older ones are taken. NULL
  * options: every host keeps its own clock. The map of a host without one is NULL. ERR_NOTFOUND: there are none yet. */
 int cluster_sync(struct cluster *, const struct clock_options *, int64_t deadline_ns, bool *stale, struct err *e);
 const struct clock_net *cluster_clocks(const struct cluster *);
@@ -137,7 +137,7 @@ struct cluster_flows_question { int64_t begin, end; bool by_flow; };
 /* told: by host, whether its flows are there. Returns how many are missing; *e says why. */
 size_t cluster_find_flows(struct cluster *, const struct cluster_flows_question *, int64_t deadline_ns,
     struct talk_lines *out, bool *told, struct err *e);
-/* The keeper of the clocks has what finds them, whatever nodes answer now; those that are told it will have soon, which
+/* The clock leader has what finds clocks, whatever nodes answer now; those that are told it will have soon, which
  * is waited for. Returns the number of hosts of which it has nothing; *e says why. */
 size_t cluster_find_delays(struct cluster *, const struct cluster_flows_question *, const bool *told,
     int64_t deadline_ns, struct talk_delays *out, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who talks to whom over all hosts: nodes tell what their hosts saw of their flows; the keeper of the clocks, who has
+/* Who talks to whom over all hosts: nodes tell what their hosts saw of their flows; the clock leader, who has
  * the packets that hosts have in common, finds the delays. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
-#include "cluster/keeper.h"
+#include "cluster/clock_leader.h"
 #include "cluster/survey.h"
 #include "cluster/view.h"
 
@@ -100,12 +100,12 @@ static void write_delays_question(const struct cluster *c, const struct cluster_
 }
 
 /* Once, whoever keeps the clocks now. ERR_NOTFOUND, ERR_TIMEOUT, ERR_BUSY: not now. */
-static int ask_keeper(const struct cluster *c, const struct cluster_flows_question *q, const struct text *question,
+static int ask_leader(const struct cluster *c, const struct cluster_flows_question *q, const struct text *question,
     int64_t deadline_ns, struct talk_delays *out, bool *known, struct err *e)
 {
     char *node, subject[CLUSTER_SUBJECT];
     struct bus_reply reply;
-    int rc = keeper_find(c->bus, c->name, &node, e);
+    int rc = cluster_clock_leader_find(c->bus, c->name, &node, e);
     if (rc)
         return rc;
     rc = cluster_subject_of(c->name, node, subject, e);
@@ -121,7 +121,7 @@ static int ask_keeper(const struct cluster *c, const struct cluster_flows_questi
     return rc;
 }
 
-/* Hosts whose packets the keeper does not have; of: NULL, or of these. */
+/* Hosts whose packets the clock leader does not have; of: NULL, or of these. */
 static size_t count_lacking(const struct cluster *c, const bool *known, const bool *of)
 {
     size_t lacking = 0;
@@ -146,7 +146,7 @@ size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_questio
     do { /* nodes that answered now give their packets soon, to whoever keeps the clocks then */
         memset(known, 0, (c->membership->n_hosts + 1) * sizeof *known);
         out->n = 0;
-        rc = ask_keeper(c, q, &question, deadline_ns, out, known, e);
+        rc = ask_leader(c, q, &question, deadline_ns, out, known, e);
         bool not_now = rc == ERR_NOTFOUND || rc == ERR_TIMEOUT || rc == ERR_BUSY;
         again = rc ? not_now && time_monotonic_ns() < deadline_ns
                    : count_lacking(c, known, told) && time_monotonic_ns() < patience;

@@ -15,7 +15,7 @@
 #include "cluster/survey.h"
 #include "index/index.h"
 
-/* Together less than the keeper's lease lasts: one node, all of them, extracts. */
+/* Together less than the clock leader's lease lasts: one node, all of them, extracts. */
 #define FLOWS_PATIENCE_NS INT64_C(3000000000)
 #define ALL_FLOWS_NS INT64_C(5000000000)
 #define EXTRACT_PATIENCE_NS INT64_C(6000000000)

@@ -9,8 +9,8 @@
 
 #include "base/pool.h"
 #include "base/time.h"
+#include "cluster/clock_leader.h"
 #include "cluster/holding.h"
-#include "cluster/keeper.h"
 #include "cluster/node.h"
 #include "cluster/report.h"
 #include "cluster/routes.h"
@@ -106,7 +106,8 @@ static void answer(struct cluster_node *n, struct holding *holding, struct bus_q
     else if (!rc && kind == CLUSTER_STATUS)
         answer_status(n, &out);
     else if (!rc && kind == CLUSTER_DELAYS)
-        rc = keeper_answer(n->keeper, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
+        rc = cluster_clock_leader_answer(
+            n->leader, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
     else if (!rc && kind == CLUSTER_LOAD)
         answer_load(n, &out);
     else if (!rc && kind > CLUSTER_LOAD)
@@ -327,7 +328,7 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     if (!rc)
         rc = bus_table_watch_key(n->table, n->key, opener_on_entry, n, &n->own_entry, e);
     if (!rc)
-        rc = keeper_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->keeper, e);
+        rc = cluster_clock_leader_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->leader, e);
     if (!rc && n->sharer)
         rc = n->sharing->start(n->sharer, e);
     if (rc)
@@ -385,7 +386,7 @@ static void stop_opening(struct cluster_node *n)
     n->stop = true;
     pthread_mutex_unlock(&n->lock);
     opener_wake(n);
-    keeper_stop(n->keeper);
+    cluster_clock_leader_stop(n->leader);
     if (n->own_entry)
         bus_watch_stop(n->own_entry);
     if (n->workers)
@@ -438,7 +439,7 @@ void cluster_node_stop(struct cluster_node *n)
     if (n->sharer)
         n->sharing->close(n->sharer);
     stop_answering(n);
-    keeper_fini(n->keeper);
+    cluster_clock_leader_fini(n->leader);
     if (n->mover)
         n->moving->close(n->mover);
     if (n->table)

@@ -30,7 +30,7 @@ struct cluster_node {
     struct routes_said *routes_said; /* the opener's */
     struct bus_watch *own_entry;
     struct text entry; /* as it was put last; under `lock` */
-    struct keeper *keeper;
+    struct cluster_clock_leader *leader;
     const struct cluster_moving *moving; /* or NULL, as the next */
     const struct cluster_sharing *sharing;
     void *mover, *sharer;                    /* NULL: without that part */

@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "bus/bus.h"
 #include "clock/clock.h"
-#include "cluster/keeper.h"
+#include "cluster/clock_leader.h"
 #include "cluster/report.h"
 #include "cluster/view.h"
 
@@ -84,14 +84,14 @@ static void add_hosts(struct inquiry *q)
         }
 }
 
-static void find_keeper(struct inquiry *q)
+static void find_leader(struct inquiry *q)
 {
     char *name;
-    if (keeper_find(q->cluster->bus, q->cluster->name, &name, NULL))
+    if (cluster_clock_leader_find(q->cluster->bus, q->cluster->name, &name, NULL))
         return;
     struct cluster_node_status *s = node_of(q, name);
     if (s)
-        s->keeper = true;
+        s->leads_clocks = true;
     free(name);
 }
 
@@ -133,7 +133,7 @@ size_t cluster_status(struct cluster *c, int64_t deadline_ns, struct cluster_nod
     char subject[CLUSTER_SUBJECT];
     list_nodes(&q);
     add_hosts(&q);
-    find_keeper(&q);
+    find_leader(&q);
     q.asked_ns = mem_zalloc((q.n + 1) * sizeof *q.asked_ns);
     question_begin(&t, CLUSTER_STATUS);
     for (size_t i = 0; i < q.n; i++) {

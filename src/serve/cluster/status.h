@@ -29,7 +29,7 @@ struct cluster_node_status {
     /* As its registry entry says. */
     size_t hosts, unrelated;         /* whose clocks nothing relates to others' */
     uint64_t bytes, store_bytes, events;
-    bool keeper;                     /* it finds the clocks */
+    bool leads_clocks;               /* it finds the clocks of all */
     /* OPENING, OPEN and FAILED. */
     const char *release;
     struct cluster_load load;
