@@ -97,8 +97,8 @@ static void stop(struct world *w)
 }
 
 /* Gathers, with so much added to the hash of the last node's host as if its trace had grown; `beside`: a node that
- * nobody reaches has more of that host, and it has an older copy, or a snip. Returns how many hosts could not be had as
- * they are. */
+ * nobody reaches has more of that host, and it has an older copy, or an excerpt. Returns how many hosts could not be
+ * had as they are. */
 enum beside { NOBODY, OLDER, SNIP };
 static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
 {
@@ -125,7 +125,7 @@ static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
         more->hash++;
         more->end++;
         if (beside == SNIP)
-            ((struct cluster_entry_host *)entries[HOSTS - 1].hosts)->snip = (struct card_snip){
+            ((struct cluster_entry_host *)entries[HOSTS - 1].hosts)->excerpt = (struct cluster_excerpt){
                 true, more->hash, 0, 1, "away"};
         entries[HOSTS] = (struct cluster_entry){.node = "away", .instance = "i", .hosts = more, .n_hosts = 1};
     }
@@ -198,8 +198,8 @@ static void an_older_copy_is_not_the_newest(void **state)
     stop(&w);
 }
 
-/* Clocks are found of what a snip has, where nobody has more, and of more once somebody has. */
-static void a_snip_is_asked_where_nobody_answers(void **state)
+/* Clocks are found of what an excerpt has, where nobody has more, and of more once somebody has. */
+static void an_excerpt_is_asked_where_nobody_answers(void **state)
 {
     struct world w = {0};
     (void)state;
@@ -216,7 +216,7 @@ int main(void)
         cmocka_unit_test(only_what_changed_is_asked),
         cmocka_unit_test(who_does_not_answer_is_asked_again),
         cmocka_unit_test(an_older_copy_is_not_the_newest),
-        cmocka_unit_test(a_snip_is_asked_where_nobody_answers),
+        cmocka_unit_test(an_excerpt_is_asked_where_nobody_answers),
     };
     return cmocka_run_group_tests(tests, make_traces, drop_traces);
 }

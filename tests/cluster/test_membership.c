@@ -450,24 +450,24 @@ static void lesser_copies(void **state)
     bus_table_close(m.table);
 }
 
-/* ---- snips ---- */
+/* ---- excerpts ---- */
 
-static struct cluster_entry_host snip_of(const struct cluster_entry_host *h, int64_t begin, int64_t end)
+static struct cluster_entry_host excerpt_of(const struct cluster_entry_host *h, int64_t begin, int64_t end)
 {
     struct cluster_entry_host s = *h;
     s.hash = (uint64_t)(h->hash + (uint64_t)begin * 100 + (uint64_t)end);
     s.end = h->end + 100; /* whatever it says */
     s.since = 1;
-    s.snip = (struct card_snip){true, h->hash, begin, end, "had-all"};
+    s.excerpt = (struct cluster_excerpt){true, h->hash, begin, end, "had-all"};
     return s;
 }
 
-/* Nobody is asked about a snip as long as an entry speaks of all of the trace, and nobody says that it is away. */
-static void snips_are_the_last_resort(void **state)
+/* Nobody is asked about an excerpt as long as an entry speaks of all of the trace, and nobody says that it is away. */
+static void excerpts_are_the_last_resort(void **state)
 {
     struct made m = make("snips");
-    const struct cluster_entry_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20),
-                                    longer = snip_of(&all, 10, 40);
+    const struct cluster_entry_host all = host_of(7, "web"), shorter = excerpt_of(&all, 10, 20),
+                                    longer = excerpt_of(&all, 10, 40);
     (void)state;
     put(&m, "short", &shorter, 1);
     put(&m, "long-2", &longer, 1);
@@ -481,25 +481,25 @@ static void snips_are_the_last_resort(void **state)
     assert_int_equal(r.hosts[0].entry->hash, all.hash);
     assert_null(r.hosts[0].used);
     expect_held(&r);
-    cluster_membership_use_snips(&r, &(bool){true}); /* somebody is there */
+    cluster_membership_use_excerpts(&r, &(bool){true}); /* somebody is there */
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "all-2"}, 2);
-    cluster_membership_use_snips(&r, &(bool){false});
+    cluster_membership_use_excerpts(&r, &(bool){false});
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
     assert_int_equal(r.hosts[0].used->end, 40);
     assert_string_equal(r.hosts[0].whole, "all-1");
     assert_int_equal(r.hosts[0].entry->hash, all.hash); /* clocks were found of it */
     expect_held(&r);
-    cluster_membership_use_snips(&r, &(bool){false}); /* there is no other */
+    cluster_membership_use_excerpts(&r, &(bool){false}); /* there is no other */
     expect_nodes(&r.hosts[0], (const char *const[]){"all-1", "long-1", "long-2"}, 3);
     cluster_membership_fini(&r);
     bus_table_close(m.table);
 }
 
-static void snips_are_all_that_is_left(void **state)
+static void excerpts_are_all_that_is_left(void **state)
 {
     struct made m = make("snips-left");
-    const struct cluster_entry_host all = host_of(7, "web"), shorter = snip_of(&all, 10, 20),
-                                    longer = snip_of(&all, 10, 40);
+    const struct cluster_entry_host all = host_of(7, "web"), shorter = excerpt_of(&all, 10, 20),
+                                    longer = excerpt_of(&all, 10, 40);
     (void)state;
     put(&m, "short", &shorter, 1);
     put(&m, "long", &longer, 1);
@@ -525,8 +525,8 @@ int main(void)
         cmocka_unit_test(conditions_of_runs),
         cmocka_unit_test(work_grows_with_the_cards),
         cmocka_unit_test(lesser_copies),
-        cmocka_unit_test(snips_are_the_last_resort),
-        cmocka_unit_test(snips_are_all_that_is_left),
+        cmocka_unit_test(excerpts_are_the_last_resort),
+        cmocka_unit_test(excerpts_are_all_that_is_left),
     };
     return cmocka_run_group_tests(tests, open_hub, close_hub);
 }

@@ -23,7 +23,7 @@ enum { FILE_BYTES = 3 * MOVE_PIECE / 2 };
 static char top[] = "/tmp/weft-moves-XXXXXX";
 static struct bus *hub;
 static const struct move_trace trace = {0x1234, 0x5678, MOVE_ALL};
-static const struct move_trace snip = {0x1234, 0x5678, 1000, 2000};
+static const struct move_trace excerpt = {0x1234, 0x5678, 1000, 2000};
 
 static int drop(const char *file, const struct stat *st, int flag, struct FTW *at)
 {
@@ -315,16 +315,16 @@ static void no_more_than_the_limit(void **state)
     arrivals_close(v);
 }
 
-static void a_snip_and_all_of_it(void **state)
+static void an_excerpt_and_all_of_it(void **state)
 {
     char dir[4096], why[256];
     struct arrivals *v = open_at("snip", 0, dir);
     struct giving g = {HONEST, "kernel/metadata", 0, 1000, 2000};
     struct bus_service *s = serve(&g);
-    struct move_trace wider = snip;
+    struct move_trace wider = excerpt;
     (void)state;
-    assert_int_equal(take_part(v, snip, why), PLACE_MOVE_OPENING);
-    assert_true(arrivals_has(v, snip));
+    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_OPENING);
+    assert_true(arrivals_has(v, excerpt));
     assert_false(arrivals_has(v, trace));
     assert_false(arrivals_has_all(v, trace.key));
     wider.end = g.end = 3000;
@@ -333,19 +333,19 @@ static void a_snip_and_all_of_it(void **state)
     assert_int_equal(entries(dir, false), 1); /* one of each host */
     assert_int_equal(entries(dir, true), 1);  /* the other is put aside */
     g.begin = g.end = 0;
-    assert_int_equal(take(v, why), PLACE_MOVE_OPENING); /* all of it takes the place of the snip, */
+    assert_int_equal(take(v, why), PLACE_MOVE_OPENING); /* all of it takes the place of the excerpt, */
     assert_true(arrivals_has_all(v, trace.key));
     g.begin = 1000;
     g.end = 2000;
-    assert_int_equal(take_part(v, snip, why), PLACE_MOVE_FAILED); /* never the other way */
+    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED); /* never the other way */
     assert_non_null(strstr(why, "has all of that trace"));
     assert_true(arrivals_has(v, trace));
     bus_stop(s);
     arrivals_close(v);
 }
 
-/* What was begun of all of a trace is not lost when a snip of it is asked for. */
-static void a_snip_leaves_what_is_on_its_way(void **state)
+/* What was begun of all of a trace is not lost when an excerpt of it is asked for. */
+static void an_excerpt_leaves_what_is_on_its_way(void **state)
 {
     char dir[4096], why[256];
     struct arrivals *v = open_at("both", 0, dir);
@@ -354,7 +354,7 @@ static void a_snip_leaves_what_is_on_its_way(void **state)
     (void)state;
     assert_int_equal(take(v, why), PLACE_MOVE_FAILED);
     g = (struct giving){HONEST, "kernel/metadata", 0, 1000, 2000};
-    assert_int_equal(take_part(v, snip, why), PLACE_MOVE_OPENING);
+    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_OPENING);
     g = (struct giving){HONEST, "kernel/metadata", 0};
     assert_int_equal(take(v, why), PLACE_MOVE_OPENING);
     assert_int_equal(g.pieces, 0);
@@ -369,7 +369,7 @@ static void more_than_was_asked_for_is_refused(void **state)
     struct giving g = {HONEST, "kernel/metadata", 0, 1000, 2001};
     struct bus_service *s = serve(&g);
     (void)state;
-    assert_int_equal(take_part(v, snip, why), PLACE_MOVE_FAILED);
+    assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED);
     assert_non_null(strstr(why, "another part of a trace"));
     assert_int_equal(entries(dir, false) + entries(dir, true), 0);
     bus_stop(s);
@@ -411,8 +411,8 @@ int main(void)
         cmocka_unit_test(lies_are_refused),
         cmocka_unit_test(a_file_in_the_way_of_a_directory_is_refused),
         cmocka_unit_test(no_more_than_the_limit),
-        cmocka_unit_test(a_snip_and_all_of_it),
-        cmocka_unit_test(a_snip_leaves_what_is_on_its_way),
+        cmocka_unit_test(an_excerpt_and_all_of_it),
+        cmocka_unit_test(an_excerpt_leaves_what_is_on_its_way),
         cmocka_unit_test(more_than_was_asked_for_is_refused),
         cmocka_unit_test(damaged_messages),
     };

@@ -93,8 +93,8 @@ bool cli_asked_note_part(const struct cluster_host *h, const char *why)
     struct text begin = {.fd = -1}, end = {.fd = -1};
     if (!h->whole)
         return false;
-    time_write_utc(&begin, h->snip_begin, true);
-    time_write_utc(&end, h->snip_end, false);
+    time_write_utc(&begin, h->excerpt_begin, true);
+    time_write_utc(&end, h->excerpt_end, false);
     if (h->part)
         cli_note("%s: node %s, which has all of its trace, %s; node %s has a copy with %" PRIu64 " of %" PRIu64
                  " events, recorded from %s to %s",

@@ -30,7 +30,7 @@ static int open_cluster(struct cluster_query *a, struct err *e)
     int rc = cli_cluster_ask(&a->q->cluster, &a->q->clocks, &a->asked, e);
     if (rc)
         return rc;
-    cluster_use_snips(a->asked.cluster, a->q->snips, a->asked.deadline_ns);
+    cluster_use_excerpts(a->asked.cluster, a->q->snips, a->asked.deadline_ns);
     a->hosts = mem_zalloc((a->asked.n + 1) * sizeof *a->hosts);
     for (size_t i = 0; i < a->asked.n; i++)
         a->hosts[i] = (struct critpath_host){
@@ -184,7 +184,7 @@ static bool is_on_path(const struct path *p, int32_t host)
     return is;
 }
 
-/* Were snips or lesser copies asked? Says which. True: what the thread did beyond one was asked for, too. */
+/* Were excerpts or lesser copies asked? Says which. True: what the thread did beyond one was asked for, too. */
 static bool note_parts(const struct cluster_query *a, const struct path *p, const struct path_options *o)
 {
     bool cut = false;

@@ -40,7 +40,7 @@ int place_auto_run(const struct place_auto *, struct cli_cluster *, int64_t bala
 
 struct place_choice {
     struct cli_list moves;   /* HOST=NODE */
-    const char *begin, *end; /* of what is moved as a snip; NULL: all */
+    const char *begin, *end; /* of what is moved as an excerpt; NULL: all */
     struct cli_clocks clocks;
     int64_t balance, gain;
     bool apply;
@@ -53,7 +53,7 @@ struct place_choice {
 struct place_line {
     struct place_move_advice is;
     const char *from, *to;
-    bool snip;
+    bool excerpt;
     int64_t begin, end; /* then, by the host's clock */
     bool done, aside;
     struct err failed;
@@ -63,7 +63,7 @@ struct place_lines {
     size_t n, cap;
 };
 
-static inline bool place_is_snip(const struct place_choice *c) { return c->begin || c->end; }
+static inline bool place_is_excerpt(const struct place_choice *c) { return c->begin || c->end; }
 /* Those that were asked for; without any, those that are advised. ERR_ARG. */
 int place_find_moves(const struct place_choice *, const struct place_plan *, const struct cli_asked *,
     struct place_lines *, struct err *e);

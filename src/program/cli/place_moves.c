@@ -64,7 +64,7 @@ static int cut(const struct place_choice *c, const struct cli_asked *a, struct p
         const struct cluster_host *h = &a->hosts[l->is.host];
         const struct clock_map *map = cluster_clock_map(a->cluster, (size_t)l->is.host);
         int64_t from = map ? clock_from_reference(map, begin) : begin, to = map ? clock_from_reference(map, end) : end;
-        l->snip = true;
+        l->excerpt = true;
         l->begin = from > h->begin ? from : h->begin;
         l->end = to < h->end ? to : h->end;
         if (l->begin > l->end)
@@ -85,7 +85,7 @@ int place_find_moves(const struct place_choice *c, const struct place_plan *p, c
         lines->v[i].from = p->nodes[lines->v[i].is.from].name;
         lines->v[i].to = p->nodes[lines->v[i].is.to].name;
     }
-    return rc || !place_is_snip(c) ? rc : cut(c, a, lines, e);
+    return rc || !place_is_excerpt(c) ? rc : cut(c, a, lines, e);
 }
 
 size_t place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patience_ns)
@@ -94,7 +94,8 @@ size_t place_apply(struct cli_asked *a, struct place_lines *lines, int64_t patie
     for (size_t i = 0; i < lines->n; i++) {
         struct place_line *l = &lines->v[i];
         const char *host = a->hosts[l->is.host].clock_name;
-        struct place_move_options o = {.snip = l->snip, .begin = l->begin, .end = l->end, .patience_ns = patience_ns};
+        struct place_move_options o = {
+            .excerpt = l->excerpt, .begin = l->begin, .end = l->end, .patience_ns = patience_ns};
         cli_note("%s: from node %s to node %s", host, l->from, l->to);
         l->done = !place_move(a->cluster, (size_t)l->is.host, l->to, &o, &l->aside, &l->failed);
         failed += !l->done;
@@ -108,7 +109,7 @@ const char *place_result(const struct place_line *l)
 {
     return l->failed.code ? l->failed.text
         : !l->done        ? ""
-        : l->snip         ? "the snip is there"
+        : l->excerpt      ? "the snip is there"
         : l->aside        ? "moved"
                           : "moved; the old copy is kept";
 }

@@ -55,17 +55,17 @@ static void write_hosts(const struct place_plan *p, const struct cli_asked *a, i
         {"stores", true, true}, {"events", true, true}, {"life", true, true}, {"snips", false, false}};
     struct cli_table *t = cli_table_new(columns, 7);
     for (size_t i = 0; i < p->n_hosts; i++) {
-        struct text snips = {.fd = -1};
-        for (size_t k = 0; k < p->hosts[i].n_snips; k++)
-            text_printf(&snips, "%s%s", k ? ", " : "", p->hosts[i].snips[k]);
+        struct text excerpts = {.fd = -1};
+        for (size_t k = 0; k < p->hosts[i].n_excerpts; k++)
+            text_printf(&excerpts, "%s%s", k ? ", " : "", p->hosts[i].excerpts[k]);
         cli_table_cell(t, "%s", a->hosts[i].clock_name);
         cli_table_cell(t, "%s", p->nodes[p->hosts[i].node].name);
         cli_table_size(t, format, p->hosts[i].bytes);
         cli_table_size(t, format, p->hosts[i].store_bytes);
         cli_table_number(t, (int64_t)p->hosts[i].events);
         cli_table_duration(t, format, a->hosts[i].end - a->hosts[i].begin);
-        cli_table_text(t, &snips);
-        text_fini(&snips);
+        cli_table_text(t, &excerpts);
+        text_fini(&excerpts);
     }
     cli_table_write(t, format, out);
     cli_table_free(t);
@@ -99,9 +99,9 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
         cli_table_cell(t, "%s", a->hosts[l->is.host].clock_name);
         cli_table_cell(t, "%s", l->from);
         cli_table_cell(t, "%s", l->to);
-        for (int k = 0; k < 3 && l->snip; k++) /* it is a copy, of who knows how many packets */
+        for (int k = 0; k < 3 && l->excerpt; k++) /* it is a copy, of who knows how many packets */
             cli_table_cell(t, "%s", "");
-        if (!l->snip) {
+        if (!l->excerpt) {
             cli_table_size(t, format, l->is.bytes);
             cli_table_number(t, l->is.saves);
             cli_table_size(t, format, l->is.relieves);
@@ -203,7 +203,7 @@ static int show(struct place_choice *c, struct cli_cluster *cluster)
     struct cli_asked a;
     struct place_plan *p = NULL;
     struct place_lines lines = {0};
-    int rc = cli_cluster_ask(cluster, place_is_snip(c) ? &c->clocks : NULL, &a, &e), code;
+    int rc = cli_cluster_ask(cluster, place_is_excerpt(c) ? &c->clocks : NULL, &a, &e), code;
     int64_t patience = a.deadline_ns - time_monotonic_ns();
     struct place_options o = {.balance_percent = (unsigned)c->balance,
         .gain_percent = (unsigned)c->gain,
@@ -246,7 +246,7 @@ static int check(struct place_choice *c, const struct cli_cluster *cluster, cons
         rc = place_auto_check(a, e);
     if (!rc && a->is && (c->apply || c->moves.n || c->table || format_name))
         rc = err_set(e, ERR_ARG, "--auto decides by itself, and says so in lines: without --apply, --move and tables");
-    if (!rc && place_is_snip(c) && !c->moves.n)
+    if (!rc && place_is_excerpt(c) && !c->moves.n)
         rc = err_set(e, ERR_ARG, "--begin and --end say what of a trace is to be moved: give --move HOST=NODE, too");
     if (!rc)
         rc = cli_clocks_parse(&c->clocks, e);

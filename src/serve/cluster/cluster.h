@@ -84,9 +84,9 @@ struct cluster_host {
     int64_t begin, end;              /* ns, its own clock */
     bool has_graph;                  /* a path can go there */
     const char *const *nodes; size_t n_nodes; /* that hold it */
-    /* Only what was recorded within [snip_begin, snip_end] (its own clock) can be asked for: a snip is all that is
-     * left, or answers; `whole`: the node that had, or has, more. NULL: everything can. */
-    const char *whole; int64_t snip_begin, snip_end;
+    /* Only what was recorded within [excerpt_begin, excerpt_end] (its own clock) can be asked for: an excerpt is all
+     * that is left, or answers; `whole`: the node that had, or has, more. NULL: everything can. */
+    const char *whole; int64_t excerpt_begin, excerpt_end;
     /* NULL, or a node with so many of all events, within the same, that was asked as `whole` did not answer. */
     const char *part; uint64_t part_events, all_events;
 };
@@ -100,11 +100,11 @@ int cluster_sync(struct cluster *, const struct clock_options *, int64_t deadlin
 const struct clock_net *cluster_clocks(const struct cluster *);
 const struct clock_map *cluster_clock_map(const struct cluster *, size_t host);
 
-/* Where no node that has all of a host's trace answers, but one has a snip of it, paths are asked for there from now
- * on. What lies outside of a snip is missing in them, by the name of the node that has it. Waits some seconds at most,
- * and only where there are snips. always: also where a node with all of the trace answers. Not of a cluster that is
- * recalled. */
-void cluster_use_snips(struct cluster *, bool always, int64_t deadline_ns);
+/* Where no node that has all of a host's trace answers, but one has an excerpt of it, paths are asked for there from
+ * now on. What lies outside of an excerpt is missing in them, by the name of the node that has it. Waits some seconds
+ * at most, and only where there are excerpts. always: also where a node with all of the trace answers. Not of a cluster
+ * that is recalled. */
+void cluster_use_excerpts(struct cluster *, bool always, int64_t deadline_ns);
 
 /* ERR_ARG: a reference was asked for to which the host's clock is not related (clock_net_relates). */
 int cluster_relates(const struct cluster *, size_t host, struct err *e);

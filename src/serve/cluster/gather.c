@@ -204,7 +204,7 @@ static void ask_flows(struct round *r)
                    .cluster = r->cluster,
                    .membership = o,
                    .wanted = wanted,
-                   .snips = true,
+                   .excerpts = true,
                    .deadline_ns = time_monotonic_ns() + ALL_FLOWS_NS,
                    .patience_ns = FLOWS_PATIENCE_NS,
                    .write = write_question,

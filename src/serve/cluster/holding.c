@@ -93,7 +93,7 @@ struct holding *holding_new(struct experiment *x, const struct cluster_moving *m
         h->entries[i] = entry_of(&h->hosts[i]);
         if (mover) {
             h->entries[i].since = moving->since(mover, ctf_trace_path(h->hosts[i].trace));
-            moving->snip(mover, h->hosts[i].trace, &h->arena, &h->entries[i].snip);
+            moving->excerpt(mover, h->hosts[i].trace, &h->arena, &h->entries[i].excerpt);
         }
         metrics_find(x, i, &h->arena, &h->entries[i]);
     }

@@ -30,7 +30,7 @@ static int by_node(const void *pa, const void *pb)
 }
 
 /* Snips last, that of most time first. */
-static int by_extent(const struct card_snip *a, const struct card_snip *b)
+static int by_extent(const struct cluster_excerpt *a, const struct cluster_excerpt *b)
 {
     if (!a->is || !b->is)
         return order_of(a->is, b->is);
@@ -42,7 +42,7 @@ static int by_extent(const struct card_snip *a, const struct card_snip *b)
 static int by_key(const void *pa, const void *pb)
 {
     const struct listed_host *a = pa, *b = pb;
-    return order_of(a->host->key, b->host->key) ?: by_extent(&a->host->snip, &b->host->snip)
+    return order_of(a->host->key, b->host->key) ?: by_extent(&a->host->excerpt, &b->host->excerpt)
         ?: order_of(b->host->end, a->host->end) ?: order_of(a->host->begin, b->host->begin)
         ?: order_of(b->host->events, a->host->events) ?: order_of(b->host->has_graph, a->host->has_graph)
         ?: order_of(b->host->since, a->host->since) ?: strcmp(a->entry->node, b->entry->node);
@@ -65,18 +65,18 @@ bool cluster_membership_is_lesser(const struct cluster_membership_host *h, size_
     return c->begin > all->begin || c->end < all->end || c->events < all->events || !c->events;
 }
 
-/* Of the snips behind the nodes the first, and those that are made of the same files, are the nodes now. */
-static void use_snips(struct cluster_membership_host *h)
+/* Of the excerpts behind the nodes the first, and those that are made of the same files, are the nodes now. */
+static void use_excerpts(struct cluster_membership_host *h)
 {
     size_t first = h->n_nodes, n = 1;
-    while (n < h->n_snips && h->copies[first + n]->hash == h->copies[first]->hash)
+    while (n < h->n_excerpts && h->copies[first + n]->hash == h->copies[first]->hash)
         n++;
-    h->used = &h->copies[first]->snip;
+    h->used = &h->copies[first]->excerpt;
     h->nodes += first;
     h->entries += first;
     h->copies += first;
     h->n_nodes = n;
-    h->n_snips -= n;
+    h->n_excerpts -= n;
 }
 
 static void add_host(struct cluster_membership *r, const struct listed_host *copies, size_t n)
@@ -92,13 +92,13 @@ static void add_host(struct cluster_membership *r, const struct listed_host *cop
         h->entries[i] = (size_t)(copies[i].entry - r->entries);
         h->nodes[i] = copies[i].entry->node;
         h->copies[i] = copies[i].host;
-        h->n_nodes += !copies[i].host->snip.is;
+        h->n_nodes += !copies[i].host->excerpt.is;
     }
-    h->n_snips = n - h->n_nodes;
+    h->n_excerpts = n - h->n_nodes;
     if (h->n_nodes)
         return;
-    h->whole = h->entry->snip.from;
-    use_snips(h);
+    h->whole = h->entry->excerpt.from;
+    use_excerpts(h);
 }
 
 /* An entry may claim a host twice, which then is listed once. */
@@ -192,7 +192,7 @@ static bool same_session(const struct cluster_entry_host *a, const struct cluste
 
 static bool has_all(const struct listed_host *e, const struct cluster_entry_host *of)
 {
-    return !e->host->snip.is && e->host->end >= of->end && e->host->begin <= of->begin;
+    return !e->host->excerpt.is && e->host->end >= of->end && e->host->begin <= of->begin;
 }
 
 /* The key of host `at` is of the boot. Is it among the hosts by itself, or as a copy of another, or must it not be, as
@@ -264,14 +264,14 @@ void cluster_membership_make(struct cluster_membership *r, struct cluster_entry 
     vec_free(&all);
 }
 
-void cluster_membership_use_snips(struct cluster_membership *r, const bool *there)
+void cluster_membership_use_excerpts(struct cluster_membership *r, const bool *there)
 {
     for (size_t i = 0; i < r->n_hosts; i++) {
         struct cluster_membership_host *h = &r->hosts[i];
-        if (there[i] || h->used || !h->n_snips)
+        if (there[i] || h->used || !h->n_excerpts)
             continue;
         h->whole = h->nodes[0];
-        use_snips(h);
+        use_excerpts(h);
     }
     list_node_hosts(r);
 }

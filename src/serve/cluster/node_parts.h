@@ -41,8 +41,8 @@ struct cluster_moving {
     uint64_t (*key)(const void *part, const char *path);
     /* The host at that path has this key, whatever an earlier version of weft called it. */
     void (*rename)(const void *part, const char *path, uint64_t key);
-    /* Was the trace received as a snip? Strings live in the arena. */
-    bool (*snip)(const void *part, const struct ctf_trace *, struct arena *, struct card_snip *out);
+    /* Was the trace received as an excerpt? Strings live in the arena. */
+    bool (*excerpt)(const void *part, const struct ctf_trace *, struct arena *, struct cluster_excerpt *out);
     /* Sets what concerns moves. */
     void (*load)(void *part, struct cluster_load *out);
     /* Answers questions from CLUSTER_TAKE on. traces: NULL while they are opened. Any number of threads. */

@@ -194,15 +194,15 @@ static void hold(struct cluster_node *n, struct experiment *x)
     holding_unref(before);
 }
 
-/* Of a snip, what lies before and behind was recorded by some CPUs only. */
-static void within_snip(void *arg, const struct ctf_trace *t, int64_t *begin, int64_t *end)
+/* Of an excerpt, what lies before and behind was recorded by some CPUs only. */
+static void within_excerpt(void *arg, const struct ctf_trace *t, int64_t *begin, int64_t *end)
 {
     const struct cluster_node *n = arg;
     struct arena a = {0};
-    struct card_snip snip;
-    if (n->mover && n->moving->snip(n->mover, t, &a, &snip)) {
-        *begin = snip.begin;
-        *end = snip.end;
+    struct cluster_excerpt excerpt;
+    if (n->mover && n->moving->excerpt(n->mover, t, &a, &excerpt)) {
+        *begin = excerpt.begin;
+        *end = excerpt.end;
     }
     arena_fini(&a);
 }
@@ -214,7 +214,7 @@ static int open_traces(struct cluster_node *n, struct err *e)
     struct index_options o = {.store = n->store,
         .stores = true,
         .join = true,
-        .within = within_snip,
+        .within = within_excerpt,
         .within_arg = n,
         .stop = stopped,
         .stop_arg = n};

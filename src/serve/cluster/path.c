@@ -105,8 +105,8 @@ static size_t node_for(struct cluster_path *p, int32_t host)
     return SIZE_MAX;
 }
 
-/* A snip has the state of a row before an instant within it, and what was sent then. */
-static bool is_outside_of_snip(const struct cluster_path *p, const struct path_window *w)
+/* An excerpt has the state of a row before an instant within it, and what was sent then. */
+static bool is_outside_of_excerpt(const struct cluster_path *p, const struct path_window *w)
 {
     const struct path_far_host *h = &p->cluster->far[w->host];
     if (!h->away || w->kind == PATH_WINDOW_LIFE)
@@ -206,7 +206,7 @@ static void ask(struct round *r, const struct path_window *windows, size_t n)
     } *of = mem_zalloc((n_nodes + 1) * sizeof *of);
     for (size_t i = 0; i < n; i++) {
         size_t node = node_for(p, windows[i].host);
-        if (node == SIZE_MAX || is_outside_of_snip(p, &windows[i])) {
+        if (node == SIZE_MAX || is_outside_of_excerpt(p, &windows[i])) {
             give_up(p, &windows[i], 1);
             continue;
         }

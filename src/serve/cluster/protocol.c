@@ -158,7 +158,7 @@ static void take_metrics(struct wire_in *w, struct arena *a, struct cluster_entr
     h->talk = talk;
 }
 
-static void put_snip(struct text *out, const struct card_snip *s)
+static void put_excerpt(struct text *out, const struct cluster_excerpt *s)
 {
     put_u64(out, s->of);
     wire_put_i(out, s->begin);
@@ -166,7 +166,7 @@ static void put_snip(struct text *out, const struct card_snip *s)
     wire_put_string(out, s->from);
 }
 
-static void take_snip(struct wire_in *w, struct arena *a, struct card_snip *s)
+static void take_excerpt(struct wire_in *w, struct arena *a, struct cluster_excerpt *s)
 {
     s->is = true;
     s->of = take_u64(w);
@@ -193,13 +193,14 @@ void cluster_entry_write(const struct cluster_entry *c, struct text *out)
         wire_put_i(out, h->end);
         wire_put_i(out, h->sealed_until);
         text_putc(out,
-            (char)(h->has_graph | h->has_packets << 1 | h->snip.is << 2 | h->by_session << 3 | h->is_user_space << 4));
+            (char)(h->has_graph | h->has_packets << 1 | h->excerpt.is << 2 | h->by_session << 3 |
+                h->is_user_space << 4));
         put_clock(out, &h->clock);
         put_addresses(out, h->own, h->n_own);
         put_addresses(out, h->peers, h->n_peers);
         put_metrics(out, h);
-        if (h->snip.is)
-            put_snip(out, &h->snip);
+        if (h->excerpt.is)
+            put_excerpt(out, &h->excerpt);
     }
 }
 
@@ -223,7 +224,7 @@ static void take_host(struct wire_in *w, struct arena *a, struct cluster_entry_h
     h->n_peers = take_addresses(w, a, &h->peers);
     take_metrics(w, a, h);
     if (flags >> 2 & 1)
-        take_snip(w, a, &h->snip);
+        take_excerpt(w, a, &h->excerpt);
     w->damaged |= !*h->name || !*h->clock_name;
 }
 

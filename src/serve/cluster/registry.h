@@ -13,8 +13,8 @@ struct bus; struct bus_table;
 
 /* ---- entries: what a node says of itself, in the table of nodes ---- */
 
-/* A snip of a trace: only what was recorded within [begin, end], by the host's clock. */
-struct card_snip {
+/* An excerpt of a trace: only what was recorded within [begin, end], by the host's clock. */
+struct cluster_excerpt {
     bool is;
     uint64_t of;             /* the hash that the trace had, of which it was cut */
     int64_t begin, end;
@@ -35,7 +35,7 @@ struct cluster_entry_host {
     int64_t since;           /* when it came from another node (ns since the epoch); 0: it did not */
     /* By peer, what was sent there; bytes of long flows are estimated (metrics.c). */
     const struct cluster_entry_talk { uint64_t packets, bytes; } *talk;
-    struct card_snip snip;
+    struct cluster_excerpt excerpt;
 };
 struct cluster_entry {
     const char *node, *instance;
@@ -53,10 +53,10 @@ struct cluster_membership_host {
     const char **nodes; size_t n_nodes; /* those that hold most first: lesser copies are behind them */
     size_t *entries;              /* theirs, */
     const struct cluster_entry_host **copies; /* and what they say of the host */
-    /* Snips stand behind these, n_snips of them, those of most time first; where nobody has all of the
+    /* Excerpts stand behind these, n_excerpts of them, those of most time first; where nobody has all of the
      * trace, the first and its copies are the nodes. */
-    size_t n_snips;
-    const struct card_snip *used; /* what is asked about is a snip, this one; NULL: it is not */
+    size_t n_excerpts;
+    const struct cluster_excerpt *used; /* what is asked about is an excerpt, this one; NULL: it is not */
     const char *whole;            /* then: the node that has more, here or not */
     char id[CLUSTER_ID];
 };

@@ -59,7 +59,7 @@ void routes_say(struct routes_said *said, struct bus_table *table, const struct 
         char key[CLUSTER_ID];
         if (known && *known == hosts[i].hash && !anew)
             continue;
-        if (hosts[i].snip.is) /* the entry is of all that the host sent */
+        if (hosts[i].excerpt.is) /* the entry is of all that the host sent */
             continue;
         cluster_id(hosts[i].key, key);
         write_routes(h, i, hosts[i].hash, &t);

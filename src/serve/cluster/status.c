@@ -73,7 +73,7 @@ static void add_hosts(struct inquiry *q)
 {
     const struct cluster_membership *r = q->cluster->membership;
     for (size_t i = 0; i < r->n_hosts; i++)
-        for (size_t k = 0; k < r->hosts[i].n_nodes + r->hosts[i].n_snips; k++) {
+        for (size_t k = 0; k < r->hosts[i].n_nodes + r->hosts[i].n_excerpts; k++) {
             struct cluster_node_status *s = node_of(q, r->hosts[i].nodes[k]);
             const struct cluster_entry_host *h = r->hosts[i].copies[k];
             s->hosts++;

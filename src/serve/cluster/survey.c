@@ -31,7 +31,7 @@ static size_t next_for(const struct inquiry *c, size_t host)
 {
     const struct cluster_membership_host *h = &c->is->membership->hosts[host];
     bool wanted = !c->is->wanted || c->is->wanted[host];
-    size_t most = h->n_nodes + (c->is->snips ? h->n_snips : 0);
+    size_t most = h->n_nodes + (c->is->excerpts ? h->n_excerpts : 0);
     return wanted && c->by[host] == SIZE_MAX && c->failed[host] < most ? h->entries[c->failed[host]] : SIZE_MAX;
 }
 

@@ -15,7 +15,7 @@ struct survey {
     struct cluster *of;      /* or NULL: where it is noted that a lesser copy was asked */
     const struct cluster_membership *membership;
     const bool *wanted;      /* by host of the membership; NULL: all */
-    bool snips;              /* where no node answers, those that have snips are asked */
+    bool excerpts;              /* where no node answers, those that have excerpts are asked */
     int64_t deadline_ns;     /* monotonic */
     int64_t patience_ns;     /* with one node; 0: half of what is left, so that there is time to go on without it */
     /* Writes the question about these hosts. */

@@ -74,8 +74,8 @@ void view_show_host(struct cluster *c, size_t i)
     shown->n_nodes = h->n_nodes;
     shown->part = NULL;
     c->far[i].away = shown->whole = h->used ? h->whole : NULL;
-    c->far[i].begin = shown->snip_begin = h->used ? h->used->begin : INT64_MIN;
-    c->far[i].end = shown->snip_end = h->used ? h->used->end : INT64_MAX;
+    c->far[i].begin = shown->excerpt_begin = h->used ? h->used->begin : INT64_MIN;
+    c->far[i].end = shown->excerpt_end = h->used ? h->used->end : INT64_MAX;
 }
 
 void view_use_copy(struct cluster *c, size_t i, size_t copy)
@@ -84,8 +84,8 @@ void view_use_copy(struct cluster *c, size_t i, size_t copy)
     const struct cluster_entry_host *all = h->copies[0], *part = h->copies[copy];
     struct cluster_host *shown = &c->hosts[i];
     c->far[i].away = shown->whole = h->nodes[0];
-    c->far[i].begin = shown->snip_begin = part->begin;
-    c->far[i].end = shown->snip_end = part->end;
+    c->far[i].begin = shown->excerpt_begin = part->begin;
+    c->far[i].end = shown->excerpt_end = part->end;
     shown->part = h->nodes[copy];
     shown->part_events = part->events;
     shown->all_events = all->events;
@@ -340,9 +340,9 @@ int cluster_relates(const struct cluster *c, size_t host, struct err *e)
     return c->clocks && c->clock_of[host] ? clock_net_relates(c->clocks, c->clock_of[host] - 1, e) : 0;
 }
 
-/* ---- snips ---- */
+/* ---- excerpts ---- */
 
-/* Asks all that have a trace of which there are snips whether they are there. By host: somebody is. */
+/* Asks all that have a trace of which there are excerpts whether they are there. By host: somebody is. */
 static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
 {
     struct bus_calls *calls = bus_calls_new(c->bus);
@@ -351,7 +351,7 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
     char subject[CLUSTER_SUBJECT];
     question_begin(&q, CLUSTER_HELLO);
     for (size_t i = 0; i < c->membership->n_hosts; i++)
-        for (size_t k = 0; k < c->membership->hosts[i].n_nodes && c->membership->hosts[i].n_snips; k++)
+        for (size_t k = 0; k < c->membership->hosts[i].n_nodes && c->membership->hosts[i].n_excerpts; k++)
             if (!cluster_subject_of(c->name, c->membership->hosts[i].nodes[k], subject, NULL))
                 bus_call(calls, subject, q.v, q.n, deadline_ns, i);
     while (bus_calls_next(calls, &reply)) {
@@ -362,14 +362,14 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
     text_fini(&q);
 }
 
-void cluster_use_snips(struct cluster *c, bool always, int64_t deadline_ns)
+void cluster_use_excerpts(struct cluster *c, bool always, int64_t deadline_ns)
 {
     assert(!c->memory); /* its entries are others', too */
     int64_t patience_ns = time_monotonic_ns() + WHOLE_NS;
     bool *there = mem_zalloc((c->membership->n_hosts + 1) * sizeof *there);
     if (!always)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
-    cluster_membership_use_snips(c->entries->is, there);
+    cluster_membership_use_excerpts(c->entries->is, there);
     for (size_t i = 0; i < c->membership->n_hosts; i++)
         view_show_host(c, i);
     free(there);

@@ -26,11 +26,11 @@ struct arrivals {
     uint64_t limit;
 };
 
-/* is: what was asked for, by the hash that the trace had where it came from. Of a snip, which may have been one there
- * already: what it has. */
+/* is: what was asked for, by the hash that the trace had where it came from. Of an excerpt, which may have been one
+ * there already: what it has. */
 struct note {
     struct move_trace is;
-    bool snip;
+    bool excerpt;
     int64_t since, begin, end;
     char name[MOST_STRING], from[MOST_STRING];
 };
@@ -77,14 +77,14 @@ static bool parse_note(const char *text, struct note *out)
     bool all = sscanf(text, "weft-moved 1 %" SCNx64 " %" SCNx64 " %" SCNd64 " %n", &out->is.key, &out->is.hash,
                    &out->since, &at) == 3 &&
         at > 0;
-    out->snip = !all &&
+    out->excerpt = !all &&
         sscanf(text,
             "weft-snip 1 %" SCNx64 " %" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %n",
             &out->is.key, &out->is.hash, &out->since, &out->is.begin, &out->is.end, &out->begin, &out->end, &at) == 7 &&
         at > 0 && out->begin <= out->end;
-    if (all || out->snip)
+    if (all || out->excerpt)
         take_line(take_line(text + at, out->name), out->from);
-    return (all || out->snip) && *out->name && out->since > 0;
+    return (all || out->excerpt) && *out->name && out->since > 0;
 }
 
 static bool read_note(const struct arrivals *v, const char *entry, struct note *out)
@@ -154,7 +154,7 @@ bool arrivals_has_all(const struct arrivals *v, uint64_t key)
 {
     struct note note;
     char entry[NAME_MAX + 1];
-    return find(v, key, &note, entry) && !note.snip;
+    return find(v, key, &note, entry) && !note.excerpt;
 }
 
 /* The note of what arrived at that path, and the directory that it is in (NULL: no matter; free() it). */
@@ -187,15 +187,15 @@ uint64_t arrivals_key(const struct arrivals *v, const char *path)
     return note_at(v, path, &note, NULL) ? note.is.key : 0;
 }
 
-bool arrivals_snip(const struct arrivals *v, const struct ctf_trace *t, struct arena *a, struct card_snip *out)
+bool arrivals_excerpt(const struct arrivals *v, const struct ctf_trace *t, struct arena *a, struct cluster_excerpt *out)
 {
     struct note note;
-    bool snip = v;
-    for (size_t i = 0; i < ctf_trace_directories(t) && snip; i++)
-        snip = note_at(v, ctf_trace_directory(t, i), &note, NULL) && note.snip;
-    if (snip)
-        *out = (struct card_snip){true, note.is.hash, note.begin, note.end, arena_strdup(a, note.from)};
-    return snip;
+    bool excerpt = v;
+    for (size_t i = 0; i < ctf_trace_directories(t) && excerpt; i++)
+        excerpt = note_at(v, ctf_trace_directory(t, i), &note, NULL) && note.excerpt;
+    if (excerpt)
+        *out = (struct cluster_excerpt){true, note.is.hash, note.begin, note.end, arena_strdup(a, note.from)};
+    return excerpt;
 }
 
 uint64_t arrivals_room(const struct arrivals *v)
@@ -214,7 +214,7 @@ uint64_t arrivals_room(const struct arrivals *v)
 
 const char *arrivals_path(const struct arrivals *v, struct arena *a, struct move_trace t)
 {
-    if (!move_is_snip(t))
+    if (!move_is_excerpt(t))
         return arena_printf(a, "%s/.arriving-%016" PRIx64 "-%016" PRIx64, v->dir, t.key, t.hash);
     return arena_printf(a, "%s/.snipping-%016" PRIx64 "-%016" PRIx64, v->dir, t.key, map_hash(&t, sizeof t));
 }
@@ -245,7 +245,7 @@ static void plain_name(const char *name, char out[MOST_NAME])
 static int write_note(const char *dir, const struct note *n, struct err *e)
 {
     char *path = mem_printf("%s/" NOTE, dir), *text;
-    if (n->snip)
+    if (n->excerpt)
         text = mem_printf("weft-snip 1 %016" PRIx64 " %016" PRIx64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
                           " %" PRId64 " %s\n%s\n",
             n->is.key, n->is.hash, n->since, n->is.begin, n->is.end, n->begin, n->end, n->name, n->from);
@@ -272,7 +272,7 @@ void arrivals_rename(const struct arrivals *v, const char *path, uint64_t key)
 static struct note note_of(struct move_trace t, const struct move_files *f, const char *from)
 {
     struct note n = {.is = t,
-        .snip = f->begin > INT64_MIN || f->end < INT64_MAX,
+        .excerpt = f->begin > INT64_MIN || f->end < INT64_MAX,
         .since = time_now_ns(),
         .begin = f->begin,
         .end = f->end};
@@ -328,7 +328,7 @@ bool arrivals_put_aside(const struct arrivals *v, struct move_trace t)
 {
     struct note note;
     char entry[NAME_MAX + 1];
-    return find(v, t.key, &note, entry) && (move_is_same(note.is, t) || note.snip) && put_aside(v, entry);
+    return find(v, t.key, &note, entry) && (move_is_same(note.is, t) || note.excerpt) && put_aside(v, entry);
 }
 
 /* ---- beginning and end ---- */

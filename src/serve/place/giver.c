@@ -18,7 +18,7 @@
 
 #define QUIET_NS INT64_C(2000000000) /* what was written to so shortly ago is being recorded */
 
-/* The part of a file that is given away: of a snip not all. */
+/* The part of a file that is given away: of an excerpt not all. */
 struct part {
     uint64_t offset, file_bytes;
 };
@@ -226,9 +226,9 @@ static void keep_once(struct found *f)
 static int find_limits(struct listed *l, const struct cluster_entry_host *h, struct err *e)
 {
     int64_t begin = l->trace.begin, end = l->trace.end;
-    l->files.begin = h->snip.is && h->snip.begin > begin ? h->snip.begin : begin;
-    l->files.end = h->snip.is && h->snip.end < end ? h->snip.end : end;
-    l->files.from = h->snip.is ? arena_strdup(&l->arena, h->snip.from) : "";
+    l->files.begin = h->excerpt.is && h->excerpt.begin > begin ? h->excerpt.begin : begin;
+    l->files.end = h->excerpt.is && h->excerpt.end < end ? h->excerpt.end : end;
+    l->files.from = h->excerpt.is ? arena_strdup(&l->arena, h->excerpt.from) : "";
     return l->files.begin > l->files.end ? err_set(e, ERR_NOTFOUND, "nothing of that time is here") : 0;
 }
 
@@ -249,15 +249,15 @@ static int list(
     experiment_hosts(h->is, &hosts);
     l->files.name = arena_strdup(&l->arena, hosts[host].own_name);
     int rc = find_limits(l, &entries[host], e);
-    if (!rc && move_is_snip(t) && hosts[host].key_has_begin)
+    if (!rc && move_is_excerpt(t) && hosts[host].key_has_begin)
         rc = err_set(
             e, ERR_UNSUPPORTED, "the trace has no UUID, so a part of it would be another trace: move all of it");
     if (!rc)
         rc = find_dirs(g, &f, h, host, e);
     l->root = rc ? "" : root_of(&f);
-    if (!rc && move_is_snip(t))
+    if (!rc && move_is_excerpt(t))
         rc = add_cuts(&f, h, host, e);
-    for (size_t i = 0; i < f.dirs.n && !rc && !move_is_snip(t); i++)
+    for (size_t i = 0; i < f.dirs.n && !rc && !move_is_excerpt(t); i++)
         rc = add_files(&f, f.dirs.v[i], true, e);
     keep_once(&f);
     vec_free(&f.dirs);

@@ -130,7 +130,7 @@ bool place_find_unfinished(const struct cluster *c, size_t *host)
     const struct cluster_membership *r = cluster_registry(c);
     for (*host = 0; *host < r->n_hosts; ++*host) {
         const struct cluster_membership_host *h = &r->hosts[*host];
-        for (size_t i = 1; i < h->n_nodes && h->entry->since && !h->entry->snip.is; i++) {
+        for (size_t i = 1; i < h->n_nodes && h->entry->since && !h->entry->excerpt.is; i++) {
             struct move_trace t = {h->entry->key, h->entry->hash, MOVE_ALL};
             const struct cluster_entry_host *copy = same_of(&r->entries[h->entries[i]], t);
             if (copy && copy->since)
@@ -161,14 +161,14 @@ int place_move(
     struct moving m = {c, o, {{h->entry->key, h->entry->hash, MOVE_ALL}, h->nodes[0], true}, e};
     bool there = !strcmp(h->nodes[0], node);
     *aside = false;
-    if (o->snip && there)
+    if (o->excerpt && there)
         return err_set(e, ERR_ARG, "node %s has all of that trace", node);
-    if (o->snip) {
+    if (o->excerpt) {
         m.question.trace.begin = o->begin;
         m.question.trace.end = o->end;
     }
     int rc = there ? 0 : take(&m, node);
     if (!rc)
         rc = await_entry(&m, node);
-    return rc || o->snip ? rc : leave_all(&m, h, node, aside);
+    return rc || o->excerpt ? rc : leave_all(&m, h, node, aside);
 }

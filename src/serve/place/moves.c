@@ -24,9 +24,9 @@ static const char *take_string(struct wire_in *w, struct arena *a)
 
 bool move_is_of(struct move_trace t, const struct cluster_entry_host *h)
 {
-    const struct card_snip *s = &h->snip;
-    bool snip = s->is && s->of == t.hash && s->begin == t.begin && s->end == t.end;
-    return h->key == t.key && (move_is_snip(t) ? snip : h->hash == t.hash);
+    const struct cluster_excerpt *s = &h->excerpt;
+    bool excerpt = s->is && s->of == t.hash && s->begin == t.begin && s->end == t.end;
+    return h->key == t.key && (move_is_excerpt(t) ? excerpt : h->hash == t.hash);
 }
 
 static void put_trace(struct text *out, struct move_trace t)

@@ -19,7 +19,7 @@ enum {
  * [begin, end] by the host's clock. All of it: MOVE_ALL. Every question about a move begins with it. */
 struct move_trace { uint64_t key, hash; int64_t begin, end; };
 #define MOVE_ALL INT64_MIN, INT64_MAX
-static inline bool move_is_snip(struct move_trace t) { return t.begin != INT64_MIN || t.end != INT64_MAX; }
+static inline bool move_is_excerpt(struct move_trace t) { return t.begin != INT64_MIN || t.end != INT64_MAX; }
 static inline bool move_is_same(struct move_trace a, struct move_trace b)
 {
     return a.key == b.key && a.hash == b.hash && a.begin == b.begin && a.end == b.end;
@@ -37,8 +37,8 @@ int move_progress_read(struct arena *, const void *bytes, size_t n, struct place
 
 /* FILES: the trace alone. Answer: relative paths, sorted, none of which leads out of a directory. */
 struct move_file { const char *path; uint64_t bytes; int64_t modified_ns; };
-/* begin, end: as of move_trace; of a trace that is a snip itself what they have in common, and from: the node that it
- * was cut at, else "". */
+/* begin, end: as of move_trace; of a trace that is an excerpt itself what they have in common, and from: the node that
+ * it was cut at, else "". */
 struct move_files {
     const char *name; const struct move_file *v; size_t n;
     uint64_t bytes; /* of all */

@@ -32,15 +32,15 @@ static bool has(const struct cluster_node_traces *h, struct move_trace t)
     return false;
 }
 
-/* A snip is of no use where all of the trace is. */
-static int check_snip(const struct mover *m, const struct cluster_node_traces *h, struct move_trace t, struct err *e)
+/* An excerpt is of no use where all of the trace is. */
+static int check_excerpt(const struct mover *m, const struct cluster_node_traces *h, struct move_trace t, struct err *e)
 {
     const struct cluster_entry_host *hosts = h ? h->hosts : NULL;
     size_t n = h ? h->n_hosts : 0;
     if (!h && m->node->has_traces)
         return err_set(e, ERR_BUSY, "it has not opened its traces yet");
     for (size_t i = 0; i < n; i++)
-        if (hosts[i].key == t.key && !hosts[i].snip.is)
+        if (hosts[i].key == t.key && !hosts[i].excerpt.is)
             return err_set(e, ERR_ARG, "it has all of that trace");
     return 0;
 }
@@ -70,7 +70,7 @@ static int answer_take(
         rc = err_set(e, ERR_ARG, "it takes no traces: start it with `weft serve --receive DIR`");
     else if (!rc && !strcmp(q.node, m->node->node))
         rc = err_set(e, ERR_ARG, "a node cannot take a trace from itself");
-    else if (!rc && !(rc = move_is_snip(q.trace) ? check_snip(m, h, q.trace, e) : 0))
+    else if (!rc && !(rc = move_is_excerpt(q.trace) ? check_excerpt(m, h, q.trace, e) : 0))
         rc = taker_take(m->taker, &q, out, e);
     arena_fini(&a);
     return rc;
@@ -174,9 +174,9 @@ static void rename_host(const void *part, const char *path, uint64_t new_key)
     arrivals_rename(((const struct mover *)part)->arrivals, path, new_key);
 }
 
-static bool snip(const void *part, const struct ctf_trace *t, struct arena *a, struct card_snip *out)
+static bool excerpt(const void *part, const struct ctf_trace *t, struct arena *a, struct cluster_excerpt *out)
 {
-    return arrivals_snip(((const struct mover *)part)->arrivals, t, a, out);
+    return arrivals_excerpt(((const struct mover *)part)->arrivals, t, a, out);
 }
 
 static int open_part(
@@ -216,6 +216,6 @@ const struct cluster_moving place_part = {.open = open_part,
     .since = since,
     .key = key,
     .rename = rename_host,
-    .snip = snip,
+    .excerpt = excerpt,
     .load = set_load,
     .answer = answer};

@@ -30,7 +30,7 @@ struct place_node {
 struct place_host {
     int32_t node;                    /* that is asked about it */
     uint64_t bytes, store_bytes, events;
-    const char *const *snips; size_t n_snips; /* nodes that have a snip of it, besides */
+    const char *const *excerpts; size_t n_excerpts; /* nodes that have an excerpt of it, besides */
 };
 /* Two hosts that talk, a < b: what each sent to the other's addresses. */
 struct place_talk { int32_t a, b; uint64_t packets, bytes; };
@@ -68,8 +68,8 @@ struct place_move_progress {
     const char *text;                /* why it failed */
 };
 struct place_move_options {
-    /* Only what was recorded within [begin, end] (its own clock) is copied, as a snip: what there is stays. */
-    bool snip; int64_t begin, end;
+    /* Only what was recorded within [begin, end] (its own clock) is copied, as an excerpt: what there is stays. */
+    bool excerpt; int64_t begin, end;
     int64_t patience_ns;             /* how long there may be no progress */
     /* Or NULL. Called now and then. False: it is not waited for any more, ERR_CANCELLED; the node goes on. */
     bool (*progress)(void *arg, const struct place_move_progress *);
@@ -83,7 +83,7 @@ int place_move(struct cluster *, size_t host, const char *node, const struct pla
     struct err *e);
 
 /* A host that came to two nodes by moves, and is the same on both: the last move was not brought to its end (the older
- * copy put aside), which place_move to the node that is asked does. False: there is none. Of snips several may be
+ * copy put aside), which place_move to the node that is asked does. False: there is none. Of excerpts several may be
  * wanted. */
 bool place_find_unfinished(const struct cluster *, size_t *host);
 

@@ -129,11 +129,11 @@ static void count_hosts(const struct cluster_membership *r, struct place_plan *p
         const struct cluster_membership_host *h = &r->hosts[i];
         struct place_node *n = &p->nodes[h->entries[0]];
         p->hosts[i] = (struct place_host){(int32_t)h->entries[0], h->entry->bytes, h->entry->store_bytes,
-            h->entry->events, (const char *const *)h->nodes + h->n_nodes, h->n_snips};
+            h->entry->events, (const char *const *)h->nodes + h->n_nodes, h->n_excerpts};
         n->hosts++;
         n->bytes += h->entry->bytes;
         n->store_bytes += h->entry->store_bytes;
-        for (size_t k = 1; k < h->n_nodes + h->n_snips; k++)
+        for (size_t k = 1; k < h->n_nodes + h->n_excerpts; k++)
             p->nodes[h->entries[k]].copies++;
     }
 }

@@ -318,8 +318,8 @@ static int check_room(const struct fetch *f, struct err *e)
 /* Nothing takes the place of all of a trace but all of it. */
 static int check_use(const struct fetch *f, struct err *e)
 {
-    bool snip = f->files->begin > INT64_MIN || f->files->end < INT64_MAX;
-    return snip && arrivals_has_all(f->taker->o.arrivals, f->job->trace.key)
+    bool excerpt = f->files->begin > INT64_MIN || f->files->end < INT64_MAX;
+    return excerpt && arrivals_has_all(f->taker->o.arrivals, f->job->trace.key)
         ? err_set(e, ERR_ARG, "it has all of that trace")
         : 0;
 }
