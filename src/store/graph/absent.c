@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPUs whose streams are missing: a thread that is not seen to run may run there. */
+/* CPUs with missing streams: a thread that is not seen to run may run there. */
 #include "graph/builder.h"
 #include "graph/layout.h"
 

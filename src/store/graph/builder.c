@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event rules: from kernel records to the states of rows (reference/critical-path.md 1.3, 1.7, 8; for users:
+/* Rules of events: kernel records to states of rows (reference/critical-path.md 1.3, 1.7, 8; for users:
  * docs/formats/graph.md). */
 #include "graph/builder.h"
 
@@ -43,7 +43,7 @@ static void add_rows(struct graph_builder *b, int32_t row)
         vec_push(&b->rows, (struct graph_building_row){.cpu = -1});
 }
 
-/* A row that a record names; NULL for none and for idle threads, whose states are their CPU's occupants. */
+/* Row in a record; NULL for none and for idle threads, whose states are their CPU's occupants. */
 static struct graph_building_row *row_at(struct graph_builder *b, int32_t row)
 {
     if (row < 0)
@@ -82,7 +82,7 @@ static const struct graph_ending unknown = {.state = GRAPH_UNKNOWN},
                                  unknown_lost = {.state = GRAPH_UNKNOWN, .cause = GRAPH_CAUSE_LOST},
                                  preempted = {.state = GRAPH_PREEMPTED};
 
-/* The stretch on the CPU that a row was not seen to leave before it came to another one. */
+/* Logs the stretch on the CPU that a row was not seen to leave before it came to another one. */
 static void flush_held(struct graph_builder *b, struct graph_building_row *r, bool seen_to_leave)
 {
     if (!r->held)
@@ -94,7 +94,7 @@ static void flush_held(struct graph_builder *b, struct graph_building_row *r, bo
     push(b, r, sure, r->held_ts, &unknown);
 }
 
-/* What is open becomes [since, end) with that ending. */
+/* Logs the open part as [since, end) with that ending. */
 static void until(struct graph_builder *b, struct graph_building_row *r, int64_t end, const struct graph_ending *e)
 {
     flush_held(b, r, false);
@@ -110,7 +110,7 @@ static void become(struct graph_building_row *r, uint8_t now)
     r->amendable = false;
 }
 
-/* The state that a row seems to be in, as an ending without cause. */
+/* Apparent state of a row, as an ending without cause. */
 static struct graph_ending seeming(const struct graph_building_row *r)
 {
     switch (r->now) {
@@ -121,7 +121,7 @@ static struct graph_ending seeming(const struct graph_building_row *r)
     }
 }
 
-/* Up to `from` the row was in the state it seemed to be in, then events are missing up to `to`. */
+/* Logs the apparent state up to `from`, then missing events up to `to`. */
 static void until_loss(struct graph_builder *b, struct graph_building_row *r, int64_t from, int64_t to)
 {
     struct graph_ending e = seeming(r);
@@ -131,8 +131,7 @@ static void until_loss(struct graph_builder *b, struct graph_building_row *r, in
     until(b, r, to, &unknown_lost);
 }
 
-/* A row that was lost from sight may still run on a CPU that was not seen to switch since its events are complete. Is
- * there one? */
+/* Returns whether a lost row may still run on a CPU: one that has not switched since its events are complete. */
 static bool may_run_unseen(const struct graph_builder *b)
 {
     for (size_t i = 0; i < b->cpus.n; i++)
@@ -141,8 +140,8 @@ static bool may_run_unseen(const struct graph_builder *b)
     return false;
 }
 
-/* At ts it becomes known that the row, which was not seen to run, was in the state `tail` since the last gap in the
- * events. stayed: and that it was on no CPU whose stream is missing. */
+/* Ends a row's unobserved time at ts, when it becomes known that it was in the state `tail` since the last gap in the
+ * events. stayed: it was on no CPU whose stream is missing. */
 static void settle(
     struct graph_builder *b, struct graph_building_row *r, int64_t ts, const struct graph_ending *tail, bool stayed)
 {
@@ -150,9 +149,9 @@ static void settle(
     bool gap = graph_builder_missing(b, r->since, ts, stayed, &from, &to);
     struct graph_ending seems = seeming(r);
     if (gap && tail->state != GRAPH_PREEMPTED && may_run_unseen(b))
-        to = ts; /* a running row can be woken too */
+        to = ts; /* running rows can be woken, too */
     if (gap && b->n_absent && !stayed)
-        r->syscall = 0; /* it may have returned from it there */
+        r->syscall = 0; /* may have returned from the call in the gap */
     if (r->now == GRAPH_NOW_UNKNOWN) {
         if ((r->lost || (b->n_absent && !stayed)) && gap)
             until(b, r, to, &unknown_lost);
@@ -161,7 +160,7 @@ static void settle(
         until_loss(b, r, from, to);
         until(b, r, ts, tail);
     } else if (r->now == GRAPH_NOW_WAITING && tail->state == GRAPH_PREEMPTED) {
-        until(b, r, ts, &seems); /* its wake was not seen */
+        until(b, r, ts, &seems); /* wake not seen */
     } else {
         until(b, r, ts, tail);
     }
@@ -222,17 +221,17 @@ static void on_loss(struct graph_builder *b, const struct kernel_record *rec)
 
 /* ---- switches ---- */
 
-/* A row leaves its CPU though it was not seen to come: it came at an unknown time before `sure`. */
+/* Handles a row that leaves its CPU without having been seen to come: it came at an unknown time before `sure`. */
 static void came_unseen(struct graph_builder *b, struct graph_building_row *r, uint32_t cpu, int64_t sure)
 {
     int64_t from, to;
     const struct kernel_thread *threads;
     kernel_tracker_threads(b->tracker, &threads);
     if (sure < r->since && !r->log.n && !r->held && threads[r - b->rows.v].begin == sure)
-        r->since = sure; /* it was there before it was first spoken of */
+        r->since = sure; /* existed before it was first mentioned */
     if (sure < r->since)
         sure = r->since;
-    if (r->now == GRAPH_NOW_RUNNING) { /* it was seen to come to another CPU, and not to leave that one */
+    if (r->now == GRAPH_NOW_RUNNING) { /* seen to come to another CPU, but not to leave that one */
         struct graph_building_cpu *other = &b->cpus.v[r->cpu];
         int64_t last = other->last_ts < sure ? other->last_ts : sure;
         if (other->current == (int32_t)(r - b->rows.v)) {
@@ -269,7 +268,8 @@ static void leave(struct graph_builder *b, struct graph_building_row *r, const s
     r->has_pending = false;
 }
 
-/* It comes to its CPU after a waking that came before its switch-out; the sched_wakeup between was not seen. */
+/* Ends a pending wake: the row comes to its CPU after a waking before its switch-out; the sched_wakeup between was not
+ * seen. */
 static void end_pending(struct graph_builder *b, struct graph_building_row *r)
 {
     int64_t from, to;
@@ -306,7 +306,7 @@ static void enter(struct graph_builder *b, struct graph_building_row *r, uint32_
         }
         break;
     case GRAPH_NOW_READY: settle(b, r, b->now, &preempted, false); break;
-    case GRAPH_NOW_UNKNOWN: /* no wake since all events are seen: it was waiting for the CPU */
+    case GRAPH_NOW_UNKNOWN: /* no wake since the events are complete: it waited for the CPU */
         settle(b, r, b->now, kernel_tracker_has(b->tracker, KERNEL_WAKE) ? &preempted : &unknown, false);
         break;
     default: until(b, r, b->now, &unknown);
@@ -321,7 +321,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
 {
     struct graph_building_cpu *c = &b->cpus.v[rec->cpu];
     int32_t prev = rec->u.sw.prev, next = rec->u.sw.next;
-    if (c->current >= 0 && c->current != prev) { /* a switch is missing though no loss was reported */
+    if (c->current >= 0 && c->current != prev) { /* a switch is missing, without a reported loss */
         struct graph_building_row *gone = row_at(b, c->current);
         graph_builder_lose_current(b, rec->cpu, c->last_ts);
         if (gone && gone->lost)
@@ -331,7 +331,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
         occupy(b, c, !c->occupants.n || rec->u.sw.since > c->last_change ? rec->u.sw.since : c->last_change, prev);
     struct graph_building_row *r = row_at(b, prev);
     if (r && r->held && r->held_cpu == (int32_t)rec->cpu && r->held_ts == b->now) {
-        flush_held(b, r, true); /* it left in the ns in which it came to the other CPU, which was recorded first */
+        flush_held(b, r, true); /* left in the ns in which it came to the other CPU, whose record came first */
     } else if (r) {
         if (r->now != GRAPH_NOW_RUNNING || r->cpu != (int32_t)rec->cpu)
             came_unseen(b, r, rec->cpu, rec->u.sw.since);
@@ -350,10 +350,10 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
 {
     struct graph_building_row *r = row_at(b, rec->u.wake.row);
     if (!r || (rec->u.wake.row == rec->row && r->now == GRAPH_NOW_RUNNING))
-        return; /* of the thread that runs here: it does not sleep */
+        return; /* wake of the thread that runs here, which does not sleep */
     struct graph_ending e;
     int64_t from, to;
-    /* sched_waking names the CPU that the thread was on at last. */
+    /* sched_waking names the last CPU of the thread. */
     bool stayed = r->now == GRAPH_NOW_WAITING && !rec->u.wake.by_wakeup && r->cpu == rec->u.wake.target_cpu &&
         r->cpu >= 0 && (size_t)r->cpu < b->cpus.n && !b->cpus.v[r->cpu].absent;
     switch (r->now) {
@@ -368,7 +368,7 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
         r->pending = e;
         r->has_pending = true;
         return;
-    case GRAPH_NOW_READY: /* already woken, unless it could run and wait again unseen */
+    case GRAPH_NOW_READY: /* woken already, unless it ran and waited again unseen */
         if (!graph_builder_missing(b, r->since, b->now, false, &from, &to))
             return;
         e = graph_wake_ending(b, rec, packet_wake, 0);
@@ -379,7 +379,7 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
         e = graph_wake_ending(b, rec, packet_wake, r->wait_detail);
         if (r->since == b->now && r->log.n &&
             kernel_tracker_has(
-                b->tracker, KERNEL_WAKEUP)) { /* in the ns of its switch-out: it is not off its CPU yet */
+                b->tracker, KERNEL_WAKEUP)) { /* wake in the ns of its switch-out: it is still on its CPU */
             r->pending = e;
             r->has_pending = true;
             return;
@@ -396,8 +396,8 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec, ui
     r->has_pending = false;
 }
 
-/* sched_wakeup beside sched_waking: the row is on a run queue. It ends waits whose waking came before the switch-out
- * (rule 8.5). */
+/* Handles sched_wakeup besides sched_waking: the row is on a run queue. Ends waits whose waking came before the
+ * switch-out (rule 8.5). */
 static void on_wakeup(struct graph_builder *b, const struct kernel_record *rec)
 {
     struct graph_building_row *r = row_at(b, rec->u.wake.row);
@@ -511,7 +511,7 @@ void graph_builder_close_row(struct graph_builder *b, int32_t row, int64_t end)
     if (r->now != GRAPH_NOW_RUNNING && graph_builder_missing(b, r->since, end, false, &from, &to))
         until_loss(b, r, from, end);
     else if (k->died && r->now != GRAPH_NOW_RUNNING)
-        e = unknown; /* it died without being seen to run again */
+        e = unknown; /* died without being seen to run again */
     until(b, r, end, &e);
     become(r, GRAPH_NOW_GONE);
 }

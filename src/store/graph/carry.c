@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the builder knows at a cut. The last interval in a row's log is not written: it may go on, or still be amended,
- * and goes to the next chunk with all that is not decided. So each interval is in one chunk, whole, wherever cuts are.
- */
+/* Builder at a cut. The last interval in a row's log is not written, since it may continue or be amended; it goes to
+ * the next chunk with everything undecided. So each interval is whole in one chunk, wherever cuts are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +10,10 @@
 #include "graph/layout.h"
 
 enum { MOST_CPUS = 1 << 16, LEAST_CPU_BYTES = 16, LEAST_WINDOW_BYTES = 20 };
-/* A loss may be reported after the rows that it touched died. */
+/* Delay with which a loss may be reported after the death of rows that it touched. */
 static const int64_t LATE_LOSS_NS = INT64_C(10000000000);
 
-/* LOAD: the bytes make no sense. */
+/* LOAD: marks the bytes as invalid. */
 static void refuse(struct carry *c)
 {
     c->damaged = true;
@@ -46,7 +45,7 @@ static void carry_cpu(struct carry *c, const struct graph_builder *b, int32_t *c
     }
 }
 
-/* What an interval has beside its begin. */
+/* Visits the fields of an interval besides its begin. */
 static void carry_what(struct carry *c, struct graph_builder *b, struct graph_entry *x)
 {
     carry_below(c, &x->state, GRAPH_STATE_COUNT);
@@ -63,7 +62,7 @@ static void carry_what(struct carry *c, struct graph_builder *b, struct graph_en
         carry_number(c, &wake);
         x->arg = (uint32_t)(wake - b->wake0);
         if (c->way == CARRY_LOAD && wake - b->wake0 != (uint64_t)(int32_t)x->arg)
-            x->cause = GRAPH_CAUSE_NONE; /* 2^31 messages ago */
+            x->cause = GRAPH_CAUSE_NONE; /* older than 2^31 messages */
     } else if (x->state == GRAPH_RUNNING) {
         int32_t cpu = (int32_t)x->arg;
         carry_cpu(c, b, &cpu);
@@ -97,7 +96,7 @@ static void carry_early_wake(struct carry *c, struct graph_builder *b, int32_t r
         vec_push(&b->early_wakes, w);
 }
 
-/* The last interval of the log. */
+/* Visits the last interval of the log. */
 static void carry_last(struct carry *c, struct graph_builder *b, int32_t row)
 {
     struct graph_building_row *r = &b->rows.v[row];
@@ -131,7 +130,7 @@ static void carry_building_row(struct carry *c, struct graph_builder *b, int32_t
         return;
     carry_time(c, &r->since);
     bool over = is_over(b, (size_t)row);
-    carry_bool(c, &over); /* who was carried only because somebody speaks of it */
+    carry_bool(c, &over); /* rows carried only because something refers to them */
     if (over)
         return;
     carry_bool(c, &r->lost);
@@ -144,7 +143,7 @@ static void carry_building_row(struct carry *c, struct graph_builder *b, int32_t
     if (r->now == GRAPH_NOW_RUNNING)
         carry_cpu(c, b, &r->cpu);
     else if (r->now == GRAPH_NOW_WAITING)
-        carry_number(c, &r->cpu); /* where it was: only compared */
+        carry_number(c, &r->cpu); /* CPU before, only compared */
     if (r->held) {
         carry_cpu(c, b, &r->held_cpu);
         carry_time(c, &r->held_since);
@@ -156,8 +155,8 @@ static void carry_building_row(struct carry *c, struct graph_builder *b, int32_t
     carry_last(c, b, row);
 }
 
-/* Of those that nobody who was asked before, the tracker first, knows to have a CPU: a thread that was seen to die is
- * closed even if it was not seen to leave its CPU for the last time. What is closed is decided. */
+/* Finds threads seen to die that are not on a CPU according to the rows asked before, the tracker first: they are
+ * closed even if they were not seen to leave their CPU for the last time. Closed rows are decided. */
 static void find_over(struct carry *c, struct graph_builder *b)
 {
     const struct kernel_thread *threads;
@@ -183,7 +182,7 @@ static void mark_rows(struct carry *c, struct graph_builder *b)
     }
 }
 
-/* Who is carried, by number in the next chunk. */
+/* Visits carried rows, by number in the next chunk. */
 static void save_rows(struct carry *c, struct graph_builder *b)
 {
     int32_t *rows = mem_alloc((c->n_rows + 1) * sizeof *rows);
@@ -262,7 +261,7 @@ static void carry_cpus(struct carry *c, struct graph_builder *b)
 
 /* ---- losses ---- */
 
-/* Rows look for the first window after the time since when they are as they are, and for the end of the last. */
+/* Rows ask for the first window after the begin of their present state, and for the end of the last. */
 static void forget_windows(struct graph_builder *b)
 {
     const struct kernel_thread *threads;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks what a file claims. On opening: what is not bounded again where it is used, which is little. The rest, whose
- * readers are safe whatever it is, only for `verify`. */
+/* Validation of a file. Opening checks what is not bounded again at its use, which is little. Everything else, for
+ * which readers are safe, is checked only by `verify`. */
 #include "graph/series.h"
 
 /* ---- tables ---- */
@@ -24,7 +24,7 @@ static const char *row_defect(
     return NULL;
 }
 
-/* The sums of the states of a series are together as long as it is. */
+/* The sums of the states of a series must add up to its length. */
 static const char *totals_defect(const struct graph_chunk *g, uint32_t total0, unsigned states, int64_t left)
 {
     if (states >> GRAPH_STATE_COUNT || total0 > g->n_totals)
@@ -99,7 +99,8 @@ static const char *idle_rows_defect(const struct graph_chunk *g)
     return NULL;
 }
 
-/* Begins of a series increase, from `begin` on, and stay below `end`; its blocks follow each other without gap. */
+/* Checks that begins of a series increase, from `begin` on, and stay below `end`, and that its blocks follow each other
+ * without gap. */
 static const char *series_defect(const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins,
     uint32_t first, uint32_t n, int64_t begin, int64_t end)
 {
@@ -126,8 +127,8 @@ struct counts {
     uint32_t wakers, packets, details, cpus;
 };
 
-/* What an interval of each kind adds to the sparse columns, 12 bits for each (a block has fewer intervals than that
- * holds), and a bit for kinds that do not exist: a block is summed in one go. */
+/* Counts that an interval of each kind adds to the sparse columns, 12 bits each (enough for a block), and a bit for
+ * invalid kinds: a block is summed in one go. */
 enum { COUNT_BITS = 12, COUNT = (1 << COUNT_BITS) - 1 };
 _Static_assert((int)GRAPH_BLOCK <= (int)COUNT, "the counts of a block fit");
 #define KIND_UNKNOWN (UINT64_C(1) << 4 * COUNT_BITS)
@@ -148,7 +149,7 @@ static void fill_kinds(struct kinds *k)
     }
 }
 
-/* The sparse columns begin where the blocks say. */
+/* Checks that the sparse columns begin where the blocks say. */
 static const char *kinds_defect(
     const struct graph_chunk *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
 {
@@ -187,7 +188,7 @@ static const char *cpu_content_defect(const struct graph_chunk *g, const struct 
     return series_defect(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, c->first, c->n, c->begin, c->end);
 }
 
-/* Are the sums those of its states? Of a series that is sound. */
+/* Returns whether the sums are those of its states; the series must be valid. */
 static bool are_sums(
     const struct graph_chunk *g, const int64_t sums[GRAPH_STATE_COUNT], uint32_t total0, unsigned states)
 {
@@ -242,7 +243,7 @@ static const char *columns_defect(const struct graph_chunk *g)
         : NULL;
 }
 
-/* Are all numbers of the column below the limit? Without a branch per number: there are millions. */
+/* Whether all numbers of the column are below the limit; branchless, since there are millions. */
 #define ALL_BELOW(v, n, limit) \
     ({ \
         size_t wrong_ = 0, limit_ = (limit); \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Containers of an open graph: of each chunk's list the ones of the host, who they are and what they are called. */
+/* Containers of an open graph: maps each chunk's list to the host's, with identities and names. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "graph/layout.h"
 #include "kernel/kernel.h"
 
-/* ---- from chunks ---- */
+/* ---- joining of chunks ---- */
 
 static uint8_t kind_of(const struct graph_disk_container *d)
 {
@@ -17,7 +17,7 @@ static uint8_t kind_of(const struct graph_disk_container *d)
                                                   : KERNEL_SPACE_PID);
 }
 
-/* Of all chunks together one container is one: what the last of them knows counts. */
+/* Containers of all chunks with the same key are one; the last chunk's knowledge counts. */
 static uint64_t key_of(const struct graph_disk_container *d)
 {
     const int64_t who[] = {d->since, d->tid, kind_of(d)};
@@ -97,7 +97,7 @@ int32_t graph_host_container(const struct graph_chunk *c, uint32_t number)
     return number && number <= c->n_containers ? c->host_containers[number - 1] : GRAPH_NO_CONTAINER;
 }
 
-/* ---- what others see ---- */
+/* ---- public functions ---- */
 
 size_t graph_containers(const struct graph *g, const struct graph_container **out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of the host, each joined from those of its chunks when it is first asked for: opening does not look at rows, of
- * which a long recording has many in each of many chunks. */
+/* Rows of the host, each joined from those of its chunks at the first request: opening does not read rows, of which a
+ * long recording has many in each of many chunks. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -27,8 +27,8 @@ static bool has_sums(const struct graph_place *p)
         (left >= GRAPH_STATE_COUNT || (size_t)__builtin_popcount(p->states) <= left);
 }
 
-/* Does it lie within the chunk's time and columns? What is asked is the copy: the file may be cut off meanwhile.
- * Without a branch for each question: who asks for all threads asks for thousands of places. */
+/* Returns whether it is within the chunk's time and columns. Checks the copy, since the file may be cut off meanwhile.
+ * Branchless, since queries for all threads check thousands of places. */
 static bool is_place(const struct graph_place *p, int32_t idle_cpu)
 {
     const struct graph_chunk *c = p->chunk;
@@ -40,7 +40,7 @@ static bool is_place(const struct graph_place *p, int32_t idle_cpu)
     return !outside && (p->n || p->begin == p->end) && has_sums(p);
 }
 
-/* What only the last chunk that has the row knows for sure: its last name and the like. */
+/* Sets what only the last chunk with the row knows for sure, such as its last name. */
 static void describe_row(struct graph_row *to, const struct graph_chunk *c, const struct graph_disk_row *r)
 {
     to->tid = r->tid;
@@ -53,7 +53,7 @@ static void describe_row(struct graph_row *to, const struct graph_chunk *c, cons
     to->died = (r->flags & GRAPH_DISK_DIED) != 0;
 }
 
-/* What its CPU did before it was first seen counts, too. */
+/* Joins an idle row; its CPU's history before it was first seen counts, too. */
 static void join_idle_row(const struct graph *g, struct graph_host_row *to)
 {
     uint32_t n = (uint32_t)g->n_chunks, first = 0;
@@ -70,7 +70,7 @@ static void join_idle_row(const struct graph *g, struct graph_host_row *to)
     to->row.end = ends[n - 1];
 }
 
-/* The last chunk may not have the parent, which may be long gone. */
+/* The last chunk may lack the parent, which may be long gone. */
 static struct graph_host_row *join_row(const struct graph *g, int32_t row)
 {
     struct chunk_place only;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known from all chunks of a list together, but for rows: names, losses, marks,
- * and where each CPU's occupants are. */
+/* Joint tables of all chunks of a list, except rows: names, losses, marks, and the positions of each CPU's
+ * occupants. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 /* ---- names ---- */
 
-/* By row, and by time within each, as each chunk has them. */
+/* Joins former names, which each chunk has by row, and by time within each. */
 static void join_formers(struct graph *g)
 {
     size_t *at = mem_zalloc((g->n_rows + 1) * sizeof *at), sum = 0;
@@ -39,7 +39,7 @@ static void join_formers(struct graph *g)
 
 /* ---- losses and CPUs ---- */
 
-/* Each chunk tells which CPUs are absent. */
+/* Returns whether the loss is listed already: each chunk reports the absent CPUs. */
 static bool is_told(const struct graph *g, const struct graph_loss *l)
 {
     bool told = false;
@@ -48,7 +48,7 @@ static bool is_told(const struct graph *g, const struct graph_loss *l)
     return told;
 }
 
-/* A chunk that is missing is a loss of unknown size on all CPUs. */
+/* A missing chunk is a loss of unknown size on all CPUs. */
 static void join_losses(struct graph *g, const struct chunk *v)
 {
     size_t n = 0;

@@ -22,8 +22,8 @@ static void add_block(struct arena *a, struct graph_log *log, int64_t base)
     log->used = 0;
 }
 
-/* Does the entry only continue the last one? A cause ends its interval, so one that has a cause is not continued; but a
- * gap behind a gap is the same gap. */
+/* Returns whether the entry only continues the last one. A cause ends its interval, so one with a cause is not
+ * continued; but a gap behind a gap is the same gap. */
 static bool continues(const struct graph_logged *last, const struct graph_logged *x)
 {
     static const uint8_t gap = GRAPH_UNKNOWN | GRAPH_CAUSE_LOST << GRAPH_KIND_CAUSE_SHIFT;
@@ -45,7 +45,7 @@ void graph_log_push(struct arena *a, struct graph_log *log, const struct graph_e
     if (log->used == log->room || (uint64_t)x->begin - (uint64_t)log->base > UINT32_MAX)
         add_block(a, log, x->begin);
     entry.begin = (uint32_t)((uint64_t)x->begin - (uint64_t)log->base);
-    log->tail->v[log->used++] = entry; /* which is not read: it may be far */
+    log->tail->v[log->used++] = entry; /* written without reading: it may be uncached */
     log->last = entry;
     log->n++;
 }

@@ -13,7 +13,7 @@ static void set_reach(struct graph_windows *w, size_t from)
     }
 }
 
-/* Begins come nearly in order, so the move is short. */
+/* Begins arrive nearly in order, so the move is short. */
 void graph_windows_add(struct graph_windows *w, uint32_t cpu, int64_t begin, int64_t end, bool open)
 {
     struct graph_window x = {.begin = begin, .end = end, .cpu = cpu, .open = open};
@@ -44,7 +44,7 @@ void graph_windows_close(struct graph_windows *w, uint32_t cpu, int64_t ts)
     }
 }
 
-/* It or an earlier one has a part behind an event at ts. */
+/* Returns whether it, or an earlier one, has a part behind an event at ts. */
 static bool is_after(const struct graph_window *x, int64_t ts)
 {
     return x->reach > ts || x->begin >= ts;
@@ -56,7 +56,7 @@ bool graph_windows_hull(const struct graph_windows *w, int64_t begin, int64_t en
     if (!n || !is_after(&w->by_begin.v[n - 1], begin))
         return false;
     const struct graph_window *v = w->by_begin.v;
-    size_t first = search_first(i, 0, n - 1, is_after(&v[i], begin)); /* no earlier one reaches so far */
+    size_t first = search_first(i, 0, n - 1, is_after(&v[i], begin)); /* all earlier ones end before */
     if (v[first].begin > end)
         return false;
     size_t last = search_first(i, first + 1, n, v[i].begin > end) - 1;
@@ -65,7 +65,7 @@ bool graph_windows_hull(const struct graph_windows *w, int64_t begin, int64_t en
     return true;
 }
 
-/* ---- what still matters ---- */
+/* ---- windows still needed ---- */
 
 void graph_windows_keep_begin(const struct graph_windows *w, struct graph_windows_kept *kept)
 {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "graph/layout.h"
 
-/* Absent sections are empty ones. */
+/* Contents of absent sections, which count as empty. */
 static const uint64_t nothing[16];
 static const void *section(const struct store *s, const char *name, size_t item_bytes, size_t *n)
 {
@@ -15,14 +15,14 @@ static const void *section(const struct store *s, const char *name, size_t item_
     return items ? items : nothing;
 }
 
-/* What is checked on opening stays as it was checked. */
+/* Copies a section to memory: checked contents must stay as checked. */
 static const void *checked_section(struct store *s, const char *name, size_t item_bytes, size_t *n)
 {
     const void *items = store_section_kept(s, name, item_bytes, n);
     return items ? items : nothing;
 }
 
-/* One of two widths. */
+/* Reads a column that exists in one of two widths. */
 static void either(const struct store *s, const char *name16, const uint16_t **v16, const char *name32,
     const uint32_t **v32, size_t *n)
 {
@@ -64,11 +64,11 @@ static bool find_sections(struct graph_chunk *c)
     c->marks = section(s, "marks", sizeof *c->marks, &c->n_marks);
     c->containers = section(s, "containers", sizeof *c->containers, &c->n_containers);
     c->string_at = section(s, "string-at", sizeof *c->string_at, &c->n_strings);
-    c->text = section(s, "text", 1, &c->n_text); /* its last byte is 0, also where the file was cut off */
+    c->text = section(s, "text", 1, &c->n_text); /* its last byte is 0, even if the file was cut off */
     return n_head == 1 && n == c->n_occupants;
 }
 
-/* Whatever is wrong with it, it cannot be used. */
+/* Returns the error for any damage: the store cannot be used. */
 static int damaged(const char *path, const char *what, struct err *e)
 {
     return err_set(e, ERR_FORMAT, "%s: damaged graph: %s; index the trace again", path, what);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who made a runnable row wait. Found when read: the CPUs' occupants are in the store anyway. */
+/* Preempted rows: the threads that held their CPU. Computed when read, since the store has the CPUs' occupants. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 enum { CANDIDATES = 8, MOST_OCCUPANTS = 4096 };
 
-/* Time per occupant; a new one replaces the least when the table is full, which keeps any that holds more than 1/8 of
- * the time. */
+/* Time per occupant. A new one replaces the least when the table is full, which keeps any that has more than 1/8 of the
+ * time. */
 struct shares {
     struct {
         int32_t row;
@@ -35,8 +35,8 @@ static void add_share(struct shares *s, int32_t row, int64_t ns)
     s->v[at].ns = ns;
 }
 
-/* "by 31 kworker/0:2", as it was called for most of [begin, end]. Made once per name: whoever loses the race frees its
- * copy. */
+/* Text "by 31 kworker/0:2", with the name that it had for most of [begin, end]. Made once per name: a thread that loses
+ * the race frees its copy. */
 static const char *by_row(const struct graph *g, int32_t row, int64_t begin, int64_t end)
 {
     size_t former = graph_former(g, row, begin, end), slot = former < g->n_formers ? g->n_rows + former : (size_t)row;
@@ -73,8 +73,8 @@ const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t 
             add_share(&shares, occupant, to - from);
         }
     }
-    /* An idle CPU that only takes its time to answer the wake is no throttling; one that goes idle beside a runnable
-     * thread is. */
+    /* Idle time counts as throttling if the CPU became idle beside a runnable thread, not if it only takes its time to
+     * answer the wake. */
     if (became_idle && idle * 2 >= end - begin)
         return "throttled";
     int most = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
- * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at
- * CPUs only, and rows are bounded when they are first asked for. */
+/* Reading of an open graph. It changes nothing except the texts made at the first request, so it is thread-safe. Every
+ * index from the file is bounded here at each use: opening checked CPUs only, and rows are bounded at their first
+ * request. */
 #include <string.h>
 
 #include "base/search.h"
@@ -19,17 +19,16 @@ const char *graph_state_name(int state)
 
 /* ---- pieces ---- */
 
-/* What one chunk has of a row: intervals, or the occupants of the CPU whose idle thread it is. Pieces follow each
- * other; where one begins later than the one before ends, what was decided between is missing, which is an interval of
- * its own. */
+/* Piece: part of a row in one chunk: intervals, or the occupants of the CPU whose idle thread it is. Pieces follow each
+ * other; a gap between two of them, whose decisions are missing, is an interval of its own. */
 struct piece {
     const struct graph_chunk *chunk;
-    const struct graph_place *row; /* or: */
+    const struct graph_place *row; /* row, or: */
     const struct graph_disk_cpu *cpu;
     int64_t begin, end;
 };
 
-/* An interval is named by the number of its piece and its own number there; GAP: what is missing before the piece. */
+/* Name of an interval: number of its piece, and its number there; GAP: the missing part before the piece. */
 enum { PIECE_SHIFT = 32 };
 static const uint32_t GAP = UINT32_MAX;
 
@@ -38,7 +37,7 @@ static uint64_t name_of(size_t piece, uint32_t i)
     return (uint64_t)piece << PIECE_SHIFT | i;
 }
 
-/* A row that has pieces. */
+/* Row that has pieces. */
 struct pieces {
     const struct graph *graph;
     const struct graph_host_row *host;
@@ -87,7 +86,7 @@ static bool is_gap_before(const struct pieces *p, size_t k)
     return k > p->host->first && end_of_piece(p, k - 1) < piece_at(p, k).begin;
 }
 
-/* The first piece from k on with something after ts; p->host->n: none. */
+/* First piece from k on with something after ts; p->host->n: none. */
 static size_t piece_after(const struct pieces *p, size_t k, int64_t ts)
 {
     const int64_t *ends = p->host->ends;
@@ -101,7 +100,7 @@ uint64_t graph_first(const struct graph *g, int32_t row)
     return pieces_of(g, row, &p) ? name_of(p.host->first, 0) : GRAPH_NO_INTERVAL;
 }
 
-/* The last of those that end where piece k - 1 does. */
+/* Last interval of those that end where piece k - 1 does. */
 static uint64_t last_before(const struct pieces *p, size_t k)
 {
     int64_t end = end_of_piece(p, k - 1);
@@ -117,7 +116,7 @@ uint64_t graph_last(const struct graph *g, int32_t row)
     return pieces_of(g, row, &p) ? last_before(&p, p.host->n) : GRAPH_NO_INTERVAL;
 }
 
-/* The row's pieces, the piece and the number that an interval's name has; false: it cannot be one. */
+/* Resolves the name of an interval to the row's pieces, the piece and the number; false: invalid. */
 static bool parts_of(const struct graph *g, int32_t row, uint64_t interval, struct pieces *p, size_t *k, uint32_t *i)
 {
     *k = interval >> PIECE_SHIFT;
@@ -158,7 +157,7 @@ uint64_t graph_previous(const struct graph *g, int32_t row, uint64_t interval)
 
 /* ---- intervals ---- */
 
-/* One interval of a row. */
+/* Interval of a row. */
 struct found {
     struct pieces of;
     struct piece p;
@@ -167,7 +166,7 @@ struct found {
     bool is_gap;
 };
 
-/* To what is missing before piece k, which f->p is. */
+/* Sets the gap before piece k, which is f->p. */
 static void set_gap(struct found *f, size_t k)
 {
     f->is_gap = true;
@@ -199,27 +198,27 @@ static unsigned edge_state(const struct graph_chunk *c, uint32_t at)
     return state < GRAPH_STATE_COUNT ? state : GRAPH_UNKNOWN;
 }
 
-/* How a CPU's occupant looks from the row of its idle thread. */
+/* State of an idle thread's row, given its CPU's occupant. */
 static unsigned idle_state(const struct graph_chunk *c, const struct graph_disk_cpu *cpu, uint32_t at)
 {
     return graph_idle_state(graph_occupant_at(c, at), cpu->idle_row);
 }
 
-/* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries
- * begin, its own entry in a sparse column. */
+/* Index of an interval's entry in a sparse column: the block's first entry, plus the number of intervals before it in
+ * the block with (kind & mask) == value. */
 static uint64_t rank(const struct graph_chunk *c, const struct graph_disk_block *b, const struct graph_position *e,
     uint8_t mask, uint8_t value)
 {
     const uint64_t every = UINT64_C(0x0101010101010101), low7 = 0x7f * every;
     uint32_t n = e->at - b->first, i = 0;
-    uint64_t sums = 0, found = 0; /* of eight intervals at a time, a byte each: at most GRAPH_BLOCK in all */
+    uint64_t sums = 0, found = 0; /* counts of eight intervals at a time, one per byte: at most GRAPH_BLOCK in all */
     if (b->first > e->at || n >= GRAPH_BLOCK)
-        return UINT64_MAX / 2; /* beyond every column */
+        return UINT64_MAX / 2; /* greater than any column */
     const uint8_t *kinds = c->kinds + b->first;
     for (; i + 8 <= n; i += 8) {
         uint64_t other;
         memcpy(&other, kinds + i, sizeof other);
-        other = (other & mask * every) ^ value * every; /* a byte is zero where the interval counts */
+        other = (other & mask * every) ^ value * every; /* a byte is zero if the interval counts */
         sums += ~(((other & low7) + low7) | other | low7) >> 7;
     }
     for (; i < n; i++)
@@ -255,7 +254,7 @@ static uint64_t packet_of(const struct graph_chunk *c, const struct graph_disk_b
     return i < c->n_packets ? c->head->wake0 + (uint64_t)c->packets[i] : GRAPH_NO_WAKE;
 }
 
-/* All but the CPU of a preempted state, and who held it meanwhile; those are looked for last. */
+/* Interval without the CPU of a preempted state, and the thread that held it, which are searched last. */
 static void bare_interval(const struct found *f, struct graph_interval *out)
 {
     const struct graph_chunk *c = f->p.chunk;
@@ -274,7 +273,8 @@ static void bare_interval(const struct found *f, struct graph_interval *out)
         out->cpu = cpu_of(c, b, &f->e);
 }
 
-/* Is it known that the row waited for that CPU? Not if what it did before is unknown, nor if it left another CPU. */
+/* Returns whether the row surely waited for that CPU: false if its activity before is unknown, or if it left another
+ * CPU. */
 static bool surely_waits(const struct graph *g, int32_t row, uint64_t interval, int32_t cpu)
 {
     uint64_t before = graph_previous(g, row, interval);
@@ -286,7 +286,7 @@ static bool surely_waits(const struct graph *g, int32_t row, uint64_t interval, 
     return is.state == GRAPH_RUNNING ? is.cpu == cpu : is.state != GRAPH_UNKNOWN;
 }
 
-/* A thread that is preempted waits for the CPU that it gets next. */
+/* A preempted thread waits for the CPU that it gets next. */
 static void describe_preempted(const struct found *f, uint64_t interval, struct graph_interval *out)
 {
     const struct graph *g = f->of.graph;
@@ -326,7 +326,7 @@ void graph_interval_bare(const struct graph *g, int32_t row, uint64_t interval, 
     read_interval(g, row, interval, true, out);
 }
 
-/* The interval that ends at ts or later and begins before, with its name or none. */
+/* Finds the interval that ends at ts or later and begins before; returns its name or none. */
 static uint64_t find(const struct graph *g, int32_t row, int64_t ts, struct found *f)
 {
     struct pieces *p = &f->of;
@@ -341,7 +341,7 @@ static uint64_t find(const struct graph *g, int32_t row, int64_t ts, struct foun
         set_gap(f, k);
         return name_of(k, GAP);
     }
-    f->s = series_of(&f->p); /* it is longer than nothing: there are occupants if it is a CPU's */
+    f->s = series_of(&f->p); /* not empty: a CPU has occupants then */
     return graph_series_find(&f->s, ts - 1, &f->e) ? name_of(k, f->e.at - f->s.first) : GRAPH_NO_INTERVAL;
 }
 
@@ -360,7 +360,7 @@ uint64_t graph_find_bare(const struct graph *g, int32_t row, int64_t ts, struct 
     return interval;
 }
 
-/* When the wake came that ended the interval at `end`: at the end, or before the wait began. */
+/* Time of the wake that ended the interval at `end`: the end, or before the wait began. */
 static int64_t wake_ts(const struct graph *g, const struct graph_chunk *c, uint32_t interval, int64_t end)
 {
     size_t at = search_first(i, 0, c->n_early_wakes, c->early_wakes[i].interval >= interval);
@@ -414,14 +414,14 @@ static void add_part(const struct piece *p, int64_t begin, int64_t end, int64_t 
     } while (graph_series_next(&s, &e) && e.begin < end);
 }
 
-/* A series that lies within the time was summed when it was written. */
+/* A series within the time was summed when it was written. */
 static inline void add_sums(
     const struct graph_chunk *c, uint32_t total0, unsigned states, int64_t length, int64_t totals[GRAPH_STATE_COUNT])
 {
     const int64_t *next = c->totals + total0;
     for (uint64_t left = (uint64_t)length; states; states &= states - 1) {
         uint64_t ns = (uint64_t)*next++;
-        ns = ns < left ? ns : left; /* whatever the file says, no more than there is */
+        ns = ns < left ? ns : left; /* at most what is there, for any file contents */
         totals[__builtin_ctz(states)] += (int64_t)ns;
         left -= ns;
     }
@@ -442,7 +442,7 @@ static void add_piece(const struct piece *p, int64_t begin, int64_t end, int64_t
         add_part(p, begin, end, totals);
 }
 
-/* The pieces of a thread that lie within the time, from k on. Returns the first that does not. */
+/* Adds the pieces of a thread that are within the time, from k on. Returns the first that is not. */
 static size_t add_whole(const struct pieces *p, size_t k, int64_t end, int64_t *last, int64_t totals[GRAPH_STATE_COUNT])
 {
     const struct graph_place *at = p->host->places + k, *behind = p->host->places + p->host->n;

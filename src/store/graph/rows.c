@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of an open graph: who they are and what they were called. */
+/* Rows of an open graph: identities and earlier names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ size_t graph_rows(const struct graph *g)
     return g->n_rows;
 }
 
-/* Which of n names a row had longest within [begin, end], at the instant when they are equal. The first name's end lies
- * at *until, the next one's `stride` bytes behind it; the last name lasts for ever, and its end is not looked at. */
+/* Index of the name that a row had longest within [begin, end], or at the instant if they are equal, of n. *until is
+ * the end of the first name, the next one is `stride` bytes behind; the last name has no end. */
 static size_t longest_name(const int64_t *until, size_t stride, size_t n, int64_t begin, int64_t end)
 {
 #define END(k) (*(const int64_t *)((const char *)until + (k)*stride))
@@ -35,7 +35,7 @@ size_t graph_name_then(const struct graph_name *names, size_t n, int64_t begin, 
     return longest_name(&names->until, sizeof *names, n, begin, end);
 }
 
-/* A number in the table of formers; n_formers: the last name. */
+/* Returns a number in the table of formers; n_formers: the last name. */
 size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t end)
 {
     size_t n = g->n_formers;

@@ -8,14 +8,14 @@ static int64_t within(const struct graph_series *s, int64_t t)
     return t < s->begin ? s->begin : t > s->end ? s->end : t;
 }
 
-/* Where the block's entries begin in the columns; not before the series. */
+/* Begin of the block's entries in the columns, at least the series' begin. */
 static uint32_t block_begin(const struct graph_series *s, uint32_t block)
 {
     uint32_t first = s->blocks[block].first;
     return first > s->first ? first : s->first;
 }
 
-/* Where those of the next one do; not behind the series. */
+/* Begin of the next block's entries, at most the series' end. */
 static uint32_t block_end(const struct graph_series *s, uint32_t block)
 {
     uint32_t past = s->first + s->n;
@@ -41,9 +41,9 @@ static int64_t end_of(const struct graph_series *s, const struct graph_position 
     return end > e->begin ? end : e->begin;
 }
 
-/* The searches below halve what is left without a branch: which way they go is as good as random. */
+/* Branchless binary searches: the direction is unpredictable. */
 
-/* The last block that begins at entry `at` or before; the first one when there is none. */
+/* Last block that begins at entry `at` or before; the first one if there is none. */
 static uint32_t block_of(const struct graph_series *s, uint32_t at)
 {
     uint32_t lo = 0;
@@ -52,7 +52,7 @@ static uint32_t block_of(const struct graph_series *s, uint32_t at)
     return lo;
 }
 
-/* The last block whose base is <= ts; the first one when there is none. */
+/* Last block whose base is <= ts; the first one if there is none. */
 static uint32_t block_at(const struct graph_series *s, int64_t ts)
 {
     uint32_t lo = 0;
@@ -116,9 +116,9 @@ struct graph_series graph_cpu_series(const struct graph_chunk *c, const struct g
         .end = cpu->end};
 }
 
-/* ---- from chunk to chunk ---- */
+/* ---- continuation over chunks ---- */
 
-/* The first chunk that has occupants of the CPU after ts. */
+/* First chunk that has occupants of the CPU after ts. */
 static size_t chunk_after(const struct graph *g, uint32_t cpu, int64_t ts)
 {
     const int64_t *ends = g->cpu_ends + (size_t)cpu * g->n_chunks;

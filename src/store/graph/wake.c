@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a wake says of the wait it ends: the waking CPU's innermost context decides (reference/critical-path.md 1.4,
- * 8). */
+/* Causes of wakes: decided by the waking CPU's innermost context (reference/critical-path.md 1.4, 8). */
 #include <stdio.h>
 #include <string.h>
 
@@ -81,7 +80,8 @@ static struct graph_ending softirq_ending(struct graph_builder *b, const struct 
         return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_NET_TX:
     case KERNEL_SOFTIRQ_NET_RX:
-        /* Where packets are recorded and none came in this run, it was the softirq's own work, not a message. */
+        /* Without a received packet in this run, although packets are recorded, the cause is the softirq's own work,
+         * not a message. */
         if (kernel_tracker_has(b->tracker, KERNEL_PACKET_RECEIVE))
             return (struct graph_ending){
                 .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq net")};
@@ -104,7 +104,7 @@ static struct graph_ending context_ending(
     const struct graph_building_cpu *c = &b->cpus.v[r->cpu];
     uint8_t nobody = c->lost ? GRAPH_CAUSE_LOST : GRAPH_CAUSE_NONE;
     if (r->ctx == KERNEL_CTX_NET &&
-        r->ctx_number == KERNEL_CTX_THREAD) /* a threaded interrupt or NAPI handler: it names the device */
+        r->ctx_number == KERNEL_CTX_THREAD) /* threaded interrupt or NAPI handler: its name shows the device */
         call = thread_detail(b, r->row);
     if (packet_wake) {
         uint64_t wake = packet_wake - 1 - b->wake0;
@@ -122,8 +122,7 @@ static struct graph_ending context_ending(
             .state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL, .detail = disk_detail(b, c->block_dev)};
     switch (r->ctx) {
     case KERNEL_CTX_THREAD:
-        if (r->row < 0 ||
-            is_idle(b, r->row)) /* the idle thread wakes nobody: events of the interrupt that did are missing */
+        if (r->row < 0 || is_idle(b, r->row)) /* idle threads wake nobody: events of the waking interrupt are missing */
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
         return (struct graph_ending){
             .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_WAKEUP, .arg = (uint32_t)r->row, .detail = call};
@@ -133,7 +132,7 @@ static struct graph_ending context_ending(
     case KERNEL_CTX_IRQ:
         return (struct graph_ending){
             .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = irq_detail(b, r->ctx_number)};
-    case KERNEL_CTX_IPI: /* sched_wakeup fires here for wakes that another CPU asked for: who it was is not known */
+    case KERNEL_CTX_IPI: /* sched_wakeup here is for wakes requested by another CPU: the waker is unknown */
         if (r->u.wake.by_wakeup)
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
         return (struct graph_ending){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the builder's logs to the store's columns. */
+/* Writing: the builder's logs to the store's columns. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "graph/builder.h"
 #include "graph/layout.h"
 
-/* The columns of one set of series while they are written. All but the blocks have room for all entries of the logs and
- * one more: each entry is written to every column, but only the columns that have it move on. What is not reached takes
- * no memory. */
+/* Columns of one set of series while they are written. All except the blocks have room for all entries of the logs and
+ * one more: each entry is written to every column, but only columns that have it advance. Unreached room takes no
+ * memory. */
 struct columns {
     VEC(struct graph_disk_block) blocks;
     uint32_t *begins, *wakers, *packets, *cpus;
@@ -41,18 +41,18 @@ static struct graph_disk_block *new_block(struct columns *c, int64_t base)
     return &c->blocks.v[c->blocks.n - 1];
 }
 
-/* Times that lie too far apart for a sum are refused once all are known. */
+/* Times too far apart for a sum are refused when all are known. */
 static void add_time(int64_t *sum, int64_t begin, int64_t end)
 {
     *sum = (int64_t)((uint64_t)*sum + (uint64_t)end - (uint64_t)begin);
 }
 
-/* Appends a log; entries that begin at `end` or later are dropped. Adds the time of each state to `sums`. Returns the
- * number of entries. */
+/* Appends a log; drops entries that begin at `end` or later. Adds the time of each state to `sums`. Returns the number
+ * of entries. */
 static size_t put_series(struct columns *c, const struct graph_log *log, int64_t end, int64_t sums[GRAPH_STATE_COUNT])
 {
     size_t before = c->n;
-    unsigned state = GRAPH_UNKNOWN; /* of the one before, which began `since` */
+    unsigned state = GRAPH_UNKNOWN; /* state of the one before, which began at `since` */
     int64_t since = log->head ? log->head->base : end;
     struct graph_disk_block *last = NULL;
     for (const struct graph_log_block *b = log->head; b; b = b->next) {
@@ -83,7 +83,7 @@ done:
     return c->n - before;
 }
 
-/* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is done. */
+/* Adds numbers as 16-bit or 8-bit items if all fit. The narrow copy lives in the arena until the store is done. */
 static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow,
     size_t wide_bytes, size_t narrow_bytes, const uint32_t *v, size_t n, bool fits)
 {
@@ -151,7 +151,7 @@ static void add_early_wakes(
     store_add(w, "late", early, sizeof *early, n);
 }
 
-/* The tracker has them in order of time, which this keeps within each row. */
+/* Sorts formers by row. The tracker has them in order of time, which is kept within each row. */
 static struct graph_disk_former *order_formers(
     const struct graph_builder *b, struct arena *a, struct strings *names, size_t n_rows, size_t *n)
 {
@@ -171,7 +171,7 @@ static struct graph_disk_former *order_formers(
     return out;
 }
 
-/* Up to where a log is decided: its last entry may still change when the next chunk goes on with it. */
+/* Time up to which a log is decided: its last entry may still change if the next chunk continues it. */
 static int64_t decided(const struct graph_log *log, bool carried, int64_t end)
 {
     return carried && log->n ? graph_log_last(log).begin : end;
@@ -181,7 +181,7 @@ struct totals {
     VEC(int64_t) v;
 };
 
-/* Returns which states there are. */
+/* Returns the set of states. */
 static uint16_t put_totals(struct totals *t, const int64_t sums[GRAPH_STATE_COUNT])
 {
     unsigned states = 0;
@@ -249,7 +249,7 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
         if (r && r->now != GRAPH_NOW_UNSEEN) {
             int64_t sums[GRAPH_STATE_COUNT] = {0};
             d->begin = r->log.n ? r->log.head->base
-                                : r->since; /* the tracker may have learnt of an earlier one too late */
+                                : r->since; /* the tracker may have learnt an earlier one too late */
             d->end = decided(&r->log, graph_builder_is_carried(b, i), r->since);
             d->n = (uint32_t)put_series(c, &r->log, d->end, sums);
             d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
@@ -259,7 +259,7 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
     }
 }
 
-/* How long a CPU's occupants were in each state of its idle thread. */
+/* Time of a CPU's occupants in each state of its idle thread. */
 static void sum_idle(const struct columns *c, const struct graph_disk_cpu *d, int64_t sums[GRAPH_STATE_COUNT])
 {
     unsigned state = GRAPH_UNKNOWN;
@@ -281,7 +281,7 @@ static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_di
     for (size_t i = 0; i < b->cpus.n; i++) {
         const struct graph_log *log = &b->cpus.v[i].occupants;
         struct graph_disk_cpu *d = &cpus[i];
-        int64_t of_kinds[GRAPH_STATE_COUNT] = {0}; /* an idle row's are others */
+        int64_t of_kinds[GRAPH_STATE_COUNT] = {0}; /* idle rows have others */
         *d = (struct graph_disk_cpu){.idle_row = -1, .first = (uint32_t)c->n, .first_block = (uint32_t)c->blocks.n};
         d->end = decided(log, b->is_cut, end);
         d->begin = log->n && log->head->base < d->end ? log->head->base : d->end;
@@ -293,7 +293,7 @@ static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_di
         if (r->idle_cpu < 0)
             continue;
         struct graph_disk_cpu *d = (size_t)r->idle_cpu < b->cpus.n ? &cpus[r->idle_cpu] : NULL;
-        if (!d || !b->cpus.v[r->idle_cpu].occupants.n || d->idle_row >= 0) { /* nothing to tell of it */
+        if (!d || !b->cpus.v[r->idle_cpu].occupants.n || d->idle_row >= 0) { /* no occupants, or known already */
             r->idle_cpu = -1;
             continue;
         }
@@ -395,7 +395,7 @@ static int write_logs(struct graph_builder *b, int64_t end, struct store_place p
         of_rows += b->rows.v[i].log.n;
     for (size_t i = 0; i < b->cpus.n; i++)
         of_cpus += b->cpus.v[i].occupants.n;
-    enum { BYTES = 20 }; /* of an entry, in all columns */
+    enum { BYTES = 20 }; /* bytes of an entry in all columns */
     int rc = mem_room((of_rows + of_cpus) * BYTES, "writing the graph", e);
     if (rc)
         return rc;
@@ -411,7 +411,7 @@ static int write_logs(struct graph_builder *b, int64_t end, struct store_place p
 int graph_builder_cut(struct graph_builder *b, int64_t at, struct store_place place, uint64_t key, struct err *e)
 {
     assert(b->is_cut);
-    (void)at; /* what is decided follows from the records alone */
+    (void)at; /* decided parts follow from the records alone */
     return write_logs(b, b->now == INT64_MIN ? 0 : b->now, place, key, e);
 }
 
@@ -421,7 +421,7 @@ int graph_builder_write(struct graph_builder *b, int64_t end, struct store_place
     size_t n = kernel_tracker_threads(b->tracker, &threads);
     if (end < b->now)
         end = b->now;
-    b->is_cut = false; /* even if it was saved, nobody goes on with it */
+    b->is_cut = false; /* nobody continues it, even if it was saved */
     b->carried.n = 0;
     for (size_t i = 0; i < n; i++)
         graph_builder_close_row(b, (int32_t)i, end);
