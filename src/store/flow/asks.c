@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that ask for messages again and again without sleeping: what their system calls returned says so. Calls that
- * slept return nothing, too: whether the thread was awake is known to who knows its states. */
+/* Asks: threads that ask for messages again and again without sleeping, as shown by return values of their system
+ * calls. Calls that slept may return nothing, too: whether the thread was awake must be checked by its states. */
 #include "flow/asks.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "kernel/kernel.h"
 
 enum {
-    MOST_BETWEEN_NS = 1000000, /* between two calls of one stretch; who works longer does not only wait */
+    MOST_BETWEEN_NS = 1000000, /* limit between two calls of a stretch; a longer pause is work */
     SHORTEST_NS = 100000
 };
 
-/* What tells that there was nothing: 0 (a time-out of none), EAGAIN, or any return. */
+/* Class of a call by the returns that mean nothing was there: 0 (no timeout), EAGAIN, or any return. */
 enum ask_class { ASKS_NOTHING, ASKS_READY, ASKS_DATA, YIELDS };
 
 static enum ask_class class_of(const char *call)
@@ -53,14 +53,14 @@ static struct asking *asking_of(struct flow_asks *a, int32_t row)
     return &a->rows.v[row];
 }
 
-/* Does the call belong to the stretch? Where times run back, it does not. */
+/* Returns whether the call continues the stretch; false if times run back. */
 static bool is_next(const struct asking *row)
 {
     return row->ask.calls && row->entered >= row->left &&
         (uint64_t)row->entered - (uint64_t)row->left <= MOST_BETWEEN_NS;
 }
 
-/* A call came back empty: the stretch goes on, or one begins. */
+/* Handles a call without a result: continues the stretch, or begins one. */
 static void go_on(struct asking *row, const struct kernel_record *r)
 {
     if (!is_next(row))
@@ -70,7 +70,7 @@ static void go_on(struct asking *row, const struct kernel_record *r)
     row->left = r->ts;
 }
 
-/* A call came back with something. */
+/* Handles a call with a result. */
 static void end(struct flow_asks *a, struct asking *row, const struct kernel_record *r)
 {
     row->ask.end = r->ts;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds the flow store of one host from kernel records: connections, who sends, which receives may have woken whom. */
+/* Builder of a host's flow store from kernel records: connections, senders, and the receives that may have woken
+ * threads. */
 #include "flow/builder.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static bool network_softirq(uint8_t ctx, uint16_t number)
         ctx == KERNEL_CTX_NET;
 }
 
-/* Last receive of the other direction in the same softirq run: what clocked this send out. */
+/* Last receive of the other direction in the same softirq run, which clocked this send out. */
 static uint32_t clocking_receive(const struct flow_builder *b, const struct cpu *c, uint32_t frame, uint32_t reverse)
 {
     if (reverse == NO_FLOW || c->frame != frame)
@@ -62,7 +63,7 @@ static uint32_t clocking_receive(const struct flow_builder *b, const struct cpu 
     return NO_PACKET;
 }
 
-/* Who made a send, as far as the record tells. */
+/* Sets the origin of a send as far as the record shows it. */
 static void attribute_send(
     struct flow_builder *b, const struct kernel_record *r, const struct flow *flow, struct built_packet *n)
 {
@@ -85,7 +86,7 @@ static void attribute_send(
     }
 }
 
-/* The packet that comes next is a receive: returns the one before it in its run. */
+/* Remembers a receive, which is the next packet: returns the one before it in its run. */
 static uint32_t remember_receive(struct flow_builder *b, const struct kernel_record *r, struct flow *flow)
 {
     struct cpu *c = cpu_of(b, r->cpu);
@@ -97,7 +98,7 @@ static uint32_t remember_receive(struct flow_builder *b, const struct kernel_rec
     return before;
 }
 
-/* Of the interface: its name, as string numbers are a chunk's own. */
+/* Hash of the interface's name: string numbers differ between chunks. */
 static uint64_t device_of(struct flow_builder *b, uint32_t string)
 {
     while (b->devices.n <= string)
@@ -121,7 +122,7 @@ static void count_send(struct flow *flow, bool passing)
     flow->passing += passing;
 }
 
-/* The packet with this number of the host, + 1, if it can still be told anything. */
+/* Packet with this number of the host, unless it is settled. */
 static struct built_packet *unsettled_number(struct flow_builder *b, uint64_t number)
 {
     return number > b->first_packet + b->settled && number <= b->first_packet + b->packets.n
@@ -139,8 +140,8 @@ static void count_datagram(struct flow *flow, bool carries)
     flow->carrying += carries;
 }
 
-/* A packet came out of that one. Where a socket of the host sends back it was for the socket, and an address that was
- * used again. */
+/* Marks that a packet came out of that one. If a socket of the host sends back, it was for the socket, and a reused
+ * address. */
 static void mark_carrier(struct flow_builder *b, uint64_t number)
 {
     struct built_packet *outer = unsettled_number(b, number);
@@ -151,7 +152,7 @@ static void mark_carrier(struct flow_builder *b, uint64_t number)
     outer->p.way = (uint8_t)((outer->p.way | FLOW_CARRIES) & ~FLOW_OPAQUE);
 }
 
-/* What it tells of packets before, and its own way. */
+/* Updates earlier packets by this one, and sets its way. */
 static void follow(struct flow_builder *b, const struct flow_seen *seen, const struct flow_wrap *wrap, uint8_t *way)
 {
     struct built_packet *before = unsettled_number(b, seen->went_on);
@@ -200,8 +201,8 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
     vec_push(&b->packets, n);
 }
 
-/* Data that came while another thread held the socket are handed on when that thread lets go of it: the waker is then a
- * user of the same connection, in thread context, and the receive has woken nobody yet. */
+/* Data that arrive while another thread holds the socket are passed on when that thread releases it: the waker is then
+ * a user of the same connection, in thread context, and the receive has woken nobody yet. */
 static uint32_t backlog_receive(const struct flow_builder *b, const struct kernel_record *r)
 {
     if (r->row < 0 || (size_t)r->row >= b->latest.n || !b->latest.v[r->row].connection)
@@ -218,7 +219,7 @@ static uint32_t backlog_receive(const struct flow_builder *b, const struct kerne
     return best;
 }
 
-/* Did the run receive anything else that stayed? */
+/* Returns whether the run received anything else that stayed. */
 static bool has_others(const struct flow_builder *b, const struct built_packet *p)
 {
     uint32_t i = flow_unsettled(b, p->before);
@@ -228,7 +229,7 @@ static bool has_others(const struct flow_builder *b, const struct built_packet *
     return i != NO_PACKET;
 }
 
-/* Returns the number of the wake + 1, 0: no packet caused it. */
+/* Returns the number of the wake + 1; 0: no packet caused it. */
 static uint64_t add_wake(struct flow_builder *b, const struct kernel_record *r)
 {
     const struct cpu *c = cpu_of(b, r->cpu);
@@ -264,7 +265,7 @@ uint64_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
     switch (r->kind) {
     case KERNEL_PACKET_SEND:
     case KERNEL_PACKET_RECEIVE:
-        if (r->u.packet.family || r->u.packet.protocol == FLOW_TCP) { /* not ARP and the like */
+        if (r->u.packet.family || r->u.packet.protocol == FLOW_TCP) { /* excludes ARP and similar ones */
             flow_decide(b, r->ts);
             add_packet(b, r);
         }
@@ -272,7 +273,7 @@ uint64_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
     case KERNEL_WAKE: flow_decide(b, r->ts); return add_wake(b, r);
     case KERNEL_SYSCALL_ENTRY:
     case KERNEL_SYSCALL_EXIT: flow_asks_add(&b->asks, r, b->tracker); return 0;
-    case KERNEL_SWITCH: /* receives in thread context belong to the stretch between two switches */
+    case KERNEL_SWITCH: /* receives in thread context belong to the time between two switches */
         cpu_of(b, r->cpu)->last = NO_PACKET;
         break;
     default: break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is open at a cut: connections that are known, packets that are not settled and wakes that are not decided, runs
- * of CPUs, threads that ask. Packets are named by their number among those that are carried, flows by the place of
- * their connection in the order of the lists. */
+/* Open state at a cut: known connections, unsettled packets and undecided wakes, runs of CPUs, asking threads. Packets
+ * are identified by their number among those carried, flows by the position of their connection in the order of the
+ * lists. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@ struct carrying {
     struct carry *c;
     struct flow_builder *b;
     VEC(uint32_t) flows; /* connection number * 2, + 1 for the other direction: flow, or NO_FLOW */
-    VEC(uint32_t) lives; /* first the present ones of the connections, in their order */
-    uint32_t *number_of_flow, *number_of_life; /* not LOAD */
-    uint32_t packets;                          /* how many are carried */
+    VEC(uint32_t) lives; /* lives: first the present ones of the connections, in their order */
+    uint32_t *number_of_flow, *number_of_life; /* unused by LOAD */
+    uint32_t packets;                          /* number of carried packets */
 };
 
 static void give_up(struct carry *c)
@@ -23,7 +23,7 @@ static void give_up(struct carry *c)
     c->at = c->end;
 }
 
-/* A number below `limit`, or UINT32_MAX for none. */
+/* Visits a number below `limit`, or UINT32_MAX for none. */
 static void carry_optional(struct carrying *v, uint32_t *number, size_t limit)
 {
     carry_number(v->c, number);
@@ -33,7 +33,7 @@ static void carry_optional(struct carrying *v, uint32_t *number, size_t limit)
     }
 }
 
-/* One of the packets that are carried, or none: what is settled is none to the next chunk as it is to this one. */
+/* Visits a carried packet, or none: a settled packet counts as none in the next chunk as in this one. */
 static void carry_packet_number(struct carrying *v, uint32_t *packet, size_t limit)
 {
     uint32_t number = flow_unsettled(v->b, *packet);
@@ -137,7 +137,7 @@ static uint32_t flow_of_number(const struct carrying *v, uint32_t number)
 
 /* ---- lives ---- */
 
-/* The lives of connections that were ended by another one while packets of theirs are not settled come last. */
+/* Lives of connections that were ended by another one while some of their packets are unsettled come last. */
 static void number_lives(struct carrying *v)
 {
     struct flow_builder *b = v->b;
@@ -236,7 +236,7 @@ static void carry_packet(struct carrying *v, uint32_t i)
         n->life = v->lives.v[life];
 }
 
-/* LOAD: as many as were saved, or none, of which nothing may be believed. */
+/* LOAD: as many as were saved, or none, if they are invalid. */
 static void carry_packets(struct carrying *v)
 {
     struct flow_builder *b = v->b;
@@ -334,7 +334,7 @@ static void carry_latest(struct carrying *v, const int32_t *rows, size_t n_rows)
     }
 }
 
-/* The rows that something may be carried of: MARK all, SAVE in the order of the next chunk, LOAD none. */
+/* Rows with possible state: MARK all, SAVE in the order of the next chunk, LOAD none. */
 static int32_t *rows_of(const struct flow_builder *b, const struct carry *c, size_t *n)
 {
     size_t all = b->latest.n > b->asks.rows.n ? b->latest.n : b->asks.rows.n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the contents of an open flow store make sense: for `verify`. Readers are safe whatever they are. */
+/* Validation of an open flow store, for `verify`. Readers are safe for any contents. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "flow/messages.h"
 #include "flow/store.h"
 
-/* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest
- * table each time. */
+/* Returns whether the packet with that number is a receive: one bit per number. Looking the packet up instead would
+ * access a random place of the largest table each time. */
 static bool is_marked(const uint64_t *receives, const struct flow_chunk *s, uint32_t number)
 {
     return number >= s->n_by_number || receives[number / 64] >> number % 64 & 1;
@@ -18,7 +18,7 @@ static bool is_marked(const uint64_t *receives, const struct flow_chunk *s, uint
 
 enum { AHEAD = 16 };
 
-/* The packets of a flow; marks the numbers of its receives. */
+/* Checks the packets of a flow; marks the numbers of its receives. */
 static const char *packets_defect(const struct flow_chunk *s, size_t f, uint64_t *receives)
 {
     uint64_t high = 0;
@@ -28,7 +28,7 @@ static const char *packets_defect(const struct flow_chunk *s, size_t f, uint64_t
         size_t at = flow->first + i;
         const struct flow_disk_packet *p = &s->packets[at];
         bool send = i < flow->sends, copy = i >= flow->sends + flow->receives;
-        if (at + AHEAD < s->n_packets) /* numbers of one flow lie apart: what is waited for otherwise */
+        if (at + AHEAD < s->n_packets) /* numbers of one flow are far apart, so wait for memory here */
             __builtin_prefetch(&s->by_number[p[AHEAD].number < s->n_by_number ? p[AHEAD].number : 0]);
         if (p->flow != f || p->is_copy != copy || (!copy && p->is_send != send) || p->origin > FLOW_PASSING ||
             p->way >= FLOW_RENAMED * 2)
@@ -47,7 +47,7 @@ static const char *packets_defect(const struct flow_chunk *s, size_t f, uint64_t
     return NULL;
 }
 
-/* What is searched is in order, and is what it should be. */
+/* Checks that searched tables are sorted and have the right contents. */
 static const char *order_defect(const struct flow_chunk *s)
 {
     size_t next = 0;
@@ -113,7 +113,7 @@ static const char *keys_defect(const struct flow_chunk *s)
     return what;
 }
 
-/* An extract tells its addresses twice: once with times. */
+/* Checks the addresses of an extract, which has them twice: once with times. */
 static const char *own_defect(const struct flow_chunk *s)
 {
     bool same = !s->own || s->n_own == s->n_addresses;
@@ -122,7 +122,7 @@ static const char *own_defect(const struct flow_chunk *s)
     return same ? NULL : "addresses that contradict each other";
 }
 
-/* What is wrong with the sections of an open store, or NULL. */
+/* Returns the defect of the sections of an open store, or NULL. */
 static const char *flow_defect(const struct flow_chunk *s)
 {
     size_t next = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections of the host while the records are read: their bytes' numbers, when another one begins, who uses them, and
- * when they are forgotten. */
+/* Connections of the host while records are read: byte numbers, beginnings, users, and forgetting. */
 #include <string.h>
 
 #include "flow/builder.h"
 
-/* Without a packet for so long a connection is forgotten: beyond the two hours after which TCP asks whether the other
- * end still lives; for what ended, and for datagrams, of which nobody knows the end, what they are given by firewalls.
- * What comes later on the same addresses and ports is as if it were the first. */
+/* Silence after which a connection is forgotten. Lasting ones: more than the two hours after which TCP checks whether
+ * the other end is alive. Ended connections and datagrams, whose end is unknown: as long as firewalls keep them. Later
+ * packets on the same addresses and ports count as the first. */
 static const int64_t SILENCE_NS[FLOW_LISTS] = {
     [LASTING] = INT64_C(3) * 3600 * 1000000000, [BRIEF] = INT64_C(180) * 1000000000};
 
@@ -74,7 +73,7 @@ uint32_t flow_begin_life(struct flow_builder *b)
     return (uint32_t)b->lives.n - 1;
 }
 
-/* ---- what is forgotten ---- */
+/* ---- forgetting ---- */
 
 static void unlink_connection(struct flow_builder *b, struct flow *c)
 {
@@ -115,8 +114,7 @@ void flow_touch(struct flow_builder *b, uint32_t connection, int64_t ts)
     flow_list_append(b, connection);
 }
 
-/* Those of which nothing came for long, and of too many the ones silent for the longest; not while packets of theirs
- * are not settled. */
+/* Drops idle connections, and above the limit the longest idle ones, unless they have unsettled packets. */
 static void forget(struct flow_builder *b, enum flow_list which, int64_t ts)
 {
     struct flow_list_ends *list = &b->lists[which];
@@ -153,8 +151,8 @@ uint32_t flow_of_packet(struct flow_builder *b, const struct kernel_packet *k, i
 
 /* ---- bytes ---- */
 
-/* The 64-bit number nearest to `near` whose low 32 bits are `seq`. The first packet of a flow starts at 2^32, so that
- * going back never underflows. */
+/* 64-bit number nearest to `near` whose low 32 bits are `seq`. The first packet of a flow starts at 2^32, so that going
+ * back never underflows. */
 static uint64_t unwrap(uint64_t near, uint32_t seq)
 {
     const uint64_t turn = FLOW_TURN;
@@ -166,8 +164,8 @@ static uint64_t unwrap(uint64_t near, uint32_t seq)
     return v > near + turn / 2 && v >= turn ? v - turn : v;
 }
 
-/* Are the addresses and ports used again? A SYN that was sent again has the same number, and what follows it does not
- * come before it. Where the SYN was not recorded: bytes beyond the FIN. */
+/* Returns whether addresses and ports are reused. A retransmitted SYN has the same number, and later packets do not
+ * come before it. If the SYN was not recorded: bytes beyond the FIN. */
 static bool begins_anew(const struct flow *flow, const struct kernel_packet *k)
 {
     if (!flow->last_seq)
@@ -218,7 +216,7 @@ void flow_number_bytes(struct flow_builder *b, uint32_t f, const struct kernel_p
         b->flows.v[flow->connection].life = flow_begin_life(b);
 }
 
-/* ---- who uses a connection ---- */
+/* ---- users of a connection ---- */
 
 const struct kernel_thread *flow_thread(const struct flow_builder *b, int32_t row)
 {
@@ -257,7 +255,7 @@ static bool same_process(const struct kernel_thread *a, const struct kernel_thre
     return a && b && a->tgid > 0 && a->tgid == b->tgid;
 }
 
-/* A listening thread accepts connections that its children come to use. */
+/* A listening thread accepts connections that its children will use. */
 enum relation flow_relation(const struct flow_builder *b, uint32_t life, int32_t row)
 {
     const struct kernel_thread *t = flow_thread(b, row);

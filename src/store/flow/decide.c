@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a moment's hindsight decides: which receive woke whom, whose each packet is, what only passed through. Each
- * packet and wake is decided at a moment that depends on the records alone, in the order in which they came. */
+/* Decisions with a short delay: which receive woke a thread, the owner of each packet, and forwarded packets. Each
+ * packet and wake is decided at a time that depends on the records alone, in order of arrival. */
 #include "flow/builder.h"
 
-enum { RELATED = 8 }; /* above all else that counts */
+enum { RELATED = 8 }; /* weight above all others */
 
-/* Which receive of the run woke the thread: first those whose connection it uses, then those that stayed, then those
- * not yet taken, then those with payload; of equals the earliest. */
+/* Returns the receive of the run that woke the thread: prefers those whose connection it uses, then those that stayed,
+ * then those not taken yet, then those with payload; of equals the earliest. */
 static uint32_t waking_receive(const struct flow_builder *b, const struct wake *w)
 {
     const struct kernel_thread *t = flow_thread(b, w->row);
@@ -44,14 +44,14 @@ static void decide_wake(struct flow_builder *b, struct wake *w)
     *first = *first == KERNEL_NO_ROW ? w->row : *first;
 }
 
-/* Most of the sends of such a flow were seen to come in before: all of them only passed through, also those that were
- * not (the records of how they came were lost). */
+/* Returns whether most sends of the flow were seen to come in before. Then all of them were forwarded, even those
+ * without a recorded arrival (lost records). */
 static bool passes(const struct flow *flow)
 {
     return flow->passing * UINT64_C(2) > flow->sends;
 }
 
-/* The same of datagrams that carry other packets. */
+/* Returns whether most datagrams of the flow carry other packets. */
 static bool carries_others(const struct flow *flow)
 {
     return flow->carrying * UINT64_C(2) > flow->seen;
@@ -70,9 +70,9 @@ static int32_t first_of(int32_t last, int32_t first)
     return last == KERNEL_NO_ROW ? first : last;
 }
 
-/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first; without any send, to
- * the thread that its packets woke. Directions are apart: both ends of a loopback connection are on this host. A
- * connection that begins anew on the same addresses and ports is another socket's. */
+/* A socket belongs to the last thread that sent from it; before the first send, to the first sender; without any send,
+ * to the thread that its packets woke. Directions are separate: both ends of a loopback connection are on this host. A
+ * new connection on the same addresses and ports has another socket. */
 static int32_t owner_of(const struct flow_builder *b, const struct built_packet *n)
 {
     const struct flow *flow = &b->flows.v[n->p.flow];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a host's flows finds clocks, as a store of its own: which flows that takes, and their packets. */
+/* Extract for clocks: choice of a host's flows, and a store with their packets. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "flow/write.h"
 
-/* ---- which flows ---- */
+/* ---- choice of flows ---- */
 
 size_t flow_hashes(const struct flow_store *s, uint64_t **out)
 {
@@ -30,7 +30,7 @@ size_t flow_hashes(const struct flow_store *s, uint64_t **out)
     return n;
 }
 
-/* Hashes of what others have, as far as this host has it, and of their addresses. */
+/* Finds the hashes of others that this host has, too, and the others' addresses. */
 static void find_common(
     const struct flow_store *s, const struct flow_other *others, size_t n, struct map *flows, struct map *addresses)
 {
@@ -50,7 +50,7 @@ static void find_common(
     }
 }
 
-/* TCP alone: only of bytes that were sent it is known that they should have been seen at the sender. */
+/* TCP only: only for sent bytes is it known that the sender should have seen them. */
 static bool came_from(const struct flow_store *s, size_t flow, const struct flow_key *key, const struct map *addresses)
 {
     struct flow_address source = {.family = key->family};
@@ -78,7 +78,7 @@ size_t flow_needed(const struct flow_store *s, const struct flow_other *others, 
     return needed.n;
 }
 
-/* ---- their packets ---- */
+/* ---- packets of the chosen flows ---- */
 
 struct taken {
     VEC(struct flow_disk_flow) flows;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the receiver tells of a message, and when that can have been sent. */
+/* Keys of received messages, and windows of their sends. */
 #include "base/search.h"
 #include "flow/store.h"
 
 static const int64_t SECOND = 1000000000;
 enum {
-    BYTES_LIFE_S = 1000, /* Linux gives a connection up after 15 tries, 924 s by default */
+    BYTES_LIFE_S = 1000, /* Linux gives up a connection after 15 tries, by default 924 s */
     BYTES_SLACK_S = 1,
     LOOK_BACK = 1024
 };
 
-/* The last of the receives of this size by number `to`, looking back to `from`; `from` when there is none. */
+/* Last receive of this size before number `to`, looking back to `from`; `from` if there is none. */
 static uint64_t like_before(struct flow_walk *receives, uint64_t from, uint64_t to, uint32_t bytes)
 {
     while (to > from &&
@@ -19,7 +19,7 @@ static uint64_t like_before(struct flow_walk *receives, uint64_t from, uint64_t 
     return to;
 }
 
-/* Keeps the longest, the longest first. */
+/* Keeps the longest, sorted by falling length. */
 static void keep_silence(struct flow_message_key *k, struct flow_silence silence)
 {
     for (int i = 0; i < FLOW_SILENCES; i++)
@@ -30,7 +30,7 @@ static void keep_silence(struct flow_message_key *k, struct flow_silence silence
         }
 }
 
-/* What came before the first receive is not known. */
+/* The time before the first receive is unknown. */
 static void find_silences(const struct flow_view *in, uint64_t receive, struct flow_message_key *out)
 {
     struct flow_walk receives = {.view = in};
@@ -45,7 +45,7 @@ static void find_silences(const struct flow_view *in, uint64_t receive, struct f
     }
 }
 
-/* The place of a packet among the receives of its flow, or UINT64_MAX. */
+/* Index of a packet among the receives of its flow, or UINT64_MAX. */
 static uint64_t place_of(const struct flow_view *in, const struct flow_packet *receive)
 {
     size_t chunk = flow_chunk_of(in->store, receive->number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which flows of many hosts are one: found by their keys, over all hosts at once, so that hosts that never talked cost
+/* Links of flows between many hosts: found by their keys, over all hosts at once, so that hosts that never talked cost
  * nothing. */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "flow/store.h"
 
 enum {
-    PARTS = 256,         /* of the range of hashes, each joined by one thread */
-    MOST_RECEIVERS = 32, /* of one flow: what more hosts receive is multicast, or a private address used by many */
-    MOST_OF_HOST = 4     /* ends with one hash: a host has a key once, unless its store is damaged */
+    PARTS = 256,         /* parts of the range of hashes, each joined by one thread */
+    MOST_RECEIVERS = 32, /* receivers of one flow: more are multicast, or a private address used by many */
+    MOST_OF_HOST = 4     /* ends with one hash: a host has a key only once, unless its store is damaged */
 };
 
 struct end {
@@ -29,14 +29,14 @@ struct part {
     struct end *ends;
     size_t n;
     VEC(struct flow_link) links;
-    VEC(struct end) receivers; /* of the hash that is looked at */
+    VEC(struct end) receivers; /* receivers of the present hash */
 };
 
 struct join {
     const struct flow_store *const *stores;
-    bool near;            /* what a host sent itself is told from packets, not from flows */
-    struct ends *by_host; /* read once: a file that is cut off meanwhile reads otherwise the second time */
-    size_t *at;           /* host * PARTS + part: how many ends, then where the next goes */
+    bool near;            /* a host's own sends are recognised by packets, not by flows */
+    struct ends *by_host; /* read once: a file being cut off may read differently the second time */
+    size_t *at;           /* host * PARTS + part: number of ends, then position of the next */
     struct end *ends;
     struct part parts[PARTS];
 };
@@ -46,7 +46,7 @@ static unsigned part_of(uint64_t hash)
     return (unsigned)(hash >> 56);
 }
 
-/* The flows of a host that may be other hosts', too. */
+/* Collects the flows of a host that may also be other hosts'. */
 static void collect_ends(void *arg, size_t host)
 {
     struct join *j = arg;
@@ -71,7 +71,7 @@ static void place_ends(void *arg, size_t host)
     vec_free(&e->v);
 }
 
-/* Counts become places: by part, then host. */
+/* Turns counts into positions: by part, then host. */
 static void arrange(struct join *j, size_t n)
 {
     size_t sum = 0, starts[PARTS];
@@ -95,8 +95,9 @@ static int by_hash(const void *a, const void *b)
     return order_of(p->hash, q->hash) ?: order_of(p->host, q->host) ?: order_of(p->flow, q->flow);
 }
 
-/* Did packets of the flow come to this host from another one? Where its own send is the first that was seen, what it
- * received is that send on another of its devices; a forwarder receives first. Without addresses all is one flow. */
+/* Returns whether packets of the flow came to this host from another one. If its own send is the first seen, it
+ * received that send on another of its devices; a forwarder receives first. Without addresses all packets are one
+ * flow. */
 static bool receives(const struct flow_store *s, size_t flow, const struct flow_key *key)
 {
     struct flow_packet sent, received;
@@ -109,7 +110,7 @@ static bool receives(const struct flow_store *s, size_t flow, const struct flow_
     return sent.ts > received.ts;
 }
 
-/* Links of all ends with one hash: each sender to those that received its flow. */
+/* Links all ends with one hash: each sender to the receivers of its flow. */
 static void link_ends(const struct join *j, struct part *part, const struct end *v, size_t n)
 {
     struct flow_key key, other;
@@ -139,7 +140,7 @@ static void link_ends(const struct join *j, struct part *part, const struct end 
     }
 }
 
-/* Keeps the first few of each host, of ends in order with one hash; returns how many. */
+/* Keeps the first few of each host, of sorted ends with one hash; returns their number. */
 static size_t keep_few(struct end *v, size_t n)
 {
     size_t kept = 0, of_host = 0;

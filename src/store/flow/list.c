@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of several chunks together: which flows of theirs are one, whose places follow each other, and where
- * messages and replies by number are. Made when first asked for, from the tables of flows and rows; no packet is read,
- * but the first and the last reply of each chunk. */
+/* Joint tables of several chunks: equal flows, with places in order of time, and the positions of messages and replies
+ * by number. Made at the first request, from the tables of flows and rows; reads no packets except the first and the
+ * last reply of each chunk. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 
 struct found {
     VEC(struct flow_key) keys;
-    VEC(size_t) places; /* how many */
+    VEC(size_t) places; /* number of places */
 };
 
-/* Flows of the host in the order of their first packets: each chunk has its flows in that order. */
+/* Flows of the host in order of their first packets; each chunk has its flows in that order. */
 static uint32_t number_flow(struct flow_tables *t, struct found *f, const struct flow_key *key)
 {
     for (uint64_t h = flow_key_hash(key);; h++) {
@@ -34,7 +34,7 @@ static uint32_t number_flow(struct flow_tables *t, struct found *f, const struct
     }
 }
 
-/* Flows of a tail that end before it are not looked at: its first chunk may be of days. */
+/* Skips flows of a tail that end before it: its first chunk may span days. */
 static bool is_in(const struct flow_store *s, size_t c, size_t f)
 {
     if (!s->is_tail || s->since <= s->chunks[c].head.since)
@@ -60,7 +60,7 @@ static void number_flows(const struct flow_store *s, struct flow_tables *t, stru
     t->n_flows = found->keys.n;
 }
 
-/* The place that follows in time: its numbers go on, or begin anew above all before. */
+/* Place that follows in time: its numbers continue, or begin anew above all before. */
 static struct flow_place next_place(
     const struct flow_store *s, const struct flow_place *before, uint32_t chunk, uint32_t flow)
 {
@@ -158,7 +158,7 @@ static int by_time(const void *a, const void *b)
         ?: order_of(p->place, q->place);
 }
 
-/* Replies of one chunk come after those of the one before, unless times are equal or step back. */
+/* Replies of one chunk follow those of the one before, unless times are equal or step back. */
 static void order_replies(const struct flow_store *s, struct flow_tables *t)
 {
     struct placed_reply last = {.ts = INT64_MIN};
@@ -187,7 +187,7 @@ static void order_replies(const struct flow_store *s, struct flow_tables *t)
     free(all);
 }
 
-/* ---- addresses and when ---- */
+/* ---- addresses and their first times ---- */
 
 static int64_t first_own_send(const struct flow_chunk *c, const struct flow_address *a)
 {
@@ -209,7 +209,7 @@ struct own_addresses {
     struct map seen;
 };
 
-/* Is it the first time? */
+/* Returns whether it appears for the first time. */
 static bool see_own(struct own_addresses *all, const struct flow_address *a)
 {
     bool fresh;
@@ -240,7 +240,7 @@ int64_t flow_last(const struct flow_store *s)
     return s->chunks[s->n - 1].until;
 }
 
-/* ---- all of it ---- */
+/* ---- setup ---- */
 
 static struct flow_tables *make_tables(const struct flow_store *s)
 {

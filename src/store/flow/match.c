@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which send explains a message, told by its key: TCP by byte range, acknowledgements and named datagrams by what they
- * say, other datagrams by time, translated addresses by (sequence, ack, length). */
+/* Matching of a message, given by its key, to its send: TCP by byte range; acknowledgements and datagrams with IP ids
+ * by their contents; other datagrams by time; translated addresses by (sequence, ack, length). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@
 
 enum {
     MOST_LOOKED_AT = 4096,   /* datagrams without an IP id */
-    MOST_TRANSLATED = 1024,  /* sends within the window whose numbers lie near */
-    MOST_CARRIERS = 1 << 16, /* at any time */
-    LONGEST_SEND = 1 << 19,  /* bytes; of cards that cut them */
-    MOST_UNACKED = 1 << 24,  /* by which a repetition's acknowledgement may be ahead of the first send's */
-    MOST_ALIKE = 64,         /* acknowledgements that say the same under other IP ids */
-    CLEARLY = 4              /* times nearer than the next */
+    MOST_TRANSLATED = 1024,  /* sends within the window whose numbers are near */
+    MOST_CARRIERS = 1 << 16, /* sends in total */
+    LONGEST_SEND = 1 << 19,  /* bytes; for cards that segment */
+    MOST_UNACKED = 1 << 24,  /* limit by which a retransmission's acknowledgement may be ahead of the first send's */
+    MOST_ALIKE = 64,         /* equal acknowledgements with other IP ids */
+    CLEARLY = 4              /* factor by which one time must be nearer than the next */
 };
 
 static uint64_t distance(int64_t a, int64_t b)
@@ -32,23 +32,23 @@ static bool is_timed(const struct flow_window *w)
     return w->error_ns >= 0;
 }
 
-/* Sent before the message came, for certain? */
+/* Returns whether it was certainly sent before the message arrived. */
 static bool is_before(const struct flow_window *w, int64_t ts)
 {
     return is_timed(w) && ts <= w->at && distance(ts, w->at) >= (uint64_t)w->error_ns;
 }
 
-/* The likeliest of the sends that fit. */
+/* Most likely of the matching sends. */
 struct choice {
     const struct flow_disk_packet *best;
-    const struct flow_place *place; /* of the best */
-    int likeness;                   /* of the best */
+    const struct flow_place *place; /* place of the best */
+    int likeness;                   /* likeness of the best */
     bool ambiguous;
 };
 
-/* What is more alike is likelier; of what is equally so the last that can have been sent before the message came (the
- * one that is nearest to that where all were sent after). Two are told apart when the later was sent before the message
- * came for certain: nothing older was still under way then. Without times nothing tells them apart. */
+/* Considers a send. Greater likeness is better; if equal, the last that can have been sent before the arrival (the
+ * nearest if all were sent after). The choice is unambiguous if the later one was certainly sent before the arrival:
+ * nothing older was still travelling then. Without times it is ambiguous. */
 static void choose(struct choice *c, const struct flow_place *place, const struct flow_disk_packet *p, int likeness,
     const struct flow_window *w)
 {
@@ -79,7 +79,7 @@ static enum flow_answer answer(const struct flow_store *s, const struct choice *
 
 /* ---- bytes ---- */
 
-/* The end of the numbers in a place that is meant by one of the flow; 0: it is below all of them. */
+/* Converts the end of a range of the flow's numbers to those of a place; 0: it is below all of them. */
 static uint64_t in_place(const struct flow_place *place, uint64_t end)
 {
     uint64_t shift = place->turns * FLOW_TURN;
@@ -96,21 +96,21 @@ static bool covers(const struct flow_disk_packet *p, uint64_t end)
     return end && flow_is_own(p) && flow_carries(p) && flow_begin_of(p) < end && p->seq_end >= end;
 }
 
-/* The greatest number up to `most` that ends in these 32 bits; 0: none. */
+/* Greatest number up to `most` that ends in these 32 bits; 0: none. */
 static uint64_t last_turn(uint64_t most, uint32_t end)
 {
     uint64_t v = (most & ~(FLOW_TURN - 1)) | end;
     return v <= most ? v : v >= FLOW_TURN ? v - FLOW_TURN : 0;
 }
 
-/* A number of sends of a place, all those in the places before it included. */
+/* Number of sends of a place, including all those in the places before it. */
 struct spot {
     size_t place;
-    struct flow_part part; /* of it */
+    struct flow_part part; /* part of the flow there */
     uint32_t n;
 };
 
-/* Goes to the place before that has sends, all of them; false: there is none. */
+/* Moves to all sends of the place before that has some; false: there is none. */
 static bool go_back(const struct flow_view *v, struct spot *s)
 {
     while (s->place) {
@@ -122,7 +122,7 @@ static bool go_back(const struct flow_view *v, struct spot *s)
     return false;
 }
 
-/* Before the first of these sends whose running maximum reaches `end`; false: none does. O(log n) in a place */
+/* Moves before the first of these sends whose running maximum reaches `end`; false: none does. O(log n) in a place */
 static bool reach_back(const struct flow_view *v, uint64_t end, struct spot *s)
 {
     uint32_t all = s->n;
@@ -140,8 +140,8 @@ static bool reach_back(const struct flow_view *v, uint64_t end, struct spot *s)
     return true;
 }
 
-/* The sender's numbers go on over turns of 2^32 and over connections: in each turn the first send of the byte, from the
- * last one within the window backwards. */
+/* The sender's numbers continue over turns of 2^32 and over connections. Finds in each turn the first send of the byte,
+ * from the last one within the window backwards. */
 static void find_bytes(
     const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
@@ -164,9 +164,9 @@ static void find_bytes(
     }
 }
 
-/* ---- what is not found by its bytes ---- */
+/* ---- search by other fields ---- */
 
-/* The sends of a rank in a place. */
+/* Sends of a rank in a place. */
 struct ranked {
     const struct flow_place *place;
     const struct flow_chunk *chunk;
@@ -179,7 +179,7 @@ static const struct flow_disk_packet *ranked_at(const struct ranked *r, size_t i
     return flow_packet_at(r->chunk, r->order[i]);
 }
 
-/* more: what the rank's third number may be beyond it. */
+/* more: distance that the rank's third number may be beyond. */
 static struct ranked rank_in(
     const struct flow_view *v, size_t place, struct flow_rank rank, uint32_t more, const struct flow_key *key)
 {
@@ -196,8 +196,8 @@ struct neighbour {
     const struct flow_disk_packet *p;
 };
 
-/* Those of this rank, in time order, that were sent within the window: about the message's arrival, the last two before
- * it and the next. Without times the first of all, as no later one can be told from it. */
+/* Considers the sends of this rank, in order of time, within the window: about the message's arrival, the last two
+ * before it and the next. Without times only the first, since no later one can be distinguished from it. */
 static void choose_ranked(const struct flow_view *v, struct flow_rank rank, const struct flow_key *key,
     const struct flow_window *w, int likeness, struct choice *out)
 {
@@ -223,7 +223,7 @@ static void choose_ranked(const struct flow_view *v, struct flow_rank rank, cons
         choose(out, near[i].place, near[i].p, likeness, w);
 }
 
-/* Of what comes next in several places the one with the least IP id. */
+/* Of the next ones in several places, returns the one with the lowest IP id. */
 static struct ranked *least_id(struct ranked *r, size_t n)
 {
     struct ranked *least = NULL;
@@ -234,7 +234,7 @@ static struct ranked *least_id(struct ranked *r, size_t n)
     return least;
 }
 
-/* A bare acknowledgement: the same one (IP id), else any that says the same. */
+/* Finds a bare acknowledgement: the same one (IP id), else any equal one. */
 static void find_ack(
     const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
@@ -256,21 +256,21 @@ static void find_ack(
         free(list);
 }
 
-/* Old traces without addresses: all packets are one flow. */
+/* Old traces without addresses: all packets are in one flow. */
 static void find_bare(
     const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
     choose_ranked(v, (struct flow_rank){m->seq_end, m->ack, m->flags}, &m->flow, w, 0, out);
 }
 
-/* ---- datagrams without a name ---- */
+/* ---- datagrams without IP id ---- */
 
 static bool could_be(const struct flow_disk_packet *p, const struct flow_message_key *m)
 {
     return flow_is_own(p) && p->bytes == m->bytes && (!p->ip_id || !m->ip_id);
 }
 
-/* Looks from send `i` backwards for one of the same size after a silence of about this length. */
+/* Searches from send `i` backwards for one of the same size after a silence of about this length. */
 static bool find_silent(struct flow_walk *sends, const struct flow_message_key *m, uint64_t i, uint64_t length,
     uint64_t tolerance, int64_t begin, int64_t *ts)
 {
@@ -296,7 +296,7 @@ static bool agree(uint64_t a, uint64_t b)
     return (a > b ? a - b : b - a) <= (a > b ? b : a) / 4;
 }
 
-/* How long the datagram after silence i was under way; false: the sender had no such silence. */
+/* Finds the travel time of the datagram after silence i; false: the sender had no such silence. */
 static bool delay_after(struct flow_walk *sends, const struct flow_message_key *m, const struct flow_window *w, int i,
     uint64_t tolerance, uint64_t *delay)
 {
@@ -312,9 +312,9 @@ static bool delay_after(struct flow_walk *sends, const struct flow_message_key *
     return true;
 }
 
-/* How long datagrams are under way, as the silences tell; UINT64_MAX: they do not. The longest are asked first, those
- * of about one length together; believed is one that stands out from the next, or tells the same as most, two others
- * at least. Of these the least: a silence is longer for who missed a datagram after it. */
+/* Estimates the travel time of datagrams by silences; UINT64_MAX: unknown. Examines the longest first, those of about
+ * equal length together. Accepts one that is much longer than the next, or that agrees with most, at least two others.
+ * Takes the least of these: a silence seems longer if a datagram after it was lost. */
 static uint64_t delay_of(struct flow_walk *sends, const struct flow_message_key *m, const struct flow_window *w)
 {
     uint64_t delays[FLOW_SILENCES], least = UINT64_MAX;
@@ -325,7 +325,7 @@ static uint64_t delay_of(struct flow_walk *sends, const struct flow_message_key 
         for (n = 0; i < FLOW_SILENCES && m->silences[i].length_ns && m->silences[i].length_ns >= longest / 2; i++) {
             uint64_t length = m->silences[i].length_ns, tolerance = length / 8;
             uint64_t next = i + 1 < FLOW_SILENCES ? m->silences[i + 1].length_ns : length;
-            /* Who missed a datagram after the silence is off by an interval. */
+            /* An observer that missed a datagram after the silence is off by an interval. */
             bool alone = next && next < length / CLEARLY;
             if (alone && next / 4 < tolerance)
                 tolerance = next / 4;
@@ -345,7 +345,7 @@ static uint64_t delay_of(struct flow_walk *sends, const struct flow_message_key 
     return least;
 }
 
-/* The one that was sent nearest to when it should have been: by the usual delay, or just before it came. */
+/* Takes the send nearest to its expected time: by the usual travel time, or just before the arrival. */
 static void find_nameless(
     const struct flow_view *v, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
@@ -394,13 +394,13 @@ static bool shares_end(const struct flow_key *a, const struct flow_key *b)
         (a->dport == b->dport && !memcmp(a->daddr, b->daddr, sizeof a->daddr));
 }
 
-/* A send that is near the number, in any flow. */
+/* Send near the number, in any flow. */
 struct carrier {
     const struct flow_disk_packet *p;
-    uint32_t chunk, flow, turns; /* flow: of the store */
+    uint32_t chunk, flow, turns; /* flow: number in the store */
 };
 
-/* The first send of the byte on the flow of a send that carried it. */
+/* Considers the first send of the byte on the flow of a send that carried it. */
 static void find_first(const struct flow_store *s, const struct flow_message_key *m, const struct carrier *c,
     struct flow_view *v, struct choice *out)
 {
@@ -421,13 +421,13 @@ static void find_first(const struct flow_store *s, const struct flow_message_key
     }
 }
 
-/* Those of a chunk from the number on, and around, up to LONGEST_SEND beyond it. */
+/* Cursor over sends of a chunk from the number on, wrapping around, up to LONGEST_SEND beyond it. */
 struct carriers {
     const struct flow_chunk *of;
-    const struct flow_of *flows; /* by flow of the chunk; NULL: the same */
+    const struct flow_of *flows; /* flow of the store by flow of the chunk; NULL: the same */
     size_t at, left;
     const struct flow_disk_packet *next;
-    uint32_t chunk, flow, beyond; /* flow, beyond: of the next */
+    uint32_t chunk, flow, beyond; /* flow and distance of the next one */
 };
 
 static inline const struct flow_disk_packet *carrier_at(const struct flow_chunk *c, size_t at)
@@ -435,7 +435,7 @@ static inline const struct flow_disk_packet *carrier_at(const struct flow_chunk 
     return flow_packet_at(c, c->carriers[at < c->n_carriers ? at : at - c->n_carriers]);
 }
 
-/* What comes next of them; false: nothing does. */
+/* Loads the next one; false: there is none. */
 static inline bool look_ahead(struct carriers *l, uint32_t seq_end)
 {
     const struct flow_disk_packet *p = l->left ? carrier_at(l->of, l->at) : NULL;
@@ -457,7 +457,7 @@ static bool carriers_of(const struct flow_store *s, uint32_t chunk, uint32_t seq
     return look_ahead(out, seq_end);
 }
 
-/* Those whose next is the nearest after the number, of equal ones the first flow's. */
+/* Returns the cursor whose next is the nearest after the number; of equal ones the one with the first flow. */
 static inline struct carriers *nearest(struct carriers *list, size_t n)
 {
     struct carriers *least = list;
@@ -467,7 +467,7 @@ static inline struct carriers *nearest(struct carriers *list, size_t n)
     return least;
 }
 
-/* Where one end of the flow is the same, it may also have acknowledged less. */
+/* If one end of the flow is the same, it may also have acknowledged less. */
 static inline void weigh(const struct carriers *c, const struct flow_message_key *m, const struct flow_window *w,
     struct carrier *best, struct choice *out)
 {
@@ -492,7 +492,7 @@ static bool is_bare(const struct flow_message_key *m)
     return !m->bytes && !(m->flags & (FLOW_SYN | FLOW_FIN));
 }
 
-/* A bare acknowledgement follows what its flow carried last: there the very same one is looked for. */
+/* A bare acknowledgement follows the last data of its flow: searches there for the exact one. */
 static void look_for_ack(const struct flow_store *s, const struct carriers *c, const struct flow_message_key *m,
     const struct flow_window *w, struct flow_view *v, struct choice *out)
 {
@@ -502,8 +502,8 @@ static void look_for_ack(const struct flow_store *s, const struct carriers *c, c
     choose_ranked(v, (struct flow_rank){m->seq_end, m->ack, m->ip_id}, &m->flow, w, 1, out);
 }
 
-/* Numbers are not translated: among the sends near this number in any flow, one that carried the byte and acknowledged
- * the same. Chunks that have no more are taken out of the list. */
+/* Numbers are not translated: finds, among the sends near this number in any flow, one that carried the byte and
+ * acknowledged the same. Removes exhausted chunks from the list. */
 static void choose_carrier(const struct flow_store *s, struct carriers *list, size_t n,
     const struct flow_message_key *m, const struct flow_window *w, struct carrier *best, struct flow_view *v,
     struct choice *out)

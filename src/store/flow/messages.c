@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked of packets by thread instead of by flow: the order is made once, when the store is written. */
+/* Order of packets by thread instead of by flow: made once, when the store is written. */
 #include "flow/messages.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/search.h"
 #include "flow/store.h"
 
-/* A packet with payload that a thread sent itself, or that came for it. */
+/* Message: a packet with payload that a thread sent itself, or that arrived for it. */
 static bool is_message(const struct flow_disk_packet *p)
 {
     return p->bytes && p->row >= 0 && (!p->is_send || p->origin == FLOW_BY_THREAD);
@@ -40,7 +40,7 @@ static int by_time(const void *a, const void *b, void *arg)
         ?: order_of(p->number, q->number);
 }
 
-/* They come in order of number: nearly sorted, but for equal times and for streams whose times step back. */
+/* Replies are given in order of number: nearly sorted, except for equal times and streams whose times step back. */
 static void sort_replies(struct flow_message_order *m, const struct flow_disk_packet *packets)
 {
     bool sorted = true;
@@ -100,7 +100,7 @@ const char *flow_message_order_defect(const struct flow_chunk *s)
 
 /* ---- reading ---- */
 
-/* The row's messages that the file has. */
+/* Messages of the row in the file. */
 static const uint32_t *messages_of(const struct flow_chunk *s, int32_t row, size_t *n, size_t *receives)
 {
     static const struct flow_disk_row none;
@@ -134,7 +134,7 @@ static struct flow_sums *sum_places(const struct flow_store *s, int32_t row)
     return sums;
 }
 
-/* Whoever loses the race frees its own. */
+/* A thread that loses the race frees its own sums. */
 const struct flow_sums *flow_sums(const struct flow_store *s, int32_t row)
 {
     struct flow_sums *known = atomic_load_explicit(&s->sums[row], memory_order_acquire);

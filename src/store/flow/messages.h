@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to flow: the order of packets by thread, as the store has it. */
+/* Private to flow: the store's order of packets by thread. */
 #ifndef WEFT_FLOW_MESSAGES_H
 #define WEFT_FLOW_MESSAGES_H
 
@@ -14,16 +14,16 @@ struct flow_chunk;
 
 struct flow_message_order {
     struct flow_disk_row *rows;
-    uint32_t *order;       /* packets; see flow_disk_row */
-    VEC(uint32_t) replies; /* packets, by time sent */
+    uint32_t *order;       /* packet indices; see flow_disk_row */
+    VEC(uint32_t) replies; /* packet indices, by time of the send */
     size_t n_rows, n;
 };
 
-/* From settled packets; numbers[number] is the packet's index. */
+/* Sorts settled packets; numbers[number] is the packet's index. */
 void flow_message_order_init(
     struct flow_message_order *, const struct flow_disk_packet *packets, const uint32_t *numbers, size_t n);
 void flow_message_order_fini(struct flow_message_order *);
-/* What is wrong with the sections of an opened store, or NULL. */
+/* Returns the defect of the sections of an open store, or NULL. */
 const char *flow_message_order_defect(const struct flow_chunk *);
 
 #endif

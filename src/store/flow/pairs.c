@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact copies of packets seen by both ends: the points of clock synchronisation. */
+/* Exact copies of packets seen by both ends: points for clock synchronisation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,28 +10,28 @@
 
 static const uint32_t NONE = UINT32_MAX;
 
-/* Sends of one flow that look the same, and the receives that look like them. */
+/* Equal sends of one flow, and the receives equal to them. */
 struct likes {
     uint32_t first, last; /* sends, chained by `next` */
     uint32_t sends, receives, seen;
-    uint32_t at; /* the next send, when there is a receive for each */
-    /* Near a receive: where they begin in by_likes, and which of them lie in the window. */
+    uint32_t at; /* next send, if there is a receive for each */
+    /* Near a receive: their begins in by_likes, and the ranges in the window. */
     uint32_t first_of[2], begin[2], end[2];
 };
 
 struct pairing {
     const struct flow_disk_packet *sends, *receives;
     uint32_t n, m;
-    bool datagrams; /* the sequence is the IP id alone */
-    bool sure;      /* nothing that may be the copy of another */
+    bool datagrams; /* the sequence is only the IP id */
+    bool sure;      /* excludes possible copies of others */
     uint32_t n_likes, mask;
-    /* Kept from flow to flow, with room for room_sends and room_receives. */
+    /* Buffers kept from flow to flow, with room for room_sends and room_receives. */
     uint32_t room_sends, room_receives;
-    uint32_t *table, *next; /* open addressing: likes + 1; by send */
+    uint32_t *table, *next; /* open addressing: likes + 1; next by send */
     struct likes *likes;
-    uint32_t *likes_of;                     /* by receive */
+    uint32_t *likes_of;                     /* likes by receive */
     VEC(struct flow_disk_packet) joined[2]; /* receives, sends of several chunks */
-    VEC(uint32_t) by_likes[2];              /* receives, sends next to those that they look like */
+    VEC(uint32_t) by_likes[2];              /* indices of receives, sends grouped by likeness */
 };
 
 static uint64_t copy_hash(const struct flow_disk_packet *p)
@@ -57,13 +57,13 @@ static bool alike(const struct pairing *g, const struct flow_disk_packet *a, con
     return g->datagrams ? a->bytes == b->bytes && a->ip_id == b->ip_id && a->ip_id : is_copy(a, b);
 }
 
-/* Like nothing, not even itself. */
+/* Equal to nothing, not even itself. */
 static bool is_nameless(const struct pairing *g, const struct flow_disk_packet *p)
 {
     return g->datagrams && !p->ip_id;
 }
 
-/* Where in the table the likes of a packet are, or would be. */
+/* Slot of the likes of a packet in the table, used or not. */
 static uint32_t place_of(const struct pairing *g, const struct flow_disk_packet *p)
 {
     uint32_t at = (uint32_t)hash_of(g, p) & g->mask;
@@ -115,7 +115,7 @@ static void group_receives(struct pairing *g)
 {
     for (uint32_t r = 0; r < g->m; r++) {
         uint32_t at = place_of(g, &g->receives[r]);
-        /* What came back in had come in before, nearer to the wire, or never was under way between hosts. */
+        /* A packet that came back in had come in before, nearer to the wire, or never travelled between hosts. */
         bool counts = g->table[at] && !(g->receives[r].way & FLOW_CAME_BACK);
         g->likes_of[r] = counts ? g->table[at] - 1 : NONE;
         if (counts)
@@ -123,11 +123,11 @@ static void group_receives(struct pairing *g)
     }
 }
 
-/* The send of which receive r, the next of its likes, is the copy. Several alike (several devices of one host saw the
- * packet, or it was sent again unchanged): the one of the same rank among its likes if both sides have as many; if not,
- * the first receive still cannot be older than the first send (but IP ids of datagrams come round again, so that says
- * nothing). Of one send the first receive is the copy: a second device that saw the packet later is farther from the
- * wire. */
+/* Returns the send whose copy is receive r, the next of its likes. If several are equal (several devices of one host
+ * saw the packet, or it was retransmitted unchanged): the one of the same rank among its likes if both sides have as
+ * many. If not, the first receive still cannot be older than the first send (but IP ids of datagrams repeat, so that
+ * shows nothing). For a single send the first receive is the copy: a second device that saw the packet later is farther
+ * from the wire. */
 static uint32_t copy_of(struct pairing *g, uint32_t r)
 {
     if (g->likes_of[r] == NONE)
@@ -164,7 +164,7 @@ static int64_t later(int64_t ts)
     return ts > INT64_MAX - FLOW_NEAR_NS ? INT64_MAX : ts + FLOW_NEAR_NS;
 }
 
-/* Packets next to those that they look like, in order of time. */
+/* Groups equal packets, in order of time. */
 static void place_likes(struct pairing *g)
 {
     uint32_t at[2] = {0};
@@ -195,7 +195,7 @@ static int64_t time_of(const struct pairing *g, bool sends, uint32_t i)
     return sends ? g->sends[at].ts : g->receives[at].ts;
 }
 
-/* Moves on to those from begin to end; times that are asked for grow. Returns how many there are. */
+/* Moves on to the range from begin to end; times must increase. Returns the number in the range. */
 static uint32_t move_window(const struct pairing *g, struct likes *k, bool sends, int64_t begin, int64_t end)
 {
     uint32_t last = k->first_of[sends] + (sends ? k->sends : k->receives);
@@ -208,7 +208,7 @@ static uint32_t move_window(const struct pairing *g, struct likes *k, bool sends
     return k->end[sends] - k->begin[sends];
 }
 
-/* As copy_of, of what lies near the receive alone. *sure: nothing else there looks like it. */
+/* As copy_of, using only what is near the receive. *sure: no other there is equal. */
 static uint32_t near_copy_of(struct pairing *g, uint32_t r, bool *sure)
 {
     *sure = false;
@@ -227,7 +227,7 @@ static uint32_t near_copy_of(struct pairing *g, uint32_t r, bool *sure)
     return g->by_likes[1].v[k->begin[1] + (sends == receives ? rank : 0)];
 }
 
-/* Did the host itself send it just before, so that it came back by another of its devices? */
+/* Returns whether the host itself sent it just before, so that it came back by another of its devices. */
 static bool comes_back(struct pairing *own, uint32_t r)
 {
     if (!own->n || own->likes_of[r] == NONE)
@@ -263,7 +263,7 @@ static void near_in_flow(
 
 /* ---- flows ---- */
 
-/* All sends or receives of a flow since then, next to each other. */
+/* All sends or receives of a flow since then, as one array. */
 static const struct flow_disk_packet *join_places(
     struct pairing *g, const struct flow_view *v, bool sends, int64_t since, uint32_t *n)
 {
@@ -296,7 +296,7 @@ static void pairing_fini(struct pairing *g)
     free(g->likes_of);
 }
 
-/* The packets of a link since then; false: a side has none. */
+/* Opens the packets of a link since then; false: a side has none. */
 static bool open_link(struct pairing *g, const struct flow_store *a, const struct flow_store *b,
     const struct flow_link *link, int64_t since)
 {
@@ -334,7 +334,7 @@ void flow_sure_pairs(const struct flow_store *a, const struct flow_store *b, con
     pair_links(&(struct pairing){.sure = true}, a, b, links, n, pair, arg);
 }
 
-/* What the receiver sent itself on that flow. Without addresses all is one flow, and that says nothing. */
+/* Opens the receiver's own sends on that flow. Without addresses all packets are one flow, and that shows nothing. */
 static void open_own(struct pairing *own, const struct pairing *g, const struct flow_store *b,
     const struct flow_link *link, int64_t since)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which messages a host can have sent, told in few bytes: on which flows, and under other addresses: of each TCP flow
- * the numbers of its bytes and of its acknowledgements. Addresses and ports are translated on the way, these numbers
- * are not. */
+/* Summary of the messages that a host can have sent: by flow, and under other addresses by the ranges of byte and
+ * acknowledgement numbers of each TCP flow. Routers translate addresses and ports, but not these numbers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +10,12 @@
 #include "flow/store.h"
 
 enum {
-    MOST_LOOKED_AT = 4096,  /* sends, for one that repeats what was sent before the first that was seen */
-    SLACK = 1 << 20,        /* bytes that may be repeated so later still */
-    MOST_UNACKED = 1 << 24, /* as in match.c */
+    MOST_LOOKED_AT = 4096,  /* sends searched for one that repeats what was sent before the first seen */
+    SLACK = 1 << 20,        /* bytes that may be retransmitted even later */
+    MOST_UNACKED = 1 << 24, /* see match.c */
 };
 
-/* Numbers that count on beyond 2^32. */
+/* Range of numbers that count beyond 2^32. */
 struct byte_range {
     uint64_t from, to;
 };
@@ -38,7 +37,7 @@ static uint64_t least_of(const struct flow_part *part)
     return least;
 }
 
-/* What its sockets sent. to = 0: nothing that carries something. */
+/* Range sent by its sockets. to = 0: no data. */
 static struct byte_range sent_on(const struct flow_view *v)
 {
     struct byte_range s = {UINT64_MAX, 0};
@@ -51,7 +50,7 @@ static struct byte_range sent_on(const struct flow_view *v)
     return s;
 }
 
-/* What came on it. */
+/* Range received on it. */
 static struct byte_range received_on(const struct flow_view *v)
 {
     struct byte_range s = {UINT64_MAX, 0};
@@ -65,7 +64,7 @@ static struct byte_range received_on(const struct flow_view *v)
     return s;
 }
 
-/* What it acknowledged, first and last, but with its SYN; false: it did not. */
+/* First and last acknowledgement, except those with SYN; false: none. */
 static bool acknowledged_on(const struct flow_view *v, uint32_t *first, uint32_t *last)
 {
     bool any = false;
@@ -98,7 +97,7 @@ static struct flow_route route_of(
         r.seq = (uint32_t)sent->from - SLACK;
         r.seq_bytes = (uint32_t)(sent->to - sent->from) + SLACK;
     }
-    /* Of acknowledgements there are 32 bits: what came on the other flow says whether they went round. */
+    /* Acknowledgements have 32 bits: the range received on the other flow shows whether they wrapped around. */
     uint64_t most = received.from <= received.to ? received.to - received.from + SLACK : UINT64_MAX;
     if (acknowledged_on(v, &first, &last) && last - first <= most && most < UINT32_MAX - SLACK - MOST_UNACKED) {
         r.ack = first - SLACK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is settled as a chunk's store: packets by flow, and numbers that go on. */
+/* Settled packets as a chunk's store: packets by flow, and numbers that continue. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 struct placing {
     struct flow_disk_flow *flows;
     size_t n_flows;
-    uint32_t *disk;  /* by flow of the builder: its number in the store, or NO_FLOW */
-    uint32_t *turns; /* of 2^32, that are added to its numbers */
+    uint32_t *disk;  /* number in the store by flow of the builder, or NO_FLOW */
+    uint32_t *turns; /* number of 2^32 added to its numbers */
     struct flow_disk_packet *packets;
     uint32_t *numbers;
 };
@@ -21,7 +21,7 @@ static bool counts_bytes(const struct flow_key *k)
     return k->family && k->protocol == FLOW_TCP;
 }
 
-/* Flows are numbered in the order of their first packets. */
+/* Flows are numbered in order of their first packets. */
 static uint32_t place_flow(struct placing *s, const struct flow_builder *b, uint32_t f)
 {
     const struct flow *flow = &b->flows.v[f];
@@ -58,7 +58,7 @@ static void count_packets(struct placing *s, const struct flow_builder *b)
     }
 }
 
-/* By flow, sends, receives, copies, each in time order. */
+/* Sorts by flow, sends, receives, copies, each in order of time. */
 static void place_packets(struct placing *s, const struct flow_builder *b)
 {
     uint32_t(*at)[3] = mem_alloc(sizeof *at * (s->n_flows + 1));

@@ -9,32 +9,32 @@
 #include "base/mem.h"
 #include "flow/builder.h"
 
-/* Beyond what queues hold. */
+/* Longer than queues hold packets. */
 #define REMEMBERED_NS UINT64_C(10000000000)
-/* TCP sends nothing again before (TCP_RTO_MIN): until then what a device of the same name shows is the same packet in
- * another network namespace. */
+/* TCP retransmits nothing earlier (TCP_RTO_MIN): until then, a device of the same name shows the same packet in another
+ * network namespace. */
 #define RESEND_NS UINT64_C(200000000)
 enum {
-    REMEMBERED = 1 << 15, /* a power of two, below that of the type of `at` */
-    MOST_DEVICES = 6      /* stacked on each other; a packet on further ones counts as another one */
+    REMEMBERED = 1 << 15, /* power of two, below that of the type of `at` */
+    MOST_DEVICES = 6      /* stacked devices; a packet on further ones counts as another */
 };
 
 struct sight {
     uint64_t hash, skb;
-    int64_t ts; /* the greatest that had been seen */
+    int64_t ts; /* greatest time seen */
     struct flow_key key;
-    bool named;        /* by itself: bytes of a connection, or an IP id */
+    bool named;        /* identifiable by bytes of a connection, or an IP id */
     bool renamed;      /* seen before with other addresses or ports */
-    bool send;         /* the last sight was one */
-    uint8_t n[2];      /* receives, sends, with the present ones */
-    uint64_t received; /* number + 1 of the last receive that counts, unless it is known to have gone on; 0: none */
+    bool send;         /* last sight was a send */
+    uint8_t n[2];      /* number of receives, sends, with the present addresses */
+    uint64_t received; /* number + 1 of the last counting receive, unless it is known to have gone on; 0: none */
     uint64_t devices[2][MOST_DEVICES];
 };
 
 struct flow_sights {
-    int64_t ts; /* the greatest so far */
+    int64_t ts; /* greatest time so far */
     VEC(struct sight) v;
-    uint16_t at[REMEMBERED]; /* by hash: number in v + 1; a packet takes the place of one before it */
+    uint16_t at[REMEMBERED]; /* by hash: number in v + 1; a packet replaces an earlier one */
 };
 
 struct flow_sights *flow_sights_new(void)
@@ -51,7 +51,7 @@ void flow_sights_free(struct flow_sights *s)
     free(s);
 }
 
-/* What does not change under way: addresses and ports may. */
+/* Hash of what does not change under way; addresses and ports may. */
 static uint64_t hash_packet(const struct kernel_packet *k, bool named)
 {
     uint64_t bytes = (uint64_t)k->payload_bytes << 32 | (uint64_t)k->ip_id << 16 | (k->flags & 0x1ff);
@@ -62,7 +62,7 @@ static uint64_t hash_packet(const struct kernel_packet *k, bool named)
                                      : k->skb));
 }
 
-/* Translation leaves one end as it was, and bytes and names as they were. */
+/* Translation keeps one end, and bytes and ids. */
 static bool is_translated(const struct flow_key *a, const struct flow_key *b, bool named)
 {
     bool source = a->sport == b->sport && !memcmp(a->saddr, b->saddr, sizeof a->saddr);
@@ -103,13 +103,14 @@ static struct sight *sight_at(struct flow_sights *all, uint64_t hash)
     return &all->v.v[*at - 1];
 }
 
-/* Is it the same packet on the other side of a device that it came through, under a name that was seen on this side? */
+/* Returns whether it is the same packet on the other side of a device that it came through, under a name seen on this
+ * side. */
 static bool is_beyond(const struct sight *s, const struct kernel_packet *k, const struct flow_sights *all, bool send)
 {
     return s->send != send && s->skb && s->skb == k->skb && (uint64_t)all->ts - (uint64_t)s->ts <= RESEND_NS;
 }
 
-/* Devices stay as they are: how many of them say something is told. */
+/* Begins a sight. `devices` is kept; its counts are reset. */
 static void begin(struct sight *s, uint64_t hash, uint64_t skb, const struct flow_key *key, bool named)
 {
     s->hash = hash;
@@ -121,7 +122,7 @@ static void begin(struct sight *s, uint64_t hash, uint64_t skb, const struct flo
     s->received = 0;
 }
 
-/* Goes on with other addresses or ports; devices may show it as if for the first time. */
+/* Continues with other addresses or ports; devices may show it as if for the first time. */
 static void rename_to(struct sight *s, const struct flow_key *key)
 {
     s->key = *key;
@@ -138,7 +139,7 @@ static struct flow_seen see_send(struct sight *s)
     return seen;
 }
 
-/* Of devices that take it one after another the first counts, until it goes on. */
+/* Of devices that receive it one after another the first counts, until it goes on. */
 static struct flow_seen see_receive(struct sight *s, uint64_t skb, uint64_t number)
 {
     struct flow_seen seen = {.sight = s->n[0] && !s->send ? FLOW_SIGHT_AGAIN : FLOW_SIGHT_FIRST};
@@ -160,7 +161,7 @@ struct flow_seen flow_sights_see(
     struct sight *s = sight_at(all, hash);
     bool same = is_same(all, s, hash, k->skb, &key), renamed = same && memcmp(&s->key, &key, sizeof key),
          known = same && !renamed && has_seen(s, send, device);
-    /* The same device again: sent again unchanged, or another packet of the same look. */
+    /* Seen on the same device again: retransmitted unchanged, or another equal packet. */
     if (!same || (known ? !is_beyond(s, k, all, send) : !renamed && s->n[send] == MOST_DEVICES)) {
         begin(s, hash, k->skb, &key, named);
         known = false;
@@ -191,7 +192,7 @@ static void carry_sight(struct carry *c, struct sight *s)
     }
 }
 
-/* The next one from *at on that is remembered, or NULL; *at: behind it. */
+/* Next remembered one from *at on, or NULL; *at: behind it. */
 static struct sight *next_remembered(struct flow_sights *all, size_t *at)
 {
     while (*at < REMEMBERED) {
@@ -206,7 +207,7 @@ void flow_sights_carry(struct flow_sights *all, struct carry *c)
 {
     if (c->way == CARRY_MARK)
         return;
-    size_t n = 0, at = 0; /* what is not remembered any more is not carried */
+    size_t n = 0, at = 0; /* forgotten ones are not carried */
     carry_number(c, &all->ts);
     while (c->way == CARRY_SAVE && next_remembered(all, &at))
         n++;

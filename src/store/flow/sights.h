@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to flow: which packets are one packet, seen by several devices of the host on its way in, out or through.
- * A device that stands on another (bond, VLAN, bridge, veth) sees it once more; a router may have translated its
- * addresses in between; network namespaces have devices of one name. */
+/* Private to flow: recognises one packet seen by several devices of the host on its way in, out or through. A device on
+ * top of another (bond, VLAN, bridge, veth) sees it again; a router may have translated its addresses in between;
+ * network namespaces have devices of the same name. */
 #ifndef WEFT_FLOW_SIGHTS_H
 #define WEFT_FLOW_SIGHTS_H
 
@@ -14,20 +14,19 @@ struct flow_sights;
 
 enum flow_sight {
     FLOW_SIGHT_FIRST,
-    FLOW_SIGHT_AGAIN,  /* the same way, on another device */
-    FLOW_SIGHT_PASSING /* goes out, and had come in, or was sent with other addresses */
+    FLOW_SIGHT_AGAIN,  /* same direction, on another device */
+    FLOW_SIGHT_PASSING /* goes out, but had come in, or was sent with other addresses */
 };
 struct flow_seen {
     enum flow_sight sight;
-    uint8_t way;       /* of enum flow_way: FLOW_CAME_BACK, FLOW_RENAMED */
-    uint64_t went_on;  /* number + 1 of the receive that this shows not to have been the last; 0: none */
+    uint8_t way;       /* bits of enum flow_way: FLOW_CAME_BACK, FLOW_RENAMED */
+    uint64_t went_on;  /* number + 1 of the receive that was not the last, as this shows; 0: none */
 };
 
 struct flow_sights *flow_sights_new(void);
 void flow_sights_free(struct flow_sights *);
-/* To be called for every packet of the host, in the order of the records. device: the interface, the same number over
- * cuts; number: the packet's, of the host. O(1): the last sight of some ten thousand packets is remembered, for 10 s.
- */
+/* Call it for every packet of the host, in order of the records. device: number of the interface, the same across cuts;
+ * number: the host's number of the packet. O(1): remembers the last sight of some ten thousand packets, for 10 s. */
 struct flow_seen flow_sights_see(struct flow_sights *, const struct kernel_packet *, int64_t ts, uint64_t device,
     bool send, uint64_t number);
 void flow_sights_carry(struct flow_sights *, struct carry *);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The flow store: opening and looking up. Every number from the file that leads somewhere is bounded when it is used:
- * opening looks at nothing. */
+/* Flow store: opening and searching. Every index from the file is bounded when it is used: opening checks nothing. */
 #include "flow/store.h"
 
 #include <arpa/inet.h>
@@ -91,7 +90,7 @@ static int open_chunk(struct flow_chunk *s, const struct chunk *of, struct err *
     return 0;
 }
 
-/* Numbers go up from chunk to chunk; from the times of each follow those of all before and after. */
+/* Numbers increase from chunk to chunk; the times of each give limits for all before and after. */
 static int order_chunks(struct flow_store *s, const struct chunk *v, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++) {

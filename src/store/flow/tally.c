@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much went each way. */
+/* Traffic per direction. */
 #include "flow/store.h"
 
 static void count(const struct flow_disk_packet *p, struct flow_tally *t)

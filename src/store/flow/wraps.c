@@ -9,7 +9,7 @@
 #include "kernel/kernel.h"
 
 enum {
-    REMEMBERED = 1 << 10, /* a power of two; what is under way between a tunnel's device and the one below it */
+    REMEMBERED = 1 << 10, /* power of two; enough for packets between a tunnel's device and the one below */
     UDP = 17,
     /* IP protocols that carry packets */
     IP_IN_IP = 4,
@@ -21,29 +21,29 @@ enum {
     /* bytes */
     ETHERNET = 14,
     TUNNEL_HEADER = 8, /* VXLAN, Geneve, GTP-U: behind UDP */
-    MOST_OPTIONS = 64, /* of Geneve; VLAN tags */
+    MOST_OPTIONS = 64, /* options of Geneve; VLAN tags */
     GRE_HEADER = 4,
     MOST_GRE_OPTIONS = 12, /* checksum, key, number */
-    WIREGUARD_AROUND = 32, /* header and check */
+    WIREGUARD_AROUND = 32, /* header and checksum */
     WIREGUARD_BLOCK = 16
 };
-/* How much later: where a softirq hands it to another (GRO cells), and where threads work on it (encryption). */
+/* Delay if a softirq passes it to another (GRO cells), or if threads process it (encryption). */
 #define HANDED_ON_NS UINT64_C(20000000)
 #define WORKED_ON_NS UINT64_C(1000000000)
 
-/* The last packet with an address. */
+/* Last packet with an address. */
 struct last {
     uint64_t skb, device, number;
     int64_t ts;
-    uint32_t bytes, payload; /* of the whole packet, of UDP's payload */
+    uint32_t bytes, payload; /* size of the whole packet, of UDP's payload */
     uint8_t protocol;
     bool send;
 };
 
 struct flow_wraps {
     int64_t ts;
-    struct last *v;    /* by address; NULL: no packet yet */
-    VEC(uint64_t) cpu; /* the address of the last packet there */
+    struct last *v;    /* last packet by address; NULL: none yet */
+    VEC(uint64_t) cpu; /* by CPU: address of its last packet */
 };
 
 struct flow_wraps *flow_wraps_new(void)
@@ -69,7 +69,7 @@ static struct last *last_at(struct flow_wraps *w, uint64_t skb)
     return &w->v[map_mix(skb) & (REMEMBERED - 1)];
 }
 
-/* Protocols of which each packet carries another. */
+/* Protocols whose packets always carry another. */
 static bool is_tunnel(uint8_t protocol)
 {
     return protocol == IP_IN_IP || protocol == IP6_IN_IP || protocol == GRE || protocol == ESP ||
@@ -86,7 +86,7 @@ static bool is_more_with_ethernet(uint32_t more, uint32_t least, uint32_t option
     return is_more(more, least, options) || is_more(more, least + ETHERNET, options);
 }
 
-/* Is one as much longer as a tunnel makes it? */
+/* Returns whether one is as much longer as a tunnel makes it. */
 static bool fits(const struct last *outer, const struct last *inner)
 {
     if (outer->protocol == UDP)
@@ -101,7 +101,7 @@ static bool fits(const struct last *outer, const struct last *inner)
     return false;
 }
 
-/* Encrypted: padded, and worked on by threads. */
+/* Returns the same for encrypted ones: padded, and processed by threads. */
 static bool fits_encrypted(const struct last *outer, const struct last *inner)
 {
     uint32_t padded = (inner->bytes + WIREGUARD_BLOCK - 1) / WIREGUARD_BLOCK * WIREGUARD_BLOCK;
@@ -113,8 +113,8 @@ static bool is_within(const struct flow_wraps *w, const struct last *l, uint64_t
     return l->skb && (uint64_t)w->ts - (uint64_t)l->ts <= ns;
 }
 
-/* What is sent around another packet follows it at once, on the same CPU; encrypted, when a thread of the kernel is
- * done with it. What was carried comes out of the packet around it later. */
+/* Returns whether a packet is around another. When sent, it follows the inner one at once, on the same CPU; encrypted,
+ * when a thread of the kernel has finished. When received, the inner packet comes out of it later. */
 static bool is_around(struct flow_wraps *w, const struct last *now, const struct last *before, uint32_t cpu)
 {
     if (now->send)
@@ -151,7 +151,7 @@ struct flow_wrap flow_wraps_see(
         } else if (around) {
             wrap.carrier = before->number + 1;
         }
-        /* What is sent may be inside of what comes next, what is received only around it. */
+        /* A sent packet may be inside of the next one; a received one only around it. */
         if (send || wrap.carries || k->protocol == UDP)
             *before = now;
         else if (before->skb == k->skb)
@@ -173,7 +173,7 @@ static void carry_last(struct carry *c, struct last *l)
     carry_bool(c, &l->send);
 }
 
-/* The next one from *at on that still says something, or NULL; *at: behind it. */
+/* Next one from *at on that is still valid, or NULL; *at: behind it. */
 static struct last *next_remembered(struct flow_wraps *w, size_t *at)
 {
     while (w->v && *at < REMEMBERED) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing a store: the tables that are searched are made of the packets by flow. */
+/* Writing a store: makes the search tables from the packets by flow. */
 #include "flow/write.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int by_rank(const void *a, const void *b)
     return flow_rank_compare(p->rank, q->rank) ?: order_of(p->packet, q->packet);
 }
 
-/* The packets by flow and rank; sets where each flow's begin. */
+/* Sorts packets by flow and rank; sets the begin of each flow's. */
 static uint32_t *order_packets(
     struct flow_disk_flow *flows, size_t n_flows, const struct flow_disk_packet *packets, size_t *n)
 {
@@ -43,8 +43,8 @@ static uint32_t *order_packets(
     return order.v;
 }
 
-/* Own TCP sends that carry something, by the 32 bits of seq_end: stable passes, over 16 bits each where they are many,
- * over 8 where they are few. */
+/* Sorts own TCP sends with data by the 32 bits of seq_end: stable passes of 16 bits each if they are many, of 8 if they
+ * are few. */
 static uint32_t *order_carriers(
     const struct flow_disk_flow *flows, const struct flow_disk_packet *packets, size_t n_packets, size_t *n)
 {
@@ -76,7 +76,7 @@ static uint32_t *order_carriers(
     return from;
 }
 
-/* The source or destination addresses of what this host's sockets sent. */
+/* Collects the source or destination addresses of what this host's sockets sent. */
 static struct flow_address *collect_addresses(
     const struct flow_disk_flow *flows, size_t n_flows, bool source, size_t *n)
 {
@@ -115,7 +115,7 @@ static void name_connections(struct flow_disk_flow *flows, size_t n, const uint3
     }
 }
 
-/* Those of an extract are told. */
+/* Returns the addresses, which an extract supplies. */
 static struct flow_address *addresses_of(const struct flow_written *w, size_t *n)
 {
     if (!w->own)
@@ -129,7 +129,7 @@ static struct flow_address *addresses_of(const struct flow_written *w, size_t *n
 
 int flow_write_room(size_t n_packets, struct err *e)
 {
-    enum { TABLES = 24 }; /* bytes of a packet beside itself */
+    enum { TABLES = 24 }; /* bytes per packet besides itself */
     return mem_room(n_packets * (sizeof(struct flow_disk_packet) + TABLES), "writing the flows", e);
 }
 
