@@ -54,7 +54,7 @@ static int64_t corridor_bottom(const struct corridor *c, int64_t x)
     return sat64(floor_div(left > right ? left : right, Q62));
 }
 
-/* Which corridors hold at x: from *first to *last. */
+/* Range of the corridors valid at x: from *first to *last. */
 static void course_at(const struct course *c, int64_t x, size_t *first, size_t *last)
 {
     size_t k = 0;
@@ -100,7 +100,7 @@ void course_free(struct course *c)
     *c = (struct course){0};
 }
 
-/* Part [from, to] of a half hull, thinned: a chord lies outside the corridor's true bound, so leaving points out only
+/* Part [from, to] of a half hull, reduced: a chord is outside of the corridor's true bound, so dropping points only
  * widens it. */
 static struct point *chain(const struct point *v, size_t from, size_t to, size_t *n)
 {
@@ -116,7 +116,7 @@ static void corridor_straight(struct corridor *c, const struct point *sent, size
     c->bottom = chain(received, hull_touch_upper(received, nr, high), bottom_to, &c->nbottom);
 }
 
-/* The points whose cones are not inside another's; `up` +1 for sent points (cones open upwards). Of these, only the
+/* Points whose cones are not inside another's; `up` +1 for sent points (cones open upwards). Of these, only the
  * neighbours of an instant bound it. */
 static struct point *cones(const struct point *v, size_t n, int64_t low, int64_t high, int up, size_t *out_n)
 {
@@ -146,8 +146,8 @@ static void corridor_curved(struct corridor *c, const struct point *sent, size_t
 
 enum fit { FIT_NONE, FIT_LINE, FIT_CURVE, FIT_STEPS };
 
-/* A line between the half hulls, within the prior if that is possible, else (when messages bound it on both sides)
- * within the sane limits. */
+/* Fits a line between the half hulls, within the prior if possible, else (if messages bound it on both sides) within
+ * the sane limits. */
 static enum fit fit_line(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
@@ -174,7 +174,7 @@ static enum fit fit_line(const struct point *sent, size_t ns, const struct point
     return FIT_LINE;
 }
 
-/* Width of the corridor of the prior where it is narrowest: about the least sum of both delays. */
+/* Width of the prior's corridor at its narrowest: about the least sum of both delays. */
 static long double least_gap(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
 {
@@ -190,13 +190,13 @@ static long double least_gap(
     return fmaxl(gap, 0);
 }
 
-/* Vertical width of the widest strip between the half hulls with a slope of [low, high]: the corridor where it is
+/* Vertical width of the widest strip between the half hulls with a slope of [low, high]: the corridor at its
  * narrowest. */
 static long double strip_width(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
 {
     long double best = -INFINITY;
-    /* The width is a concave function of the slope: the touching points tell on which side its top is. */
+    /* The width is a concave function of the slope: the touching points show on which side its maximum is. */
     for (int i = 0; i < 64 && low <= high; i++) {
         int64_t mid = (int64_t)(((i128)low + high) / 2);
         struct point s = sent[hull_touch_lower(sent, ns, mid)], r = received[hull_touch_upper(received, nr, mid)];
@@ -225,9 +225,9 @@ static double stands_for(size_t n, double each)
     return floor((double)n * each + 0.5);
 }
 
-/* A line that just fits through a bent clock is squeezed: over the whole trace its corridor is narrower than the delays
- * of any short part allow. A line that is true has about the same width in the best part as in the whole. Needs enough
- * messages to tell. Only messages on no other's cone are looked at, so that all others may be missing. */
+/* Returns whether a line is squeezed: it just fits through a bent clock, so over the whole trace its corridor is
+ * narrower than the delays of any short part allow. A true line has about the same width in the best part as in the
+ * whole. Requires enough messages. Uses only messages on no other's cone, so that all others may be missing. */
 static bool squeezed(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
 {
@@ -254,9 +254,9 @@ static bool squeezed(
     return whole < 0.7L * least;
 }
 
-/* Where no straight line fits, a curve does whose slope wanders between the slopes that messages force on it. Between
- * messages it may have wandered farther, so the range gets a margin: one and a half times its width and eight times
- * what the delays can hide over the whole. */
+/* Fits a curve if no straight line fits: its slope varies between the slopes that messages require. Between messages it
+ * may have varied more, so the range gets a margin: one and a half times its width and eight times what the delays can
+ * hide over the whole. */
 static enum fit fit_curve(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
@@ -266,7 +266,7 @@ static enum fit fit_curve(const struct point *sent, size_t ns, const struct poin
     long double low = slope_value(l->low), high = slope_value(l->high), forced_low = fminl(least, greatest),
                 forced_high = fmaxl(least, greatest);
     if (forced_low < low || forced_high > high) {
-        /* Clocks that are being steered leave the usual range, but not by far. */
+        /* Steered clocks leave the usual range, but not by far. */
         low = fmaxl(5 * low, slope_value(l->sane_low));
         high = fminl(5 * high, slope_value(l->sane_high));
         if (forced_low < low || forced_high > high)

@@ -9,13 +9,13 @@
 #include "base/order.h"
 #include "base/search.h"
 
-/* Index of the segment that holds at t: between knots i and i + 1. */
+/* Index of the segment at t: between knots i and i + 1. */
 static size_t segment_at(const struct curve *c, int64_t t)
 {
     return search_first(i, 1, c->nknots - 1, c->knots[i].t > t) - 1;
 }
 
-/* Rounded up, so that rounding the product down meets the next knot exactly. */
+/* Rounded up, so that rounding the product down hits the next knot exactly. */
 static int64_t segment_slope(const struct knot *k)
 {
     i128 run = (i128)k[1].t - k[0].t;
@@ -36,7 +36,7 @@ int64_t curve_at(const struct curve *c, int64_t t)
     return sat64(k->y + run + slope_times(segment_slope(k), run));
 }
 
-/* The t at which the curve shows y, within 1 ns. */
+/* Time t at which the curve shows y, within 1 ns. */
 static int64_t curve_back(const struct curve *c, int64_t y)
 {
     const struct knot *k = &c->knots[search_first(i, 1, c->nknots - 1, c->knots[i].y > y) - 1];
@@ -105,7 +105,7 @@ void curve_identity(struct curve *out, int64_t begin, int64_t end)
         end = begin + 1;
     curve_alloc(out, 2, 2);
     out->knots[0] = (struct knot){begin, begin};
-    out->knots[1] = (struct knot){begin + 1, begin + 1}; /* near, so that the difference of knots never overflows */
+    out->knots[1] = (struct knot){begin + 1, begin + 1}; /* close, so that the difference of knots never overflows */
     out->cuts[0] = (struct cut){begin, 0};
     out->cuts[1] = (struct cut){end, 0};
     out->slowest = out->fastest = 1;
@@ -154,7 +154,7 @@ void times_add(struct times *v, int64_t t, int64_t begin, int64_t end)
         vec_push(v, t);
 }
 
-/* Times, on the first clock, where the composition may bend, or where its error may. */
+/* Times, on the first clock, at which the composition, or its error, may bend. */
 static struct times compose_times(const struct curve *first, const struct curve *second)
 {
     struct times t = {0};
@@ -192,7 +192,7 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
     }
     curve_thin(node, t.n, needed);
     curve_knots(out, node, needed, t.n);
-    for (size_t i = 0; i < t.n; i++) { /* what thinning moved is error */
+    for (size_t i = 0; i < t.n; i++) { /* changes by thinning count as error */
         i128 moved = (i128)curve_at(out, t.v[i]) - t.v[i] - node[i].d;
         out->cuts[i].error = sat64(out->cuts[i].error + (moved < 0 ? -moved : moved));
         t.v[i] = node[i].tolerance;
@@ -243,7 +243,7 @@ void curve_thin(const struct curve_node *v, size_t n, bool *needed)
     vec_free(&todo);
 }
 
-/* Does the line between cuts a and b bound the cuts between them closely enough? */
+/* Returns whether the line between cuts a and b bounds the cuts between them closely enough. */
 static bool line_bounds(const struct cut *v, const int64_t *slack, size_t a, size_t b)
 {
     for (size_t i = a + 1; i < b; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A clock against another: a monotone polyline with a bound of its error. */
+/* Curve: one clock against another, a monotone polyline with a bound of its error. */
 #ifndef WEFT_CLOCK_CURVE_H
 #define WEFT_CLOCK_CURVE_H
 
@@ -8,17 +8,17 @@
 
 #include "clock/exact.h"
 
-struct knot { int64_t t, y; };       /* at `t` of one clock the other shows `y` */
+struct knot { int64_t t, y; };       /* when one clock shows `t`, the other shows `y` */
 struct cut { int64_t t, error; };    /* ns of the other clock; linear between cuts */
 
-/* Times at which something bends, in ns. */
+/* Times of bends, ns. */
 struct times { int64_t *v; size_t n, cap; };
-void times_add(struct times *, int64_t t, int64_t begin, int64_t end); /* when between begin and end, both excluded */
-void times_sort(struct times *);     /* each once */
+void times_add(struct times *, int64_t t, int64_t begin, int64_t end); /* if between begin and end, both excluded */
+void times_sort(struct times *);     /* removes duplicates */
 
 struct curve {
-    struct knot *knots;      /* at least 2, rising in t and y; the first and last line go on beyond them */
-    struct cut *cuts;        /* at least 2; every knot's time is one */
+    struct knot *knots;      /* at least 2, rising in t and y; the first and last line continue beyond them */
+    struct cut *cuts;        /* at least 2; they include every knot's time */
     size_t nknots, ncuts;
     int64_t growth;          /* Q62: growth of the error per ns before the first and after the last cut */
     double slowest, fastest; /* bounds of the true slope dy/dt */
@@ -36,20 +36,20 @@ void curve_identity(struct curve *out, int64_t begin, int64_t end);
 void curve_inverse(const struct curve *, struct curve *out);
 /* out(t) = second(first(t)); the errors add up, the first one scaled by the second's slope. */
 void curve_compose(const struct curve *first, const struct curve *second, struct curve *out);
-/* The intersection of the corridors of two curves between the same clocks, over a's cuts. False when they contradict
- * each other. */
+/* Intersection of the corridors of two curves between the same clocks, over a's cuts. False: they contradict each
+ * other. */
 bool curve_intersect(const struct curve *a, const struct curve *b, struct curve *out);
 void curve_copy(const struct curve *, struct curve *out);
 void curve_free(struct curve *);
 
-/* Which of the nodes a polyline needs so that no other is farther than its tolerance from it (Douglas and Peucker). The
- * first and last are always needed. */
+/* Selects nodes so that no other is farther from the polyline than its tolerance (Douglas and Peucker). The first and
+ * last are always selected. */
 struct curve_node { int64_t t, d, tolerance; };
 void curve_thin(const struct curve_node *, size_t n, bool *needed);
-/* Makes knots of the needed nodes, as far as these rise in y; `out` has room for all of them. */
+/* Makes knots of the selected nodes, as far as these rise in y; `out` has room for all of them. */
 void curve_knots(struct curve *out, const struct curve_node *, const bool *needed, size_t n);
-/* Leaves out cuts where the line between the others bounds the error and adds at most slack[i] to that of cut i. Those
- * at the times of knots stay. */
+/* Drops cuts if the line between the others bounds the error and adds at most slack[i] to that of cut i. Those at the
+ * times of knots stay. */
 void curve_thin_cuts(struct curve *, const int64_t *slack);
 
 #endif

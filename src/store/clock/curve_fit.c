@@ -7,7 +7,7 @@
 
 enum { GRID = 256 };
 
-/* The farthest point of a curved corridor's bound between two neighbouring cones: where their sides meet. */
+/* Farthest point of a curved corridor's bound between two neighbouring cones: where their sides meet. */
 static int64_t meeting(struct point p, struct point q, int64_t leaving, int64_t entering)
 {
     i128 height = (i128)(q.d - p.d) * Q62 - (i128)entering * (q.x - p.x);
@@ -40,7 +40,7 @@ static void add_steps(struct times *v, const struct course *c, int64_t begin, in
     }
 }
 
-/* Everywhere the course's bounds may bend: between these times both are straight (or bent inwards). */
+/* Times at which the course's bounds may bend: between these both are straight (or bent inwards). */
 static struct times course_bends(const struct course *c, int64_t begin, int64_t end)
 {
     struct times v = {0};
@@ -53,7 +53,7 @@ static struct times course_bends(const struct course *c, int64_t begin, int64_t 
     return v;
 }
 
-/* Where to cut: a straight corridor at its bends (few), others on a grid. */
+/* Times of cuts: for a straight corridor its bends (few), for others a grid. */
 static struct times course_cuts(const struct course *c, const struct times *bends, int64_t begin, int64_t end)
 {
     struct times v = {0};
@@ -69,7 +69,8 @@ static struct times course_cuts(const struct course *c, const struct times *bend
     return v;
 }
 
-/* Knots in the middle of the course. Cuts that almost coincide give one knot: rounding to 1 ns would show as drift. */
+/* Knots in the middle of the course. Cuts that almost coincide give one knot: rounding to 1 ns would look like
+ * drift. */
 static void middle_knots(const struct course *c, const struct pair_frame *f, const struct times *at, struct curve *out)
 {
     struct curve_node *node = mem_alloc(at->n * sizeof *node);
@@ -82,7 +83,7 @@ static void middle_knots(const struct course *c, const struct pair_frame *f, con
             continue;
         int64_t top = course_top(c, x), bottom = course_bottom(c, x), half = (int64_t)(((i128)top - bottom) / 2);
         int64_t d = (int64_t)floor_div((i128)top + bottom, 2);
-        if (n) { /* across a step the curve climbs or waits, but never turns back */
+        if (n) { /* across a step the curve climbs or waits, but never goes back */
             int64_t run = x - node[n - 1].t;
             d = clamp64(d, node[n - 1].d - run / 2, node[n - 1].d + run);
         }
@@ -110,8 +111,8 @@ static int64_t error_at(const struct course *c, const struct pair_frame *f, cons
     return far < 0 ? 0 : sat64(far + 1);
 }
 
-/* Where the distances to the two bounds cross, the error is least and bends. Without a cut there the line between cuts
- * would hide how narrow the corridor is. */
+/* Adds the crossings of the distances to the two bounds, where the error is least and bends. Without a cut there the
+ * line between cuts would hide how narrow the corridor is. */
 static void add_crossings(
     const struct course *c, const struct pair_frame *f, const struct curve *curve, struct times *at)
 {
@@ -131,7 +132,7 @@ static void add_crossings(
     times_sort(at);
 }
 
-/* Errors at the cuts, so that the line between two bounds the error at every bend between them. */
+/* Sets errors at the cuts, so that the line between two bounds the error at every bend between them. */
 static void cut_errors(const struct course *c, const struct pair_frame *f, const struct times *at,
     const struct times *bends, struct curve *out)
 {
@@ -140,7 +141,7 @@ static void cut_errors(const struct course *c, const struct pair_frame *f, const
     out->cuts = mem_alloc(at->n * sizeof *out->cuts);
     for (size_t i = 0; i < at->n; i++)
         out->cuts[i] = (struct cut){f->x0 + at->v[i], error_at(c, f, out, at->v[i])};
-    int64_t carried = 0; /* worst of the interval before, from its bends */
+    int64_t carried = 0; /* worst error of the interval before, at its bends */
     for (size_t i = 0; i + 1 < at->n; i++) {
         int64_t worst = 0, here = out->cuts[i].error, next = out->cuts[i + 1].error;
         bool over = false;
@@ -170,7 +171,7 @@ static void thin_cuts(struct curve *c)
     free(slack);
 }
 
-/* Beyond the ends the true slope may be any of the range, the curve's is what it is. */
+/* Growth of the error beyond the ends: the true slope may be any of the range, the curve's is fixed. */
 static int64_t growth_of(const struct course *c, const struct curve *curve)
 {
     int64_t growth = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two ways to the same clock: the truth lies in both corridors, so in their intersection. */
+/* Two paths to the same clock: the true curve is in both corridors, so in their intersection. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 struct both_bounds {
     i128 top[2], bottom[2];
-}; /* of both curves, less t */
+}; /* bounds of both curves, minus t */
 
 static struct both_bounds bounds_at(const struct curve *a, const struct curve *b, int64_t t)
 {
@@ -17,7 +17,7 @@ static struct both_bounds bounds_at(const struct curve *a, const struct curve *b
     return (struct both_bounds){{ya + ea, yb + eb}, {ya - ea, yb - eb}};
 }
 
-/* Where two straight lines that differ by `from` at t and by `to` at t_end cross. */
+/* Adds the crossing of two straight lines that differ by `from` at t and by `to` at t_end. */
 static void add_crossing(struct times *v, int64_t t, int64_t t_end, i128 from, i128 to)
 {
     if ((from > 0) == (to > 0) || from == to)
@@ -29,7 +29,7 @@ static void add_crossing(struct times *v, int64_t t, int64_t t_end, i128 from, i
             vec_push(v, k);
 }
 
-/* All times where one of the four bounds may bend or two of them cross. */
+/* Times at which one of the four bounds may bend or two of them cross. */
 static struct times bends_of(const struct curve *a, const struct curve *b)
 {
     struct times v = {0};
@@ -52,7 +52,7 @@ static struct times bends_of(const struct curve *a, const struct curve *b)
     return v;
 }
 
-/* Beyond the ends either curve's bound holds. */
+/* Growth beyond the ends, where either curve's bound is valid. */
 static int64_t growth_of(const struct curve *a, const struct curve *b, const struct curve *out)
 {
     i128 growth = 0;
@@ -70,7 +70,7 @@ static int64_t growth_of(const struct curve *a, const struct curve *b, const str
     return (int64_t)growth;
 }
 
-/* The knots of the nodes needed; and at every node the error: half of the corridor plus what thinning moved. */
+/* Makes knots of the selected nodes, and at every node the error: half of the corridor plus the change by thinning. */
 static void build(struct curve *out, const struct curve_node *node, const int64_t *half, size_t n)
 {
     bool *needed = mem_alloc(n * sizeof *needed);
@@ -102,7 +102,7 @@ bool curve_intersect(const struct curve *a, const struct curve *b, struct curve 
              bottom = x.bottom[0] > x.bottom[1] ? x.bottom[0] : x.bottom[1];
         possible = top >= bottom;
         half[n] = sat64(ceil_div(top - bottom, 2));
-        /* Nodes that almost coincide get a tolerance that makes no knots of rounding. */
+        /* Nodes that almost coincide get a tolerance, so that rounding does not become knots. */
         bool close = n && i + 1 < t.n && t.v[i] - node[n - 1].t < apart;
         node[n] = (struct curve_node){
             t.v[i], sat64(floor_div(top + bottom, 2)), close ? half[n] / 8 + 2 : half[n] / 32 + 2};

@@ -2,7 +2,7 @@
 /* Exact decimals of fixed-point numbers: doubles have steps of 256 ns at today's epoch. */
 #include "clock/net.h"
 
-/* value / 2^62 with `digits` after the point (cut, not rounded), zeros at the end left out. */
+/* Writes value / 2^62 with `digits` after the point (cut, not rounded), without trailing zeros. */
 static void write_q62(struct text *out, i128 value, int digits)
 {
     u128 v = value < 0 ? -(u128)value : (u128)value;

@@ -25,14 +25,14 @@ void hull_sort(struct point *v, size_t n)
         }
 }
 
-/* Does o -> a -> b turn left (up > 0) or right? */
+/* Returns whether o -> a -> b turns left (up > 0) or right. */
 static bool turns(struct point o, struct point a, struct point b, int up)
 {
     i128 turn = point_turn(o, a, b);
     return up > 0 ? turn > 0 : turn < 0;
 }
 
-/* Puts p (to the right of the others, or above/below the last one) on a half hull of n points. up: +1 lower hull, -1
+/* Pushes p (to the right of the others, or above/below the last one) on a half hull of n points. up: +1 lower hull, -1
  * upper hull. */
 static size_t hull_push(struct point *hull, size_t n, struct point p, int up)
 {
@@ -75,7 +75,7 @@ static size_t tangent_right(struct point o, const struct point *v, size_t from, 
     return search_first(i, from, n - 1, !turns(o, v[i], v[i + 1], -up));
 }
 
-/* Is the line early -> late flatter than the bound's? */
+/* Returns whether the line early -> late is flatter than the bound's. */
 static bool flatter(struct point early, struct point late, const struct hull_bound *b)
 {
     return (i128)(late.d - early.d) * (b->late.x - b->early.x) < (i128)(b->late.d - b->early.d) * (late.x - early.x);
@@ -120,7 +120,7 @@ static int over_chain(const struct point *v, size_t n, struct point p)
     return turn > 0 ? 1 : turn < 0 ? -1 : 0;
 }
 
-/* When no line fits, three points show it (Helly): one of a hull on the wrong side of an edge of the other. */
+/* If no line fits, three points show it (Helly): one of a hull on the wrong side of an edge of the other. */
 bool hull_fits(const struct point *sent, size_t ns, const struct point *received, size_t nr)
 {
     for (size_t i = 0; i < nr; i++)
@@ -132,7 +132,7 @@ bool hull_fits(const struct point *sent, size_t ns, const struct point *received
     return true;
 }
 
-/* Does the edge from e[0] to e[1] rise (up > 0: of a lower hull) or fall at least as the slope does? */
+/* Returns whether the edge from e[0] to e[1] rises (up > 0: of a lower hull) or falls at least as the slope does. */
 static bool passes_slope(const struct point *e, int64_t slope, int up)
 {
     i128 rise = (e[1].d - e[0].d) * Q62, line = (i128)slope * (e[1].x - e[0].x);
@@ -149,7 +149,7 @@ size_t hull_touch_upper(const struct point *v, size_t n, int64_t slope_q62)
     return search_first(i, 0, n - 1, passes_slope(&v[i], slope_q62, -1));
 }
 
-/* Sum of the distances of points on the wrong side of the line: `side` +1 when they belong above it. Stops early beyond
+/* Sum of the distances of points on the wrong side of the line: `side` +1 if they belong above it. Stops early beyond
  * `enough`. */
 static long double wrong_side(
     const struct hull_line *line, const struct point *v, size_t n, int side, long double enough)
@@ -202,7 +202,7 @@ static long double slope_of(struct point early, struct point late)
 /* Greatest slope from a lower hull, or least from an upper hull, to p on its right. */
 static long double tangent_left(const struct point *v, size_t n, struct point p, int up)
 {
-    /* p left of an edge: the slope from the next vertex is greater */
+    /* p is left of an edge if the slope from the next vertex is greater */
     size_t at = search_first(i, 0, n - 1, !turns(v[i], v[i + 1], p, up));
     return slope_of(v[at], p);
 }
@@ -211,7 +211,7 @@ bool hull_slope_range(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, long double *low, long double *high)
 {
     struct point *s = mem_alloc((ns + 1) * sizeof *s),
-                 *r = mem_alloc((nr + 1) * sizeof *r); /* half hulls of what is left of the sweep */
+                 *r = mem_alloc((nr + 1) * sizeof *r); /* half hulls of the rest of the sweep */
     size_t ks = 0, kr = 0, i = 0, j = 0;
     bool possible = true;
     *low = INFINITY;

@@ -19,7 +19,7 @@ void keep_init(struct clock_told *t, double prior_ppm)
 {
     double p = prior_ppm * 1e-6;
     *t = (struct clock_told){.prior = prior_ppm >= 0};
-    if (t->prior) { /* either clock against the other */
+    if (t->prior) { /* bounds either clock against the other */
         t->low = slope_from(-p);
         t->high = slope_from(p / (1 - p));
     }
@@ -47,7 +47,7 @@ static void sort_messages(struct net_message *v, size_t n)
         }
 }
 
-/* Of which the first are sorted. */
+/* Sorts; the first `sorted` are sorted already. */
 static void sort_new(struct net_message *v, size_t sorted, size_t n)
 {
     size_t left = n - sorted;
@@ -67,7 +67,7 @@ static void sort_new(struct net_message *v, size_t sorted, size_t n)
     free(new);
 }
 
-/* Of sorted messages each once. */
+/* Removes duplicates of sorted messages. */
 static size_t drop_copies(struct net_message *v, size_t n)
 {
     size_t k = 0;
@@ -77,14 +77,14 @@ static size_t drop_copies(struct net_message *v, size_t n)
     return k;
 }
 
-/* ---- the half hull, of times that may lie 2^63 apart ---- */
+/* ---- half hull of times that may be 2^63 apart ---- */
 
 static i128 gain(struct net_message m)
 {
     return (i128)m.y - m.x;
 }
 
-/* The sign of rise_a / run_a - rise_b / run_b: runs <= 2^63, rises <= 2^64, so the products need all of 128 bits. */
+/* Sign of rise_a / run_a - rise_b / run_b: runs <= 2^63, rises <= 2^64, so the products need all of 128 bits. */
 static int compare_slopes(i128 rise_a, u128 run_a, i128 rise_b, u128 run_b)
 {
     if ((rise_a < 0) != (rise_b < 0))
@@ -94,7 +94,7 @@ static int compare_slopes(i128 rise_a, u128 run_a, i128 rise_b, u128 run_b)
     return a == b ? 0 : (a < b) == falls ? 1 : -1;
 }
 
-/* Is b above (up > 0: on or above; else below) the line from a to c? */
+/* Returns whether b is above (up > 0: on or above; else below) the line from a to c. */
 static bool off_hull(struct net_message a, struct net_message b, struct net_message c, int up)
 {
     int turn = compare_slopes(gain(b) - gain(a), (u128)((i128)b.x - a.x), gain(c) - gain(a), (u128)((i128)c.x - a.x));
@@ -108,7 +108,7 @@ static void mark_hull(const struct net_message *v, size_t n, int up, size_t *sta
     for (size_t i = 0; i < n; i++) {
         if (k && v[stack[k - 1]].x == v[i].x) {
             if (up > 0)
-                continue; /* the first of an instant is the lowest, the last the highest */
+                continue; /* the first of an instant is the lowest, the last one the highest */
             k--;
         }
         while (k >= 2 && off_hull(v[stack[k - 2]], v[stack[k - 1]], v[i], up))
@@ -121,14 +121,14 @@ static void mark_hull(const struct net_message *v, size_t n, int up, size_t *sta
 
 /* ---- cones ---- */
 
-/* Where the side of the cone with that slope passes x = 0, times 2^62; of received messages upside down. */
+/* Crossing of the cone's side of that slope with x = 0, times 2^62; for received messages upside down. */
 static i128 side_at_zero(struct net_message m, int64_t slope, int up)
 {
     i128 at = gain(m) * Q62 - (i128)slope * m.x;
     return up > 0 ? at : -at;
 }
 
-/* The least few of what was seen, in order. */
+/* Smallest few of the values seen, in order. */
 struct least {
     i128 v[KEEP_LAYERS];
     size_t n;
@@ -162,9 +162,10 @@ static uint8_t count_below(const struct least *l, i128 v)
     return n;
 }
 
-/* Marks those of a cell that lie on fewer than KEEP_LAYERS cones of others; cones: room for n. A message lies on the
- * cone of an earlier one when it is on the far side of the side that opens to the right, and so with later ones. The
- * sides that open to the left are not of the cone: of two messages, each on the other's (a prior of 0), one is left. */
+/* Marks the messages of a cell that lie on fewer than KEEP_LAYERS cones of others; cones: room for n. A message lies on
+ * the cone of an earlier one if it is on the far side of the side that opens to the right; with later ones accordingly.
+ * The sides that open to the left do not belong to the cone: of two messages, each on the other's (a prior of 0), one
+ * is left. */
 static void mark_cell(
     const struct net_message *v, size_t n, const struct clock_told *t, int up, uint8_t *cones, bool *kept)
 {
@@ -192,7 +193,7 @@ static void mark_cells(
     }
 }
 
-/* ---- a side ---- */
+/* ---- sides ---- */
 
 static void settle(const struct clock_told *t, struct keep_side *s, int up)
 {
@@ -247,7 +248,7 @@ void clock_tell(struct clock_told *t, bool by_a, int64_t sent, int64_t received)
     settle_if_many(t, s, by_a ? 1 : -1);
 }
 
-/* `settled`: nothing of the other is redundant. */
+/* `settled`: the other has no redundant messages. */
 static void join_side(struct clock_told *t, struct keep_side *s, const struct keep_side *other, int up, bool settled)
 {
     s->all += other->all;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kept messages as a store (docs/formats/messages.md), and back. */
+/* Store of kept messages (docs/formats/messages.md): writing and reading. */
 #include <stdlib.h>
 
 #include "base/store.h"
@@ -10,9 +10,9 @@ static const char kept_kind[] = "messages";
 
 struct stored_pair {
     uint64_t a, b;                          /* sources */
-    uint64_t sent, received, dropped;       /* how many there were */
-    int64_t begin_a, end_a, begin_b, end_b; /* of them; begin > end: there were none */
-    uint64_t first, n_sent, n_received;     /* kept: those sent by a, then those received */
+    uint64_t sent, received, dropped;       /* number of all messages */
+    int64_t begin_a, end_a, begin_b, end_b; /* their ranges; begin > end: none */
+    uint64_t first, n_sent, n_received;     /* kept: sent ones by a, then received ones */
     uint64_t sure, missing, missed, far;
 };
 
@@ -84,7 +84,7 @@ static bool span_sound(int64_t begin, int64_t end, bool any)
     return any ? begin <= end && keep_in_range(begin) && keep_in_range(end) : begin > end;
 }
 
-/* Sums of counts over many stores must not overflow; the messages themselves are checked as they are told. */
+/* Sums of counts over many stores must not overflow; the messages themselves are checked when they are added. */
 static bool pair_sound(const struct clock_kept *k, const struct stored_pair *p)
 {
     const uint64_t most = UINT64_C(1) << 48;

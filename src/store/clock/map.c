@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clock maps: curves along the trees, cut into pieces; conversion of times. */
+/* Clock maps: curves along the trees, divided into pieces; conversion of times. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static void piece_push(struct net_host *h, int64_t begin, int64_t end)
         .error_end = curve_error(&h->curve, end)};
 }
 
-/* The part of the curve that covers the trace, cut at every cut (knots are cuts). */
+/* Makes pieces of the part of the curve that covers the trace, divided at every cut (knots are cuts). */
 static void host_pieces(struct net_host *h)
 {
     const struct curve *c = &h->curve;
@@ -36,8 +36,8 @@ static void host_pieces(struct net_host *h)
     piece_push(h, at, h->end);
 }
 
-/* The curve from host `index` through its neighbour `up`, whose own curve is known: by their messages, or (error >= 0)
- * because they are trusted. */
+/* Curve from host `index` through its neighbour `up`, whose own curve is known: by their messages, or (error >= 0) by
+ * trust. */
 static void curve_through(const struct clock_net *net, size_t index, size_t up, int64_t error, struct curve *out)
 {
     struct curve own = {0};
@@ -68,14 +68,14 @@ enum { NEIGHBOURS = 8 };
 
 struct neighbour {
     size_t of, host;
-    int64_t trusted_ns; /* -1: by their messages */
+    int64_t trusted_ns; /* -1: messages */
     long double cost;
 };
 struct neighbours {
     VEC(struct neighbour) all;
     struct neighbour *v;
     size_t *first;
-}; /* of host h: v[first[h]] .. v[first[h + 1]] */
+}; /* neighbours of host h: v[first[h]] .. v[first[h + 1]] */
 
 static int compare_neighbours(const void *a, const void *b)
 {
@@ -90,7 +90,7 @@ static void add_neighbour(
     vec_push(&n->all, ((struct neighbour){of, host, trusted_ns, width + curve_mean_error(&net->hosts.v[host].curve)}));
 }
 
-/* Of hosts that are trusted together the best known is the one through which the others are known best. */
+/* Adds the best known of the hosts that are trusted together: through it the others are known best. */
 static void add_trusted(struct neighbours *n, const struct clock_net *net, const struct net_trust *t)
 {
     size_t best = t->hosts.n ? t->hosts.v[0] : 0;
@@ -102,8 +102,8 @@ static void add_trusted(struct neighbours *n, const struct clock_net *net, const
             add_neighbour(n, net, t->hosts.v[i], best, t->error, (long double)t->error);
 }
 
-/* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not
- * estimates. */
+/* Finds the few neighbours of each host through which the reference is known best; only pairs whose corridors are
+ * bounds, not estimates. */
 static struct neighbours neighbours_of(const struct clock_net *net)
 {
     struct neighbours out = {.first = mem_zalloc((net->hosts.n + 2) * sizeof *out.first)};
@@ -134,8 +134,8 @@ static struct neighbours neighbours_of(const struct clock_net *net)
     return out;
 }
 
-/* The way that is best on the whole need not be the best at every time: what other neighbours know narrows the corridor
- * there. */
+/* Narrows the corridor: the path that is best on the whole need not be the best at every time, so other neighbours may
+ * narrow it there. */
 static void host_narrow(struct clock_net *net, size_t index, const struct neighbour *v, size_t n)
 {
     struct net_host *h = &net->hosts.v[index];
@@ -214,7 +214,7 @@ struct factors host_factors(const struct net_host *h)
     return (struct factors){1 + slope, (long double)begin - (long double)h->begin - slope * (long double)h->begin};
 }
 
-/* Index of the piece that holds at t; before the first and after the last these go on. */
+/* Index of the piece at t; before the first and after the last these continue. */
 static size_t piece_at(const struct clock_map *m, int64_t t)
 {
     return search_first(i, 1, m->n, m->pieces[i].begin > t) - 1;
@@ -246,7 +246,7 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
     return back;
 }
 
-/* The inverse is that near; where times end they no longer rise. */
+/* Precision of the inverse; at the limits of times these no longer rise. */
 enum { NEAR_NS = 8 };
 
 int64_t clock_last_until(const struct clock_map *m, int64_t t)

@@ -169,7 +169,7 @@ static void number_pairs(struct clock_net *net)
         *map_put(&net->pair_of, (uint64_t)net->pairs.v[i].out.a << 32 | net->pairs.v[i].out.b, NULL) = i + 1;
 }
 
-/* Flows that two hosts have in common need not hold a packet that both saw. */
+/* Drops pairs without messages: common flows of two hosts need not contain a packet that both saw. */
 static void drop_silent_pairs(struct clock_net *net)
 {
     size_t n = 0;
@@ -185,7 +185,7 @@ struct net_pair *net_pair_between(const struct clock_net *net, size_t a, size_t 
     return at ? &net->pairs.v[*at - 1] : NULL;
 }
 
-/* What is told is held only while its pair is fitted. */
+/* Holds messages of a source only while their pair is fitted. */
 static void fit_pair(void *arg, size_t i)
 {
     struct clock_net *net = arg;
@@ -205,7 +205,7 @@ static void fit_pair(void *arg, size_t i)
     keep_fini(&all);
 }
 
-/* A host's maps cover its trace, and its messages. */
+/* Maps of a host cover its trace and its messages. */
 static void spans_from_pairs(struct clock_net *net)
 {
     for (size_t i = 0; i < net->pairs.n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of a clock net; private to the room. Pairs are fitted from messages, each by itself; everything else is
- * composed of the pairs' curves, and of what is trusted. */
+/* Private to the room: state of a clock net. Pairs are fitted from messages, each separately; everything else is
+ * composed of the pairs' curves and of trust. */
 #ifndef WEFT_CLOCK_NET_H
 #define WEFT_CLOCK_NET_H
 
@@ -14,15 +14,15 @@
 
 struct net_pair {
     struct clock_pair out;           /* a < b */
-    struct clock_told messages;      /* that the net holds itself */
-    void (*tell)(void *arg, struct clock_told *); /* more of them, or NULL */
+    struct clock_told messages;      /* messages that the net holds itself */
+    void (*tell)(void *arg, struct clock_told *); /* source of more messages, or NULL */
     void *tell_arg;
-    struct net_span span_a, span_b;  /* of the messages */
-    bool same;                       /* one clock */
-    bool carried;                    /* found by another net: never fitted here */
+    struct net_span span_a, span_b;  /* spans of the messages */
+    bool same;                       /* states one clock for both */
+    bool carried;                    /* result of another net: never fitted here */
     bool against_prior;
     uint64_t outliers;
-    bool usable;                     /* `curve` leads from a's clock to b's */
+    bool usable;                     /* `curve` converts from a's clock to b's */
     struct curve curve;
     long double width;               /* mean error of the curve: the weight of the edge */
 };
@@ -30,19 +30,19 @@ struct net_pair {
 struct net_host {
     const char *name;
     struct net_span trace;
-    int64_t begin, end;              /* of the trace and the messages */
-    bool trusting;                   /* its way to the reference goes through a trusted clock */
-    struct curve curve;              /* to the reference of its island */
+    int64_t begin, end;              /* span of the trace and the messages */
+    bool trusting;                   /* its path to the reference includes a trusted clock */
+    struct curve curve;              /* curve to the reference of its island */
     struct clock_map map;
-    int64_t trusted_ns;              /* >= 0: the predecessor is trusted, with this error; -1: a pair leads there */
-    struct clock_piece *pieces;      /* of map, also when the host is outside the main island */
+    int64_t trusted_ns;              /* >= 0: the predecessor is trusted, with this error; -1: the edge is a pair */
+    struct clock_piece *pieces;      /* pieces of map, also if the host is outside the main island */
     size_t npieces;
 };
 
 struct net_island { size_t reference, hosts; };
 
-/* Hosts whose clocks differ by `error` at most, two by two: so there is a time, between the earliest and the latest of
- * them, from which none is farther than half of it. */
+/* Hosts whose clocks differ pairwise by at most `error`. So there is a time, between the earliest and the latest of
+ * them, from which none differs by more than half of it. */
 struct net_trust { int64_t error; VEC(size_t) hosts; };
 
 struct clock_net {
@@ -52,28 +52,29 @@ struct clock_net {
     VEC(struct net_pair) pairs;      /* sorted by (a, b) once solved */
     struct map pair_of;              /* a << 32 | b -> index + 1; stale once sorted */
     struct clock_pair *published;
-    VEC(struct net_island) islands;  /* [0]: of the reference */
+    VEC(struct net_island) islands;  /* [0]: island of the reference */
     VEC(size_t) order;               /* hosts, predecessors first */
     VEC(struct net_trust) trust;
     VEC(struct clock_conflict) conflicts;
     uint64_t loopback, dropped;      /* messages from a host to itself; messages outside the range of times */
-    bool fitted;                     /* the pairs are; maps follow from them */
+    bool fitted;                     /* the pairs are fitted; maps follow from them */
 };
 
-struct net_pair *net_pair_between(const struct clock_net *, size_t a, size_t b); /* or NULL; of a fitted net */
+struct net_pair *net_pair_between(const struct clock_net *, size_t a, size_t b); /* NULL: none; for a fitted net */
 /* "no host is named NAME; the hosts are: …" */
 int net_no_such_host(const struct clock_net *, const char *name, struct err *e);
 
-/* pair.c: category, bounds and curve of one pair from its messages. Pairs may be solved at the same time: only the pair
- * is written. */
+/* pair.c: category, bounds and curve of one pair from its messages. Pairs may be solved in parallel: only the pair is
+ * written. */
 void pair_solve(const struct clock_net *, struct net_pair *, const struct clock_told *settled);
 void pair_reset(struct net_pair *);
-/* trust.c: who is trusted with whom, without those that messages with others of them contradict (they are noted). */
+/* trust.c: sets of trusted hosts, without those that messages with others of the set contradict (these are
+ * recorded). */
 int trust_build(struct clock_net *, struct err *e);
 void trust_reset(struct clock_net *);
-/* The curve from one trusted clock to another, over both traces. */
+/* Curve from one trusted clock to another, over both traces. */
 void trust_curve(const struct clock_net *, size_t from, size_t to, int64_t error, struct curve *out);
-/* How far the corridors of two curves between the same clocks are apart where they are farthest, ns; 0: nowhere. */
+/* Greatest distance between the corridors of two curves between the same clocks, ns; 0: they meet everywhere. */
 int64_t curves_apart(const struct curve *, const struct curve *);
 void trust_conflict(struct clock_net *, size_t a, size_t b, int64_t apart_ns, int64_t error_ns, bool out_of_trust);
 /* tree.c: islands, references, predecessors (host.map.predecessor, reference, category, island). */
@@ -82,7 +83,7 @@ int tree_build(struct clock_net *, struct err *e);
 void maps_build(struct clock_net *);
 void host_reset(struct net_host *);
 
-/* One line for a whole map, as LTTV states it: t_ref = drift * t + offset. */
+/* Line for a whole map, as in LTTV: t_ref = drift * t + offset. */
 struct factors { long double drift, offset_ns; };
 struct factors host_factors(const struct net_host *);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One pair of hosts: what LTTV would say of it (category, extreme lines, middle line), and the curve we use. */
+/* Pair of hosts: LTTV's results (category, extreme lines, middle line), and the curve we use. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static size_t shear(
     return k;
 }
 
-/* Where the messages begin; or, when single ones whose times are damaged lie far off, a message in the middle. */
+/* Origin: the begin of the messages, or a message in the middle if single ones with damaged times are far off. */
 static struct pair_frame frame_of(const struct clock_told *p)
 {
     if ((i128)p->span_a.end - p->span_a.begin <= CLOCK_SPAN_LIMIT &&
@@ -149,7 +149,7 @@ static struct course_limits limits_of(const struct clock_options *o, const struc
         .sent_each = (double)kept->sent.all / (double)(kept->sent.v.n + !kept->sent.v.n),
         .received_each = (double)kept->received.all / (double)(kept->received.v.n + !kept->received.v.n)};
     double low = o->min_drift, high = o->max_drift;
-    if (low == 0 && high == 0) { /* any slope that a map and its inverse can hold */
+    if (low == 0 && high == 0) { /* any slope that a map and its inverse can represent */
         low = 0.36;
         high = 2.8;
     }
@@ -158,7 +158,7 @@ static struct course_limits limits_of(const struct clock_options *o, const struc
     return l;
 }
 
-/* Of a host's trace and its messages of one pair. */
+/* Span of a host's trace and its messages of one pair. */
 static struct net_span span_of(const struct clock_net *net, size_t host, const struct net_span *messages)
 {
     struct net_span s = net->hosts.v[host].trace;
@@ -169,7 +169,7 @@ static struct net_span span_of(const struct clock_net *net, size_t host, const s
     return s;
 }
 
-/* The part of a's time in which the pair's curve will be asked for, relative: both traces. */
+/* Part of a's time in which the pair's curve is needed, relative: both traces. */
 static void domain(
     const struct clock_net *net, const struct net_pair *p, const struct pair_frame *f, int64_t *begin, int64_t *end)
 {
@@ -187,7 +187,7 @@ static bool sane(const struct course_limits *l, const struct straight *s)
     return s->slope >= slope_value(l->sane_low) && s->slope <= slope_value(l->sane_high);
 }
 
-/* LTTV's way: the middle line, or the best effort; nothing for pairs that messages bound on one side only. */
+/* Solves as LTTV: the middle line, or the best effort; nothing for pairs that messages bound on one side only. */
 static void solve_plain(const struct clock_net *net, struct net_pair *p, const struct sheared *s,
     const struct course_limits *l, const struct straight *middle)
 {
@@ -196,7 +196,7 @@ static void solve_plain(const struct clock_net *net, struct net_pair *p, const s
     if (isnan(p->out.drift) || !sane(l, middle))
         return;
     if (p->out.category == CLOCK_APPROXIMATE) {
-        /* No line is true; the sum of violations is an estimate of the error, not a bound. */
+        /* Estimate, not a bound: no line is true, so the error is the sum of violations. */
         int64_t error = sat64((i128)ceil(fmin(p->out.error_ns, 4e18)));
         curve_of_line(middle, &s->frame, begin, end, error, slope_from(200e-6L), &p->curve);
         p->usable = true;

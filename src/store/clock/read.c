@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps as somebody wrote them: lines of decimals, joined. */
+/* Maps written by users: lines of decimals, joined. */
 #include <string.h>
 
 #include "base/text.h"
@@ -7,10 +7,10 @@
 
 enum { MOST_DIGITS = 60, FRACTION_BITS = 120 };
 
-/* Slopes that a map can hold. */
+/* Slopes that a map can represent. */
 static const i128 least_drift = Q62 * 36 / 100, most_drift = Q62 * 280 / 100;
 
-/* |a decimal|: its whole part, and what is behind the point as a fraction of 2^120. */
+/* Absolute decimal: its whole part, and the fraction in units of 2^-120. */
 struct decimal {
     bool negative;
     uint64_t whole;
@@ -39,7 +39,7 @@ static bool read_decimal(const char *s, struct decimal *out)
     size_t n = strlen(++s);
     if (s[-1] != '.' || !n || n > MOST_DIGITS || strspn(s, "0123456789") != n)
         return false;
-    while (n--) /* the last digit first, each a tenth of the one before it */
+    while (n--) /* last digit first, each a tenth of the one before it */
         out->fraction = (out->fraction + ((u128)(s[n] - '0') << FRACTION_BITS)) / 10;
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a clock steps, messages after the step contradict those before it. A sweep in time order adds messages to a
- * part while a curve of bounded slope can pass them all; a contradiction begins a new part. Parts that agree but for a
+/* Steps: messages after a clock's step contradict those before it. A sweep in order of time adds messages to a part
+ * while a curve of bounded slope can pass them all; a contradiction begins a new part. Parts that agree except for a
  * few messages are one part with outliers (wrong matches). */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct event {
     bool sent, outlier;
 };
 
-/* The strongest few of a kind of messages of a part: keys in order, strongest first. */
+/* Strongest few of a kind of messages of a part: sorted keys, strongest first. */
 struct strongest {
     size_t at[STRONGEST], n;
     bool more;
@@ -24,8 +24,8 @@ struct strongest {
 
 struct stretch_state {
     size_t begin, end; /* events */
-    /* What binds later messages (sent by on_high, received by on_low), and what binds earlier ones (sent by on_low,
-     * received by on_high). */
+    /* Bounds for later messages (sent by on_high, received by on_low), and for earlier ones (sent by on_low, received
+     * by on_high). */
     struct strongest sent_later, received_later, sent_earlier, received_earlier;
 };
 
@@ -72,7 +72,7 @@ static void state_add(struct stretch_state *s, const struct event *v, size_t at)
     s->end = at + 1;
 }
 
-/* Can a curve that passed the messages of s pass the later message e? */
+/* Returns whether a curve that passed the messages of s can pass the later message e. */
 static bool passes_later(const struct stretch_state *s, const struct event *v, const struct event *e)
 {
     if (e->sent)
@@ -80,7 +80,7 @@ static bool passes_later(const struct stretch_state *s, const struct event *v, c
     return !s->sent_later.n || e->on_high <= v[s->sent_later.at[0]].on_high;
 }
 
-/* Can a curve that will pass the messages of s pass the earlier message e? */
+/* Returns whether a curve that will pass the messages of s can pass the earlier message e. */
 static bool passes_earlier(const struct stretch_state *s, const struct event *v, const struct event *e)
 {
     if (e->sent)
@@ -88,7 +88,7 @@ static bool passes_earlier(const struct stretch_state *s, const struct event *v,
     return !s->sent_earlier.n || e->on_low <= v[s->sent_earlier.at[0]].on_low;
 }
 
-/* Fewest messages to leave out, i of `above` (sent) and j of `below` (received), so that the rest agree. False when
+/* Least number of messages to drop, i of `above` (sent) and j of `below` (received), so that the rest agree. False:
  * more than `budget`. */
 static bool fewest(const struct event *v, const struct strongest *above, const struct strongest *below, bool high,
     size_t budget, size_t *out_i, size_t *out_j)
@@ -113,7 +113,7 @@ static void leave_out(struct event *v, const struct strongest *s, size_t n)
         v[s->at[i]].outlier = true;
 }
 
-/* An incomplete list says nothing of messages weaker than its last one, also when outliers have left it. */
+/* An incomplete list says nothing about messages weaker than its last one, even if outliers have left it. */
 static void strongest_merge(struct strongest *a, const struct strongest *b, const struct event *v, bool high)
 {
     struct strongest all = {.more = a->more || b->more};
@@ -128,7 +128,7 @@ static void strongest_merge(struct strongest *a, const struct strongest *b, cons
     *a = all;
 }
 
-/* Joins b, which follows a, into a when they agree but for a few messages. */
+/* Joins b, which follows a, into a if they agree except for a few messages. */
 static bool state_merge(struct sweep *w, struct stretch_state *a, const struct stretch_state *b)
 {
     size_t i, j, k, l;
@@ -191,7 +191,7 @@ static struct event *merge_events(
     return v;
 }
 
-/* The step between two parts lies after the last message that only the first explains and before the first that only
+/* Finds the step between two parts: after the last message that only the first explains and before the first that only
  * the second explains. */
 static void hidden_step(
     const struct sweep *w, const struct stretch_state *a, const struct stretch_state *b, size_t *last, size_t *first)
@@ -226,8 +226,7 @@ static void part_free(struct steps_part *p)
     free(p->received);
 }
 
-/* A part counts when messages bound it from both sides. One that has such messages only where a step hides counts with
- * those. */
+/* A part counts if messages bound it from both sides. If such messages are only where a step may be, these count. */
 static bool part_usable(const struct sweep *w, struct steps_part *p, const struct stretch_state *s)
 {
     if (!p->ns || !p->nr) {

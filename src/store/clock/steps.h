@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the clock of a pair's b steps. */
+/* Steps of the clock of a pair's b. */
 #ifndef WEFT_CLOCK_STEPS_H
 #define WEFT_CLOCK_STEPS_H
 
@@ -8,9 +8,9 @@
 struct stretch { int64_t begin, end; };
 struct steps_part { struct point *sent, *received; size_t ns, nr; };
 struct steps_parts { struct steps_part *v; struct stretch *steps; size_t n; uint64_t outliers; };
-/* Cuts the messages into stretches that a curve with slopes in [low, high] can pass; single messages that contradict
- * the rest are left out: the more of them the more messages the points stand for (`all`), few in any case. False: more
- * than 64 stretches, so no clock. O(n) */
+/* Divides the messages into stretches that a curve with slopes in [low, high] can pass. Drops single messages that
+ * contradict the rest; few, but more if the points represent more messages (`all`). False: more than 64 stretches, so
+ * it is no clock. O(n) */
 bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
     int64_t high, double all, struct steps_parts *out);
 void steps_free(struct steps_parts *);

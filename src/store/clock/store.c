@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was found of the pairs as a store (docs/formats/clocks.md), and back. Maps are not stored: they are composed
- * anew for each reference. */
+/* Store of results for pairs (docs/formats/clocks.md): writing and reading. Maps are not stored: they are composed anew
+ * for each reference. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +107,7 @@ static bool time_sound(int64_t t)
     return t >= -most && t <= most;
 }
 
-/* Maps are computed of these without looking again. */
+/* Maps are computed from these without further checks. */
 static bool curve_sound(const struct sections *s, const struct stored_pair *p)
 {
     if (p->knots < 2 || p->cuts < 2 || p->first_knot > s->n_knots || p->knots > s->n_knots - p->first_knot ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Islands, references and the tree of best pairs: an edge weighs what its corridor costs (mean error in ns); pairs that
- * messages bound on one side only are crossed when nothing else connects. Hosts that are trusted together have one more
+/* Islands, references and the tree of best pairs. The weight of an edge is its corridor's mean error in ns; pairs that
+ * messages bound on one side only are used if nothing else connects. Hosts that are trusted together have an additional
  * node between them, half of their error away from each, so that a thousand of them have a thousand edges. The
  * reference of an island is the host with the least sum of errors to all others. */
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "clock/net.h"
 
-#define WORK_LIMIT 3e8 /* edge visits spent on the choice of a reference */
+#define WORK_LIMIT 3e8 /* limit of edge visits for the choice of a reference */
 
 struct cost {
     unsigned weak;
@@ -25,18 +25,18 @@ struct heap_entry {
     size_t node;
 };
 
-/* Nodes are the hosts, then what is trusted. Edges of node v: first[v] .. first[v + 1]. */
+/* Nodes are the hosts, then the trusts. Edges of node v: first[v] .. first[v + 1]. */
 struct roads {
     const struct clock_net *net;
     size_t n, hosts, *first;
     struct edge *edges;
 };
 
-/* The best ways from one host to the others. */
+/* Best paths from one host to the others. */
 struct ways {
     const struct roads *roads;
     struct cost *cost;
-    size_t *from, *via; /* the node before on the best way, and the edge's pair */
+    size_t *from, *via; /* node before on the best path, and the edge's pair */
     bool *done;
     VEC(struct heap_entry) heap;
     VEC(size_t) reached; /* hosts, in order of cost */
@@ -144,7 +144,7 @@ static struct heap_entry heap_pop(struct ways *w)
 
 static const struct cost UNREACHED = {(unsigned)-1, 0};
 
-/* Best ways from `root` to every host of its island (Dijkstra); fills reached, cost, from, via. */
+/* Best paths from `root` to every host of its island (Dijkstra); fills reached, cost, from, via. */
 static void best_ways(struct ways *w, size_t root)
 {
     const struct roads *r = w->roads;
@@ -188,7 +188,7 @@ static size_t degree(const struct roads *r, size_t h)
     return r->first[h + 1] - r->first[h];
 }
 
-/* Hosts of one island that are tried as its reference. */
+/* Candidates for the reference of one island. */
 struct tries {
     const struct roads *roads;
     size_t *hosts, n;
@@ -208,7 +208,7 @@ static void try_some(void *arg, size_t part)
     ways_fini(&w);
 }
 
-/* In huge dense islands only the best connected hosts are tried, at least one. */
+/* Limits the candidates in huge dense islands to the best connected hosts, at least one. */
 static void leave_out_some(struct tries *t)
 {
     size_t edges = 1, threshold = 0, most = 0, n = 0;
@@ -217,7 +217,7 @@ static void leave_out_some(struct tries *t)
         most = degree(t->roads, t->hosts[i]) > most ? degree(t->roads, t->hosts[i]) : most;
     }
     size_t affordable = (size_t)(WORK_LIMIT / (double)(edges + t->n)) + 16;
-    for (; threshold < most; threshold++) { /* the least degree of which few enough hosts remain */
+    for (; threshold < most; threshold++) { /* least degree that leaves few enough hosts */
         size_t count = 0;
         for (size_t i = 0; i < t->n; i++)
             count += degree(t->roads, t->hosts[i]) >= threshold;
@@ -236,7 +236,7 @@ static int compare_numbers(const void *a, const void *b)
     return (*p > *q) - (*p < *q);
 }
 
-/* Of the hosts reached, the one with the least sum of errors; of equals the one added first. */
+/* Returns, of the hosts reached, the one with the least sum of errors; of equals the first added. */
 static size_t choose_reference(const struct ways *w)
 {
     struct tries t = {.roads = w->roads, .n = w->reached.n};
@@ -256,7 +256,7 @@ static size_t choose_reference(const struct ways *w)
     return host;
 }
 
-/* A host alone: what the best of its pairs lacks. */
+/* Category of an isolated host: the defect of its best pair. */
 static int lonely_category(const struct clock_net *net, size_t host)
 {
     int category = CLOCK_ABSENT;
@@ -268,7 +268,7 @@ static int lonely_category(const struct clock_net *net, size_t host)
     return category;
 }
 
-/* How host h is reached: through its neighbour on the way, by their messages or by trust. */
+/* Sets the path to host h: through its neighbour, by their messages or by trust. */
 static void settle(struct clock_net *net, const struct ways *w, size_t h)
 {
     struct net_host *host = &net->hosts.v[h];
@@ -340,7 +340,7 @@ int tree_build(struct clock_net *net, struct err *e)
         for (size_t i = 0; i < w.reached.n; i++)
             seen[w.reached.v[i]] = true;
         bool named = wanted < r.hosts && w.done[wanted] && (w.reached.n > 1 || !net->options.some_named);
-        /* The island of the named one comes first. */
+        /* The island of the named reference comes first. */
         struct island_choice c = {named ? wanted : choose_reference(&w), named ? r.hosts + 1 : w.reached.n};
         vec_push(&islands, c);
         if (c.hosts > islands.v[main_island].hosts)
@@ -359,7 +359,7 @@ int tree_build(struct clock_net *net, struct err *e)
     return 0;
 }
 
-/* "a, b, c, …": hosts of the main island, or those of none but their own, without `but`. */
+/* Writes "a, b, c, …": hosts of the island (SIZE_MAX: all hosts), without `but`. */
 static void name_hosts(const struct clock_net *net, size_t island, size_t but, struct text *out)
 {
     enum { MOST_NAMES = 16 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks that somebody states to show the same time, within an error. */
+/* Trusted clocks: stated by the user to show the same time, within an error. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ void clock_conflict_words(const struct clock_net *net, const struct clock_confli
     text_printf(out, ": the error of %s may not hold the truth", b);
 }
 
-/* Is the clock of that name meant? "solo" means "solo@2" too: another boot of it. */
+/* Returns whether the pattern matches the clock. "solo" also matches "solo@2": another boot of it. */
 static bool is_meant(const char *pattern, const char *clock)
 {
     if (!strcmp(clock, pattern) || !fnmatch(pattern, clock, 0))
@@ -71,7 +71,7 @@ static bool is_meant(const char *pattern, const char *clock)
     return meant;
 }
 
-/* Hosts that a pattern means, in their order, each once. */
+/* Adds the hosts that match a pattern, in their order, without duplicates. */
 static bool add_hosts(const struct clock_net *net, const char *pattern, bool *member)
 {
     bool any = false;
@@ -101,7 +101,8 @@ void trust_curve(const struct clock_net *net, size_t from, size_t to, int64_t er
     curve_identity(out, sat64(begin), sat64(end - begin > 2 * (i128)CLOCK_TIME_LIMIT ? begin + CLOCK_TIME_LIMIT : end));
     for (size_t i = 0; i < out->ncuts; i++)
         out->cuts[i].error = error;
-    /* Within the error either clock may run as fast as clocks do: what messages know at an end is lost that fast. */
+    /* Each clock may drift within the error as far as the prior allows: knowledge from messages at an end expires at
+     * that rate. */
     double p = net->options.drift_prior_ppm;
     out->growth = slope_from((p < 0 ? clock_defaults().drift_prior_ppm : p) * 1e-6L * 2);
 }
@@ -126,7 +127,7 @@ int64_t curves_apart(const struct curve *a, const struct curve *b)
     return worst;
 }
 
-/* By how much the messages of a pair contradict an error; of lines that are only estimates nothing is known. */
+/* Amount by which the messages of a pair contradict an error; 0 for lines that are only estimates. */
 static int64_t contradicted(const struct clock_net *net, const struct net_pair *p, int64_t error)
 {
     struct curve same;
@@ -143,7 +144,7 @@ struct dispute {
     int64_t apart;
 };
 
-/* The host with most disputes, the last of equals: without it the fewest hosts are left out. */
+/* Host with most disputes, the last of equals: dropping it first drops the fewest hosts. */
 static size_t most_disputed(const struct dispute *v, size_t n, const bool *member, size_t hosts)
 {
     size_t *count = mem_zalloc((hosts + 1) * sizeof *count), worst = SIZE_MAX;
@@ -159,7 +160,7 @@ static size_t most_disputed(const struct dispute *v, size_t n, const bool *membe
     return worst;
 }
 
-/* Messages are evidence, trust is a statement: who contradicts the others most is not trusted, until none do. */
+/* Messages are evidence, trust is a statement: drops the host that contradicts the others most until none does. */
 static void leave_out(struct clock_net *net, int64_t error, bool *member)
 {
     VEC(struct dispute) all = {0};

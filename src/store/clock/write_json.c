@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sync --format json`: the contract is DESIGN section 2. */
+/* Writer of `sync --format json`: format in DESIGN section 2. */
 #include "base/json.h"
 #include "clock/net.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of LTTV's --sync-stats (reference: the program's output; numbers with more digits, times in ns). */
+/* Writer of LTTV's --sync-stats text (reference: the program's output; numbers with more digits, times in ns). */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ static const char *const indent = "\t\t                      ";
 
 typedef void pair_line(struct text *, const struct net_pair *, size_t a, size_t b);
 
-/* Calls line for every pair in order; p is NULL where no message was exchanged. */
+/* Calls line for every pair in order; p is NULL if no message was exchanged. */
 static void each_pair(const struct clock_net *net, struct text *t, pair_line *line)
 {
     size_t n = net->hosts.n, k = 0;

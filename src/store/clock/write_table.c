@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of `weft sync`: how each clock runs against the reference, and how well that is known. */
+/* Table of `weft sync`: drift of each clock against the reference, and its precision. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static void write_errors(struct text *t, int64_t least, int64_t worst)
     text_printf(t, "\u00b1%.*f \u2026 \u00b1%.*f %s", digits, a, digits, b, units[unit].name);
 }
 
-/* "+24.369 ±392 ppm": of the bound three digits matter, and no more than the drift has. */
+/* Writes "+24.369 ±392 ppm": three digits of the bound, and no more than the drift has. */
 static void write_drift(struct text *t, long double ppm, long double bound)
 {
     int digits = bound >= 100 ? 0 : bound >= 10 ? 1 : bound >= 1 ? 2 : 3;
