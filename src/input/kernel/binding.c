@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and fields of a trace's event classes, bound once. One table has all tracers' variants. */
+/* Names and fields of a trace's event classes, bound once. One table has the variants of all tracers. */
 #include "kernel/binding.h"
 
 #include <stdio.h>
@@ -9,11 +9,10 @@
 #include "base/mem.h"
 #include "kernel/spaces.h"
 
-/* Fields in the order in which kernel_fields returns them; "a|b" are alternatives, the first that
- * exists counts. */
+/* Fields in the order of kernel_fields; "a|b" are alternatives, the first existing one counts. */
 struct spec {
-    /* LTTng's from 2.7 on; other tracers' names are lines of their own. Perf's subsystem ("sched:") is cut off before
-     * the look-up. */
+    /* LTTng's from 2.7 on; other tracers' names have their own lines. Perf's subsystem ("sched:") is removed before the
+     * look-up. */
     const char *name;
     uint8_t kind;
     const char *fields[KERNEL_FIELDS];
@@ -65,7 +64,7 @@ static const struct spec specs[] = {
     {"hrtimer_expire_exit", KERNEL_HRTIMER_EXIT, {"hrtimer"}, {NULL}},
     {"ipi_entry", KERNEL_IPI_ENTRY, {NULL}, {"reason"}},
     {"ipi_exit", KERNEL_IPI_EXIT, {NULL}, {"reason"}},
-    /* probes that users of Trace Compass define by hand */
+    /* probes defined by hand by users of Trace Compass */
     {"do_IRQ_entry", KERNEL_IRQ_ENTRY, {NULL}, {NULL}},
     {"do_IRQ_return", KERNEL_IRQ_EXIT, {NULL}, {NULL}},
     {"netif_receive_skb_internal_entry", KERNEL_NET_ENTRY, {NULL}, {NULL}},
@@ -129,7 +128,7 @@ static bool ends(const char *s, const char *suffix)
     return n > m && !strcmp(s + n - m, suffix);
 }
 
-/* Perf writes "subsystem:event". */
+/* Strips the subsystem from perf's "subsystem:event". */
 static const char *event_name(const char *name)
 {
     const char *colon = strchr(name, ':');
@@ -141,7 +140,7 @@ static const struct spec *named_entry(const char *call)
     return !strcmp(call, "unknown") ? &unknown_syscall_entry : !strcmp(call, "futex") ? &futex_entry : &syscall_entry;
 }
 
-/* System calls: *call is the call's name, or NULL when the event has only its number. */
+/* Finds a system call; *call: its name, or NULL if the event has only its number. */
 static const struct spec *find_syscall(const char *full, const char *name, const char **call)
 {
     starts(name, "compat_", &name);
@@ -163,7 +162,7 @@ static const struct spec *find_syscall(const char *full, const char *name, const
     return NULL;
 }
 
-/* x86_irq_vectors_reschedule_entry (LTTng), irq_vectors:reschedule_entry (perf). */
+/* Finds x86_irq_vectors_reschedule_entry (LTTng), irq_vectors:reschedule_entry (perf). */
 static const struct spec *find_vector(struct arena *a, const char *full, const char **vector)
 {
     const char *rest;
@@ -176,7 +175,8 @@ static const struct spec *find_vector(struct arena *a, const char *full, const c
     return entry ? &ipi_entry : &ipi_exit;
 }
 
-/* The receive path's brackets: net_napi_gro_receive_entry, net_if_receive_skb_exit (perf: net:napi_…, net:netif_…). */
+/* Finds the receive path's brackets: net_napi_gro_receive_entry, net_if_receive_skb_exit (perf: net:napi_…,
+ * net:netif_…). */
 static const struct spec *find_net(const char *full)
 {
     const char *rest;
@@ -200,7 +200,7 @@ static const struct spec *find_spec(struct arena *a, const char *full, const cha
 
 /* ---- fields ---- */
 
-/* Where a payload field lies when everything before it has a fixed size, in bytes; -1 when it does not. */
+/* Offset of a payload field in bytes if everything before it has a fixed size; else -1. */
 static int32_t fixed_offset(const struct ctf_event_class *c, const char *name, const struct ctf_type **type)
 {
     const struct ctf_type *payload = c->scope[CTF_PAYLOAD];
@@ -419,8 +419,8 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     b->tells_spaces = b->makes_spaces && b->unshares;
 }
 
-/* One event must stand for "was woken": sched_waking fires in the waker's context; without it sched_wakeup does its
- * work (never both). Brackets without their closing event would never end: they are not bound. */
+/* Chooses the event for wakes: sched_waking fires in the waker's context; without it, sched_wakeup is used (never
+ * both). Brackets without their closing event would never end, so they are not bound. */
 static void choose_events(struct kernel_binding *b)
 {
     bool by_wakeup = b->declared[KERNEL_WAKEUP] && !b->declared[KERNEL_WAKE], net = b->declared[KERNEL_NET_EXIT];
@@ -463,7 +463,7 @@ const char *kernel_host_name(const struct ctf_trace *t)
     return name ? name : ctf_trace_env_string(t, "host");
 }
 
-/* "3.10.92-…" is before 4.14. */
+/* Returns whether a version such as "3.10.92-…" is before 4.14. */
 static bool is_before_4_14(const struct ctf_trace *t)
 {
     const char *release = ctf_trace_env_string(t, "kernel_release");

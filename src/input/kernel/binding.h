@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to kernel: where the fields of a trace's event classes lie. */
+/* Private to kernel: positions of the fields of a trace's event classes. */
 #ifndef WEFT_KERNEL_BINDING_H
 #define WEFT_KERNEL_BINDING_H
 
@@ -11,7 +11,7 @@
 
 enum { KERNEL_FIELDS = 6, KERNEL_COMM_BYTES = 16 };
 
-/* An integer at a fixed offset, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent
+/* Integer at a fixed offset, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent
  * fields have mask 0. */
 struct kernel_field {
     uint32_t offset;
@@ -19,7 +19,7 @@ struct kernel_field {
     uint64_t mask;
 };
 
-/* Text: `offset` >= 0 when it is always there in the payload. */
+/* Text: `offset` >= 0 if it is always at that offset of the payload. */
 struct kernel_text {
     int32_t offset;
     uint16_t array_bytes; /* fixed arrays; 0 for strings */
@@ -28,39 +28,39 @@ struct kernel_text {
 
 struct kernel_header_plan; /* packet.c */
 
-/* Namespaces of the running thread in a class's contexts, by enum kernel_space_kind. */
+/* Namespaces of the current thread in a class's contexts, by enum kernel_space_kind. */
 struct kernel_space_contexts {
     struct ctf_access access[KERNEL_SPACE_KINDS];
 };
 
-/* What is needed once in a while. */
+/* Rarely used parts of a plan. */
 struct kernel_cold {
-    const char *name; /* system call, IPI */
+    const char *name; /* name of the system call, IPI */
     struct kernel_text text[2];
     const struct kernel_header_plan *header;
-    struct ctf_access files;  /* STATEDUMP_THREAD: the table of descriptors */
-    struct ctf_access level;  /* STATEDUMP_THREAD: of the namespace, in old ones */
+    struct ctf_access files;  /* STATEDUMP_THREAD: address of the table of descriptors */
+    struct ctf_access level;  /* STATEDUMP_THREAD: level of the namespace, in old ones */
     bool has_cpu;             /* perf: the CPU is a field */
     struct ctf_access cpu;
-    struct ctf_access access[]; /* the fields again, for offsets that are not fixed */
+    struct ctf_access access[]; /* fields with offsets that are not fixed */
 };
 
 /* Performance counters in a class's contexts. */
 struct kernel_counters {
     size_t n;
     struct kernel_counter {
-        int number; /* in the binding's counters */
+        int number; /* number in the binding's counters */
         struct ctf_access access;
     } v[];
 };
 
 struct kernel_plan {
     uint8_t kind;             /* enum kernel_kind */
-    uint8_t declared;         /* the same, before it was chosen which events stand for what */
-    uint8_t n;                /* fields */
-    bool fast;                /* all fields present are kernel_fields */
+    uint8_t declared;         /* kind before the choice of which events stand for what */
+    uint8_t n;                /* number of fields */
+    bool fast;                /* every present field is in kernel_fields */
     uint8_t present;          /* bit per field */
-    bool by_wakeup;           /* WAKE bound to sched_wakeup */
+    bool by_wakeup;           /* sched_wakeup is bound to WAKE */
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
     bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 are its address and operation */
@@ -76,11 +76,11 @@ struct kernel_plan {
 
 struct kernel_binding {
     const struct ctf_trace *trace;
-    struct kernel_plan *plans; /* by class index */
+    struct kernel_plan *plans; /* plans by class index */
     size_t n;
-    /* The calls that make namespaces are recorded: clone, unshare, both. */
+    /* Calls that make namespaces are recorded: clone, unshare, both. */
     bool makes_spaces, unshares, tells_spaces;
-    bool old_states; /* kernel before 4.14: other numbers of task states */
+    bool old_states; /* kernel before 4.14, with other numbers of task states */
     bool has[KERNEL_KINDS], declared[KERNEL_KINDS];
     const char *counters[KERNEL_MOST_COUNTERS]; /* names */
     size_t n_counters;
@@ -111,18 +111,18 @@ static inline void kernel_fields(const struct ctf_event *ev, const struct kernel
         values[3] = values[4] = values[5] = 0;
 }
 
-/* Text number i of an event: not terminated, *n bytes; "" when absent. */
+/* Text number i of an event: not terminated, *n bytes; "" if absent. */
 const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
 bool kernel_text_present(const struct kernel_plan *, int i);
 
-/* Numbers in the lists of an event's payload that have one of these names. */
+/* Numbers in the lists with one of these names in an event's payload. */
 struct kernel_list {
     const char *names[2]; /* the second may be NULL */
     size_t n;
     int64_t first[2], last;
-    bool inside;          /* while it is read */
+    bool inside;          /* state while reading */
 };
-/* All but the names must be 0 before. */
+/* Reads the lists. All fields except the names must be 0 before. */
 void kernel_list_read(const struct ctf_event *, struct kernel_list *);
 
 /* counters.c */
@@ -130,10 +130,10 @@ void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const s
 void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *,
     int64_t values[KERNEL_MOST_COUNTERS]);
 
-/* io.c: the two descriptors that a call of KERNEL_IO_PAIR returns; -1 when the event does not have them. */
+/* io.c: the two descriptors returned by a call of KERNEL_IO_PAIR; -1 if the event does not have them. */
 void kernel_io_pair(const struct ctf_event *, int32_t *first, int64_t *second);
-/* A system call that works with file descriptors: names of the arguments that are `fd`, `other` and `flags` of its
- * record, and of the path. */
+/* System call that uses file descriptors: names of the arguments for `fd`, `other` and `flags` of its record, and of
+ * the path. */
 struct kernel_io_call {
     const char *name;
     uint8_t io; /* enum kernel_io */
@@ -141,9 +141,9 @@ struct kernel_io_call {
 };
 const struct kernel_io_call *kernel_io_call(const char *name); /* NULL: none; name may be NULL */
 
-/* packet.c: the plan for the network headers of a class; NULL when the class has none. */
+/* packet.c: plan for the network headers of a class; NULL if the class has none. */
 const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);
-/* Fills everything of *out but number and device. `len`: of the event, without the link header; 0 unknown. */
+/* Fills *out except number and device. `len`: field of the event, without the link header; 0: unknown. */
 void kernel_header_read(const struct kernel_header_plan *, const struct ctf_event *, uint64_t len,
     struct kernel_packet *out);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of system calls of which events have the number only. */
+/* Names of system calls in events with the number only. */
 #include <stdio.h>
 #include <string.h>
 
 #include "kernel/tracker.h"
 
-/* Numbers of system calls that wait or are common, for events that have only the number (x86-64:
+/* Numbers of common and waiting system calls, for events with the number only (x86-64:
  * arch/x86/entry/syscalls/syscall_64.tbl). */
 static const struct {
     uint16_t number;
@@ -20,7 +20,7 @@ static const struct {
     {426, "io_uring_enter"}, {435, "clone3"}, {436, "close_range"}, {437, "openat2"}, {439, "faccessat2"},
     {441, "epoll_pwait2"}, {449, "futex_waitv"}};
 
-/* The environment does not name the machine; these calls exist together on x86-64 only. */
+/* The environment does not name the machine, but these calls exist together only on x86-64. */
 bool kernel_looks_like_x86_64(const struct ctf_trace *trace)
 {
     static const char *const witnesses[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Performance counters in the contexts of events. LTTng names what the kernel's counters of a CPU show `perf_cpu_…`;
- * old versions only `perf_…`. */
+/* Performance counters in the contexts of events. LTTng calls the kernel's counters per CPU `perf_cpu_…`; old versions
+ * only `perf_…`. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 
 static const enum ctf_scope scopes[] = {CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT};
 
-/* Number of the counter with that name, made when there is none; -1 when there are too many. */
+/* Number of the counter with that name, added if there is none; -1: too many. */
 static int counter_number(struct kernel_binding *b, const char *name)
 {
     for (size_t i = 0; i < b->n_counters; i++)

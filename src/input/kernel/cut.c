@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a tracker knows where a recording is cut. Lives are dead or go on: those that go on get rows in the next chunk,
- * with all that is known of them. */
+/* Tracker at a cut. Lives are dead or continue; continuing ones get rows in the next chunk, with all knowledge. */
 #include <stdlib.h>
 
 #include "base/carry.h"
 #include "base/order.h"
 #include "kernel/tracker.h"
 
-/* ---- which rows live on ---- */
+/* ---- continuing rows ---- */
 
-/* Rows by tid, idle ones by CPU; lives of one tid in the order in which they began. */
+/* Order of rows: by tid, idle ones by CPU; lives of one tid by birth. */
 struct leaver {
     int32_t tid, idle_cpu, birth, row;
 };
@@ -30,7 +29,7 @@ static int compare_births(const void *x, const void *y)
     return by ? by : order_of(a->row, b->row);
 }
 
-/* A place in the order in which the host's lives began, among those of the chunk. */
+/* Position of a row by birth among the host's lives in the chunk. */
 static int32_t birth_of(const struct kernel_tracker *t, int32_t row)
 {
     return (size_t)row < t->births.n ? t->births.v[row] : row;
@@ -48,7 +47,7 @@ static bool *who_leaves(const struct kernel_tracker *t, const struct carry *c)
     return leaves;
 }
 
-/* Frames that are open get small numbers: how many there were before does not matter to the next chunk. */
+/* Gives open frames small numbers, so that the number of earlier frames does not matter to the next chunk. */
 static void number_frames(struct kernel_tracker *t)
 {
     map_fini(&t->leaving_frames);
@@ -97,7 +96,7 @@ size_t kernel_tracker_carried(const struct kernel_tracker *t)
 
 /* ---- visits ---- */
 
-/* What is carried contradicts itself. */
+/* Rejects carried state that contradicts itself. */
 static void refuse(struct carry *c)
 {
     c->damaged = true;
@@ -164,7 +163,7 @@ static void visit_cpus(struct kernel_tracker *t, struct carry *c)
         visit_cpu(t, c, &t->cpus.v[i]);
 }
 
-/* Who forked a life that is over, nobody asks any more. */
+/* The parent of an ended life is not needed any more. */
 static void visit_thread(struct kernel_tracker *t, struct carry *c, struct kernel_thread *k)
 {
     int32_t parent = k->died ? KERNEL_NO_ROW : k->parent_row;
@@ -229,7 +228,7 @@ static void load_threads(struct kernel_tracker *t, struct carry *c)
     }
 }
 
-/* ---- the dead whose parents may not have asked for their status yet: a state dump still shows them ---- */
+/* ---- zombies, whose parents may not have read their status: a state dump still shows them ---- */
 
 static int compare_tids(const void *a, const void *b)
 {
@@ -270,7 +269,7 @@ static void load_buried(struct kernel_tracker *t, struct carry *c)
     }
 }
 
-/* ---- all ---- */
+/* ---- whole tracker ---- */
 
 static void visit_name(struct carry *c, uint64_t *value, void *tracker)
 {
@@ -291,7 +290,7 @@ void kernel_tracker_carry(struct kernel_tracker *t, struct carry *c)
     } else if (c->way == CARRY_LOAD) {
         load_threads(t, c);
         load_buried(t, c);
-        for (size_t i = 0; i < t->cpus.n && c->damaged; i++) /* rows that are not there */
+        for (size_t i = 0; i < t->cpus.n && c->damaged; i++) /* references to missing rows */
             t->cpus.v[i] = KERNEL_CPU_UNSEEN;
     }
     carry_map(c, &t->disks, visit_name, t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls that work with file descriptors: what they do, and the names of the arguments that matter. */
+/* System calls that use file descriptors: kinds, and names of the arguments that matter. */
 #include <string.h>
 
 #include "kernel/binding.h"

@@ -4,7 +4,7 @@
 
 #include "kernel/tracker.h"
 
-/* The last element of sched_process_fork's list of tids: the one in the innermost namespace. */
+/* Last element of sched_process_fork's list of tids: the one in the innermost namespace. */
 static int32_t innermost_tid(const struct ctf_event *ev, size_t *levels)
 {
     struct kernel_list vtids = {.names = {"vtids"}};
@@ -13,8 +13,8 @@ static int32_t innermost_tid(const struct ctf_event *ev, size_t *levels)
     return vtids.n && vtids.last > 0 && vtids.last <= INT32_MAX ? (int32_t)vtids.last : -1;
 }
 
-/* The child's row. A fork begins a life even when the tid's last one was not seen to end. A child that another CPU ran
- * in the same ns has its row. */
+/* Row of the child. A fork begins a life even if the end of the tid's last one was not seen. A child that another CPU
+ * ran in the same ns already has its row. */
 static int32_t child_row(struct kernel_tracker *t, int64_t tid)
 {
     int32_t row = kernel_row_find(t, tid);
@@ -49,7 +49,7 @@ bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const 
     if (parent >= 0) {
         const struct kernel_thread *from = &t->threads.v[parent];
         k->ppid = k->tgid == k->tid ? (from->tgid >= 0 ? from->tgid : from->tid) : k->tgid >= 0 ? from->ppid : -1;
-        if (k->tgid >= 0 && k->tgid == from->tid) /* a thread of the parent: so that is its process' first */
+        if (k->tgid >= 0 && k->tgid == from->tid) /* a thread of the parent, which is its process' first */
             t->threads.v[parent].tgid = k->tgid;
     }
     r->u.fork.parent = parent;
@@ -60,7 +60,7 @@ bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const 
 bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p,
     const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    /* When a thread other than the first of its process calls exec it takes over the first one's tid. */
+    /* A thread other than the first of its process takes over the first one's tid when it calls exec. */
     if (v[1] > 0 && v[0] > 0 && v[0] != v[1] && v[0] <= INT32_MAX) {
         int32_t first = kernel_row_find(t, v[0]), caller = kernel_row_find(t, v[1]);
         if (caller >= 0) {
@@ -99,7 +99,7 @@ bool kernel_on_exit(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], st
     return true;
 }
 
-/* Comes after the life's last switch, and possibly after the next life of the tid began. */
+/* Handles the free of a life, which comes after its last switch, and possibly after the tid's next life began. */
 bool kernel_on_free(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
     int32_t row = kernel_row_find(t, v[0]);
@@ -115,7 +115,7 @@ bool kernel_on_free(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], st
 
 /* ---- state dump ---- */
 
-/* There is one event for each level of pid namespaces, in whatever order: the innermost counts. */
+/* Sets the number in the innermost pid namespace: there is one event per level, in any order. */
 static void tell_number(struct kernel_tracker *t, int32_t row, int32_t vtid, int64_t level, uint32_t inum)
 {
     struct kernel_thread *k = &t->threads.v[row];
@@ -135,7 +135,7 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
 {
     bool gone = v[3] == KERNEL_DUMPED_EXIT || v[3] == KERNEL_DUMPED_ZOMBIE || v[3] == KERNEL_DUMPED_DEAD;
     if (gone && kernel_row_is_buried(t, v[0]))
-        return false; /* it was seen to die */
+        return false; /* death was seen */
     int32_t row = kernel_row_get(t, v[0], t->now);
     if (row < 0)
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What weft-span writes to /proc/lttng-logger when a span begins and ends (docs/verbs/span.md). Anybody may write
- * there. */
+/* Marks that weft-span writes to /proc/lttng-logger when a span begins and ends (docs/verbs/span.md). Any process may
+ * write there. */
 #include <string.h>
 
 #include "kernel/tracker.h"
@@ -9,7 +9,7 @@ struct words {
     const char *at, *end;
 };
 
-/* The next word, which ends at a blank or at the end. */
+/* Reads the next word, which ends at a blank or at the end. */
 static size_t next(struct words *w, const char **word)
 {
     *word = w->at;
@@ -43,7 +43,7 @@ static bool read_id(struct words *w, uint8_t *id, size_t bytes)
     return true;
 }
 
-/* 0: a process that lies outside of the writer's namespace. */
+/* 0: a process outside of the writer's namespace. */
 static bool read_process(struct words *w, int32_t *process)
 {
     const char *word;
@@ -72,6 +72,6 @@ bool kernel_read_mark(const char *text, size_t n, struct kernel_mark *out)
         return false;
     if (out->is_end)
         return true;
-    next(&w, &word); /* its parent */
+    next(&w, &word); /* its parent's number */
     return read_process(&w, &out->process);
 }

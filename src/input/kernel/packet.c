@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* Network headers of net_dev_queue and net_if_receive_skb (lttng-modules >= 2.8): the fields of the packet's headers,
- * behind variants' tags. Where each lies in its header is found once per class, with its size and order of bytes: both
- * differ with the tracer's version, with the machine and with the tool that wrote the trace. An event is read at these
- * offsets; no name is compared and nothing is walked. */
+ * behind variants' tags. The position of each in its header, its size and byte order are found once per class: they
+ * differ with the tracer's version, the machine and the tool that wrote the trace. Events are read at these offsets,
+ * without comparing names or walking types. */
 #include <string.h>
 
 #include "kernel/binding.h"
 
 enum { IPV6_BYTES = 40, PROTO_TCP = 6, PROTO_UDP = 17, MOST_LEAF_BITS = 32, MOST_ADDRESS_BITS = 128 };
 
-struct leaf { /* an integer at a fixed offset in its struct; no bits: there is none */
+struct leaf { /* integer at a fixed offset in its struct; no bits: absent */
     uint32_t at;
     uint8_t bits;
     bool big_endian, is_signed;
 };
 
-struct address { /* an array of whole bytes */
+struct address { /* array of whole bytes */
     struct leaf element;
     uint32_t n, stride;
 };
 
 struct transport {
-    uint32_t align; /* of the struct */
+    uint32_t align; /* alignment of the struct */
     struct leaf sport, dport, seq, ack, data_offset, flags, len;
 };
 
-/* Which option of a variant holds: that of the first range that has the tag. */
+/* Choice of a variant's option: the first range that contains the tag. */
 struct choice {
     int64_t lo, hi;
-    const void *option; /* NULL: one that tells nothing */
+    const void *option; /* NULL: an option without information */
 };
 struct choices {
-    uint32_t n, align; /* of the variant */
+    uint32_t n, align; /* options of the variant */
     struct choice *v;
 };
 
@@ -45,8 +45,8 @@ struct network {
 
 struct kernel_header_plan {
     const struct ctf_type *payload;
-    struct ctf_access string;     /* the last field before the header whose size varies, if there is one */
-    uint32_t first, tag, variant; /* fields: first behind that string, tag, header */
+    struct ctf_access string;     /* last field of varying size before the header, if any */
+    uint32_t first, tag, variant; /* offsets of the first field behind that string, tag, header */
     struct choices networks;
 };
 
@@ -70,7 +70,7 @@ static const struct ctf_type *field_type(const struct ctf_type *t, const char *n
     return NULL;
 }
 
-/* Position of a field in a struct in bits, -1 when it is absent or not fixed. */
+/* Position of a field in a struct in bits, -1 if it is absent or not fixed. */
 static int64_t field_bits(const struct ctf_type *t, const char *name)
 {
     uint64_t bits = 0;
@@ -91,7 +91,7 @@ static struct leaf leaf_of(const struct ctf_type *t, int64_t at)
     const struct ctf_type *number = t && t->kind == CTF_ENUM ? t->u.enumeration.container : t;
     if (!number || number->kind != CTF_INT || at < 0 || number->size_bits < 1 || number->size_bits > MOST_LEAF_BITS)
         return (struct leaf){0};
-    bool byte = number->size_bits == 8 && at % 8 == 0; /* has no order */
+    bool byte = number->size_bits == 8 && at % 8 == 0; /* single bytes have no order */
     return (struct leaf){(uint32_t)at, (uint8_t)number->size_bits, number->big_endian || byte, number->is_signed};
 }
 
@@ -156,7 +156,7 @@ static const void *bind_transport(struct arena *a, const struct ctf_type *t)
     return p->sport.bits ? p : NULL;
 }
 
-/* The tag in a struct whose field `variant` it selects; absent when it lies elsewhere. */
+/* Tag in a struct that selects its field `variant`; absent if it is elsewhere. */
 static struct leaf tag_leaf(const struct ctf_type *t, const struct ctf_type *variant)
 {
     const struct ctf_type *tag = ctf_variant_tag(variant);
@@ -188,7 +188,8 @@ static const void *bind_network(struct arena *a, const struct ctf_type *t)
     return p->source.n ? p : NULL;
 }
 
-/* Where the tag and the header lie: behind the last string before them, or behind nothing but fields of fixed size. */
+/* Finds the offsets of the tag and the header: behind the last string before them, or behind fields of fixed size
+ * only. */
 static bool bind_offsets(struct kernel_header_plan *p, const struct ctf_event_class *c)
 {
     const struct ctf_type *payload = p->payload = c->scope[CTF_PAYLOAD];
@@ -223,7 +224,7 @@ const struct kernel_header_plan *kernel_header_bind(struct arena *a, const struc
 
 /* ---- reading ---- */
 
-/* `base`: of the leaf's struct, in bits of the packet; a packet can be read 8 bytes beyond its end. */
+/* `base`: begin of the leaf's struct, in bits of the packet; 8 bytes beyond a packet's end can be read. */
 static int64_t value(const uint8_t *data, uint64_t base, const struct leaf *l)
 {
     if (!l->bits)
@@ -252,7 +253,7 @@ static const void *chosen(const struct choices *c, int64_t tag)
     return NULL;
 }
 
-/* `transport`: bytes from the transport header on that the packet says it has; 0 unknown. */
+/* `transport`: bytes from the transport header on, according to the packet; 0: unknown. */
 static void set_payload(struct kernel_packet *out, uint64_t transport, uint64_t header)
 {
     out->has_length = transport >= header;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of the registry of a host's rows: files, and what is not saved yet. */
+/* Pieces of the registry of a host's rows: files, and unsaved rows. */
 #include "kernel/registry.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ size_t rows_piece_spells_before(const struct rows_piece *p, int32_t tid, int64_t
     return low;
 }
 
-/* ---- in memory ---- */
+/* ---- pieces in memory ---- */
 
 struct rows_piece rows_piece_make(struct rows_disk_row *rows, size_t n, char *text, size_t n_text, uint64_t n_rows)
 {
@@ -170,18 +170,18 @@ int rows_piece_check(const struct rows_piece *p, const char *path, struct err *e
     return wrong ? damaged(path, wrong, e) : ERR_OK;
 }
 
-/* ---- several pieces as one ---- */
+/* ---- joining of pieces ---- */
 
 struct joining {
     const struct rows_piece *pieces;
     size_t n;
-    size_t *at; /* by piece */
+    size_t *at; /* position by piece */
     struct strings names;
-    VEC(uint32_t) places; /* of the names in the text, by their number; grows */
+    VEC(uint32_t) places; /* position of the names in the text, by their number; grows */
     size_t n_text;
 };
 
-/* Does a newer piece have that row? */
+/* Returns whether a newer piece has that row. */
 static bool is_old(const struct joining *j, size_t piece, int32_t row)
 {
     for (size_t i = piece + 1; i < j->n; i++)
@@ -205,7 +205,7 @@ static void join_rows(struct joining *j, struct store_writer *w)
     for (;;) {
         const struct rows_piece *from = NULL;
         const struct rows_disk_row *least = NULL;
-        for (size_t i = 0; i < j->n; i++) { /* the newest of those with the least number */
+        for (size_t i = 0; i < j->n; i++) { /* the newest of those with the lowest number */
             const struct rows_piece *p = &j->pieces[i];
             const struct rows_disk_row *r = j->at[i] < p->n ? &p->rows[j->at[i]] : NULL;
             if (r && (!least || r->row <= least->row)) {

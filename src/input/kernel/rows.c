@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a host. The lives of one tid do not overlap: what two chunks say of one tid is one life unless a birth or
+/* Rows of a host. The lives of one tid do not overlap: entries of two chunks for one tid are one life unless a birth or
  * a death lies between. */
 #include "kernel/rows.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- looking up ---- */
 
-/* The newest version, and which piece has it. */
+/* Newest version, and the piece that has it. */
 static const struct rows_disk_row *version_of(const struct kernel_rows *r, int32_t row, const struct rows_piece **in)
 {
     bool exists = row >= 0 && (uint64_t)row < r->n_rows;
@@ -71,9 +71,9 @@ int32_t kernel_rows_find(const struct kernel_rows *r, uint64_t id)
 
 /* ---- resolving ---- */
 
-/* A life of the chunk that was not carried into it. */
+/* Life of the chunk that was not carried into it. */
 struct fact {
-    int64_t begin, end; /* end: when it died, else INT64_MAX */
+    int64_t begin, end; /* end: time of death, else INT64_MAX */
     int64_t renumbered;
     int32_t local;
     int32_t tid, later_tid, last_tid;
@@ -88,12 +88,12 @@ struct resolving {
     int64_t begin, until;
     int32_t *out;
     VEC(struct rows_disk_row) changed;
-    struct map where; /* in `changed`, by row */
-    struct map taken; /* rows that the chunk's have already */
-    struct map ids;   /* of new rows */
+    struct map where; /* index in `changed` by row */
+    struct map taken; /* rows already mapped to the chunk's */
+    struct map ids;   /* ids of new rows */
     VEC(char) text;
-    struct map names;       /* place in the text, by the string's number */
-    VEC(int32_t) first_tid; /* by local row; 0: as now */
+    struct map names;       /* position in the text, by the string's number */
+    VEC(int32_t) first_tid; /* first tid by local row; 0: the present one */
     VEC(int64_t) renumbered;
     uint64_t n_rows;
 };
@@ -116,7 +116,7 @@ static uint32_t string_place(struct resolving *g, uint32_t string)
     return (uint32_t)*at;
 }
 
-/* The version that is being made, or the newest one. False: there is none. */
+/* Reads the version in progress, or the newest one. False: there is none. */
 static bool look_at(const struct resolving *g, int32_t row, struct rows_disk_row *out)
 {
     const uint64_t *at = map_find(&g->where, (uint64_t)row);
@@ -142,7 +142,7 @@ static struct rows_disk_row *change(struct resolving *g, int32_t row)
     return &g->changed.v[*at];
 }
 
-/* It was another life, of which later chunks spoke: they are resolved again, and what is right is said again. */
+/* Ends a row at t: later chunks referred to another life by it. They are resolved again, and restore what is right. */
 static void end_by(struct resolving *g, struct rows_disk_row *d, int64_t t)
 {
     if (d->last > t || (d->death > t && d->death != KERNEL_UNDEAD) || (d->renumbered > t && d->later_tid >= 0))
@@ -157,7 +157,7 @@ static void end_by(struct resolving *g, struct rows_disk_row *d, int64_t t)
     }
 }
 
-/* What the chunk says of a row that is known. Of one that was carried into it others told how it began. */
+/* Adds the chunk's knowledge to a known row. For a carried row, others have described its begin. */
 static void extend(struct resolving *g, int32_t row, const struct fact *f, bool carried)
 {
     const struct kernel_thread *k = &g->threads[f->local];
@@ -185,7 +185,7 @@ static void extend(struct resolving *g, int32_t row, const struct fact *f, bool 
         d->last = last;
 }
 
-/* What the chunk said of a row when it was resolved before is not known any more. */
+/* Removes what an earlier resolve of the chunk added to a row. */
 static void withdraw(struct resolving *g, int32_t row)
 {
     struct rows_disk_row d;
@@ -244,7 +244,7 @@ static bool is_free(const struct resolving *g, int32_t row)
     return !map_find(&g->taken, (uint64_t)row);
 }
 
-/* Does the spell still stand in the newest version of its row, *d? */
+/* Returns whether the spell is still in the newest version of its row, *d. */
 static bool is_current(const struct resolving *g, const struct rows_disk_spell *s, struct rows_disk_row *d)
 {
     return look_at(g, s->row, d) &&
@@ -256,13 +256,13 @@ static bool has_tid_when(const struct fact *f, const struct rows_disk_row *d)
     return d->tid == f->tid ? f->begin < d->renumbered : d->later_tid == f->tid && f->begin >= d->renumbered;
 }
 
-/* The first thread of a process keeps its tid: nobody is renumbered twice. */
+/* The first thread of a process keeps its tid, so no thread is renumbered twice. */
 static bool renumbered_twice(const struct fact *f, const struct rows_disk_row *d)
 {
     return f->later_tid >= 0 && d->later_tid >= 0 && f->renumbered != d->renumbered;
 }
 
-/* Is it the life that had the tid when f began, as far as anybody knows? */
+/* Returns whether it may be the life that had the tid when f began. */
 static bool goes_on(const struct fact *f, const struct rows_disk_row *d)
 {
     if (!has_tid_when(f, d) || renumbered_twice(f, d))
@@ -272,7 +272,8 @@ static bool goes_on(const struct fact *f, const struct rows_disk_row *d)
     return !f->born && f->begin < d->death;
 }
 
-/* The rows whose spell of f's tid begins when f begins: the first one that is free and fits. *any: there are some. */
+/* Finds the rows whose spell of f's tid begins when f begins: the first one that is free and matches. *any: there are
+ * some. */
 static int32_t same_begin(const struct resolving *g, const struct fact *f, bool *any)
 {
     int32_t best = KERNEL_NO_ROW;
@@ -294,7 +295,7 @@ static int32_t same_begin(const struct resolving *g, const struct fact *f, bool 
     return best;
 }
 
-/* The row that had f's tid last before f began, at `not_before` at least. */
+/* Row that had f's tid last before f began, at `not_before` at least. */
 static int32_t latest_before(const struct resolving *g, const struct fact *f, int64_t not_before)
 {
     struct rows_disk_spell last = {.row = KERNEL_NO_ROW};
@@ -315,7 +316,7 @@ static int32_t latest_before(const struct resolving *g, const struct fact *f, in
     return last.row;
 }
 
-/* The same, if it is f. */
+/* Returns that row if it is f. */
 static int32_t before(const struct resolving *g, const struct fact *f, int64_t not_before)
 {
     struct rows_disk_row d;
@@ -323,7 +324,7 @@ static int32_t before(const struct resolving *g, const struct fact *f, int64_t n
     return row >= 0 && is_free(g, row) && look_at(g, row, &d) && goes_on(f, &d) ? row : KERNEL_NO_ROW;
 }
 
-/* The row that has f's tid next, if it is f: nobody saw it begin, and f not die. */
+/* Row that has f's tid next, if it is f: its begin was not seen, nor f's death. */
 static int32_t after(const struct resolving *g, const struct fact *f, int64_t not_after)
 {
     struct rows_disk_spell next = {.row = KERNEL_NO_ROW};
@@ -359,7 +360,7 @@ static int compare_facts(const void *x, const void *y)
     return by ? by : order_of(a->local, b->local);
 }
 
-/* Which tid each row had first in the chunk, and when it got the one that it has. */
+/* Reads the first tid of each row in the chunk, and when it got its present one. */
 static void read_formers(struct resolving *g, const struct kernel_tracker *t)
 {
     const struct kernel_former *of;
@@ -413,7 +414,7 @@ static void take_carried(struct resolving *g, const int32_t *carried, size_t n)
     }
 }
 
-/* A birth tells that whoever had the tid before does not have it any more. */
+/* A birth ends the tid's life before. */
 static void end_other(struct resolving *g, const struct fact *f)
 {
     struct rows_disk_row d;
@@ -422,7 +423,7 @@ static void end_other(struct resolving *g, const struct fact *f)
         end_by(g, change(g, other), f->begin);
 }
 
-/* When the chunk's next life of the tid that f has in the end begins. */
+/* Begin of the chunk's next life with f's last tid. */
 static int64_t next_begin(const struct fact *all, size_t n, const struct fact *f)
 {
     struct fact key = {.tid = f->last_tid, .begin = f->later_tid >= 0 ? f->renumbered : f->begin, .local = INT32_MAX};
@@ -437,7 +438,7 @@ static int64_t next_begin(const struct fact *all, size_t n, const struct fact *f
     return low < n && all[low].tid == f->last_tid ? all[low].begin : INT64_MAX;
 }
 
-/* By tid and time. */
+/* Takes new lives, by tid and time. */
 static bool take_new(struct resolving *g, const struct fact *f, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -481,7 +482,7 @@ static bool is_as_stored(const struct resolving *g, const struct rows_disk_row *
     return !memcmp(&copy, stored, sizeof copy);
 }
 
-/* What a chunk tells that was known, as when it is built again, is not kept again. */
+/* Drops known facts, as when a chunk is rebuilt, so that they are not saved again. */
 static void drop_known(struct resolving *g)
 {
     size_t n = 0;

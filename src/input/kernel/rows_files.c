@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of the registry of a host's rows. Each is named after the saves of which it holds the rows, `rows.3-7`; one
- * whose saves another one holds too is left over from a save that was interrupted. */
+/* Files of the registry of a host's rows. Each is named after the saves whose rows it holds, `rows.3-7`. A file whose
+ * saves are also in another one is left over from an interrupted save. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int compare_ranges(const void *x, const void *y)
     return by ? by : order_of(b->last, a->last);
 }
 
-/* Sorted; of those that begin together the longest comes first. */
+/* Sorted; of those with the same begin the longest comes first. */
 static int list_files(const char *directory, range_list *out, struct err *e)
 {
     DIR *d = nolinks_opendir(directory);
@@ -52,7 +52,7 @@ static int list_files(const char *directory, range_list *out, struct err *e)
     return ERR_OK;
 }
 
-/* Opens those that count: together they hold every save once. */
+/* Opens the valid ones: together they hold every save once. */
 static int open_files(struct kernel_rows *r, const range_list *files, struct err *e)
 {
     for (size_t i = 0; i < files->n; i++) {
@@ -135,8 +135,8 @@ int kernel_rows_check(const char *directory, uint64_t host, struct err *e)
 
 /* ---- saving ---- */
 
-/* From which piece on they become one: those that are not saved, and the last ones before that are not much larger than
- * all behind them. So a row is written again only when its file at least half as much again as large. */
+/* Returns the first piece to be joined: all unsaved ones, and the last ones before that are not much larger than all
+ * behind them. So a row is written again only if its file becomes at least half as large again. */
 static size_t first_to_join(const struct kernel_rows *r)
 {
     size_t first = r->pieces.n, rows = 0;
@@ -147,7 +147,7 @@ static size_t first_to_join(const struct kernel_rows *r)
     return first;
 }
 
-/* What is joined is read for good: a file that is damaged must not become a sound one. */
+/* Checks joined files completely: a damaged file must not become a valid one. */
 static int check_joined(const struct kernel_rows *r, size_t from, struct err *e)
 {
     int rc = ERR_OK;
@@ -163,7 +163,7 @@ static int check_joined(const struct kernel_rows *r, size_t from, struct err *e)
     return rc;
 }
 
-/* Files whose saves others hold too; it does no harm if one stays. */
+/* Removes files whose saves others hold, too; a leftover does no harm. */
 static void remove_joined(const struct kernel_rows *r)
 {
     range_list files = {0};

@@ -22,7 +22,7 @@ static bool is_text(const struct ctf_type *t)
             t->u.list.element->is_text);
 }
 
-/* `other`: what perf calls the field, or NULL. */
+/* `other`: perf's name of the field, or NULL. */
 static void bind(const struct ctf_event_class *cls, bool (*fits)(const struct ctf_type *), const char *name,
     const char *other, struct ctf_access *out)
 {
@@ -85,7 +85,7 @@ bool kernel_switch_priority(const struct kernel_switch_side *s, const struct ctf
     return read_integer(&s->priority, ev, out);
 }
 
-/* ---- who runs ---- */
+/* ---- current threads ---- */
 
 struct kernel_running *kernel_running_on(struct kernel_running_cpus *cpus, int32_t cpu)
 {
@@ -115,7 +115,7 @@ void kernel_running_exec(struct kernel_running *r, const struct kernel_exec *x, 
     for (size_t i = 0; i < n; i++)
         if (path[i] == '/')
             name = path + i + 1;
-    n -= (size_t)(name - path); /* the kernel keeps its begin */
+    n -= (size_t)(name - path); /* the kernel keeps the first bytes */
     n = n < KERNEL_COMM_BYTES ? n : KERNEL_COMM_BYTES - 1;
     read_integer(&x->tid, ev, &r->tid);
     if (n)
@@ -123,12 +123,12 @@ void kernel_running_exec(struct kernel_running *r, const struct kernel_exec *x, 
     r->comm[n] = '\0';
 }
 
-/* What a search for the thread at a window's begin knows. */
+/* Search for the thread at a window's begin. */
 struct search {
     struct kernel_running_cpus *cpus;
     struct kernel_switch as_switch;
     struct kernel_exec as_exec;
-    bool before; /* reads what lies before the window, all of it; else up to the first event that tells */
+    bool before; /* reads everything before the window; otherwise up to the first event that shows it */
     bool told, found;
 };
 
@@ -144,7 +144,7 @@ static void look_at(struct search *s, const struct ctf_event *ev)
         kernel_running_set(on, s->before ? &s->as_switch.next : &s->as_switch.prev, ev);
     } else if (s->before) {
         kernel_running_exec(on, &s->as_exec, ev);
-    } else { /* what it was called until then, this part of the trace does not tell */
+    } else { /* its name until then is not in this part of the trace */
         on->comm[0] = '\0';
         if (!read_integer(&s->as_exec.old_tid, ev, &on->tid))
             on->tid = KERNEL_NO_TID;

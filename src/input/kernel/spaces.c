@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Namespaces of threads, as forks, system calls, state dumps and contexts tell of them, and the containers that they
- * make. What is not told is not known: nothing is taken from names or from neighbours. */
+/* Namespaces of threads, as shown by forks, system calls, state dumps and contexts, and the containers that they form.
+ * Unreported ones are unknown: nothing is derived from names or neighbours. */
 #include "kernel/spaces.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/carry.h"
 #include "kernel/tracker.h"
 
-/* Linux' numbers of the machine's own (PROC_PID_INIT_INO and the like); that of its network has no fixed one. */
+/* Linux' numbers of the machine's own namespaces (PROC_PID_INIT_INO and others); its network has no fixed one. */
 enum { KTHREADD = 2 };
 static const uint32_t first_inum[KERNEL_SPACE_KINDS] = {
     [KERNEL_SPACE_PID] = 0xeffffffc, [KERNEL_SPACE_UTS] = 0xeffffffe, [KERNEL_SPACE_CGROUP] = 0xeffffffb};
@@ -37,7 +37,7 @@ static int32_t find(const struct kernel_tracker *t, uint8_t kind, uint32_t inum)
     return found && t->spaces.v[*found].bound ? (int32_t)*found : KERNEL_SPACE_UNKNOWN;
 }
 
-/* Two namespaces do not have one number at a time: whichever had it is gone. */
+/* Binds a number to a namespace; its former owner is gone, since numbers are unique at a time. */
 static void bind(struct kernel_tracker *t, int32_t number, uint32_t inum)
 {
     struct kernel_space *s = space(t, number);
@@ -60,7 +60,7 @@ static int32_t make(struct kernel_tracker *t, uint8_t kind, bool created)
     return (int32_t)t->spaces.n - 1;
 }
 
-/* Is it surely another one than the machine's? */
+/* Returns whether it is surely not the machine's. */
 static bool is_own(const struct kernel_tracker *t, int32_t number)
 {
     if (number <= KERNEL_SPACE_UNKNOWN)
@@ -70,7 +70,7 @@ static bool is_own(const struct kernel_tracker *t, int32_t number)
     return s->created || (s->inum && first && s->inum != first);
 }
 
-/* A cgroup namespace lies within a pid namespace, that within a network: two steps at most. */
+/* A cgroup namespace is within a pid namespace, which is within a network: at most two steps. */
 static int32_t outermost(const struct kernel_tracker *t, int32_t number)
 {
     for (int step = 0; step < 2 && is_own(t, t->spaces.v[number].within); step++)
@@ -87,7 +87,7 @@ static int32_t container_of(const struct kernel_tracker *t, const struct kernel_
     return KERNEL_SPACE_UNKNOWN;
 }
 
-/* The row's namespaces are others now: what follows for its container. */
+/* Updates the container of a row whose namespaces have changed. */
 static void settle(struct kernel_tracker *t, int32_t row)
 {
     const struct kernel_spaces_of *of = &t->lives.v[row].spaces;
@@ -117,7 +117,7 @@ static void leave(struct kernel_tracker *t, int32_t row, uint8_t kind)
         s->first_name = t->threads.v[row].name;
     }
     if (kind == KERNEL_SPACE_PID && s->members <= 0)
-        s->bound = false; /* its processes end with its first one; nobody can go there any more */
+        s->bound = false; /* a pid namespace ends with its first process; nobody can enter it any more */
 }
 
 static void go(struct kernel_tracker *t, int32_t row, uint8_t kind, int32_t number)
@@ -142,8 +142,8 @@ static void go_new(struct kernel_tracker *t, int32_t row, uint8_t kind)
     go(t, row, kind, make(t, kind, true));
 }
 
-/* The row's namespace was taken for two: it was seen to be made, and its number was told of others in it first. What is
- * known of it goes to the one with the number, and so does each thread as it is told. */
+/* Joins two namespaces that are one: its creation in the row was seen, but its number was first reported for others in
+ * it. Knowledge of it moves to the one with the number, and so does each thread when it is reported. */
 static void join(struct kernel_tracker *t, int32_t row, uint8_t kind, int32_t into)
 {
     const struct kernel_space from = *space(t, t->lives.v[row].spaces.in[kind]);
@@ -167,7 +167,7 @@ void kernel_spaces_tell(struct kernel_tracker *t, int32_t row, uint8_t kind, uin
     if (k->died)
         return;
     if (kind == KERNEL_SPACE_NET && (k->tid == KTHREADD || k->idle_cpu >= 0))
-        t->first_net = inum; /* the kernel's own threads do not leave it */
+        t->first_net = inum; /* the kernel's own threads never leave it */
     int32_t known = find(t, kind, inum);
     if (now && !space(t, now)->inum && inum != first_inum[kind] && inum != t->first_net) {
         bool same = known && space(t, known)->members && space(t, known)->since >= space(t, now)->since;
@@ -209,7 +209,7 @@ void kernel_spaces_fork(
     uint32_t flags = from.call == KERNEL_SPACE_CLONE ? from.argument : 0;
     int32_t pid = pid_space_of_child(t, &from, inum, vtid, levels, flags & new_flag[KERNEL_SPACE_PID]);
     bool made = pid && pid != from.children && !space(t, pid)->tid;
-    /* A call that made one namespace may have made others, where it does not say so. */
+    /* A call that made one namespace may have made others, if it does not report its flags. */
     bool hidden = made && !(flags & new_flag[KERNEL_SPACE_PID]) &&
         (from.call == KERNEL_SPACE_CLONE3 || !t->binding->tells_spaces);
     go(t, child, KERNEL_SPACE_PID, pid);
@@ -256,7 +256,8 @@ uint8_t kernel_space_call(const char *name, const char *fields[2], const char **
     return KERNEL_SPACE_NO_CALL;
 }
 
-/* Anybody may write it: what can be shown and chosen, as host names can; 0: not so. */
+/* Validates a name, which any process may write: printable and without blanks, as host names are. Returns
+ * KERNEL_NO_STRING if invalid. */
 static uint32_t name_of(struct kernel_tracker *t, const char *text, size_t n)
 {
     if (!n || n > KERNEL_MOST_NAME)
@@ -280,7 +281,7 @@ void kernel_spaces_entry(struct kernel_tracker *t, int32_t row, const struct ctf
     of->argument = name_of(t, text, first >= 0 && (uint64_t)first < n ? (size_t)first : n);
 }
 
-/* It is in others now, and which is not told by the call. */
+/* Records that the row has entered unknown namespaces of these kinds. */
 static void enter(struct kernel_tracker *t, int32_t row, uint32_t kinds)
 {
     struct kernel_spaces_of *of = &t->lives.v[row].spaces;
@@ -334,7 +335,7 @@ void kernel_spaces_said(struct kernel_tracker *t, int32_t row, const char *text,
         space(t, container)->name = name;
 }
 
-/* ---- what others see ---- */
+/* ---- public functions ---- */
 
 int32_t kernel_tracker_container(const struct kernel_tracker *t, int32_t row)
 {
@@ -379,8 +380,8 @@ static void keep(struct kernel_tracker *t, int32_t number, bool *kept)
     keep(t, space(t, number)->pid, kept);
 }
 
-/* Those of rows that go on, and the latest of those that nobody is in and others can still go to, of which a trace may
- * tell any number: they keep their order. */
+/* Numbers the namespaces of continuing rows, and the latest of the empty ones that can still be entered, of which a
+ * trace may have any number. Keeps their order. */
 static void number_spaces(struct kernel_tracker *t)
 {
     enum { MOST_EMPTY = 4096 };
@@ -405,7 +406,7 @@ static void number_spaces(struct kernel_tracker *t)
     free(kept);
 }
 
-/* A number of a namespace; least: -1 or 0. */
+/* Visits a number of a namespace; least: -1 or 0. */
 static void visit_number(struct kernel_tracker *t, struct carry *c, int32_t *number, int32_t least)
 {
     int32_t n = *number;
@@ -464,13 +465,13 @@ void kernel_spaces_carry(struct kernel_tracker *t, struct carry *c)
         if (s->bound)
             *map_put(&t->space_by_inum, key_of(s->kind, s->inum), NULL) = (uint64_t)number;
     }
-    if (c->damaged) { /* references to namespaces that are not there */
+    if (c->damaged) { /* references to missing namespaces */
         t->spaces.n = 0;
         map_fini(&t->space_by_inum);
     }
 }
 
-/* Of a row that is carried; one that lives is a member. */
+/* Visits a carried row; a living one is a member. */
 void kernel_spaces_carry_life(struct kernel_tracker *t, struct carry *c, struct kernel_spaces_of *of, bool lives)
 {
     for (uint8_t kind = 0; kind < KERNEL_SPACE_KINDS; kind++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPUs that threads go to. One of which the trace has no packet is missing: its stream file was not copied. */
+/* CPUs that threads go to. One without any packet in the trace is missing: its stream file was not copied. */
 #include "kernel/targets.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lives of threads: which row a tid means now. */
+/* Lives of threads: maps tids to rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ void kernel_row_bind(struct kernel_tracker *t, int64_t tid, int32_t row)
     t->by_tid[tid] = row + 1;
 }
 
-/* Of the tid's latest life: its row, dead or not; KERNEL_BURIED; KERNEL_NO_ROW. */
+/* Latest life of the tid: its row, dead or not; KERNEL_BURIED; KERNEL_NO_ROW. */
 static int32_t latest(const struct kernel_tracker *t, int64_t tid)
 {
     if (tid > 0 && (size_t)tid < t->n_by_tid)
@@ -105,7 +105,7 @@ void kernel_row_die(struct kernel_tracker *t, int32_t row)
     k->died = true;
     k->end = t->now;
     if (!t->binding->has[KERNEL_FREE] && latest(t, k->tid) == row)
-        kernel_row_forget(t, k->tid); /* nothing would tell when it is freed */
+        kernel_row_forget(t, k->tid); /* its free would not be seen */
 }
 
 static void keep_former(struct kernel_tracker *t, int32_t row)
@@ -154,7 +154,7 @@ void kernel_row_name(
     memset(t->lives.v[row].comm, 0, sizeof t->lives.v[row].comm);
 }
 
-/* ---- what others see ---- */
+/* ---- public functions ---- */
 
 size_t kernel_tracker_threads(const struct kernel_tracker *t, const struct kernel_thread **out)
 {

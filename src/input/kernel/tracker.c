@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns a host's merged events into typed records: who runs on each CPU, in which interrupt context, which life a tid
- * means. */
+/* Conversion of a host's merged events to typed records: current threads of CPUs, interrupt contexts, and lives of
+ * tids. */
 #include "kernel/tracker.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "ctf/feed.h"
 
-/* Of a packet's head, for comparison: more than its times and numbers take. */
+/* Limit of the compared bytes of a packet's head: more than its times and numbers take. */
 enum { MOST_HEAD = 4096 };
 
 /* ---- set-up ---- */
@@ -21,7 +21,7 @@ void kernel_tracker_extend(struct kernel_tracker *t)
     t->n_class_names = b->n;
     if (b->n > known)
         memset(t->class_name + known, 0, (b->n - known) * sizeof *t->class_name);
-    /* Vectors first: their numbers must fit into a record's ctx_number, which has 16 bits. */
+    /* Numbers vectors first: these must fit in a record's ctx_number, which has 16 bits. */
     for (size_t i = known; i < b->n; i++) {
         const struct kernel_plan *p = &b->plans[i];
         if ((p->kind == KERNEL_IPI_ENTRY || p->kind == KERNEL_IPI_EXIT) && p->cold->name && t->names.n <= UINT16_MAX)
@@ -81,7 +81,7 @@ static struct kernel_cpu *add_cpus(struct kernel_tracker *t, uint32_t cpu)
     return &t->cpus.v[cpu];
 }
 
-/* The CPU of an event; false when it makes no sense. Traces without CPUs: a stream each. */
+/* Finds the CPU of an event; false if it is invalid. Traces without CPUs count one per stream. */
 static bool cpu_of(const struct ctf_event *ev, const struct kernel_plan *p, uint32_t *cpu)
 {
     int64_t n = ev->cpu;
@@ -98,7 +98,7 @@ static void forget(struct kernel_cpu *c)
     c->bottom_known = false;
 }
 
-/* An event that only threads cause. */
+/* Handles an event that only threads cause. */
 static void in_thread(struct kernel_cpu *c)
 {
     c->depth = 0;
@@ -130,7 +130,7 @@ static void send(struct kernel_tracker *t)
     t->sink(t->arg, &t->record);
 }
 
-/* Frames beyond the stack's depth are left out; their exits find no match. */
+/* Frames beyond the stack's depth are dropped; their exits match nothing. */
 static void push(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t kind, uint8_t ctx, uint16_t number)
 {
     if (c->depth < KERNEL_DEPTH) {
@@ -141,7 +141,8 @@ static void push(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t kind, u
     send(t);
 }
 
-/* Frames above the matching one lost their exits and go with it. The record speaks of the frame that closes. */
+/* Frames above the matching one have lost their exits and are closed with it. The record describes the matching
+ * frame. */
 static void pop(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t entry, uint8_t exit, bool any, uint16_t number)
 {
     int i = c->depth - 1;
@@ -160,7 +161,7 @@ static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const str
 {
     uint16_t below;
     switch (p->kind) {
-    case KERNEL_SOFTIRQ_ENTRY: /* softirqs begin above threads only: nothing older can be open */
+    case KERNEL_SOFTIRQ_ENTRY: /* softirqs begin above threads only, so nothing older can be open */
         in_thread(c);
         push(t, c, p->kind, KERNEL_CTX_SOFTIRQ, (uint16_t)v[0]);
         break;
@@ -181,7 +182,7 @@ static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const str
         break;
     case KERNEL_HRTIMER_ENTRY: push(t, c, p->kind, KERNEL_CTX_HRTIMER, 0); break;
     case KERNEL_HRTIMER_EXIT: pop(t, c, KERNEL_HRTIMER_ENTRY, p->kind, true, 0); break;
-    case KERNEL_IPI_ENTRY: /* the local timer's vector does timers' work */
+    case KERNEL_IPI_ENTRY: /* vector of the local timer, which does timers' work */
         push(t, c, p->kind, p->timer ? KERNEL_CTX_HRTIMER : KERNEL_CTX_IPI, (uint16_t)t->class_name[ev->cls->index]);
         break;
     case KERNEL_IPI_EXIT: pop(t, c, KERNEL_IPI_ENTRY, p->kind, false, (uint16_t)t->class_name[ev->cls->index]); break;
@@ -196,7 +197,7 @@ static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const str
 
 /* ---- scheduling ---- */
 
-/* prev_state by classes. Bits 1 and 2 wait, 4 stopped, 8 traced, 0x10 and 0x20 dead in all kernels. Since 4.14: 0x40
+/* Classes of prev_state. Bits 1 and 2 wait, 4 stopped, 8 traced, 0x10 and 0x20 dead in all kernels. Since 4.14: 0x40
  * parked, 0x80 idle as reported or dead as raw, 0x100 preempted while runnable as reported; before: 0x40 dead, 0x200
  * parked. Other bits modify (killable, no load, new, preempted). */
 static uint8_t leave_of(const struct kernel_binding *b, int64_t state, bool exiting)
@@ -219,12 +220,12 @@ static int32_t leaving_row(struct kernel_tracker *t, uint32_t cpu, int64_t tid, 
         *since = c->current_since;
         return c->current;
     }
-    /* Nobody was seen to come: it has been there since the CPU is watched without gap. After a contradiction nothing is
+    /* Without a seen arrival, it has been there since the CPU is observed without gap. After a contradiction nothing is
      * known. */
     *since = c->current < 0 && c->seen ? c->known_since : t->now;
     int32_t row = tid == 0 ? kernel_row_idle(t, cpu) : kernel_row_get(t, tid, *since);
     if (row >= 0 && t->threads.v[row].begin > *since && !t->threads.v[row].born && !t->lives.v[row].on_cpu)
-        t->threads.v[row].begin = *since; /* it was there before it was first spoken of */
+        t->threads.v[row].begin = *since; /* existed before it was first mentioned */
     return row;
 }
 
@@ -262,7 +263,7 @@ static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_e
     c->current_since = t->now;
 }
 
-/* Did that life run before? One that is on a CPU may have come there in the ns in which it was woken. */
+/* Returns whether that life ran before. One on a CPU may have come there in the ns in which it was woken. */
 static bool ran_before(const struct kernel_tracker *t, int32_t row)
 {
     bool ran = t->lives.v[row].on_cpu;
@@ -276,7 +277,7 @@ static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct
 {
     int32_t row = kernel_row_find(t, v[0]);
     if (row >= 0 && p->kind == KERNEL_WAKE_NEW && ran_before(t, row)) {
-        kernel_row_die(t, row); /* neither its end nor the fork of the tid's next life was seen */
+        kernel_row_die(t, row); /* the end, and the fork of the tid's next life, were not seen */
         row = KERNEL_NO_ROW;
     }
     if (row < 0) {
@@ -284,7 +285,7 @@ static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct
         if (row < 0)
             return;
         kernel_row_name(t, row, ev, p, 0);
-        if (p->kind == KERNEL_WAKE_NEW) { /* its fork was not seen; parents wake their children themselves */
+        if (p->kind == KERNEL_WAKE_NEW) { /* a fork without record: parents wake their children themselves */
             t->threads.v[row].born = true;
             if (c->current >= 0 && t->threads.v[c->current].idle_cpu < 0)
                 t->threads.v[row].parent_row = c->current;
@@ -306,7 +307,7 @@ static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const int
         send(t);
 }
 
-/* ---- the rest ---- */
+/* ---- further events ---- */
 
 static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
     const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
@@ -416,7 +417,7 @@ static void on_work(
         r->u.frequency.of_cpu = (uint32_t)v[1];
         break;
     case KERNEL_PAGE_ALLOC:
-        if (p->present & 2 && (v[1] == 0 || v[1] == -1)) /* there was none to be had */
+        if (p->present & 2 && (v[1] == 0 || v[1] == -1)) /* allocation failed */
             return;
         __attribute__((fallthrough));
     case KERNEL_PAGE_FREE: r->u.page.order = (uint64_t)v[0]; break;
@@ -435,7 +436,7 @@ static void find_next_loss_end(struct kernel_tracker *t)
             t->next_loss_end = t->cpus.v[i].loss_end;
 }
 
-/* The packet that reported lost events is over: what was dropped after its last event lies before its end. */
+/* Ends the packet that reported lost events: events dropped after its last one are before its end. */
 static void close_loss(struct kernel_tracker *t, struct kernel_cpu *c)
 {
     struct kernel_record *r = start(t, c, KERNEL_LOST);
@@ -472,7 +473,7 @@ static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
         if (t->cpus.v[i].loss_end != INT64_MAX)
             close_loss(t, &t->cpus.v[i]);
         forget(&t->cpus.v[i]);
-        t->cpus.v[i].seen = false; /* until its next event */
+        t->cpus.v[i].seen = false; /* valid again at its next event */
     }
     struct kernel_record *r = start(t, c, KERNEL_LOST);
     if (all)
@@ -505,7 +506,7 @@ static void send_absent(struct kernel_tracker *t, uint32_t cpu, int64_t begin, i
     send(t);
 }
 
-/* What the trace's files show. */
+/* Reports streams that are missing according to the trace's files. */
 static void tell_absent(struct kernel_tracker *t)
 {
     const struct ctf_absent *v;
@@ -521,7 +522,7 @@ static void tell_absent(struct kernel_tracker *t)
     }
 }
 
-/* A thread goes to that CPU: then it is one. */
+/* Examines the CPU that a thread is sent to: it exists, so it may lack a stream. */
 static void look_at_target(struct kernel_tracker *t, const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
     int field = p->kind == KERNEL_MIGRATE ? 2 : 1;
@@ -531,13 +532,13 @@ static void look_at_target(struct kernel_tracker *t, const struct kernel_plan *p
     struct kernel_cpu *c = add_cpus(t, (uint32_t)cpu);
     if (c->has_stream || c->absent_until > t->now)
         return;
-    const struct ctf_trace *trace = t->binding->trace; /* of one that grows streams may come yet */
+    const struct ctf_trace *trace = t->binding->trace; /* streams of a growing trace may still come */
     c->has_stream = ctf_trace_is_growing(trace) || !kernel_cpu_is_missing(trace, cpu);
     if (!c->has_stream)
         send_absent(t, (uint32_t)cpu, INT64_MIN, INT64_MAX, true);
 }
 
-/* An event on a CPU whose packet reported losses: notices the packet's first event and the next packet. */
+/* Handles an event on a CPU whose packet reported losses: notices the packet's first event and the next packet. */
 static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev)
 {
     bool known = c->loss_packet == ev->data && ev->payload_bits > c->loss_pos_bits;
@@ -636,7 +637,7 @@ static void on_counters(
     send(t);
 }
 
-/* Of a switch the contexts are those of the thread that leaves, of all others they are as the event leaves them. */
+/* Reads contexts: those of a switch belong to the leaving thread, all others show the state after the event. */
 static void tell_spaces(
     struct kernel_tracker *t, int32_t row, const struct ctf_event *ev, const struct kernel_space_contexts *of)
 {
