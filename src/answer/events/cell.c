@@ -37,7 +37,7 @@ static void write_integer(struct text *out, const struct ctf_type *t, int64_t v)
 {
     const struct ctf_type *i = event_integer_type(t);
     unsigned size = (unsigned)i->size_bits;
-    if (i->base == 16) { /* of negative ones whole digits, as babeltrace2 shows them */
+    if (i->base == 16) { /* full width for negative ones, as in babeltrace2 */
         text_printf(out, "0x%llx", low_bits(v, (size + 3) / 4 * 4));
     } else if (i->base == 8) {
         text_printf(out, "0%llo", low_bits(v, (size + 2) / 3 * 3));

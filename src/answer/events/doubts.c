@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a selection cannot fit any event: an empty page does not say why it is empty. */
+/* Doubts: parts of a selection that cannot match any event, since an empty result does not explain itself. */
 #include <fnmatch.h>
 #include <stdlib.h>
 
@@ -15,10 +15,10 @@ struct doubts {
     void (*tell)(void *arg, const char *option, const char *text);
     void *arg;
     struct text text;
-    VEC(const char *) names; /* that could have been meant; borrowed */
+    VEC(const char *) names; /* candidates for a mistyped name; borrowed */
 };
 
-/* Tells what is in the text, and the name that may have been meant by the one that was typed (NULL: none was). */
+/* Reports the text, with the name most similar to the typed one (NULL: none was typed). */
 static void tell(struct doubts *d, const char *option, const char *typed)
 {
     vec_push(&d->names, (const char *)NULL);
@@ -30,7 +30,7 @@ static void tell(struct doubts *d, const char *option, const char *typed)
     d->names.n = 0;
 }
 
-/* All classes of events, one after the other, from schema 0 and class 0 on. NULL: there are no more. */
+/* Cursor over all classes of events, from schema 0 and class 0 on. NULL: no more. */
 struct class_cursor {
     size_t schema, class;
 };
@@ -49,7 +49,7 @@ static const struct ctf_event_class *next_class(const struct doubts *d, struct c
 
 /* ---- names of events, CPUs ---- */
 
-/* Is there an event whose name fits? Else the names are those that could have been meant. */
+/* Returns whether the name of an event matches. Otherwise `names` are the candidates. */
 static bool has_event(struct doubts *d, const char *pattern, bool exactly)
 {
     struct class_cursor at = {0};
@@ -63,7 +63,7 @@ static bool has_event(struct doubts *d, const char *pattern, bool exactly)
     return false;
 }
 
-/* A value that babeltrace2's option --names takes, for which names to print. */
+/* Returns whether it is a value of babeltrace2's option --names, which selects the names to print. */
 static bool is_babeltrace_word(const char *p)
 {
     static const char *const words[] = {
@@ -101,7 +101,7 @@ static void check_cpu(struct doubts *d, const char *option, int64_t cpu)
         for (size_t k = 0; k < ctf_trace_streams(d->table->sources[i].trace); k++) {
             struct ctf_stream_info s;
             ctf_trace_stream(d->table->sources[i].trace, k, &s);
-            if (s.cpu < 0 || s.cpu == cpu) /* one that is not known may be it */
+            if (s.cpu < 0 || s.cpu == cpu) /* an unknown CPU may be it */
                 return;
             least = s.cpu < least ? s.cpu : least;
             most = s.cpu > most ? s.cpu : most;
@@ -132,7 +132,7 @@ static int kind_of(const struct event_field *f)
     }
 }
 
-/* Which kinds of values a field has in the classes that have it; 0: none has it. */
+/* Kinds of values that a field has in the classes with it; 0: no class has it. */
 static int kinds_of(const struct doubts *d, const char *name)
 {
     struct class_cursor at = {0};
@@ -151,7 +151,7 @@ static void add_fields(struct doubts *d, const struct ctf_type *t)
         vec_push(&d->names, (const char *)t->u.fields[i].shown);
 }
 
-/* The names that may have been meant are added to those that there are already. */
+/* Reports a missing field; adds candidates to the present ones. */
 static void tell_no_field(struct doubts *d, const char *option, const char *name)
 {
     struct class_cursor at = {0};

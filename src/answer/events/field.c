@@ -23,7 +23,7 @@ static bool is_text(const struct ctf_type *t)
     return element->kind == CTF_INT && element->is_text && element->size_bits == 8 && element->align_bits == 8;
 }
 
-/* Tries `path` in one scope; `name` is what follows "fields." or "ctx.". */
+/* Tries `path` in one scope; `name` is the part behind "fields." or "ctx.". */
 static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, const char *name, struct event_field *out)
 {
     char base[256];
@@ -89,7 +89,7 @@ struct field_walk {
     char path[512];
 };
 
-/* Puts the item's own step behind the path of what holds it; returns the new length. */
+/* Appends the item's own step to the path of its container; returns the new length. */
 static size_t add_step(struct field_walk *w, const struct ctf_value *v)
 {
     size_t at = w->depth ? w->level[w->depth - 1].length : 0;

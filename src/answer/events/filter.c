@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events of an experiment are wanted: by name, CPU, thread and expression. */
+/* Selection of events: by name, CPU, thread and expression. */
 #include <fnmatch.h>
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@ struct event_filter {
     struct event_patterns patterns;
     int64_t cpu, tid;
     struct expr *where;
-    struct event_subject subject; /* with the names of the expression */
-    uint8_t **named;              /* by schema of the table and number of the class; NULL: all names are wanted */
+    struct event_subject subject; /* subject with the names of the expression */
+    uint8_t **named;              /* by schema of the table and number of the class; NULL: all names are selected */
 };
 
 /* ---- testing ---- */

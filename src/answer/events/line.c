@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events as lines of CSV or JSON with the columns that were asked for. */
+/* Lines of CSV or JSON with chosen columns of events. */
 #include "events/line.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "events/subject.h"
 
 struct line_column {
-    enum event_line_column special; /* or a value of the subject */
+    enum event_line_column special; /* column, or a value of the subject */
     bool is_time, is_name;
     char *key; /* JSON: quoted, with the colon */
 };
@@ -22,9 +22,9 @@ struct event_lines {
     struct event_patterns names;
     struct line_column *columns;
     struct event_subject subject;
-    struct ctf_print *print; /* knows which streams have a clock */
+    struct ctf_print *print; /* has the streams' clocks */
     bool any;                /* a line with a time was written */
-    int64_t last;            /* its time */
+    int64_t last;            /* time of that line */
     struct text scratch;
 };
 
@@ -100,7 +100,7 @@ void event_lines_free(struct event_lines *l)
 
 /* ---- values ---- */
 
-/* Text of CSV: bytes that are no UTF-8 become U+FFFD, as in JSON. */
+/* Writes CSV text: bytes that are not UTF-8 become U+FFFD, as in JSON. */
 static void put_csv_string(struct text *out, const char *s, size_t n)
 {
     size_t good = 0;
@@ -124,7 +124,7 @@ static void put_string(const struct event_lines *l, const char *s, size_t n, str
     l->json ? json_quote(out, s, n) : put_csv_string(out, s, n);
 }
 
-/* As many digits as it takes to read the same number again. */
+/* Writes the digits needed to read the same number again. */
 static void put_float(bool json, double v, bool single, struct text *out)
 {
     char digits[40];
@@ -166,20 +166,20 @@ static void put_value(
 struct compound {
     const struct ctf_access *want;
     struct text *out;
-    unsigned depth, matched;   /* open compounds; those of them below the scope that lead to the one wanted */
-    uint32_t next;             /* child of the last of these */
-    const struct ctf_type *in; /* its type */
-    unsigned inside;           /* depth of the one wanted while it is open; 0: it is not */
+    unsigned depth, matched;   /* number of open compounds; of those below the scope on the path to the wanted one */
+    uint32_t next;             /* next child in the last of these */
+    const struct ctf_type *in; /* type of the last of these */
+    unsigned inside;           /* depth of the wanted one while it is open; else 0 */
     bool comma;
 };
 
-/* Is the child that comes now the next step to the one wanted? */
+/* Returns whether the next child is the next step to the wanted one. */
 static bool is_next_step(struct compound *c, const struct ctf_value *v)
 {
     if (c->depth != c->matched + 1 || c->matched >= c->want->depth)
         return false;
     uint32_t wanted = c->want->path[c->matched];
-    if (c->in->kind == CTF_VARIANT) /* only the chosen option is visited */
+    if (c->in->kind == CTF_VARIANT) /* a variant visits only its selected option */
         return v->name && strcmp(v->name, c->in->u.fields[wanted].shown) == 0;
     return c->next++ == wanted;
 }

@@ -14,7 +14,7 @@ struct event_match {
         size_t n;
         const struct term *v[TERMS_MOST];
     } by_kind[KINDS];
-    struct event_filter *filter; /* or NULL */
+    struct event_filter *filter; /* filter, or NULL */
     struct event_threads *threads;
     uint8_t **types;  /* answers by schema and number of the type */
     uint8_t *streams; /* answers by stream */
@@ -73,14 +73,14 @@ int event_match_new(
     return 0;
 }
 
-/* ---- what a type's fields can never show ---- */
+/* ---- contents that a type's fields can never show ---- */
 
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Do fields of this type show nothing but numbers, and no name with the word in it? */
+/* Returns whether fields of this type show only numbers, and no name that contains the word. */
 static bool is_without(const struct ctf_type *t, const char *word, size_t n)
 {
     switch (t->kind) {
@@ -97,7 +97,7 @@ static bool is_without(const struct ctf_type *t, const char *word, size_t n)
     }
 }
 
-/* The text has a word, of letters that no number has, that fields of this type never show. */
+/* Returns whether the text has a word, with letters that no number has, that fields of this type never show. */
 static bool never_shows(const struct ctf_type *t, const char *text)
 {
     for (const char *p = text; *p;) {
@@ -111,7 +111,7 @@ static bool never_shows(const struct ctf_type *t, const char *text)
     return false;
 }
 
-/* False: no event of this type has all the texts that are looked for as they stand. */
+/* Returns false if no event of this type can contain all literal texts. */
 static bool type_may_fit(const struct event_match *m, const struct ctf_event_class *cls)
 {
     for (size_t i = 0; i < m->by_kind[BY_EVENT].n; i++) {
@@ -157,7 +157,7 @@ static uint8_t *cpu_answer(struct event_match *m, int32_t cpu)
 static bool fits_cells(struct event_match *m, const struct ctf_merge *merge, const struct ctf_event *ev)
 {
     uint32_t source = ctf_merge_source(merge, ev->stream);
-    uint8_t odd = UNKNOWN; /* a CPU number that no machine has */
+    uint8_t odd = UNKNOWN; /* impossible CPU number */
     if (!fits_once(m, BY_TYPE, source, ev, &m->types[m->table->schema_of[source]][ev->cls->index]))
         return false;
     if (m->by_kind[BY_STREAM].n && !fits_once(m, BY_STREAM, source, ev, &m->streams[ev->stream]))
@@ -170,7 +170,7 @@ static bool fits_cells(struct event_match *m, const struct ctf_merge *merge, con
 
 bool event_match_fits(struct event_match *m, const struct ctf_merge *merge, const struct ctf_event *ev)
 {
-    /* A loss has neither name nor fields, but the filter must see it: it forgets which threads run. */
+    /* A loss has neither name nor fields, but the filter needs it to forget the current threads. */
     if (m->filter && (!event_filter_matches(m->filter, merge, ev) || ev->cls->item != CTF_EVENT))
         return false;
     return !m->terms.impossible && (m->terms.n || m->filter) && (!m->terms.n || fits_cells(m, merge, ev));

@@ -5,12 +5,12 @@
 
 #include <stddef.h>
 
-/* Names that stand for the event itself; fields of the same names are reached as fields.NAME. */
+/* Names of properties of the event itself; fields of the same names are accessed as fields.NAME. */
 enum event_builtin {
     EVENT_IS_NONE, EVENT_IS_NAME, EVENT_IS_CPU, EVENT_IS_TS, EVENT_IS_TID, EVENT_IS_HOST, EVENT_IS_COMM
 };
 enum event_builtin event_builtin(const char *name);
-const char *event_builtin_name(enum event_builtin); /* not of EVENT_IS_NONE */
+const char *event_builtin_name(enum event_builtin); /* invalid for EVENT_IS_NONE */
 
 struct event_patterns { char **v; size_t n, cap; };
 /* Adds the patterns of a list. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pairing events: one pass in order of time. Memory goes with what is found, and that is bounded. */
+/* Pairs of events: one pass in order of time. Memory is proportional to the result, which is bounded. */
 #include "base/search.h"
 #include "base/order.h"
 #include "events/cell.h"
@@ -11,27 +11,27 @@ enum {
     MAX_TEXTS = 1 << 22,
     MAX_TEXT_BYTES = 32 << 20,
     BATCH = 1024,
-    MAX_LEVELS = 64 /* open at once within a group; of more, the one that was opened first is given up */
+    MAX_LEVELS = 64 /* limit of pairs open at once in a group; the oldest is dropped */
 };
-static const uint32_t unclosed = UINT32_C(1) << 31; /* in a pair's row, while its end was not seen */
+static const uint32_t unclosed = UINT32_C(1) << 31; /* flag in a pair's row, until its end is seen */
 
 struct open {
     uint32_t specifier, pair, level;
 };
-/* What must be the same in both events of a pair. */
+/* Group: properties that must be equal in both events of a pair. */
 struct pair_group {
     uint32_t host, classifier, context; /* texts by number */
-    size_t losses;                      /* of the host, that it knows of */
-    uint64_t levels;                    /* bits of those in use */
+    size_t losses;                      /* number of the host's losses handled */
+    uint64_t levels;                    /* bit per level in use */
     VEC(struct open) open;
-    VEC(uint32_t) rows; /* by level */
+    VEC(uint32_t) rows; /* rows by level */
 };
 struct level {
     uint32_t group, level;
 };
 struct fits {
     bool known;
-    uint64_t in, out; /* bits of specifiers whose expressions fit the name */
+    uint64_t in, out; /* bit per specifier whose expression matches the name */
 };
 struct pair_label {
     uint32_t host, label;
@@ -41,9 +41,9 @@ struct pairing {
     const struct event_table *table;
     const struct event_pair_config *config;
     struct event_threads *threads;
-    size_t contents;      /* the column */
+    size_t contents;      /* column of contents */
     struct fits **fits;   /* by schema, by number of the type */
-    struct strings texts; /* in the end the result's, and so are the pairs */
+    struct strings texts; /* becomes the result's, as do the pairs */
     size_t text_bytes;
     struct map group_of, name_of;
     VEC(struct pair_group) groups;
@@ -53,12 +53,12 @@ struct pairing {
     size_t n_hosts;
     struct losses {
         VEC(int64_t) times;
-    } * losses; /* by host */
+    } * losses; /* losses by host */
     struct text fields, value;
-    int64_t now; /* where recorded times step back, it stands */
+    int64_t now; /* current time; does not step back with recorded times */
 };
 
-/* ---- what is kept apart ---- */
+/* ---- groups ---- */
 
 static int intern(struct pairing *p, const char *s, size_t n, uint32_t *out, struct err *e)
 {
@@ -72,7 +72,7 @@ static int intern(struct pairing *p, const char *s, size_t n, uint32_t *out, str
         MAX_TEXT_BYTES >> 20);
 }
 
-/* NULL: there is none, and none is made. */
+/* NULL: none exists, and none is made. */
 static struct pair_group *group_of(struct pairing *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
 {
     uint64_t key = (uint64_t)host << 44 | (uint64_t)classifier << 22 | context, *number = map_find(&p->group_of, key);
@@ -111,7 +111,7 @@ static uint32_t name_of(struct pairing *p, uint32_t host, uint32_t label)
 
 /* ---- opening and closing ---- */
 
-/* They are no longer open: they went on until `end`, as far as is known. */
+/* Ends pairs without an end: they last until `end`, as far as known. */
 static void end_pairs(struct pairing *p, struct pair_group *g, size_t first, size_t n, int64_t end)
 {
     for (size_t i = first; i < first + n; i++) {
@@ -122,7 +122,7 @@ static void end_pairs(struct pairing *p, struct pair_group *g, size_t first, siz
     g->open.n -= n;
 }
 
-/* Where events were lost, what closed one may be among them, and what opened the next. */
+/* Handles losses: lost events may include one that closed a pair, and one that opened the next. */
 static void heed_losses(struct pairing *p, struct pair_group *g)
 {
     const struct losses *l = &p->losses[g->host];
@@ -159,12 +159,12 @@ static int open_pair(struct pairing *p, struct pair_group *g, uint32_t specifier
     return 0;
 }
 
-/* ---- an event ---- */
+/* ---- events ---- */
 
 struct occurrence {
     const struct ctf_event *ev;
     uint32_t source, host;
-    bool has_fields; /* they are printed */
+    bool has_fields; /* fields are printed already */
 };
 
 static int too_costly(
@@ -189,7 +189,7 @@ static int find_fits(const struct pairing *p, const char *name, struct fits *f, 
     return 0;
 }
 
-/* What an expression captures of the event's fields. 1 found, 0 not, < 0: the error. */
+/* Reads what an expression captures of the event's fields. 1: found, 0: not found, < 0: error. */
 static int capture_fields(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s,
     const struct regex *r, const char **text, size_t *n, struct err *e)
 {
@@ -243,7 +243,7 @@ static int label_of(
     return found && n ? intern(p, text, n, out, e) : intern(p, s->label, strlen(s->label), out, e);
 }
 
-/* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the
+/* Finds the event's group for opening or closing; *out NULL: nothing to close, or the event has no value for the
  * classifier. */
 static int find_group(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, bool opens,
     struct pair_group **out, struct err *e)
@@ -272,7 +272,7 @@ static int find_group(struct pairing *p, struct occurrence *at, const struct eve
     return rc;
 }
 
-/* First it closes, then it opens: so one kind of event can part time into pieces. */
+/* Closes first, then opens, so that one kind of event can divide time into pieces. */
 static int add_to(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, bool closes,
     bool opens, struct err *e)
 {
@@ -335,7 +335,7 @@ static int compare_names(const void *pa, const void *pb, void *pairing)
     return order_of(a.host, b.host) ?: strverscmp(a.label, b.label);
 }
 
-/* The numbers 0 … n - 1 in order; and where each of them is then. */
+/* Numbers 0 … n - 1 in order, and the inverse. */
 struct order {
     uint32_t *number, *position;
 };
@@ -377,7 +377,7 @@ static void take_rows(struct pairing *p, struct event_pairs *out)
     order_free(&names);
 }
 
-/* Closed pairs to the front, both kinds in their order; and their new numbers by row. */
+/* Moves closed pairs to the front, keeping the order of both kinds; sets their new numbers by row. */
 static void arrange(struct event_pairs *out)
 {
     VEC(struct event_pair) rest = {0};
@@ -410,7 +410,7 @@ static void arrange(struct event_pairs *out)
     vec_free(&rest);
 }
 
-/* What was found; the pairing can only be freed then. */
+/* Makes the result; afterwards the pairing can only be freed. */
 static struct event_pairs *finish(struct pairing *p, int64_t end)
 {
     struct event_pairs *out = mem_zalloc(sizeof *out);

@@ -11,13 +11,13 @@ struct event_reader {
     uint64_t next;
     bool busy;
     uint64_t used;
-    uint64_t batch_at; /* what event_reader_at has read */
+    uint64_t batch_at; /* index of the batch read by event_reader_at */
     size_t batch_n;
     struct ctf_event batch[EVENT_BATCH];
 };
 struct event_readers {
     const struct event_table *table;
-    pthread_mutex_t lock; /* guards the readers' fields but for busy ones */
+    pthread_mutex_t lock; /* guards the fields of readers, except busy ones */
     pthread_cond_t free_reader;
     struct event_reader v[READERS];
     uint64_t clock;
@@ -54,8 +54,8 @@ static bool at_hand(const struct event_reader *r, uint64_t index)
     return index - r->batch_at < r->batch_n;
 }
 
-/* The free reader that has `index` at hand; else the nearest before it; else one that is not made yet; else the one not
- * used for longest. */
+/* Chooses the free reader that has `index` in its batch; else the nearest before it; else a new one; else the least
+ * recently used. */
 static struct event_reader *choose(struct event_readers *t, uint64_t index)
 {
     struct event_reader *best = NULL, *fresh = NULL, *oldest = NULL;
@@ -109,7 +109,7 @@ struct event_threads *event_reader_threads(struct event_reader *r)
     return r->threads;
 }
 
-/* Next items, at most `max`; 0 at the end. They stay valid until the next read. */
+/* Reads the next items, at most `max`; 0 at the end. They stay valid until the next read. */
 static size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t max)
 {
     size_t n = r->merge ? ctf_merge_next(r->merge, out, max) : 0;
@@ -118,7 +118,7 @@ static size_t event_reader_read(struct event_reader *r, struct ctf_event *out, s
     return n;
 }
 
-/* Makes `index` the next item. False when there is none. */
+/* Makes `index` the next item. False: none. */
 static bool event_reader_go(struct event_reader *r, uint64_t index)
 {
     struct ctf_event skipped[EVENT_BATCH];
@@ -128,7 +128,7 @@ static bool event_reader_go(struct event_reader *r, uint64_t index)
     if (index < r->next || index - r->next >= SHORT_WAY) {
         r->batch_n = 0;
         if (ctf_merge_seek(r->merge, index, &e)) {
-            r->next = UINT64_MAX; /* somewhere: the next use seeks */
+            r->next = UINT64_MAX; /* undefined position: the next use seeks */
             return false;
         }
         r->next = index;

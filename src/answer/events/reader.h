@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to events: a few positioned readers over all events, so that a viewer that pages through them goes on reading
- * where it stopped. */
+/* Private to events: a few positioned readers over all events, so that a viewer that pages through them continues where
+ * it stopped. */
 #ifndef WEFT_EVENTS_READER_H
 #define WEFT_EVENTS_READER_H
 
@@ -9,21 +9,20 @@
 enum { EVENT_BATCH = 256 };
 
 struct event_readers;        /* thread-safe */
-struct event_reader;         /* one owner between take and leave */
+struct event_reader;         /* held by one owner between take and leave */
 struct event_readers *event_readers_new(const struct event_table *);
 void event_readers_free(struct event_readers *);
-/* The free reader that is nearest to item `index`: it has it in its batch, or stands just before it. Waits while all
- * are taken. */
+/* Takes the free reader nearest to item `index`: it has it in its batch, or is just before it. Waits while all are
+ * taken. */
 struct event_reader *event_reader_take(struct event_readers *, uint64_t index);
 void event_reader_leave(struct event_readers *, struct event_reader *);
 
-/* A merge over all sources; NULL when it cannot be made, for the reason in the error. */
+/* Merge over all sources; NULL with the error if it cannot be made. */
 struct ctf_merge *event_merge_new(const struct event_table *, struct err *);
 const struct ctf_merge *event_reader_merge(const struct event_reader *);
-/* What is known of the threads where it has read. */
+/* Threads known at its position. */
 struct event_threads *event_reader_threads(struct event_reader *);
-/* Item `index`, reading on to `last` at most; quick where indices ascend. NULL: there is none. Valid until the next
- * call. */
+/* Item `index`, reading on to `last` at most; fast if indices ascend. NULL: none. Valid until the next call. */
 const struct ctf_event *event_reader_at(struct event_reader *, uint64_t index, uint64_t last);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of the table: all items, or those that a scan found. */
+/* Rows of the table: all items, or those found by a scan. */
 #include "events/cell.h"
 #include "events/match.h"
 #include "events/reader.h"
 #include "events/scan.h"
 
 enum { WINDOW = 4096, STEP_BACK = 4096, MAX_STEP_BACK = 1 << 20, ROWS_AT_ONCE = 1024 };
-/* A scan that is through by then is answered in one piece; and how often a search that waits for one looks whether
- * anybody waits still. */
+/* Time to wait for a scan, so that a fast one is answered in one piece; interval in which a waiting search checks its
+ * client. */
 static const int64_t settle_ns = 20000000, look_ns = 100000000;
 
 struct event_pager {
@@ -21,8 +21,8 @@ struct event_rows {
     struct event_pager *pager;
     struct event_reader *reader;
     struct event_scan *scan;  /* NULL: all */
-    struct event_found found; /* so far */
-    uint64_t first;           /* rows at hand: numbers of their items */
+    struct event_found found; /* matches so far */
+    uint64_t first;           /* cached rows: numbers of their items */
     size_t n;
     uint64_t items[ROWS_AT_ONCE];
 };
@@ -52,7 +52,7 @@ uint64_t event_pager_items(const struct event_pager *p)
     return p->items;
 }
 
-/* Numbers of the items of rows from `first` on. */
+/* Item numbers of rows from `first` on. */
 static size_t items_of(const struct event_rows *w, uint64_t first, uint64_t *out, size_t max)
 {
     size_t n = 0;
@@ -90,7 +90,7 @@ void event_rows_close(struct event_rows *w)
     free(w);
 }
 
-/* ---- by number ---- */
+/* ---- access by number ---- */
 
 uint64_t event_rows_count(const struct event_rows *w, bool *done)
 {
@@ -114,7 +114,7 @@ void event_rows_cell(struct event_rows *w, const struct ctf_event *ev, size_t co
         ctf_merge_source(event_reader_merge(w->reader), ev->stream), out);
 }
 
-/* ---- by time ---- */
+/* ---- access by time ---- */
 
 static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
 {
@@ -124,7 +124,7 @@ static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
     return ev;
 }
 
-/* About how many events lie before the time; false when some trace does not know. */
+/* Estimates the number of events before the time; false if a trace cannot. */
 static bool guess(const struct event_table *t, int64_t time, uint64_t *out)
 {
     *out = 0;
@@ -141,7 +141,7 @@ static bool guess(const struct event_table *t, int64_t time, uint64_t *out)
 /* First item at or after the time; the number of items: none. */
 static uint64_t find_time(const struct event_pager *p, struct event_reader *r, int64_t time)
 {
-    uint64_t lo = 0, hi = p->items, near; /* what is wanted lies in [lo, hi] */
+    uint64_t lo = 0, hi = p->items, near; /* invariant: the result is in [lo, hi] */
     int64_t ts;
     if (guess(p->table, time, &near)) {
         uint64_t reach = WINDOW * (p->table->n + 1);
@@ -192,7 +192,7 @@ struct row_search {
     void *arg;
 };
 
-/* First match in the rows [from, to), or the last; UINT64_MAX: none. */
+/* First match in the rows [from, to), or the last one; UINT64_MAX: none. */
 static uint64_t search_rows(const struct row_search *s, uint64_t from, uint64_t to, bool last)
 {
     uint64_t found = UINT64_MAX;
@@ -211,7 +211,7 @@ static uint64_t search_rows(const struct row_search *s, uint64_t from, uint64_t 
     return found;
 }
 
-/* Waits for rows that a scan has still to find. */
+/* Waits for rows that a scan has not found yet. */
 static uint64_t search_on(const struct row_search *s, uint64_t row)
 {
     struct event_found *known = &s->rows->found;

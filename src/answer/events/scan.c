@@ -18,12 +18,12 @@ static const size_t max_bytes = (size_t)64 << 20;
 
 struct event_scan {
     const struct event_table *table;
-    struct arena arena; /* of the two below */
+    struct arena arena; /* memory of the two below */
     struct event_wanted wanted;
-    const char *key;           /* the same for all that is equal */
-    struct event_match *match; /* the thread's, and so is the merge */
+    const char *key;           /* equal for equal conditions */
+    struct event_match *match; /* used by the thread only, as the merge */
     struct ctf_merge *merge;
-    unsigned users; /* under the scans' lock, and so is `used` */
+    unsigned users; /* guarded by the scans' lock, as `used` */
     uint64_t used;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t more;
@@ -31,7 +31,7 @@ struct event_scan {
     uint64_t items;
     int64_t asked_ns;
     bool done, running, stop;
-    bool has_thread; /* to be joined; whoever starts and frees does that, under the scans' lock */
+    bool has_thread; /* thread to be joined by whoever starts or frees the scan, under the scans' lock */
     pthread_t thread;
 };
 
@@ -45,7 +45,7 @@ struct event_scans {
 
 /* ---- scanning ---- */
 
-/* What a batch gave, for those who wait. False: it ends here. */
+/* Publishes the result of a batch to waiting clients. False: the scan ends here. */
 static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_t read)
 {
     pthread_mutex_lock(&s->lock);
@@ -60,7 +60,7 @@ static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_
     return goes_on;
 }
 
-/* For want of memory: nothing is known yet, and it begins anew when it is asked for again. */
+/* Resets the scan after a lack of memory: it begins again at the next request. */
 static void begin_anew(struct event_scan *s)
 {
     ctf_merge_free(s->merge);
@@ -76,7 +76,7 @@ static void begin_anew(struct event_scan *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Finding out which threads run at the begin may take a while: that is why the thread does it. */
+/* Prepares in the scan's thread, since searching the threads running at the begin may take long. */
 static bool prepare(struct event_scan *s, struct err *e)
 {
     return (s->match || !event_match_new(s->table, &s->wanted, &s->match, e)) && !event_match_impossible(s->match) &&
@@ -112,7 +112,7 @@ static void *run_scan(void *arg)
     return NULL;
 }
 
-/* With the scans' lock held. Without a thread to be had it goes on when it is asked for again. */
+/* Starts the thread; the scans' lock is held. Without a thread it starts at the next request. */
 static void go_on(struct event_scan *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -258,7 +258,7 @@ void event_scan_leave(struct event_scans *t, struct event_scan *s)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- what is found ---- */
+/* ---- results ---- */
 
 struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64_t wait_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to events: which events fit a filter, found out in the background, once for all who ask for the same.
+/* Private to events: background search of the events that match a filter, once for all clients with the same filter.
  *
- * A scan reads all events from the first and stops when nobody has asked for a while; the next who asks lets it go
- * on. A few scans stay. */
+ * A scan reads all events from the first, and stops if there are no requests for a while; the next request continues
+ * it. A few scans are kept. */
 #ifndef WEFT_EVENTS_SCAN_H
 #define WEFT_EVENTS_SCAN_H
 
@@ -11,18 +11,19 @@
 struct event_scans;          /* thread-safe */
 struct event_scan;
 struct event_scans *event_scans_new(const struct event_table *);
-void event_scans_free(struct event_scans *); /* stops what runs */
+void event_scans_free(struct event_scans *); /* stops running scans */
 
-/* The scan for what is wanted, running unless it is done. event_scan_leave it. Errors: those of the expression. */
+/* Takes the scan for these conditions, running unless it is done. Ended by event_scan_leave. Errors: those of the
+ * expression. */
 int event_scan_take(struct event_scans *, const struct event_wanted *, struct event_scan **out, struct err *e);
 void event_scan_leave(struct event_scans *, struct event_scan *);
 
-struct event_found { uint64_t items, matches; bool done, running; }; /* read so far, fit so far */
-/* Waits until more than `matches` fit, it is done, or the time is over. */
+struct event_found { uint64_t items, matches; bool done, running; }; /* items read and matches, so far */
+/* Waits until there are more than `matches`, it is done, or the timeout. */
 struct event_found event_scan_wait(struct event_scan *, uint64_t matches, int64_t wait_ns);
-/* Numbers of the items that fit, from the one of rank `first` on, as far as found: at most `max`. */
+/* Numbers of the matching items, from rank `first` on, as far as found: at most `max`. */
 size_t event_scan_items(struct event_scan *, uint64_t first, uint64_t *out, size_t max);
-/* How many that fit come before item `item`. */
+/* Number of matches before item `item`. */
 uint64_t event_scan_rank(struct event_scan *, uint64_t item);
 
 #endif

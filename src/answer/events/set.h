@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to events: a growing set of item numbers with rank and selection: the lines of a filtered table.
  *
- * Numbers lie in blocks of 65536; a block holds 16-bit positions while it has at most 4096, else a bit per number. So a
- * set costs at most one bit per item read and two bytes per number in it, whichever is less. Not thread-safe. */
+ * Numbers are in blocks of 65536. A block holds 16-bit positions while it has at most 4096, else a bit per number. So a
+ * set takes at most one bit per item read and at most two bytes per number in it. Not thread-safe. */
 #ifndef WEFT_EVENTS_SET_H
 #define WEFT_EVENTS_SET_H
 
@@ -14,18 +14,18 @@
 
 struct event_block {
     uint64_t base;           /* number / 65536 */
-    uint64_t before;         /* numbers in the blocks before */
-    uint32_t n, cap;         /* cap: positions there is room for; 0: bits */
+    uint64_t before;         /* count of numbers in the blocks before */
+    uint32_t n, cap;         /* cap: room for positions; 0: bits */
     union { uint16_t *positions; uint64_t *bits; };
 };
-/* zero-initialise; only blocks that hold something */
+/* zero-initialise; has no empty blocks */
 struct event_set { VEC(struct event_block) blocks; uint64_t n; size_t bytes; };
 
-/* Greater than all before. */
+/* Adds a number greater than all before. */
 void event_set_add(struct event_set *, uint64_t number);
-/* How many numbers of the set are less. O(log blocks). */
+/* Count of lower numbers in the set. O(log blocks). */
 uint64_t event_set_rank(const struct event_set *, uint64_t number);
-/* The numbers of ranks first, first + 1, …: at most `max`. Returns how many. */
+/* Numbers of ranks first, first + 1, …: at most `max`. Returns their count. */
 size_t event_set_get(const struct event_set *, uint64_t first, uint64_t *out, size_t max);
 void event_set_fini(struct event_set *);
 

@@ -37,7 +37,7 @@ static const struct event_subject_class *class_info(
     return *c;
 }
 
-/* Are there switches in the schema that do not bring their thread with them? */
+/* Returns whether the schema has switches without the thread in a context. */
 static bool has_bare_switch(struct event_subject *s, size_t schema)
 {
     const struct event_schema *v = &s->table->schemas.v[schema];
@@ -60,7 +60,7 @@ void event_subject_enter(struct event_subject *s, const struct ctf_merge *m, con
     if (ev->cls->item != CTF_EVENT) {
         struct kernel_running *r = s->follows_threads ? kernel_running_on(&s->cpus[s->source], ev->cpu) : NULL;
         if (r)
-            r->tid = KERNEL_NO_TID; /* the switch may be among what was lost */
+            r->tid = KERNEL_NO_TID; /* lost events may include a switch */
         return;
     }
     s->info = class_info(s, s->table->schema_of[s->source], ev->cls);
@@ -68,7 +68,7 @@ void event_subject_enter(struct event_subject *s, const struct ctf_merge *m, con
     struct kernel_running *r = tells ? kernel_running_on(&s->cpus[s->source], ev->cpu) : NULL;
     if (r && s->info->as_exec.cls)
         kernel_running_exec(r, &s->info->as_exec, ev);
-    else if (r) /* it may have a name that was not seen before */
+    else if (r) /* the thread may have an unknown new name */
         kernel_running_set(r, &s->info->as_switch.prev, ev);
 }
 

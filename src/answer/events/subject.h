@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to events: values that names stand for in expressions and columns, event after event, and which thread runs
- * where meanwhile. */
+/* Private to events: values of names in expressions and columns, event by event, and the current threads. */
 #ifndef WEFT_EVENTS_SUBJECT_H
 #define WEFT_EVENTS_SUBJECT_H
 
@@ -10,34 +9,33 @@
 #include "kernel/kernel.h"
 
 struct event_subject_class {
-    struct event_field tid, comm; /* of the thread the event happened in, from a context */
+    struct event_field tid, comm; /* thread of the event, from a context */
     struct kernel_exec as_exec;
-    struct kernel_switch as_switch; /* its class NULL: it is none */
-    struct event_field *slots;      /* by name; absent for those of the event itself */
+    struct kernel_switch as_switch; /* with class NULL if it is none */
+    struct event_field *slots;      /* fields by name; absent for properties of the event itself */
 };
 
 struct event_subject {                /* zero-initialise; one owner */
     const struct event_table *table;
     size_t n_names;
-    enum event_builtin *builtins;     /* by name */
+    enum event_builtin *builtins;     /* properties by name */
     const char *const *names;
-    struct event_subject_class ***classes; /* by schema of the table and number of the class; NULL until asked for */
-    struct kernel_running_cpus *cpus; /* by source; which thread runs on each */
+    struct event_subject_class ***classes; /* by schema of the table and number of the class; NULL until requested */
+    struct kernel_running_cpus *cpus; /* current threads by source */
     bool follows_threads;
-    /* the event it is at */
+    /* current event */
     const struct ctf_event *ev;
     const struct event_subject_class *info;
     uint32_t source;
 };
 
-/* names: borrowed; threads: event_subject_thread will be asked besides. `window` is the one that the merge will be
- * given: the threads running at its begin are found out where they matter. To be ended by event_subject_fini also when
- * it fails. */
+/* names: borrowed; threads: event_subject_thread will be called, too. `window` must be the merge's: if needed, the
+ * threads running at its begin are searched. Call event_subject_fini even if it fails. */
 int event_subject_init(struct event_subject *, const struct event_table *, const char *const *names, size_t n,
     bool threads, struct ctf_window window, struct err *e);
 void event_subject_fini(struct event_subject *);
-/* Begins with the next item; to be called for every one in order, and then, unless it is a loss, event_subject_leave:
- * values can be asked for in between. */
+/* Enters the next item. Call it for every one in order, followed by event_subject_leave unless it is a loss; in
+ * between, values are available. */
 void event_subject_enter(struct event_subject *, const struct ctf_merge *, const struct ctf_event *);
 static inline void event_subject_leave(struct event_subject *s)
 {
@@ -47,7 +45,7 @@ static inline void event_subject_leave(struct event_subject *s)
             kernel_running_set(r, &s->info->as_switch.next, s->ev);
     }
 }
-/* Thread id (or its name) in which the event happened; absent when it is not known. */
+/* Id (or name) of the thread of the event; absent if unknown. */
 void event_subject_thread(struct event_subject *, bool comm, struct expr_value *out);
 /* Value of a name by its number; strings are borrowed until the next event. */
 void event_subject_get(struct event_subject *, size_t name, struct expr_value *out);

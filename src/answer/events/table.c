@@ -3,7 +3,7 @@
 
 #include "kernel/kernel.h"
 
-/* In the order in which they are shown. */
+/* Columns in order of display. */
 static const struct event_column all_columns[EVENT_COLUMNS] = {
     {EVENT_TIMESTAMP, "Timestamp", "Time of the event, UTC, on the clock of the experiment", NULL},
     {EVENT_TRACE, "Trace", "Host on which the event was recorded", NULL},
@@ -20,7 +20,7 @@ static const struct event_column all_columns[EVENT_COLUMNS] = {
     {EVENT_TIMESTAMP_NS, "Timestamp ns", "Time of the event in ns since the epoch", "TIMESTAMP"},
 };
 
-/* ---- which columns there are ---- */
+/* ---- choice of columns ---- */
 
 static bool has_scope(const struct ctf_event_class *cls, enum ctf_scope scope)
 {

@@ -3,17 +3,17 @@
 
 #include "kernel/kernel.h"
 
-/* Times by the host's clock. */
+/* Turn of a thread on a CPU; times by the host's clock. */
 struct turn {
-    struct index_occupant at; /* the interval asked for last; empty: none yet */
-    /* From the switch that began an interval, or the one that ended it: */
+    struct index_occupant at; /* last requested interval; empty: none yet */
+    /* Priority from the switch that began an interval, or the one that ended it: */
     bool known, has;
     int64_t since, priority;
 };
 
 struct event_threads {
     const struct event_table *table;
-    struct kernel_switch as_switch; /* the last one's class */
+    struct kernel_switch as_switch; /* class of the last one */
     struct turn turns[];
 };
 
@@ -29,7 +29,7 @@ void event_threads_free(struct event_threads *p)
     free(p);
 }
 
-/* The interval in which the event's CPU has its thread, or NULL. */
+/* Interval in which the event's CPU has its thread, or NULL. */
 static const struct index_occupant *occupant_of(struct event_threads *p, const struct ctf_event *ev, uint32_t source)
 {
     struct index_occupant *at = &p->turns[ev->stream].at;
@@ -56,8 +56,8 @@ static bool context_integer(const struct ctf_event *ev, enum ctf_scope scope, co
 
 /* ---- thread ---- */
 
-/* As the tracer put it with the event: in a context, or, by perf, among the fields; -1 there: the thread is about to
- * end, and is not in the process any more. */
+/* Id recorded with the event: in a context or, by perf, in a field; -1 there: the thread is about to end, and has left
+ * the process. */
 static bool recorded_id(const struct ctf_event *ev, bool process, int64_t *out)
 {
     return context_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", out) ||
@@ -65,7 +65,7 @@ static bool recorded_id(const struct ctf_event *ev, bool process, int64_t *out)
         (context_integer(ev, CTF_PAYLOAD, process ? "perf_pid" : "perf_tid", out) && *out >= 0);
 }
 
-/* From the stores. `leaves`: the event is a switch, and the thread that leaves is meant. False: not known. */
+/* Ids from the stores. `leaves`: the event is a switch, and the leaving thread is meant. False: unknown. */
 static bool stored_ids(
     struct event_threads *p, const struct ctf_event *ev, uint32_t source, bool leaves, int32_t *tid, int32_t *tgid)
 {
@@ -78,7 +78,7 @@ static bool stored_ids(
     return index_thread(h, row, t, tid, tgid);
 }
 
-/* The clock's map back is exact to 1 ns, so at a switch its own field is asked first. */
+/* The clock's inverse is exact to 1 ns only, so at a switch its own field is preferred. */
 bool event_thread_id(struct event_threads *p, const struct ctf_event *ev, uint32_t source, bool process, int64_t *out)
 {
     int32_t tid, tgid;
@@ -98,7 +98,7 @@ bool event_thread_id(struct event_threads *p, const struct ctf_event *ev, uint32
 
 /* ---- priority ---- */
 
-/* Of one side of the switch that was recorded at that time by the host's clock. */
+/* Reads the priority of one side of the switch recorded at that time by the host's clock. */
 static bool read_priority(struct event_threads *p, uint32_t source, uint32_t stream, int64_t at,
     const struct kernel_switch_side *side, int64_t *out)
 {
@@ -130,7 +130,7 @@ bool event_thread_priority(struct event_threads *p, const struct ctf_event *ev, 
     const struct index_occupant *i = occupant_of(p, ev, source);
     if (!i)
         return false;
-    /* Times that went to the table's clock and back may be off by 1 ns. */
+    /* Times converted to the table's clock and back may be off by 1 ns. */
     if (!s->known || s->since - i->begin > 1 || i->begin - s->since > 1) {
         s->known = true;
         s->since = i->begin;
