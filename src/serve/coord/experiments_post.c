@@ -6,6 +6,7 @@
 
 #include "coord/experiments.h"
 #include "coord/times.h"
+#include "tsp/answer.h"
 
 enum { MAX_TRACES = 10000 };
 
