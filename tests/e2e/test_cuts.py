@@ -20,7 +20,8 @@ RECORDINGS = ("three-tier", "bsp", "scp-net", "lost-events", "snapshot", "three-
               "clocks", "live-relayd", "perf-ctf", "ust-live")
 PUBLIC = ("many-threads", "flipping-endianness", "hello-lost", "bug446190")
 # Packets in which events were lost are not cut, so that archives of these end at another time on each CPU: a thread may
-# be seen in one whose fork is in the next, and then keeps its id from before the fork was known (docs/decisions.md).
+# be seen in one whose fork is in the next, and then keeps its id from before the fork was known
+# (docs/decisions/chunks.md).
 UNEVEN = ("many-threads",)
 CUTTINGS = int(os.environ.get("WEFT_CUTTINGS", "1" if SANITIZER else "2"))
 MOST_CUTS = 8

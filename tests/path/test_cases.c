@@ -204,7 +204,7 @@ static void wakeup_self(void **state)
     fake_fini(&f);
 }
 
-/* ---- early return (reference 8.1, docs/decisions.md) ---- */
+/* ---- early return (reference 8.1, docs/decisions/critical-path.md) ---- */
 
 static struct fake_interval *sleep_until(
     struct fake *f, int32_t row, int64_t end, uint8_t cause, int32_t from, int64_t ts)

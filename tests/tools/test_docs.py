@@ -21,7 +21,7 @@ def text_of(*path):
 
 
 def pages():
-    for top in ("", "docs", "docs/verbs", "docs/formats", "examples", "fuzz"):
+    for top in ("", "docs", "docs/verbs", "docs/formats", "docs/decisions", "examples", "fuzz"):
         directory = os.path.join(ROOT, top)
         for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
             if name.endswith(".md"):
@@ -33,6 +33,15 @@ def links_of(page):
     text = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.S)
     return [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)
             if not re.match(r"[a-z]+:|#", target)]
+
+
+def headings_of(page):
+    """The names under which a link finds the headings of a page, as GitHub makes them, and its anchors."""
+    text = re.sub(r"(?ms)^```.*?^```", "", text_of(page))
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain} | set(
+        re.findall(r'<a id="([^"]+)">', text))
 
 
 def files_below(source):
@@ -52,6 +61,18 @@ class Docs(unittest.TestCase):
                 seen += 1
                 if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)):
                     broken.append(f"{page}: {target}")
+        self.assertEqual(broken, [])
+        self.assertGreater(seen, 20)
+
+    def test_links_to_headings(self):
+        broken, seen = [], 0
+        for page in pages():
+            text = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.S)
+            for target, heading in re.findall(r"\]\(([^)\s:#]*)#([^)\s]+)\)", text):
+                to = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+                seen += 1
+                if to.endswith(".md") and heading not in headings_of(to):
+                    broken.append(f"{page}: {target}#{heading}")
         self.assertEqual(broken, [])
         self.assertGreater(seen, 20)
 
@@ -79,11 +100,12 @@ class Docs(unittest.TestCase):
         self.assertEqual(dead, [])
         self.assertGreater(seen, 50)
 
-    def test_every_format_page_is_reachable(self):
-        told = text_of("docs", "formats", "README.md")
-        for name in os.listdir(os.path.join(ROOT, "docs", "formats")):
-            if name != "README.md":
-                self.assertIn(f"({name})", told, "docs/formats/README.md lists all formats")
+    def test_every_page_is_in_the_index_of_its_folder(self):
+        for folder in ("formats", "decisions"):
+            index = text_of("docs", folder, "README.md")
+            for name in os.listdir(os.path.join(ROOT, "docs", folder)):
+                if name != "README.md":
+                    self.assertIn(f"({name})", index, f"docs/{folder}/README.md")
 
     def test_verbs(self):
         """`weft --help` lists the verbs there are, each has a page, and the README names them in the same order."""
