@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are appended to: what lies before the end that such a file had is taken to be what it was, so that what
- * was made of it stays (docs/decisions.md says when). */
+ * was made of it stays (docs/decisions/stores.md says when). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -237,7 +237,8 @@ size_t kernel_tracker_formers(const struct kernel_tracker *, const struct kernel
 size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const **out);          /* by number; 0: "" */
 /* Container that a row is in, or was in last, as a number of the tracker's; KERNEL_NO_CONTAINER: none known. A
  * container is a network namespace other than the machine's, with all threads whose pid namespace began in it; else a
- * pid namespace other than the machine's; else a cgroup namespace other than the machine's (docs/decisions.md). */
+ * pid namespace other than the machine's; else a cgroup namespace other than the machine's
+ * (docs/decisions/traces.md). */
 int32_t kernel_tracker_container(const struct kernel_tracker *, int32_t row);
 int32_t kernel_tracker_containers(const struct kernel_tracker *); /* limit of the numbers; some are no container */
 enum kernel_space_kind {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to kernel: namespaces, and which of them are containers. Rules: docs/decisions.md. A namespace is known by
- * its number (an inode's, reused when it is gone) or because its creation was seen. */
+/* Private to kernel: namespaces, and which of them are containers. Rules: docs/decisions/traces.md. A namespace is
+ * known by its number (an inode's, reused when it is gone) or because its creation was seen. */
 #ifndef WEFT_KERNEL_SPACES_H
 #define WEFT_KERNEL_SPACES_H
 
