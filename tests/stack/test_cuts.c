@@ -304,9 +304,11 @@ static void not_recorded(void **state)
     stack_thread(s, 0, &t);
     assert_int_equal(t.rows, 2);
     check_calls(s, t.first_row,
-        (struct stack_call[]){{100, 200, 0, STACK_CUT}, {200, 400, 0, STACK_UNKNOWN}, {410, 450, 0, STACK_WHOLE}}, 3);
+        (struct stack_call[]){{100, 200, 0, STACK_CUT}, {200, 410, 0, STACK_UNKNOWN}, {410, 450, 0, STACK_WHOLE},
+            {450, 500, 0, STACK_UNKNOWN}},
+        4);
     check_calls(s, t.first_row + 1,
-        (struct stack_call[]){{120, 130, 0, STACK_WHOLE}, {150, 200, 0, STACK_CUT}, {200, 400, 0, STACK_UNKNOWN}}, 3);
+        (struct stack_call[]){{120, 130, 0, STACK_WHOLE}, {150, 200, 0, STACK_CUT}, {200, 500, 0, STACK_UNKNOWN}}, 3);
     assert_int_equal(stack_losses(s), 1);
     stack_loss(s, 0, &loss);
     assert_true(loss.begin == at[0] && loss.end == at[1] && loss.count == 0 && loss.cpu == -1);

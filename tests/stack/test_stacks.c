@@ -113,7 +113,7 @@ static void test_sample_trace(void **state)
     LEVEL(100, 100, 1, {2100, 2500, STACK_WHOLE, "app+0x20"}, {2600, 2700, STACK_WHOLE, "parse(char const*)"},
         {2900, 2950, STACK_WHOLE, "plugin.so+0x100"});
     LEVEL(100, 101, 0, {2200, 2970, STACK_CUT, "app+0x30"}, {2970, 5000, STACK_UNKNOWN, NULL},
-        {5000, 5200, STACK_WHOLE, "app+0x50"});
+        {5000, 5200, STACK_WHOLE, "app+0x50"}, {5200, 8000, STACK_UNKNOWN, NULL});
     LEVEL(200, 200, 0, {3000, 3400, STACK_WHOLE, "tool@0x400800"}, {4000, 4000, STACK_CUT, "tool@0x400b00"},
         {4000, 5600, STACK_UNKNOWN, NULL});
     LEVEL(200, 200, 1, {3100, 3400, STACK_CUT, "tool@0x400900"});
@@ -251,6 +251,67 @@ static void test_without_contexts(void **state)
     stack_call(s, t.first_row, 0, &c);
     assert_int_equal(c.how, STACK_WHOLE);
     assert_int_equal(c.end, UST_START + 400);
+    stack_close(s);
+    remove_place(&p);
+}
+
+/* After lost events an exit proves that a call from before them went on, and those around it still do; no call is told
+ * of only where none is known to be open. */
+static void test_proven_by_exits(void **state)
+{
+    struct place p;
+    struct ust u;
+    make_place(&p);
+    ust_create(&u, p.dir, "made", false);
+    for (uint64_t i = 1; i <= 4; i++) /* 0x10 calls 0x20, that 0x30, that 0x40 */
+        ust_enter(&u, (int64_t)(i * 100), i * 0x10);
+    ust_lose(&u, 0);
+    ust_exit(&u, 1000, 0x50); /* entered meanwhile, by 0x40 or another one */
+    ust_lose(&u, 3);
+    ust_enter(&u, 1100, 0x60);
+    ust_exit(&u, 1200, 0x60);
+    ust_exit(&u, 1300, 0x30); /* so 0x10 and 0x20 were open all the time */
+    ust_enter(&u, 1400, 0x70);
+    ust_exit(&u, 1500, 0x70);
+    ust_exit(&u, 1600, 0x20);
+    ust_exit(&u, 1700, 0x10);
+    ust_enter(&u, 1800, 0x10); /* all is known again: nothing was called before it */
+    ust_exit(&u, 1900, 0x10);
+    ust_close(&u);
+    struct stack_store *s = open_store(&p);
+    LEVEL(100, 100, 0, {100, 400, STACK_CUT, "0x10"}, {400, 1100, STACK_UNKNOWN, NULL},
+        {1100, 1200, STACK_WHOLE, "0x60"}, {1200, 1400, STACK_UNKNOWN, NULL}, {1400, 1500, STACK_WHOLE, "0x70"},
+        {1500, 1700, STACK_UNKNOWN, NULL}, {1800, 1900, STACK_WHOLE, "0x10"});
+    LEVEL(100, 100, 1, {200, 400, STACK_CUT, "0x20"}, {400, 1600, STACK_UNKNOWN, NULL});
+    LEVEL(100, 100, 2, {300, 400, STACK_CUT, "0x30"}, {400, 1300, STACK_UNKNOWN, NULL});
+    LEVEL(100, 100, 3, {400, 400, STACK_CUT, "0x40"}, {400, 1300, STACK_UNKNOWN, NULL});
+    assert_int_equal(stack_totals(s)->strange_exits, 4);
+    stack_close(s);
+    remove_place(&p);
+}
+
+/* Functions that are called again and again: each later entry shows that the one before has returned. */
+static void test_entered_anew(void **state)
+{
+    struct place p;
+    struct ust u;
+    make_place(&p);
+    ust_create(&u, p.dir, "made", false);
+    ust_enter(&u, 100, 0x10);
+    ust_enter(&u, 200, 0x20);
+    ust_lose(&u, 0);
+    ust_message(&u, 900, "the loss is before this");
+    ust_lose(&u, 3);
+    ust_enter(&u, 1000, 0x20);
+    ust_exit(&u, 1100, 0x20);
+    ust_enter(&u, 1200, 0x10);
+    ust_exit(&u, 1300, 0x10);
+    ust_message(&u, 1500, "end");
+    ust_close(&u);
+    struct stack_store *s = open_store(&p);
+    LEVEL(100, 100, 0, {100, 200, STACK_CUT, "0x10"}, {200, 1000, STACK_UNKNOWN, NULL},
+        {1000, 1100, STACK_WHOLE, "0x20"}, {1100, 1200, STACK_UNKNOWN, NULL}, {1200, 1300, STACK_WHOLE, "0x10"});
+    LEVEL(100, 100, 1, {200, 200, STACK_CUT, "0x20"}, {200, 1000, STACK_UNKNOWN, NULL});
     stack_close(s);
     remove_place(&p);
 }
@@ -451,6 +512,8 @@ int main(void)
         cmocka_unit_test(test_exec),
         cmocka_unit_test(test_fast_and_reloaded),
         cmocka_unit_test(test_without_contexts),
+        cmocka_unit_test(test_proven_by_exits),
+        cmocka_unit_test(test_entered_anew),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_samples),

@@ -38,7 +38,9 @@ class Replay:
         self.events = self.strange = self.missing = 0
         stacks, self.sizes = collections.defaultdict(list), {}
         self.memory = collections.defaultdict(list)
-        self.last, self.unknown = {}, {}
+        self.last = {}
+        # After lost events, by thread: the functions that were open then, and since when each level is not known.
+        self.ghosts, self.unknown = collections.defaultdict(list), collections.defaultdict(list)
         for number, line in enumerate(lines):
             for since in resets.get(number, ()):
                 self.reset(stacks, since)
@@ -57,11 +59,14 @@ class Replay:
                 continue
             address = int(re.search(r"\baddr = 0x([0-9A-F]+)", fields)[1], 16)
             stack = stacks[thread]
-            self.hear(thread, at)
             if kind.endswith(":func_entry"):
+                if not stack:
+                    self.end_ghosts(thread, stack, address, at)
+                self.tell_unknown(thread, len(stack), at)
                 stack.append((at, address))
             elif address not in (a for _, a in stack):
                 self.strange += 1
+                self.end_ghosts(thread, stack, address, at)
             else:
                 while stack[-1][1] != address:
                     self.end(thread, stack, at, "cut")
@@ -70,7 +75,8 @@ class Replay:
         for since in resets.get(len(lines), ()):
             self.reset(stacks, since)
         for thread, stack in stacks.items():
-            self.hear(thread, at)
+            for level in range(len(stack), len(self.unknown[thread])):
+                self.tell_unknown(thread, level, at)
             while stack:
                 self.end(thread, stack, at, "cut")
 
@@ -98,16 +104,29 @@ class Replay:
 
     def reset(self, stacks, since):
         for thread, stack in stacks.items():
-            if stack:
-                cut = max(since, self.last[thread])
-                self.unknown[thread] = cut, len(stack)
-                while stack:
-                    self.end(thread, stack, cut, "cut")
+            if not stack:
+                continue
+            cut, levels, unknown = max(since, self.last[thread]), len(stack), self.unknown[thread]
+            self.ghosts[thread] += [address for _, address in stack]
+            while stack:
+                self.end(thread, stack, cut, "cut")
+            unknown += [cut] * (levels - len(unknown))
 
-    def hear(self, thread, at):
-        since, levels = self.unknown.pop(thread, (at, 0))
-        if since < at:
-            self.calls += [(*thread, level, since, at, "unknown", "-") for level in range(levels)]
+    def tell_unknown(self, thread, level, at):
+        """No call of the level's own up to now, as far as it is known."""
+        unknown = self.unknown[thread]
+        if level < len(unknown) and unknown[level] < at:
+            self.calls.append((*thread, level, unknown[level], at, "unknown", "-"))
+
+    def end_ghosts(self, thread, stack, address, at):
+        """The innermost call of the function that was open when events were lost is over, and so are those in it."""
+        ghosts, unknown = self.ghosts[thread], self.unknown[thread]
+        if address not in ghosts:
+            return
+        left = len(ghosts) - 1 - ghosts[::-1].index(address)
+        for level in range(max(left, len(stack)), len(unknown)):
+            self.tell_unknown(thread, level, at)
+        del ghosts[left:], unknown[left:]
 
     def allocate(self, thread, at, what, fields):
         """Memory as [(time, bytes held from then on)] by thread; an allocation at a taken address ends the one before.
@@ -128,6 +147,8 @@ class Replay:
     def end(self, thread, stack, at, how):
         begin, address = stack.pop()
         self.calls.append((*thread, len(stack), begin, at, how, f"0x{address:x}"))
+        if len(stack) < len(self.unknown[thread]):
+            self.unknown[thread][len(stack)] = at
 
 
 class Truth(unittest.TestCase):

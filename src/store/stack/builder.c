@@ -106,6 +106,8 @@ static void free_runner(struct stack_runner *r)
     vec_free(&r->series);
     vec_free(&r->names);
     vec_free(&r->frames);
+    vec_free(&r->ghosts);
+    vec_free(&r->unknown);
     vec_free(&r->memory);
 }
 

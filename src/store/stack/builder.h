@@ -60,6 +60,7 @@ struct stack_frame {
     uint32_t function;
     bool has_address;
 };
+struct stack_ghost { uint64_t address; bool has_address; };
 struct stack_series {        /* a level of a thread */
     VEC(struct stack_disk_call) calls;
     VEC(struct stack_disk_long) longs; /* call: within the series */
@@ -70,8 +71,10 @@ struct stack_runner {        /* a thread */
     int32_t tid, cpu;
     uint32_t stream;         /* all of its events are of it, when tid is not known */
     int64_t begin, last;     /* its first event of the chunk, and its last one */
-    int64_t unknown_since;
-    uint32_t unknown_levels; /* not known since then */
+    /* After lost events, until it is known that they are over: the calls that were open, the outermost first; and by
+     * level of the stack since when it is not known what the level does without a call of its own. */
+    VEC(struct stack_ghost) ghosts;
+    VEC(int64_t) unknown;
     bool listed;             /* among those that may have open calls */
     bool active;             /* the chunk has something of it */
     VEC(struct stack_disk_rename) names;

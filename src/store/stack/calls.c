@@ -30,21 +30,59 @@ static void close_frame(struct stack_builder *b, struct stack_runner *r, int64_t
     put(r, r->frames.n, f->begin, end, f->function, how);
     if (f->below) /* it was open when the chunk began, so it is the first to end in it */
         r->series.v[r->frames.n].below = f->below;
+    if (r->frames.n < r->unknown.n)
+        r->unknown.v[r->frames.n] = end;
 }
 
-/* The thread is heard of: what it does is known again. */
-static void hear(struct stack_runner *r, int64_t ts)
+/* ---- what is not known after lost events ---- */
+
+/* No call of its own: the level is UNKNOWN up to ts. */
+static void put_unknown(struct stack_runner *r, size_t level, int64_t ts)
 {
-    for (size_t i = 0; i < r->unknown_levels && r->unknown_since < ts; i++)
-        put(r, i, r->unknown_since, ts, 0, STACK_UNKNOWN);
-    r->unknown_levels = 0;
-    r->last = ts;
+    if (r->unknown.v[level] < ts)
+        put(r, level, r->unknown.v[level], ts, 0, STACK_UNKNOWN);
 }
+
+/* The calls that were open when events were lost are over, but for the outermost `left`. */
+static void end_ghosts(struct stack_runner *r, size_t left, int64_t ts)
+{
+    for (size_t i = r->frames.n > left ? r->frames.n : left; i < r->unknown.n; i++)
+        put_unknown(r, i, ts);
+    r->ghosts.n = left;
+    r->unknown.n = r->unknown.n < left ? r->unknown.n : left;
+}
+
+/* An exit that belongs to no open call proves that one from before the loss went on until now, and those around it
+ * still do. */
+static void exit_ghost(struct stack_runner *r, int64_t ts, uint64_t address, bool has_address)
+{
+    for (size_t i = r->ghosts.n; i-- > 0;)
+        if (!has_address || !r->ghosts.v[i].has_address || r->ghosts.v[i].address == address) {
+            end_ghosts(r, i, ts);
+            return;
+        }
+}
+
+/* A function that was open when events were lost is entered anew, from no call that is known: it returned meanwhile. */
+static void enter_ghost(struct stack_runner *r, int64_t ts, const struct stack_frame *f)
+{
+    for (size_t i = r->ghosts.n; i-- > 0 && f->has_address;)
+        if (r->ghosts.v[i].has_address && r->ghosts.v[i].address == f->address) {
+            end_ghosts(r, i, ts);
+            return;
+        }
+}
+
+/* ---- entries and exits ---- */
 
 void stack_enter(struct stack_builder *b, uint32_t thread, int64_t ts, const struct stack_frame *f)
 {
     struct stack_runner *r = &b->runners.v[thread];
-    hear(r, ts);
+    r->last = ts;
+    if (!r->frames.n)
+        enter_ghost(r, ts, f);
+    if (r->frames.n < r->unknown.n)
+        put_unknown(r, r->frames.n, ts);
     vec_push(&r->frames, *f);
     if (!r->listed) {
         r->listed = true;
@@ -68,9 +106,11 @@ static size_t frames_left(const struct stack_runner *r, uint64_t address, bool h
 void stack_exit(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_t address, bool has_address)
 {
     struct stack_runner *r = &b->runners.v[thread];
-    hear(r, ts);
     size_t left = frames_left(r, address, has_address);
+    r->last = ts;
     b->totals.strange_exits += left == 0;
+    if (!left)
+        exit_ghost(r, ts, address, has_address);
     b->totals.missing_exits += left ? left - 1 : 0;
     for (; left > 1; left--)
         close_frame(b, r, ts, STACK_CUT);
@@ -94,10 +134,13 @@ static int64_t missing_since(const struct stack_builder *b, const struct stack_r
 
 static void lose_track(struct stack_builder *b, struct stack_runner *r, int64_t since)
 {
-    r->unknown_since = since;
-    r->unknown_levels = (uint32_t)(r->frames.n < STACK_MOST_LEVELS ? r->frames.n : STACK_MOST_LEVELS);
+    size_t levels = r->frames.n < STACK_MOST_LEVELS ? r->frames.n : STACK_MOST_LEVELS;
+    for (size_t i = 0; i < r->frames.n && r->ghosts.n < STACK_MOST_LEVELS; i++)
+        vec_push(&r->ghosts, ((struct stack_ghost){r->frames.v[i].address, r->frames.v[i].has_address}));
     while (r->frames.n)
         close_frame(b, r, since, STACK_CUT);
+    while (r->unknown.n < levels)
+        vec_push(&r->unknown, since);
 }
 
 /* Entries and exits of any thread may be missing since `from`: what was open then may have ended and something else
@@ -172,9 +215,7 @@ void stack_finish(struct stack_builder *b)
         end_window_of(b, b->windows.v[0].stream);
     for (size_t i = 0; i < b->runners.n; i++) {
         struct stack_runner *r = &b->runners.v[i];
-        int64_t last = r->last;
-        hear(r, b->last);
-        r->last = last;
+        end_ghosts(r, 0, b->last);
         while (r->frames.n)
             close_frame(b, r, b->last, STACK_CUT);
     }
@@ -184,11 +225,9 @@ void stack_end_calls(struct stack_builder *b, uint32_t owner, int64_t ts)
 {
     for (size_t i = 0; i < b->runners.n; i++) {
         struct stack_runner *r = &b->runners.v[i];
-        int64_t last = r->last;
         if (r->owner != owner)
             continue;
-        hear(r, ts);
-        r->last = last;
+        end_ghosts(r, 0, ts);
         while (r->frames.n)
             close_frame(b, r, ts, STACK_CUT);
     }

@@ -10,7 +10,9 @@
 enum {
     LEAST_OWNER_BYTES = 41,
     LEAST_LIBRARY_BYTES = 25,
-    LEAST_RUNNER_BYTES = 29,
+    LEAST_RUNNER_BYTES = 41,
+    LEAST_GHOST_BYTES = 9,
+    LEAST_UNKNOWN_BYTES = 8,
     LEAST_FRAME_BYTES = 29,
     LEAST_WINDOW_BYTES = 45
 };
@@ -218,6 +220,21 @@ static void carry_memory(struct carry *c, struct stack_runner *r, int64_t now)
         vec_push(&r->memory, value);
 }
 
+static void carry_ghosts(struct carry *c, const struct stack_builder *b, struct stack_runner *r)
+{
+    carry_vec(c, &r->ghosts, LEAST_GHOST_BYTES);
+    for (size_t i = 0; i < r->ghosts.n && !c->damaged; i++) {
+        carry_number(c, &r->ghosts.v[i].address);
+        carry_bool(c, &r->ghosts.v[i].has_address);
+    }
+    carry_vec(c, &r->unknown, LEAST_UNKNOWN_BYTES);
+    for (size_t i = 0; i < r->unknown.n && !c->damaged; i++) {
+        carry_number(c, &r->unknown.v[i]);
+        check(c, r->unknown.v[i] >= b->first && r->unknown.v[i] <= b->now);
+    }
+    check(c, r->ghosts.n <= STACK_MOST_LEVELS && r->unknown.n <= r->ghosts.n);
+}
+
 static void carry_runner(struct carrying *v, struct stack_runner *r)
 {
     struct carry *c = v->c;
@@ -230,19 +247,14 @@ static void carry_runner(struct carrying *v, struct stack_runner *r)
     carry_number(c, &r->last);
     check(c, b->first <= r->last && r->last <= b->now);
     carry_memory(c, r, b->now);
-    carry_number(c, &r->unknown_levels);
-    if (r->unknown_levels) {
-        carry_number(c, &r->unknown_since);
-        check(c, r->unknown_levels <= STACK_MOST_LEVELS && r->unknown_since >= b->first && r->unknown_since <= b->now);
-    }
+    carry_ghosts(c, b, r);
     carry_frames(v, r);
-    check(c, !r->frames.n || !r->unknown_levels);
 }
 
 /* Others are as new when they are heard of again. Who is grouped by name, is so by the first one. */
 static bool leaves(const struct stack_builder *b, const struct stack_runner *r)
 {
-    return r->frames.n || r->unknown_levels || b->owners.v[r->owner].pid < 0 || holds_memory(r);
+    return r->frames.n || r->ghosts.n || b->owners.v[r->owner].pid < 0 || holds_memory(r);
 }
 
 static void load_runner(struct carrying *v)
@@ -255,6 +267,8 @@ static void load_runner(struct carrying *v)
     check(v->c, fresh);
     if (v->c->damaged) {
         vec_free(&r.frames);
+        vec_free(&r.ghosts);
+        vec_free(&r.unknown);
         vec_free(&r.memory);
         return;
     }

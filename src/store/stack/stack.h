@@ -12,7 +12,7 @@
 #include "base/store.h"
 
 /* Grows whenever the same events give other stacks: stores are then built again. */
-enum { STACK_RULES_VERSION = 17 };
+enum { STACK_RULES_VERSION = 18 };
 
 /* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
  * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
@@ -60,7 +60,7 @@ void stack_function(const struct stack_store *, size_t i, struct stack_function 
 enum stack_how {
     STACK_WHOLE,             /* entry and exit were seen */
     STACK_CUT,               /* no exit seen: ended by the trace's end, lost events, or the end of a call below it */
-    STACK_UNKNOWN,           /* no call: events were lost, and the thread's next event is not there yet */
+    STACK_UNKNOWN,           /* no call: events were lost, and a call from before may still be open */
     STACK_NOTHING,           /* no call: between two calls (stack_sample, stack_at) */
 };
 struct stack_call { int64_t begin, end; uint32_t function; uint8_t how; }; /* function: of WHOLE and CUT */
