@@ -130,8 +130,10 @@ class Notes(ServerCase):
         self.assertEqual([(r["Host"], r["File"], r["Times"]) for r in rows if r["Note"]
                           == "5 events were lost while it was recorded"], [("small", made, "5")])
         self.assertEqual([(r["Host"], r["File"]) for r in rows if "whose entry was not recorded" in r["Note"]
-                          or "without a recorded exit" in r["Note"]], 2 * [("small", made)])
-        self.assertEqual(len(rows), 4)
+                          or "without a recorded exit" in r["Note"]
+                          or "held memory" in r["Note"]],
+                         3 * [("small", made)])
+        self.assertEqual(len(rows), 5)
 
     def test_store(self):
         """A store that is damaged is built again, told once."""

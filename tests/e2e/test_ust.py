@@ -4,6 +4,7 @@ context-switches-ust) where they are."""
 import glob
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -541,6 +542,49 @@ class Sample(Served):
                                {"requested_timerange": self.whole(nbTimes=10)}).json["model"]["annotations"]
         self.assertEqual([(a["time"] - self.START, a["duration"], a["label"].split()[0]) for a in got["Lost Events"]],
                          [(2970, 3030, "5")])
+
+
+class Killed(Served):
+    """What a process held that was killed is gone once the kernel trace shows its end, else it is said."""
+    START = 1700000000 * 10**9
+    TIMES = (25000, 31000, 69000, 71000, 80000, 90000)
+    EXIT = 4  # number of the event's class
+    METADATA = small_trace.METADATA + """event { name = "sched_process_exit"; id = 4; stream_id = 0; fields := struct {
+	letter _comm[16]; int32_t _tid; int32_t _prio; }; };
+"""
+
+    def held(self, *paths):
+        self.serve(*paths)
+        entries = {e["labels"][0]: e["id"] for e in self.entries("XY", MEMORY).values()}
+        times = [self.START + t for t in self.TIMES]
+        xy = self.model("XY", MEMORY, "xy", requested_items=[entries["beta"], entries["other"]], requested_times=times)
+        return {s["seriesName"].split(":", 1)[1].split(" ")[0]: s["yValues"] for s in xy["series"]}
+
+    def kernel(self, place):
+        """Thread 11 ends at 69.5 µs."""
+        *packets, last = small_trace.PACKETS
+        gone = (69500, (self.EXIT, small_trace.comm("beta") + struct.pack("<ii", 11, 20)))
+        stream = (small_trace.packet(i, events) for i, events in enumerate([*packets, [*last[:-1], gone, last[-1]]]))
+        small_trace.write(place, self.METADATA, b"".join(stream))
+
+    def write(self, place):
+        subprocess.run([UST_WRITE, "killed", place, "small"], check=True)
+        return place
+
+    def test_kernel_trace_shows_the_end(self):
+        place = scratch()
+        self.kernel(os.path.join(place, "kernel"))
+        self.write(os.path.join(place, "ust"))
+        self.assertEqual(self.held(place), {
+            "11": [0, 4096, 4096, 0, 0, 0], "300": [100] * 5 + [200], "total": [100, 4196, 4196, 100, 100, 200]})
+        message = self.ok("index", place, "--store", scratch()).message
+        self.assertNotIn("held memory", message)
+
+    def test_nothing_shows_it(self):
+        place = self.write(scratch() + "/ust")
+        self.assertEqual(self.held(place)["11"], [0] + [4096] * 5)
+        message = self.ok("index", place, "--store", scratch()).message
+        self.assertRegex(message, "processes that held memory to the recording's end, or were killed before, .*: 2\n")
 
 
 class Live(Served):

@@ -258,6 +258,22 @@ void ust_write_sample(const char *dir, const char *host)
     ust_close(&u);
 }
 
+void ust_write_killed(const char *dir, const char *host)
+{
+    struct ust u;
+    ust_create(&u, dir, host, false);
+    u.pid = u.tid = 300;
+    u.name = "other";
+    ust_malloc(&u, 20000, 100, 0x9000);
+    u.pid = u.tid = 11;
+    u.name = "beta";
+    ust_malloc(&u, 31000, 4096, 0xa000);
+    u.pid = u.tid = 300;
+    u.name = "other";
+    ust_malloc(&u, 90000, 100, 0xb000);
+    ust_close(&u);
+}
+
 static void dump(struct ust *u, int64_t t, int32_t thread, uint64_t base, const char *program)
 {
     int32_t own = u->tid;

@@ -42,6 +42,8 @@ void ust_lose(struct ust *, uint64_t events);
 
 /* One of every kind: two processes, libraries, unbalanced calls, lost events, memory. */
 void ust_write_sample(const char *dir, const char *host);
+/* Process 11 is killed after its last event at 31 µs, and holds 4096 bytes; process 300 has some until 90 µs. */
+void ust_write_killed(const char *dir, const char *host);
 /* A program that runs another one in its place, twice. */
 void ust_write_exec(const char *dir);
 /* A function that calls itself until so many calls are open. */

@@ -64,6 +64,8 @@ static void *find_stacks(struct views *x)
         p->first_row = p->first_thread + (int64_t)stack_threads(s);
         id = p->first_row + (int64_t)stack_rows(s);
         set_keys(p, x->traces[i].key);
+        if (x->hosts[p->host].index->graph)
+            stacks_find_lives(p, x->hosts[p->host].index->graph);
         p->row_threads = mem_alloc(sizeof *p->row_threads * (stack_rows(s) + 1));
         for (size_t t = 0; t < stack_threads(s); t++) {
             struct stack_thread thread;
@@ -80,6 +82,7 @@ static void close_stacks(struct views *x, void *cache)
     struct stacks *all = cache;
     for (size_t i = 0; i < all->n; i++) {
         free(all->v[i].row_threads);
+        vec_free(&all->v[i].lives);
         free(all->v[i].process_keys);
         free(all->v[i].thread_keys);
     }

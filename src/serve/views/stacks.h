@@ -6,6 +6,8 @@
 
 #include "views/view.h"
 
+/* A process of a trace as the kernel trace of its host shows it; begin, end: host's clock. */
+struct stacks_life { uint32_t process; int32_t tgid; int64_t begin, end; bool ended; };
 /* One trace with its entries' numbers, which are the same in all these views. */
 struct stacks_trace {
     const struct stack_store *s;
@@ -13,10 +15,15 @@ struct stacks_trace {
     uint64_t *process_keys, *thread_keys; /* of their entries */
     int64_t first_process, first_thread, first_row; /* entries: these + number in the store */
     uint32_t *row_threads;               /* by row */
+    VEC(struct stacks_life) lives;       /* by process, then time; none: not known */
 };
 struct stacks { struct stacks_trace *v; size_t n; };
 const struct stacks *stacks_of(struct views *);
 int64_t stacks_root(const struct views *, size_t host); /* id of a host's entry */
+
+/* stacks_lives.c: had the process ended at t (host's clock), and no other one got its number? false: not known. */
+bool stacks_process_ended(const struct stacks_trace *, size_t process, int64_t t);
+void stacks_find_lives(struct stacks_trace *, const struct graph *);
 
 /* What the views are as tsp_provider.family: they have hosts, processes, threads and levels in common. */
 #define STACKS_FAMILY "user-space stacks"

@@ -11,6 +11,16 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         .x = x, .q = q, .answer = answer, .shown = stacks_memory_shown, .xy = true, .have_data = true});
 }
 
+/* What a thread held at the host's times: nothing once its process has ended. */
+static void held_by(
+    const struct stacks_trace *p, size_t thread, size_t process, const int64_t *times, size_t n, int64_t *bytes)
+{
+    stack_memory(p->s, thread, times, n, bytes);
+    for (size_t k = 0; k < n; k++)
+        if (bytes[k] && stacks_process_ended(p, process, times[k]))
+            bytes[k] = 0;
+}
+
 enum { ALL = -1 };
 
 /* Adds what the threads of a process (or of all) held at the host's times. */
@@ -22,7 +32,7 @@ static void add_threads(
         stack_thread(p->s, i, &t);
         if (!t.has_memory || (process != ALL && t.process != process))
             continue;
-        stack_memory(p->s, i, times, n, bytes);
+        held_by(p, i, t.process, times, n, bytes);
         for (size_t k = 0; k < n; k++)
             y[k] += (double)bytes[k];
     }
@@ -74,7 +84,7 @@ static void write_thread(struct lines *l, const struct stacks_trace *p, size_t t
     if (!t.has_memory)
         return;
     double *y = arena_new(a, double, l->q->n_times);
-    stack_memory(p->s, thread, times_of(l, p->host), l->q->n_times, l->bytes);
+    held_by(p, thread, t.process, times_of(l, p->host), l->q->n_times, l->bytes);
     for (size_t k = 0; k < l->q->n_times; k++)
         y[k] = (double)l->bytes[k];
     write_line(l, id,
@@ -114,7 +124,8 @@ const struct view view_user_memory = {
     .provider = {.id = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider",
         .family = STACKS_FAMILY,
         .name = "UST Memory Usage",
-        .description = "Memory that threads of user space allocated and did not free",
+        .description = "Memory that threads of user space allocated and did not free, up to the end of their process "
+                       "where a kernel trace shows it",
         .type = "TREE_TIME_XY"},
     .has_data = stacks_have_memory,
     .headers = stacks_headers,

@@ -151,6 +151,26 @@ static void note_calls(struct experiment *x, const struct index_trace *t, uint64
     experiment_note(x, INDEX_NOTE_CALLS, x->hosts.v[t->host].name, text, 1);
 }
 
+/* Processes that hold memory at the recording's end. */
+static uint64_t holding_memory(const struct stack_store *s)
+{
+    uint64_t n = 0;
+    int64_t end = stack_totals(s)->end, sum = 0, bytes;
+    for (size_t i = 0, threads = stack_threads(s); i < threads; i++) {
+        struct stack_thread t, next;
+        stack_thread(s, i, &t);
+        if (t.has_memory) {
+            stack_memory(s, i, &end, 1, &bytes);
+            sum = __builtin_add_overflow(sum, bytes, &sum) ? INT64_MAX : sum;
+        }
+        if (i + 1 < threads && (stack_thread(s, i + 1, &next), next.process == t.process))
+            continue;
+        n += sum > 0;
+        sum = 0;
+    }
+    return n;
+}
+
 void experiment_note_calls(struct experiment *x)
 {
     char deep[128];
@@ -168,6 +188,10 @@ void experiment_note_calls(struct experiment *x)
             "calls after such a one may be shown one level too deep until then");
         note_calls(x, t, s->strange_frees,
             "frees of memory whose allocation was not recorded, which the memory held does not count");
+        if (!x->hosts.v[t->host].graph)
+            note_calls(x, t, holding_memory(t->stacks),
+                "processes that held memory to the recording's end, or were killed before, which only a kernel trace "
+                "of the host shows");
     }
 }
 
