@@ -297,26 +297,26 @@ static uint64_t roll(uint64_t *dice, uint64_t sides)
     return *dice % sides;
 }
 
-static struct cluster_memory *remember(const char *cluster, size_t most_bytes)
+static struct cluster_cache *remember(const char *cluster, size_t most_bytes)
 {
-    struct cluster_memory *m;
+    struct cluster_cache *m;
     struct err e = {0};
-    if (cluster_memory_open(hub, cluster, most_bytes, &m, &e))
+    if (cluster_cache_open(hub, cluster, most_bytes, &m, &e))
         fail_msg("%s", e.text);
     return m;
 }
 
-static struct cluster *recall(struct cluster_memory *m, size_t n_hosts)
+static struct cluster *recall(struct cluster_cache *m, size_t n_hosts)
 {
     struct cluster *c;
     struct err e = {0};
-    if (cluster_recall(m, &c, &e))
+    if (cluster_open_cached(m, &c, &e))
         fail_msg("%s", e.text);
     return relate(c, n_hosts);
 }
 
 /* Messages that it took to ask for all these threads. */
-static uint64_t messages_of_all(struct cluster_memory *m)
+static uint64_t messages_of_all(struct cluster_cache *m)
 {
     uint64_t messages = 0;
     for (size_t i = 0; i < THREADS; i++) {
@@ -332,7 +332,7 @@ static uint64_t messages_of_all(struct cluster_memory *m)
     return messages;
 }
 
-static void expect_all_same_from(struct cluster_memory *m)
+static void expect_all_same_from(struct cluster_cache *m)
 {
     struct place here = open_place();
     struct cluster *c = recall(m, HOSTS);
@@ -349,8 +349,8 @@ static void remembers(void **state)
     (void)state;
     struct node nodes[HOSTS];
     start_one_each(nodes, "remembers");
-    struct cluster_memory *m = remember("remembers", 0), *small = remember("remembers", 10000),
-                          *none = remember("remembers", 1);
+    struct cluster_cache *m = remember("remembers", 0), *small = remember("remembers", 10000),
+                         *none = remember("remembers", 1);
     uint64_t first = messages_of_all(m), of_small = messages_of_all(small);
     assert_true(first > 0);
     assert_int_equal(messages_of_all(m), 0);
@@ -364,15 +364,15 @@ static void remembers(void **state)
     start(&nodes[2], "remembers", "node of web", (const char *const[]){"web", NULL});
     assert_int_equal(messages_of_all(m), 0);
     expect_all_same_from(m);
-    cluster_memory_close(m);
-    cluster_memory_close(small);
-    cluster_memory_close(none);
+    cluster_cache_close(m);
+    cluster_cache_close(small);
+    cluster_cache_close(none);
     for (size_t i = 0; i < HOSTS; i++)
         cluster_node_stop(nodes[i].is);
 }
 
 /* Any thread within any interval, in either way to walk, asked of one who knows pieces of it. */
-static uint64_t expect_same_part(struct place *here, struct cluster_memory *m, uint64_t *dice)
+static uint64_t expect_same_part(struct place *here, struct cluster_cache *m, uint64_t *dice)
 {
     struct err e = {0};
     struct path *p;
@@ -411,7 +411,7 @@ static void remembers_parts(void **state)
     start_one_each(nodes, "parts");
     struct place here = open_place();
     for (size_t most_bytes = 0; most_bytes <= 30000; most_bytes += 30000) {
-        struct cluster_memory *m = remember("parts", most_bytes);
+        struct cluster_cache *m = remember("parts", most_bytes);
         uint64_t dice = test_seed(11), first = 0, again = 0;
         for (size_t i = 0; i < QUESTIONS; i++)
             first += expect_same_part(&here, m, &dice);
@@ -421,7 +421,7 @@ static void remembers_parts(void **state)
         print_message("%d parts of paths: %" PRIu64 " messages, again: %" PRIu64 "\n", QUESTIONS, first, again);
         assert_true(first > 0);
         assert_int_equal(again > 0, most_bytes > 0);
-        cluster_memory_close(m);
+        cluster_cache_close(m);
     }
     close_place(&here);
     for (size_t i = 0; i < HOSTS; i++)
@@ -434,7 +434,7 @@ static void forgets_gaps(void **state)
     (void)state;
     struct node nodes[HOSTS];
     start_one_each(nodes, "gaps");
-    struct cluster_memory *m = remember("gaps", 0);
+    struct cluster_cache *m = remember("gaps", 0);
     struct cluster *c = recall(m, HOSTS);
     cluster_node_stop(nodes[2].is);
     struct cluster_path *p = find(c, "client:204", CLUSTER_INDEX, 60);
@@ -446,13 +446,13 @@ static void forgets_gaps(void **state)
     cluster_path_free(p);
     cluster_close(c);
     expect_all_same_from(m);
-    cluster_memory_close(m);
+    cluster_cache_close(m);
     for (size_t i = 0; i < HOSTS; i++)
         cluster_node_stop(nodes[i].is);
 }
 
 struct asker {
-    struct cluster_memory *memory;
+    struct cluster_cache *memory;
     char *said[THREADS];
 };
 
@@ -477,7 +477,7 @@ static void remembers_for_all(void **state)
     struct node nodes[HOSTS];
     start_one_each(nodes, "shared memory");
     for (size_t most_bytes = 0; most_bytes <= 10000; most_bytes += 10000) {
-        struct cluster_memory *m = remember("shared memory", most_bytes);
+        struct cluster_cache *m = remember("shared memory", most_bytes);
         struct asker askers[ASKERS];
         pthread_t running[ASKERS];
         for (size_t k = 0; k < ASKERS; k++) {
@@ -493,7 +493,7 @@ static void remembers_for_all(void **state)
             for (size_t i = 0; i < THREADS; i++)
                 free(askers[k].said[i]);
         expect_all_same_from(m);
-        cluster_memory_close(m);
+        cluster_cache_close(m);
     }
     for (size_t i = 0; i < HOSTS; i++)
         cluster_node_stop(nodes[i].is);

@@ -33,7 +33,7 @@ struct asker {
     struct path_local_host *parts;
     struct path_local *local;
     struct bus *bus; /* cluster */
-    struct cluster_memory *memory;
+    struct cluster_cache *cache;
     int64_t patience_ns;
 };
 
@@ -119,7 +119,7 @@ static void ask_cluster(struct asker *a, const struct question *q, struct text *
 {
     struct cluster *c = NULL;
     struct err e = {0};
-    int rc = a->memory ? cluster_recall(a->memory, &c, &e) : cluster_open(a->bus, CLUSTER_DEFAULT, &c, &e);
+    int rc = a->cache ? cluster_open_cached(a->cache, &c, &e) : cluster_open(a->bus, CLUSTER_DEFAULT, &c, &e);
     if (rc || find_in_cluster(c, a, q, out, &e))
         write_error(e.text, out);
     cluster_close(c);
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
         a.patience_ns = atoll(argv[4]) * 1000000;
         rc = bus_open(&(struct bus_options){.url = argv[3]}, &a.bus, &e);
         if (!rc && !strcmp(argv[1], "memory"))
-            rc = cluster_memory_open(a.bus, CLUSTER_DEFAULT, 0, &a.memory, &e);
+            rc = cluster_cache_open(a.bus, CLUSTER_DEFAULT, 0, &a.cache, &e);
     }
     if (rc)
         fprintf(stderr, "ask_paths: %s\n", e.text);
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     free(a.parts);
     if (a.experiment)
         experiment_close(a.experiment);
-    cluster_memory_close(a.memory);
+    cluster_cache_close(a.cache);
     if (a.bus)
         bus_close(a.bus);
     return rc;

@@ -15,11 +15,11 @@ enum { MOST_STEPS = 1 << 20 }; /* of the path of a request, between two question
 #define WHOSE_NS (5 * NS_PER_S)
 
 /* A node that has not joined its cluster yet knows its own traces only. */
-static int recall(struct cli_far *far, struct cluster **out, struct err *e)
+static int open_cached(struct cli_far *far, struct cluster **out, struct err *e)
 {
-    struct cluster_memory *memory = atomic_load(&far->memory);
+    struct cluster_cache *cache = atomic_load(&far->cache);
     *out = NULL;
-    return memory ? cluster_recall(memory, out, e) : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
+    return cache ? cluster_open_cached(cache, out, e) : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
 }
 
 /* What a path is made of. */
@@ -124,7 +124,7 @@ static int find(void *arg, const struct views_far_question *q, const struct view
     struct cli_far *far = arg;
     struct handle *h = mem_zalloc(sizeof *h);
     h->progress = progress;
-    int rc = recall(far, &h->cluster, e);
+    int rc = open_cached(far, &h->cluster, e);
     if (!rc)
         rc = ask(h, q, stop, e);
     if (rc) {
@@ -158,7 +158,7 @@ static int whose(void *arg, uint64_t reference, const char *thread, int64_t begi
     const struct cluster_host *hosts;
     struct cluster *c = NULL;
     struct cluster_lives found = {0};
-    int rc = recall(far, &c, e);
+    int rc = open_cached(far, &c, e);
     if (!rc)
         rc = relate(c, &(struct views_far_question){.host = reference, .reference = reference}, e);
     if (!rc)
@@ -202,7 +202,7 @@ static int find_requests(void *arg, uint64_t reference, const struct views_far_r
     struct requests_handle *h = mem_zalloc(sizeof *h);
     struct cluster_path_start *starts = mem_zalloc((n + 1) * sizeof *starts);
     struct cluster_path_options o = {.deadline_ns = time_monotonic_ns() + PATIENCE_NS, .stop = stop};
-    int rc = recall(far, &h->cluster, e);
+    int rc = open_cached(far, &h->cluster, e);
     if (!rc)
         rc = relate(h->cluster, &(struct views_far_question){.host = reference, .reference = reference}, e);
     for (size_t i = 0; i < n && !rc; i++) {

@@ -7,10 +7,10 @@
 
 #include "views/views.h"
 
-struct cluster_memory;
+struct cluster_cache;
 
-/* `memory` may be set at any time, once; until then nothing is known of other nodes. The struct is views_far.arg. */
-struct cli_far { _Atomic(struct cluster_memory *) memory; };
+/* `cache` may be set at any time, once; until then nothing is known of other nodes. The struct is views_far.arg. */
+struct cli_far { _Atomic(struct cluster_cache *) cache; };
 struct views_far cli_far_of(struct cli_far *);
 
 #endif

@@ -85,11 +85,11 @@ static int tell_server(struct membership *m, const char *listening, struct err *
     return cluster_server_tell(m->bus, m->cluster.name, &s, &m->told, e);
 }
 
-static int open_memory(struct membership *m, struct err *e)
+static int open_cache(struct membership *m, struct err *e)
 {
-    struct cluster_memory *memory;
-    int rc = cluster_memory_open(m->bus, m->cluster.name, 0, &memory, e);
-    atomic_store(&m->far.memory, memory);
+    struct cluster_cache *cache;
+    int rc = cluster_cache_open(m->bus, m->cluster.name, 0, &cache, e);
+    atomic_store(&m->far.cache, cache);
     return rc;
 }
 
@@ -97,8 +97,8 @@ static int open_memory(struct membership *m, struct err *e)
 static int join_cluster(struct membership *m, const char *store, const char *listening, struct err *e)
 {
     int rc = m->bus ? bus_trouble(m->bus, e) : cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e);
-    if (!rc && !m->far.memory)
-        rc = open_memory(m, e);
+    if (!rc && !m->far.cache)
+        rc = open_cache(m, e);
     if (!rc && !m->is)
         rc = start_node(m, store, e);
     return rc || m->told ? rc : tell_server(m, listening, e);
@@ -107,7 +107,7 @@ static int join_cluster(struct membership *m, const char *store, const char *lis
 /* Once nothing else uses the bus. */
 static void close_cluster(struct membership *m)
 {
-    cluster_memory_close(m->far.memory);
+    cluster_cache_close(m->far.cache);
     if (m->bus)
         bus_close(m->bus);
 }

@@ -67,15 +67,15 @@ struct cluster;
 int cluster_open(struct bus *, const char *name, struct cluster **out, struct err *e);
 void cluster_close(struct cluster *);
 
-/* What one who asks again and again keeps between questions: entries, clocks, and what nodes told of paths; each as
- * long as it is true of the traces as they are now, so answers are those of one who asks for the first time. What is
- * known is not asked for, and does not count in the cost. That nobody answered is never kept. Any number of threads. */
-struct cluster_memory;
-/* most_bytes: of what nodes told; the least used is forgotten; 0: 64 MiB. The bus is borrowed. */
-int cluster_memory_open(struct bus *, const char *name, size_t most_bytes, struct cluster_memory **out, struct err *e);
-void cluster_memory_close(struct cluster_memory *); /* after all that came of it */
+/* A cache for clients that ask again and again: registry entries, clocks, and answers about paths. Each is used as long
+ * as it is true of the traces as they are now, so answers are those of a client that asks for the first time. What is
+ * cached is not asked for, and does not count in the cost. Failures are never cached. Any number of threads. */
+struct cluster_cache;
+/* most_bytes: of the answers; above it the least recently used are dropped; 0: 64 MiB. The bus is borrowed. */
+int cluster_cache_open(struct bus *, const char *name, size_t most_bytes, struct cluster_cache **out, struct err *e);
+void cluster_cache_close(struct cluster_cache *); /* after all clusters that were opened with it */
 /* As cluster_open. */
-int cluster_recall(struct cluster_memory *, struct cluster **out, struct err *e);
+int cluster_open_cached(struct cluster_cache *, struct cluster **out, struct err *e);
 
 struct cluster_host {
     const char *name;                /* "solo", of another machine of that name "solo#2" */
@@ -100,10 +100,10 @@ int cluster_sync(struct cluster *, const struct clock_options *, int64_t deadlin
 const struct clock_net *cluster_clocks(const struct cluster *);
 const struct clock_map *cluster_clock_map(const struct cluster *, size_t host);
 
-/* Where no node that has all of a host's trace answers, but one has an excerpt of it, paths are asked for there from
- * now on. What lies outside of an excerpt is missing in them, by the name of the node that has it. Waits some seconds
- * at most, and only where there are excerpts. always: also where a node with all of the trace answers. Not of a cluster
- * that is recalled. */
+/* From now on asks the nodes that have an excerpt of a host's trace, where no node that has all of it answers. What
+ * lies outside of the excerpt is missing in paths, by the name of the node that has it. Waits some seconds at most, and
+ * only where there are excerpts. always: also where a node with all of the trace answers. Not for a cluster opened with
+ * a cache. */
 void cluster_use_excerpts(struct cluster *, bool always, int64_t deadline_ns);
 
 /* ERR_ARG: a reference was asked for to which the host's clock is not related (clock_net_relates). */

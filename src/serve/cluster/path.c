@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/answer_cache.h"
 #include "cluster/containers.h"
 #include "cluster/paths.h"
-#include "cluster/recall.h"
 #include "cluster/routes.h"
 #include "cluster/survey.h"
 #include "cluster/view.h"
@@ -20,7 +20,7 @@ enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
 /* A question under way. */
 struct ask {
     size_t node; /* entry */
-    struct recall_scope scope;
+    struct cluster_answer_scope scope;
     struct path_window *windows;
     size_t n;
 };
@@ -40,8 +40,8 @@ struct cluster_path {
     struct cluster *cluster;
     struct cluster_path_options options;
     struct path_known *known;
-    struct kept *routes; /* struct routes_book; NULL: not needed yet */
-    struct recall_scope
+    struct cluster_cached *routes; /* struct routes_book; NULL: not needed yet */
+    struct cluster_answer_scope
         *scopes; /* by node: how it is asked; node_hosts NULL: it was not yet, or not since that changed */
     const struct cluster_node_hosts *
         *node_hosts; /* by node: the hosts that it is asked about; NULL: those of the membership */
@@ -155,17 +155,17 @@ static struct path_ask ask_of(const struct ask *a)
         .hosts = node_hosts->hosts, .n_hosts = node_hosts->n, .windows = a->windows, .n_windows = a->n};
 }
 
-static struct recall *recall_of(const struct cluster_path *p)
+static struct cluster_answer_cache *answers_of(const struct cluster_path *p)
 {
-    return p->cluster->memory ? p->cluster->memory->recall : NULL;
+    return p->cluster->cache ? p->cluster->cache->answers : NULL;
 }
 
-static struct recall_scope scope_of(struct cluster_path *p, size_t node)
+static struct cluster_answer_scope scope_of(struct cluster_path *p, size_t node)
 {
-    if (!recall_of(p))
-        return (struct recall_scope){.node_hosts = hosts_of_node(p, node)};
+    if (!answers_of(p))
+        return (struct cluster_answer_scope){.node_hosts = hosts_of_node(p, node)};
     if (!p->scopes[node].node_hosts)
-        p->scopes[node] = recall_scope_of(p->cluster->membership, hosts_of_node(p, node), p->known);
+        p->scopes[node] = cluster_answer_scope_of(p->cluster->membership, hosts_of_node(p, node), p->known);
     return p->scopes[node];
 }
 
@@ -173,8 +173,8 @@ static struct recall_scope scope_of(struct cluster_path *p, size_t node)
 static void send_to(struct round *r, size_t node, struct path_window *windows, size_t n)
 {
     struct cluster_path *p = r->path;
-    struct recall_scope scope = scope_of(p, node);
-    n = recall_answer(recall_of(p), &scope, p->known, windows, n);
+    struct cluster_answer_scope scope = scope_of(p, node);
+    n = cluster_answer_cache_find(answers_of(p), &scope, p->known, windows, n);
     struct ask a = {.node = node, .scope = scope, .windows = windows, .n = n};
     struct path_ask ask = ask_of(&a);
     struct text t = {.fd = -1};
@@ -236,7 +236,7 @@ static void take(struct round *r, struct bus_reply *reply)
         p->failures[a.node]++;
         ask(r, a.windows, a.n);
     } else {
-        recall_keep(recall_of(p), &a.scope, a.windows, a.n, told.state, told.fragment, told.n);
+        cluster_answer_cache_add(answers_of(p), &a.scope, a.windows, a.n, told.state, told.fragment, told.n);
     }
 }
 
@@ -329,19 +329,19 @@ static void drop_routes(void *book)
 }
 
 /* By numbers of this membership's hosts. */
-static struct kept *read_routes(const struct cluster *c)
+static struct cluster_cached *read_routes(const struct cluster *c)
 {
-    struct cluster_memory *m = c->memory;
+    struct cluster_cache *m = c->cache;
     uint64_t version = 0;
     if (m && bus_table_version(m->routes, &version, NULL))
         m = NULL;
     version = map_mix(version) + c->entries->version;
-    struct kept *k = memory_find(m, KEPT_ROUTES, version);
+    struct cluster_cached *k = cluster_cache_find(m, CACHED_ROUTES, version);
     bool read = false;
     if (!k)
-        k = kept_new(routes_book_read(c->bus, c->name, c->membership, &read), drop_routes, version);
+        k = cluster_cached_new(routes_book_read(c->bus, c->name, c->membership, &read), drop_routes, version);
     if (read)
-        memory_keep(m, KEPT_ROUTES, k);
+        cluster_cache_add(m, CACHED_ROUTES, k);
     return k;
 }
 
@@ -521,7 +521,7 @@ void cluster_path_free(struct cluster_path *p)
     }
     free(p->walks);
     path_known_free(p->known);
-    kept_unref(p->routes);
+    cluster_cached_unref(p->routes);
     free(p->scopes);
     free(p->node_hosts);
     free(p->asked);

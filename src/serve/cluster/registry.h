@@ -79,7 +79,7 @@ void cluster_membership_fini(struct cluster_membership *);
 
 /* ---- of a cluster that is open ---- */
 
-/* Borrowed, until the cluster is closed, synchronised again or recalled. */
+/* Borrowed, until the cluster is closed, or synchronised again. */
 const struct cluster_membership *cluster_registry(const struct cluster *);
 /* As it is now; cluster_membership_fini. */
 int cluster_registry_read(const struct cluster *, struct cluster_membership *out, struct err *e);

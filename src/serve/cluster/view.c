@@ -28,10 +28,10 @@ static void forget(struct cluster *c)
     c->clock_of = NULL;
     c->alone = NULL;
     c->far = NULL;
-    kept_unref(c->found);
+    cluster_cached_unref(c->found);
     c->found = NULL;
     c->clocks = NULL;
-    kept_unref(c->entries);
+    cluster_cached_unref(c->entries);
     c->entries = NULL;
     c->membership = &nobody;
 }
@@ -47,19 +47,19 @@ static void drop_membership(void *is)
 static int version_of(const struct cluster *c, struct bus_table *table, uint64_t *version, struct err *e)
 {
     *version = 0;
-    return c->memory ? bus_table_version(table, version, e) : 0;
+    return c->cache ? bus_table_version(table, version, e) : 0;
 }
 
 static int read_entries(struct cluster *c, struct err *e)
 {
     uint64_t version;
     int rc = version_of(c, c->nodes, &version, e);
-    if (!rc && !(c->entries = memory_find(c->memory, KEPT_ENTRIES, version))) {
+    if (!rc && !(c->entries = cluster_cache_find(c->cache, CACHED_ENTRIES, version))) {
         struct cluster_membership *r = mem_zalloc(sizeof *r);
         rc = cluster_membership_read(c->nodes, r, e);
-        c->entries = kept_new(r, drop_membership, version);
+        c->entries = cluster_cached_new(r, drop_membership, version);
         if (!rc)
-            memory_keep(c->memory, KEPT_ENTRIES, c->entries);
+            cluster_cache_add(c->cache, CACHED_ENTRIES, c->entries);
     }
     if (!rc)
         c->membership = c->entries->is;
@@ -151,12 +151,12 @@ int cluster_open(struct bus *bus, const char *name, struct cluster **out, struct
     return rc;
 }
 
-int cluster_recall(struct cluster_memory *m, struct cluster **out, struct err *e)
+int cluster_open_cached(struct cluster_cache *m, struct cluster **out, struct err *e)
 {
     struct cluster *c = mem_zalloc(sizeof *c);
     c->bus = m->bus;
     c->name = mem_strdup(m->cluster);
-    c->memory = m;
+    c->cache = m;
     c->nodes = m->nodes;
     c->clocks_table = m->clocks;
     c->membership = &nobody;
@@ -172,9 +172,9 @@ void cluster_close(struct cluster *c)
     if (!c)
         return;
     forget(c);
-    if (c->nodes && !c->memory)
+    if (c->nodes && !c->cache)
         bus_table_close(c->nodes);
-    if (c->clocks_table && !c->memory)
+    if (c->clocks_table && !c->cache)
         bus_table_close(c->clocks_table);
     arena_fini(&c->names);
     free(c->name);
@@ -208,23 +208,23 @@ static void drop_head(void *is)
     free(h);
 }
 
-static int read_head(const struct cluster *c, struct kept **out, struct err *e)
+static int read_head(const struct cluster *c, struct cluster_cached **out, struct err *e)
 {
     uint64_t version;
     int rc = version_of(c, c->clocks_table, &version, e);
-    *out = rc ? NULL : memory_find(c->memory, KEPT_CLOCKS_HEAD, version);
+    *out = rc ? NULL : cluster_cache_find(c->cache, CACHED_CLOCKS_HEAD, version);
     if (rc || *out)
         return rc;
     struct head *h = mem_zalloc(sizeof *h);
     rc = clocks_head_read(c->clocks_table, &h->arena, &h->is, e);
-    *out = kept_new(h, drop_head, version);
+    *out = cluster_cached_new(h, drop_head, version);
     if (!rc)
-        memory_keep(c->memory, KEPT_CLOCKS_HEAD, *out);
+        cluster_cache_add(c->cache, CACHED_CLOCKS_HEAD, *out);
     return rc;
 }
 
 /* Looks again until the shared clocks are those of the hosts that are there, whose traces may grow all the time. */
-static int find_head(struct cluster *c, int64_t deadline_ns, struct kept **out, bool *stale, struct err *e)
+static int find_head(struct cluster *c, int64_t deadline_ns, struct cluster_cached **out, bool *stale, struct err *e)
 {
     for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
         int rc = read_head(c, out, e);
@@ -232,7 +232,7 @@ static int find_head(struct cluster *c, int64_t deadline_ns, struct kept **out, 
         bool waits = !rc || rc == ERR_NOTFOUND || rc == ERR_FORMAT; /* a damaged head is made anew */
         if (!*stale || !waits || time_monotonic_ns() >= deadline_ns)
             return rc;
-        kept_unref(*out);
+        cluster_cached_unref(*out);
         *out = NULL;
         usleep(pause);
         rc = look(c, e);
@@ -264,14 +264,14 @@ static int load_clocks(struct cluster *c, const struct clocks_head *h, const str
 {
     struct clock_net *net;
     uint64_t version = maps_version(h, o);
-    kept_unref(c->found);
-    c->found = memory_find(c->memory, KEPT_CLOCKS, version);
+    cluster_cached_unref(c->found);
+    c->found = cluster_cache_find(c->cache, CACHED_CLOCKS, version);
     if (!c->found) {
         int rc = clocks_load(c->clocks_table, h, o, &net, e);
         if (rc)
             return rc;
-        c->found = kept_new(net, drop_clocks, version);
-        memory_keep(c->memory, KEPT_CLOCKS, c->found);
+        c->found = cluster_cached_new(net, drop_clocks, version);
+        cluster_cache_add(c->cache, CACHED_CLOCKS, c->found);
     }
     c->clocks = c->found->is;
     return 0;
@@ -293,7 +293,7 @@ static void use_clocks(struct cluster *c, const struct clocks_head *h)
 
 static int sync_once(struct cluster *c, const struct clock_options *o, int64_t deadline_ns, bool *stale, struct err *e)
 {
-    struct kept *kept = NULL;
+    struct cluster_cached *kept = NULL;
     int rc = find_head(c, deadline_ns, &kept, stale, e);
     const struct head *h = kept ? kept->is : NULL;
     if (rc == ERR_NOTFOUND)
@@ -304,7 +304,7 @@ static int sync_once(struct cluster *c, const struct clock_options *o, int64_t d
         rc = load_clocks(c, &h->is, o, e);
     if (!rc)
         use_clocks(c, &h->is);
-    kept_unref(kept);
+    cluster_cached_unref(kept);
     return rc;
 }
 
@@ -364,7 +364,7 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
 
 void cluster_use_excerpts(struct cluster *c, bool always, int64_t deadline_ns)
 {
-    assert(!c->memory); /* its entries are others', too */
+    assert(!c->cache); /* its entries are others', too */
     int64_t patience_ns = time_monotonic_ns() + WHOLE_NS;
     bool *there = mem_zalloc((c->membership->n_hosts + 1) * sizeof *there);
     if (!always)

@@ -4,17 +4,17 @@
 #define WEFT_CLUSTER_VIEW_H
 
 #include "clock/clock.h"
+#include "cluster/cache.h"
 #include "cluster/cluster.h"
 #include "cluster/membership.h"
-#include "cluster/memory.h"
 #include "path/remote.h"
 
 struct cluster {
     struct bus *bus;
     char *name;
-    struct cluster_memory *memory; /* or NULL: all is read anew */
-    struct bus_table *nodes, *clocks_table; /* the memory's if there is one */
-    struct kept *entries, *found;    /* what `membership` and `clocks` are borrowed from */
+    struct cluster_cache *cache;  /* or NULL: all is read anew */
+    struct bus_table *nodes, *clocks_table; /* the cache's if there is one */
+    struct cluster_cached *entries, *found;    /* what `membership` and `clocks` are borrowed from */
     const struct cluster_membership *membership;
     struct cluster_host *hosts;
     const struct clock_net *clocks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cluster/recall.h"
+#include "cluster/answer_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,41 +13,41 @@
 enum { MOST_BYTES = 64 << 20 };
 
 /* A window of a question. Hosts are places in the list of the node's hosts: who asks may number them anew. */
-struct told_window {
-    struct told *of;
-    struct told_window *next; /* of the same words, told before: another walk went less far, or from later on */
-    uint64_t words[2];        /* all that makes it that one */
-    uint64_t receiver;        /* of its message: key of the host */
+struct answer_window {
+    struct cached_answer *of;
+    struct answer_window *next; /* of the same words, told before: another walk went less far, or from later on */
+    uint64_t words[2];          /* all that makes it that one */
+    uint64_t receiver;          /* of its message: key of the host */
     struct path_window is;
 };
 
-struct told {
+struct cached_answer {
     atomic_uint refs;
     uint64_t serial;
-    struct told *newer, *older;
-    struct told_window *windows;
+    struct cached_answer *newer, *older;
+    struct answer_window *windows;
     size_t n;
     void *bytes;
     size_t size;
 };
 
-struct recall {
+struct cluster_answer_cache {
     pthread_mutex_t lock; /* of all below */
     size_t bytes, most_bytes;
     uint64_t serial;
-    struct map by_words; /* first half -> struct told_window * */
-    struct told *newest, *oldest;
+    struct map by_words; /* first half -> struct answer_window * */
+    struct cached_answer *newest, *oldest;
 };
 
-struct recall *recall_new(size_t most_bytes)
+struct cluster_answer_cache *cluster_answer_cache_new(size_t most_bytes)
 {
-    struct recall *r = mem_zalloc(sizeof *r);
+    struct cluster_answer_cache *r = mem_zalloc(sizeof *r);
     r->most_bytes = most_bytes ? most_bytes : MOST_BYTES;
     pthread_mutex_init(&r->lock, NULL);
     return r;
 }
 
-static void told_unref(struct told *t)
+static void answer_unref(struct cached_answer *t)
 {
     if (!t || atomic_fetch_sub(&t->refs, 1) > 1)
         return;
@@ -56,13 +56,13 @@ static void told_unref(struct told *t)
     free(t);
 }
 
-void recall_free(struct recall *r)
+void cluster_answer_cache_free(struct cluster_answer_cache *r)
 {
     if (!r)
         return;
-    for (struct told *t = r->newest, *older; t; t = older) {
+    for (struct cached_answer *t = r->newest, *older; t; t = older) {
         older = t->older;
-        told_unref(t);
+        answer_unref(t);
     }
     map_fini(&r->by_words);
     pthread_mutex_destroy(&r->lock);
@@ -71,39 +71,39 @@ void recall_free(struct recall *r)
 
 /* ---- with the lock held: the least used goes ---- */
 
-static size_t bytes_of(const struct told *t)
+static size_t bytes_of(const struct cached_answer *t)
 {
     return sizeof *t + t->n * (sizeof *t->windows + sizeof(uint64_t[2])) + t->size;
 }
 
-static void unlink_told(struct recall *r, struct told *t)
+static void unlink_answer(struct cluster_answer_cache *r, struct cached_answer *t)
 {
     *(t->newer ? &t->newer->older : &r->newest) = t->older;
     *(t->older ? &t->older->newer : &r->oldest) = t->newer;
     t->newer = t->older = NULL;
 }
 
-static void link_newest(struct recall *r, struct told *t)
+static void link_newest(struct cluster_answer_cache *r, struct cached_answer *t)
 {
     t->older = r->newest;
     *(t->older ? &t->older->newer : &r->oldest) = t;
     r->newest = t;
 }
 
-static struct told_window *first_with(const struct recall *r, const uint64_t words[2])
+static struct answer_window *first_with(const struct cluster_answer_cache *r, const uint64_t words[2])
 {
     const uint64_t *at = map_find(&r->by_words, words[0]);
-    return at ? (struct told_window *)(uintptr_t)*at : NULL;
+    return at ? (struct answer_window *)(uintptr_t)*at : NULL;
 }
 
-static void list_first(struct recall *r, struct told_window *w)
+static void list_first(struct cluster_answer_cache *r, struct answer_window *w)
 {
     *map_put(&r->by_words, w->words[0], NULL) = (uint64_t)(uintptr_t)w;
 }
 
-static void unlist(struct recall *r, struct told_window *w)
+static void unlist(struct cluster_answer_cache *r, struct answer_window *w)
 {
-    struct told_window *before = first_with(r, w->words);
+    struct answer_window *before = first_with(r, w->words);
     if (before == w && w->next) {
         list_first(r, w->next);
     } else if (before == w) {
@@ -115,13 +115,13 @@ static void unlist(struct recall *r, struct told_window *w)
     }
 }
 
-static void forget(struct recall *r, struct told *t)
+static void forget(struct cluster_answer_cache *r, struct cached_answer *t)
 {
-    unlink_told(r, t);
+    unlink_answer(r, t);
     r->bytes -= bytes_of(t);
     for (size_t i = 0; i < t->n; i++)
         unlist(r, &t->windows[i]);
-    told_unref(t);
+    answer_unref(t);
 }
 
 /* Is all that is wanted of the walk in the answer? What goes less far would take a round more. */
@@ -131,14 +131,14 @@ static bool goes_as_far(const struct path_window *answered, const struct path_wi
 }
 
 /* Held by the caller, as the last used. */
-static const struct told_window *find(struct recall *r, const struct told_window *wanted)
+static const struct answer_window *find(struct cluster_answer_cache *r, const struct answer_window *wanted)
 {
-    const struct told_window *w = first_with(r, wanted->words);
+    const struct answer_window *w = first_with(r, wanted->words);
     while (w && (w->words[1] != wanted->words[1] || !goes_as_far(&w->is, &wanted->is)))
         w = w->next;
     if (!w)
         return NULL;
-    unlink_told(r, w->of);
+    unlink_answer(r, w->of);
     link_newest(r, w->of);
     atomic_fetch_add(&w->of->refs, 1);
     return w;
@@ -146,7 +146,7 @@ static const struct told_window *find(struct recall *r, const struct told_window
 
 /* ---- words ---- */
 
-struct recall_scope recall_scope_of(const struct cluster_membership *membership,
+struct cluster_answer_scope cluster_answer_scope_of(const struct cluster_membership *membership,
     const struct cluster_node_hosts *node_hosts, const struct path_known *k)
 {
     struct path_ask nothing = {.hosts = node_hosts->hosts, .n_hosts = node_hosts->n};
@@ -154,10 +154,10 @@ struct recall_scope recall_scope_of(const struct cluster_membership *membership,
     path_known_request(k, &nothing, &t);
     uint64_t words = map_hash(t.v, t.n);
     text_fini(&t);
-    return (struct recall_scope){membership, node_hosts, words};
+    return (struct cluster_answer_scope){membership, node_hosts, words};
 }
 
-static int32_t place_of(const struct recall_scope *s, int32_t host)
+static int32_t place_of(const struct cluster_answer_scope *s, int32_t host)
 {
     size_t i = 0;
     while (i < s->node_hosts->n && s->node_hosts->hosts[i] != host)
@@ -165,10 +165,10 @@ static int32_t place_of(const struct recall_scope *s, int32_t host)
     return i < s->node_hosts->n ? (int32_t)i : -1;
 }
 
-static struct told_window told_window_of(
-    const struct recall_scope *s, uint64_t state, const struct path_window *w, struct told *of)
+static struct answer_window answer_window_of(
+    const struct cluster_answer_scope *s, uint64_t state, const struct path_window *w, struct cached_answer *of)
 {
-    struct told_window t = {.of = of, .is = *w};
+    struct answer_window t = {.of = of, .is = *w};
     t.is.host = place_of(s, w->host);
     if (w->kind == PATH_WINDOW_MESSAGE) {
         t.is.message.host = place_of(s, w->message.host);
@@ -191,7 +191,7 @@ static int32_t host_with_key(const struct cluster_membership *r, uint64_t key)
 }
 
 /* As who asks numbers hosts now. False: of a message whose receiver is no more. */
-static bool number_hosts(const struct recall_scope *s, const struct told_window *t, struct path_window *out)
+static bool number_hosts(const struct cluster_answer_scope *s, const struct answer_window *t, struct path_window *out)
 {
     *out = t->is;
     out->host = s->node_hosts->hosts[t->is.host];
@@ -203,20 +203,20 @@ static bool number_hosts(const struct recall_scope *s, const struct told_window 
 
 /* A window that is known, and the answer that says so. */
 struct hit {
-    const struct told_window *told;
+    const struct answer_window *found;
     struct path_window wanted;
 };
 
 static int by_answer(const void *pa, const void *pb)
 {
     const struct hit *a = pa, *b = pb;
-    return order_of(a->told->of->serial, b->told->of->serial);
+    return order_of(a->found->of->serial, b->found->of->serial);
 }
 
 /* All that one answer tells, and the windows that are wanted now in their places. */
-static int add(const struct recall_scope *s, struct path_known *k, const struct hit *hits, size_t n)
+static int add(const struct cluster_answer_scope *s, struct path_known *k, const struct hit *hits, size_t n)
 {
-    const struct told *t = hits->told->of;
+    const struct cached_answer *t = hits->found->of;
     struct path_window *windows = mem_alloc((t->n + 1) * sizeof *windows);
     struct path_ask ask = {
         .hosts = s->node_hosts->hosts, .n_hosts = s->node_hosts->n, .windows = windows, .n_windows = t->n};
@@ -225,15 +225,15 @@ static int add(const struct recall_scope *s, struct path_known *k, const struct 
         if (!number_hosts(s, &t->windows[i], &windows[i]))
             rc = ERR_STALE;
     for (size_t i = 0; i < n; i++)
-        windows[hits[i].told - t->windows] = hits[i].wanted;
+        windows[hits[i].found - t->windows] = hits[i].wanted;
     if (!rc)
         rc = path_known_recall(k, &ask, t->bytes, t->size, NULL);
     free(windows);
     return rc;
 }
 
-size_t recall_answer(
-    struct recall *r, const struct recall_scope *s, struct path_known *k, struct path_window *windows, size_t n)
+size_t cluster_answer_cache_find(struct cluster_answer_cache *r, const struct cluster_answer_scope *s,
+    struct path_known *k, struct path_window *windows, size_t n)
 {
     VEC(struct hit) hits = {0};
     size_t open = 0;
@@ -242,10 +242,10 @@ size_t recall_answer(
     uint64_t state = cluster_state(s->node_hosts->hashes, s->node_hosts->n);
     pthread_mutex_lock(&r->lock);
     for (size_t i = 0; i < n; i++) {
-        struct told_window w = told_window_of(s, state, &windows[i], NULL);
-        const struct told_window *told = find(r, &w);
-        if (told)
-            vec_push(&hits, ((struct hit){told, windows[i]}));
+        struct answer_window w = answer_window_of(s, state, &windows[i], NULL);
+        const struct answer_window *found = find(r, &w);
+        if (found)
+            vec_push(&hits, ((struct hit){found, windows[i]}));
         else
             windows[open++] = windows[i];
     }
@@ -253,13 +253,13 @@ size_t recall_answer(
     if (hits.n)
         qsort(hits.v, hits.n, sizeof *hits.v, by_answer);
     for (size_t i = 0, end; i < hits.n; i = end) {
-        for (end = i; end < hits.n && hits.v[end].told->of == hits.v[i].told->of;)
+        for (end = i; end < hits.n && hits.v[end].found->of == hits.v[i].found->of;)
             end++;
         bool known = !add(s, k, hits.v + i, end - i);
         for (size_t j = i; j < end; j++) {
             if (!known)
                 windows[open++] = hits.v[j].wanted;
-            told_unref(hits.v[j].told->of);
+            answer_unref(hits.v[j].found->of);
         }
     }
     vec_free(&hits);
@@ -268,12 +268,12 @@ size_t recall_answer(
 
 /* ---- keeping ---- */
 
-void recall_keep(struct recall *r, const struct recall_scope *s, const struct path_window *windows, size_t n,
-    uint64_t state, const void *fragment, size_t size)
+void cluster_answer_cache_add(struct cluster_answer_cache *r, const struct cluster_answer_scope *s,
+    const struct path_window *windows, size_t n, uint64_t state, const void *fragment, size_t size)
 {
     if (!r)
         return;
-    struct told *t = mem_zalloc(sizeof *t);
+    struct cached_answer *t = mem_zalloc(sizeof *t);
     t->refs = 1;
     t->windows = mem_alloc((n + 1) * sizeof *t->windows);
     t->n = n;
@@ -281,9 +281,9 @@ void recall_keep(struct recall *r, const struct recall_scope *s, const struct pa
     t->size = size;
     memcpy(t->bytes, fragment, size);
     for (size_t i = 0; i < n; i++)
-        t->windows[i] = told_window_of(s, state, &windows[i], t);
+        t->windows[i] = answer_window_of(s, state, &windows[i], t);
     if (bytes_of(t) > r->most_bytes) {
-        told_unref(t);
+        answer_unref(t);
         return;
     }
     pthread_mutex_lock(&r->lock);
