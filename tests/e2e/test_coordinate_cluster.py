@@ -13,6 +13,7 @@ from test_coordinate_config import write
 from tsp_server import THREAD_STATUS, Server
 from weft_e2e import Case, main, scenario, scratch, weft
 
+NODES = "weft_weft_nodes"
 PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 THREAD = "client:204"
 
@@ -105,6 +106,40 @@ class Found(Case):
         wait_for("all again", lambda: self.hosts(many, uuid) == set(HOSTS))
         self.assertEqual({p: e["id"] for p, e in named(self.tree(many, uuid)).items()},
                          {p: e["id"] for p, e in all_there.items()})
+
+    def test_nodes_tell(self):
+        """The coordinator has what `weft status` says of the nodes, for its page: who is away, and what answers lack."""
+        def told():
+            return many.get("/cluster").json
+
+        def states():
+            return {n["node"]: n["state"] for n in told()["nodes"]}
+
+        def status():
+            return json.loads(weft("status", "--cluster", self.cluster.broker.url, "--format", "json").out)
+
+        for host in HOSTS[:2]:
+            start(self.cluster, host)
+        many = self.coordinator()
+        self.assertIs(many.get("/identifier").json["cluster"], True)
+        wait_for("both are open", lambda: states() == {"client": "open", "web": "open"})
+        steady = ("node", "state", "release", "hosts", "unrelated", "bytes", "events", "cpus")
+        wait_for("what status says", lambda: [{k: n.get(k) for k in steady} for n in told()["nodes"]] ==
+                 [{k: n.get(k) for k in steady} for n in status()["nodes"]])
+        self.assertEqual(told()["missing"], [])
+        self.cluster.broker.put(NODES, "odd", b"no card")
+        wait_for("what is missing", lambda: [m["node"] for m in told()["missing"]] == ["odd"])
+        self.assertEqual(told()["missing"], status()["missing"])
+        self.cluster.nodes["web"].kill()
+        wait_for("web is away", lambda: states()["web"] == "away")
+        self.cluster.broker.kill()
+        wait_for("the broker is away", lambda: many.get("/cluster").status == 503)
+        one = Server(os.path.join(scenario("three-tier"), "db"))
+        self.addCleanup(one.stop)
+        others = Coordinator(f"--server=db={one.url}")
+        self.addCleanup(others.stop)
+        self.assertIs(others.get("/identifier").json["cluster"], False)
+        self.assertEqual(others.get("/cluster").status, 404)
 
     def test_broker(self):
         """Without it, and when it is there again, with or without what it kept, all stay; news come then."""

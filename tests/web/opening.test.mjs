@@ -44,6 +44,34 @@ test('only what the server allows is offered; what lies below its root is listed
   await world.stop();
 });
 
+test('the nodes of a cluster: what each is doing, and what answers lack; of other servers nobody asks', async () => {
+  const plain = await start({ threads: 30 }), { page: other } = await open(plain);
+  await picker(other);
+  assert.ok(!plain.mock.log.some(l => /cluster$/.test(l.path)));
+  await plain.stop();
+  const disk = { path: '/data', free_bytes: 2 ** 31, bytes: 2 ** 33 }, missing = [],
+    web = { node: 'web', state: 'open', text: '', keeper: true, hosts: 2, unrelated: 1, release: '9.8', fetches: true,
+      clock_ahead_ns: 0, clock_error_ns: 1500, disk },
+    db = { node: 'd<b>', state: 'away', text: 'it does not answer', keeper: false, hosts: 1, unrelated: 0 },
+    world = await start({ threads: 30, cluster: () => ({ nodes: [web, db], missing }) });
+  missing.push({ node: 'd<b>', kind: 'opening', text: 'node d<b> indexes its traces' });
+  const { page, trouble } = await open(world);
+  await picker(page);
+  await page.getByRole('heading', { name: 'Nodes of the cluster' }).waitFor();
+  const lines = (await page.locator('.picker-nodes li').allInnerTexts()).map(t => t.replace(/\s+/g, ' '));
+  assert.deepEqual(lines, ['web weft 9.8 · 2 machines, 1 on its own clock · fetches a trace · keeps the clocks · '
+    + '2 GiB free of 8 GiB · clock 0 ± 1.500 µs open', 'd<b> 1 machine · it does not answer away']);
+  assert.deepEqual(await page.locator('.picker-nodes .bad').allInnerTexts(),
+    ['away', 'Missing in answers: node d<b> indexes its traces']);
+  // It is asked again by itself.
+  Object.assign(db, { state: 'open', text: '' });
+  missing.pop();
+  await page.locator('.picker-nodes li', { hasText: 'd<b>' }).getByText('open').waitFor();
+  assert.equal(await page.locator('.picker-nodes .bad').count(), 0);
+  assert.deepEqual(trouble, []);
+  await world.stop();
+});
+
 test('while traces are read: how much of them, and how long it will take; then the views', async () => {
   const world = await start({ threads: 30, grows: true }), { now } = world.mock, read = bytes =>
     Object.assign(now, { indexed: { bytes, of: 100e6 } });

@@ -2,6 +2,7 @@
 // The page without an experiment, and the sheet to open one: experiments and traces known, paths, uploads.
 import { button, h } from './dom';
 import { icon } from './icons';
+import { nodesSection } from './nodes';
 import { failureWords } from './panel';
 import type { Session } from './session';
 import { formatDuration } from './time';
@@ -63,7 +64,8 @@ export class Picker {
   private async offer(): Promise<void> {
     const { client } = this.session;
     try {
-      const { opens } = await client.identifier();
+      const { opens, cluster } = await client.identifier();
+      if (cluster) this.list.after(nodesSection(client));
       this.byPath.hidden = opens?.paths === false;
       this.drop.hidden = opens?.uploads === false;
       if (opens?.paths) await this.browse('');

@@ -54,6 +54,11 @@ export interface Answer<T> { model: T | null; status: string; statusMessage: str
 /** Of a coordinator. status: UP, AWAY, UNKNOWN. */
 /** cluster: its critical paths go on to the other servers. */
 export interface Backend { name: string; status: string; statusMessage?: string; cluster: boolean }
+/** A node of a cluster, as it says itself; what an older or absent one does not say is missing. */
+export interface ClusterNode { node: string; state: string; text: string; keeper: boolean; hosts: number;
+  unrelated: number; release?: string; fetches?: boolean; clock_ahead_ns?: number; clock_error_ns?: number;
+  disk?: { path: string; free_bytes: number; bytes: number } }
+export interface Cluster { nodes: ClusterNode[]; missing: { node: string; kind: string; text: string }[] }
 /** status: PARTIAL, or FAILED: nothing of it is there. */
 export interface Lack { host: string; status: string; why: string }
 export interface Range { start: Time; end: Time; nbTimes?: number }
@@ -198,8 +203,8 @@ export class TspClient {
   }
 
   health(): Promise<{ status: string }> { return this.request('GET', '/health'); }
-  /** `opens`: what may be opened beside what is there; of servers that tell. */
-  identifier(): Promise<{ opens?: { paths?: boolean; uploads?: boolean } }> {
+  /** `opens`: what may be opened beside what is there; of servers that tell. cluster: its servers are nodes. */
+  identifier(): Promise<{ opens?: { paths?: boolean; uploads?: boolean }; cluster?: boolean }> {
     return this.request('GET', '/identifier');
   }
   /** What can be chosen in a directory below the server's trace root. */
@@ -213,6 +218,11 @@ export class TspClient {
       if (e instanceof TspError && e.status === 404) return [];
       throw e;
     }
+  }
+  /** What the nodes behind a coordinator say of themselves. */
+  async cluster(): Promise<Cluster> {
+    const a = await this.request('GET', '/cluster');
+    return { nodes: list(a.nodes), missing: list(a.missing) };
   }
   async traces(): Promise<Trace[]> { return list(await this.request('GET', '/traces')).map(traceOf); }
   async openTrace(uri: string, name?: string): Promise<Trace> {

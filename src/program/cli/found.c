@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/found.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/nodes.h"
 
 #define WAIT_NS (2 * NS_PER_S)
+#define PATIENCE_NS (3 * NS_PER_S) /* with nodes that do not answer */
+#define TOLD_NS (2 * NS_PER_S)     /* how long it is repeated: many readers are one asker */
 enum { LOOK_US = 20000 };
 
 /* Somebody who starts it first, or whose nodes do not tell, shall not have to guess. */
@@ -32,7 +37,8 @@ static void await_first(struct cli_cluster *c, struct cli_found *f)
 
 int cli_found_open(struct cli_cluster *c, struct cli_found *out, struct err *e)
 {
-    *out = (struct cli_found){0};
+    *out = (struct cli_found){.cluster = c->name};
+    pthread_mutex_init(&out->lock, NULL);
     int rc = cli_cluster_connect(c, "weft coordinate", false, &out->bus, e);
     if (!rc)
         rc = cluster_servers_watch(out->bus, c->name, &out->servers, e);
@@ -46,6 +52,7 @@ void cli_found_close(struct cli_found *f)
     cluster_servers_close(f->servers);
     if (f->bus)
         bus_close(f->bus);
+    free(f->told);
     *f = (struct cli_found){0};
 }
 
@@ -61,4 +68,34 @@ bool cli_found_list(void *arg, struct arena *a, struct coord_found **out, size_t
                                 "tell others its address with --public-url URL"
                               : NULL};
     return known;
+}
+
+/* With the lock held. */
+static void ask_nodes(struct cli_found *f)
+{
+    struct cli_nodes nodes;
+    struct text t = {.fd = -1};
+    f->problem = (struct err){0};
+    int rc = cli_nodes_ask(f->bus, f->cluster, PATIENCE_NS, &nodes, &f->problem);
+    if (!rc)
+        cli_nodes_write_json(&nodes, &t);
+    cli_nodes_close(&nodes);
+    free(f->told);
+    f->told = rc ? NULL : text_take(&t);
+    f->told_ns = time_monotonic_ns();
+}
+
+int cli_found_tell(void *arg, struct text *out, struct err *e)
+{
+    struct cli_found *f = arg;
+    pthread_mutex_lock(&f->lock);
+    if (!f->told_ns || time_monotonic_ns() - f->told_ns > TOLD_NS)
+        ask_nodes(f);
+    bool told = f->told != NULL;
+    if (told)
+        text_puts(out, f->told);
+    else
+        *e = f->problem;
+    pthread_mutex_unlock(&f->lock);
+    return told ? 0 : e->code;
 }

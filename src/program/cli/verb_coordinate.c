@@ -73,8 +73,10 @@ static int find_nodes(struct nodes *n, struct coord_options *o, struct err *e)
 {
     if (!n->cluster.url)
         return 0;
-    n->finder = (struct coord_finder){
-        .arg = &n->found, .list = cli_found_list, .like = {.token = n->token, .ca_file = n->ca_file}};
+    n->finder = (struct coord_finder){.arg = &n->found,
+        .list = cli_found_list,
+        .tell = cli_found_tell,
+        .like = {.token = n->token, .ca_file = n->ca_file}};
     o->finder = &n->finder;
     return cli_found_open(&n->cluster, &n->found, e);
 }

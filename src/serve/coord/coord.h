@@ -95,6 +95,9 @@ struct coord_finder {
     void *arg;
     /* Into the arena, each name once. Asked each second, by one thread at a time. False: not known yet. */
     bool (*list)(void *arg, struct arena *, struct coord_found **out, size_t *n);
+    /* What the machines behind the servers are doing, as JSON, and what answers lack; by any thread. NULL: no route
+     * /cluster. */
+    int (*tell)(void *arg, struct text *out, struct err *e);
     struct coord_server like;      /* token, ca_file and times of all of them */
 };
 

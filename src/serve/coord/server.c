@@ -134,6 +134,7 @@ static void tell_identity(struct coord_call *c)
     json_kv_string(&j, "launcherName", "weft coordinate");
     json_kv_string(&j, "tspVersion", "0.6.0");
     json_kv_bool(&j, "codes", true);
+    json_kv_bool(&j, "cluster", c->c->o.finder && c->c->o.finder->tell); /* there is /cluster */
     json_key(&j, "opens");
     json_begin_object(&j);
     json_kv_bool(&j, "uploads", false);
@@ -165,12 +166,28 @@ static void tell_servers(struct coord_call *c)
     coord_reply(c, 200, &t);
 }
 
+/* Beyond the protocol: what the nodes of a cluster say of themselves. */
+static void tell_cluster(struct coord_call *c)
+{
+    const struct coord_finder *f = c->c->o.finder;
+    struct text t = {.fd = -1};
+    struct err e = {0};
+    if (!f || !f->tell)
+        coord_error(c, 404, "No such resource", "the servers are no nodes of a cluster: start it with --cluster URL");
+    else if (f->tell(f->arg, &t, &e))
+        coord_error(c, 503, "The cluster does not answer", e.text);
+    else
+        coord_reply(c, 200, &t);
+    text_fini(&t);
+}
+
 static bool tell_self(struct coord_call *c, const struct tsp_path *path)
 {
     static const struct {
         const char *path;
         coord_run *run;
-    } known[] = {{"health", tell_health}, {"identifier", tell_identity}, {"servers", tell_servers}};
+    } known[] = {
+        {"health", tell_health}, {"identifier", tell_identity}, {"servers", tell_servers}, {"cluster", tell_cluster}};
     for (size_t i = 0; path->n == 1 && i < sizeof known / sizeof *known; i++) {
         if (strcmp(path->part[0], known[i].path) != 0)
             continue;

@@ -61,10 +61,11 @@ const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 /** `fine`: so many states of a path are too short for the samples of all of it. `stalls`: the rows of threads stop
  * half-way until `release` is called. `grows`: a server with versions, that begins with three fifths of the time and
  * without the last thread; `grow` opens a fifth more. Of critical paths the local part is known at first, and all of
- * it after two questions while `paths.pending` is not set. `start`: what createStart takes, for a server that has what
+ * it after two questions while `paths.pending` is not set. `cluster`: returns what nodes say; they are a coordinator's.
+ * `start`: what createStart takes, for a server that has what
  * Start shows. */
 export function createMock({ threads = 600, seconds = 20, stalls = false, grows = false, opens = undefined,
-  start = null, fine = 0, belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
+  cluster = undefined, start = null, fine = 0, belowOf = () => ({ root: '/traces', path: '', traces: [] }) } = {}) {
   const home = start && createStart(start);
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };
@@ -278,7 +279,8 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       p = body?.parameters ?? {};
     if (parts[0] === 'health') return { status: 'UP' };
     if (parts[0] === 'identifier')
-      return { version: '0', os: 'mock', productId: 'mock', tspVersion: '0.6.0', opens };
+      return { version: '0', os: 'mock', productId: 'mock', tspVersion: '0.6.0', opens, cluster: Boolean(cluster) };
+    if (parts[0] === 'cluster' && cluster) return cluster();
     if (parts[0] === 'traces' && parts[1] === 'below') return belowOf(url.searchParams.get('path'));
     if (parts[0] === 'traces') {
       if (method === 'POST' && !/three-tier/.test(p.uri ?? '')) throw fail(404, 'No trace there');
