@@ -15,13 +15,13 @@ struct file_guard;
 enum { FILE_SPARE_BYTES = 8192, FILE_COPY_SPARE_BYTES = 512 };
 /* A file mapped for reading. At least FILE_SPARE_BYTES zero bytes can be read behind its end, so wide loads and small
  * arrays at the very end of a damaged file are safe. If the file shrinks while it is mapped, or the disk cannot read a
- * page, the missing part reads as zeros instead of killing the process (SIGBUS is caught, once per process), and
- * file_map_intact reports it from then on. Callers must check that before they show anything computed from a map. */
+ * page, the missing part reads as zeros. The process is not killed: SIGBUS is caught, once per process. file_map_intact
+ * reports the loss from then on. Callers must check that before they show anything computed from a map. */
 struct file_map {
     const uint8_t *data;
     size_t size;
     size_t mapped_bytes;
-    struct file_guard *guard; /* private; NULL if nothing can be lost: small files are read */
+    struct file_guard *guard; /* private; NULL if nothing can be lost: files of one page are read */
     void *copy;               /* private: memory of a file that was read instead of mapped */
 };
 /* Empty files give size 0 and data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not

@@ -17,7 +17,7 @@ void shown_line(struct text *, const char *s, size_t n);
 void shown_lines(struct text *, const char *s, size_t n);
 
 /* A cell of CSV, quoted where necessary: RFC 4180, with plain line ends. Spreadsheets read a text beginning with =, +,
- * -, @ (also in full width), a tab or a carriage return as a formula, so a ' is put before it. Numbers stay numbers. */
+ * -, @ (also in full width), a tab or a carriage return as a formula, hence the leading '. Numbers stay numbers. */
 void shown_cell(struct text *, const char *s);
 void shown_cell_n(struct text *, const char *s, size_t n);
 

@@ -107,7 +107,7 @@ static int check_sections(const struct store *s, const char *but, struct err *e)
     return code;
 }
 
-/* Checks whether it is what the caller asked for. kind NULL: any. */
+/* Checks kind, version and key. kind NULL: any. */
 static int check_identity(
     const struct store_header *h, const char *kind, uint32_t version, const uint64_t *key, struct err *e)
 {

@@ -132,8 +132,8 @@ static bool try_cap(struct text *t, size_t cap)
     return try_malloc(t, cap % LARGE_BLOCK ? cap : cap + 1);
 }
 
-/* Grows to what is needed and little more, if there is no memory for twice as much: the last memory is not spent on
- * unused room. */
+/* Grows to little more than necessary if there is no memory for twice as much: the last memory is not spent on unused
+ * room. */
 static bool try_little(struct text *t, size_t bytes)
 {
     size_t need;

@@ -22,7 +22,7 @@ struct watch_limits {
     size_t directories;  /* known directories; those beyond are not followed */
     size_t entries;      /* entries of one directory; those beyond are not read */
     int64_t round_ns;    /* interval between two polls */
-    size_t many;         /* number of subdirectories that counts as very many; 0: never */
+    size_t many;         /* number of subdirectories from which there are very many; 0: never */
     int64_t old_ns;      /* age of the last change from which a directory is old */
 };
 struct watch_limits watch_limits_usual(void);

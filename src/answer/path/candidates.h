@@ -19,8 +19,8 @@ void candidate_book_add(struct candidate_book *, const struct flow_address *own,
     const struct flow_address *peers, size_t n_peers);
 /* A host without packets: never a candidate. */
 void candidate_book_skip(struct candidate_book *);
-/* Finds candidates for messages on that flow that arrived at `host`. sends: asked for hosts that report no addresses:
- * did they send on it? Not thread-safe. The caller frees the list with vec_free. */
+/* Finds candidates for messages on that flow that arrived at `host`. may_send: called for hosts that report no
+ * addresses; returns whether they sent on it. Not thread-safe. The caller frees the list with vec_free. */
 void candidates_find(struct candidate_book *, int32_t host, const struct flow_key *,
     bool (*may_send)(void *arg, int32_t host, const struct flow_key *), void *arg, struct candidates *out);
 

@@ -292,7 +292,7 @@ static void not_sent(struct path_known *k, struct known_message *m, struct path_
         int32_t host = m->candidates.hosts.v[i];
         const struct known_answer *a = known_answer_of(m, host);
         if (a && !a->away && !k->hosts[host].n_own && !a->is.may_send)
-            continue; /* reports no addresses, and was asked only for that reason */
+            continue; /* was asked only because it reports no addresses */
         const char *away = a && a->away ? a->away : a && k->hosts[host].away ? away_from(k, m, host) : NULL;
         if (away) {
             out->reason = PATH_OFFLINE_NODE;

@@ -87,7 +87,7 @@ static int64_t added(int64_t sum, int64_t duration, uint64_t weight)
 struct summing {
     const struct request_parts *parts;
     const struct request_members *members;
-    size_t half, slow;     /* number of the faster half; begin of the slow ones */
+    size_t half, slow;     /* size of the faster half; index of the first slow one */
     struct weighted *room; /* room for the faster half */
 };
 

@@ -399,7 +399,7 @@ static void keep(struct request_groups *g, size_t request, struct request_told *
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Requests its path and those of its neighbours, which the reader of a table will request next. False: there is nobody
+/* Requests its path and those of its neighbours, which the reader of a table will request next. False: there is no node
  * to ask. */
 static bool ask_around(struct request_groups *g, size_t request)
 {

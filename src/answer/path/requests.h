@@ -57,8 +57,8 @@ struct request_client {
     char address[64];
 };
 void requests_client(const struct requests *, size_t i, struct request_client *out);
-/* Appends the traces of the client in the packets of a request, as a text for the node that has its host; nothing if
- * there are none. */
+/* Appends what the packets of a request show of its client, as a text for the node that has the client's host; nothing
+ * if they show nothing. */
 void requests_trail(const struct requests *, size_t i, struct text *out);
 /* Finds the client by such a text of another node's request: one of these hosts that sent on that very flow. at:
  * arrival of the first byte, by the reference clock here, within a second; INT64_MIN: unknown. False: not found, or
@@ -69,8 +69,8 @@ int requests_path(const struct requests *, size_t i, struct path **out, struct e
 
 /* ---- paths that continue on hosts outside of the list ---- */
 
-/* Start of the path of a request: back from `from` (the thread, or the interrupt's row), which sent a message to
- * somebody at its end. */
+/* Start of the path of a request: back from `from` (the thread, or the interrupt's row), which sent a message at its
+ * end. */
 struct request_walk { struct path_row from, thread; int64_t begin, end; };
 /* paths[i]: path of the i-th; NULL: it cannot be followed. Rows and hosts are those of the source. */
 struct request_paths { const struct path *const *paths; const struct path_source *source; void *handle; };

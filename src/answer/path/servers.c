@@ -12,7 +12,7 @@ enum {
     SYSTEM_PORTS = 1024,
     CLIENT_PORTS = 32768
 };
-/* Flag of an end that somebody connected to; below it the number of its connections. */
+/* Flag of an end that a client connected to; below it the number of its connections. */
 #define LISTENS (UINT64_C(1) << 63)
 
 struct servers {

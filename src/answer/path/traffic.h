@@ -13,7 +13,8 @@ struct flow_store;
 
 /* Stretch in which a row polled for a message: [begin, end] of the host's clock. Three kinds are found:
  * - shown: system calls returned without a message, again and again, until it had arrived; a wait;
- * - asked: a row that gets nearly all its messages awake asked on a connection, did not sleep, and got an answer on it.
+ * - asked: a row that gets nearly all its messages awake sent a question on a connection, did not sleep, and got an
+ *   answer on it.
  *   Conservative: polling without a question is not found. The row ran, and polled or did something else;
  * - assumed: of such a row from its last send on any connection, or from when it last slept, to the last message that
  *   arrived before it sends again, if it does so soon after that message; a wait. What it computed meanwhile counts

@@ -2,9 +2,9 @@
 /* The bounded backward walk with early return.
  *
  * The walk keeps a position (a row and a time) and goes back from it: states that are no waits are copied; a wait that
- * something ended opens a *frame* and the walk goes on where the signal came from, down to where the explanation of the
- * wait ends (walk_frames.c) or to the bound of the question. There the frame is left and the walk resumes on the
- * waiting row. Frame 0 is the question itself. struct walker states what holds between two steps. */
+ * something ended opens a *frame* and the walk continues at the origin of the signal. It goes down to the end of the
+ * wait's explanation (walk_frames.c) or to the bound of the question. There the frame is left and the walk resumes on
+ * the waiting row. Frame 0 is the question itself. struct walker states what holds between two steps. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ struct ending {
     int64_t sent; /* time since which the signal was under way: at most its arrival */
 };
 
-/* Returns whether the row was asleep at t, and afterwards. What it sent then had been written before, and waited in the
+/* Returns whether the row was asleep at t, and afterwards. Data sent then had been written before, and waited in the
  * queue of the socket. */
 static bool sleeps_on(const struct path_interval *iv, int64_t t)
 {

@@ -76,7 +76,7 @@ struct walk_known {
 /* Pending part, to be walked again: the path from a position down to where the pending answer has no influence. */
 struct walk_pending {
     struct walk_position at;
-    int64_t end;             /* what is above is known: it was covered by then */
+    int64_t end;             /* the part above is known: it was covered by then */
     bool whole;              /* down to the bound of the question; otherwise to the floor of the wait at the position */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which parts of two paths took longer in one of them, and that in a sentence. */
+/* Comparison of two paths: differences of their parts, and a sentence. */
 #include "show/compare.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum {
     MOST_CELLS = 140,
     MOST_TOLD = 3,
-    LEAST_PERCENT = 5 /* of all that changed, whichever way */
+    LEAST_PERCENT = 5 /* of all changes in either direction */
 };
 
 static int64_t change_of(const struct show_difference *d)
@@ -36,7 +36,7 @@ static int largest_first(const void *pa, const void *pb)
         ?: order_of(p->state, q->state) ?: strcmp(p->from ? p->from : "", q->from ? q->from : "");
 }
 
-/* ---- what is told of a path that is known elsewhere ---- */
+/* ---- parts of a path that is known elsewhere ---- */
 
 static int number_of(const char *name, const char *(*name_of)(int), int n)
 {
@@ -63,7 +63,7 @@ bool show_told(const struct show_change *c)
         (!c->reason || reason_of(c) >= 0);
 }
 
-/* Several threads of one name have no number that is told; interrupts have no name. */
+/* Several threads of one name have no number in a change; interrupts have no name. */
 static struct show_kind kind_told(const struct show_change *c)
 {
     enum { SOME_THREAD = 0, SEVERAL = 2 };
@@ -98,7 +98,7 @@ static struct show_kinds kinds_of(const struct show_side *side, int64_t *length,
     return (struct show_kinds){v, side->n};
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 struct show_differences show_compare(const struct show_side *a, const struct show_side *b, struct arena *arena)
 {
@@ -131,7 +131,7 @@ struct show_differences show_compare(const struct show_side *a, const struct sho
     return out;
 }
 
-/* ---- in words ---- */
+/* ---- words ---- */
 
 static void put_change(struct text *t, int64_t ns)
 {
@@ -164,7 +164,7 @@ static void put_difference(struct text *t, const struct show_difference *d, bool
 static void put_all(struct text *t, const struct show_differences *all, size_t told, bool whole)
 {
     int64_t change = all->length[1] - all->length[0], rest = change;
-    int64_t least = (all->length[0] > all->length[1] ? all->length[0] : all->length[1]) / 100; /* that is told */
+    int64_t least = (all->length[0] > all->length[1] ? all->length[0] : all->length[1]) / 100; /* minimum */
     if (size_of(change) < least) {
         text_puts(t, "as long");
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two paths beside each other, as JSON, as CSV, on a terminal. */
+/* Comparison of two paths, as JSON, as CSV, on a terminal. */
 #include <stdio.h>
 #include <string.h>
 
@@ -116,7 +116,7 @@ static void write_signed(struct text *t, int64_t ns, struct text *scratch)
     terminal_right(t, text_cstr(scratch), TIME_CELLS + 1);
 }
 
-/* What both took is full; what one took more is light (only a) or dense (only b). */
+/* Writes a bar: time in both is full; additional time is light (only a) or dense (only b). */
 static void write_bar(const struct show_difference *d, int64_t longest, size_t cells, bool ascii, struct text *t)
 {
     static const char *const blocks[] = {"█", "░", "▓"}, *const letters[] = {"#", "-", "+"};

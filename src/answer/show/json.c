@@ -29,7 +29,7 @@ static void write_end(
     json_end_object(j);
 }
 
-/* Said only where it is so. */
+/* Written only if true. */
 static void write_assumed(bool assumed, struct json *j)
 {
     if (assumed)
@@ -123,7 +123,7 @@ void show_json_part(const struct show_part *p, int32_t tid, struct json *j)
 
 enum { MOST_PARTS = 16, LEAST_PERCENT = 1 };
 
-/* What matters of them: totals have all. */
+/* Writes the parts that matter; the totals have all. */
 static void write_parts(const struct path *p, const struct path_source *source, struct json *j)
 {
     struct arena a = {0};

@@ -24,7 +24,7 @@ static int by_duration(const void *pa, const void *pb)
         ?: order_of(a->reason, b->reason);
 }
 
-/* The part with that key, a new one like `like` when there is none. */
+/* Part with that key; a new one like `like` if there is none. */
 static struct show_part *part_of(struct gathering *g, const uint64_t key[2], const struct show_part *like, bool *fresh)
 {
     uint64_t *at = map_put(&g->index, map_hash(key, 2 * sizeof *key), fresh);
@@ -87,7 +87,7 @@ static void add_state(struct gathering *g, const struct path_segment *s, const s
     part->peer = same_words(part->peer, new.peer) ? part->peer : NULL;
 }
 
-/* The path says which detail more than half of a row's time in a state has. */
+/* Adds the details that the path gives for more than half of a row's time in a state. */
 static void add_details(struct gathering *g)
 {
     for (size_t i = 0; i < g->path->n_totals; i++) {
@@ -99,7 +99,7 @@ static void add_details(struct gathering *g)
     }
 }
 
-/* Is it a wait? What else there is of a state is known, whatever is not known besides. */
+/* Returns whether the state is a wait, which may be unexplained; all others are known in themselves. */
 static bool waits(uint8_t state)
 {
     return state == GRAPH_BLOCKED || state == GRAPH_NETWORK || state == GRAPH_UNKNOWN;
@@ -161,7 +161,7 @@ struct show_kinds show_kinds(const struct show_parts *parts, struct arena *a)
     struct show_kind *v = arena_new(a, struct show_kind, parts->n + 1);
     struct map index = {0};
     size_t n = 0;
-    for (size_t i = 0; i < parts->n; i++) { /* the largest first */
+    for (size_t i = 0; i < parts->n; i++) { /* parts are sorted, the largest first */
         bool fresh;
         uint64_t *at = map_put(&index, show_kind_key(&parts->v[i]), &fresh);
         if (fresh) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests in words: what makes up their paths, what took longer in the slow ones, what is not told of them. */
+/* Requests in words: parts of their paths, parts that took longer in the slow ones, missing requests. */
 #include <stdio.h>
 
 #include "base/text.h"

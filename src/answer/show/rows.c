@@ -20,7 +20,7 @@ static void add_row(struct show_rows *s, struct path_row row)
     vec_push(&s->rows, r);
 }
 
-/* Brings the rows of each machine together, keeping the order of appearance of machines and of rows. */
+/* Groups rows by machine, keeping the order of appearance of machines and of rows. */
 static void group_by_host(struct show_rows *s)
 {
     struct map order = {0};

@@ -45,7 +45,7 @@ void say_done(struct text *t, const struct show_part *p)
     }
 }
 
-/* One thread alone did most of it. */
+/* Returns whether one thread did most of it. */
 static bool is_one(const struct show_kind *k)
 {
     return k->part.duration > k->duration / 2;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer in one sentence: at most three parts of the path, largest first, in words of people. Its rules are told in
- * docs/concepts.md. */
+/* Sentence of an answer: at most three parts of the path, largest first, in plain words. Rules: docs/concepts.md. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +14,12 @@
 enum {
     MOST_CELLS = 140,
     MOST_GROUPS = 3,
-    LEAST_PERCENT = 5, /* of the path: what is less is of the rest */
+    LEAST_PERCENT = 5, /* percentage of the path below which a part belongs to the rest */
 };
-/* How much is said of a group, when a sentence is too long. */
+/* Levels of shortening a group in a sentence that is too long. */
 enum brevity { FULL, NO_EXAMPLES, NAMES_ONLY };
 
-/* By what the path is divided. */
+/* Divisions of the path. */
 enum division { BY_MACHINE, BY_THREAD, BY_WORK };
 struct group {
     int64_t duration;
@@ -59,7 +58,7 @@ static void divide(struct story *s, enum division division)
     struct map index = {0}, met = {0};
     s->division = division;
     s->groups.n = 0;
-    for (size_t i = 0; i < s->kinds.n; i++) { /* the largest first, which then is the group's top */
+    for (size_t i = 0; i < s->kinds.n; i++) { /* the largest first, which becomes the group's top */
         const struct show_kind *k = &s->kinds.v[i];
         bool fresh;
         uint64_t key = group_of(s, &k->part), *at = map_put(&index, key, &fresh);
@@ -86,7 +85,7 @@ static bool is_on_one_machine(const struct story *s)
     return true;
 }
 
-/* Machines; where there is one, its threads; where many have a little each, what was done there. */
+/* Chooses machines; for a single one its threads; for many threads with little each, kinds of work. */
 static void choose_division(struct story *s)
 {
     size_t machines = 0;
@@ -107,13 +106,13 @@ static void choose_division(struct story *s)
 
 /* ---- words ---- */
 
-/* Rounded as it is said. */
+/* Rounded as shown. */
 static int percent(const struct story *s, int64_t part)
 {
     return (int)(((__int128)part * 200 + s->length) / ((__int128)s->length * 2));
 }
 
-/* The share is that of what is named: no part of it that would be told as another share. */
+/* Returns whether the name covers the whole share: no other part would show as another percentage. */
 static bool is_whole(const struct story *s, const struct group *g)
 {
     return percent(s, said_time(g->top)) == percent(s, g->duration);
@@ -138,7 +137,7 @@ static void put_subject(struct text *t, const struct story *s, const struct grou
         say_who(t, g->top);
 }
 
-/* All of it is what the top did. */
+/* Writes a group that is all by its top. */
 static void put_whole(struct text *t, const struct story *s, const struct group *g, enum brevity brief)
 {
     const struct show_part *p = &g->top->part;
@@ -237,7 +236,7 @@ static void put_story(struct text *t, const struct story *s, size_t told, const 
     }
 }
 
-/* As much as there is room for: the last of those of which most is said gives way first. */
+/* Writes as much as fits: shortens the last of the groups with the longest text first. */
 static void tell(struct text *t, const struct story *s)
 {
     uint8_t brief[MOST_GROUPS] = {FULL};

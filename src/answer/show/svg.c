@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer as a picture for browsers and paper: no scripts, nothing loaded; each state has a colour and a pattern. */
+/* SVG picture for browsers and paper: no scripts, nothing loaded; each state has a colour and a pattern. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum {
     MAX_TABLE = 24,
     TABLE_ROW = 17,
     LEGEND_ROW = 20,
-    DENSE_SEGMENTS = 4000, /* more than these are drawn by cells of half a pixel */
+    DENSE_SEGMENTS = 4000, /* limit above which segments are drawn by cells of half a pixel */
     CELLS = (WIDTH - LEFT - RIGHT) * 2,
     MAX_LINKS = 4000,
     SHORT_LINK = 3
@@ -32,8 +32,8 @@ enum {
 struct canvas {
     struct show_rows show;
     struct text *out;
-    int *track_y; /* per row; -1: not drawn */
-    int bottom;   /* of the tracks */
+    int *track_y; /* y per row; -1: not drawn */
+    int bottom;   /* bottom of the tracks */
     bool used[GRAPH_STATE_COUNT], link_used[PATH_LINK_SPAN + 1];
     int64_t assumed; /* ns */
     size_t hidden;
@@ -121,7 +121,7 @@ static void write_definitions(struct canvas *c)
 
 /* ---- frame ---- */
 
-/* The rows with most of the path keep their track when there are too many. */
+/* Rows with most of the path get tracks if there are too many. */
 static void layout_tracks(struct canvas *c)
 {
     const struct show_rows *s = &c->show;
@@ -283,7 +283,7 @@ static void write_cells(struct canvas *c, const int64_t (*sums)[GRAPH_STATE_COUN
     }
 }
 
-/* Many segments: each half pixel of a track shows the state that has most of it. */
+/* Draws many segments: each half pixel of a track shows the state with most time in it. */
 static void write_dense(struct canvas *c)
 {
     const struct path *p = c->show.path;
@@ -351,7 +351,7 @@ static void write_link(struct canvas *c, const struct path_link *l, struct map *
     text_puts(c->out, "</title></path>\n");
 }
 
-/* Where the path changes rows without a signal (it resumes on the row that waited), a thin line leads the eye. */
+/* Draws a thin line where the path changes rows without a signal (it resumes on the row that waited). */
 static void write_connectors(struct canvas *c)
 {
     const struct path *p = c->show.path;
@@ -384,7 +384,7 @@ static void write_links(struct canvas *c)
 
 /* ---- legend and table ---- */
 
-/* Where the next entry of the legend begins; on a new line when it would not fit. */
+/* Position of the next entry of the legend; on a new line if it does not fit. */
 static int legend_x(int *x, int *y, int width)
 {
     if (*x + width > WIDTH - RIGHT) {
@@ -395,7 +395,7 @@ static int legend_x(int *x, int *y, int width)
     return *x - width;
 }
 
-/* Returns the height it takes; `out` NULL only measures. */
+/* Returns the height; `out` NULL only measures. */
 static int write_legend(struct canvas *c, int top, struct text *out)
 {
     int x = LEFT, y = top;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer for a terminal: the summary, the picture, on demand the list of segments. */
+/* Terminal output: the summary, the picture, and optionally the list of segments. */
 #include <string.h>
 
 #include "base/text.h"
@@ -42,7 +42,7 @@ void terminal_words(const char *words, const struct show_style *style, struct te
             used = 0;
         }
         text_fill(t, ' ', used ? 1 : TERMINAL_INDENT);
-        text_put(t, word, n); /* a name is shorter than a line */
+        text_put(t, word, n); /* names are shorter than a line */
         used += cells + (used ? 1 : 0);
         word += n + (word[n] == ' ');
     }

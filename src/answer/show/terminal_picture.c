@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture for a terminal: a track for each of the rows with most of the path. */
+/* Picture for a terminal: a track for each of the rows with most of the path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int64_t *cell_of(const struct tracks *l, size_t track, size_t column)
     return &l->sums[(track * l->columns + column) * GRAPH_STATE_COUNT];
 }
 
-/* The rows with most of the path, in their order. */
+/* Chooses the rows with most of the path, in their order. */
 static void choose_tracks(const struct show_rows *s, struct tracks *l)
 {
     l->n = 0;

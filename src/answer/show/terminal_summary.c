@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The summary for a terminal: what takes most of the path, a line each. */
+/* Summary for a terminal: the largest parts of the path, a line each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,7 @@ static int by_duration(const void *pa, const void *pb)
         ?: strcmp(a->detail, b->detail);
 }
 
-/* Threads' lines of one machine, name and state become one: of a path through thousands of threads only their kinds
- * matter. */
+/* Merges threads' lines of one machine, name and state: in a path through thousands of threads only kinds matter. */
 static void merge_lines(struct summary *all)
 {
     struct map index = {0};
@@ -140,7 +139,7 @@ void terminal_summary(
         columns[1] = terminal_widest(columns[1], all.v[i].thread);
         columns[2] = terminal_widest(columns[2], graph_state_name(all.v[i].state));
     }
-    size_t names = (size_t)style->width - 38; /* what percentage, duration and the longest state leave */
+    size_t names = (size_t)style->width - 38; /* width left by percentage, duration and the longest state */
     columns[0] = columns[0] > names * 2 / 5 ? names * 2 / 5 : columns[0];
     columns[1] = columns[1] > names - columns[0] ? names - columns[0] : columns[1];
     for (size_t i = 0; i < shown; i++)

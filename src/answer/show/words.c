@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words and numbers of pictures: names from a trace made harmless, distances between ticks. */
+/* Words and numbers of pictures: safe names from a trace, distances between ticks. */
 #include "show/words.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ const char *show_name(
     return buf;
 }
 
-/* Bytes of the character at s, or 0: none that XML takes. */
+/* Bytes of the character at s, or 0: not allowed in XML. */
 static size_t sequence(const unsigned char *s)
 {
     return s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe ? 0 : text_sequence((const char *)s, 4);

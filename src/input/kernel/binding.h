@@ -42,7 +42,7 @@ struct kernel_cold {
     struct ctf_access level;  /* STATEDUMP_THREAD: level of the namespace, in old ones */
     bool has_cpu;             /* perf: the CPU is a field */
     struct ctf_access cpu;
-    struct ctf_access access[]; /* fields with offsets that are not fixed */
+    struct ctf_access access[]; /* all fields again, for offsets that are not fixed */
 };
 
 /* Performance counters in a class's contexts. */
@@ -58,7 +58,7 @@ struct kernel_plan {
     uint8_t kind;             /* enum kernel_kind */
     uint8_t declared;         /* kind before the choice of which events stand for what */
     uint8_t n;                /* number of fields */
-    bool fast;                /* every present field is in kernel_fields */
+    bool fast;                /* all present fields are kernel_fields, at fixed offsets */
     uint8_t present;          /* bit per field */
     bool by_wakeup;           /* sched_wakeup is bound to WAKE */
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */

@@ -62,7 +62,7 @@ int kernel_rows_resolve(struct kernel_rows *, const struct kernel_rows_chunk *, 
 size_t kernel_rows_ended(const struct kernel_rows *, const int32_t **rows);
 /* Saves all that was resolved or, on failure, nothing. A row costs O(log rows), over all saves. */
 int kernel_rows_save(struct kernel_rows *, struct err *e);
-/* Returns whether all that was read is what was written (store_intact). */
+/* Returns an error unless all that was read was intact (store_intact). */
 int kernel_rows_intact(const struct kernel_rows *, struct err *e);
 /* Reads and checks all files. */
 int kernel_rows_check(const char *directory, uint64_t host, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets and connections of one host: which send explains a receive, and which receive woke which thread. A *flow* is
- * one direction of one connection: (protocol, source, source port, destination, destination port). TCP bytes have
- * unwrapped 64-bit sequence numbers, so a receive is explained by the send that covers its last byte, whatever was
+/* Packets and connections of one host: finds the send that explains a receive, and the receive that woke a thread. A
+ * *flow* is one direction of one connection: (protocol, source, source port, destination, destination port). TCP bytes
+ * have unwrapped 64-bit sequence numbers, so a receive is explained by the send that covers its last byte, whatever was
  * segmented, merged or retransmitted. If addresses and ports are reused, a SYN begins new numbers, above all before. A
  * packet seen by several devices of the host is one send, or one receive. A packet that came in before it went out is
  * no send of the host, and a packet that only carries another one (a tunnel's) is nobody's message. Source:

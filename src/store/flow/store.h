@@ -138,7 +138,7 @@ struct flow_tables {
 /* Tables of a store with several chunks. */
 const struct flow_tables *flow_tables(const struct flow_store *);
 void flow_tables_free(struct flow_tables *, size_t n_chunks);
-/* Sums by place of a row of the host: what it has in the places before. For several chunks, no tail, and a row that has
+/* Sums by place of a row of the host: counts in the places before. For several chunks, no tail, and a row that has
  * places. (messages.c) */
 struct flow_sums { size_t messages, receives, asks; };
 const struct flow_sums *flow_sums(const struct flow_store *, int32_t row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Validation of a file. Opening checks what is not bounded again at its use, which is little. Everything else, for
+/* Validation of a file. Opening checks the few things that are not bounded again at their use. Everything else, for
  * which readers are safe, is checked only by `verify`. */
 #include "graph/series.h"
 

@@ -421,7 +421,7 @@ static inline void add_sums(
     const int64_t *next = c->totals + total0;
     for (uint64_t left = (uint64_t)length; states; states &= states - 1) {
         uint64_t ns = (uint64_t)*next++;
-        ns = ns < left ? ns : left; /* at most what is there, for any file contents */
+        ns = ns < left ? ns : left; /* limited to the rest, for any file contents */
         totals[__builtin_ctz(states)] += (int64_t)ns;
         left -= ns;
     }

@@ -421,7 +421,7 @@ int graph_builder_write(struct graph_builder *b, int64_t end, struct store_place
     size_t n = kernel_tracker_threads(b->tracker, &threads);
     if (end < b->now)
         end = b->now;
-    b->is_cut = false; /* nobody continues it, even if it was saved */
+    b->is_cut = false; /* final, even if the state was saved */
     b->carried.n = 0;
     for (size_t i = 0; i < n; i++)
         graph_builder_close_row(b, (int32_t)i, end);

@@ -77,7 +77,7 @@ uint32_t builder_vector_code(struct state_builder *b, uint16_t vector)
     return b->vector_codes[i];
 }
 
-/* Futexes are per process, since addresses are. Above a limit that nobody reads they count as one. */
+/* Futexes are per process, since addresses are. Those above a limit, more than a reader can use, count as one. */
 uint32_t builder_lock_code(struct state_builder *b, int32_t row, uint64_t address)
 {
     const struct kernel_thread *threads;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Losses: while events were missing, nobody saw threads that did not run, so that part of their waits becomes unknown.
- * This is decided when a wait is over and the losses until then are known (held.h). */
+/* Losses: threads that did not run may have run unseen while events were missing, so that part of their waits becomes
+ * unknown. This is decided when a wait is over and the losses until then are known (held.h). */
 #include "state/gaps.h"
 
 #include "base/search.h"

@@ -48,7 +48,7 @@ struct list_tables {
     int64_t last_event;
     struct state_disk_loss *losses;
     size_t n_losses;
-    pthread_mutex_t lock;        /* guards what is made on request */
+    pthread_mutex_t lock;        /* guards tables made on request */
 };
 
 /* Sets up the tables of open parts, whose codes have the names known to the last part. */
