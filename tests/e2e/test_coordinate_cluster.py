@@ -108,7 +108,7 @@ class Found(Case):
                          {p: e["id"] for p, e in all_there.items()})
 
     def test_nodes_tell(self):
-        """The coordinator has what `weft status` says of the nodes, for its page: who is away, and what answers lack."""
+        """The coordinator has the output of `weft status` for its page: nodes that are away, and what answers lack."""
         def told():
             return many.get("/cluster").json
 
