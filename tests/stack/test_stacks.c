@@ -255,6 +255,34 @@ static void test_without_contexts(void **state)
     remove_place(&p);
 }
 
+/* A function that calls itself, and leaves the inner calls by longjmp: its exit says by the return address which one
+ * ends. An address that no call has is no reason to end none. */
+static void test_left_by_longjmp(void **state)
+{
+    struct place p;
+    struct ust u;
+    make_place(&p);
+    ust_create(&u, p.dir, "made", false);
+    ust_enter_from(&u, 100, 0x100, 0x10);
+    ust_enter_from(&u, 200, 0x200, 0x150);
+    ust_enter_from(&u, 300, 0x200, 0x250);
+    ust_enter_from(&u, 400, 0x200, 0x250);
+    ust_exit_to(&u, 500, 0x200, 0x150); /* back in the outermost one, which returns */
+    ust_enter_from(&u, 600, 0x200, 0x160);
+    ust_exit_to(&u, 700, 0x200, 0x999);
+    ust_exit_to(&u, 800, 0x100, 0x10);
+    ust_close(&u);
+    struct stack_store *s = open_store(&p);
+    LEVEL(100, 100, 0, {100, 800, STACK_WHOLE, "0x100"});
+    LEVEL(100, 100, 1, {200, 500, STACK_WHOLE, "0x200"}, {600, 700, STACK_WHOLE, "0x200"});
+    LEVEL(100, 100, 2, {300, 500, STACK_CUT, "0x200"});
+    LEVEL(100, 100, 3, {400, 500, STACK_CUT, "0x200"});
+    assert_int_equal(stack_totals(s)->missing_exits, 2);
+    assert_int_equal(stack_totals(s)->strange_exits, 0);
+    stack_close(s);
+    remove_place(&p);
+}
+
 /* After lost events an exit proves that a call from before them went on, and those around it still do; no call is told
  * of only where none is known to be open. */
 static void test_proven_by_exits(void **state)
@@ -512,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_exec),
         cmocka_unit_test(test_fast_and_reloaded),
         cmocka_unit_test(test_without_contexts),
+        cmocka_unit_test(test_left_by_longjmp),
         cmocka_unit_test(test_proven_by_exits),
         cmocka_unit_test(test_entered_anew),
         cmocka_unit_test(test_memory),

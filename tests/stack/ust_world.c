@@ -129,13 +129,21 @@ static void numbers(struct ust *u, int64_t t, int id, const uint64_t *v, size_t 
     end(u, t, id, &p);
 }
 
+void ust_enter_from(struct ust *u, int64_t t, uint64_t address, uint64_t site)
+{
+    numbers(u, t, ENTER, (uint64_t[]){address, site}, 2);
+}
+void ust_exit_to(struct ust *u, int64_t t, uint64_t address, uint64_t site)
+{
+    numbers(u, t, EXIT, (uint64_t[]){address, site}, 2);
+}
 void ust_enter(struct ust *u, int64_t t, uint64_t address)
 {
-    numbers(u, t, ENTER, (uint64_t[]){address, address + 1}, 2);
+    ust_enter_from(u, t, address, address + 1);
 }
 void ust_exit(struct ust *u, int64_t t, uint64_t address)
 {
-    numbers(u, t, EXIT, (uint64_t[]){address, address + 1}, 2);
+    ust_exit_to(u, t, address, address + 1);
 }
 void ust_fast_enter(struct ust *u, int64_t t, uint64_t address)
 {

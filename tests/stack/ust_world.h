@@ -23,6 +23,9 @@ void ust_close(struct ust *);
 
 void ust_enter(struct ust *, int64_t t, uint64_t address);
 void ust_exit(struct ust *, int64_t t, uint64_t address);
+/* The same of a function that returns to `site`; those above return to behind their address. */
+void ust_enter_from(struct ust *, int64_t t, uint64_t address, uint64_t site);
+void ust_exit_to(struct ust *, int64_t t, uint64_t address, uint64_t site);
 void ust_fast_enter(struct ust *, int64_t t, uint64_t address);
 void ust_fast_exit(struct ust *, int64_t t);
 /* lttng_ust_cyg_profile:func_entry with a field `name` */

@@ -62,15 +62,20 @@ static void bind_fields(const struct ctf_event_class *c, struct stack_class *b)
                              *const bases[] = {"baddr", NULL}, *const paths[] = {"path", "sopath", NULL},
                              *const lengths[] = {"memsz", "size", NULL}, *const pics[] = {"is_pic", NULL},
                              *const results[] = {"ptr", "out_ptr", NULL}, *const sizes[] = {"size", NULL},
-                             *const counts[] = {"nmemb", NULL}, *const olds[] = {"in_ptr", NULL};
+                             *const counts[] = {"nmemb", NULL}, *const olds[] = {"in_ptr", NULL},
+                             *const sites[] = {"call_site", NULL};
     switch (b->kind) {
     case STACK_ENTRY:
         b->has_name = find(c, CTF_PAYLOAD, true, names, &b->name);
         b->has_address = find(c, CTF_PAYLOAD, false, addresses, &b->address);
+        find(c, CTF_PAYLOAD, false, sites, &b->site);
         if (!b->has_name && !b->has_address)
             b->kind = STACK_OTHER;
         break;
-    case STACK_EXIT: b->has_address = find(c, CTF_PAYLOAD, false, addresses, &b->address); break;
+    case STACK_EXIT:
+        b->has_address = find(c, CTF_PAYLOAD, false, addresses, &b->address);
+        find(c, CTF_PAYLOAD, false, sites, &b->site);
+        break;
     case STACK_LOAD:
     case STACK_DUMPED:
         b->has_pic = find(c, CTF_PAYLOAD, false, pics, &b->pic);

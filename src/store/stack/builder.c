@@ -238,7 +238,8 @@ static uint64_t number(const struct ctf_event *ev, const struct ctf_access *a)
 static void enter(
     struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
 {
-    struct stack_frame f = {.begin = ts, .address = number(ev, &c->address), .has_address = c->has_address};
+    struct stack_frame f = {
+        .begin = ts, .address = number(ev, &c->address), .site = number(ev, &c->site), .has_address = c->has_address};
     uint32_t owner = b->runners.v[thread].owner, name = c->has_name ? read_text(b, ev, &c->name) : 0;
     f.function = name ? stack_function_named(b, owner, f.address, name) : stack_function_at(b, owner, f.address);
     stack_enter(b, thread, ts, &f);
@@ -315,7 +316,7 @@ static void add_event(struct stack_builder *b, const struct ctf_event *ev, const
     note_name(b, ev, c, r, ts);
     switch (c->kind) {
     case STACK_ENTRY: enter(b, ev, c, thread, ts); return;
-    case STACK_EXIT: stack_exit(b, thread, ts, number(ev, &c->address), c->has_address); return;
+    case STACK_EXIT: stack_exit(b, thread, ts, number(ev, &c->address), number(ev, &c->site), c->has_address); return;
     case STACK_LOAD:
     case STACK_DUMPED: load(b, ev, c, thread, ts); break;
     case STACK_DUMP: begin_dump(b, thread, ts); break;

@@ -23,6 +23,7 @@ struct stack_class {
     bool has_address, has_name, has_pic;
     struct ctf_access vpid, vtid, procname;
     struct ctf_access address, name;        /* ENTRY, EXIT; LOAD, UNLOAD: base address and path */
+    struct ctf_access site;                 /* ENTRY, EXIT: where the function returns to */
     /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old; address is the result. */
     struct ctf_access size, count, pic, old;
 };
@@ -57,6 +58,7 @@ struct stack_frame {
     int64_t begin;
     int64_t below;           /* ns of the calls one level below it that ended in chunks before */
     uint64_t address;
+    uint64_t site;           /* where it returns to; 0: not known */
     uint32_t function;
     bool has_address;
 };
@@ -153,7 +155,9 @@ uint32_t stack_find_stream(struct stack_builder *, const struct stack_stream *);
 
 /* calls.c */
 void stack_enter(struct stack_builder *, uint32_t thread, int64_t ts, const struct stack_frame *);
-void stack_exit(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, bool has_address);
+/* site: 0: not known */
+void stack_exit(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, uint64_t site,
+    bool has_address);
 void stack_lose(struct stack_builder *, const struct ctf_event *loss);
 /* An event of the stream; only to be called while there are windows. */
 void stack_watch(struct stack_builder *, uint32_t stream, int64_t ts);

@@ -91,22 +91,27 @@ void stack_enter(struct stack_builder *b, uint32_t thread, int64_t ts, const str
 }
 
 /* How many frames the exit ends: those above the one it belongs to were left without notice (longjmp, exceptions). 0:
- * it belongs to none. */
-static size_t frames_left(const struct stack_runner *r, uint64_t address, bool has_address)
+ * it belongs to none. A function that calls itself is told apart by where it returns to, where the trace has that. */
+static size_t frames_left(const struct stack_runner *r, uint64_t address, uint64_t site, bool has_address)
 {
-    size_t n = r->frames.n;
+    size_t n = r->frames.n, first = 0;
     if (!has_address)
         return n > 0;
-    for (size_t k = 1; k <= n && k <= SEARCHED_FRAMES; k++)
-        if (!r->frames.v[n - k].has_address || r->frames.v[n - k].address == address)
+    for (size_t k = 1; k <= n && k <= SEARCHED_FRAMES; k++) {
+        const struct stack_frame *f = &r->frames.v[n - k];
+        if (f->has_address && f->address != address)
+            continue;
+        if (!site || !f->site || f->site == site)
             return k;
-    return 0;
+        first = first ? first : k;
+    }
+    return first;
 }
 
-void stack_exit(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_t address, bool has_address)
+void stack_exit(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_t address, uint64_t site, bool has_address)
 {
     struct stack_runner *r = &b->runners.v[thread];
-    size_t left = frames_left(r, address, has_address);
+    size_t left = frames_left(r, address, site, has_address);
     r->last = ts;
     b->totals.strange_exits += left == 0;
     if (!left)

@@ -13,7 +13,7 @@ enum {
     LEAST_RUNNER_BYTES = 41,
     LEAST_GHOST_BYTES = 9,
     LEAST_UNKNOWN_BYTES = 8,
-    LEAST_FRAME_BYTES = 29,
+    LEAST_FRAME_BYTES = 37,
     LEAST_WINDOW_BYTES = 45
 };
 
@@ -190,6 +190,7 @@ static void carry_frames(struct carrying *v, struct stack_runner *r)
         carry_number(c, &f->begin);
         carry_number(c, &below);
         carry_number(c, &f->address);
+        carry_number(c, &f->site);
         carry_bool(c, &f->has_address);
         carry_function(v, f);
         check(c, f->begin >= since && f->begin <= r->last);

@@ -12,7 +12,7 @@
 #include "base/store.h"
 
 /* Grows whenever the same events give other stacks: stores are then built again. */
-enum { STACK_RULES_VERSION = 18 };
+enum { STACK_RULES_VERSION = 19 };
 
 /* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
  * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
