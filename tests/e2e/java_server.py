@@ -26,6 +26,13 @@ def has(output):
     return not any(part in output for part in LACKING)
 
 
+STATED = ("key", "merge", "of", "by", "order")  # of columns, entries, series: how they are merged
+
+
+def unstated(value):
+    return {k: v for k, v in value.items() if k not in STATED}
+
+
 def only(value, what):
     return {k: value[k] for k in MEMBERS[what] if k in value}
 
@@ -272,12 +279,17 @@ class JavaServer:
             return model
         if what in ("style", "tooltip"):
             return model
+        if what == "columns":
+            model = [unstated(c) for c in model]
         if what == "tree":
+            model["headers"] = [unstated(h) for h in model["headers"]]
+            model["entries"] = [unstated(e) for e in model["entries"]]
             for e in model["entries"]:
                 its = e.pop("metadata", {})
                 if "ThreadStatus" in output:
                     e["metadata"] = {METADATA[k]: v for k, v in its.items() if k in METADATA}
         if what == "xy":
+            model["series"] = [unstated(s) for s in model["series"]]
             for s in model["series"]:
                 s["yValues"] = [float(y) for y in s["yValues"]]
         return self.with_ids(output, model)

@@ -7,6 +7,7 @@ import json
 import threading
 
 MESSAGES = ("statusMessage", "title", "detail", "tooltip", "description")
+STATED = ("key", "merge", "of", "by", "order", "code", "codes")
 WORDS = {"Average": "Mean", "Total": "Sum", "Selection": "Chosen", "Timestamp ns": "Instant", "Trace": "Machine"}
 
 
@@ -19,12 +20,12 @@ def is_column(value):
     return "name" in value and ("tooltip" in value or "type" in value) and "UUID" not in value and "labels" not in value
 
 
-def reworded(value, drop=(), above=None):
+def reworded(value, above=None):
     if isinstance(value, list):
-        return [reworded(v, drop, above) for v in value]
+        return [reworded(v, above) for v in value]
     if not isinstance(value, dict):
         return value
-    out = {k: reworded(v, drop, k) for k, v in value.items() if k not in drop}
+    out = {k: reworded(v, k) for k, v in value.items()}
     out.update({k: reword(v) for k, v in out.items() if k in MESSAGES and isinstance(v, str)})
     if above in ("headers", "model") and is_column(value):
         out["name"] = reword(value["name"])
@@ -33,10 +34,16 @@ def reworded(value, drop=(), above=None):
     return out
 
 
-class Rewording:
-    """behind: a server under test. drop: members that an older version does not have. asked: the paths."""
+def without(value, members):
+    if isinstance(value, list):
+        return [without(v, members) for v in value]
+    return {k: without(v, members) for k, v in value.items() if k not in members} if isinstance(value, dict) else value
 
-    def __init__(self, behind, drop=()):
+
+class Proxy:
+    """behind: a server under test. change: makes another answer of each. asked: the paths."""
+
+    def __init__(self, behind, change):
         self.asked = []
         owner = self
 
@@ -54,7 +61,8 @@ class Rewording:
                     connection.request(self.command, self.path, body or None,
                                        {k: v for k, v in self.headers.items() if k in ("Content-Type", "Via")})
                     answer = connection.getresponse()
-                    data = json.dumps(reworded(json.loads(answer.read()), drop)).encode()
+                    value = change(json.loads(answer.read()))
+                    data = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
                     self.send_response(answer.status)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(data)))
@@ -75,3 +83,15 @@ class Rewording:
     def stop(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Rewording(Proxy):
+    def __init__(self, behind):
+        super().__init__(behind, reworded)
+
+
+class Older(Proxy):
+    """A version that does not state how columns, rows and series are merged, and tells no codes."""
+
+    def __init__(self, behind):
+        super().__init__(behind, lambda value: without(value, STATED))

@@ -249,7 +249,7 @@ class Stated(Case):
         self.assertLessEqual(abs(int(ns.replace(" ", "")) - moved % 10**9), 1)
         self.assertNotEqual(seconds.split(" ")[0], "2026-11-21")
         line = self.many.model(
-            f"{at}/outputs/table/v/lines", {"requested_times": [x["start"]], "requested_table_count": 1}
+            f"{at}/outputs/table/{EVENTS}/lines", {"requested_times": [x["start"]], "requested_table_count": 1}
         )["lines"][0]
         self.near(int(line["cells"][1]["content"]), t)
         hours = int(line["cells"][0]["content"].split(":")[0])

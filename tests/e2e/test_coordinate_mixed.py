@@ -6,7 +6,7 @@ import itertools
 import time
 
 from coordinated import BY_SERVER, HOSTS, KINDS, Coordinator, Shop, named, plain
-from java_server import METADATA, PATH, JavaServer, has
+from java_server import METADATA, PATH, JavaServer, has, unstated
 from test_coordinate import STATISTICS
 from tsp_server import EVENTS, THREAD_STATUS
 from weft_e2e import SLOWDOWN, Case, main, new_dice, scratch
@@ -20,7 +20,7 @@ JAVA = ("web", "db")
 
 def told(entry, output):
     """What of an entry the Java server tells."""
-    its = plain(entry)
+    its = unstated(plain(entry))
     of = its.pop("metadata", {})
     if output == THREAD_STATUS:
         its["metadata"] = {METADATA.get(k, k): v for k, v in of.items() if k in METADATA or k in METADATA.values()}
@@ -120,7 +120,7 @@ class Mixed(Case):
             of = {e["id"]: path for path, e in entries.items()}
             at = f"{self.at}/{kind}/{output}"
             model = server.model(f"{at}/{what}", {"requested_timerange": self.range, "requested_items": list(of)})
-            found = {of[r[key]]: {k: v for k, v in r.items() if k != key} for r in model[rows]}
+            found = {of[r[key]]: unstated({k: v for k, v in r.items() if k != key}) for r in model[rows]}
             arrows = kind == "timeGraph" and server.model(f"{at}/arrows", {"requested_timerange": self.range})
             said.append((found, sorted((of[x["sourceId"]], of[x["targetId"]], x["start"], x["end"])
                                        for x in arrows or [])))

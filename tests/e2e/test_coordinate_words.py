@@ -2,9 +2,19 @@
 # SPDX-License-Identifier: MIT
 """weft coordinate over servers one of which says everything in other words (rewording.py): what is merged and decided
 is the same."""
-from coordinated import COMPARISON, Coordinator, serve
-from rewording import Rewording
+from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, Coordinator, named, serve
+from rewording import Older, Rewording
+from test_coordinate import STATISTICS
+from test_coordinate_config import write
+from test_coordinate_groups import cut
+from tsp_server import EVENTS, Server
 from weft_e2e import Case, main, scratch
+
+SWITCHES = f"data/{STATISTICS}:org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"
+FLOWS = "weft.flows"
+IO = "timeGraph/org.eclipse.tracecompass.incubator.kernel.core.io.access.dataprovider"
+THREADS = "data/weft.selection.threads"
+DENSITY = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider"
 
 
 class Messages(Case):
@@ -17,7 +27,7 @@ class Messages(Case):
         cls.other = Rewording(cls.two)
         cls.uuid = cls.two.first()["UUID"]
         cls.db.opened(cls.uuid)
-        cls.older = Rewording(cls.two, drop=("code", "codes"))
+        cls.older = Older(cls.two)
         cls.plain, cls.words, cls.mixed = (Coordinator(f"--server=two={two.url}", f"--server=db={cls.db.url}")
                                            for two in (cls.two, cls.other, cls.older))
         cls.whole = cls.plain.opened(cls.uuid)
@@ -76,6 +86,181 @@ class Messages(Case):
                     for s in (self.two, self.plain, self.words)]
             self.assertEqual([(a["status"], a["statusMessage"], a.get("code")) for a in said],
                              [("COMPLETED", "Completed", None)] * 3)
+
+
+def plain_words(model):
+    """A tree, or columns, with keys in place of what a server calls a column or a row."""
+    if isinstance(model, dict):
+        model.pop("title", None)
+    tree = model if isinstance(model, dict) and "entries" in model else {}
+    for place, column in enumerate(tree.get("headers", model if isinstance(model, list) else [])):
+        if "name" in column and ("key" in column or not place):
+            column |= {"name": column.get("key", ""), "tooltip": "", "description": ""}
+    for e in tree.get("entries", []):
+        if e.get("key"):
+            e["labels"][0] = e["key"]
+    return model
+
+
+class Merged(Case):
+    """What is asked of two coordinators, `plain` and `words`, is the same."""
+
+    def whole_range(self):
+        return {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 60}
+
+    def model(self, server, path, parameters=None):
+        return server.model(f"/experiments/{self.uuid}/outputs/{path}", parameters)
+
+    def same(self, path, parameters=None):
+        a, b = (plain_words(self.model(s, path, parameters)) for s in (self.plain, self.words))
+        self.assertEqual(a, b, path)
+        return a
+
+    def same_views(self):
+        """Trees, states, arrows, series of all views; returns how many entries there are."""
+        entries, times = 0, self.whole_range()
+        for o in self.plain.get(f"/experiments/{self.uuid}/outputs").json:
+            kind = KINDS.get(o["type"])
+            if not kind or any(part in o["id"] for part in BY_SERVER):
+                continue
+            with self.subTest(o["id"]):
+                tree = self.same(f"{kind}/{o['id']}/tree", {"requested_timerange": times})
+                ids = [e["id"] for e in tree["entries"]]
+                entries += len(ids)
+                if kind != "data":
+                    what = "states" if kind == "timeGraph" else "xy"
+                    self.same(f"{kind}/{o['id']}/{what}", {"requested_timerange": times, "requested_items": ids})
+        return entries
+
+
+class Titles(Merged):
+    """A server for each machine; the second one, or the first, in other words."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.servers = {h: serve(h, store=scratch()) for h in HOSTS}
+        cls.uuid = cls.servers["db"].first()["UUID"]
+        for s in cls.servers.values():
+            s.opened(cls.uuid)
+        cls.proxies = {"web": Rewording(cls.servers["web"]), "client": Rewording(cls.servers["client"]),
+                       "older": Older(cls.servers["web"])}
+        cls.plain = cls.coordinator()
+        cls.words = cls.coordinator(web=cls.proxies["web"])
+        cls.first = cls.coordinator(client=cls.proxies["client"])
+        cls.older = cls.coordinator(web=cls.proxies["older"])
+        cls.whole = [s.opened(cls.uuid) for s in (cls.plain, cls.words, cls.first, cls.older)][0]
+
+    @classmethod
+    def coordinator(cls, **instead):
+        urls = {h: instead.get(h, cls.servers[h]).url for h in HOSTS}
+        config = "trace-servers:\n" + "".join(f"  - {{name: {h}, url: '{url}'}}\n" for h, url in urls.items())
+        return Coordinator("--config", write(config + f"groups: {{all: [{', '.join(HOSTS)}]}}\n"))
+
+    @classmethod
+    def tearDownClass(cls):
+        for s in (cls.plain, cls.words, cls.first, cls.older, *cls.proxies.values(), *cls.servers.values()):
+            s.stop()
+
+    def test_all_views(self):
+        self.assertGreater(self.same_views(), 600)
+
+    def test_averages_are_of_all_machines(self):
+        """Whatever the first server calls its columns, and the row."""
+        trees = [self.model(s, f"{SWITCHES}/tree") for s in (self.plain, self.first)]
+        names = [[h["name"] for h in t["headers"]] for t in trees]
+        self.assertIn("Average", names[0])
+        self.assertIn("Mean", names[1])
+        roots = [[e for e in t["entries"] if e["parentId"] == -1] for t in trees]
+        self.assertEqual(roots[0][0]["labels"][1:], roots[1][0]["labels"][1:])
+        self.assertEqual([[e["labels"][0] for e in r] for r in roots], [["Total"], ["Sum"]])
+        count = [self.model(s, f"{SWITCHES}/tree")["entries"][0]["metadata"]["count"][0]
+                 for s in self.servers.values()]
+        self.assertEqual(roots[1][0]["metadata"]["count"], [sum(count)])
+        self.assertGreater(sum(c > 0 for c in count), 1)
+
+    def test_densities(self):
+        output, some = f"genericXY/{DENSITY}:org.eclipse.tracecompass.analysis.os.linux.latency.syscall", 0
+        tree = self.same(f"{output}/tree")
+        ids = [e["id"] for e in tree["entries"]]
+        self.assertEqual([e["labels"] for e in tree["entries"]], [["total"]])
+        for scale in ({}, {"x_scale": "logarithmic"}):
+            asked = {"start": self.whole["start"], "end": self.whole["end"], "nbSamples": 12}
+            (series,) = self.same(f"{output}/xy", {"requested_timerange": asked, "requested_items": ids, **scale})[
+                "series"]
+            some += sum(series["yValues"])
+        own = [self.model(s, f"{output}/xy", {"requested_timerange": asked, "requested_items": [
+            e["id"] for e in self.model(s, f"{output}/tree")["entries"]]})["series"][0]["yValues"]
+            for s in self.servers.values()]
+        self.assertEqual(some, 2 * sum(map(sum, own)))
+
+    def test_tables(self):
+        for table in (EVENTS, FLOWS):
+            columns = self.same(f"table/{table}/columns")
+            self.assertEqual(len({c["id"] for c in columns}), len(columns))
+        for at in (0, 20000, self.whole["nbEvents"] - 9):
+            lines = self.same(f"table/{EVENTS}/lines", {"requested_table_index": at, "requested_table_count": 9})
+            self.assertEqual(len(lines["lines"]), 9)
+
+    def test_older_servers_keep_their_rows(self):
+        """Nothing is said to be of all machines that is of some."""
+        entries = self.model(self.older, f"{SWITCHES}/tree")["entries"]
+        roots = {e["labels"][0]: e for e in entries if e["parentId"] == -1}
+        self.assertEqual(set(roots), {f"{h}/Total" for h in HOSTS})
+        for h in HOSTS:
+            own = self.model(self.servers[h], f"{SWITCHES}/tree")["entries"][0]
+            self.assertEqual(roots[f"{h}/Total"]["labels"][1:], own["labels"][1:])
+
+
+class Pieces(Merged):
+    """Pieces of one machine's session, the second of which says everything in other words."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.pieces = [Server("--no-sync", "--name", "shop", f"web={part}", store=scratch()) for part in cut(2, 2)]
+        cls.whole = [p.first() for p in cls.pieces][0]
+        cls.uuid = cls.whole["UUID"]
+        cls.proxies = [Rewording(cls.pieces[1]), *map(Older, cls.pieces)]
+        cls.plain, cls.words, cls.older = map(cls.coordinator, (
+            cls.pieces, [cls.pieces[0], cls.proxies[0], *cls.pieces[2:]], cls.proxies[1:]))
+        cls.whole = [s.opened(cls.uuid) for s in (cls.plain, cls.words, cls.older)][0]
+
+    @classmethod
+    def coordinator(cls, servers):
+        urls = {f"web-{i}": s.url for i, s in enumerate(servers)}
+        config = "trace-servers:\n" + "".join(f"  - {{name: {n}, url: '{url}'}}\n" for n, url in urls.items())
+        return Coordinator("--config", write(config + f"rotation-groups: {{web: [{', '.join(urls)}]}}\n"))
+
+    @classmethod
+    def tearDownClass(cls):
+        for s in (cls.plain, cls.words, cls.older, *cls.proxies, *cls.pieces):
+            s.stop()
+
+    def test_all_views(self):
+        self.assertGreater(self.same_views(), 300)
+
+    def test_an_older_piece_invents_no_number(self):
+        """What its columns do not state is empty, unless all pieces say the same."""
+        empty = kept = 0
+        for output in IO, THREADS:
+            tree, own = self.model(self.older, f"{output}/tree"), [self.model(p, f"{output}/tree") for p in self.pieces]
+            of = [{path: e["labels"] for path, e in named(t).items()} for t in own]
+            rows = named(tree)
+            for path, e in rows.items():
+                if "again" in path or (*path, "again") in rows:
+                    continue  # nothing tells that they are one: they stay apart
+                for k, label in enumerate(e["labels"]):
+                    said = {labels[path][k] for labels in of if path in labels} - {"", "-1"}
+                    if k and len(said) > 1:
+                        self.assertEqual(label, "", e)
+                        empty += 1
+                        key = tree["headers"][k]["name"].lower()
+                        self.assertNotIn(key, e["metadata"])
+                    elif said:
+                        self.assertIn(label, said)
+                        kept += 1
+        self.assertGreater(min(empty, kept), 10)
 
 
 class Errors(Case):

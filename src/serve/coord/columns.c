@@ -2,6 +2,7 @@
 /* The columns of a table of many servers. */
 #include <string.h>
 
+#include "coord/merge.h"
 #include "coord/pieces.h"
 #include "coord/table.h"
 
@@ -62,10 +63,10 @@ static bool ask_columns(struct coord_call *c, struct slice *models)
 
 /* ---- joining ---- */
 
-static size_t find_name(const struct table_columns *t, struct slice name)
+static size_t find_column(const struct table_columns *t, struct slice object)
 {
     size_t i = 0;
-    while (i < t->n && !slice_same(t->v[i].name, name))
+    while (i < t->n && !merge_same_column(t->v[i].object, object))
         i++;
     return i;
 }
@@ -87,36 +88,36 @@ static int64_t new_id(const struct table_columns *t, int64_t own, struct slice n
     return own;
 }
 
-static void take_columns(struct table_columns *t, struct own_columns *of, struct slice model, bool numbers_anew)
+static void take_columns(
+    const struct coord_call *c, struct table_columns *t, struct own_columns *of, struct slice model, bool numbers_anew)
 {
     struct slice_walk w = slice_items(model);
-    bool first = true;
-    for (struct slice object; slice_next(&w, &object); first = false) {
+    size_t place = 0;
+    for (struct slice object; slice_next(&w, &object); place++) {
         struct slice name = slice_get(object, "name");
         int64_t own;
-        size_t at = find_name(t, name);
+        size_t at = find_column(t, object);
         if (!slice_is(name, '"') || !slice_integer(slice_get(object, "id"), &own) || own < 0)
             continue;
         if (at == t->n && t->n == MAX_COLUMNS)
             continue;
         if (at == t->n) {
             t->v[at] = (struct table_column){new_id(t, numbers_anew ? -1 : own, name), name, object,
-                texts_are_times(name, slice_get(object, "type")), slice_get(object, "numbersOf"),
+                merge_is_time(c, object, place), slice_get(object, "numbersOf"),
                 slice_get(object, "foundBy").at != NULL};
             t->n++;
         }
         of->own[at] = own;
         if (slice_get(object, "foundBy").at && !slice_integer(slice_get(object, "foundBy"), &of->trail))
             of->trail = -1;
-        bool is_time = slice_equals(slice_get(object, "type"), "TIMESTAMP");
-        if (slice_equals(name, "Timestamp ns") || (first && is_time)) {
+        if (merge_orders_lines(c, object, place)) {
             of->by[0] = own;
             of->n_by = 1;
-        } else if (first && slice_equals(slice_get(object, "order"), "DESCENDING")) {
+        } else if (!place && slice_equals(slice_get(object, "order"), "DESCENDING")) {
             of->by[0] = own;
             of->n_by = 1;
             of->descending = true;
-        } else if (of->descending && of->n_by == 1 && is_time) {
+        } else if (of->descending && of->n_by == 1 && slice_equals(slice_get(object, "type"), "TIMESTAMP")) {
             of->by[1] = own;
             of->n_by = 2;
         }
@@ -129,8 +130,8 @@ static void add_trace(struct table_columns *t)
 {
     static const char name[] = "\"Trace\"",
                       object[] = "{\"id\":1,\"name\":\"Trace\",\"description\":\"Host or server on which it was "
-                                 "recorded\",\"type\":\"STRING\"}";
-    t->trace = find_name(t, (struct slice){name, sizeof name - 1});
+                                 "recorded\",\"type\":\"STRING\",\"key\":\"trace\"}";
+    t->trace = find_column(t, (struct slice){object, sizeof object - 1});
     if (t->trace < t->n || t->n == MAX_COLUMNS)
         return;
     for (size_t i = t->n; i > 1; i--)
@@ -156,7 +157,7 @@ bool columns_find(struct coord_call *c, struct table_columns *t)
         memset(t->of[i].own, 0xff, (MAX_COLUMNS + 1) * sizeof(int64_t));
         t->of[i].trail = -1;
         if (models[i].at) {
-            take_columns(t, &t->of[i], models[i], atomic_load(&c->members[i]->numbers_anew));
+            take_columns(c, t, &t->of[i], models[i], atomic_load(&c->members[i]->numbers_anew));
             t->descending |= t->of[i].descending;
             t->ordered &= t->of[i].n_by > 0;
             known++;

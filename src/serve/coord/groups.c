@@ -8,12 +8,17 @@
 #include "base/figures.h"
 #include "base/search.h"
 #include "base/time.h"
+#include "coord/merge.h"
 
 /* The outputs, and the lines below each machine. */
 enum { OUTPUTS = 2, MOST_LINES = 3 };
 static const struct output {
-    const char *id, *lines[MOST_LINES];
-} outputs[OUTPUTS] = {{"weft.summary", {"CPUs", "Threads"}}, {"weft.summary.cpu", {"Minimum", "Mean", "Maximum"}}};
+    const char *id;
+    struct {
+        const char *key, *name; /* that machines' entries state; what a group's is called */
+    } lines[MOST_LINES];
+} outputs[OUTPUTS] = {{"weft.summary", {{"cpus", "CPUs"}, {"threads", "Threads"}}},
+    {"weft.summary.cpu", {{"minimum", "Minimum"}, {"mean", "Mean"}, {"maximum", "Maximum"}}}};
 enum { LEAST, MEAN, MOST };
 
 int group_output(const struct coord_call *c)
@@ -51,13 +56,11 @@ double machine_weight(const struct node *machine)
 /* Which line of a machine an entry is; MOST_LINES: none. */
 static size_t line_of(int output, struct slice entry)
 {
-    struct slice_walk w = slice_items(slice_get(entry, "labels"));
-    struct slice label = {0};
     int64_t parent;
     size_t i = 0;
-    if (!slice_next(&w, &label) || !slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0)
+    if (!slice_integer(slice_get(entry, "parentId"), &parent) || parent < 0)
         return MOST_LINES;
-    while (i < MOST_LINES && (!outputs[output].lines[i] || !slice_equals(label, outputs[output].lines[i])))
+    while (i < MOST_LINES && (!outputs[output].lines[i].key || !merge_has_key(entry, outputs[output].lines[i].key)))
         i++;
     return i;
 }
@@ -180,7 +183,8 @@ static void add_tree(struct fan *f, size_t parts, int output, size_t group)
     put_entry(&j, &root, group_own_id(output, 0), -1, group_config(f->call, group)->name);
     for (size_t i = 0; i < MOST_LINES; i++)
         if (line[i].first.at)
-            put_entry(&j, &line[i], group_own_id(output, 1 + i), group_own_id(output, 0), outputs[output].lines[i]);
+            put_entry(
+                &j, &line[i], group_own_id(output, 1 + i), group_own_id(output, 0), outputs[output].lines[i].name);
     json_end_array(&j);
     json_end_object(&j);
     add_part(f, &f->call->c->machine_groups[group].self, &t);
@@ -423,8 +427,9 @@ static void put_curve(struct coord_call *c, struct json *j, const struct group_a
     json_end_array(&jx);
     json_end_array(&jy);
     put_series_like(j, first, group_own_id(OUTPUT_SERIES, 1 + a->what),
-        arena_printf(c->q->arena, "%s: %s", group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what]), &x,
-        &y);
+        arena_printf(
+            c->q->arena, "%s: %s", group_config(c, a->group)->name, outputs[OUTPUT_SERIES].lines[a->what].name),
+        &x, &y);
     text_fini(&x);
     text_fini(&y);
 }

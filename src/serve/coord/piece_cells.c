@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels and metadata of an entry that several pieces have. Amounts are added up from the numbers in their metadata, as
- * weft's servers tell them (docs/tsp.md); of texts the first that says something is taken. */
+/* Labels and metadata of an entry that several pieces have, by the rules that the columns state (merge.h). Amounts are
+ * made of the numbers in the entries' metadata. Of columns that state it the first text that says something is taken;
+ * of those that state nothing the text that all pieces agree on, so that no piece's number stands for all of them. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "coord/merge.h"
 #include "coord/pieces.h"
 #include "coord/sums.h"
 
 enum { MOST_CELLS = 64, LONGEST_SHARE = 64 };
-
-enum kind { COUNT, LARGEST, DURATION, OF_RANGE, OF_ROOT, BUSY };
-/* What a label below a header says, and the member of the metadata that it is made of. */
-static const struct rule {
-    const char *header, *key;
-    enum kind kind;
-} rules[] = {{"Read", "read", COUNT}, {"Written", "written", COUNT}, {"Sent", "sent", COUNT},
-    {"Received", "received", COUNT}, {"Events total", "events", COUNT}, {"Events in range", "eventsInRange", COUNT},
-    {"Events", "events", COUNT}, {"Rows", "rows", LARGEST}, {"Lost", "lost", COUNT}, {"Network", "moved", COUNT},
-    {"Waits", "count", COUNT}, {"Waited", "total", DURATION}, {"Waiting", "waited", DURATION},
-    {"Time", "time", DURATION}, {"Busy", "cpus", BUSY}, {"Busy", "busy", DURATION}, {"Idle", "idle", DURATION},
-    {"Unknown", "unknown", DURATION}, {"Running", "running", DURATION}, {"Preempted", "preempted", DURATION},
-    {"Blocked", "blocked", DURATION}, {"Timer", "timer", DURATION}, {"Network", "network", DURATION},
-    {"Disk", "block-device", DURATION}, {"Other", "other", DURATION}, {"%", "time", OF_RANGE},
-    {"Percentage", "events", OF_ROOT}, {"Percentage in range", "eventsInRange", OF_ROOT}};
-enum { N_RULES = sizeof rules / sizeof *rules };
 
 /* ---- columns ---- */
 
@@ -32,16 +18,17 @@ void piece_cells_begin(struct piece_cells *t, struct coord_call *c, const struct
     *t = (struct piece_cells){.call = c, .pieces = p};
     t->place = arena_alloc(c->q->arena, sizeof *t->place * (p->n + 1));
     t->n_place = arena_new(c->q->arena, size_t, p->n + 1);
+    t->rule = arena_new(c->q->arena, struct merge_rule, MOST_CELLS);
     for (size_t i = 0; i < p->n; i++) {
         struct slice_walk w = slice_items(p->v[i].part ? slice_get(p->v[i].part->model, "headers") : (struct slice){0});
         bool first = !t->n;
         for (struct slice header; t->n_place[i] < MOST_CELLS && slice_next(&w, &header);) {
-            struct slice name = slice_get(header, "name");
-            size_t at = 0;
-            while (at < t->n && !slice_same(t->header[at], name))
-                at++;
-            if (at == t->n && first)
-                t->header[t->n++] = name;
+            size_t at = merge_find_column(t->header, t->n, header);
+            if (at == t->n && first) {
+                t->rule[at] = merge_rule_of(c, header, t->n_place[i]);
+                t->timed[at] = merge_is_time(c, header, t->n_place[i]);
+                t->header[t->n++] = header;
+            }
             t->place[i][t->n_place[i]++] = (uint16_t)at;
         }
     }
@@ -71,17 +58,21 @@ static struct slice member_of(struct slice entry, const char *key)
     return slice_is(value, '[') && slice_next(&w, &item) ? item : value;
 }
 
-/* False: no piece tells it. */
-static bool sum_of(const struct piece_cells *t, const struct piece_entry *e, const char *key, int64_t *sum)
+/* The least, the greatest, or the sum. False: no piece tells it. */
+static bool number_of(
+    const struct piece_cells *t, const struct piece_entry *e, const char *key, enum tsp_merge how, int64_t *out)
 {
-    bool some = false, largest = !strcmp(key, "rows"); /* the pieces have the same ones */
+    bool some = false;
     int64_t v;
-    *sum = 0;
+    *out = 0;
     for (size_t i = 0; i < t->pieces->n; i++) {
         if (!e->of[i].at || !slice_integer(member_of(e->of[i], key), &v))
             continue;
+        if (!some || (how == TSP_MAX && v > *out) || (how == TSP_MIN && v < *out))
+            *out = v;
+        else if (how != TSP_MAX && how != TSP_MIN)
+            *out = figures_sum(*out, v);
         some = true;
-        *sum = !largest ? figures_sum(*sum, v) : v > *sum ? v : *sum;
     }
     return some;
 }
@@ -118,8 +109,8 @@ static double length_within(struct time_range r, int64_t begin, int64_t end)
     return begin < end ? (double)((uint64_t)end - (uint64_t)begin) : 0;
 }
 
-/* The share of a machine's time: each piece tells that of its own stretch. Negative: none does. */
-static double busy_of(const struct piece_cells *t, const struct piece_entry *e)
+/* The mean of a share of time: each piece tells that of its own stretch. Negative: none does. */
+static double mean_of(const struct piece_cells *t, const struct piece_entry *e, const char *key)
 {
     struct time_range r = range_of(t);
     double busy = 0;
@@ -127,7 +118,7 @@ static double busy_of(const struct piece_cells *t, const struct piece_entry *e)
     bool some = false;
     for (size_t i = 0; i < t->pieces->n; i++) {
         const struct coord_piece *p = &t->pieces->v[i];
-        struct slice share = e->of[i].at ? member_of(e->of[i], "busy") : (struct slice){0};
+        struct slice share = e->of[i].at ? member_of(e->of[i], key) : (struct slice){0};
         if (!e->of[i].at)
             continue;
         begin = p->range.begin < begin ? p->range.begin : begin;
@@ -150,36 +141,61 @@ static void put_percent(struct json *j, const char *form, double share)
     json_write_string(j, text);
 }
 
-static void put_amount(struct json *j, const struct piece_cells *t, const struct rule *r, const struct piece_entry *e,
-    const struct piece_entry *root, int64_t sum)
+static void put_number(struct json *j, const struct merge_rule *r, int64_t number)
 {
     struct text text = {.fd = -1};
-    int64_t of = 0;
-    switch (r->kind) {
-    case COUNT:
-    case LARGEST: text_i64(&text, sum); break;
-    case DURATION: text_duration(&text, sum); break;
-    case OF_RANGE: {
-        struct time_range range = range_of(t);
-        double length = length_within(range, range.begin, range.end);
-        put_percent(j, "%.3f %%", (double)sum / (length > 0 ? length : 1));
-        return;
-    }
-    case OF_ROOT: put_percent(j, "%.3f %%", sum_of(t, root, r->key, &of) && of ? (double)sum / (double)of : 0); return;
-    case BUSY: put_percent(j, "%.1f %%", busy_of(t, e)); return;
-    }
+    if (r->is_duration)
+        text_duration(&text, number);
+    else
+        text_i64(&text, number);
     json_write_string(j, text_cstr(&text));
     text_fini(&text);
 }
 
-/* The rule for a column of an entry; NULL: its label is no amount. */
-static const struct rule *rule_for(
-    const struct piece_cells *t, const struct piece_entry *e, struct slice header, int64_t *sum)
+static void put_share(struct json *j, const struct piece_cells *t, const struct merge_rule *r,
+    const struct piece_entry *root, int64_t number)
 {
-    for (size_t i = 0; i < N_RULES; i++)
-        if (slice_equals(header, rules[i].header) && sum_of(t, e, rules[i].key, sum))
-            return &rules[i];
-    return NULL;
+    struct time_range range = range_of(t);
+    double length = length_within(range, range.begin, range.end);
+    int64_t all = 0;
+    if (!*r->by)
+        put_percent(j, "%.3f %%", (double)number / (length > 0 ? length : 1));
+    else
+        put_percent(j, "%.3f %%", number_of(t, root, r->by, TSP_SUM, &all) && all ? (double)number / (double)all : 0);
+}
+
+/* The number of a column that is an amount. False: it is none, or no piece tells the numbers. */
+static bool amount_of(
+    const struct piece_cells *t, const struct merge_rule *r, const struct piece_entry *e, int64_t *number)
+{
+    int64_t by = 1;
+    bool is_amount = r->how == TSP_SUM || r->how == TSP_MIN || r->how == TSP_MAX || r->how == TSP_SHARE,
+         is_mean = r->how == TSP_MEAN && *r->by;
+    if ((!is_amount && !is_mean) || r->is_range || !number_of(t, e, r->of, r->how, number) ||
+        (is_mean && !number_of(t, e, r->by, TSP_SUM, &by)) || by <= 0)
+        return false;
+    *number /= by;
+    return true;
+}
+
+/* False: the column is no amount, or no piece tells the numbers. */
+static bool put_amount(struct json *j, const struct piece_cells *t, const struct merge_rule *r,
+    const struct piece_entry *e, const struct piece_entry *root)
+{
+    int64_t number;
+    if (r->how == TSP_MEAN && !*r->by) {
+        double mean = mean_of(t, e, r->of);
+        if (mean >= 0)
+            put_percent(j, "%.1f %%", mean);
+        return mean >= 0;
+    }
+    if (!amount_of(t, r, e, &number))
+        return false;
+    if (r->how == TSP_SHARE)
+        put_share(j, t, r, root, number);
+    else
+        put_number(j, r, number);
+    return true;
 }
 
 static bool says_something(struct slice cell)
@@ -187,70 +203,120 @@ static bool says_something(struct slice cell)
     return cell.at && !slice_equals(cell, "") && !slice_equals(cell, "-1");
 }
 
-void piece_put_labels(
-    struct json *j, const struct piece_cells *t, const struct piece_entry *e, const struct piece_entry *root)
+/* The labels of an entry: the first that says something, whose it is, and whether another piece says something else. */
+struct chosen {
+    struct slice cell[MOST_CELLS];
+    const struct node *from[MOST_CELLS];
+    bool differs[MOST_CELLS];
+    size_t n;
+};
+
+static void choose(const struct piece_cells *t, const struct piece_entry *e, struct chosen *c)
 {
-    struct slice cell[MOST_CELLS] = {0}, chosen[MOST_CELLS] = {0};
-    const struct node *from[MOST_CELLS] = {0};
-    struct root_sum figures;
-    bool has_figures = figures_of(t, e, &figures);
-    size_t n = 0;
+    struct slice cell[MOST_CELLS];
+    *c = (struct chosen){.n = 0};
     for (size_t i = 0; i < t->pieces->n; i++) {
         if (!e->of[i].at)
             continue;
         memset(cell, 0, sizeof cell);
         size_t its = cells_of(t, i, e->of[i], cell);
-        n = its > n ? its : n;
-        for (size_t k = 0; k < its; k++)
-            if (!chosen[k].at || (!says_something(chosen[k]) && says_something(cell[k]))) {
-                chosen[k] = cell[k];
-                from[k] = t->pieces->v[i].node;
-            }
+        c->n = its > c->n ? its : c->n;
+        for (size_t k = 0; k < its; k++) {
+            bool says = says_something(cell[k]), said = says_something(c->cell[k]);
+            c->differs[k] |= says && said && !slice_same(cell[k], c->cell[k]);
+            if (c->cell[k].at && (said || !says))
+                continue;
+            c->cell[k] = cell[k];
+            c->from[k] = t->pieces->v[i].node;
+        }
     }
+}
+
+void piece_put_labels(
+    struct json *j, const struct piece_cells *t, const struct piece_entry *e, const struct piece_entry *root)
+{
+    static const struct merge_rule unstated;
+    struct chosen c;
+    struct root_sum figures;
+    bool has_figures = figures_of(t, e, &figures);
+    choose(t, e, &c);
     json_begin_array(j);
-    for (size_t k = 0; k < n; k++) {
-        struct slice header = k < t->n ? t->header[k] : (struct slice){0};
-        int64_t sum;
-        const struct rule *r;
-        if (!chosen[k].at)
+    for (size_t k = 0; k < c.n; k++) {
+        const struct merge_rule *r = k < t->n ? &t->rule[k] : &unstated;
+        if (!c.cell[k].at)
             json_write_string(j, "");
-        else if (k && has_figures && put_sum_label(j, &figures, header))
+        else if (k && has_figures && put_sum_label(j, &figures, r))
             continue;
-        else if (k && says_something(chosen[k]) && (r = rule_for(t, e, header, &sum)))
-            put_amount(j, t, r, e, root, sum);
-        else if (texts_are_times(header, (struct slice){0}))
-            put_time_text(j, from[k], chosen[k], NULL);
+        else if (k && says_something(c.cell[k]) && put_amount(j, t, r, e, root))
+            continue;
+        else if (k && c.differs[k] && r->how == TSP_MERGE_NONE)
+            json_write_string(j, "");
+        else if (k < t->n && t->timed[k])
+            put_time_text(j, c.from[k], c.cell[k], NULL);
         else
-            put_slice(j, chosen[k]);
+            put_slice(j, c.cell[k]);
     }
     json_end_array(j);
 }
 
 /* ---- metadata ---- */
 
-static bool is_amount(struct slice key)
+/* How the columns merge a member that they are made of, or that is their number. how: TSP_MERGE_NONE: none does. */
+static struct merge_rule rule_of_member(const struct piece_cells *t, struct slice key)
 {
-    bool is = false;
-    for (size_t i = 0; i < N_RULES && !is; i++)
-        is = rules[i].kind != BUSY && slice_equals(key, rules[i].key);
-    return is;
+    for (size_t i = 0; i < t->n; i++) {
+        struct merge_rule r = t->rule[i];
+        bool whole = r.how == TSP_SUM || ((r.how == TSP_MIN || r.how == TSP_MAX) && !r.is_range);
+        if ((whole || (r.how == TSP_MEAN && !*r.by)) && slice_equals(key, r.of))
+            return r;
+        if (r.how == TSP_MEAN && *r.by && slice_equals(key, r.key))
+            return r;
+        if (r.how == TSP_MEAN && *r.by && slice_equals(key, r.by)) {
+            r.how = TSP_SUM;
+            strcpy(r.of, r.by);
+            *r.by = '\0';
+            return r;
+        }
+    }
+    return (struct merge_rule){0};
+}
+
+/* No column says how the member is merged: it is that of a column that states no merge, or none of the tree does. */
+static bool is_unstated(const struct piece_cells *t, struct slice key)
+{
+    bool some = false, unstated = false;
+    for (size_t i = 0; i < t->n; i++) {
+        some |= t->rule[i].how != TSP_MERGE_NONE;
+        unstated |= t->rule[i].how == TSP_MERGE_NONE && slice_equals(key, t->rule[i].key);
+    }
+    return unstated || !some;
+}
+
+/* Do pieces tell different numbers there? */
+static bool numbers_differ(const struct piece_cells *t, const struct piece_entry *e, const char *name)
+{
+    int64_t least, most;
+    return number_of(t, e, name, TSP_MIN, &least) && number_of(t, e, name, TSP_MAX, &most) && least != most;
 }
 
 static void put_member(struct json *j, const struct piece_cells *t, const struct piece_entry *e, size_t piece,
     struct slice key, struct slice value)
 {
-    char name[MOST_CELLS] = "";
-    int64_t sum;
+    char name[MERGE_NAME] = "";
+    struct merge_rule r = rule_of_member(t, key);
+    int64_t number;
     if (key.n - 2 < sizeof name)
         memcpy(name, key.at + 1, key.n - 2);
+    if (!r.how && is_unstated(t, key) && numbers_differ(t, e, name))
+        return;
     put_slice_key(j, key);
-    if (slice_equals(key, "busy") && member_of(e->of[piece], "cpus").at) {
+    if (r.how == TSP_MEAN && !*r.by) {
         json_begin_array(j);
-        json_double(j, busy_of(t, e));
+        json_double(j, mean_of(t, e, r.of));
         json_end_array(j);
-    } else if (is_amount(key) && sum_of(t, e, name, &sum)) {
+    } else if (amount_of(t, &r, e, &number)) {
         json_begin_array(j);
-        json_i64(j, sum);
+        json_i64(j, number);
         json_end_array(j);
     } else if (slice_equals(key, "minimumBegin") || slice_equals(key, "maximumBegin")) {
         put_time_numbers(j, t->pieces->v[piece].node, value);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "coord/merge.h"
 #include "coord/pieces.h"
 
 /* Servers take requests of 1 MiB. */
@@ -281,20 +282,6 @@ const char *piece_states_body(struct coord_call *c, const struct coord_pieces *p
 
 /* ---- series ---- */
 
-/* Levels: what is there at a time. All other series tell what came since the sample before, so that what pieces tell of
- * one sample adds up. */
-static bool is_level(const struct coord_call *c)
-{
-    static const char *const levels[] = {"org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage",
-        "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider"};
-    return c->arg[1] && (!strcmp(c->arg[1], levels[0]) || !strcmp(c->arg[1], levels[1]));
-}
-
-static bool is_scattered(struct slice series)
-{
-    return slice_equals(slice_get(slice_get(slice_get(series, "style"), "values"), "series-type"), "scatter");
-}
-
 struct points {
     struct slice_walk x, y;
     struct slice y_at;
@@ -330,12 +317,12 @@ static void put_y(struct json *j, bool some, double y)
         json_double(j, y);
 }
 
-/* Writes the points in order: x, y into two arrays. Points at one time are one, but in clouds of them. */
+/* Writes the points in order: x, y into two arrays. Points at one time are one, but in clouds of
+ * them: their sum, or that of the piece that has the time. */
 static void join_points(struct coord_call *c, const struct coord_pieces *p, const struct joined *row, struct json *x,
-    struct json *y, bool cloud)
+    struct json *y, enum tsp_merge how)
 {
     struct points *s = arena_new(c->q->arena, struct points, p->n + 1);
-    const bool level = is_level(c);
     for (size_t i = 0; i < p->n; i++) {
         s[i].x = slice_items(slice_get(row->of[i], "xValues"));
         s[i].y = slice_items(slice_get(row->of[i], "yValues"));
@@ -349,9 +336,9 @@ static void join_points(struct coord_call *c, const struct coord_pieces *p, cons
         struct slice one = s[at].y_at;
         json_i64(x, t);
         for (size_t i = at; i < p->n; i++) {
-            if (!s[i].some || s[i].x_at != t || (cloud && i != at))
+            if (!s[i].some || s[i].x_at != t || (how == TSP_CONCATENATE && i != at))
                 continue;
-            if ((!level || i == of) && slice_number(s[i].y_at, &v)) {
+            if ((how != TSP_LEVEL || i == of) && slice_number(s[i].y_at, &v)) {
                 sum += v;
                 some = true;
             }
@@ -395,7 +382,7 @@ static void put_series(struct fan *f, struct json *j, const struct coord_pieces 
         first++;
     json_begin_array(&jx);
     json_begin_array(&jy);
-    join_points(f->call, p, row, &jx, &jy, is_scattered(row->of[first]));
+    join_points(f->call, p, row, &jx, &jy, merge_of_series(f->call, row->of[first]));
     json_end_array(&jx);
     json_end_array(&jy);
     put_series_like(j, row->of[first], row->key, NULL, &x, &y);

@@ -2,6 +2,7 @@
 /* Trees of pieces as one: entries of several pieces that are one. */
 #include <string.h>
 
+#include "coord/merge.h"
 #include "coord/pieces.h"
 
 enum { NO_ROW = SIZE_MAX };
@@ -28,13 +29,13 @@ static bool integer_of(struct slice entry, const char *key, int64_t *out)
     return slice_integer(slice_get(entry, key), out);
 }
 
-/* Where labels tell the number of a thread; n: nowhere. */
-static size_t thread_column(struct slice headers)
+/* Where labels tell the number of a thread; SIZE_MAX: nowhere. */
+static size_t thread_column(const struct coord_call *c, struct slice headers)
 {
     struct slice_walk w = slice_items(headers);
     size_t i = 0;
     for (struct slice h; slice_next(&w, &h); i++)
-        if (slice_equals(slice_get(h, "name"), "TID"))
+        if (!strcmp(merge_rule_of(c, h, i).key, "tid"))
             return i;
     return SIZE_MAX;
 }
@@ -100,7 +101,7 @@ static void take_entries(struct folded *t, size_t piece)
 {
     const struct coord_piece *p = &t->pieces->v[piece];
     struct slice_walk w = slice_items(slice_get(p->part->model, "entries"));
-    const size_t thread_at = thread_column(slice_get(p->part->model, "headers"));
+    const size_t thread_at = thread_column(t->call, slice_get(p->part->model, "headers"));
     struct map rows = {0}; /* by the piece's own id */
     int64_t own, above = -1;
     for (struct slice e; slice_next(&w, &e);) {

@@ -9,6 +9,7 @@
 #ifndef WEFT_COORD_PIECES_H
 #define WEFT_COORD_PIECES_H
 
+#include "coord/merge.h"
 #include "coord/times.h"
 
 #define PIECE_CONTENT (INT64_C(1) << 32)
@@ -71,7 +72,8 @@ void pieces_put(struct fan *, struct coord_pieces *, struct text *);
 struct piece_entry { struct slice *of; /* by piece; at NULL: it has none */ };
 struct piece_cells {
     struct coord_call *call; const struct coord_pieces *pieces;
-    struct slice header[64]; size_t n; /* their names */
+    struct slice header[64]; size_t n; /* objects */
+    struct merge_rule *rule; bool timed[64]; /* how they are merged; their labels are times */
     uint16_t (*place)[64]; size_t *n_place; /* by piece: where its columns are */
 };
 void piece_cells_begin(struct piece_cells *, struct coord_call *, const struct coord_pieces *);

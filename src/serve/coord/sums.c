@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_SUMS = 64 };
 
@@ -61,19 +62,24 @@ static void maximum_range(struct text *t, const struct root_sum *s)
     range(t, s->all.most_begin, s->all.most);
 }
 
+/* What the columns of figures are made of. */
 static const struct {
-    const char *header;
+    enum tsp_merge how;
+    const char *of;
+    bool is_range;
     void (*write)(struct text *, const struct root_sum *);
-} labels[] = {{"Minimum", minimum}, {"Maximum", maximum}, {"Average", average}, {"Std Dev", deviation},
-    {"Count", how_many}, {"Total", total}, {"Min Time Range", minimum_range}, {"Max Time Range", maximum_range},
-    {"Self Time", self_time}};
+} labels[] = {{TSP_MIN, "minimum", false, minimum}, {TSP_MAX, "maximum", false, maximum},
+    {TSP_MIN, "minimum", true, minimum_range}, {TSP_MAX, "maximum", true, maximum_range},
+    {TSP_MEAN, "total", false, average}, {TSP_DEVIATION, "spread", false, deviation},
+    {TSP_SUM, "count", false, how_many}, {TSP_SUM, "total", false, total}, {TSP_SUM, "self", false, self_time}};
 enum { N_LABELS = sizeof labels / sizeof *labels };
 
-bool put_sum_label(struct json *j, const struct root_sum *s, struct slice header)
+bool put_sum_label(struct json *j, const struct root_sum *s, const struct merge_rule *r)
 {
     size_t i = 0;
     struct text t = {.fd = -1};
-    while (i < N_LABELS && !slice_equals(header, labels[i].header))
+    while (i < N_LABELS &&
+        (labels[i].how != r->how || labels[i].is_range != r->is_range || strcmp(labels[i].of, r->of) != 0))
         i++;
     if (i == N_LABELS)
         return false;
@@ -158,14 +164,19 @@ void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice met
 
 /* ---- which ---- */
 
-static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struct slice label)
+static bool is_called(const struct root_sum *s, struct slice label, struct slice key)
+{
+    return s->key.at && key.at ? slice_same(s->key, key) : slice_same(s->label, label);
+}
+
+static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struct slice label, struct slice key)
 {
     for (size_t i = 0; i < all->v.n; i++)
-        if (slice_same(all->v.v[i].label, label))
+        if (is_called(&all->v.v[i], label, key))
             return &all->v.v[i];
     if (all->v.n == MOST_SUMS)
         return NULL;
-    struct root_sum s = {.label = label, .root = arena_new(c->q->arena, int64_t, all->parts + 1)};
+    struct root_sum s = {.label = label, .key = key, .root = arena_new(c->q->arena, int64_t, all->parts + 1)};
     for (size_t i = 0; i < all->parts; i++)
         s.root[i] = -1;
     vec_push(&all->v, s);
@@ -175,13 +186,14 @@ static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struc
 void sums_take(struct sums *all, struct coord_call *c, const struct node *n, size_t part, struct slice entry)
 {
     struct slice_walk w = slice_items(slice_get(entry, "labels"));
-    struct slice label, m = slice_get(entry, "metadata");
+    struct slice label, m = slice_get(entry, "metadata"), key = slice_get(entry, "key");
     int64_t own;
-    struct root_sum *s = slice_next(&w, &label) ? sum_called(all, c, label) : NULL;
+    struct root_sum *s = slice_next(&w, &label) ? sum_called(all, c, label, key) : NULL;
     if (!s)
         return;
     bool first = !s->all.n;
-    if (s->root[part] >= 0 || !slice_integer(slice_get(entry, "id"), &own) || own < 0 || !sum_add(s, n, m)) {
+    if (s->root[part] >= 0 || merge_stated(entry) != TSP_SUM || !slice_integer(slice_get(entry, "id"), &own) ||
+        own < 0 || !sum_add(s, n, m)) {
         s->apart = true;
         return;
     }
@@ -190,6 +202,7 @@ void sums_take(struct sums *all, struct coord_call *c, const struct node *n, siz
         s->first = part;
     }
     s->root[part] = own;
+    s->parts++;
 }
 
 const struct root_sum *root_sum_of(const struct sums *all, size_t part, struct slice id)

@@ -236,11 +236,6 @@ void put_time_numbers(struct json *j, const struct node *n, struct slice value)
 
 /* ---- texts ---- */
 
-bool texts_are_times(struct slice name, struct slice type)
-{
-    return slice_equals(type, "TIMESTAMP") || slice_equals(type, "TIME_RANGE") || slice_equals(name, "Timestamp");
-}
-
 enum { LONGEST_TEXT = 64, WHOLE_DIGITS = 16 /* fewer are a part of a time, in ns since the epoch */ };
 
 /* A time of the clock in a text. */

@@ -21,8 +21,6 @@ bool put_times(struct coord_call *, struct json *, const struct node *, struct s
     struct slice value);
 /* A number, or a list of numbers, that are times. */
 void put_time_numbers(struct json *, const struct node *, struct slice value);
-/* Are texts below a header, or in a column, of that name and type times? */
-bool texts_are_times(struct slice name, struct slice type);
 /* Such a text: "1795225075376113629", "[1795225075376113629,1795225075376113630]", "2026-11-21 01:37:53.184 022 483",
  * and of times without a date those near `own` (NULL: none of these). What is none of this is written as it stands. */
 void put_time_text(struct json *, const struct node *, struct slice text, const int64_t *own);

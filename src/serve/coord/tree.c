@@ -5,6 +5,7 @@
 #include "coord/bars.h"
 #include "coord/comparisons.h"
 #include "coord/groups.h"
+#include "coord/merge.h"
 #include "coord/numbering.h"
 #include "coord/pieces.h"
 #include "coord/sums.h"
@@ -15,33 +16,25 @@ enum { MAX_HEADERS = 256, SEVERAL = UINT16_MAX };
 
 /* The columns of all, and where each server has them. */
 struct headers {
-    struct slice v[MAX_HEADERS], name[MAX_HEADERS]; /* the object, its name */
-    bool timed[MAX_HEADERS];                        /* labels below are times */
+    struct slice v[MAX_HEADERS]; /* objects */
+    size_t place[MAX_HEADERS];   /* in the list of the server that has it first */
+    bool timed[MAX_HEADERS];     /* labels below are times */
     bool some_timed;
     size_t n;
 };
 
-static size_t find_header(const struct headers *h, struct slice name)
-{
-    size_t i = 0;
-    while (i < h->n && !slice_same(h->name[i], name))
-        i++;
-    return i;
-}
-
 /* places: where the server's columns are among those of all. */
-static size_t take_headers(struct headers *h, struct slice list, uint16_t *places)
+static size_t take_headers(const struct coord_call *c, struct headers *h, struct slice list, uint16_t *places)
 {
     struct slice_walk w = slice_items(list);
     size_t n = 0;
     for (struct slice header; n < MAX_HEADERS && slice_next(&w, &header); n++) {
-        struct slice name = slice_get(header, "name");
-        size_t at = find_header(h, name);
+        size_t at = merge_find_column(h->v, h->n, header);
         if (at == h->n && h->n < MAX_HEADERS) {
-            h->v[h->n] = header;
-            h->timed[h->n] = texts_are_times(name, slice_get(header, "dataType"));
+            h->place[h->n] = n;
+            h->timed[h->n] = merge_is_time(c, header, n);
             h->some_timed |= h->timed[h->n];
-            h->name[h->n++] = name;
+            h->v[h->n++] = header;
         }
         places[n] = (uint16_t)at;
     }
@@ -127,7 +120,7 @@ static void look_through(struct fan *f, struct tree *t)
         if (!bars_are_added(f->call))
             note_roots(t, i, entries);
         t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
-        t->of[i].n = take_headers(&t->headers, slice_get(p->model, "headers"), t->of[i].place);
+        t->of[i].n = take_headers(f->call, &t->headers, slice_get(p->model, "headers"), t->of[i].place);
         if (slice_next(&w, &first) && slice_integer(slice_get(first, "start"), &start)) {
             start = time_shown(p->node, start);
             t->start = t->has_start && t->start < start ? t->start : start;
@@ -136,13 +129,8 @@ static void look_through(struct fan *f, struct tree *t)
     }
 }
 
-/* What is a sum over machines also where only one server has any. */
-static bool is_total(struct slice label)
-{
-    return slice_equals(label, "Total") || slice_equals(label, "Selection");
-}
-
-/* Roots that several have are added up where their numbers are known. */
+/* Roots that state it are sums over machines, also where only one server has any. They are added up where all that have
+ * one state it, and tell the numbers. */
 static void add_up(struct fan *f, struct tree *t)
 {
     const bool several = machines_several(f->call);
@@ -151,14 +139,14 @@ static void add_up(struct fan *f, struct tree *t)
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
         for (struct slice e; slice_next(&w, &e);) {
             struct slice label = first_label(slice_get(e, "labels"));
-            if (entry_is_root(e) && (is_ambiguous(t, label) || (several && is_total(label))))
+            if (entry_is_root(e) && (is_ambiguous(t, label) || (several && merge_stated(e) == TSP_SUM)))
                 sums_take(&t->sums, f->call, f->parts[i].node, i, e);
         }
     }
 }
 
 /* How an entry is not as its server tells it: the server's name stands before the first label; it is a sum; it has a
- * number, which stands below "Group", or is the first label. */
+ * number, which stands below the column "group", or is the first label. */
 struct change {
     bool named;
     const struct root_sum *sum;
@@ -169,14 +157,26 @@ struct change {
 static size_t group_column(const struct tree *t, size_t first)
 {
     size_t i = 0;
-    while (i < t->headers.n && !slice_equals(t->headers.name[i], "Group"))
+    while (i < t->headers.n && !merge_has_key(t->headers.v[i], "group"))
         i++;
     return i < t->headers.n ? i : first;
 }
 
+/* A figure of a sum. A label that is none is the server's own, where the sum is of one server; else nobody knows it. */
+static bool put_figure(
+    const struct coord_call *c, struct json *j, const struct tree *t, const struct root_sum *sum, size_t header)
+{
+    struct merge_rule r = merge_rule_of(c, t->headers.v[header], t->headers.place[header]);
+    if (put_sum_label(j, sum, &r))
+        return true;
+    if (sum->parts > 1)
+        json_write_string(j, "");
+    return sum->parts > 1;
+}
+
 /* The labels below the headers that they belong to. */
-static void put_labels(struct json *j, const struct tree *t, size_t part, struct slice labels, const struct node *n,
-    const struct change *as)
+static void put_labels(const struct coord_call *c, struct json *j, const struct tree *t, size_t part,
+    struct slice labels, const struct node *n, const struct change *as)
 {
     struct slice cell[MAX_HEADERS] = {0}, label;
     struct slice_walk w = slice_items(labels);
@@ -194,7 +194,7 @@ static void put_labels(struct json *j, const struct tree *t, size_t part, struct
             put_number(j, as->number);
         else if (as->named && i == first && slice_is(cell[i], '"'))
             put_root_label(j, n, cell[i]);
-        else if (as->sum && i < t->headers.n && i != first && put_sum_label(j, as->sum, t->headers.name[i]))
+        else if (as->sum && i < t->headers.n && i != first && put_figure(c, j, t, as->sum, i))
             continue;
         else if (cell[i].at && i < t->headers.n && t->headers.timed[i])
             put_time_text(j, n, cell[i], NULL);
@@ -240,7 +240,7 @@ static void put_entry(struct coord_call *c, struct json *j, const struct tree *t
         else if ((slice_equals(key, "id") || slice_equals(key, "parentId")) && slice_integer(value, &own))
             json_i64(j, coord_id(c, p->node, own));
         else if (slice_equals(key, "labels") && !same)
-            put_labels(j, t, part, value, p->node, &as);
+            put_labels(c, j, t, part, value, p->node, &as);
         else if (first && t->has_start && slice_equals(key, "start"))
             json_i64(j, t->start);
         else if (t->wholes.name && slice_equals(key, "isDefault"))

@@ -8,19 +8,18 @@
 #include "coord/pieces.h"
 #include "coord/table.h"
 
-static const char histogram[] = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider",
-                  density[] = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore."
-                              "SegmentStoreDensityDataProvider";
-static const char *const labels[MOST_WHOLES] = {"Total", "Lost"};
+static const char *const labels[MOST_WHOLES] = {"Total", "Lost"}; /* in the order of merge_whole.lines */
 
+/* A family: an output for each kind of durations, which has one line. */
 static bool is_density(const struct coord_call *c)
 {
-    return !strncmp(c->arg[1], density, strlen(density));
+    const struct merge_whole *w = merge_whole_of(c);
+    return w && w->family;
 }
 
 static bool has_wholes(const struct coord_call *c)
 {
-    return c->several && (is_density(c) || !strcmp(c->arg[1], histogram));
+    return c->several && merge_whole_of(c);
 }
 
 /* ---- which ---- */
@@ -48,13 +47,14 @@ static int64_t own_sum(struct slice entries, const char *name)
     return -1;
 }
 
-static void take_line(struct wholes *x, size_t member, struct slice entry, int64_t sum)
+/* place: among the entries with its parent. */
+static void take_line(struct wholes *x, size_t member, struct slice entry, size_t place, int64_t sum)
 {
-    for (size_t i = 0; i < MOST_WHOLES; i++)
-        if (is_labelled(entry, labels[i]) && (sum < 0 || number_in(entry, "parentId") == sum)) {
-            vec_push(&x->parts, ((struct whole_part){member, number_in(entry, "id"), i}));
-            x->line[i].shown |= slice_get(entry, "isDefault").n == strlen("true");
-        }
+    int i = merge_whole_line(x->kind, entry, place);
+    if (i < 0 || (sum >= 0 && number_in(entry, "parentId") != sum))
+        return;
+    vec_push(&x->parts, ((struct whole_part){member, number_in(entry, "id"), (size_t)i}));
+    x->line[i].shown |= slice_get(entry, "isDefault").n == strlen("true");
 }
 
 /* The only entry of a density. False: it has others. */
@@ -64,7 +64,7 @@ static bool take_only(struct wholes *x, size_t member, struct slice entries)
     struct slice first, more;
     if (!slice_next(&w, &first))
         return true;
-    if (slice_next(&w, &more) || number_in(first, "parentId") >= 0 || !is_labelled(first, labels[0]))
+    if (slice_next(&w, &more) || number_in(first, "parentId") >= 0 || merge_whole_line(x->kind, first, 0) < 0)
         return false;
     struct whole_part p = {member, number_in(first, "id"), 0};
     vec_push(&x->parts, p);
@@ -75,11 +75,14 @@ static bool take_only(struct wholes *x, size_t member, struct slice entries)
 static void take_member(struct wholes *x, size_t member, struct slice entries)
 {
     struct slice_walk w = slice_items(entries);
-    int64_t sum = own_sum(entries, x->name);
+    int64_t sum = own_sum(entries, x->name), above = -1;
+    size_t place = 0;
     for (struct slice e; slice_next(&w, &e);) {
         int64_t id = number_in(e, "id"), parent = number_in(e, "parentId");
+        place = parent == above ? place + 1 : 0;
+        above = parent;
         if (parent >= 0 && id >= 0)
-            take_line(x, member, e, sum);
+            take_line(x, member, e, place, sum);
         if (sum >= 0 && (id == sum || parent == sum))
             vec_push(&x->instead, ((struct whole_part){member, id, 0}));
     }
@@ -90,6 +93,7 @@ void wholes_find(struct coord_call *c, const struct slice *models, struct wholes
     *x = (struct wholes){0};
     if (!has_wholes(c) || !(x->name = experiment_name(c)))
         return;
+    x->kind = merge_whole_of(c);
     const char *of = arena_printf(c->q->arena, "%s\n%s", c->arg[0], c->arg[1]);
     uint64_t nobody = map_hash(of, strlen(of)); /* whom these ids are of */
     x->n = is_density(c) ? 1 : MOST_WHOLES;
@@ -125,8 +129,9 @@ bool wholes_replace(const struct wholes *x, size_t member, struct slice id)
     return instead;
 }
 
+/* key: NULL: it stands for the experiment, and has no line. */
 static void put_whole(
-    struct json *j, int64_t id, int64_t parent, const char *label, bool has_data, bool shown, size_t columns)
+    struct json *j, int64_t id, int64_t parent, const char *label, const char *key, bool shown, size_t columns)
 {
     json_begin_object(j);
     json_kv_i64(j, "id", id);
@@ -137,8 +142,12 @@ static void put_whole(
     for (size_t i = 1; i < columns; i++)
         json_write_string(j, "");
     json_end_array(j);
-    json_kv_bool(j, "hasData", has_data);
+    json_kv_bool(j, "hasData", key);
     json_kv_bool(j, "isDefault", shown);
+    if (key) {
+        json_kv_string(j, "key", key);
+        json_kv_string(j, "merge", tsp_merge_name(TSP_SUM));
+    }
     json_end_object(j);
 }
 
@@ -147,9 +156,9 @@ void put_wholes(struct json *j, const struct wholes *x, size_t columns)
     if (!x->name)
         return;
     if (x->root >= 0)
-        put_whole(j, x->root, -1, x->name, false, false, columns);
+        put_whole(j, x->root, -1, x->name, NULL, false, columns);
     for (size_t i = 0; i < x->n; i++)
-        put_whole(j, x->line[i].id, x->root, x->line[i].label, true, x->line[i].shown, columns);
+        put_whole(j, x->line[i].id, x->root, x->line[i].label, x->kind->lines[i], x->line[i].shown, columns);
 }
 
 /* ---- the trees of the members, for a question for series ---- */

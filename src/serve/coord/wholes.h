@@ -5,6 +5,7 @@
 #ifndef WEFT_COORD_WHOLES_H
 #define WEFT_COORD_WHOLES_H
 
+#include "coord/merge.h"
 #include "coord/times.h"
 
 enum { MOST_WHOLES = 2 };
@@ -12,6 +13,7 @@ enum { MOST_WHOLES = 2 };
 /* A server's line that is added to one of them. */
 struct whole_part { size_t member; int64_t own; size_t line; };
 struct wholes {
+    const struct merge_whole *kind;
     const char *name;                /* of the experiment; NULL: the output has no such lines */
     size_t n;                        /* lines */
     struct { const char *label; int64_t id; bool shown; } line[MOST_WHOLES];

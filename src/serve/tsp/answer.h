@@ -53,10 +53,28 @@ void tsp_fail(struct tsp_answer *, enum tsp_code, const char *message);
 /* The id that clients know an entry by, for what has no writer below. */
 int64_t tsp_id(const struct tsp_answer *, int64_t number);
 
+/* ---- merging: how what several servers have of one row or series becomes one (docs/tsp.md) ---- */
+
+#define TSP_MERGES(X) \
+    X(FIRST)             /* the first text that says something */ \
+    X(SUM)               /* the sum; of rows: a sum over machines, added up over servers */ \
+    X(MIN)               /* the least; of type TIME_RANGE: where it is */ \
+    X(MAX)               /* the greatest */ \
+    X(MEAN)              /* the sum of `of` divided by that of `by`; without `by`: weighted by time */ \
+    X(DEVIATION)         /* the standard deviation, from figures of durations */ \
+    X(SHARE)             /* `of` as a share of `by` of the root above; without `by`: of the range's length */ \
+    X(LEVEL)             /* series: what is there at a time, from the server that has the time */ \
+    X(CONCATENATE)       /* series: the points of all */
+#define TSP_MERGE_ENUM(name) TSP_##name,
+enum tsp_merge { TSP_MERGE_NONE, TSP_MERGES(TSP_MERGE_ENUM) TSP_N_MERGES };
+const char *tsp_merge_name(enum tsp_merge); /* NULL of TSP_MERGE_NONE */
+
 /* ---- trees: begin, entries, end ---- */
 
-/* type: NUMBER, BINARY_NUMBER, TIMESTAMP, DURATION, STRING, TIME_RANGE, or NULL */
-struct tsp_header { const char *name, *tooltip, *type; };
+/* type: NUMBER, BINARY_NUMBER, TIMESTAMP, DURATION, STRING, TIME_RANGE, or NULL. key: the column's name for programs,
+ * the same on all servers; NULL: none, of the first one "row". of, by: members of the entries' metadata with the
+ * numbers that cells are made of; of NULL: the key. */
+struct tsp_header { const char *name, *tooltip, *type, *key; enum tsp_merge merge; const char *of, *by; };
 void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand); /* levels; -1: all */
 /* The text, or (NULL) the number, or (is_real) the other one. */
 struct tsp_meta { const char *key, *text; int64_t number; bool is_real; double real; };
@@ -75,6 +93,8 @@ struct tsp_entry {
     const char *container;               /* metadata Container, or NULL */
     const struct tsp_meta *meta; size_t n_meta; /* more metadata: among it what labels say in numbers, as numbers */
     const char *style_key;               /* or NULL */
+    /* Rows of several servers with equal names that are merged into one, or are parts of one; NULL: it is none. */
+    const char *row; enum tsp_merge merge;
 };
 void tsp_write_entry(struct tsp_answer *, const struct tsp_entry *);
 void tsp_end_tree(struct tsp_answer *);
@@ -112,6 +132,7 @@ struct tsp_series {
     const char *y_label, *y_unit, *y_type; /* y_type NULL: NUMBER */
     const char *const *categories;       /* generic XY: instead of x */
     const int64_t (*ranges)[2];          /* generic XY: instead of x */
+    enum tsp_merge merge;                /* of pieces of it, which several servers have */
 };
 void tsp_write_series(struct tsp_answer *, const struct tsp_series *); /* whole y are written without fraction */
 void tsp_end_xy(struct tsp_answer *);
@@ -134,6 +155,8 @@ struct tsp_column {
      * empty here. */
     int64_t found_by;
     bool descending;                     /* lines are in the order of its numbers, the greatest first */
+    bool ascending;                      /* lines are in the order of its times */
+    const char *key;                     /* as in tsp_header; NULL: the number, which is then the same on all servers */
 };
 /* Appends the text of a cell. `column` is an index into the table's columns, not an id. */
 typedef void tsp_cell(void *arg, size_t row, size_t column, struct text *out);

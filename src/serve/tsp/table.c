@@ -23,6 +23,11 @@ void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *colum
             json_kv_i64(j, "foundBy", columns[i].found_by);
         if (columns[i].descending)
             json_kv_string(j, "order", "DESCENDING");
+        if (columns[i].ascending)
+            json_kv_string(j, "order", "ASCENDING");
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)columns[i].id);
+        json_kv_string(j, "key", columns[i].key ? columns[i].key : number);
         json_end_object(j);
     }
     json_end_array(j);

@@ -18,6 +18,13 @@ const char *tsp_code_name(enum tsp_code code)
     return names[code];
 }
 
+const char *tsp_merge_name(enum tsp_merge merge)
+{
+#define MERGE(name) [TSP_##name] = #name,
+    static const char *const names[TSP_N_MERGES] = {TSP_MERGES(MERGE)};
+    return names[merge];
+}
+
 void tsp_fail(struct tsp_answer *answer, enum tsp_code code, const char *message)
 {
     answer->status = TSP_FAILED;
@@ -61,6 +68,10 @@ void tsp_begin_tree(struct tsp_answer *answer, const struct tsp_header *headers,
         json_kv_string(j, "name", headers[i].name);
         json_kv_string(j, "tooltip", headers[i].tooltip ? headers[i].tooltip : "");
         kv_string_if(j, "dataType", headers[i].type);
+        kv_string_if(j, "key", headers[i].key || i ? headers[i].key : "row");
+        kv_string_if(j, "merge", tsp_merge_name(headers[i].merge));
+        kv_string_if(j, "of", headers[i].of);
+        kv_string_if(j, "by", headers[i].by);
         json_end_object(j);
     }
     json_end_array(j);
@@ -134,6 +145,8 @@ void tsp_write_entry(struct tsp_answer *answer, const struct tsp_entry *e)
     write_metadata(j, e);
     if (e->style_key)
         write_style_key(j, e->style_key);
+    kv_string_if(j, "key", e->row);
+    kv_string_if(j, "merge", tsp_merge_name(e->merge));
     json_end_object(j);
 }
 
@@ -351,6 +364,7 @@ void tsp_write_series(struct tsp_answer *answer, const struct tsp_series *s)
     json_kv_string(j, "series-type", s->type ? s->type : "line");
     json_end_object(j);
     json_end_object(j);
+    kv_string_if(j, "merge", tsp_merge_name(s->merge));
     json_end_object(j);
 }
 

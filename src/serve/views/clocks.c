@@ -169,6 +169,6 @@ const struct view view_clock_error = {
     VIEW_HEADERS({"Host", "Half width of the corridor that holds the true clock", "STRING"}),
     .tree = tree,
     .title = "Clock error",
-    .series = {.type = "line", .y_label = "Error", .y_unit = "ns", .y_type = "DURATION"},
+    .series = {.type = "line", .y_label = "Error", .y_unit = "ns", .y_type = "DURATION", .merge = TSP_LEVEL},
     .xy = xy,
 };

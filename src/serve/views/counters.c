@@ -108,8 +108,14 @@ static void write_series(
     double *y = arena_new(a, double, q->n_times);
     for (size_t i = 0; i < q->n_times; i++)
         y[i] = (double)(cumulative ? values[i + 1] : (int64_t)((uint64_t)values[i + 1] - (uint64_t)values[i]));
-    view_write_series(
-        self, q, answer, e->id, arena_printf(a, "%s/Grouped/CPU/%d/%s", e->host->index->name, e->cpu, e->label), y);
+    struct tsp_series s = self->series;
+    s.id = e->id;
+    s.name = arena_printf(a, "%s/Grouped/CPU/%d/%s", e->host->index->name, e->cpu, e->label);
+    s.x = q->times;
+    s.y = y;
+    s.n = q->n_times;
+    s.merge = cumulative ? TSP_LEVEL : TSP_SUM;
+    tsp_write_series(answer, &s);
 }
 
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)

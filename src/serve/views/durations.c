@@ -14,14 +14,17 @@ const char *durations_text(struct arena *a, double ns)
 
 /* ---- figures ---- */
 
-const struct tsp_header durations_headers[] = {{"Label", "Name", "STRING"}, {"Minimum", "Shortest", "DURATION"},
-    {"Maximum", "Longest", "DURATION"}, {"Average", "Mean", "DURATION"}, {"Std Dev", "Standard deviation", "DURATION"},
-    {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"},
-    {"Min Time Range", "Where the shortest is", "TIME_RANGE"}, {"Max Time Range", "Where the longest is", "TIME_RANGE"},
-    {"Self Time", "Sum without the calls that they made", "DURATION"}};
+const struct tsp_header durations_headers[] = {{"Label", "Name", "STRING"},
+    {"Minimum", "Shortest", "DURATION", "minimum", TSP_MIN}, {"Maximum", "Longest", "DURATION", "maximum", TSP_MAX},
+    {"Average", "Mean", "DURATION", "average", TSP_MEAN, "total", "count"},
+    {"Std Dev", "Standard deviation", "DURATION", "deviation", TSP_DEVIATION, "spread", "count"},
+    {"Count", "How many", "NUMBER", "count", TSP_SUM}, {"Total", "Sum", "DURATION", "total", TSP_SUM},
+    {"Min Time Range", "Where the shortest is", "TIME_RANGE", "minimumRange", TSP_MIN, "minimum"},
+    {"Max Time Range", "Where the longest is", "TIME_RANGE", "maximumRange", TSP_MAX, "maximum"},
+    {"Self Time", "Sum without the calls that they made", "DURATION", "self", TSP_SUM}};
 
 void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, uint64_t key,
-    const char *label, const struct figures *f, const int64_t *self)
+    const char *label, const char *row, const struct figures *f, const int64_t *self)
 {
     if (!f->n)
         return;
@@ -46,7 +49,9 @@ void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t
             .n_labels = self ? DURATIONS_SELF_HEADERS : DURATIONS_HEADERS,
             .has_data = true,
             .meta = meta,
-            .n_meta = n_meta - !self});
+            .n_meta = n_meta - !self,
+            .row = row,
+            .merge = row ? TSP_SUM : TSP_MERGE_NONE});
 }
 
 static void write_name(const struct views *x, struct tsp_answer *answer, struct arena *a,
@@ -58,7 +63,7 @@ static void write_name(const struct views *x, struct tsp_answer *answer, struct 
     uint64_t key = view_key(label, (int64_t)h->key);
     if (x->n_hosts > 1)
         label = arena_printf(a, "%s/%s", h->name, label);
-    durations_write_figures(answer, a, root + 1 + (int64_t)name, root, key, label, f, NULL);
+    durations_write_figures(answer, a, root + 1 + (int64_t)name, root, key, label, NULL, f, NULL);
 }
 
 void durations_write_statistics(
@@ -71,7 +76,8 @@ void durations_write_statistics(
         s->find(s->arg, selection, of);
         for (size_t i = 0; i < s->n; i++)
             figures_join(&all, &of[i]);
-        durations_write_figures(answer, a, root, -1, 0, selection ? "Selection" : "Total", &all, NULL);
+        durations_write_figures(
+            answer, a, root, -1, 0, selection ? "Selection" : "Total", selection ? "selection" : "total", &all, NULL);
         for (size_t i = 0; i < s->n && !tsp_full(answer); i++)
             if (of[i].n)
                 write_name(x, answer, a, s, i, root, &of[i]);
@@ -108,7 +114,8 @@ void durations_add_points(struct durations_points *p, const struct view_host *h,
 
 void durations_write_points(struct tsp_answer *answer, int64_t id, const char *name, const struct durations_points *p)
 {
-    struct tsp_series s = {.type = "scatter", .y_label = "Duration", .y_unit = "ns", .y_type = "DURATION"};
+    struct tsp_series s = {
+        .type = "scatter", .y_label = "Duration", .y_unit = "ns", .y_type = "DURATION", .merge = TSP_CONCATENATE};
     s.id = id;
     s.name = name;
     s.x = p->x.v;
@@ -163,7 +170,7 @@ void durations_write_bars(
 void durations_total_tree(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    view_write_entry(answer, NULL, view_id(x, 0), -1, "Total", VIEW_DATA | VIEW_DEFAULT);
+    view_write_merged(answer, NULL, view_id(x, 0), -1, "Total", VIEW_DATA | VIEW_DEFAULT, "total", TSP_SUM);
 }
 
 void durations_write_total(

@@ -15,9 +15,9 @@ const char *durations_text(struct arena *, double ns);
 enum { DURATIONS_HEADERS = 9, DURATIONS_SELF_HEADERS = 10 };
 extern const struct tsp_header durations_headers[DURATIONS_SELF_HEADERS];
 /* Writes an entry, unless there is nothing in it. The begins are on the reference clock. self: ns of "Self Time", or
- * NULL. */
+ * NULL. row: what a sum over machines is called by programs; NULL: it is none. */
 void durations_write_figures(struct tsp_answer *, struct arena *, int64_t id, int64_t parent, uint64_t key,
-    const char *label, const struct figures *, const int64_t *self);
+    const char *label, const char *row, const struct figures *, const int64_t *self);
 /* A tree of figures by name: of the whole experiment and, when the query has one, of its selection; the joint figures,
  * and below them those of each name. */
 struct durations_statistics {

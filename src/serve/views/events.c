@@ -37,7 +37,11 @@ static void *make_events(struct views *x)
     t->pager = event_pager_new(t->table);
     t->n_columns = event_table_columns(t->table, &columns);
     for (size_t i = 0; i < t->n_columns; i++)
-        t->columns[i] = (struct tsp_column){columns[i].id, columns[i].name, columns[i].description, columns[i].type};
+        t->columns[i] = (struct tsp_column){columns[i].id, columns[i].name, columns[i].description, columns[i].type,
+            .ascending = columns[i].id == EVENT_TIMESTAMP_NS,
+            .key = columns[i].id == EVENT_TIMESTAMP ? "timestamp"
+                : columns[i].id == EVENT_TRACE      ? "trace"
+                                                    : NULL};
     return t;
 }
 

@@ -176,8 +176,9 @@ static const struct view_row_graph graph = {
 
 #define FILES \
     .host_has_data = has_data, VIEW_ROWS(graph), VIEW_LOOKS(looks), \
-    VIEW_HEADERS({"Name", "File or thread", "STRING"}, {"TID", "Number of the thread", "STRING"}, \
-        {"Read", "Bytes read in all", "BINARY_NUMBER"}, {"Written", "Bytes written in all", "BINARY_NUMBER"})
+    VIEW_HEADERS({"Name", "File or thread", "STRING"}, {"TID", "Number of the thread", "STRING", "tid", TSP_FIRST}, \
+        {"Read", "Bytes read in all", "BINARY_NUMBER", "read", TSP_SUM}, \
+        {"Written", "Bytes written in all", "BINARY_NUMBER", "written", TSP_SUM})
 
 const struct view view_file_access = {
     .provider = {.id = "org.eclipse.tracecompass.incubator.kernel.core.file.access.dataprovider",

@@ -42,7 +42,8 @@ struct statistics {
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    int64_t next; /* entry */
+    int64_t next;    /* entry */
+    const char *row; /* of the root */
 };
 
 static void join(struct stack_figures *to, const struct stack_figures *f)
@@ -54,8 +55,9 @@ static void join(struct stack_figures *to, const struct stack_figures *f)
 static void write_one(
     struct statistics *s, int64_t id, int64_t parent, uint64_t key, const char *label, const struct stack_figures *f)
 {
+    const char *row = parent < 0 ? s->row : NULL; /* the root is that of all machines */
     struct arena *a = s->q->http->arena;
-    durations_write_figures(s->answer, a, id, parent, key, label, &f->calls, &f->self);
+    durations_write_figures(s->answer, a, id, parent, key, label, row, &f->calls, &f->self);
 }
 
 /* Numbers are used up also by what is not written, so that an entry keeps its own whatever the range. */
@@ -83,8 +85,9 @@ static void write_trace(
     s->next = first_function + (int64_t)functions;
 }
 
-static void write_all(struct statistics *s, const char *label, struct stack_figures *const *of)
+static void write_all(struct statistics *s, const char *label, const char *row, struct stack_figures *const *of)
 {
+    s->row = row;
     const struct stacks *all = stacks_of(s->x);
     struct stack_figures sum = {.self = 0};
     int64_t root = s->next++;
@@ -99,10 +102,10 @@ static void write_all(struct statistics *s, const char *label, struct stack_figu
 static void statistics_tree(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct statistics s = {x, q, answer, stacks_root(x, 0)};
-    write_all(&s, "Total", all_figures(x, x->data.begin, x->data.end, q));
+    struct statistics s = {x, q, answer, stacks_root(x, 0), NULL};
+    write_all(&s, "Total", "total", all_figures(x, x->data.begin, x->data.end, q));
     if (view_has_selection(x, q))
-        write_all(&s, "Selection", all_figures(x, q->begin, q->end, q));
+        write_all(&s, "Selection", "selection", all_figures(x, q->begin, q->end, q));
 }
 
 /* ---- how many of which duration ---- */

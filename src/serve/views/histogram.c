@@ -107,8 +107,9 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         int64_t root = entry_id(x, g, 0);
         unsigned flags = VIEW_DATA | (g ? 0 : VIEW_DEFAULT);
         view_write_keyed(answer, host, root, -1, u ? u->key : view_key("all", 0), name_of(x, q, u), VIEW_GROUP);
-        view_write_entry(answer, host, entry_id(x, g, 1), root, "Total", flags);
-        view_write_entry(answer, host, entry_id(x, g, 2), root, "Lost", any_losses(h, u) ? flags : VIEW_DATA);
+        view_write_merged(answer, host, entry_id(x, g, 1), root, "Total", flags, "total", TSP_SUM);
+        flags = any_losses(h, u) ? flags : VIEW_DATA;
+        view_write_merged(answer, host, entry_id(x, g, 2), root, "Lost", flags, "lost", TSP_SUM);
     }
 }
 
@@ -215,7 +216,7 @@ const struct view view_histogram = {
     VIEW_HEADERS({"Name", "Trace, and what is counted", NULL}),
     .tree = tree,
     .title = "Histogram",
-    .series = {.type = "bar", .y_label = "Events", .y_unit = ""},
+    .series = {.type = "bar", .y_label = "Events", .y_unit = "", .merge = TSP_SUM},
     .xy = xy,
     .style = style,
     .close = close_histogram,

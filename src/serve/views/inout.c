@@ -123,7 +123,7 @@ static void write_tree(
 {
     static const struct tsp_header headers[] = {
         {"Name", "Machine; below it what the classifier tells apart; below that what was open at once", "STRING"},
-        {"Context", "What the context expressions captured", "STRING"}};
+        {"Context", "What the context expressions captured", "STRING", "context", TSP_FIRST}};
     tsp_begin_tree(answer, headers, 2, -1);
     for (size_t i = 0; i < p->n_rows && !tsp_full(answer) && !http_gone(q->http); i++) {
         if (!i || p->rows[i - 1].host != p->rows[i].host)

@@ -72,7 +72,7 @@ const struct view view_disk_io = {
     VIEW_HEADERS({"Name", "Device and direction", "STRING"}),
     .tree = tree,
     .title = "Disk I/O",
-    .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},
+    .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER", .merge = TSP_SUM},
     .xy = xy,
 };
 const struct view view_network_io = {
@@ -85,6 +85,6 @@ const struct view view_network_io = {
     VIEW_HEADERS({"Name", "Device and direction", "STRING"}),
     .tree = tree,
     .title = "Network I/O",
-    .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},
+    .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER", .merge = TSP_SUM},
     .xy = xy,
 };

@@ -97,10 +97,11 @@ const struct view view_memory_usage = {
         .description = "Pages of memory that threads got from the kernel and gave back",
         .type = "TREE_TIME_XY"},
     .host_has_data = has_data,
-    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}),
+    VIEW_HEADERS(
+        {"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING", "tid", TSP_FIRST}),
     .expand = 1,
     .tree = tree,
     .title = "Memory Usage",
-    .series = {.type = "line", .y_label = "Memory", .y_unit = "B", .y_type = "BINARY_NUMBER"},
+    .series = {.type = "line", .y_label = "Memory", .y_unit = "B", .y_type = "BINARY_NUMBER", .merge = TSP_LEVEL},
     .xy = xy,
 };

@@ -443,13 +443,15 @@ static void devices_tree(const struct view *self, struct views *x, const struct 
 
 /* clang-format off */
 #define THREAD_HEADERS \
-    {"Running", "Time on a CPU", "DURATION"}, {"Preempted", "Ready, while others had the CPU", "DURATION"}, \
-    {"Blocked", "Waiting for another thread, or for what is not known", "DURATION"}, \
-    {"Timer", "Waiting for a time", "DURATION"}, {"Network", "Waiting for a message", "DURATION"}, \
-    {"Disk", "Waiting for a block device", "DURATION"}, \
-    {"Other", "All else: interrupts, other devices, what is not known", "DURATION"}, \
-    {"Read", "Bytes that system calls read", "BINARY_NUMBER"}, \
-    {"Written", "Bytes that system calls wrote", "BINARY_NUMBER"}
+    {"Running", "Time on a CPU", "DURATION", "running", TSP_SUM}, \
+    {"Preempted", "Ready, while others had the CPU", "DURATION", "preempted", TSP_SUM}, \
+    {"Blocked", "Waiting for another thread, or for what is not known", "DURATION", "blocked", TSP_SUM}, \
+    {"Timer", "Waiting for a time", "DURATION", "timer", TSP_SUM}, \
+    {"Network", "Waiting for a message", "DURATION", "network", TSP_SUM}, \
+    {"Disk", "Waiting for a block device", "DURATION", "block-device", TSP_SUM}, \
+    {"Other", "All else: interrupts, other devices, what is not known", "DURATION", "other", TSP_SUM}, \
+    {"Read", "Bytes that system calls read", "BINARY_NUMBER", "read", TSP_SUM}, \
+    {"Written", "Bytes that system calls wrote", "BINARY_NUMBER", "written", TSP_SUM}
 /* clang-format on */
 const struct view view_selection_threads = {
     .provider = {.id = "weft.selection.threads",
@@ -458,7 +460,8 @@ const struct view view_selection_threads = {
         .type = "DATA_TREE"},
     .host_has_data = has_graph,
     VIEW_HEADERS({"Thread", "Machine, and its threads that were there within the range", "STRING"},
-        {"TID", "Number of the thread", "STRING"}, {"PID", "Number of its process", "STRING"}, THREAD_HEADERS),
+        {"TID", "Number of the thread", "STRING", "tid", TSP_FIRST},
+        {"PID", "Number of its process", "STRING", "pid", TSP_FIRST}, THREAD_HEADERS),
     .tree = threads_tree,
 };
 const struct view view_selection_containers = {
@@ -468,7 +471,7 @@ const struct view view_selection_containers = {
         .type = "DATA_TREE"},
     .host_has_data = has_containers,
     VIEW_HEADERS({"Container", "Machine, its containers, and what is in none", "STRING"},
-        {"Threads", "That were there within the range", "NUMBER"}, THREAD_HEADERS),
+        {"Threads", "That were there within the range", "NUMBER", "threads"}, THREAD_HEADERS),
     .tree = containers_tree,
 };
 const struct view view_selection_cpus = {
@@ -477,8 +480,9 @@ const struct view view_selection_cpus = {
         .description = "How long CPUs had work, and how long they were idle, within the range",
         .type = "DATA_TREE"},
     .host_has_data = has_cpus,
-    VIEW_HEADERS({"CPU", "Machine, and its CPUs", "STRING"}, {"Busy", "Threads had it", "DURATION"},
-        {"Idle", "No thread had it", "DURATION"}, {"Unknown", "Before it was first seen, or lost events", "DURATION"}),
+    VIEW_HEADERS({"CPU", "Machine, and its CPUs", "STRING"}, {"Busy", "Threads had it", "DURATION", "busy", TSP_SUM},
+        {"Idle", "No thread had it", "DURATION", "idle", TSP_SUM},
+        {"Unknown", "Before it was first seen, or lost events", "DURATION", "unknown", TSP_SUM}),
     .tree = cpus_tree,
 };
 const struct view view_selection_devices = {
@@ -487,10 +491,11 @@ const struct view view_selection_devices = {
         .description = "Bytes that went through disks and network interfaces within the range",
         .type = "DATA_TREE"},
     .host_has_data = has_devices,
-    VIEW_HEADERS({"Device", "Machine, and its devices", "STRING"}, {"Kind", "Disk or network interface", "STRING"},
-        {"Read", "Bytes, when the request is complete", "BINARY_NUMBER"},
-        {"Written", "Bytes, when the request is complete", "BINARY_NUMBER"},
-        {"Sent", "Bytes that packets carried away, without their headers", "BINARY_NUMBER"},
-        {"Received", "Bytes that packets brought, without their headers", "BINARY_NUMBER"}),
+    VIEW_HEADERS({"Device", "Machine, and its devices", "STRING"},
+        {"Kind", "Disk or network interface", "STRING", "kind", TSP_FIRST},
+        {"Read", "Bytes, when the request is complete", "BINARY_NUMBER", "read", TSP_SUM},
+        {"Written", "Bytes, when the request is complete", "BINARY_NUMBER", "written", TSP_SUM},
+        {"Sent", "Bytes that packets carried away, without their headers", "BINARY_NUMBER", "sent", TSP_SUM},
+        {"Received", "Bytes that packets brought, without their headers", "BINARY_NUMBER", "received", TSP_SUM}),
     .tree = devices_tree,
 };

@@ -113,10 +113,13 @@ const struct view view_served_paths = {
     .host_has_data = has_data,
     VIEW_HEADERS(
         {"Element", "Machine and threads: those that replied, and below, those that the paths are on", "STRING"},
-        {"Group", "Its number among the Request Groups", "NUMBER"}, {"State", "What they did", "STRING"},
-        {"Total", "In all requests of the group", "DURATION"}, {"Share", "Of the time of all of them", "NUMBER"},
-        {"Mean", "Of a request", "DURATION"}, {"Typical", "Median of the faster half", "DURATION"},
-        {"Slow", "Mean of the slow ones, from the 90th percentile on", "DURATION"},
-        {"Growth", "From typical to slow", "DURATION"}),
+        {"Group", "Its number among the Request Groups", "NUMBER", "group", TSP_FIRST},
+        {"State", "What they did", "STRING", "state", TSP_FIRST},
+        {"Total", "In all requests of the group", "DURATION", "total", TSP_SUM},
+        {"Share", "Of the time of all of them", "NUMBER", "share"},
+        {"Mean", "Of a request", "DURATION", "mean", TSP_MEAN, "total", "count"},
+        {"Typical", "Median of the faster half", "DURATION", "typical"},
+        {"Slow", "Mean of the slow ones, from the 90th percentile on", "DURATION", "slow"},
+        {"Growth", "From typical to slow", "DURATION", "growth"}),
     .tree = tree,
 };

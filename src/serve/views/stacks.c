@@ -203,7 +203,8 @@ bool stacks_have_memory(const struct view *self, struct views *x)
 /* ---- trees ---- */
 
 const struct tsp_header stacks_headers[3] = {{"Name", "Process, thread, depth", "STRING"},
-    {"PID", "Number of the process", "NUMBER"}, {"TID", "Number of the thread", "NUMBER"}};
+    {"PID", "Number of the process", "NUMBER", "pid", TSP_FIRST},
+    {"TID", "Number of the thread", "NUMBER", "tid", TSP_FIRST}};
 
 static const char *number(struct arena *a, int32_t n)
 {

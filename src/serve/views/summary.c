@@ -10,7 +10,8 @@
 #include "views/tips.h"
 
 enum { MACHINE, CPUS, THREADS, LINES };
-static const char *const line_names[LINES] = {[CPUS] = "CPUs", [THREADS] = "Threads"};
+static const char *const line_names[LINES] = {[CPUS] = "CPUs", [THREADS] = "Threads"},
+                         *const line_keys[LINES] = {[CPUS] = "cpus", [THREADS] = "threads"};
 static const int line_kinds[LINES] = {[CPUS] = STATE_CPU, [THREADS] = STATE_THREAD};
 enum { LOOK_EACH = 64 };
 
@@ -113,7 +114,8 @@ static void write_line(
             .has_data = line != MACHINE,
             .host_id = h->id,
             .meta = &meta,
-            .n_meta = line != MACHINE});
+            .n_meta = line != MACHINE,
+            .row = line_keys[line]});
 }
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -201,8 +203,8 @@ const struct view view_summary = {
         .description = "What most CPUs and threads of each machine did",
         .type = "TIME_GRAPH"},
     .host_has_data = has_data,
-    VIEW_HEADERS(
-        {"Machine", "Name of the host, and what of it", "STRING"}, {"Rows", "How many are summed up", "NUMBER"}),
+    VIEW_HEADERS({"Machine", "Name of the host, and what of it", "STRING"},
+        {"Rows", "How many are summed up", "NUMBER", "rows", TSP_MAX}),
     .tree = tree,
     .states = states,
     .tooltip = tooltip,
@@ -213,16 +215,21 @@ const struct view view_summary = {
 
 enum { HOST, LEAST, MEAN, MOST, CURVES };
 static const char *const curve_names[CURVES] = {[LEAST] = "Minimum", [MEAN] = "Mean", [MOST] = "Maximum"};
+static const struct {
+    const char *row;
+    enum tsp_merge merge;
+    unsigned flags;
+} curves[CURVES] = {[HOST] = {NULL, TSP_MERGE_NONE, VIEW_GROUP},
+    [LEAST] = {"minimum", TSP_MIN, VIEW_DATA},
+    [MEAN] = {"mean", TSP_MEAN, VIEW_DATA | VIEW_DEFAULT},
+    [MOST] = {"maximum", TSP_MAX, VIEW_DATA}};
 
 static void usage_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
         for (size_t k = HOST; k < CURVES && has_data(self, &x->hosts[i]); k++)
-            view_write_entry(answer, &x->hosts[i], view_id(x, i * CURVES + k), k ? view_id(x, i * CURVES) : -1,
-                k ? curve_names[k] : x->hosts[i].index->name,
-                k == MEAN ? VIEW_DATA | VIEW_DEFAULT
-                    : k   ? VIEW_DATA
-                          : VIEW_GROUP);
+            view_write_merged(answer, &x->hosts[i], view_id(x, i * CURVES + k), k ? view_id(x, i * CURVES) : -1,
+                k ? curve_names[k] : x->hosts[i].index->name, curves[k].flags, curves[k].row, curves[k].merge);
 }
 
 static void curves_of(const struct view_host *h, const struct tsp_query *q, double *curve[CURVES])
@@ -271,6 +278,6 @@ const struct view view_summary_usage = {
     VIEW_HEADERS({"Name", "Machine, and what of its CPUs", "STRING"}),
     .tree = usage_tree,
     .title = "CPU Usage Summary",
-    .series = {.type = "line", .y_label = "CPU usage", .y_unit = "%"},
+    .series = {.type = "line", .y_label = "CPU usage", .y_unit = "%", .merge = TSP_SUM},
     .xy = usage_xy,
 };

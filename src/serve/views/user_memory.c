@@ -133,6 +133,6 @@ const struct view view_user_memory = {
     .expand = 2,
     .tree = tree,
     .title = "Memory Usage",
-    .series = {.type = "line", .y_label = "Memory", .y_unit = "B", .y_type = "BINARY_NUMBER"},
+    .series = {.type = "line", .y_label = "Memory", .y_unit = "B", .y_type = "BINARY_NUMBER", .merge = TSP_LEVEL},
     .xy = xy,
 };

@@ -115,20 +115,40 @@ bool view_has_selection(const struct views *x, const struct tsp_query *q)
 
 /* ---- charts ---- */
 
+static void write_entry(
+    struct tsp_answer *answer, const struct view_host *h, struct tsp_entry e, const char *label, unsigned flags)
+{
+    e.labels = &label;
+    e.n_labels = 1;
+    e.xy = true;
+    e.has_data = flags & VIEW_DATA;
+    e.is_default = flags & VIEW_DEFAULT;
+    e.host_id = h ? h->id : NULL;
+    tsp_write_entry(answer, &e);
+}
+
+static uint64_t key_of(const struct view_host *h, int64_t parent)
+{
+    return h && parent < 0 ? h->index->key : 0;
+}
+
 void view_write_entry(
     struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent, const char *label, unsigned flags)
 {
-    view_write_keyed(answer, h, id, parent, h && parent < 0 ? h->index->key : 0, label, flags);
+    view_write_keyed(answer, h, id, parent, key_of(h, parent), label, flags);
 }
 
 void view_write_keyed(struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent, uint64_t key,
     const char *label, unsigned flags)
 {
-    struct tsp_entry e = {.id = id, .parent = parent, .key = key, .labels = &label, .n_labels = 1, .xy = true};
-    e.has_data = flags & VIEW_DATA;
-    e.is_default = flags & VIEW_DEFAULT;
-    e.host_id = h ? h->id : NULL;
-    tsp_write_entry(answer, &e);
+    write_entry(answer, h, (struct tsp_entry){.id = id, .parent = parent, .key = key}, label, flags);
+}
+
+void view_write_merged(struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent,
+    const char *label, unsigned flags, const char *row, enum tsp_merge merge)
+{
+    struct tsp_entry e = {.id = id, .parent = parent, .key = key_of(h, parent), .row = row, .merge = merge};
+    write_entry(answer, h, e, label, flags);
 }
 
 void view_write_series(const struct view *self, const struct tsp_query *q, struct tsp_answer *answer, int64_t id,

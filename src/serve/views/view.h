@@ -150,6 +150,9 @@ void view_write_entry(struct tsp_answer *, const struct view_host *, int64_t id,
 /* One that stands for something else than its label says. */
 void view_write_keyed(struct tsp_answer *, const struct view_host *, int64_t id, int64_t parent, uint64_t key,
     const char *label, unsigned flags);
+/* One that is merged with, or a part of, rows that other servers have: see tsp_entry.row. */
+void view_write_merged(struct tsp_answer *, const struct view_host *, int64_t id, int64_t parent, const char *label,
+    unsigned flags, const char *row, enum tsp_merge);
 /* A series of the view's chart: y at the query's sample times. */
 void view_write_series(const struct view *self, const struct tsp_query *, struct tsp_answer *, int64_t id,
     const char *name, const double *y);

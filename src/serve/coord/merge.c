@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "coord/merge.h"
+
+#include <string.h>
+
+/* ---- what is known of servers of other makes ----
+ *
+ * Trace Compass states no keys. Its outputs are known by their ids, and their columns by their places. */
+
+#define OS "org.eclipse.tracecompass.analysis.os.linux.core."
+#define INTERNAL_OS "org.eclipse.tracecompass.internal.analysis.os.linux.core."
+
+static const struct known_column {
+    const char *output;
+    size_t place;
+    const char *key;
+} known_columns[] = {{INTERNAL_OS "threadstatus.ThreadStatusDataProvider", 1, "tid"},
+    {INTERNAL_OS "cpuusage.CpuUsageDataProvider", 1, "tid"}, {OS "cpuusage.CpuUsageDataProvider", 1, "tid"},
+    {OS "kernelmemoryusage", 1, "tid"},
+    {"org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider", 0, "timestamp"}};
+
+/* Its lines are in order of time, and the only column of that type has it. */
+static const char event_table[] = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events."
+                                  "TmfEventTableDataProvider";
+
+/* What came since the sample before is summed up. All others show what is there at a time. */
+static const char *const known_sums[] = {INTERNAL_OS "cpuusage.CpuUsageDataProvider",
+    OS "cpuusage.CpuUsageDataProvider", OS "inputoutput.DisksIODataProvider",
+    "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider"};
+
+static const struct merge_whole wholes[] = {
+    {"org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider", false, {"total", "lost"}},
+    {"org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider", true,
+        {"total"}}};
+
+static bool is_output(const struct coord_call *c, const char *id)
+{
+    return c->arg[1] && !strcmp(c->arg[1], id);
+}
+
+/* ---- what is stated ---- */
+
+static void take_name(struct slice name, char out[MERGE_NAME])
+{
+    *out = '\0';
+    if (!slice_is(name, '"') || name.n - 2 >= MERGE_NAME)
+        return;
+    memcpy(out, name.at + 1, name.n - 2);
+    out[name.n - 2] = '\0';
+}
+
+enum tsp_merge merge_stated(struct slice object)
+{
+    struct slice name = slice_get(object, "merge");
+    for (int how = TSP_MERGE_NONE + 1; how < TSP_N_MERGES; how++)
+        if (slice_equals(name, tsp_merge_name((enum tsp_merge)how)))
+            return (enum tsp_merge)how;
+    return TSP_MERGE_NONE;
+}
+
+bool merge_has_key(struct slice object, const char *key)
+{
+    return slice_equals(slice_get(object, "key"), key);
+}
+
+/* ---- columns ---- */
+
+static const char *known_key(const struct coord_call *c, size_t place)
+{
+    for (size_t i = 0; i < sizeof known_columns / sizeof *known_columns; i++)
+        if (known_columns[i].place == place && is_output(c, known_columns[i].output))
+            return known_columns[i].key;
+    return NULL;
+}
+
+struct merge_rule merge_rule_of(const struct coord_call *c, struct slice header, size_t place)
+{
+    struct merge_rule r = {.how = merge_stated(header)};
+    struct slice type = slice_get(header, "dataType");
+    const char *known = slice_get(header, "key").at ? NULL : known_key(c, place);
+    take_name(slice_get(header, "key"), r.key);
+    take_name(slice_get(header, "of"), r.of);
+    take_name(slice_get(header, "by"), r.by);
+    if (known)
+        strcpy(r.key, known); /* shorter than MERGE_NAME */
+    if (!*r.of)
+        strcpy(r.of, r.key);
+    if (!*r.key)
+        r.how = TSP_MERGE_NONE;
+    r.is_duration = slice_equals(type, "DURATION");
+    r.is_range = slice_equals(type, "TIME_RANGE");
+    return r;
+}
+
+bool merge_same_column(struct slice a, struct slice b)
+{
+    struct slice x = slice_get(a, "key"), y = slice_get(b, "key");
+    return x.at && y.at ? slice_same(x, y) : slice_same(slice_get(a, "name"), slice_get(b, "name"));
+}
+
+size_t merge_find_column(const struct slice *headers, size_t n, struct slice header)
+{
+    size_t i = 0;
+    while (i < n && !merge_same_column(headers[i], header))
+        i++;
+    return i;
+}
+
+bool merge_is_time(const struct coord_call *c, struct slice header, size_t place)
+{
+    struct slice type = slice_get(header, "dataType");
+    type = type.at ? type : slice_get(header, "type");
+    return slice_equals(type, "TIMESTAMP") || slice_equals(type, "TIME_RANGE") ||
+        !strcmp(merge_rule_of(c, header, place).key, "timestamp");
+}
+
+bool merge_orders_lines(const struct coord_call *c, struct slice column, size_t place)
+{
+    struct slice order = slice_get(column, "order");
+    return order.at ? slice_equals(order, "ASCENDING")
+                    : slice_equals(slice_get(column, "type"), "TIMESTAMP") && (!place || is_output(c, event_table));
+}
+
+/* ---- series ---- */
+
+enum tsp_merge merge_of_series(const struct coord_call *c, struct slice series)
+{
+    struct slice type = slice_get(slice_get(slice_get(series, "style"), "values"), "series-type");
+    enum tsp_merge how = merge_stated(series);
+    if (how)
+        return how;
+    if (slice_equals(type, "scatter"))
+        return TSP_CONCATENATE;
+    for (size_t i = 0; i < sizeof known_sums / sizeof *known_sums; i++)
+        if (is_output(c, known_sums[i]))
+            return TSP_SUM;
+    return TSP_LEVEL;
+}
+
+/* ---- lines of the whole experiment ---- */
+
+const struct merge_whole *merge_whole_of(const struct coord_call *c)
+{
+    for (size_t i = 0; c->arg[1] && i < sizeof wholes / sizeof *wholes; i++)
+        if (wholes[i].family ? !strncmp(c->arg[1], wholes[i].output, strlen(wholes[i].output))
+                             : is_output(c, wholes[i].output))
+            return &wholes[i];
+    return NULL;
+}
+
+int merge_whole_line(const struct merge_whole *w, struct slice entry, size_t place)
+{
+    bool stated = slice_get(entry, "key").at;
+    for (int i = 0; w->lines[i]; i++)
+        if (stated ? merge_has_key(entry, w->lines[i]) && merge_stated(entry) == TSP_SUM : place == (size_t)i)
+            return i;
+    return -1;
+}
