@@ -746,7 +746,7 @@ class Directory(Case):
 
 class Search(Case):
     """The newest traces that have spans of some kind, in a store of several groups of 8192 spans. A list judges."""
-    N, BASE = 30_000, 1_700_000_000_000_000_000
+    N, BASE, MANY = 30_000, 1_700_000_000_000_000_000, 20_000
 
     @classmethod
     def setUpClass(cls):
@@ -766,7 +766,11 @@ class Search(Case):
                                  made.text("why", f"w{n}")]}] if n % 100 == 1 else [])
             cls.sent.append((f"s{n % 6}", f"h{n // 10000}", span))
         cls.c = Collect("--keep", "none")
-        for k in range(0, cls.N, 2000):
+        cls.send(0, cls.N)
+
+    @classmethod
+    def send(cls, begin, end):
+        for k in range(begin, end, 2000):
             parts = {}
             for service, host, span in cls.sent[k:k + 2000]:
                 parts.setdefault((service, host), []).append(span)
@@ -812,7 +816,7 @@ class Search(Case):
                  lambda v, h, s: s["kind"] == 2 and h == "h0"),
                 ({"attributes": '{"otel.status_description":"broken"}'}, lambda v, h, s: s["status"]),
                 ({"attributes": '{"user":"nobody"}'}, lambda v, h, s: False)):
-            for limit in 3, 20000:
+            for limit in 3, self.MANY:
                 with self.subTest(query=query, limit=limit):
                     self.assertEqual(self.found(limit, **query), self.wanted(holds, limit))
         self.assertTrue(self.found(attributes='{"ids":"[3]"}'))

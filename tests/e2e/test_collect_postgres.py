@@ -76,13 +76,43 @@ class Kept(test_collect.Kept):
     pass
 
 
+def make_older(c):
+    """Its store as it was in schema 1."""
+    c.ask("DROP TABLE calls, uncounted, groups, terms, unnumbered; ALTER TABLE days DROP COLUMN counts; ALTER TABLE "
+          "spans DROP COLUMN number; UPDATE about SET value = 1 WHERE key = 'schema'; DELETE FROM about WHERE key LIKE "
+          "'next %'")
+    for index, in c.ask("SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE "
+                        "'%(trace, parent)'"):
+        c.ask(f"DROP INDEX {index}")
+
+
+class Search(test_collect.Search):
+    MANY = 400  # each trace that is found is a question to the server
+
+    def test_terms_are_written(self):
+        """Of all groups but the last, which is not whole."""
+        self.assertTrue(self.c.until(lambda: self.c.ask("SELECT count(*), count(DISTINCT grp) FROM groups JOIN terms "
+                                                        "ON grp = number")[0][1] == "3"))
+
+
+class SearchInOlderStore(test_collect.Search):
+    """Two thirds of the spans are of schema 1, and have neither numbers nor terms."""
+    MANY = 400
+
+    @classmethod
+    def send(cls, begin, end):
+        super().send(begin, end * 2 // 3)
+        assert cls.c.stop() == 0, cls.c.said
+        make_older(cls.c)
+        cls.c = PostgresCollect("--keep", "none", store=cls.c.store)
+        super().send(end * 2 // 3, end)
+
+    test_cost = None  # old spans are looked at
+
+
 class Dependencies(test_collect.Dependencies):
     def make_older(self, c):
-        c.ask("DROP TABLE calls, uncounted; ALTER TABLE days DROP COLUMN counts; UPDATE about SET value = 1 WHERE key "
-              "= 'schema'")
-        for index, in c.ask("SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE "
-                            "'%(trace, parent)'"):
-            c.ask(f"DROP INDEX {index}")
+        make_older(c)
 
     def used(self, c):
         """Tables of days."""
@@ -149,6 +179,21 @@ class Days(Case):
             self.assertTrue(left and tables[-len(left):] == left and len(left) in (3, 4), left)
             self.assertEqual([len(c.spans(f"{days + 1:032x}")) for days in (0, 5)], [396, 0])
             self.assertEqual(c.stop(), 0)
+
+    def test_terms_go_with_their_spans(self):
+        begin = int(time.time() * 1e9) - 5 * DAY
+        with PostgresCollect("--keep", "none") as c:
+            for k in range(0, 9000, 3000):
+                c.send(made.of([made.made(f"{k + n + 1:032x}", 1, begin=begin + k + n) for n in range(3000)]))
+            self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM groups") == [["1"]]))
+            self.assertNotEqual(c.ask("SELECT count(*) FROM terms"), [["0"]])
+            self.assertEqual(c.stop(), 0)
+        c.ask("UPDATE days SET first_came = 0, last_came = 0")
+        with PostgresCollect("--keep", "1d", store=c.store) as c:
+            self.assertTrue(c.until(lambda: c.ask("SELECT count(*) FROM spans") == [["0"]]))
+            self.assertTrue(c.until(lambda: c.ask("SELECT (SELECT count(*) FROM groups) + (SELECT count(*) FROM "
+                                                  "terms)") == [["0"]]))
+            self.assertEqual((c.stop(), c.said), (0, ""))
 
     def test_young_among_old(self):
         """A span that came late keeps its day, and not the others of it for ever."""

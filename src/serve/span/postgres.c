@@ -220,7 +220,7 @@ static int finish(struct postgres *p, int64_t until_ns, PGresult **out, struct e
     return rc;
 }
 
-static const int binary[POSTGRES_MOST_VALUES] = {1, 1, 1, 1, 1, 1, 1, 1};
+static const int binary[POSTGRES_MOST_VALUES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 static int send(struct postgres *p, const char *sql, const struct postgres_values *v, struct err *e)
 {
@@ -288,6 +288,13 @@ int postgres_ask_anew(
     e->code = 0;
     rc = postgres_ready(p, e);
     return rc ? rc : postgres_ask(p, sql, v, out, e);
+}
+
+void postgres_begin_copy(struct text *rows)
+{
+    static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+    *rows = (struct text){.fd = -1};
+    text_put(rows, header, 19);
 }
 
 int postgres_copy(struct postgres *p, const char *sql, const struct text *bytes, struct err *e)

@@ -6,6 +6,7 @@
 #include <libpq-fe.h>
 
 #include "span/database.h"
+#include "span/term_sets.h"
 
 /* Days of spans: the day in which they begin since the epoch, or one of these. */
 enum { POSTGRES_OPEN = -2 /* not ended yet */, POSTGRES_OTHER = -1 /* of days that have no table of their own */ };
@@ -28,7 +29,7 @@ struct postgres_span {
     enum span_life life;
     enum span_kind kind;
     int32_t day;
-    int64_t hash, came, begin, lasted;
+    int64_t hash, came, begin, lasted, number;
     uint32_t service, name, origin;
     const void *body;
     size_t n;
@@ -56,6 +57,8 @@ struct postgres {
     uint32_t service, origin;            /* of the spans that are added */
     uint64_t batch;
     bool caught_up;          /* nothing of an older store is to be counted */
+    bool terms_are_whole;    /* of all whole groups up to the number `numbered` */
+    int64_t numbered;
     unsigned doubtful;       /* batches to come that may bring what is there already */
     VEC(struct postgres_span) spans;
     struct arena arena;      /* of the batch */
@@ -106,7 +109,8 @@ int postgres_ask_prepared(struct postgres *, enum postgres_statement, const stru
 /* The same as a reader: a connection that was lost since the last question is made again. */
 int postgres_ask_anew(struct postgres *, const char *sql, const struct postgres_values *, PGresult **out,
     struct err *e);
-/* Bytes for COPY … FROM STDIN. */
+/* Bytes for COPY … FROM STDIN (FORMAT binary), which begin so. Values: as items of arrays. */
+void postgres_begin_copy(struct text *);
 int postgres_copy(struct postgres *, const char *sql, const struct text *, struct err *e);
 /* What a text or origin is found by. */
 void postgres_hash(const void *, size_t n, uint64_t out[2]);
@@ -137,6 +141,8 @@ int postgres_calls_look(struct postgres *, struct postgres_calls *, struct err *
 /* The table `moved` is there: spans to be counted, while they are in their own tables, too: (day, trace, id, parent,
  * hash, service, begin). */
 int postgres_calls_moved(struct postgres *, struct err *e);
+/* The batch, into that. */
+int postgres_calls_copy(struct postgres *, struct err *e);
 /* Counts them as spans that came, or that are about to go; `moved` is empty then. others: with others as well. */
 int postgres_calls_count(struct postgres *, bool come, bool others, struct err *e);
 /* Before such spans of a table go; before a day goes. */
@@ -145,6 +151,29 @@ int postgres_calls_drop_day(struct postgres *, int32_t day, struct err *e);
 int postgres_catch_up(struct span_store *, bool *more, struct err *e);
 int postgres_calls(struct span_store *, const struct database_time *, struct arena *, struct database_calls *,
     struct err *e);
+
+/* ---- postgres_terms.c ---- */
+
+/* The number of the next span. */
+int postgres_next_number(struct postgres *, int64_t *out, struct err *e);
+/* Numbers the spans of the batch. */
+int postgres_number_spans(struct postgres *, struct err *e);
+/* Some groups that are whole. *more: others are left; else it stays. */
+int postgres_terms_catch_up(struct postgres *, bool *more, struct err *e);
+/* Groups that have no spans any more go. */
+int postgres_terms_tidy(struct postgres *, struct err *e);
+
+/* ---- postgres_search.c ---- */
+
+struct postgres_search;
+/* In a transaction. */
+int postgres_search_begin(struct postgres *, const struct span_query *, struct postgres_search **, struct err *e);
+/* 1: the next span; 0: no more; or an error. */
+int postgres_search_next(struct postgres_search *, struct database_row *, struct err *e);
+void postgres_search_end(struct postgres_search *);
+/* What is asked of columns (postgres_read.c): " AND …", with values; and of tables. */
+void postgres_write_condition(const struct span_query *, struct text *sql, struct postgres_values *);
+void postgres_write_days(const struct span_query *, struct text *sql);
 
 /* ---- postgres_read.c, postgres_write.c, postgres_keep.c: for the table of functions ---- */
 

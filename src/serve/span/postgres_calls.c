@@ -76,6 +76,7 @@ int postgres_calls_remove(struct postgres *p, struct err *e, const char *table, 
 int postgres_calls_drop_day(struct postgres *p, int32_t day, struct err *e)
 {
     int rc = postgres_change(p, e, "DELETE FROM calls WHERE parent_day = %d OR child_day = %d", day, day);
+    rc = rc ? rc : postgres_change(p, e, "DELETE FROM unnumbered WHERE day = %d", day);
     return rc || day < 0 ? rc : postgres_change(p, e, "DELETE FROM uncounted WHERE day = %d", day);
 }
 
@@ -131,6 +132,31 @@ int postgres_calls_look(struct postgres *p, struct postgres_calls *out, struct e
     return out->any ? postgres_calls_moved(p, e) : 0;
 }
 
+int postgres_calls_copy(struct postgres *p, struct err *e)
+{
+    struct text rows;
+    postgres_begin_copy(&rows);
+    for (size_t i = 0; i < p->spans.n; i++) {
+        const struct postgres_span *x = &p->spans.v[i];
+        postgres_put_16(&rows, N_ENDS);
+        postgres_put_32(&rows, 4);
+        postgres_put_32(&rows, (uint32_t)x->day);
+        postgres_array_item(&rows, x->trace, sizeof x->trace);
+        postgres_array_item(&rows, x->id, sizeof x->id);
+        if (x->has_parent)
+            postgres_array_item(&rows, x->parent, sizeof x->parent);
+        else
+            postgres_put_32(&rows, UINT32_MAX);
+        postgres_array_number(&rows, x->hash);
+        postgres_array_number(&rows, p->texts.v.v[x->service].number);
+        postgres_array_number(&rows, x->begin);
+    }
+    postgres_put_16(&rows, UINT16_MAX);
+    int rc = postgres_copy(p, "COPY moved (" ENDS ") FROM STDIN (FORMAT binary)", &rows, e);
+    text_fini(&rows);
+    return rc;
+}
+
 /* ---- of an older store ---- */
 
 struct uncounted {
@@ -154,6 +180,7 @@ static int next_uncounted(struct postgres *p, struct uncounted *out, bool *any, 
 static int begin_day(struct postgres *p, int32_t day, const char *table, struct err *e)
 {
     int rc = postgres_change(p, e, "CREATE INDEX ON %s (trace, parent)", table);
+    rc = rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (number)", table);
     return rc ? rc
               : postgres_change(
                     p, e, "UPDATE uncounted SET after = '00000000-0000-0000-0000-000000000000' WHERE day = %d", day);
@@ -195,7 +222,7 @@ int postgres_catch_up(struct span_store *s, bool *more, struct err *e)
     struct postgres *p = postgres_of(s);
     struct uncounted u = {0};
     char table[32];
-    if (p->caught_up)
+    if (p->caught_up && p->terms_are_whole)
         return 0;
     int rc = postgres_ready(p, e);
     rc = rc ? rc : postgres_ask(p, "BEGIN", NULL, NULL, e);
@@ -209,6 +236,8 @@ int postgres_catch_up(struct span_store *s, bool *more, struct err *e)
         postgres_day_table(u.day, table, sizeof table);
         rc = u.begun ? count_some(p, u.day, table, e) : begin_day(p, u.day, table, e);
     }
+    if (p->caught_up) /* all tables have their indexes */
+        rc = rc ? rc : postgres_terms_catch_up(p, more, e);
     rc = rc ? rc : postgres_ask(p, "COMMIT", NULL, NULL, e);
     if (rc)
         postgres_rollback(s);

@@ -122,6 +122,8 @@ static int tidy(struct postgres *p, struct err *e)
                   "DELETE FROM texts WHERE NOT EXISTS (SELECT FROM operations WHERE service = number)"
                   " AND NOT EXISTS (SELECT FROM operations WHERE name = number)",
                   NULL, NULL, e);
+    rc = rc ? rc : postgres_ask(p, POSTGRES_BY_INDEX, NULL, NULL, e);
+    rc = rc ? rc : postgres_terms_tidy(p, e);
     return rc ? rc : postgres_ask(p, "UPDATE about SET value = value + 1 WHERE key = 'generation'", NULL, NULL, e);
 }
 

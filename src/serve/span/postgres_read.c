@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "span/newest.h"
 #include "span/postgres.h"
 
 enum { FIRST_ROWS = 32, MOST_ROWS = 512, MOST_FETCHED_BYTES = 4 << 20 };
@@ -15,16 +16,24 @@ static const int64_t day_ns = 86400 * NS_PER_S;
 struct database_rows {
     struct postgres *store;
     PGresult *rows, *origin;
-    int at, wanted; /* of rows; how many come at once */
+    struct postgres_search *search; /* or NULL: then rows come by a cursor */
+    int at, wanted;                 /* of rows; how many come at once */
     unsigned name;
 };
 
 /* ---- spans ---- */
 
-static void write_condition(const struct span_query *q, struct text *sql, struct postgres_values *v)
+/* Tables of other days need not be looked at. */
+void postgres_write_days(const struct span_query *q, struct text *sql)
+{
+    if (q->by_time)
+        text_printf(sql, " AND (day < 0 OR (day >= %lld AND day <= %lld))", (long long)(q->begin_ns / day_ns - 1),
+            (long long)(q->end_ns / day_ns));
+}
+
+void postgres_write_condition(const struct span_query *q, struct text *sql, struct postgres_values *v)
 {
     uint64_t hash[2];
-    TEXT_PUT(sql, " FOR SELECT origin, body FROM spans WHERE true");
     if (q->trace_id) {
         postgres_put_uuid(v, q->trace_id);
         text_printf(sql, " AND trace = $%d", v->n);
@@ -41,9 +50,6 @@ static void write_condition(const struct span_query *q, struct text *sql, struct
         postgres_put_number(v, q->begin_ns);
         postgres_put_number(v, q->end_ns);
         text_printf(sql, " AND begin >= $%d AND begin < $%d", v->n - 1, v->n);
-        /* Tables of other days need not be looked at. */
-        text_printf(sql, " AND (day < 0 OR (day >= %lld AND day <= %lld))", (long long)(q->begin_ns / day_ns - 1),
-            (long long)(q->end_ns / day_ns));
     }
     if (q->least_ns) {
         postgres_put_number(v, q->least_ns);
@@ -53,6 +59,13 @@ static void write_condition(const struct span_query *q, struct text *sql, struct
         postgres_put_number(v, q->most_ns);
         text_printf(sql, " AND lasted <= $%d", v->n);
     }
+}
+
+static void write_select(const struct span_query *q, struct text *sql, struct postgres_values *v)
+{
+    TEXT_PUT(sql, " FOR SELECT origin, body FROM spans WHERE true");
+    postgres_write_condition(q, sql, v);
+    postgres_write_days(q, sql);
     if (!q->any_order)
         text_puts(sql, q->newest_first ? " ORDER BY begin DESC, came DESC, id DESC" : " ORDER BY begin, came, id");
     if (q->limit)
@@ -65,9 +78,10 @@ void postgres_end(struct database_rows *r)
     struct err ignored = {0};
     PQclear(r->rows);
     PQclear(r->origin);
-    if (--p->reading)
+    postgres_search_end(r->search);
+    if (--p->reading && !r->search)
         postgres_change(p, &ignored, "CLOSE c%u", r->name);
-    else
+    else if (!p->reading)
         postgres_ask(p, "COMMIT", NULL, NULL, &ignored);
     free(r);
 }
@@ -83,8 +97,16 @@ int postgres_select(struct span_store *s, const struct span_query *q, struct dat
     struct database_rows *r = mem_zalloc(sizeof *r);
     *r = (struct database_rows){.store = p, .name = ++p->named, .wanted = FIRST_ROWS};
     p->reading++;
+    if (newest_is_search(q) && p->version >= 2) {
+        rc = postgres_search_begin(p, q, &r->search, e);
+        if (rc)
+            postgres_end(r);
+        else
+            *out = r;
+        return rc;
+    }
     text_printf(&sql, "DECLARE c%u NO SCROLL CURSOR", r->name);
-    write_condition(q, &sql, &v);
+    write_select(q, &sql, &v);
     rc = postgres_ask(p, text_cstr(&sql), &v, NULL, e);
     text_fini(&sql);
     if (rc)
@@ -105,6 +127,8 @@ static void look_at_size(struct database_rows *r)
 
 int postgres_next(struct database_rows *r, struct database_row *out, struct err *e)
 {
+    if (r->search)
+        return postgres_search_next(r->search, out, e);
     while (!r->rows || r->at == PQntuples(r->rows)) {
         char sql[64];
         if (r->rows && PQntuples(r->rows) < r->wanted)

@@ -15,6 +15,13 @@ enum { SCHEMA = 2, LOCK = 0x77656674, DAY_S = 86400 };
     "CREATE TABLE calls (width bigint NOT NULL, bucket bigint NOT NULL, parent bigint NOT NULL," \
     " child bigint NOT NULL, parent_day integer NOT NULL, child_day integer NOT NULL, n bigint NOT NULL," \
     " PRIMARY KEY (width, bucket, parent, child, parent_day, child_day))"
+#define GROUPS \
+    "CREATE TABLE groups (number bigint PRIMARY KEY, first bigint NOT NULL, last bigint NOT NULL," \
+    " longest bigint NOT NULL)"
+#define TERMS \
+    "CREATE TABLE terms (grp bigint NOT NULL, key bigint NOT NULL, spans bytea NOT NULL, PRIMARY KEY (grp, key))"
+#define UNNUMBERED "CREATE TABLE unnumbered (day integer PRIMARY KEY)"
+#define NUMBERS "INSERT INTO about (key, value) VALUES ('next number', 0), ('next group', 0)"
 #define UNCOUNTED "CREATE TABLE uncounted (day integer PRIMARY KEY, after uuid)"
 
 /* Spans are in the table of the day in which they begin: there the same span comes again, whenever that is. What is
@@ -33,9 +40,14 @@ static const char *const schema[] = {
     "ALTER TABLE days ALTER COLUMN counts SET DEFAULT false",
     CALLS,
     UNCOUNTED,
+    GROUPS,
+    TERMS,
+    UNNUMBERED,
+    NUMBERS,
     "CREATE TABLE spans (day integer NOT NULL, life smallint NOT NULL, trace uuid NOT NULL, id bytea NOT NULL,"
     " hash bigint NOT NULL, came bigint NOT NULL, service bigint NOT NULL, name bigint NOT NULL,"
-    " begin bigint NOT NULL, lasted bigint NOT NULL, origin bigint NOT NULL, parent bytea, body bytea NOT NULL)"
+    " begin bigint NOT NULL, lasted bigint NOT NULL, origin bigint NOT NULL, parent bytea, body bytea NOT NULL,"
+    " number bigint)"
     " PARTITION BY LIST (day)",
 };
 
@@ -75,6 +87,7 @@ int postgres_make_day(struct postgres *p, int32_t day, const char *table, struct
     int rc = postgres_change(p, e, "CREATE TABLE %s (LIKE spans, CHECK (day = %d))", table, day);
     rc = rc ? rc : postgres_change(p, e, "CREATE UNIQUE INDEX ON %s (trace, id, hash)", table);
     rc = rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (trace, parent)", table);
+    rc = rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (number)", table);
     return rc ? rc : postgres_change(p, e, "CREATE INDEX ON %s (service, begin, name, lasted)", table);
 }
 
@@ -161,14 +174,16 @@ static int make_schema(struct postgres *p, struct err *e)
         : postgres_change(p, e, "INSERT INTO about (key, value) VALUES ('schema', %d), ('generation', 1)", SCHEMA);
 }
 
-/* Schema 1 counts no calls: postgres_catch_up does. */
+/* Schema 1 counts no calls: postgres_catch_up does. Its spans have no numbers, and go as they are: to number them would
+ * write all of them anew. */
 static int upgrade(struct postgres *p, struct err *e)
 {
     static const char *const changes[] = {
         "ALTER TABLE days ADD COLUMN counts boolean NOT NULL DEFAULT true CHECK (counts)",
-        "ALTER TABLE days ALTER COLUMN counts SET DEFAULT false", CALLS, UNCOUNTED,
+        "ALTER TABLE days ALTER COLUMN counts SET DEFAULT false", CALLS, UNCOUNTED, GROUPS, TERMS, UNNUMBERED, NUMBERS,
+        "ALTER TABLE spans ADD COLUMN number bigint",
         "INSERT INTO uncounted (day) SELECT day FROM days UNION VALUES (-2), (-1)",
-        "UPDATE about SET value = 2 WHERE key = 'schema'"};
+        "INSERT INTO unnumbered (day) SELECT day FROM uncounted", "UPDATE about SET value = 2 WHERE key = 'schema'"};
     int64_t version;
     int rc = postgres_lock(p, e);
     rc = rc ? rc : read_version(p, &version, e);
@@ -195,7 +210,7 @@ int postgres_check_schema(struct postgres *p, struct err *e)
     if (rc)
         return rc;
     p->version = version;
-    p->caught_up = false;
+    p->caught_up = p->terms_are_whole = false;
     if (!version)
         return err_set(e, ERR_NOTFOUND,
             "%s: there are no spans in its schema %s (a collector keeps them: weft collect "

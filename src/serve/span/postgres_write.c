@@ -351,8 +351,8 @@ static int tell_days(struct postgres *p, const struct days *days, struct err *e)
 
 /* ---- spans ---- */
 
-#define COLUMNS "day, life, trace, id, hash, came, service, name, begin, lasted, origin, parent, body"
-enum { N_COLUMNS = 13 };
+#define COLUMNS "day, life, trace, id, hash, came, service, name, begin, lasted, origin, parent, body, number"
+enum { N_COLUMNS = 14 };
 
 static void put_bytes(struct text *t, const void *v, size_t n)
 {
@@ -384,43 +384,15 @@ static void put_span(const struct postgres *p, const struct postgres_span *x, st
     else
         postgres_put_32(t, UINT32_MAX);
     put_bytes(t, x->body, x->n);
-}
-
-static const char copy_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
-
-/* All of them into `moved`. */
-static int copy_ends(struct postgres *p, struct err *e)
-{
-    struct text rows = {.fd = -1};
-    text_put(&rows, copy_header, 19);
-    for (size_t i = 0; i < p->spans.n; i++) {
-        const struct postgres_span *x = &p->spans.v[i];
-        postgres_put_16(&rows, 7);
-        postgres_put_32(&rows, 4);
-        postgres_put_32(&rows, (uint32_t)x->day);
-        put_bytes(&rows, x->trace, sizeof x->trace);
-        put_bytes(&rows, x->id, sizeof x->id);
-        if (x->has_parent)
-            put_bytes(&rows, x->parent, sizeof x->parent);
-        else
-            postgres_put_32(&rows, UINT32_MAX);
-        put_number(&rows, x->hash);
-        put_number(&rows, p->texts.v.v[x->service].number);
-        put_number(&rows, x->begin);
-    }
-    postgres_put_16(&rows, UINT16_MAX);
-    int rc = postgres_copy(
-        p, "COPY moved (day, trace, id, parent, hash, service, begin) FROM STDIN (FORMAT binary)", &rows, e);
-    text_fini(&rows);
-    return rc;
+    put_number(t, x->number);
 }
 
 /* Of one day, or of all (NULL). */
 static int copy_rows(struct postgres *p, const int32_t *day, const char *table, struct err *e)
 {
-    struct text rows = {.fd = -1};
+    struct text rows;
     char sql[250];
-    text_put(&rows, copy_header, 19);
+    postgres_begin_copy(&rows);
     for (size_t i = 0; i < p->spans.n; i++)
         if (!day || p->spans.v[i].day == *day)
             put_span(p, &p->spans.v[i], &rows);
@@ -535,7 +507,7 @@ static int write_spans(struct postgres *p, const struct days *days, struct err *
     rc = rc ? rc : write_rows(p, days, e);
     if (rc < 0 || !calls.any)
         return rc < 0 ? rc : 0;
-    rc = rc ? 0 : copy_ends(p, e);
+    rc = rc ? 0 : postgres_calls_copy(p, e);
     return rc ? rc : postgres_calls_count(p, true, calls.others, e);
 }
 
@@ -559,6 +531,7 @@ static int write_all(struct postgres *p, struct err *e)
                   " AS n (h, b) ON CONFLICT (hash) DO UPDATE SET hour = excluded.hour",
                   "SELECT hash, number FROM origins WHERE hash = ANY ($1::uuid[])", e);
     rc = rc ? rc : tell_operations(p, hour, e);
+    rc = rc ? rc : postgres_number_spans(p, e);
     rc = rc ? rc : note_days(p, &days, e);
     rc = rc ? rc : write_spans(p, &days, e);
     rc = rc ? rc : tell_days(p, &days, e);

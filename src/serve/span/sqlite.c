@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "span/newest.h"
 
 enum { SCHEMA = 4, APPLICATION = 0x77656674, CACHE_KIB = 64 << 10 };
 
@@ -205,7 +206,7 @@ void sqlite_write_condition(const struct span_query *q, struct text *sql)
         TEXT_PUT(sql, " AND trace = ?1");
     if (q->service)
         TEXT_PUT(sql, " AND service = (SELECT number FROM texts WHERE text = ?2)");
-    else if (q->by_time && !q->trace_id && !sqlite_is_search(q))
+    else if (q->by_time && !q->trace_id && !newest_is_search(q))
         TEXT_PUT(sql, " AND service IN (SELECT service FROM operations)");
     if (q->name)
         TEXT_PUT(sql, " AND name = (SELECT number FROM texts WHERE text = ?3)");
@@ -260,7 +261,7 @@ static int sqlite_select(struct span_store *s, const struct span_query *q, struc
     struct database_rows *r = mem_zalloc(sizeof *r);
     struct text sql = {.fd = -1};
     r->store = sqlite_of(s);
-    if (sqlite_is_search(q))
+    if (newest_is_search(q))
         TEXT_PUT(&sql, "SELECT origin, body FROM spans WHERE number = ?1");
     else
         write_select(q, &sql);
@@ -270,7 +271,7 @@ static int sqlite_select(struct span_store *s, const struct span_query *q, struc
         ? 0
         : sqlite_fail(r->store, e);
     text_fini(&sql);
-    if (!rc && sqlite_is_search(q))
+    if (!rc && newest_is_search(q))
         rc = sqlite_search_begin(r->store, q, &r->search, e);
     if (rc) {
         sqlite_end(r);

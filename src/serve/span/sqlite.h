@@ -110,7 +110,6 @@ int sqlite_calls(struct span_store *, const struct database_time *, struct arena
 
 /* sqlite_search.c: spans with begins in a time, the newest first, in any service or by terms. */
 struct sqlite_search;
-bool sqlite_is_search(const struct span_query *);
 int sqlite_search_begin(struct sqlite_store *, const struct span_query *, struct sqlite_search **, struct err *e);
 /* 1: number of the next span; 0: no more; or an error. */
 int sqlite_search_next(struct sqlite_search *, int64_t *number, struct err *e);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "span/newest.h"
 #include "span/sqlite.h"
 
 enum { FEW = 256 };
@@ -14,48 +15,15 @@ struct group {
     int64_t number, last; /* number -1: spans from `from` to `to`, which are in no group that was written */
     int64_t from, to;
 };
-struct found {
-    int64_t begin, number;
-};
 struct sqlite_search {
     struct sqlite_store *store;
-    VEC(struct span_wanted) all; /* that is wanted */
+    struct newest_wanted wanted;
     VEC(struct group) groups;
-    VEC(struct found) heap; /* the newest on top */
-    size_t next;            /* of groups */
+    struct newest heap;
+    size_t next; /* of groups */
     sqlite3_stmt *terms, *one, *range, *origin;
-    struct map origins; /* number → 1 + bits of what it has of `all` */
+    struct map origins; /* number → bits of what it has of `wanted` */
 };
-
-/* ---- a heap ---- */
-
-static bool is_newer(const struct found *a, const struct found *b)
-{
-    return a->begin != b->begin ? a->begin > b->begin : a->number > b->number;
-}
-
-static void push(struct sqlite_search *r, struct found f)
-{
-    vec_push(&r->heap, f);
-    size_t i = r->heap.n - 1;
-    for (; i && is_newer(&f, &r->heap.v[(i - 1) / 2]); i = (i - 1) / 2)
-        r->heap.v[i] = r->heap.v[(i - 1) / 2];
-    r->heap.v[i] = f;
-}
-
-static struct found pop(struct sqlite_search *r)
-{
-    const struct found top = r->heap.v[0], last = r->heap.v[--r->heap.n];
-    size_t i = 0, n = r->heap.n;
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && is_newer(&r->heap.v[child + 1], &r->heap.v[child]);
-        if (!is_newer(&r->heap.v[child], &last))
-            break;
-        r->heap.v[i] = r->heap.v[child];
-    }
-    r->heap.v[i] = last;
-    return top;
-}
 
 /* ---- groups ---- */
 
@@ -132,11 +100,11 @@ static int intersect(struct sqlite_search *r, int64_t group, struct term_set *ou
     for (size_t w = 0; w < TERM_WORDS; w++)
         out->words[w] = UINT64_MAX;
     *n = TERM_GROUP;
-    for (size_t i = 0; i < r->all.n && *n && !rc; i++) {
+    for (size_t i = 0; i < r->wanted.v.n && *n && !rc; i++) {
         struct term_set has = {0};
-        rc = read_term(r, group, r->all.v[i].term, &has, e);
-        if (!rc && r->all.v[i].any != r->all.v[i].term)
-            rc = read_term(r, group, r->all.v[i].any, &has, e);
+        rc = read_term(r, group, r->wanted.v.v[i].term, &has, e);
+        if (!rc && r->wanted.v.v[i].any != r->wanted.v.v[i].term)
+            rc = read_term(r, group, r->wanted.v.v[i].any, &has, e);
         *n = 0;
         for (size_t w = 0; w < TERM_WORDS; w++)
             *n += (size_t)__builtin_popcountll(out->words[w] &= has.words[w]);
@@ -146,23 +114,10 @@ static int intersect(struct sqlite_search *r, int64_t group, struct term_set *ou
 
 /* ---- of a span that is in no written group ---- */
 
-struct having {
-    const struct sqlite_search *of;
-    uint64_t bits;
-};
-
-static void note_term(void *arg, uint64_t term)
-{
-    struct having *h = arg;
-    for (size_t i = 0; i < h->of->all.n; i++)
-        if (term == h->of->all.v[i].term || term == h->of->all.v[i].any)
-            h->bits |= UINT64_C(1) << i;
-}
-
 static int origin_bits(struct sqlite_search *r, int64_t origin, uint64_t *bits, struct err *e)
 {
     bool fresh;
-    struct having h = {r, 0};
+    struct newest_having h = {&r->wanted, 0};
     uint64_t *known = map_put(&r->origins, (uint64_t)origin, &fresh);
     if (fresh) {
         sqlite3_reset(r->origin);
@@ -172,7 +127,7 @@ static int origin_bits(struct sqlite_search *r, int64_t origin, uint64_t *bits, 
             return sqlite_fail(r->store, e);
         if (step == SQLITE_ROW) {
             struct wire_in in = wire_of(sqlite3_column_blob(r->origin, 0), (size_t)sqlite3_column_bytes(r->origin, 0));
-            span_each_origin_term(&in, note_term, &h);
+            span_each_origin_term(&in, newest_note, &h);
         }
         *known = h.bits;
     }
@@ -182,13 +137,12 @@ static int origin_bits(struct sqlite_search *r, int64_t origin, uint64_t *bits, 
 
 static int has_all(struct sqlite_search *r, bool *all, struct err *e)
 {
-    struct having h = {r, 0};
+    struct newest_having h = {&r->wanted, 0};
     struct wire_in in = wire_of(sqlite3_column_blob(r->range, 3), (size_t)sqlite3_column_bytes(r->range, 3));
     int rc = origin_bits(r, sqlite3_column_int64(r->range, 2), &h.bits, e);
-    const uint64_t wanted = (UINT64_C(1) << r->all.n) - 1;
-    if (!rc && h.bits != wanted)
-        span_each_term(&in, note_term, &h);
-    *all = h.bits == wanted;
+    if (!rc && !newest_has_all(&h))
+        span_each_term(&in, newest_note, &h);
+    *all = newest_has_all(&h);
     return rc;
 }
 
@@ -202,13 +156,13 @@ static int look_at_range(struct sqlite_search *r, const struct group *g, const s
     sqlite3_bind_int64(r->range, 9, g->from);
     sqlite3_bind_int64(r->range, 10, g->to);
     while (!rc && (step = sqlite3_step(r->range)) == SQLITE_ROW) {
-        const struct found f = {sqlite3_column_int64(r->range, 1), sqlite3_column_int64(r->range, 0)};
+        const struct newest_span f = {sqlite3_column_int64(r->range, 1), sqlite3_column_int64(r->range, 0), 0, 0};
         const uint64_t place = (uint64_t)f.number % TERM_GROUP;
         bool has = set && set->words[place / 64] >> place % 64 & 1;
         if (!set)
             rc = has_all(r, &has, e);
         if (!rc && has)
-            push(r, f);
+            newest_push(&r->heap, f);
     }
     return rc ? rc : step == SQLITE_DONE ? 0 : sqlite_fail(r->store, e);
 }
@@ -222,7 +176,7 @@ static int look_at_few(struct sqlite_search *r, const struct group *g, const str
             sqlite3_bind_int64(r->one, 9, number);
             int step = sqlite3_step(r->one);
             if (step == SQLITE_ROW)
-                push(r, (struct found){sqlite3_column_int64(r->one, 0), number});
+                newest_push(&r->heap, (struct newest_span){sqlite3_column_int64(r->one, 0), number, 0, 0});
             else if (step != SQLITE_DONE)
                 return sqlite_fail(r->store, e);
         }
@@ -244,11 +198,11 @@ static int look_at(struct sqlite_search *r, const struct group *g, struct err *e
 int sqlite_search_next(struct sqlite_search *r, int64_t *number, struct err *e)
 {
     int rc = 0;
-    while (!rc && r->next < r->groups.n && (!r->heap.n || r->heap.v[0].begin <= r->groups.v[r->next].last))
+    while (!rc && r->next < r->groups.n && (!r->heap.v.n || r->heap.v.v[0].begin_ns <= r->groups.v[r->next].last))
         rc = look_at(r, &r->groups.v[r->next++], e);
-    if (rc || !r->heap.n)
+    if (rc || !r->heap.v.n)
         return rc;
-    *number = pop(r).number;
+    *number = newest_pop(&r->heap).number;
     return 1;
 }
 
@@ -262,16 +216,11 @@ void sqlite_search_end(struct sqlite_search *r)
     sqlite3_finalize(r->one);
     sqlite3_finalize(r->range);
     sqlite3_finalize(r->origin);
-    vec_free(&r->all);
+    vec_free(&r->wanted.v);
     vec_free(&r->groups);
-    vec_free(&r->heap);
+    vec_free(&r->heap.v);
     map_fini(&r->origins);
     free(r);
-}
-
-bool sqlite_is_search(const struct span_query *q)
-{
-    return q->newest_first && q->by_time && !q->trace_id && !q->any_order && !q->limit && (q->n_wanted || !q->service);
 }
 
 static int prepare(struct sqlite_search *r, const struct span_query *q, const char *what, const char *more,
@@ -291,23 +240,11 @@ static int prepare(struct sqlite_search *r, const struct span_query *q, const ch
     return rc;
 }
 
-static void want(struct sqlite_search *r, const char *key, const char *text)
-{
-    if (text) {
-        uint64_t term = span_term(key, strlen(key), text, strlen(text));
-        vec_push(&r->all, ((struct span_wanted){term, term}));
-    }
-}
-
 int sqlite_search_begin(struct sqlite_store *s, const struct span_query *q, struct sqlite_search **out, struct err *e)
 {
-    enum { MOST = 60 }; /* bits; of more, the caller looks at the spans */
     struct sqlite_search *r = mem_zalloc(sizeof *r);
     r->store = s;
-    want(r, SPAN_TERM_SERVICE, q->service);
-    want(r, SPAN_TERM_NAME, q->name);
-    for (size_t i = 0; i < q->n_wanted && r->all.n < MOST; i++)
-        vec_push(&r->all, q->wanted[i]);
+    newest_want(&r->wanted, q);
     int rc = s->schema < 3 ? 0 : prepare(r, q, "SELECT spans FROM terms WHERE number = ?1", NULL, &r->terms, e);
     rc = rc ? rc : prepare(r, q, "SELECT body FROM origins WHERE number = ?1", NULL, &r->origin, e);
     rc = rc ? rc : prepare(r, q, "SELECT begin FROM spans WHERE 1", " AND number = ?9", &r->one, e);
