@@ -17,7 +17,7 @@
 #include "clock/clock.h"
 #include "cluster/clocks.h"
 #include "cluster/gather.h"
-#include "cluster/survey.h"
+#include "cluster/query.h"
 #include "path/remote.h"
 
 enum { PART = 512 << 10, MESSAGES = 4, SERVED = 64 };

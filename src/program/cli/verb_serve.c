@@ -49,7 +49,7 @@ struct membership {
     uint64_t receive_bytes;
     bool give;
     struct cluster_node *is;
-    struct cluster_told *told; /* where this server is */
+    struct cluster_announcement *announced; /* where this server is */
     struct bus *bus;
     struct cli_far far; /* by which paths of the server go on to the other nodes */
 };
@@ -72,7 +72,7 @@ static int start_node(struct membership *m, const char *store, struct err *e)
 }
 
 /* Where it is reached is for coordinators; without it all else works. */
-static int tell_server(struct membership *m, const char *listening, struct err *e)
+static int announce_server(struct membership *m, const char *listening, struct err *e)
 {
     struct cluster_server s = {.node = m->node, .url = m->public_url};
     char url[CLI_URL];
@@ -82,7 +82,7 @@ static int tell_server(struct membership *m, const char *listening, struct err *
     }
     s.url = s.url ? s.url : url;
     s.here_only = cli_is_loopback(s.url);
-    return cluster_server_tell(m->bus, m->cluster.name, &s, &m->told, e);
+    return cluster_server_announce(m->bus, m->cluster.name, &s, &m->announced, e);
 }
 
 static int open_cache(struct membership *m, struct err *e)
@@ -101,7 +101,7 @@ static int join_cluster(struct membership *m, const char *store, const char *lis
         rc = open_cache(m, e);
     if (!rc && !m->is)
         rc = start_node(m, store, e);
-    return rc || m->told ? rc : tell_server(m, listening, e);
+    return rc || m->announced ? rc : announce_server(m, listening, e);
 }
 
 /* Once nothing else uses the bus. */
@@ -225,7 +225,7 @@ static int serve(const struct tsp_options *o, struct membership *m, const char *
         code = cli_fail(&e);
     if (code == CLI_OK && !stopped)
         sigwait(stop, &signal_number);
-    cluster_server_take_back(m->told);
+    cluster_server_withdraw(m->announced);
     cluster_node_stop(m->is);
     if (!tsp_server_stop(server))
         _exit(code); /* traces are still being indexed; what is written is written in one step */

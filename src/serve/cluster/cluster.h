@@ -50,14 +50,16 @@ bool cluster_node_ready(struct cluster_node *);
 /* url: "http://host:8080", no slash at its end. here_only: reached from its machine alone; in a list: from another. */
 struct cluster_server { const char *node, *url; bool here_only; };
 const char *cluster_url_problem(const char *url); /* NULL: none */
-/* Told to all, also after the broker lost it, until it is taken back, before the bus is closed. Texts are copied. */
-struct cluster_told; struct cluster_servers;
-int cluster_server_tell(struct bus *, const char *cluster, const struct cluster_server *, struct cluster_told **out,
+/* Announces the server to all, also after the broker lost it, until it is withdrawn, before the bus is closed. Texts
+ * are copied. */
+struct cluster_announcement; struct cluster_servers;
+int cluster_server_announce(struct bus *, const char *cluster, const struct cluster_server *,
+    struct cluster_announcement **out,
     struct err *e);
-void cluster_server_take_back(struct cluster_told *); /* NULL-safe */
+void cluster_server_withdraw(struct cluster_announcement *); /* NULL-safe */
 int cluster_servers_watch(struct bus *, const char *cluster, struct cluster_servers **out, struct err *e);
 void cluster_servers_close(struct cluster_servers *);
-/* By name, in the arena; also of nodes that were killed. False: not all have been told yet, and there is none. */
+/* By name, in the arena; also of nodes that were killed. False: the list is not complete yet, and empty. */
 bool cluster_servers_list(struct cluster_servers *, struct arena *, struct cluster_server **out, size_t *n);
 
 /* ---- asking a cluster ---- */

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "cluster/survey.h"
+#include "cluster/query.h"
 
 /* Sorted, each once: those of host i are [first[i], first[i + 1]). */
 struct search {
@@ -85,11 +85,11 @@ size_t containers_find(
         wanted[i] = at > s.first[i];
     }
     s.first[n] = at;
-    struct survey survey = survey_of(c, wanted, deadline_ns);
-    survey.write = write_question;
-    survey.take = take;
-    survey.arg = &s;
-    size_t away = survey_run(&survey, NULL, &rc, e);
+    struct cluster_host_query query = cluster_query_of(c, wanted, deadline_ns);
+    query.write = write_question;
+    query.take = take;
+    query.arg = &s;
+    size_t away = cluster_query_run(&query, NULL, &rc, e);
     free(s.first);
     free(wanted);
     return away;

@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "bus/bus.h"
 #include "cluster/clock_leader.h"
-#include "cluster/survey.h"
+#include "cluster/query.h"
 #include "cluster/view.h"
 
 enum { ASK_AGAIN_US = 100000, MOST_PAUSE_US = 2000000 };
@@ -64,11 +64,11 @@ size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question
         t.told[i].own = entry->own;
         t.told[i].n_own = entry->n_own;
     }
-    struct survey survey = survey_of(c, wanted, deadline_ns);
-    survey.write = write_question;
-    survey.take = take;
-    survey.arg = &t;
-    size_t away = survey_run(&survey, by, &rc, e);
+    struct cluster_host_query query = cluster_query_of(c, wanted, deadline_ns);
+    query.write = write_question;
+    query.take = take;
+    query.arg = &t;
+    size_t away = cluster_query_run(&query, by, &rc, e);
     talk_join(t.told, n, out);
     for (size_t i = 0; i < n; i++) {
         told[i] = by[i] != SIZE_MAX;
@@ -134,7 +134,7 @@ size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_questio
     int64_t deadline_ns, struct talk_delays *out, struct err *e)
 {
     bool *known = mem_zalloc((c->membership->n_hosts + 1) * sizeof *known), again;
-    int64_t patience = survey_patience(deadline_ns);
+    int64_t patience = cluster_query_patience(deadline_ns);
     struct text question = {.fd = -1};
     int rc;
     useconds_t pause = ASK_AGAIN_US;

@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "bus/bus.h"
 #include "cluster/extracts.h"
-#include "cluster/survey.h"
+#include "cluster/query.h"
 #include "index/index.h"
 
 /* Together less than the clock leader's lease lasts: one node, all of them, extracts. */
@@ -200,16 +200,16 @@ static void ask_flows(struct round *r)
         const struct cluster_entry_host *entry = o->hosts[i].entry;
         wanted[i] = entry->has_packets && !(r->had[i].is_told && r->had[i].told_hash == entry->hash);
     }
-    survey_run(&(struct survey){.bus = r->bus,
-                   .cluster = r->cluster,
-                   .membership = o,
-                   .wanted = wanted,
-                   .excerpts = true,
-                   .deadline_ns = time_monotonic_ns() + ALL_FLOWS_NS,
-                   .patience_ns = FLOWS_PATIENCE_NS,
-                   .write = write_question,
-                   .take = take_flows,
-                   .arg = r},
+    cluster_query_run(&(struct cluster_host_query){.bus = r->bus,
+                          .cluster = r->cluster,
+                          .membership = o,
+                          .wanted = wanted,
+                          .excerpts = true,
+                          .deadline_ns = time_monotonic_ns() + ALL_FLOWS_NS,
+                          .patience_ns = FLOWS_PATIENCE_NS,
+                          .write = write_question,
+                          .take = take_flows,
+                          .arg = r},
         r->by, &rc, &e);
     for (size_t i = 0; i < o->n_hosts; i++) {
         struct had *h = &r->had[i];

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "cluster/survey.h"
+#include "cluster/query.h"
 #include "cluster/view.h"
 
 /* Does the thread begin with the name of a host? Then only its nodes are asked. */
@@ -59,11 +59,11 @@ int cluster_find_lives(struct cluster *c, const char *thread, int64_t begin, int
     for (size_t i = 0; i < n; i++)
         named |= wanted[i] = names_host(&c->membership->hosts[i], thread);
     struct search s = {c, thread, begin, end, found};
-    struct survey survey = survey_of(c, named ? wanted : NULL, deadline_ns);
-    survey.write = write_question;
-    survey.take = take;
-    survey.arg = &s;
-    survey_run(&survey, NULL, &rc, e);
+    struct cluster_host_query query = cluster_query_of(c, named ? wanted : NULL, deadline_ns);
+    query.write = write_question;
+    query.take = take;
+    query.arg = &s;
+    cluster_query_run(&query, NULL, &rc, e);
     if (found->n)
         qsort(found->v, found->n, sizeof *found->v, by_host);
     free(wanted);

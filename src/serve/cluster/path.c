@@ -10,8 +10,8 @@
 #include "cluster/answer_cache.h"
 #include "cluster/containers.h"
 #include "cluster/paths.h"
+#include "cluster/query.h"
 #include "cluster/routes.h"
-#include "cluster/survey.h"
 #include "cluster/view.h"
 
 enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
@@ -187,7 +187,7 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
     path_known_request(p->known, &ask, &t);
     vec_push(&r->asks, a);
     if (!cluster_subject_of(p->cluster->name, p->cluster->membership->entries[node].node, subject, NULL)) {
-        bus_call(r->calls, subject, t.v, t.n, survey_patience(p->options.deadline_ns), r->asks.n - 1);
+        bus_call(r->calls, subject, t.v, t.n, cluster_query_patience(p->options.deadline_ns), r->asks.n - 1);
         note_asked(p, node);
         p->cost.messages++;
     } else {

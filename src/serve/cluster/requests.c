@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cluster/query.h"
 #include "cluster/requests.h"
-#include "cluster/survey.h"
 #include "cluster/view.h"
 
 struct search {
@@ -42,11 +42,11 @@ int cluster_find_requests(struct cluster *c, const char *host, int64_t begin, in
     for (size_t i = 0; i < n; i++)
         n_wanted += wanted[i] = !host || !strcmp(c->membership->hosts[i].name, host);
     struct search s = {c, begin, end, found};
-    struct survey survey = survey_of(c, wanted, deadline_ns);
-    survey.write = write_question;
-    survey.take = take;
-    survey.arg = &s;
-    *away = survey_run(&survey, NULL, &rc, e);
+    struct cluster_host_query query = cluster_query_of(c, wanted, deadline_ns);
+    query.write = write_question;
+    query.take = take;
+    query.arg = &s;
+    *away = cluster_query_run(&query, NULL, &rc, e);
     free(wanted);
     return n_wanted && *away == n_wanted ? rc : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the trace servers of the nodes are reached: told in a table of its own, since entries are read by all who ask,
- * and an address matters only to those who want the servers. */
+/* Where the trace servers of the nodes are reached: announced in a table of its own, since entries are read by all who
+ * ask, and an address matters only to those who want the servers. */
 #include "cluster/servers.h"
 
 #include <pthread.h>
@@ -92,9 +92,9 @@ static uint64_t this_machine(void)
     return machine;
 }
 
-/* ---- telling ---- */
+/* ---- announcing ---- */
 
-struct cluster_told {
+struct cluster_announcement {
     struct bus *bus;
     struct bus_table *table;
     struct bus_watch *watch;
@@ -103,7 +103,7 @@ struct cluster_told {
     bool met; /* the watch's: among all that the table holds */
 };
 
-static int put(struct cluster_told *t, struct err *e)
+static int put(struct cluster_announcement *t, struct err *e)
 {
     int rc = ERR_IO;
     for (int i = 0; i < TRIES && rc; i++)
@@ -112,7 +112,7 @@ static int put(struct cluster_told *t, struct err *e)
 }
 
 /* Does the entry name a server of this node? It may be one that another run of the node has put there. */
-static bool is_of_node(const struct cluster_told *t, const struct bus_entry *entry)
+static bool is_of_node(const struct cluster_announcement *t, const struct bus_entry *entry)
 {
     struct arena a = {0};
     struct server_entry is;
@@ -123,21 +123,21 @@ static bool is_of_node(const struct cluster_told *t, const struct bus_entry *ent
     return good;
 }
 
-/* Tells it again where the broker lost its tables, and where somebody removed or damaged the entry. */
+/* Announces it again where the broker lost its tables, and where somebody removed or damaged the entry. */
 static void on_own(void *arg, const struct bus_entry *entry)
 {
-    struct cluster_told *t = arg;
+    struct cluster_announcement *t = arg;
     bool gone = entry->kind == BUS_ENTRY_REMOVED || (entry->kind == BUS_ENTRY_ALL && !t->met) ||
         (entry->kind == BUS_ENTRY_PUT && !is_of_node(t, entry));
     t->met = entry->kind == BUS_ENTRY_PUT || (t->met && entry->kind == BUS_ENTRY_ALL);
     if (gone)
-        put(t, NULL); /* without a broker: all is told anew once there is one */
+        put(t, NULL); /* without a broker: all is announced anew once there is one */
 }
 
-int cluster_server_tell(
-    struct bus *bus, const char *cluster, const struct cluster_server *s, struct cluster_told **out, struct err *e)
+int cluster_server_announce(struct bus *bus, const char *cluster, const struct cluster_server *s,
+    struct cluster_announcement **out, struct err *e)
 {
-    struct cluster_told *t = mem_zalloc(sizeof *t);
+    struct cluster_announcement *t = mem_zalloc(sizeof *t);
     struct server_entry entry = {*s, this_machine()};
     char table[CLUSTER_SUBJECT];
     const char *wrong = cluster_url_problem(s->url);
@@ -157,11 +157,11 @@ int cluster_server_tell(
         rc = bus_table_watch_key(t->table, t->key, on_own, t, &t->watch, e);
     *out = rc ? NULL : t;
     if (rc)
-        cluster_server_take_back(t);
+        cluster_server_withdraw(t);
     return rc;
 }
 
-void cluster_server_take_back(struct cluster_told *t)
+void cluster_server_withdraw(struct cluster_announcement *t)
 {
     if (!t)
         return;

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "cluster/survey.h"
+#include "cluster/query.h"
 #include "cluster/view.h"
 
 /* ---- order ---- */
@@ -67,11 +67,11 @@ int cluster_find_threads(struct cluster *c, const struct cluster_threads_questio
     for (size_t i = 0; i < n; i++)
         n_wanted += wanted[i] = !q->host || !strcmp(c->membership->hosts[i].name, q->host);
     struct search s = {c, q, found};
-    struct survey survey = survey_of(c, wanted, deadline_ns);
-    survey.write = write_question;
-    survey.take = take;
-    survey.arg = &s;
-    *away = survey_run(&survey, NULL, &rc, e);
+    struct cluster_host_query query = cluster_query_of(c, wanted, deadline_ns);
+    query.write = write_question;
+    query.take = take;
+    query.arg = &s;
+    *away = cluster_query_run(&query, NULL, &rc, e);
     threads_limit(found, q->sort, q->limit);
     free(wanted);
     return *away == n_wanted ? rc : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cluster/survey.h"
+#include "cluster/query.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 /* By host: who answered, and how many of its nodes did not. */
 struct inquiry {
-    const struct survey *is;
+    const struct cluster_host_query *is;
     size_t *by, *failed;
     struct err **why; /* by entry: why its node did not answer; NULL: it did, or was not asked */
 };
@@ -20,7 +20,7 @@ struct asked {
     size_t *hosts, n;
 };
 
-int64_t survey_patience(int64_t deadline_ns)
+int64_t cluster_query_patience(int64_t deadline_ns)
 {
     int64_t now = time_monotonic_ns();
     return deadline_ns > now ? now + (deadline_ns - now) / 2 : deadline_ns;
@@ -58,8 +58,8 @@ static bool share_out(const struct inquiry *c, size_t *room, struct asked *asked
 
 static void ask(const struct inquiry *c, struct bus_calls *calls, size_t entry, const struct asked *a)
 {
-    const struct survey *s = c->is;
-    int64_t until = s->patience_ns ? time_monotonic_ns() + s->patience_ns : survey_patience(s->deadline_ns);
+    const struct cluster_host_query *s = c->is;
+    int64_t until = s->patience_ns ? time_monotonic_ns() + s->patience_ns : cluster_query_patience(s->deadline_ns);
     char subject[CLUSTER_SUBJECT];
     struct text t = {.fd = -1};
     s->write(s->arg, a->hosts, a->n, &t);
@@ -70,7 +70,7 @@ static void ask(const struct inquiry *c, struct bus_calls *calls, size_t entry, 
 
 static void take(struct inquiry *c, const struct asked *a, const struct bus_reply *reply)
 {
-    const struct survey *s = c->is;
+    const struct cluster_host_query *s = c->is;
     size_t entry = (size_t)reply->tag;
     struct err e = {0};
     int rc = reply->code ? err_set(&e, reply->code, "node %s: %s", s->membership->entries[entry].node, reply->text)
@@ -108,9 +108,9 @@ static bool ask_once(struct inquiry *c)
     return some;
 }
 
-struct survey survey_of(struct cluster *c, const bool *wanted, int64_t deadline_ns)
+struct cluster_host_query cluster_query_of(struct cluster *c, const bool *wanted, int64_t deadline_ns)
 {
-    return (struct survey){.bus = c->bus,
+    return (struct cluster_host_query){.bus = c->bus,
         .cluster = c->name,
         .of = c,
         .membership = c->membership,
@@ -118,7 +118,7 @@ struct survey survey_of(struct cluster *c, const bool *wanted, int64_t deadline_
         .deadline_ns = deadline_ns};
 }
 
-static void note_lesser(const struct survey *s, size_t host, size_t entry)
+static void note_lesser(const struct cluster_host_query *s, size_t host, size_t entry)
 {
     const struct cluster_membership_host *h = &s->membership->hosts[host];
     size_t copy = 0;
@@ -128,7 +128,7 @@ static void note_lesser(const struct survey *s, size_t host, size_t entry)
         view_use_copy(s->of, host, copy);
 }
 
-size_t survey_run(const struct survey *s, size_t *by, int *rc, struct err *e)
+size_t cluster_query_run(const struct cluster_host_query *s, size_t *by, int *rc, struct err *e)
 {
     size_t n = s->membership->n_hosts, open = 0;
     struct inquiry c = {.is = s};
