@@ -15,9 +15,9 @@
 #include "base/wire.h"
 #include "bus/bus.h"
 #include "cluster/protocol.h"
-#include "place/arrivals.h"
+#include "place/inbox.h"
 #include "place/moves.h"
-#include "place/taker.h"
+#include "place/receiver.h"
 
 enum { FILE_BYTES = 3 * MOVE_PIECE / 2 };
 static char top[] = "/tmp/weft-moves-XXXXXX";
@@ -153,17 +153,17 @@ static size_t entries(const char *dir, bool hidden)
 }
 
 /* How it ends. */
-static int take_part(const struct arrivals *v, struct move_trace what, char why[256])
+static int take_part(const struct place_inbox *v, struct move_trace what, char why[256])
 {
-    struct taker_options o = {hub, "weft", v, ignore, NULL};
-    struct taker *t = taker_new(&o);
-    struct move_question q = {what, "giver", true};
+    struct place_receiver_options o = {hub, "weft", v, ignore, NULL};
+    struct place_receiver *t = place_receiver_new(&o);
+    struct move_question q = {what, "sender", true};
     int state;
     do {
         struct arena a = {0};
         struct text out = {.fd = -1};
         struct place_move_progress p;
-        assert_int_equal(taker_take(t, &q, &out, NULL), 0);
+        assert_int_equal(place_receiver_take(t, &q, &out, NULL), 0);
         assert_int_equal(move_progress_read(&a, out.v, out.n, &p, NULL), 0);
         state = p.state;
         snprintf(why, 256, "%s", p.text);
@@ -172,21 +172,21 @@ static int take_part(const struct arrivals *v, struct move_trace what, char why[
         q.begin = false;
         usleep(1000);
     } while (state != PLACE_MOVE_FAILED && state != PLACE_MOVE_OPENING);
-    taker_free(t);
+    place_receiver_free(t);
     return state;
 }
 
-static int take(const struct arrivals *v, char why[256])
+static int take(const struct place_inbox *v, char why[256])
 {
     return take_part(v, trace, why);
 }
 
-static struct arrivals *open_at(const char *name, uint64_t limit, char dir[4096])
+static struct place_inbox *open_at(const char *name, uint64_t limit, char dir[4096])
 {
-    struct arrivals *v;
+    struct place_inbox *v;
     struct err e = {0};
     snprintf(dir, 4096, "%s/%s", top, name);
-    assert_int_equal(arrivals_open(dir, limit, &v, &e), 0);
+    assert_int_equal(place_inbox_open(dir, limit, &v, &e), 0);
     return v;
 }
 
@@ -195,7 +195,7 @@ static struct bus_service *serve(struct giving *g)
     struct bus_service *s;
     char subject[CLUSTER_SUBJECT];
     struct err e = {0};
-    assert_int_equal(cluster_subject_of("weft", "giver", subject, &e), 0);
+    assert_int_equal(cluster_subject_of("weft", "sender", subject, &e), 0);
     assert_int_equal(bus_serve(hub, subject, NULL, on_question, g, &s, &e), 0);
     return s;
 }
@@ -205,7 +205,7 @@ static struct bus_service *serve(struct giving *g)
 static void a_trace_arrives_whole(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("whole", 0, dir);
+    struct place_inbox *v = open_at("whole", 0, dir);
     struct giving g = {HONEST, "kernel/metadata", 0};
     struct bus_service *s = serve(&g);
     struct arena a = {0};
@@ -213,7 +213,7 @@ static void a_trace_arrives_whole(void **state)
     (void)state;
     assert_int_equal(take(v, why), PLACE_MOVE_OPENING);
     assert_int_equal(entries(dir, true), 0);
-    arrivals_args(v, &a, &args);
+    place_inbox_list(v, &a, &args);
     assert_int_equal(args.n, 1);
     assert_memory_equal(args.v[0], "web=", 4);
     const char *path = arena_printf(&a, "%s/kernel/stream", args.v[0] + 4);
@@ -226,35 +226,35 @@ static void a_trace_arrives_whole(void **state)
         assert_int_equal((uint8_t)bytes[i], byte_at(1, i));
     assert_int_equal(file_stamp(path, &stamp, NULL), 0);
     assert_int_equal(stamp.modified_ns, NS_PER_S * 1000 + 7);
-    assert_true(arrivals_since(v, path) > 0);
-    assert_true(arrivals_has(v, trace));
+    assert_true(place_inbox_since(v, path) > 0);
+    assert_true(place_inbox_has(v, trace));
     unsigned before = g.pieces;
     assert_int_equal(take(v, why), PLACE_MOVE_OPENING);
     assert_int_equal(g.pieces, before); /* it is there */
-    assert_false(arrivals_put_aside(v, (struct move_trace){trace.key, trace.hash + 1, MOVE_ALL}));
-    assert_true(arrivals_put_aside(v, trace));
-    assert_false(arrivals_put_aside(v, trace));
+    assert_false(place_inbox_put_aside(v, (struct move_trace){trace.key, trace.hash + 1, MOVE_ALL}));
+    assert_true(place_inbox_put_aside(v, trace));
+    assert_false(place_inbox_put_aside(v, trace));
     vec_free(&args);
     args = (struct cluster_trace_args){0};
-    arrivals_args(v, &a, &args);
+    place_inbox_list(v, &a, &args);
     assert_int_equal(args.n, 0);
     assert_int_equal(entries(dir, true), 1); /* its files are still there */
     free(bytes);
     vec_free(&args);
     arena_fini(&a);
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 static void what_was_begun_is_gone_on_with(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("again", 0, dir);
+    struct place_inbox *v = open_at("again", 0, dir);
     struct giving g = {BAD_WHOLE, "kernel/metadata", 0};
     struct bus_service *s = serve(&g);
     (void)state;
     assert_int_equal(take(v, why), PLACE_MOVE_FAILED); /* all has come, twice, and its sum is wrong */
-    assert_non_null(strstr(why, "is not what node giver has"));
+    assert_non_null(strstr(why, "is not what node sender has"));
     assert_int_equal(entries(dir, false), 0);
     assert_int_equal(entries(dir, true), 1);
     g = (struct giving){HONEST, "kernel/metadata", 0};
@@ -262,7 +262,7 @@ static void what_was_begun_is_gone_on_with(void **state)
     assert_int_equal(g.pieces, 0);
     assert_int_equal(entries(dir, false), 1);
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 static void lies_are_refused(void **state)
@@ -273,7 +273,7 @@ static void lies_are_refused(void **state)
         TOO_MANY, ENDLESS, OTHER_LENGTH, BAD_SUM, BAD_WHOLE, GARBAGE, TOO_LARGE, NO_FILES, UNSORTED};
     char dir[4096], why[256];
     (void)state;
-    struct arrivals *v = open_at("lies", 0, dir);
+    struct place_inbox *v = open_at("lies", 0, dir);
     for (size_t i = 0; i < sizeof paths / sizeof *paths + sizeof lies / sizeof *lies; i++) {
         size_t n = sizeof paths / sizeof *paths;
         struct giving g = {i < n ? BAD_PATH : lies[i - n], i < n ? paths[i] : "kernel/metadata", 0};
@@ -283,27 +283,27 @@ static void lies_are_refused(void **state)
         assert_int_equal(entries(dir, false), 0);
         bus_stop(s);
     }
-    arrivals_close(v);
+    place_inbox_close(v);
     assert_int_equal(entries(top, true), 0); /* nothing beside the directory */
 }
 
 static void a_file_in_the_way_of_a_directory_is_refused(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("way", 0, dir);
+    struct place_inbox *v = open_at("way", 0, dir);
     struct giving g = {BAD_PATH, "kernel", 0}; /* and kernel/stream */
     struct bus_service *s = serve(&g);
     (void)state;
     assert_int_equal(take(v, why), PLACE_MOVE_FAILED);
     assert_int_equal(entries(dir, false), 0);
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 static void no_more_than_the_limit(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("limit", FILE_BYTES, dir);
+    struct place_inbox *v = open_at("limit", FILE_BYTES, dir);
     struct giving g = {HONEST, "kernel/metadata", 0};
     struct bus_service *s = serve(&g);
     (void)state;
@@ -312,43 +312,43 @@ static void no_more_than_the_limit(void **state)
     assert_int_equal(g.pieces, 0);
     assert_int_equal(entries(dir, false) + entries(dir, true), 0);
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 static void an_excerpt_and_all_of_it(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("snip", 0, dir);
+    struct place_inbox *v = open_at("snip", 0, dir);
     struct giving g = {HONEST, "kernel/metadata", 0, 1000, 2000};
     struct bus_service *s = serve(&g);
     struct move_trace wider = excerpt;
     (void)state;
     assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_OPENING);
-    assert_true(arrivals_has(v, excerpt));
-    assert_false(arrivals_has(v, trace));
-    assert_false(arrivals_has_all(v, trace.key));
+    assert_true(place_inbox_has(v, excerpt));
+    assert_false(place_inbox_has(v, trace));
+    assert_false(place_inbox_has_all(v, trace.key));
     wider.end = g.end = 3000;
     assert_int_equal(take_part(v, wider, why), PLACE_MOVE_OPENING);
-    assert_true(arrivals_has(v, wider));
+    assert_true(place_inbox_has(v, wider));
     assert_int_equal(entries(dir, false), 1); /* one of each host */
     assert_int_equal(entries(dir, true), 1);  /* the other is put aside */
     g.begin = g.end = 0;
     assert_int_equal(take(v, why), PLACE_MOVE_OPENING); /* all of it takes the place of the excerpt, */
-    assert_true(arrivals_has_all(v, trace.key));
+    assert_true(place_inbox_has_all(v, trace.key));
     g.begin = 1000;
     g.end = 2000;
     assert_int_equal(take_part(v, excerpt, why), PLACE_MOVE_FAILED); /* never the other way */
     assert_non_null(strstr(why, "has all of that trace"));
-    assert_true(arrivals_has(v, trace));
+    assert_true(place_inbox_has(v, trace));
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 /* What was begun of all of a trace is not lost when an excerpt of it is asked for. */
 static void an_excerpt_leaves_what_is_on_its_way(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("both", 0, dir);
+    struct place_inbox *v = open_at("both", 0, dir);
     struct giving g = {BAD_WHOLE, "kernel/metadata", 0};
     struct bus_service *s = serve(&g);
     (void)state;
@@ -359,13 +359,13 @@ static void an_excerpt_leaves_what_is_on_its_way(void **state)
     assert_int_equal(take(v, why), PLACE_MOVE_OPENING);
     assert_int_equal(g.pieces, 0);
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 static void more_than_was_asked_for_is_refused(void **state)
 {
     char dir[4096], why[256];
-    struct arrivals *v = open_at("more", 0, dir);
+    struct place_inbox *v = open_at("more", 0, dir);
     struct giving g = {HONEST, "kernel/metadata", 0, 1000, 2001};
     struct bus_service *s = serve(&g);
     (void)state;
@@ -373,7 +373,7 @@ static void more_than_was_asked_for_is_refused(void **state)
     assert_non_null(strstr(why, "another part of a trace"));
     assert_int_equal(entries(dir, false) + entries(dir, true), 0);
     bus_stop(s);
-    arrivals_close(v);
+    place_inbox_close(v);
 }
 
 /* Every message cut off anywhere, and with any byte another one. */

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
-#include "place/giver.h"
-#include "place/taker.h"
+#include "place/receiver.h"
+#include "place/sender.h"
 
 #define HELLO_NS (5 * NS_PER_S)
 
@@ -17,9 +17,9 @@ struct mover {
     const struct cluster_node_context *node;
     char *receive;
     bool give;
-    struct arrivals *arrivals; /* NULL, as the next: nothing is received */
-    struct taker *taker;
-    struct giver *giver;
+    struct place_inbox *inbox; /* NULL, as the next: nothing is received */
+    struct place_receiver *receiver;
+    struct place_sender *sender;
 };
 
 static bool has(const struct cluster_node_traces *h, struct move_trace t)
@@ -50,10 +50,10 @@ static int check_excerpt(const struct mover *m, const struct cluster_node_traces
 static void set_load(void *part, struct cluster_load *out)
 {
     struct mover *m = part;
-    out->receives = m->taker != NULL;
+    out->receives = m->receiver != NULL;
     out->gives = m->give;
-    out->taking = m->taker && taker_takes(m->taker);
-    out->room_bytes = m->arrivals ? arrivals_room(m->arrivals) : 0;
+    out->taking = m->receiver && place_receiver_is_busy(m->receiver);
+    out->room_bytes = m->inbox ? place_inbox_room(m->inbox) : 0;
 }
 
 /* ---- coming ---- */
@@ -66,12 +66,12 @@ static int answer_take(
     int rc = move_question_read(&a, bytes, n, &q, e);
     if (!rc && has(h, q.trace))
         move_progress_write(&(struct place_move_progress){.state = PLACE_MOVE_DONE, .text = ""}, out);
-    else if (!rc && !m->taker)
+    else if (!rc && !m->receiver)
         rc = err_set(e, ERR_ARG, "it takes no traces: start it with `weft serve --receive DIR`");
     else if (!rc && !strcmp(q.node, m->node->node))
         rc = err_set(e, ERR_ARG, "a node cannot take a trace from itself");
     else if (!rc && !(rc = move_is_excerpt(q.trace) ? check_excerpt(m, h, q.trace, e) : 0))
-        rc = taker_take(m->taker, &q, out, e);
+        rc = place_receiver_take(m->receiver, &q, out, e);
     arena_fini(&a);
     return rc;
 }
@@ -128,7 +128,7 @@ static int answer_leave(
     if (!rc)
         rc = confirm(m, &q, e);
     if (!rc) {
-        bool aside = m->arrivals && arrivals_put_aside(m->arrivals, q.trace);
+        bool aside = m->inbox && place_inbox_put_aside(m->inbox, q.trace);
         text_putc(out, aside);
         if (aside)
             m->node->changed(m->node->changed_arg);
@@ -149,42 +149,42 @@ static int answer(void *part, const struct cluster_node_traces *h, enum cluster_
         return err_set(e, ERR_BUSY, "node %s is still opening its traces", m->node->node);
     if (kind == CLUSTER_LEAVE)
         return answer_leave(m, h, bytes, n, out, e);
-    return giver_answer(m->giver, h, kind, bytes, n, out, e);
+    return place_sender_answer(m->sender, h, kind, bytes, n, out, e);
 }
 
 static void list(const void *part, struct arena *a, struct cluster_trace_args *out)
 {
     const struct mover *m = part;
-    if (m->arrivals)
-        arrivals_args(m->arrivals, a, out);
+    if (m->inbox)
+        place_inbox_list(m->inbox, a, out);
 }
 
 static int64_t since(const void *part, const char *path)
 {
-    return arrivals_since(((const struct mover *)part)->arrivals, path);
+    return place_inbox_since(((const struct mover *)part)->inbox, path);
 }
 
 static uint64_t key(const void *part, const char *path)
 {
-    return arrivals_key(((const struct mover *)part)->arrivals, path);
+    return place_inbox_key(((const struct mover *)part)->inbox, path);
 }
 
 static void rename_host(const void *part, const char *path, uint64_t new_key)
 {
-    arrivals_rename(((const struct mover *)part)->arrivals, path, new_key);
+    place_inbox_rename(((const struct mover *)part)->inbox, path, new_key);
 }
 
 static bool excerpt(const void *part, const struct ctf_trace *t, struct arena *a, struct cluster_excerpt *out)
 {
-    return arrivals_excerpt(((const struct mover *)part)->arrivals, t, a, out);
+    return place_inbox_excerpt(((const struct mover *)part)->inbox, t, a, out);
 }
 
 static int open_part(
     const void *options, const struct cluster_node_context *node, void **part, const char **directory, struct err *e)
 {
     const struct place_node_options *o = options;
-    struct arrivals *arrivals = NULL;
-    int rc = o->receive ? arrivals_open(o->receive, o->receive_limit, &arrivals, e) : 0;
+    struct place_inbox *inbox = NULL;
+    int rc = o->receive ? place_inbox_open(o->receive, o->receive_limit, &inbox, e) : 0;
     *part = NULL;
     if (rc)
         return rc;
@@ -192,10 +192,10 @@ static int open_part(
     m->node = node;
     m->receive = o->receive ? mem_strdup(o->receive) : NULL;
     m->give = o->give;
-    m->arrivals = arrivals;
-    m->giver = giver_new(o->give, arrivals);
-    struct taker_options t = {node->bus, node->cluster, arrivals, node->changed, node->changed_arg};
-    m->taker = arrivals ? taker_new(&t) : NULL;
+    m->inbox = inbox;
+    m->sender = place_sender_new(o->give, inbox);
+    struct place_receiver_options t = {node->bus, node->cluster, inbox, node->changed, node->changed_arg};
+    m->receiver = inbox ? place_receiver_new(&t) : NULL;
     *directory = m->receive;
     return 0;
 }
@@ -203,9 +203,9 @@ static int open_part(
 static void close_part(void *part)
 {
     struct mover *m = part;
-    taker_free(m->taker);
-    giver_free(m->giver);
-    arrivals_close(m->arrivals);
+    place_receiver_free(m->receiver);
+    place_sender_free(m->sender);
+    place_inbox_close(m->inbox);
     free(m->receive);
     free(m);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "place/giver.h"
+#include "place/sender.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,18 +34,18 @@ struct listed {
     int64_t newest_ns;
 };
 
-struct giver {
+struct place_sender {
     bool all;
-    const struct arrivals *arrivals; /* what may be taken if not all may; or NULL */
+    const struct place_inbox *inbox; /* what may be taken if not all may; or NULL */
     pthread_mutex_t lock;
     struct listed *last;
 };
 
-struct giver *giver_new(bool all, const struct arrivals *arrivals)
+struct place_sender *place_sender_new(bool all, const struct place_inbox *inbox)
 {
-    struct giver *g = mem_zalloc(sizeof *g);
+    struct place_sender *g = mem_zalloc(sizeof *g);
     g->all = all;
-    g->arrivals = arrivals;
+    g->inbox = inbox;
     pthread_mutex_init(&g->lock, NULL);
     return g;
 }
@@ -58,7 +58,7 @@ static void unref(struct listed *l)
     free(l);
 }
 
-void giver_free(struct giver *g)
+void place_sender_free(struct place_sender *g)
 {
     if (!g)
         return;
@@ -91,7 +91,7 @@ static int by_path(const void *a, const void *b)
 
 /* The directories of all traces of the host, kernel and user space, without links. */
 static int find_dirs(
-    const struct giver *g, struct found *f, const struct cluster_node_traces *h, size_t host, struct err *e)
+    const struct place_sender *g, struct found *f, const struct cluster_node_traces *h, size_t host, struct err *e)
 {
     const struct index_trace *traces;
     size_t n = experiment_traces(h->is, &traces);
@@ -100,7 +100,7 @@ static int find_dirs(
             char *real = file_real_path(ctf_trace_directory(traces[i].trace, k));
             if (!real)
                 return err_sys(e, "%s", ctf_trace_directory(traces[i].trace, k));
-            bool may = g->all || arrivals_since(g->arrivals, real);
+            bool may = g->all || place_inbox_since(g->inbox, real);
             vec_push(&f->dirs, (const char *)arena_strdup(&f->listed->arena, real));
             free(real);
             if (!may)
@@ -232,8 +232,8 @@ static int find_limits(struct listed *l, const struct cluster_entry_host *h, str
     return l->files.begin > l->files.end ? err_set(e, ERR_NOTFOUND, "nothing of that time is here") : 0;
 }
 
-static int list(
-    const struct giver *g, const struct cluster_node_traces *h, struct move_trace t, struct listed **out, struct err *e)
+static int list(const struct place_sender *g, const struct cluster_node_traces *h, struct move_trace t,
+    struct listed **out, struct err *e)
 {
     const struct cluster_entry_host *entries = h->hosts;
     size_t host = 0;
@@ -269,7 +269,7 @@ static int list(
 }
 
 /* What is listed of the trace; anew, or as it was the last time. */
-static int listed(struct giver *g, const struct cluster_node_traces *h, struct move_trace t, bool anew,
+static int listed(struct place_sender *g, const struct cluster_node_traces *h, struct move_trace t, bool anew,
     struct listed **out, struct err *e)
 {
     *out = NULL;
@@ -295,8 +295,8 @@ static int listed(struct giver *g, const struct cluster_node_traces *h, struct m
 
 /* ---- answers ---- */
 
-static int answer_files(
-    struct giver *g, const struct cluster_node_traces *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_files(struct place_sender *g, const struct cluster_node_traces *h, const void *bytes, size_t n,
+    struct text *out, struct err *e)
 {
     struct move_trace t;
     struct listed *l = NULL;
@@ -347,8 +347,8 @@ static int read_piece(int fd, uint64_t offset, const struct move_piece *p, struc
     return 0;
 }
 
-static int answer_piece(struct giver *g, const struct cluster_node_traces *h, bool sum, const void *bytes, size_t n,
-    struct text *out, struct err *e)
+static int answer_piece(struct place_sender *g, const struct cluster_node_traces *h, bool sum, const void *bytes,
+    size_t n, struct text *out, struct err *e)
 {
     struct move_piece p;
     struct listed *l = NULL;
@@ -370,8 +370,8 @@ static int answer_piece(struct giver *g, const struct cluster_node_traces *h, bo
     return rc;
 }
 
-int giver_answer(struct giver *g, const struct cluster_node_traces *h, enum cluster_question kind, const void *bytes,
-    size_t n, struct text *out, struct err *e)
+int place_sender_answer(struct place_sender *g, const struct cluster_node_traces *h, enum cluster_question kind,
+    const void *bytes, size_t n, struct text *out, struct err *e)
 {
     return kind == CLUSTER_FILES ? answer_files(g, h, bytes, n, out, e)
                                  : answer_piece(g, h, kind == CLUSTER_SUM, bytes, n, out, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "place/arrivals.h"
+#include "place/inbox.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,11 +17,11 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-#define NOTE ".moved" /* in an arrived directory: who it is, and when it came */
+#define NOTE ".moved" /* in a directory that was received: who it is, and when it came */
 #define LEFT ".left-"
 enum { MOST_NOTE = 4096, MOST_NAME = 64, MOST_OPEN = 16, MOST_STRING = 1024 };
 
-struct arrivals {
+struct place_inbox {
     char *dir;
     uint64_t limit;
 };
@@ -87,7 +87,7 @@ static bool parse_note(const char *text, struct note *out)
     return (all || out->excerpt) && *out->name && out->since > 0;
 }
 
-static bool read_note(const struct arrivals *v, const char *entry, struct note *out)
+static bool read_note(const struct place_inbox *v, const char *entry, struct note *out)
 {
     char *path = mem_printf("%s/%s/" NOTE, v->dir, entry), *text = NULL;
     size_t n;
@@ -98,7 +98,7 @@ static bool read_note(const struct arrivals *v, const char *entry, struct note *
 }
 
 /* Entries that are whole, sorted. free() each and the array. */
-static int entries(const struct arrivals *v, struct dirent ***out)
+static int entries(const struct place_inbox *v, struct dirent ***out)
 {
     int n = scandir(v->dir, out, NULL, alphasort), kept = 0;
     for (int i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static void free_entries(struct dirent **v, int n)
         free(v);
 }
 
-void arrivals_args(const struct arrivals *v, struct arena *a, struct cluster_trace_args *out)
+void place_inbox_list(const struct place_inbox *v, struct arena *a, struct cluster_trace_args *out)
 {
     struct dirent **list = NULL;
     struct note note;
@@ -130,7 +130,7 @@ void arrivals_args(const struct arrivals *v, struct arena *a, struct cluster_tra
 }
 
 /* The entry of a host; "" when there is none. */
-static bool find(const struct arrivals *v, uint64_t key, struct note *note, char entry[NAME_MAX + 1])
+static bool find(const struct place_inbox *v, uint64_t key, struct note *note, char entry[NAME_MAX + 1])
 {
     struct dirent **list = NULL;
     int n = entries(v, &list);
@@ -143,22 +143,22 @@ static bool find(const struct arrivals *v, uint64_t key, struct note *note, char
     return found;
 }
 
-bool arrivals_has(const struct arrivals *v, struct move_trace t)
+bool place_inbox_has(const struct place_inbox *v, struct move_trace t)
 {
     struct note note;
     char entry[NAME_MAX + 1];
     return find(v, t.key, &note, entry) && move_is_same(note.is, t);
 }
 
-bool arrivals_has_all(const struct arrivals *v, uint64_t key)
+bool place_inbox_has_all(const struct place_inbox *v, uint64_t key)
 {
     struct note note;
     char entry[NAME_MAX + 1];
     return find(v, key, &note, entry) && !note.excerpt;
 }
 
-/* The note of what arrived at that path, and the directory that it is in (NULL: no matter; free() it). */
-static bool note_at(const struct arrivals *v, const char *path, struct note *out, char **dir)
+/* The note of what was received at that path, and the directory that it is in (NULL: no matter; free() it). */
+static bool note_at(const struct place_inbox *v, const char *path, struct note *out, char **dir)
 {
     char *real = v ? file_real_path(path) : NULL;
     size_t n = v ? strlen(v->dir) : 0;
@@ -175,19 +175,20 @@ static bool note_at(const struct arrivals *v, const char *path, struct note *out
     return there;
 }
 
-int64_t arrivals_since(const struct arrivals *v, const char *path)
+int64_t place_inbox_since(const struct place_inbox *v, const char *path)
 {
     struct note note;
     return note_at(v, path, &note, NULL) ? note.since : 0;
 }
 
-uint64_t arrivals_key(const struct arrivals *v, const char *path)
+uint64_t place_inbox_key(const struct place_inbox *v, const char *path)
 {
     struct note note;
     return note_at(v, path, &note, NULL) ? note.is.key : 0;
 }
 
-bool arrivals_excerpt(const struct arrivals *v, const struct ctf_trace *t, struct arena *a, struct cluster_excerpt *out)
+bool place_inbox_excerpt(
+    const struct place_inbox *v, const struct ctf_trace *t, struct arena *a, struct cluster_excerpt *out)
 {
     struct note note;
     bool excerpt = v;
@@ -198,7 +199,7 @@ bool arrivals_excerpt(const struct arrivals *v, const struct ctf_trace *t, struc
     return excerpt;
 }
 
-uint64_t arrivals_room(const struct arrivals *v)
+uint64_t place_inbox_room(const struct place_inbox *v)
 {
     struct statvfs fs;
     uint64_t room = statvfs(v->dir, &fs) ? 0 : (uint64_t)fs.f_bavail * fs.f_frsize;
@@ -212,7 +213,7 @@ uint64_t arrivals_room(const struct arrivals *v)
 
 /* ---- coming and going ---- */
 
-const char *arrivals_path(const struct arrivals *v, struct arena *a, struct move_trace t)
+const char *place_inbox_path(const struct place_inbox *v, struct arena *a, struct move_trace t)
 {
     if (!move_is_excerpt(t))
         return arena_printf(a, "%s/.arriving-%016" PRIx64 "-%016" PRIx64, v->dir, t.key, t.hash);
@@ -220,7 +221,7 @@ const char *arrivals_path(const struct arrivals *v, struct arena *a, struct move
 }
 
 /* Nobody opens it any more. Its files stay: only a person knows that nobody needs them. */
-static bool put_aside(const struct arrivals *v, const char *entry)
+static bool put_aside(const struct place_inbox *v, const char *entry)
 {
     char *from = mem_printf("%s/%s", v->dir, entry);
     char *to = mem_printf("%s/" LEFT "%s-%" PRId64, v->dir, entry, time_now_ns());
@@ -258,7 +259,7 @@ static int write_note(const char *dir, const struct note *n, struct err *e)
     return rc;
 }
 
-void arrivals_rename(const struct arrivals *v, const char *path, uint64_t key)
+void place_inbox_rename(const struct place_inbox *v, const char *path, uint64_t key)
 {
     struct note note;
     char *dir = NULL;
@@ -281,13 +282,13 @@ static struct note note_of(struct move_trace t, const struct move_files *f, cons
     return n;
 }
 
-int arrivals_finish(
-    const struct arrivals *v, struct move_trace t, const struct move_files *f, const char *from_node, struct err *e)
+int place_inbox_finish(
+    const struct place_inbox *v, struct move_trace t, const struct move_files *f, const char *from_node, struct err *e)
 {
     struct arena a = {0};
     char plain[MOST_NAME], entry[NAME_MAX + 1];
     struct note old, note = note_of(t, f, from_node);
-    const char *from = arrivals_path(v, &a, t);
+    const char *from = place_inbox_path(v, &a, t);
     int rc = write_note(from, &note, e);
     if (!rc)
         rc = file_sync_dir(from, e);
@@ -303,11 +304,11 @@ int arrivals_finish(
     return rc;
 }
 
-void arrivals_drop_others(const struct arrivals *v, struct move_trace t)
+void place_inbox_drop_others(const struct place_inbox *v, struct move_trace t)
 {
     struct dirent **list = NULL;
     struct arena a = {0};
-    const char *keep = file_name(arrivals_path(v, &a, t));
+    const char *keep = file_name(place_inbox_path(v, &a, t));
     size_t n_key = strlen(keep) - 16; /* without the hash */
     int n = scandir(v->dir, &list, NULL, NULL);
     for (int i = 0; i < n; i++)
@@ -317,14 +318,14 @@ void arrivals_drop_others(const struct arrivals *v, struct move_trace t)
     arena_fini(&a);
 }
 
-void arrivals_drop(const struct arrivals *v, struct move_trace t)
+void place_inbox_drop(const struct place_inbox *v, struct move_trace t)
 {
     struct arena a = {0};
-    drop_tree(arrivals_path(v, &a, t));
+    drop_tree(place_inbox_path(v, &a, t));
     arena_fini(&a);
 }
 
-bool arrivals_put_aside(const struct arrivals *v, struct move_trace t)
+bool place_inbox_put_aside(const struct place_inbox *v, struct move_trace t)
 {
     struct note note;
     char entry[NAME_MAX + 1];
@@ -333,7 +334,7 @@ bool arrivals_put_aside(const struct arrivals *v, struct move_trace t)
 
 /* ---- beginning and end ---- */
 
-int arrivals_open(const char *dir, uint64_t limit, struct arrivals **out, struct err *e)
+int place_inbox_open(const char *dir, uint64_t limit, struct place_inbox **out, struct err *e)
 {
     struct stat st;
     bool own = stat(dir, &st) != 0;
@@ -354,7 +355,7 @@ int arrivals_open(const char *dir, uint64_t limit, struct arrivals **out, struct
     return 0;
 }
 
-void arrivals_close(struct arrivals *v)
+void place_inbox_close(struct place_inbox *v)
 {
     if (!v)
         return;
@@ -362,7 +363,7 @@ void arrivals_close(struct arrivals *v)
     free(v);
 }
 
-const char *arrivals_dir(const struct arrivals *v)
+const char *place_inbox_dir(const struct place_inbox *v)
 {
     return v->dir;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fetches traces. What has come stays on disk under a name that nobody opens until all of it is there and has the sums
  * that the other node tells; who is stopped half way goes on from there. */
-#include "place/taker.h"
+#include "place/receiver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ struct job {
     struct job *next;
 };
 
-struct taker {
-    struct taker_options o;
+struct place_receiver {
+    struct place_receiver_options o;
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t news;
@@ -39,7 +39,7 @@ struct taker {
     bool stop;
 };
 
-static bool stopped(struct taker *t)
+static bool stopped(struct place_receiver *t)
 {
     pthread_mutex_lock(&t->lock);
     bool stop = t->stop;
@@ -47,7 +47,8 @@ static bool stopped(struct taker *t)
     return stop;
 }
 
-static void set_state(struct taker *t, struct job *j, enum place_move_state state, uint64_t done, uint64_t total)
+static void set_state(
+    struct place_receiver *t, struct job *j, enum place_move_state state, uint64_t done, uint64_t total)
 {
     pthread_mutex_lock(&t->lock);
     j->progress.state = state;
@@ -64,8 +65,8 @@ static bool may_come_back(int code)
 }
 
 /* Asks until there is an answer: the node, or the broker, may be starting again. */
-static int ask(
-    struct taker *t, const struct job *j, const struct text *q, int64_t patience_ns, struct bus_reply *r, struct err *e)
+static int ask(struct place_receiver *t, const struct job *j, const struct text *q, int64_t patience_ns,
+    struct bus_reply *r, struct err *e)
 {
     char subject[CLUSTER_SUBJECT];
     int rc = cluster_subject_of(t->o.cluster, j->from, subject, e);
@@ -82,8 +83,8 @@ static int ask(
     return rc ? err_set(e, rc, "node %s: %s", j->from, r->text) : 0;
 }
 
-static int ask_files(
-    struct taker *t, const struct job *j, struct arena *a, struct move_files *files, struct bus_reply *r, struct err *e)
+static int ask_files(struct place_receiver *t, const struct job *j, struct arena *a, struct move_files *files,
+    struct bus_reply *r, struct err *e)
 {
     struct text q = {.fd = -1};
     question_begin(&q, CLUSTER_FILES);
@@ -99,8 +100,8 @@ static int ask_files(
     return rc;
 }
 
-static int ask_piece(struct taker *t, const struct job *j, enum cluster_question kind, const struct move_piece *p,
-    struct bus_reply *r, struct err *e)
+static int ask_piece(struct place_receiver *t, const struct job *j, enum cluster_question kind,
+    const struct move_piece *p, struct bus_reply *r, struct err *e)
 {
     struct text q = {.fd = -1};
     int64_t patience = PATIENCE_NS + (kind == CLUSTER_SUM ? (int64_t)(p->bytes / SUM_BYTES_PER_S) * NS_PER_S : 0);
@@ -116,7 +117,7 @@ static int ask_piece(struct taker *t, const struct job *j, enum cluster_question
 /* ---- a file ---- */
 
 struct fetch {
-    struct taker *taker;
+    struct place_receiver *receiver;
     struct job *job;
     const char *dir;
     const struct move_files *files;
@@ -162,7 +163,7 @@ static int fetch_rest(struct fetch *f, size_t file, int fd, struct err *e)
         struct bus_reply r;
         uint64_t sum[2] = {0}, told[2];
         p.length = p.bytes - p.offset < MOVE_PIECE ? p.bytes - p.offset : MOVE_PIECE;
-        rc = ask_piece(f->taker, f->job, CLUSTER_READ, &p, &r, e);
+        rc = ask_piece(f->receiver, f->job, CLUSTER_READ, &p, &r, e);
         if (!rc) {
             const uint8_t *bytes = r.data;
             memcpy(told, bytes, MOVE_SUM);
@@ -173,7 +174,7 @@ static int fetch_rest(struct fetch *f, size_t file, int fd, struct err *e)
         bus_reply_free(&r);
         p.offset += p.length;
         f->done += rc ? 0 : p.length;
-        set_state(f->taker, f->job, PLACE_MOVE_COPYING, f->done, f->files->bytes);
+        set_state(f->receiver, f->job, PLACE_MOVE_COPYING, f->done, f->files->bytes);
     }
     return rc;
 }
@@ -206,7 +207,7 @@ static int check_file(struct fetch *f, size_t file, int fd, bool *same, struct e
     const struct timespec modified = {(time_t)(p.modified_ns / NS_PER_S), (long)(p.modified_ns % NS_PER_S)};
     int rc = move_sum_file(fd, 0, p.bytes, own, e);
     if (!rc)
-        rc = ask_piece(f->taker, f->job, CLUSTER_SUM, &p, &r, e);
+        rc = ask_piece(f->receiver, f->job, CLUSTER_SUM, &p, &r, e);
     *same = !rc && !memcmp(r.data, own, MOVE_SUM);
     if (!rc && *same && (futimens(fd, (const struct timespec[]){modified, modified}) || fsync(fd)))
         rc = err_sys(e, "%s", f->files->v[file].path);
@@ -247,7 +248,7 @@ static int fetch_files(struct fetch *f, struct err *e)
     }
     uint64_t checked = 0;
     for (size_t i = 0; i < f->files->n && !rc; i++) {
-        set_state(f->taker, f->job, PLACE_MOVE_CHECKING, checked, f->files->bytes);
+        set_state(f->receiver, f->job, PLACE_MOVE_CHECKING, checked, f->files->bytes);
         rc = check_or_fetch_again(f, i, e);
         checked += f->files->v[i].bytes;
     }
@@ -284,10 +285,10 @@ static int keep_list(const struct fetch *f, const struct bus_reply *list, struct
 {
     char *path = mem_printf("%s/" LIST, f->dir), *before = NULL;
     size_t n;
-    const struct arrivals *v = f->taker->o.arrivals;
+    const struct place_inbox *v = f->receiver->o.inbox;
     bool same = !file_read(path, MOST_LIST, &before, &n, NULL) && n == list->n && !memcmp(before, list->data, n);
     if (!same)
-        arrivals_drop(v, f->job->trace);
+        place_inbox_drop(v, f->job->trace);
     int rc = same ? 0 : file_make_dirs(f->dir, e);
     if (!rc && !same)
         rc = file_write(path, list->data, list->n, e);
@@ -299,7 +300,7 @@ static int keep_list(const struct fetch *f, const struct bus_reply *list, struct
 /* Stores are made of it, too: half as much again. What has come already takes its room. */
 static int check_room(const struct fetch *f, struct err *e)
 {
-    uint64_t have = 0, room = arrivals_room(f->taker->o.arrivals);
+    uint64_t have = 0, room = place_inbox_room(f->receiver->o.inbox);
     for (size_t i = 0; i < f->files->n; i++) {
         char *path = path_of(f, i);
         struct stat st;
@@ -319,20 +320,20 @@ static int check_room(const struct fetch *f, struct err *e)
 static int check_use(const struct fetch *f, struct err *e)
 {
     bool excerpt = f->files->begin > INT64_MIN || f->files->end < INT64_MAX;
-    return excerpt && arrivals_has_all(f->taker->o.arrivals, f->job->trace.key)
+    return excerpt && place_inbox_has_all(f->receiver->o.inbox, f->job->trace.key)
         ? err_set(e, ERR_ARG, "it has all of that trace")
         : 0;
 }
 
-static int fetch(struct taker *t, struct job *j, struct err *e)
+static int fetch(struct place_receiver *t, struct job *j, struct err *e)
 {
     struct arena a = {0};
     struct bus_reply list = {0};
     struct move_files files;
-    const struct arrivals *v = t->o.arrivals;
-    struct fetch f = {t, j, arrivals_path(v, &a, j->trace), &files, 0};
-    arrivals_drop_others(v, j->trace);
-    if (arrivals_has(v, j->trace))
+    const struct place_inbox *v = t->o.inbox;
+    struct fetch f = {t, j, place_inbox_path(v, &a, j->trace), &files, 0};
+    place_inbox_drop_others(v, j->trace);
+    if (place_inbox_has(v, j->trace))
         return arena_fini(&a), 0;
     int rc = ask_files(t, j, &a, &files, &list, e);
     if (!rc)
@@ -346,15 +347,15 @@ static int fetch(struct taker *t, struct job *j, struct err *e)
     if (!rc)
         rc = sync_dirs(&f, e);
     if (!rc)
-        rc = arrivals_finish(v, j->trace, &files, j->from, e);
+        rc = place_inbox_finish(v, j->trace, &files, j->from, e);
     if (rc == ERR_LIMIT)
-        arrivals_drop(v, j->trace);
+        place_inbox_drop(v, j->trace);
     bus_reply_free(&list);
     arena_fini(&a);
     return rc;
 }
 
-static void run_job(struct taker *t, struct job *j)
+static void run_job(struct place_receiver *t, struct job *j)
 {
     struct err e = {0};
     set_state(t, j, PLACE_MOVE_COPYING, 0, 0);
@@ -364,12 +365,12 @@ static void run_job(struct taker *t, struct job *j)
     j->progress.state = rc ? PLACE_MOVE_FAILED : PLACE_MOVE_OPENING;
     pthread_mutex_unlock(&t->lock);
     if (!rc)
-        t->o.arrived(t->o.arg);
+        t->o.received(t->o.arg);
 }
 
 static void *run(void *arg)
 {
-    struct taker *t = arg;
+    struct place_receiver *t = arg;
     pthread_mutex_lock(&t->lock);
     while (!t->stop) {
         struct job *j = t->jobs;
@@ -394,7 +395,7 @@ static bool has_ended(const struct job *j)
     return j->progress.state == PLACE_MOVE_FAILED || j->progress.state == PLACE_MOVE_OPENING;
 }
 
-static void forget_ended(struct taker *t)
+static void forget_ended(struct place_receiver *t)
 {
     for (struct job **at = &t->jobs; *at;) {
         struct job *j = *at;
@@ -409,7 +410,7 @@ static void forget_ended(struct taker *t)
 }
 
 /* The job, made if need be; NULL: it is not asked for, or there are too many. */
-static struct job *job_of(struct taker *t, const struct move_question *q)
+static struct job *job_of(struct place_receiver *t, const struct move_question *q)
 {
     size_t n = 0;
     for (struct job *j = t->jobs; j; j = j->next, n++)
@@ -429,7 +430,7 @@ static struct job *job_of(struct taker *t, const struct move_question *q)
     return j;
 }
 
-int taker_take(struct taker *t, const struct move_question *q, struct text *out, struct err *e)
+int place_receiver_take(struct place_receiver *t, const struct move_question *q, struct text *out, struct err *e)
 {
     pthread_mutex_lock(&t->lock);
     struct job *j = job_of(t, q);
@@ -449,7 +450,7 @@ int taker_take(struct taker *t, const struct move_question *q, struct text *out,
     return rc;
 }
 
-bool taker_takes(struct taker *t)
+bool place_receiver_is_busy(struct place_receiver *t)
 {
     bool takes = false;
     pthread_mutex_lock(&t->lock);
@@ -459,9 +460,9 @@ bool taker_takes(struct taker *t)
     return takes;
 }
 
-struct taker *taker_new(const struct taker_options *o)
+struct place_receiver *place_receiver_new(const struct place_receiver_options *o)
 {
-    struct taker *t = mem_zalloc(sizeof *t);
+    struct place_receiver *t = mem_zalloc(sizeof *t);
     t->o = *o;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->news, NULL);
@@ -469,7 +470,7 @@ struct taker *taker_new(const struct taker_options *o)
     return t;
 }
 
-void taker_free(struct taker *t)
+void place_receiver_free(struct place_receiver *t)
 {
     if (!t)
         return;
