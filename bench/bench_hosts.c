@@ -139,7 +139,7 @@ static void load_clocks(struct bus_table *table, const char *reference)
     struct clock_options o = clock_defaults();
     o.reference = reference;
     double before = cpu_s(), was = memory();
-    if (clocks_head_read(table, &a, &h, &e) || clocks_load(table, &h, &o, &net, &e))
+    if (cluster_clocks_head_read(table, &a, &h, &e) || cluster_clocks_load(table, &h, &o, &net, &e))
         die("load", &e);
     tell(reference ? "clocks_load_named_s" : "clocks_load_s", cpu_s() - before);
     if (!reference) {
@@ -163,7 +163,7 @@ static void share_clocks(const struct cluster_membership *r)
     if (bus_table_open(bus, "clocks", NULL, &table, &e))
         die("table", &e);
     double begin = cpu_s();
-    if (clocks_share(table, PART, &before, &now, net, &e))
+    if (cluster_clocks_share(table, PART, &before, &now, net, &e))
         die("share", &e);
     tell("share_s", cpu_s() - begin);
     clock_net_free(net);
@@ -201,8 +201,9 @@ static void answer(void *arg, struct bus_question *asked)
     struct text out = {.fd = -1};
     struct err e = {0};
     (void)arg;
-    if (question_kind(asked->data, asked->n, &kind, &e) || kind != CLUSTER_FLOWS ||
-        flows_question_read(&a, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &q, &e)) {
+    if (cluster_question_kind(asked->data, asked->n, &kind, &e) || kind != CLUSTER_FLOWS ||
+        cluster_flows_question_read(
+            &a, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &q, &e)) {
         bus_refuse(asked, ERR_UNSUPPORTED, "only flows");
         arena_fini(&a);
         return;
@@ -212,7 +213,7 @@ static void answer(void *arg, struct bus_question *asked)
         struct flow_own_address own = {address_of((size_t)q.keys[i] & 0xffffff), BEGIN};
         for (size_t p = 0; p < peers && p < 64; p++)
             hashes[p] = (q.keys[i] & ~UINT64_C(0xff)) + p;
-        flows_write(&(struct flow_other){hashes, peers, &own, 1}, &out);
+        cluster_flows_write(&(struct flow_other){hashes, peers, &own, 1}, &out);
     }
     bus_answer(asked, out.v, out.n, &e);
     text_fini(&out);
@@ -255,11 +256,11 @@ static void gather(void)
     struct cluster_membership r = served_roster(services);
     struct clocks_host *used = mem_zalloc((hosts + 1) * sizeof *used);
     struct clock_options o = clock_defaults();
-    struct gathered *g = gathered_new();
+    struct gathered *g = cluster_gathered_new();
     struct clock_net *net;
     struct err e = {0};
     double begin = cpu_s(), was = memory();
-    if (gather_clocks(g, bus, "bench", &r, &o, NULL, used, &net, &e))
+    if (cluster_gather_clocks(g, bus, "bench", &r, &o, NULL, used, &net, &e))
         die("gather", &e);
     tell("gather_s", cpu_s() - begin);
     tell("gathered_bytes", memory() - was);
@@ -267,7 +268,7 @@ static void gather(void)
     getrusage(RUSAGE_SELF, &used_most);
     tell("most_bytes", (double)used_most.ru_maxrss * 1024);
     clock_net_free(net);
-    gathered_free(g);
+    cluster_gathered_free(g);
     free(used);
     cluster_membership_fini(&r);
     for (size_t n = 0; n < SERVED; n++)

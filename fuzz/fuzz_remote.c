@@ -130,15 +130,15 @@ static void answer_talk(const uint8_t *data, size_t n)
 {
     struct arena a = {0};
     struct talk_question q;
-    if (!talk_question_read(&a, data, n, &q, NULL) && q.n < 64) {
+    if (!cluster_talk_question_read(&a, data, n, &q, NULL) && q.n < 64) {
         struct talk_reports told = {0}, *again = arena_new(&a, struct talk_reports, q.n + 1);
         struct text out = {.fd = -1};
         for (size_t i = 0; i < q.n; i++) {
             told.n = 0;
             talk_report(hosts[i % n_hosts].flows, q.hosts[i].begin, q.hosts[i].end, &told);
-            talk_write(&told, &out);
+            cluster_talk_write(&told, &out);
         }
-        if (talk_read(out.v, out.n, q.n, again, NULL))
+        if (cluster_talk_read(out.v, out.n, q.n, again, NULL))
             abort();
         for (size_t i = 0; i < q.n; i++)
             vec_free(&again[i]);
@@ -152,7 +152,7 @@ static void answer_delays(const uint8_t *data, size_t n)
 {
     struct arena a = {0};
     struct delays_question q;
-    if (!delays_question_read(&a, data, n, &q, NULL) && q.hosts.n_hosts < 64) {
+    if (!cluster_delays_question_read(&a, data, n, &q, NULL) && q.hosts.n_hosts < 64) {
         struct talk_host *talk = arena_new(&a, struct talk_host, q.hosts.n_hosts + 1);
         bool *known = arena_new(&a, bool, q.hosts.n_hosts + 1);
         struct talk_delays found = {0}, again = {0};
@@ -160,8 +160,8 @@ static void answer_delays(const uint8_t *data, size_t n)
         for (size_t i = 0; i < q.hosts.n_hosts; i++)
             talk[i] = (struct talk_host){i < n_hosts ? hosts[i].flows : NULL, q.hosts.hosts[i].map};
         talk_find_delays(talk, q.hosts.n_hosts, q.begin, q.end, q.by_flow, &found);
-        delays_write(&found, known, q.hosts.n_hosts, q.by_flow, &out);
-        if (delays_read(out.v, out.n, q.hosts.n_hosts, q.by_flow, &again, known, NULL))
+        cluster_delays_write(&found, known, q.hosts.n_hosts, q.by_flow, &out);
+        if (cluster_delays_read(out.v, out.n, q.hosts.n_hosts, q.by_flow, &again, known, NULL))
             abort();
         vec_free(&found);
         vec_free(&again);
@@ -176,7 +176,7 @@ static void join_talk(const uint8_t *data, size_t n)
     struct talk_told told[HOSTS] = {0};
     struct talk_reports got[HOSTS] = {0};
     struct talk_lines lines = {0};
-    if (!talk_read(data, n, HOSTS, got, NULL)) {
+    if (!cluster_talk_read(data, n, HOSTS, got, NULL)) {
         for (size_t i = 0; i < HOSTS; i++) {
             told[i].flows = got[i];
             told[i].n_own = flow_addresses(hosts[i % n_hosts].flows, &told[i].own);
@@ -194,9 +194,9 @@ static void read_shared(const uint8_t *data, size_t n)
     struct arena a = {0};
     struct shared_trace t, again;
     struct text out = {.fd = -1};
-    if (!shared_read(&a, data, n, &t, NULL)) {
-        shared_write(&t, &out);
-        if (shared_read(&a, out.v, out.n, &again, NULL) || strcmp(t.work.path, again.work.path) != 0 ||
+    if (!share_entry_read(&a, data, n, &t, NULL)) {
+        share_entry_write(&t, &out);
+        if (share_entry_read(&a, out.v, out.n, &again, NULL) || strcmp(t.work.path, again.work.path) != 0 ||
             strstr(t.work.path, "../") == t.work.path)
             abort();
     }
@@ -250,47 +250,47 @@ static void read_rest(int kind, const uint8_t *data, size_t n)
     const char *names[HOSTS];
     switch (kind) {
     case 2: cluster_entry_read(&a, data, n, &entry, NULL); break;
-    case 3: lives_question_read(&a, data, n, &lives, NULL); break;
-    case 4: lives_read(&a, data, n, HOSTS, &found, NULL); break;
-    case 5: flows_read(&a, data, n, HOSTS, others, NULL); break;
-    case 6: flows_question_read(&a, data, n, &flows, NULL); break;
-    case 8: threads_question_read(&a, data, n, &threads, NULL); break;
-    case 9: threads_read(&a, data, n, HOSTS, &lines, NULL); break;
+    case 3: cluster_lives_question_read(&a, data, n, &lives, NULL); break;
+    case 4: cluster_lives_read(&a, data, n, HOSTS, &found, NULL); break;
+    case 5: cluster_flows_read(&a, data, n, HOSTS, others, NULL); break;
+    case 6: cluster_flows_question_read(&a, data, n, &flows, NULL); break;
+    case 8: cluster_threads_question_read(&a, data, n, &threads, NULL); break;
+    case 9: cluster_threads_read(&a, data, n, HOSTS, &lines, NULL); break;
     case 10:
-        if (!routes_read(&a, data, n, &routes))
+        if (!cluster_routes_read(&a, data, n, &routes))
             flow_routes_lead(routes.v, routes.n, &key), flow_sent_hashes_have(routes.sent, routes.n_sent, &key.flow);
         break;
     case 11: answer_talk(data, n); break;
     case 12: join_talk(data, n); break;
     case 13: answer_delays(data, n); break;
-    case 14: delays_read(data, n, HOSTS, n && data[0] & 2, &delays, known, NULL); break;
+    case 14: cluster_delays_read(data, n, HOSTS, n && data[0] & 2, &delays, known, NULL); break;
     case 15: {
         struct coming c = {0};
         struct flow_store *s;
-        if (!coming_take(&c, data, n, NULL) && !coming_open(&c, &s, NULL))
+        if (!cluster_incoming_take(&c, data, n, NULL) && !cluster_incoming_open(&c, &s, NULL))
             flow_close(s);
-        coming_fini(&c);
+        cluster_incoming_fini(&c);
         break;
     }
-    case 16: move_files_read(&a, data, n, &files, NULL); break;
-    case 17: move_piece_read(data, n, &piece, NULL); break;
-    case 18: move_question_read(&a, data, n, &move, NULL); break;
-    case 19: move_progress_read(&a, data, n, &progress, NULL); break;
+    case 16: place_move_files_read(&a, data, n, &files, NULL); break;
+    case 17: place_move_piece_read(data, n, &piece, NULL); break;
+    case 18: place_move_question_read(&a, data, n, &move, NULL); break;
+    case 19: place_move_progress_read(&a, data, n, &progress, NULL); break;
     case 20: cluster_load_read(data, n, &load, NULL); break;
     case 21: read_shared(data, n); break;
     case 22:
-        if (!server_entry_read(&a, data, n, &server, NULL) && cluster_url_problem(server.is.url))
+        if (!cluster_server_entry_read(&a, data, n, &server, NULL) && cluster_url_problem(server.is.url))
             abort();
         break;
     case 23: follow_trail(data, n); break;
-    case 24: requests_asked_read(&a, data, n, &asked, NULL); break;
-    case 25: requests_read(&a, data, n, HOSTS, &served, NULL); break;
-    case 26: containers_question_read(&a, data, n, &containers, NULL); break;
-    case 27: containers_read(&a, data, n, names, HOSTS, NULL); break;
-    case 28: condition_read(&a, data, n, &condition, NULL); break;
-    case 29: report_read(&a, data, n, &report, NULL); break;
+    case 24: cluster_requests_asked_read(&a, data, n, &asked, NULL); break;
+    case 25: cluster_requests_read(&a, data, n, HOSTS, &served, NULL); break;
+    case 26: cluster_containers_question_read(&a, data, n, &containers, NULL); break;
+    case 27: cluster_containers_read(&a, data, n, names, HOSTS, NULL); break;
+    case 28: cluster_condition_read(&a, data, n, &condition, NULL); break;
+    case 29: cluster_report_read(&a, data, n, &report, NULL); break;
     default:
-        if (!extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
+        if (!cluster_extract_question_read(&a, data, n, &extract, NULL) && hosts[0].flows) {
             uint32_t *needed;
             flow_needed(hosts[0].flows, &extract.others, 1, &needed);
             free(needed);

@@ -54,13 +54,13 @@ static void ask_from(struct answer *a, uint64_t from, struct text *out, struct e
     struct err e = {0};
     struct extract_question q = a->question;
     q.from = from;
-    assert_int_equal(extracts_answer(a->from, hosts[0].flows, &q, out, &e), 0);
-    assert_int_equal(extract_part_read(out->v, out->n, part, &e), 0);
+    assert_int_equal(cluster_extracts_answer(a->from, hosts[0].flows, &q, out, &e), 0);
+    assert_int_equal(cluster_extract_part_read(out->v, out->n, part, &e), 0);
 }
 
 static struct answer ask(void)
 {
-    struct answer a = {.from = extracts_new(), .bytes = {.fd = -1}};
+    struct answer a = {.from = cluster_extracts_new(), .bytes = {.fd = -1}};
     a.question.key = hosts[0].key;
     a.question.others.n_hashes = flow_hashes(hosts[2].flows, &a.hashes);
     a.question.others.hashes = a.hashes;
@@ -75,7 +75,7 @@ static void answer_fini(struct answer *a)
 {
     free(a->hashes);
     free(a->own);
-    extracts_free(a->from);
+    cluster_extracts_free(a->from);
     text_fini(&a->bytes);
 }
 
@@ -83,8 +83,8 @@ static int take(struct coming *c, uint64_t serial, uint64_t total, const char *b
 {
     struct text t = {.fd = -1};
     struct err e = {0};
-    extract_part_write(&(struct extract_part){serial, total, bytes, n}, &t);
-    int rc = coming_take(c, t.v, t.n, &e);
+    cluster_extract_part_write(&(struct extract_part){serial, total, bytes, n}, &t);
+    int rc = cluster_incoming_take(c, t.v, t.n, &e);
     text_fini(&t);
     return rc;
 }
@@ -123,12 +123,12 @@ static void in_any_parts(void **state)
             assert_int_equal(c.got, at);
         }
         assert_true(coming_is_whole(&c));
-        if (coming_open(&c, &s, &e))
+        if (cluster_incoming_open(&c, &s, &e))
             fail_msg("%s", e.text);
         assert_int_equal(flow_count(s), n);
         assert_int_equal(packets_of(s), packets);
         flow_close(s);
-        coming_fini(&c);
+        cluster_incoming_fini(&c);
     }
     free(needed);
     answer_fini(&a);
@@ -167,12 +167,12 @@ static void what_is_no_part(void **state)
     assert_int_equal(take(&c, 1, 1000, bytes, 990), 0);
     assert_int_equal(take(&c, 1, 1000, bytes, 1), ERR_FORMAT);
     assert_true(coming_is_whole(&c));
-    assert_int_equal(coming_open(&c, &s, &e), ERR_FORMAT); /* cut off */
-    coming_fini(&c);
+    assert_int_equal(cluster_incoming_open(&c, &s, &e), ERR_FORMAT); /* cut off */
+    cluster_incoming_fini(&c);
     assert_int_equal(take(&c, 1, UINT64_MAX, bytes, 10), ERR_LIMIT);
-    coming_fini(&c);
-    assert_int_equal(coming_take(&c, "\xff", 1, &e), ERR_FORMAT);
-    coming_fini(&c);
+    cluster_incoming_fini(&c);
+    assert_int_equal(cluster_incoming_take(&c, "\xff", 1, &e), ERR_FORMAT);
+    cluster_incoming_fini(&c);
     answer_fini(&a);
 }
 

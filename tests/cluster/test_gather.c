@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the leader asks: everything once, and then what changed. The node is a holding, asked over a hub. */
+/* What the leader asks: everything once, and then what changed. The node is a trace set, asked over a hub. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "bus/bus.h"
 #include "clock/clock.h"
 #include "cluster/gather.h"
-#include "cluster/holding.h"
+#include "cluster/trace_set.h"
 
 enum { HOSTS = 3 };
 static char top[] = "/tmp/weft-gather-XXXXXX";
@@ -34,7 +34,7 @@ static int drop_traces(void **state)
 }
 
 struct node {
-    struct holding *holding;
+    struct cluster_trace_set *trace_set;
     atomic_int flows, extracts;
     atomic_bool refuses; /* packets */
 };
@@ -45,12 +45,12 @@ static void on_question(void *arg, struct bus_question *asked)
     enum cluster_question kind;
     struct text out = {.fd = -1};
     struct err e = {0};
-    assert_int_equal(question_kind(asked->data, asked->n, &kind, &e), 0);
+    assert_int_equal(cluster_question_kind(asked->data, asked->n, &kind, &e), 0);
     atomic_fetch_add(kind == CLUSTER_FLOWS ? &n->flows : &n->extracts, 1);
     if (atomic_load(&n->refuses) && kind == CLUSTER_EXTRACT)
         bus_refuse(asked, ERR_BUSY, "not now");
-    else if (holding_answer(n->holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES,
-                 INT64_MAX, &out, &e))
+    else if (cluster_trace_set_answer(n->trace_set, kind, (const char *)asked->data + QUESTION_BYTES,
+                 asked->n - QUESTION_BYTES, INT64_MAX, &out, &e))
         bus_refuse(asked, ERR_IO, e.text);
     else
         bus_answer(asked, out.v, out.n, &e);
@@ -70,7 +70,7 @@ static void start(struct world *w)
     struct bus_options o = {.url = "local:test-gather"};
     struct err e = {0};
     assert_int_equal(bus_open(&o, &w->bus, &e), 0);
-    w->gathered = gathered_new();
+    w->gathered = cluster_gathered_new();
     for (size_t i = 0; i < HOSTS; i++) {
         char trace[4096], store[4096], subject[CLUSTER_SUBJECT];
         const char *traces[] = {trace, NULL};
@@ -80,7 +80,7 @@ static void start(struct world *w)
         struct index_options io = {.store = store, .stores = true, .join = true};
         if (experiment_open(traces, 1, &io, &x, &e))
             fail_msg("%s", e.text);
-        w->nodes[i].holding = holding_new(x, NULL, NULL);
+        w->nodes[i].trace_set = cluster_trace_set_new(x, NULL, NULL);
         assert_int_equal(cluster_subject_of("gather", names[i], subject, &e), 0);
         assert_int_equal(bus_serve(w->bus, subject, NULL, on_question, &w->nodes[i], &w->services[i], &e), 0);
     }
@@ -88,10 +88,10 @@ static void start(struct world *w)
 
 static void stop(struct world *w)
 {
-    gathered_free(w->gathered);
+    cluster_gathered_free(w->gathered);
     for (size_t i = 0; i < HOSTS; i++) {
         bus_stop(w->services[i]);
-        holding_unref(w->nodes[i].holding);
+        cluster_trace_set_unref(w->nodes[i].trace_set);
     }
     bus_close(w->bus);
 }
@@ -112,7 +112,7 @@ static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
     for (size_t i = 0; i < HOSTS; i++) {
         const struct cluster_entry_host *said;
         struct cluster_entry_host *own = arena_new(&r.arena, struct cluster_entry_host, 1);
-        assert_int_equal(holding_hosts(w->nodes[i].holding, &said), 1);
+        assert_int_equal(cluster_trace_set_hosts(w->nodes[i].trace_set, &said), 1);
         *own = *said;
         own->hash += i == HOSTS - 1 ? grown : 0;
         entries[i] = (struct cluster_entry){.node = names[i], .instance = "i", .hosts = own, .n_hosts = 1};
@@ -131,7 +131,7 @@ static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
     }
     cluster_membership_make(&r, entries, HOSTS + (beside != NOBODY));
     assert_int_equal(r.n_hosts, HOSTS);
-    if (gather_clocks(w->gathered, w->bus, "gather", &r, &o, NULL, used, &net, &e))
+    if (cluster_gather_clocks(w->gathered, w->bus, "gather", &r, &o, NULL, used, &net, &e))
         fail_msg("%s", e.text);
     int lacking = 0;
     for (size_t i = 0; i < HOSTS; i++)

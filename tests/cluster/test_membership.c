@@ -301,9 +301,9 @@ static void put_condition(struct made *m, const struct condition *c)
     char entry[CLUSTER_SUBJECT], key[CLUSTER_SUBJECT];
     struct text t = {.fd = -1};
     struct err e = {0};
-    condition_write(c, &t);
+    cluster_condition_write(c, &t);
     assert_int_equal(bus_token(c->node, entry, sizeof entry), 0);
-    assert_int_equal(condition_key(entry, key, &e), 0);
+    assert_int_equal(cluster_condition_key(entry, key, &e), 0);
     assert_int_equal(bus_table_put(m->table, key, t.v, t.n, NULL, &e), 0);
     text_fini(&t);
 }

@@ -85,7 +85,7 @@ static void pervert_question(struct liar *l, const struct bus_question *asked, s
     r.hosts = hosts;
     r.windows = windows;
     r.n_windows = is(l, "nothing") ? 0 : r.n_windows;
-    question_begin(out, CLUSTER_PATH);
+    cluster_question_begin(out, CLUSTER_PATH);
     path_request_write(&r, out);
     arena_fini(&a);
 }
@@ -157,7 +157,7 @@ static void pervert_fragment(struct liar *l, const struct bus_question *asked, s
     struct path_answer told;
     struct err e = {0};
     if (path_request_read(&a, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &r, &e) ||
-        path_answer_read(t->v, t->n, &told, &e) ||
+        cluster_path_answer_read(t->v, t->n, &told, &e) ||
         fragment_unpack(&f, told.fragment, told.n, r.n_hosts, r.n_windows, &e))
         fail("a true answer", &e);
     if (is(l, "loops"))
@@ -168,7 +168,7 @@ static void pervert_fragment(struct liar *l, const struct bus_question *asked, s
         make_endless(l, &r, &f);
     }
     t->n = 0;
-    path_answer_begin(t, told.state);
+    cluster_path_answer_begin(t, told.state);
     fragment_pack(&f, t);
     fragment_fini(&f);
     arena_fini(&a);
@@ -203,7 +203,7 @@ static void on_question(void *arg, struct bus_question *asked)
         bus_answer(asked, NULL, 0, &e);
         return;
     }
-    bool known = !question_kind(asked->data, asked->n, &kind, &e), path = known && kind == CLUSTER_PATH;
+    bool known = !cluster_question_kind(asked->data, asked->n, &kind, &e), path = known && kind == CLUSTER_PATH;
     if (known && kind == CLUSTER_CONTAINERS && is(l, "older")) {
         bus_refuse(asked, ERR_UNSUPPORTED, "not known here");
         return;

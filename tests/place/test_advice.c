@@ -76,7 +76,7 @@ static void find_optimum(const struct world *w, uint64_t *beyond, uint64_t *betw
         int32_t node_of[HOSTS];
         for (int i = 0, rest = number; i < HOSTS; i++, rest /= NODES)
             node_of[i] = rest % NODES;
-        uint64_t a = advice_beyond(&w->is, node_of), b = advice_between(&w->is, node_of);
+        uint64_t a = place_advice_beyond(&w->is, node_of), b = place_advice_between(&w->is, node_of);
         if (is_allowed(w, node_of) && is_less(a, b, *beyond, *between)) {
             *beyond = a;
             *between = b;
@@ -94,17 +94,17 @@ static void every_step_is_allowed_and_better(void **state)
         int32_t node_of[HOSTS];
         uint64_t beyond, between, best_beyond, best_between;
         make_world(&w);
-        size_t n = advice_find(&w.is, moves);
+        size_t n = place_advice_find(&w.is, moves);
         assert_true(n <= HOSTS);
         memcpy(node_of, w.start, sizeof node_of);
-        beyond = advice_beyond(&w.is, node_of);
-        between = advice_between(&w.is, node_of);
+        beyond = place_advice_beyond(&w.is, node_of);
+        between = place_advice_between(&w.is, node_of);
         find_optimum(&w, &best_beyond, &best_between);
         could_help += is_less(best_beyond, best_between, beyond, between);
         helped += n > 0;
         for (size_t i = 0; i < n; i++) {
             node_of[moves[i].host] = moves[i].to;
-            uint64_t a = advice_beyond(&w.is, node_of), b = advice_between(&w.is, node_of);
+            uint64_t a = place_advice_beyond(&w.is, node_of), b = place_advice_between(&w.is, node_of);
             assert_true(is_allowed(&w, node_of));
             assert_true(is_less(a, b, beyond, between));
             assert_int_equal(beyond - a, moves[i].relieves);
@@ -130,13 +130,13 @@ static void the_same_world_gives_the_same_advice(void **state)
         struct world w;
         struct advice_move a[HOSTS] = {0}, b[HOSTS] = {0};
         make_world(&w);
-        size_t n = advice_find(&w.is, a);
+        size_t n = place_advice_find(&w.is, a);
         for (size_t i = 0; i < w.is.n_talk / 2; i++) { /* whatever the order in which pairs are told */
             struct advice_talk t = w.talk[i];
             w.talk[i] = w.talk[w.is.n_talk - 1 - i];
             w.talk[w.is.n_talk - 1 - i] = t;
         }
-        assert_int_equal(advice_find(&w.is, b), n);
+        assert_int_equal(place_advice_find(&w.is, b), n);
         assert_memory_equal(a, b, sizeof a);
     }
 }
@@ -149,7 +149,7 @@ static void who_talks_moves_together(void **state)
     const struct advice_world w = {nodes, 3, hosts, 3, talk, 2, 40, 1};
     struct advice_move moves[3];
     (void)state;
-    assert_int_equal(advice_find(&w, moves), 2);
+    assert_int_equal(place_advice_find(&w, moves), 2);
     assert_int_equal(moves[0].host, 0); /* 100 packets for 10 bytes, not for 20 */
     assert_int_equal(moves[0].to, 1);
     assert_int_equal(moves[0].saves, 100);
@@ -162,7 +162,7 @@ static void nothing_to_do(void **state)
 {
     struct advice_move moves[1];
     (void)state;
-    assert_int_equal(advice_find(&(struct advice_world){.least_gain = 1}, moves), 0);
+    assert_int_equal(place_advice_find(&(struct advice_world){.least_gain = 1}, moves), 0);
 }
 
 int main(void)

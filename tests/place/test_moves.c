@@ -94,7 +94,7 @@ static void put_files(const struct giving *g, struct text *out)
             f.begin = INT64_MIN;
             f.end = INT64_MAX;
         }
-        move_files_write(&f, out);
+        place_move_files_write(&f, out);
     }
 }
 
@@ -105,9 +105,9 @@ static void put_piece(struct giving *g, bool sum, const struct move_piece *p, st
     for (uint64_t i = 0; i < n; i++)
         bytes[i] = byte_at(p->file, i);
     for (uint64_t at = 0; sum && at < n; at += MOVE_PIECE)
-        move_sum(own, bytes + at, n - at < MOVE_PIECE ? n - at : MOVE_PIECE);
+        place_move_sum(own, bytes + at, n - at < MOVE_PIECE ? n - at : MOVE_PIECE);
     if (!sum)
-        move_sum(own, bytes + p->offset, p->length);
+        place_move_sum(own, bytes + p->offset, p->length);
     own[0] ^= (!sum && g->lie == BAD_SUM) || (sum && g->lie == BAD_WHOLE);
     text_put(out, (const char *)own, sizeof own);
     g->pieces += !sum;
@@ -125,10 +125,10 @@ static void on_question(void *arg, struct bus_question *asked)
     struct move_piece p = {0};
     struct text out = {.fd = -1};
     const uint8_t *bytes = (const uint8_t *)asked->data + QUESTION_BYTES;
-    assert_int_equal(question_kind(asked->data, asked->n, &kind, NULL), 0);
+    assert_int_equal(cluster_question_kind(asked->data, asked->n, &kind, NULL), 0);
     if (kind == CLUSTER_FILES)
         put_files(g, &out);
-    else if (!move_piece_read(bytes, asked->n - QUESTION_BYTES, &p, NULL))
+    else if (!place_move_piece_read(bytes, asked->n - QUESTION_BYTES, &p, NULL))
         put_piece(g, kind == CLUSTER_SUM, &p, &out);
     bus_answer(asked, out.v, out.n, NULL);
     text_fini(&out);
@@ -164,7 +164,7 @@ static int take_part(const struct place_inbox *v, struct move_trace what, char w
         struct text out = {.fd = -1};
         struct place_move_progress p;
         assert_int_equal(place_receiver_take(t, &q, &out, NULL), 0);
-        assert_int_equal(move_progress_read(&a, out.v, out.n, &p, NULL), 0);
+        assert_int_equal(place_move_progress_read(&a, out.v, out.n, &p, NULL), 0);
         state = p.state;
         snprintf(why, 256, "%s", p.text);
         text_fini(&out);
@@ -381,12 +381,12 @@ static void damaged_messages(void **state)
 {
     struct text t = {.fd = -1};
     struct move_file v[] = {{"kernel/metadata", 5, 7}, {"kernel/stream", 1000, -7}};
-    move_files_write(&(struct move_files){.name = "web", .v = v, .n = 2, .begin = -7, .end = 7, .from = "a"}, &t);
+    place_move_files_write(&(struct move_files){.name = "web", .v = v, .n = 2, .begin = -7, .end = 7, .from = "a"}, &t);
     (void)state;
     for (size_t n = 0; n <= t.n; n++) {
         struct arena a = {0};
         struct move_files f;
-        assert_int_equal(move_files_read(&a, t.v, n, &f, NULL), n < t.n ? ERR_FORMAT : 0);
+        assert_int_equal(place_move_files_read(&a, t.v, n, &f, NULL), n < t.n ? ERR_FORMAT : 0);
         arena_fini(&a);
     }
     for (size_t i = 0; i < t.n; i++)
@@ -394,7 +394,7 @@ static void damaged_messages(void **state)
             struct arena a = {0};
             struct move_files f;
             t.v[i] ^= (char)(1 << k);
-            if (!move_files_read(&a, t.v, t.n, &f, NULL))
+            if (!place_move_files_read(&a, t.v, t.n, &f, NULL))
                 for (size_t m = 0; m < f.n; m++)
                     assert_true(f.v[m].path[0] != '/' && f.v[m].path[0] != '.' && !strstr(f.v[m].path, "/."));
             t.v[i] ^= (char)(1 << k);

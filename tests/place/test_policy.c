@@ -22,7 +22,7 @@ static const struct cluster_host hosts[] = {
 static struct scene begin(int32_t from, int32_t to)
 {
     static const char *const names[] = {"a", "b", "c", "d"};
-    struct scene s = {.policy = policy_new(&(struct policy_limits){50, 2, 60 * NS_PER_S})};
+    struct scene s = {.policy = place_policy_new(&(struct policy_limits){50, 2, 60 * NS_PER_S})};
     for (int i = 0; i < NODES; i++)
         s.nodes[i] = (struct place_node){.name = names[i], .version = 1, .load = {.answered = true, .cpus = 2}};
     s.moves[0] = (struct place_move_advice){.host = 0, .from = A, .to = B, .saves = 100};
@@ -38,8 +38,8 @@ static int look(struct scene *s, int seconds)
     s->now_ns += seconds * NS_PER_S;
     s->is.nodes = s->nodes;
     s->is.moves = s->moves;
-    policy_look(s->policy, &s->is, s->now_ns);
-    policy_choose(s->policy, &s->is, hosts, s->now_ns, &choice);
+    place_policy_observe(s->policy, &s->is, s->now_ns);
+    place_policy_choose(s->policy, &s->is, hosts, s->now_ns, &choice);
     assert_true(*choice.why);
     return choice.move == SIZE_MAX ? -1 : (int)choice.move;
 }
@@ -57,7 +57,7 @@ static void both_nodes_have_been_idle_for_as_long_as_was_asked(void **state)
     assert_int_equal(look(&s, 50), -1);
     assert_int_equal(look(&s, 9), -1);
     assert_int_equal(look(&s, 1), 0);
-    policy_free(s.policy);
+    place_policy_free(s.policy);
 }
 
 static void questions_are_counted_by_time(void **state)
@@ -72,7 +72,7 @@ static void questions_are_counted_by_time(void **state)
     assert_int_equal(look(&s, 10), -1);
     assert_int_equal(look(&s, 59), -1);
     assert_int_equal(look(&s, 1), 0);
-    policy_free(s.policy);
+    place_policy_free(s.policy);
 }
 
 static void nothing_goes_while_a_recording_grows_or_a_node_is_away(void **state)
@@ -91,7 +91,7 @@ static void nothing_goes_while_a_recording_grows_or_a_node_is_away(void **state)
     s.nodes[B].load.answered = true;
     assert_int_equal(look(&s, 59), -1);
     assert_int_equal(look(&s, 1), 0);
-    policy_free(s.policy);
+    place_policy_free(s.policy);
 }
 
 static void one_at_a_time_in_the_whole_cluster(void **state)
@@ -106,7 +106,7 @@ static void one_at_a_time_in_the_whole_cluster(void **state)
     s.nodes[D].load.taking = true;
     s.is.n_nodes = D; /* it is gone, for good */
     assert_int_equal(look(&s, 1), 0);
-    policy_free(s.policy);
+    place_policy_free(s.policy);
 }
 
 static void others_overtake_what_waits_only_where_they_have_nothing_to_do_with_it(void **state)
@@ -120,9 +120,9 @@ static void others_overtake_what_waits_only_where_they_have_nothing_to_do_with_i
         struct scene s = begin(cases[i].from, cases[i].to);
         look(&s, 0);
         assert_int_equal(look(&s, 60), 0);
-        policy_failed(s.policy, 1, s.now_ns); /* web rests */
+        place_policy_failed(s.policy, 1, s.now_ns); /* web rests */
         assert_int_equal(look(&s, 1), cases[i].chosen);
-        policy_free(s.policy);
+        place_policy_free(s.policy);
     }
 }
 
@@ -134,16 +134,16 @@ static void what_failed_rests_longer_each_time(void **state)
     look(&s, 0);
     assert_int_equal(look(&s, 60), 0);
     for (int i = 0; i < 12; i++) {
-        assert_int_equal(policy_failed(s.policy, 1, s.now_ns), rest_ns);
-        assert_true(policy_rests(s.policy, 1, s.now_ns));
-        assert_false(policy_rests(s.policy, 2, s.now_ns));
+        assert_int_equal(place_policy_failed(s.policy, 1, s.now_ns), rest_ns);
+        assert_true(place_policy_is_resting(s.policy, 1, s.now_ns));
+        assert_false(place_policy_is_resting(s.policy, 2, s.now_ns));
         assert_int_equal(look(&s, (int)(rest_ns / NS_PER_S) - 1), -1);
         assert_int_equal(look(&s, 1), 0);
         rest_ns = 2 * rest_ns < 3600 * NS_PER_S ? 2 * rest_ns : 3600 * NS_PER_S;
     }
-    policy_succeeded(s.policy, 1);
-    assert_int_equal(policy_failed(s.policy, 1, s.now_ns), 60 * NS_PER_S);
-    policy_free(s.policy);
+    place_policy_succeeded(s.policy, 1);
+    assert_int_equal(place_policy_failed(s.policy, 1, s.now_ns), 60 * NS_PER_S);
+    place_policy_free(s.policy);
 }
 
 int main(void)

@@ -71,7 +71,7 @@ static int resolve(const char *path)
 {
     struct err e = {0};
     char *real = NULL;
-    int rc = shared_resolve(root, path, &real, &e);
+    int rc = share_resolve(root, path, &real, &e);
     if (!rc)
         assert_true(file_is_below(real, root) || !strcmp(real, root));
     else
@@ -114,17 +114,17 @@ static int read_entry(const char *path, const char *of)
             .shared = true,
             .keep_ns = 7};
     char key[SHARED_KEY];
-    shared_write(&in, &t);
-    shared_key(of, key);
+    share_entry_write(&in, &t);
+    share_key(of, key);
     struct bus_entry entry = {.kind = BUS_ENTRY_PUT, .key = key, .data = t.v, .n = t.n};
-    int rc = shared_of_entry(&a, &entry, &out, &e);
+    int rc = share_entry_check(&a, &entry, &out, &e);
     if (!rc) {
         assert_string_equal(out.work.path, path);
         assert_string_equal(out.work.text, "why");
         assert_int_equal(out.work.state, SHARE_WORK_PARTLY);
         assert_true(out.shared && !out.force && out.keep_ns == 7);
         for (size_t n = 0; n < t.n; n++)
-            assert_int_equal(shared_read(&a, t.v, n, &out, NULL), ERR_FORMAT);
+            assert_int_equal(share_entry_read(&a, t.v, n, &out, NULL), ERR_FORMAT);
     }
     text_fini(&t);
     arena_fini(&a);
@@ -145,7 +145,7 @@ static size_t owner(const char *path, const char *const *nodes, size_t n)
 {
     size_t best = 0;
     for (size_t i = 1; i < n; i++)
-        if (shared_weight(path, nodes[i]) > shared_weight(path, nodes[best]))
+        if (share_weight(path, nodes[i]) > share_weight(path, nodes[best]))
             best = i;
     return best;
 }

@@ -121,7 +121,7 @@ static void step_down(struct cluster_clock_leader *l)
     l->gathered = NULL;
     l->has_gathered = l->wanted = false;
     pthread_mutex_unlock(&l->lock);
-    gathered_free(gathered);
+    cluster_gathered_free(gathered);
 }
 
 /* All nodes look whether the lease is free; those that know of an owner seldom. */
@@ -145,7 +145,7 @@ static void take_lease(struct cluster_clock_leader *l)
         return; /* a broker that is away lets nobody else take it either */
     l->leading = true;
     pthread_mutex_lock(&l->lock);
-    l->gathered = gathered_new();
+    l->gathered = cluster_gathered_new();
     pthread_mutex_unlock(&l->lock);
     if (bus_table_watch(l->nodes, on_change, l, &l->watch_nodes, &e) ||
         bus_table_watch_key(l->clocks, CLOCKS_HEAD, on_change, l, &l->watch_head, &e))
@@ -177,7 +177,7 @@ static bool are_whole(struct cluster_clock_leader *l, const struct clocks_head *
     uint64_t version;
     if (bus_table_version(l->clocks, &version, NULL))
         return true;
-    int rc = version == l->checked ? 0 : clocks_check(l->clocks, h, NULL);
+    int rc = version == l->checked ? 0 : cluster_clocks_check(l->clocks, h, NULL);
     l->checked = rc ? 0 : version;
     return rc != ERR_STALE;
 }
@@ -216,19 +216,19 @@ static int find_clocks(struct cluster_clock_leader *l, const struct cluster_memb
     struct clock_net *net = NULL, *net_before = NULL;
     struct clocks_head now = {.hosts = arena_new(&a, struct clocks_host, membership->n_hosts + 1)};
     now.n_hosts = membership->n_hosts;
-    int rc = before->serial && whole ? clocks_load(l->clocks, before, &o, &net_before, e) : 0;
+    int rc = before->serial && whole ? cluster_clocks_load(l->clocks, before, &o, &net_before, e) : 0;
     if (rc && rc != ERR_STALE && rc != ERR_FORMAT) { /* later: what they say of hosts that are away is nowhere else */
         arena_fini(&a);
         return rc;
     }
     struct gather_before known = {before, net_before};
-    rc = gather_clocks(l->gathered, l->bus, l->cluster, membership, &o, &known, now.hosts, &net, e);
+    rc = cluster_gather_clocks(l->gathered, l->bus, l->cluster, membership, &o, &known, now.hosts, &net, e);
     if (!rc)
         note_gathered(l);
     bool same = whole && before->n_hosts == now.n_hosts &&
         !memcmp(before->hosts, now.hosts, now.n_hosts * sizeof *now.hosts);
     if (!rc && !same)
-        rc = clocks_share(l->clocks, bus_max_payload(l->bus) / 2, before, &now, net, e);
+        rc = cluster_clocks_share(l->clocks, bus_max_payload(l->bus) / 2, before, &now, net, e);
     clock_net_free(net);
     clock_net_free(net_before);
     arena_fini(&a);
@@ -244,17 +244,17 @@ static int lead(struct cluster_clock_leader *l, bool anyway, struct err *e)
     int rc = cluster_membership_read(l->nodes, &membership, e);
     if (rc)
         return rc;
-    rc = clocks_head_read(l->clocks, &a, &before, e);
+    rc = cluster_clocks_head_read(l->clocks, &a, &before, e);
     if (rc == ERR_NOTFOUND || rc == ERR_FORMAT) {
         before = (struct clocks_head){0};
         rc = 0;
     }
     bool whole = !rc && before.serial && are_whole(l, &before);
-    bool known = whole && clocks_are_of(&before, &membership) && clocks_are_whole(&before, &membership);
+    bool known = whole && cluster_clocks_match(&before, &membership) && cluster_clocks_are_whole(&before, &membership);
     if (!rc && (anyway || !known || l->missing))
         rc = find_clocks(l, &membership, &before, whole, e);
     if (!rc)
-        set_again(l, gathered_missing(l->gathered));
+        set_again(l, cluster_gathered_missing(l->gathered));
     arena_fini(&a);
     cluster_membership_fini(&membership);
     return rc;
@@ -294,7 +294,7 @@ static int take_flows(
     pthread_mutex_lock(&l->lock);
     bool leading = l->gathered != NULL, gathered = leading && l->has_gathered;
     if (gathered) {
-        gathered_take(l->gathered, keys, n, out);
+        cluster_gathered_take(l->gathered, keys, n, out);
     } else if (leading) {
         l->wanted = true;
         pthread_cond_signal(&l->news);
@@ -312,11 +312,11 @@ static void find_delays(const struct delays_question *q, struct gathered_flows *
     bool *known = mem_zalloc((n + 1) * sizeof *known);
     struct talk_delays found = {0};
     for (size_t i = 0; i < n; i++) {
-        hosts[i] = (struct talk_host){gathered_store(flows[i]), q->hosts.hosts[i].map};
+        hosts[i] = (struct talk_host){cluster_gathered_store(flows[i]), q->hosts.hosts[i].map};
         known[i] = flows[i];
     }
     talk_find_delays(hosts, n, q->begin, q->end, q->by_flow, &found);
-    delays_write(&found, known, n, q->by_flow, out);
+    cluster_delays_write(&found, known, n, q->by_flow, out);
     vec_free(&found);
     free(known);
     free(hosts);
@@ -327,14 +327,14 @@ int cluster_clock_leader_answer(
 {
     struct arena a = {0};
     struct delays_question q;
-    int rc = delays_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_delays_question_read(&a, bytes, n, &q, e);
     if (!rc) {
         struct gathered_flows **flows = arena_new(&a, struct gathered_flows *, q.hosts.n_hosts + 1);
         rc = take_flows(l, q.keys, q.hosts.n_hosts, flows, e);
         if (!rc)
             find_delays(&q, flows, out);
         for (size_t i = 0; i < q.hosts.n_hosts && !rc; i++)
-            gathered_let_go(flows[i]);
+            cluster_gathered_release(flows[i]);
     }
     arena_fini(&a);
     return rc;

@@ -29,7 +29,7 @@ static void head_write(const struct clocks_head *h, struct text *out)
     wire_put_bytes(out, h->hosts, h->n_hosts * sizeof *h->hosts);
 }
 
-int clocks_head_read(struct bus_table *table, struct arena *a, struct clocks_head *out, struct err *e)
+int cluster_clocks_head_read(struct bus_table *table, struct arena *a, struct clocks_head *out, struct err *e)
 {
     void *bytes;
     size_t n;
@@ -53,7 +53,7 @@ int clocks_head_read(struct bus_table *table, struct arena *a, struct clocks_hea
         : 0;
 }
 
-bool clocks_are_of(const struct clocks_head *h, const struct cluster_membership *r)
+bool cluster_clocks_match(const struct clocks_head *h, const struct cluster_membership *r)
 {
     if (h->n_hosts != r->n_hosts)
         return false;
@@ -65,7 +65,7 @@ bool clocks_are_of(const struct clocks_head *h, const struct cluster_membership 
     return true;
 }
 
-bool clocks_are_whole(const struct clocks_head *h, const struct cluster_membership *r)
+bool cluster_clocks_are_whole(const struct clocks_head *h, const struct cluster_membership *r)
 {
     for (size_t i = 0; i < h->n_hosts; i++)
         if (h->hosts[i].hash != r->hosts[i].entry->hash)
@@ -105,7 +105,7 @@ static int gather(struct bus_table *table, const struct clocks_head *h, struct t
     return 0;
 }
 
-int clocks_check(struct bus_table *table, const struct clocks_head *h, struct err *e)
+int cluster_clocks_check(struct bus_table *table, const struct clocks_head *h, struct err *e)
 {
     struct text bytes = {.fd = -1};
     int rc = gather(table, h, &bytes, e);
@@ -113,7 +113,7 @@ int clocks_check(struct bus_table *table, const struct clocks_head *h, struct er
     return rc;
 }
 
-int clocks_load(struct bus_table *table, const struct clocks_head *h, const struct clock_options *o,
+int cluster_clocks_load(struct bus_table *table, const struct clocks_head *h, const struct clock_options *o,
     struct clock_net **out, struct err *e)
 {
     struct text bytes = {.fd = -1};
@@ -186,7 +186,7 @@ static int share_parts(struct bus_table *table, size_t part, const struct clocks
     return 0;
 }
 
-int clocks_share(struct bus_table *table, size_t max_part_bytes, const struct clocks_head *before,
+int cluster_clocks_share(struct bus_table *table, size_t max_part_bytes, const struct clocks_head *before,
     struct clocks_head *h, const struct clock_net *net, struct err *e)
 {
     char *path, *bytes = NULL;

@@ -19,20 +19,20 @@ struct clocks_head {
     size_t bytes, parts;
 };
 /* ERR_NOTFOUND: there are none yet. The hosts live in the arena. */
-int clocks_head_read(struct bus_table *, struct arena *, struct clocks_head *out, struct err *e);
+int cluster_clocks_head_read(struct bus_table *, struct arena *, struct clocks_head *out, struct err *e);
 static inline uint64_t clocks_lacking(uint64_t hash) { return ~hash; }
 /* Are they of these hosts, as they are, as far as those could be asked? */
-bool clocks_are_of(const struct clocks_head *, const struct cluster_membership *);
+bool cluster_clocks_match(const struct clocks_head *, const struct cluster_membership *);
 /* Could all be asked? */
-bool clocks_are_whole(const struct clocks_head *, const struct cluster_membership *);
+bool cluster_clocks_are_whole(const struct clocks_head *, const struct cluster_membership *);
 /* Are the bytes that the head names in the table, whole? */
-int clocks_check(struct bus_table *, const struct clocks_head *, struct err *e);
+int cluster_clocks_check(struct bus_table *, const struct clocks_head *, struct err *e);
 /* Fits nothing: makes maps of what was found, by these options. ERR_STALE: others are being shared just now. */
-int clocks_load(struct bus_table *, const struct clocks_head *, const struct clock_options *, struct clock_net **out,
-    struct err *e);
+int cluster_clocks_load(struct bus_table *, const struct clocks_head *, const struct clock_options *,
+    struct clock_net **out, struct err *e);
 /* Shares them in place of those of `before` (serial 0: none that make sense; what is left of others is removed).
  * ERR_STALE: somebody else did so meanwhile. */
-int clocks_share(struct bus_table *, size_t max_part_bytes, const struct clocks_head *before, struct clocks_head *,
-    const struct clock_net *, struct err *e);
+int cluster_clocks_share(struct bus_table *, size_t max_part_bytes, const struct clocks_head *before,
+    struct clocks_head *, const struct clock_net *, struct err *e);
 
 #endif

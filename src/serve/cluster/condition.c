@@ -12,14 +12,14 @@ enum { VERSION = 1, MOST_TEXT = 500 /* bytes */ };
 
 /* ---- as bytes ---- */
 
-void condition_put_text(struct text *out, const char *s)
+void cluster_condition_put_text(struct text *out, const char *s)
 {
     char cut[MOST_TEXT + 1];
     snprintf(cut, sizeof cut, "%s", s ? s : "");
     wire_put_string(out, cut);
 }
 
-const char *condition_take_text(struct wire_in *w, struct arena *a)
+const char *cluster_condition_take_text(struct wire_in *w, struct arena *a)
 {
     size_t n;
     const char *s = wire_string(w, &n);
@@ -30,45 +30,45 @@ const char *condition_take_text(struct wire_in *w, struct arena *a)
     return text;
 }
 
-void condition_write(const struct condition *c, struct text *out)
+void cluster_condition_write(const struct condition *c, struct text *out)
 {
     size_t n = c->n_problems < MOST_PROBLEMS ? c->n_problems : MOST_PROBLEMS;
     text_putc(out, VERSION);
     wire_put_string(out, c->node);
     wire_put_string(out, c->instance);
-    condition_put_text(out, c->release);
+    cluster_condition_put_text(out, c->release);
     wire_put_u(out, c->serial);
     wire_put_u(out, c->oldest);
     wire_put_u(out, c->newest);
     wire_put_u(out, (uint64_t)c->state);
-    condition_put_text(out, c->text);
+    cluster_condition_put_text(out, c->text);
     wire_put_u(out, c->all_problems);
     wire_put_u(out, n);
     for (size_t i = 0; i < n; i++)
-        condition_put_text(out, c->problems[i]);
+        cluster_condition_put_text(out, c->problems[i]);
 }
 
-int condition_read(struct arena *a, const void *bytes, size_t n, struct condition *out, struct err *e)
+int cluster_condition_read(struct arena *a, const void *bytes, size_t n, struct condition *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t version;
     *out = (struct condition){0};
     wire_bytes(&w, &version, 1);
-    out->node = condition_take_text(&w, a);
-    out->instance = condition_take_text(&w, a);
-    out->release = condition_take_text(&w, a);
+    out->node = cluster_condition_take_text(&w, a);
+    out->instance = cluster_condition_take_text(&w, a);
+    out->release = cluster_condition_take_text(&w, a);
     out->serial = wire_u(&w);
     out->oldest = (unsigned)wire_below(&w, 256);
     out->newest = (unsigned)wire_below(&w, 256);
     out->state = (int)wire_below(&w, CONDITION_FAILED + 1);
-    out->text = condition_take_text(&w, a);
+    out->text = cluster_condition_take_text(&w, a);
     out->all_problems = (size_t)wire_below(&w, SIZE_MAX / 2);
     out->n_problems = wire_count(&w, 1);
     if (out->n_problems > MOST_PROBLEMS)
         w.damaged = true;
     const char **problems = arena_new(a, const char *, MOST_PROBLEMS);
     for (size_t i = 0; i < out->n_problems && !w.damaged; i++)
-        problems[i] = condition_take_text(&w, a);
+        problems[i] = cluster_condition_take_text(&w, a);
     out->problems = problems;
     if (w.damaged || version != VERSION || out->oldest > out->newest || out->all_problems < out->n_problems)
         return err_set(e, ERR_FORMAT, "the condition of a node makes no sense");
@@ -77,13 +77,13 @@ int condition_read(struct arena *a, const void *bytes, size_t n, struct conditio
 
 /* ---- keys ---- */
 
-int condition_key(const char *entry_key, char out[CLUSTER_SUBJECT], struct err *e)
+int cluster_condition_key(const char *entry_key, char out[CLUSTER_SUBJECT], struct err *e)
 {
     int n = snprintf(out, CLUSTER_SUBJECT, "%s" SUFFIX, entry_key);
     return n < CLUSTER_SUBJECT ? 0 : err_set(e, ERR_LIMIT, "the name of the node is too long: %.40s", entry_key);
 }
 
-size_t condition_key_is(const char *key)
+size_t cluster_condition_key_is(const char *key)
 {
     const char *dot = strchr(key, '.');
     return dot && !strcmp(dot, SUFFIX) ? (size_t)(dot - key) : 0;
@@ -156,7 +156,7 @@ static bool understands(const struct condition *c)
     return c->oldest <= CLUSTER_VERSION && c->newest >= CLUSTER_OLDEST;
 }
 
-void condition_missing(const struct registration *s, struct arena *a, struct missing_list *out)
+void cluster_condition_missing(const struct registration *s, struct arena *a, struct missing_list *out)
 {
     const struct condition *c = is_current(s) ? s->condition : NULL;
     if (s->refused) {

@@ -24,18 +24,18 @@ struct condition {
     /* What of the traces could not be read, at most MOST_PROBLEMS; how many there are. */
     const char *const *problems; size_t n_problems, all_problems;
 };
-void condition_write(const struct condition *, struct text *out);
+void cluster_condition_write(const struct condition *, struct text *out);
 /* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_FORMAT. */
-int condition_read(struct arena *, const void *bytes, size_t n, struct condition *out, struct err *e);
+int cluster_condition_read(struct arena *, const void *bytes, size_t n, struct condition *out, struct err *e);
 
 /* A text, cut; read without control characters, so that terminals may show it. */
-void condition_put_text(struct text *, const char *);
-const char *condition_take_text(struct wire_in *, struct arena *);
+void cluster_condition_put_text(struct text *, const char *);
+const char *cluster_condition_take_text(struct wire_in *, struct arena *);
 
 /* The key of a node's condition, from its entry's. ERR_LIMIT. */
-int condition_key(const char *entry_key, char out[CLUSTER_SUBJECT], struct err *e);
+int cluster_condition_key(const char *entry_key, char out[CLUSTER_SUBJECT], struct err *e);
 /* Length of the entry's key that the key of a condition begins with; 0: it is none. */
-size_t condition_key_is(const char *key);
+size_t cluster_condition_key_is(const char *key);
 
 /* What the registry says of a node: entries that were read, with their revisions; NULL: there is none. */
 struct registration {
@@ -48,6 +48,6 @@ struct registration {
 };
 struct missing_list { struct cluster_missing *v; size_t n, cap; };
 /* Adds what is missing of the node. Texts live in the arena. */
-void condition_missing(const struct registration *, struct arena *, struct missing_list *);
+void cluster_condition_missing(const struct registration *, struct arena *, struct missing_list *);
 
 #endif

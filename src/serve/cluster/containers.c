@@ -49,8 +49,8 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
             ids[k] = s->rows[s->first[hosts[i]] + k].id;
         q.hosts[i] = (struct containers_question_host){s->cluster->membership->hosts[hosts[i]].entry->key, ids, count};
     }
-    question_begin(out, CLUSTER_CONTAINERS);
-    containers_question_write(&q, out);
+    cluster_question_begin(out, CLUSTER_CONTAINERS);
+    cluster_containers_question_write(&q, out);
     arena_fini(&a);
 }
 
@@ -62,7 +62,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
     for (size_t i = 0; i < n; i++)
         all += count_of(s, hosts[i]);
     const char **names = arena_new(&a, const char *, all + 1);
-    int rc = containers_read(&a, bytes, size, names, all, e);
+    int rc = cluster_containers_read(&a, bytes, size, names, all, e);
     for (size_t i = 0; i < n && !rc; i++)
         for (size_t k = s->first[hosts[i]]; k < s->first[hosts[i] + 1]; k++)
             path_known_contain(s->known, s->rows[k].row, names[at++]);
@@ -70,7 +70,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
     return rc;
 }
 
-size_t containers_find(
+size_t cluster_containers_find(
     struct cluster *c, struct container_rows *rows, struct path_known *known, int64_t deadline_ns, struct err *e)
 {
     size_t n = c->membership->n_hosts, at = 0;

@@ -3,7 +3,7 @@
 #ifndef WEFT_CLUSTER_CONTAINERS_H
 #define WEFT_CLUSTER_CONTAINERS_H
 
-#include "cluster/view.h"
+#include "cluster/client.h"
 
 /* Threads of the membership's hosts that are asked about. */
 struct container_rows {
@@ -12,7 +12,7 @@ struct container_rows {
 };
 /* Asks the nodes, and tells `known`. In any order, a thread any number of times; they are sorted. Returns of how many
  * hosts nobody answered; *e says why of one. */
-size_t containers_find(struct cluster *, struct container_rows *, struct path_known *known, int64_t deadline_ns,
+size_t cluster_containers_find(struct cluster *, struct container_rows *, struct path_known *known, int64_t deadline_ns,
     struct err *e);
 
 #endif

@@ -29,7 +29,7 @@ struct extracts {
     uint64_t clock;
 };
 
-struct extracts *extracts_new(void)
+struct extracts *cluster_extracts_new(void)
 {
     struct extracts *x = mem_zalloc(sizeof *x);
     pthread_mutex_init(&x->lock, NULL);
@@ -43,7 +43,7 @@ static void drop(struct made *m)
     *m = (struct made){0};
 }
 
-void extracts_free(struct extracts *x)
+void cluster_extracts_free(struct extracts *x)
 {
     if (!x)
         return;
@@ -135,7 +135,7 @@ static int write_part(const struct made *m, uint64_t from, struct text *out, str
         got = pread(m->fd - 1, bytes, n, (off_t)from);
     while (got < 0 && errno == EINTR);
     if (got >= 0)
-        extract_part_write(&(struct extract_part){m->serial, m->size, bytes, (size_t)got}, out);
+        cluster_extract_part_write(&(struct extract_part){m->serial, m->size, bytes, (size_t)got}, out);
     free(bytes);
     return got < 0 ? err_sys(e, "an extract") : 0;
 }
@@ -145,13 +145,13 @@ static uint64_t hash_of(const struct extract_question *q)
     struct extract_question first = *q;
     struct text t = {.fd = -1};
     first.from = 0;
-    extract_question_write(&first, &t);
+    cluster_extract_question_write(&first, &t);
     uint64_t hash = map_hash(t.v, t.n);
     text_fini(&t);
     return hash;
 }
 
-int extracts_answer(
+int cluster_extracts_answer(
     struct extracts *x, const struct flow_store *s, const struct extract_question *q, struct text *out, struct err *e)
 {
     uint64_t hash = hash_of(q);
@@ -191,10 +191,10 @@ static int append(struct coming *c, const struct extract_part *p, struct err *e)
     return 0;
 }
 
-int coming_take(struct coming *c, const void *bytes, size_t n, struct err *e)
+int cluster_incoming_take(struct coming *c, const void *bytes, size_t n, struct err *e)
 {
     struct extract_part p;
-    int fd, rc = extract_part_read(bytes, n, &p, e);
+    int fd, rc = cluster_extract_part_read(bytes, n, &p, e);
     if (rc)
         return rc;
     if (!c->fd) {
@@ -210,7 +210,7 @@ int coming_take(struct coming *c, const void *bytes, size_t n, struct err *e)
     return append(c, &p, e);
 }
 
-int coming_open(const struct coming *c, struct flow_store **out, struct err *e)
+int cluster_incoming_open(const struct coming *c, struct flow_store **out, struct err *e)
 {
     char *path;
     int rc = file_temporary("gathered", &path, e);
@@ -231,7 +231,7 @@ int coming_open(const struct coming *c, struct flow_store **out, struct err *e)
     return rc;
 }
 
-void coming_fini(struct coming *c)
+void cluster_incoming_fini(struct coming *c)
 {
     if (c->fd)
         close(c->fd - 1);

@@ -10,11 +10,11 @@
 
 /* Extracts that were made last: who asks may have stopped waiting, and ask again. */
 struct extracts;
-struct extracts *extracts_new(void);
-void extracts_free(struct extracts *);
+struct extracts *cluster_extracts_new(void);
+void cluster_extracts_free(struct extracts *);
 /* Writes the part that is asked for; what is asked for first is made first. Any number of threads. */
-int extracts_answer(struct extracts *, const struct flow_store *, const struct extract_question *, struct text *out,
-    struct err *e);
+int cluster_extracts_answer(struct extracts *, const struct flow_store *, const struct extract_question *,
+    struct text *out, struct err *e);
 
 /* ---- who gathers ---- */
 
@@ -24,10 +24,10 @@ struct coming {
     uint64_t serial, total, got, question;
 };
 /* ERR_FORMAT: it is no part that goes on from there; begin again. ERR_LIMIT. */
-int coming_take(struct coming *, const void *bytes, size_t n, struct err *e);
+int cluster_incoming_take(struct coming *, const void *bytes, size_t n, struct err *e);
 static inline bool coming_is_whole(const struct coming *c) { return c->fd && c->got == c->total; }
 /* Whatever was sent: it is checked as the file of a stranger. */
-int coming_open(const struct coming *, struct flow_store **out, struct err *e);
-void coming_fini(struct coming *);
+int cluster_incoming_open(const struct coming *, struct flow_store **out, struct err *e);
+void cluster_incoming_fini(struct coming *);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
+#include "cluster/client.h"
 #include "cluster/clock_leader.h"
 #include "cluster/query.h"
-#include "cluster/view.h"
 
 enum { ASK_AGAIN_US = 100000, MOST_PAUSE_US = 2000000 };
 
@@ -31,8 +31,8 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
         q.hosts[i] = (struct talk_question_host){entry->key, t->is->begin, t->is->end};
         talk_window(cluster_clock_map(t->cluster, hosts[i]), &q.hosts[i].begin, &q.hosts[i].end);
     }
-    question_begin(out, CLUSTER_TALK);
-    talk_question_write(&q, out);
+    cluster_question_begin(out, CLUSTER_TALK);
+    cluster_talk_question_write(&q, out);
     free(q.hosts);
 }
 
@@ -40,7 +40,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 {
     struct telling *t = arg;
     struct talk_reports *got = mem_zalloc((n + 1) * sizeof *got);
-    int rc = talk_read(bytes, size, n, got, e);
+    int rc = cluster_talk_read(bytes, size, n, got, e);
     for (size_t i = 0; i < n; i++) {
         if (rc)
             vec_free(&got[i]);
@@ -92,8 +92,8 @@ static void write_delays_question(const struct cluster *c, const struct cluster_
         hosts[i] = (struct path_remote_host){h->id, h->name, cluster_clock_map(c, i)};
         keys[i] = h->entry->key;
     }
-    question_begin(out, CLUSTER_DELAYS);
-    delays_question_write(
+    cluster_question_begin(out, CLUSTER_DELAYS);
+    cluster_delays_question_write(
         &(struct delays_question){keys, q->begin, q->end, q->by_flow, {.hosts = hosts, .n_hosts = n}}, out);
     free(hosts);
     free(keys);
@@ -113,7 +113,7 @@ static int ask_leader(const struct cluster *c, const struct cluster_flows_questi
         rc = bus_ask(c->bus, subject, question->v, question->n, deadline_ns, &reply);
         if (rc)
             err_set(e, rc, "node %s: %s", node, reply.text);
-        else if ((rc = delays_read(reply.data, reply.n, c->membership->n_hosts, q->by_flow, out, known, e)))
+        else if ((rc = cluster_delays_read(reply.data, reply.n, c->membership->n_hosts, q->by_flow, out, known, e)))
             err_wrap(e, "node %s", node);
         bus_reply_free(&reply);
     }

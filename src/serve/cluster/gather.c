@@ -44,14 +44,14 @@ struct gathered {
     size_t n, missing;
 };
 
-struct gathered *gathered_new(void)
+struct gathered *cluster_gathered_new(void)
 {
     struct gathered *g = mem_zalloc(sizeof *g);
     pthread_mutex_init(&g->lock, NULL);
     return g;
 }
 
-void gathered_let_go(struct gathered_flows *f)
+void cluster_gathered_release(struct gathered_flows *f)
 {
     if (!f || atomic_fetch_sub(&f->refs, 1) > 1)
         return;
@@ -59,12 +59,12 @@ void gathered_let_go(struct gathered_flows *f)
     free(f);
 }
 
-const struct flow_store *gathered_store(const struct gathered_flows *f)
+const struct flow_store *cluster_gathered_store(const struct gathered_flows *f)
 {
     return f ? f->is : NULL;
 }
 
-void gathered_take(struct gathered *g, const uint64_t *keys, size_t n, struct gathered_flows **out)
+void cluster_gathered_take(struct gathered *g, const uint64_t *keys, size_t n, struct gathered_flows **out)
 {
     struct map at = {0};
     pthread_mutex_lock(&g->lock);
@@ -92,13 +92,13 @@ static void forget_all(struct gathered *g)
 {
     for (size_t i = 0; i < g->n; i++) {
         forget_told(&g->v[i]);
-        gathered_let_go(g->v[i].flows);
-        coming_fini(&g->v[i].coming);
+        cluster_gathered_release(g->v[i].flows);
+        cluster_incoming_fini(&g->v[i].coming);
     }
     free(g->v);
 }
 
-void gathered_free(struct gathered *g)
+void cluster_gathered_free(struct gathered *g)
 {
     if (!g)
         return;
@@ -149,8 +149,8 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
     for (size_t i = 0; i < n; i++)
         keys[i] = r->membership->hosts[hosts[i]].entry->key;
-    question_begin(out, CLUSTER_FLOWS);
-    flows_question_write(&(struct flows_question){keys, n}, out);
+    cluster_question_begin(out, CLUSTER_FLOWS);
+    cluster_flows_question_write(&(struct flows_question){keys, n}, out);
     free(keys);
 }
 
@@ -167,7 +167,7 @@ static int take_flows(void *arg, const size_t *hosts, size_t n, const void *byte
     struct round *r = arg;
     struct arena a = {0};
     struct flow_other *got = arena_new(&a, struct flow_other, n + 1);
-    int rc = flows_read(&a, bytes, size, n, got, e);
+    int rc = cluster_flows_read(&a, bytes, size, n, got, e);
     for (size_t i = 0; i < n && !rc; i++) {
         struct had *h = &r->had[hosts[i]];
         forget_told(h);
@@ -312,8 +312,8 @@ static bool ask_part(const struct round *r, struct bus_calls *calls, size_t host
     struct text t = {.fd = -1};
     char subject[CLUSTER_SUBJECT];
     from.from = h->coming.got;
-    question_begin(&t, CLUSTER_EXTRACT);
-    extract_question_write(&from, &t);
+    cluster_question_begin(&t, CLUSTER_EXTRACT);
+    cluster_extract_question_write(&from, &t);
     bool ask = !cluster_subject_of(r->cluster, r->membership->entries[r->by[host]].node, subject, NULL);
     if (ask)
         bus_call(calls, subject, t.v, t.n, r->until_ns, host);
@@ -324,7 +324,7 @@ static bool ask_part(const struct round *r, struct bus_calls *calls, size_t host
 static uint64_t hash_of_question(const struct extract_question *q)
 {
     struct text t = {.fd = -1};
-    extract_question_write(q, &t);
+    cluster_extract_question_write(q, &t);
     uint64_t hash = map_hash(t.v, t.n);
     text_fini(&t);
     return hash;
@@ -341,7 +341,7 @@ static bool ask_extract(const struct round *r, const struct common *c, struct bu
     uint64_t hash = hash_of_question(&q);
     h->is_whole = h->flows && h->hash == r->membership->hosts[host].entry->hash && h->question == hash;
     if (h->coming.question != hash)
-        coming_fini(&h->coming);
+        cluster_incoming_fini(&h->coming);
     h->coming.question = hash;
     bool asked = !h->is_whole && ask_part(r, calls, host, &q);
     arena_fini(&a);
@@ -355,14 +355,14 @@ static bool take_extract(
 {
     struct had *h = &r->had[host];
     struct flow_store *flows;
-    int rc = reply->code ? reply->code : coming_take(&h->coming, reply->data, reply->n, NULL);
+    int rc = reply->code ? reply->code : cluster_incoming_take(&h->coming, reply->data, reply->n, NULL);
     if (!rc && !coming_is_whole(&h->coming))
         return ask_extract(r, c, calls, host);
     if (!rc)
-        rc = coming_open(&h->coming, &flows, NULL);
+        rc = cluster_incoming_open(&h->coming, &flows, NULL);
     uint64_t question = h->coming.question;
     if (rc != ERR_TIMEOUT)
-        coming_fini(&h->coming);
+        cluster_incoming_fini(&h->coming);
     if (rc) {
         h->is_told = false;
         return false;
@@ -372,7 +372,7 @@ static bool take_extract(
     pthread_mutex_lock(r->lock);
     h->flows = now;
     pthread_mutex_unlock(r->lock);
-    gathered_let_go(before);
+    cluster_gathered_release(before);
     h->hash = h->told_hash; /* a copy may be older than the newest */
     h->is_whole = h->hash == r->membership->hosts[host].entry->hash;
     h->question = question;
@@ -406,7 +406,7 @@ static void ask_extracts(struct round *r)
 
 /* ---- clocks ---- */
 
-size_t gathered_missing(const struct gathered *g)
+size_t cluster_gathered_missing(const struct gathered *g)
 {
     return g->missing;
 }
@@ -434,9 +434,9 @@ static bool all_are_known(const struct cluster_membership *r, const struct gathe
     return before->net;
 }
 
-int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, const struct cluster_membership *membership,
-    const struct clock_options *o, const struct gather_before *before, struct clocks_host *used, struct clock_net **out,
-    struct err *e)
+int cluster_gather_clocks(struct gathered *g, struct bus *bus, const char *cluster,
+    const struct cluster_membership *membership, const struct clock_options *o, const struct gather_before *before,
+    struct clocks_host *used, struct clock_net **out, struct err *e)
 {
     static const struct clocks_head nothing;
     static const struct gather_before none = {.head = &nothing};
@@ -463,7 +463,7 @@ int gather_clocks(struct gathered *g, struct bus *bus, const char *cluster, cons
             .sealed_until = entry->sealed_until,
             .clock = entry->clock,
             .before = number[i],
-            .flows = known && !all ? NULL : gathered_store(h->flows)};
+            .flows = known && !all ? NULL : cluster_gathered_store(h->flows)};
     }
     int rc = index_sync_far(hosts, membership->n_hosts, o, before->net, out, e);
     free(hosts);

@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "base/order.h"
+#include "cluster/client.h"
 #include "cluster/query.h"
-#include "cluster/view.h"
 
 /* Does the thread begin with the name of a host? Then only its nodes are asked. */
 static bool names_host(const struct cluster_membership_host *h, const char *thread)
@@ -25,9 +25,10 @@ struct search {
 static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
 {
     const struct search *s = arg;
-    struct path_remote_host *remote = view_remote_hosts(s->cluster, hosts, n);
-    question_begin(out, CLUSTER_LIVES);
-    lives_question_write(&(struct lives_question){s->thread, s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
+    struct path_remote_host *remote = cluster_client_remote_hosts(s->cluster, hosts, n);
+    cluster_question_begin(out, CLUSTER_LIVES);
+    cluster_lives_question_write(
+        &(struct lives_question){s->thread, s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
     free(remote);
 }
 
@@ -35,7 +36,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 {
     struct search *s = arg;
     struct far_lives lives = {0};
-    int rc = lives_read(&s->cluster->names, bytes, size, n, &lives, e);
+    int rc = cluster_lives_read(&s->cluster->names, bytes, size, n, &lives, e);
     for (size_t i = 0; i < lives.n && !rc; i++) {
         const struct far_life *l = &lives.v[i];
         vec_push(s->found, ((struct cluster_life){(int32_t)hosts[l->host], l->row, l->begin, l->end, l->tid, l->name}));

@@ -324,7 +324,7 @@ static void take_condition(struct reading *r, struct registration *s, const stru
 {
     struct arena *a = &r->membership->arena;
     struct condition *c = arena_new(a, struct condition, 1);
-    bool good = !condition_read(a, entry->data, entry->n, c, NULL) && !strcmp(c->node, s->node);
+    bool good = !cluster_condition_read(a, entry->data, entry->n, c, NULL) && !strcmp(c->node, s->node);
     s->condition = good ? c : NULL;
     s->condition_revision = entry->revision;
 }
@@ -334,7 +334,7 @@ static void take_condition(struct reading *r, struct registration *s, const stru
 static void on_entry(void *arg, const struct bus_entry *entry)
 {
     struct reading *r = arg;
-    size_t n = condition_key_is(entry->key), dot = strcspn(entry->key, ".");
+    size_t n = cluster_condition_key_is(entry->key), dot = strcspn(entry->key, ".");
     if (!n && entry->key[dot])
         return;
     struct registration *s = registration_at(r, entry->key, dot);
@@ -384,7 +384,7 @@ static void list_missing(struct cluster_membership *r, struct registration *node
     if (kept)
         qsort(nodes, kept, sizeof *nodes, by_registration);
     for (size_t i = 0; i < kept; i++)
-        condition_missing(&nodes[i], &r->arena, &list);
+        cluster_condition_missing(&nodes[i], &r->arena, &list);
     list_unclear(r, &list);
     if (list.n)
         qsort(list.v, list.n, sizeof *list.v, by_missing);

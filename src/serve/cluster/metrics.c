@@ -78,7 +78,7 @@ static void find_talk(const struct flow_store *s, const struct cluster_entry_hos
     map_fini(&peers);
 }
 
-void metrics_find(const struct experiment *x, size_t host, struct arena *a, struct cluster_entry_host *h)
+void cluster_metrics_find(const struct experiment *x, size_t host, struct arena *a, struct cluster_entry_host *h)
 {
     const struct index_host *hosts;
     experiment_hosts(x, &hosts);

@@ -7,6 +7,6 @@
 
 /* Sets bytes, store_bytes, events and talk of the host's entry, whose peers are set; talk lives in the arena.
  * O(flows + files of the store). */
-void metrics_find(const struct experiment *, size_t host, struct arena *, struct cluster_entry_host *);
+void cluster_metrics_find(const struct experiment *, size_t host, struct arena *, struct cluster_entry_host *);
 
 #endif

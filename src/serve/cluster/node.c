@@ -10,10 +10,10 @@
 #include "base/pool.h"
 #include "base/time.h"
 #include "cluster/clock_leader.h"
-#include "cluster/holding.h"
 #include "cluster/node.h"
 #include "cluster/report.h"
 #include "cluster/routes.h"
+#include "cluster/trace_set.h"
 
 enum {
     HELLO_NS = 1000000000,
@@ -74,31 +74,31 @@ static void answer_status(struct cluster_node *n, struct text *out)
         const char *eq = strchr(n->given[i], '='), *slash = strchr(n->given[i], '/'); /* NAME=PATH */
         paths[n_paths++] = eq && (!slash || eq < slash) ? eq + 1 : n->given[i];
     }
-    r.disk = report_disk(paths);
-    report_write(&r, out);
+    r.disk = cluster_report_disk(paths);
+    cluster_report_write(&r, out);
     free(paths);
 }
 
-static int answer_move(struct cluster_node *n, struct holding *holding, enum cluster_question kind, const void *bytes,
-    size_t size, struct text *out, struct err *e)
+static int answer_move(struct cluster_node *n, struct cluster_trace_set *trace_set, enum cluster_question kind,
+    const void *bytes, size_t size, struct text *out, struct err *e)
 {
     struct cluster_node_traces traces = {0};
     if (!n->mover)
         return err_set(e, ERR_UNSUPPORTED, "node %s moves no traces", n->name);
-    if (holding) {
-        traces.is = holding_experiment(holding);
-        traces.n_hosts = holding_hosts(holding, &traces.hosts);
+    if (trace_set) {
+        traces.is = cluster_trace_set_experiment(trace_set);
+        traces.n_hosts = cluster_trace_set_hosts(trace_set, &traces.hosts);
     }
-    return n->moving->answer(n->mover, holding ? &traces : NULL, kind, bytes, size, out, e);
+    return n->moving->answer(n->mover, trace_set ? &traces : NULL, kind, bytes, size, out, e);
 }
 
-static void answer(struct cluster_node *n, struct holding *holding, struct bus_question *asked)
+static void answer(struct cluster_node *n, struct cluster_trace_set *trace_set, struct bus_question *asked)
 {
     enum cluster_question kind = CLUSTER_HELLO;
     struct text out = {.fd = -1};
     struct err e = {0};
     int64_t until = time_monotonic_ns() + LONGEST_ANSWER_NS;
-    int rc = question_kind(asked->data, asked->n, &kind, &e);
+    int rc = cluster_question_kind(asked->data, asked->n, &kind, &e);
     if (!rc && time_monotonic_ns() >= asked->deadline_ns)
         rc = err_set(&e, ERR_TIMEOUT, "nobody waits for the answer any more");
     if (!rc && kind == CLUSTER_HELLO)
@@ -112,16 +112,16 @@ static void answer(struct cluster_node *n, struct holding *holding, struct bus_q
         answer_load(n, &out);
     else if (!rc && kind > CLUSTER_LOAD)
         rc = answer_move(
-            n, holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
-    else if (!rc && !holding)
+            n, trace_set, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES, &out, &e);
+    else if (!rc && !trace_set)
         rc = err_set(&e, ERR_BUSY, "node %s has not opened its traces yet", n->name);
     else if (!rc)
-        rc = holding_answer(holding, kind, (const char *)asked->data + QUESTION_BYTES, asked->n - QUESTION_BYTES,
-            until < asked->deadline_ns ? until : asked->deadline_ns, &out, &e);
+        rc = cluster_trace_set_answer(trace_set, kind, (const char *)asked->data + QUESTION_BYTES,
+            asked->n - QUESTION_BYTES, until < asked->deadline_ns ? until : asked->deadline_ns, &out, &e);
     if (kind < CLUSTER_LOAD)
         atomic_fetch_add(&n->questions, 1);
-    if (!rc && holding)
-        rc = holding_intact(holding, &e);
+    if (!rc && trace_set)
+        rc = cluster_trace_set_intact(trace_set, &e);
     if (rc)
         bus_refuse(asked, rc, e.text);
     else
@@ -142,14 +142,14 @@ static void *work(void *arg)
         n->first = q->next;
         n->last = n->first ? n->last : &n->first;
         n->waiting--;
-        struct holding *holding = n->holding ? holding_ref(n->holding) : NULL;
+        struct cluster_trace_set *trace_set = n->trace_set ? cluster_trace_set_ref(n->trace_set) : NULL;
         bool closed = n->closed;
         pthread_mutex_unlock(&n->lock);
         if (closed)
             bus_refuse(q->asked, ERR_CANCELLED, "the node is leaving");
         else
-            answer(n, holding, q->asked);
-        holding_unref(holding);
+            answer(n, trace_set, q->asked);
+        cluster_trace_set_unref(trace_set);
         free(q);
         pthread_mutex_lock(&n->lock);
     }
@@ -198,7 +198,7 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
 {
     struct text t = {.fd = -1};
     struct bus_reply r;
-    question_begin(&t, CLUSTER_HELLO);
+    cluster_question_begin(&t, CLUSTER_HELLO);
     int rc = bus_ask(n->bus, subject, t.v, t.n, time_monotonic_ns() + HELLO_NS, &r);
     text_fini(&t);
     if (rc == ERR_TIMEOUT && !r.sent_messages) /* nobody was asked */
@@ -270,13 +270,13 @@ static int claim_name(struct cluster_node *n, const char *subject, struct err *e
     return rc == ERR_STALE ? name_is_taken(n, e) : rc;
 }
 
-static void on_shares(void *arg)
+static void on_assignment(void *arg)
 {
     struct cluster_node *n = arg;
     pthread_mutex_lock(&n->lock);
-    n->shares_changed = true;
+    n->assignment_changed = true;
     pthread_mutex_unlock(&n->lock);
-    opener_wake(n);
+    cluster_opener_wake(n);
 }
 
 /* The parts of other rooms. Both may refuse their options, before anybody has heard of the node. */
@@ -293,8 +293,8 @@ static int open_parts(struct cluster_node *n, const struct cluster_node_options 
         .tell_arg = n->tell_arg,
         .changed_arg = n};
     n->of_mover = n->of_sharer = c;
-    n->of_mover.changed = opener_on_moved;
-    n->of_sharer.changed = on_shares;
+    n->of_mover.changed = cluster_opener_on_moved;
+    n->of_sharer.changed = on_assignment;
     int rc = n->sharing ? n->sharing->open(o->sharing_options, &n->of_sharer, &n->sharer, &n->share_dir, e) : 0;
     if (!rc && n->moving)
         rc = n->moving->open(o->moving_options, &n->of_mover, &n->mover, &n->receive_dir, e);
@@ -324,9 +324,9 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
         rc = claim_name(n, subject, e);
     }
     if (!rc)
-        rc = opener_say_condition(n, true, e);
+        rc = cluster_opener_put_condition(n, true, e);
     if (!rc)
-        rc = bus_table_watch_key(n->table, n->key, opener_on_entry, n, &n->own_entry, e);
+        rc = bus_table_watch_key(n->table, n->key, cluster_opener_on_entry, n, &n->own_entry, e);
     if (!rc)
         rc = cluster_clock_leader_start(n->bus, n->cluster, n->name, n->tell, n->tell_arg, &n->leader, e);
     if (!rc && n->sharer)
@@ -337,7 +337,7 @@ static int start(struct cluster_node *n, const struct cluster_node_options *o, s
     n->workers = mem_zalloc(n->n_workers * sizeof *n->workers);
     for (unsigned i = 0; i < n->n_workers; i++)
         pthread_create(&n->workers[i], NULL, work, n);
-    pthread_create(&n->opener, NULL, opener_run, n);
+    pthread_create(&n->opener, NULL, cluster_opener_run, n);
     return 0;
 }
 
@@ -354,7 +354,7 @@ int cluster_node_start(struct bus *bus, const struct cluster_node_options *o, st
     n->given = o->traces;
     while (o->traces[n->n_given])
         n->n_given++;
-    n->routes_said = routes_said_new();
+    n->routes_published = cluster_routes_published_new();
     n->tell = o->tell;
     n->tell_arg = o->tell_arg;
     n->last = &n->first;
@@ -375,7 +375,7 @@ static void say_goodbye(struct cluster_node *n)
     char condition[CLUSTER_SUBJECT];
     if (!n->table || !n->workers || !bus_connected(n->bus))
         return;
-    if (!condition_key(n->key, condition, NULL))
+    if (!cluster_condition_key(n->key, condition, NULL))
         bus_table_remove(n->table, condition, NULL);
     bus_table_remove(n->table, n->key, NULL);
 }
@@ -385,7 +385,7 @@ static void stop_opening(struct cluster_node *n)
     pthread_mutex_lock(&n->lock);
     n->stop = true;
     pthread_mutex_unlock(&n->lock);
-    opener_wake(n);
+    cluster_opener_wake(n);
     cluster_clock_leader_stop(n->leader);
     if (n->own_entry)
         bus_watch_stop(n->own_entry);
@@ -446,12 +446,12 @@ void cluster_node_stop(struct cluster_node *n)
         bus_table_close(n->table);
     if (n->routes)
         bus_table_close(n->routes);
-    routes_said_free(n->routes_said);
-    holding_unref(n->holding);
+    cluster_routes_published_free(n->routes_published);
+    cluster_trace_set_unref(n->trace_set);
     close(n->wake);
     pthread_mutex_destroy(&n->lock);
     pthread_cond_destroy(&n->asked);
-    opener_fini(n);
+    cluster_opener_fini(n);
     free(n->workers);
     free((char *)n->cluster);
     free(n->name);

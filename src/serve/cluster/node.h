@@ -27,7 +27,7 @@ struct cluster_node {
     void *tell_arg;
     struct bus_service *service;
     struct bus_table *table, *routes;
-    struct routes_said *routes_said; /* the opener's */
+    struct routes_published *routes_published; /* the opener's */
     struct bus_watch *own_entry;
     struct text entry; /* as it was put last; under `lock` */
     struct cluster_clock_leader *leader;
@@ -44,9 +44,9 @@ struct cluster_node {
     pthread_cond_t asked;
     struct question *first, **last;
     size_t waiting;
-    struct holding *holding; /* NULL: none yet */
+    struct cluster_trace_set *trace_set; /* NULL: none yet */
     uint64_t serial;
-    bool stop, said, say_again, shares_changed;
+    bool stop, said, say_again, assignment_changed;
     bool moved;  /* traces have come from other nodes, or gone */
     bool closed; /* no question is answered any more */
     int64_t last_asked_ns;
@@ -68,14 +68,14 @@ struct cluster_node {
 /* ---- opener.c ---- */
 
 /* The thread: ends once `stop` is set and it is woken. */
-void *opener_run(void *node);
-void opener_wake(const struct cluster_node *);
+void *cluster_opener_run(void *node);
+void cluster_opener_wake(const struct cluster_node *);
 /* To be called with what the table says of the node's own entry, and when traces have come from other nodes or gone. */
-void opener_on_entry(void *node, const struct bus_entry *);
-void opener_on_moved(void *node);
+void cluster_opener_on_entry(void *node, const struct bus_entry *);
+void cluster_opener_on_moved(void *node);
 /* Puts the node's condition, if it is another one than was put last; anew: in any case. */
-int opener_say_condition(struct cluster_node *, bool anew, struct err *);
+int cluster_opener_put_condition(struct cluster_node *, bool anew, struct err *);
 /* Frees what the opener has listed. */
-void opener_fini(struct cluster_node *);
+void cluster_opener_fini(struct cluster_node *);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/map.h"
 #include "base/time.h"
 #include "base/watch.h"
-#include "cluster/holding.h"
 #include "cluster/node.h"
 #include "cluster/routes.h"
+#include "cluster/trace_set.h"
 
 enum {
     QUIET_NS = 200000000,  /* after a change, before traces are opened anew */
@@ -31,25 +31,25 @@ static void tell(const struct cluster_node *n, const char *what)
 
 /* ---- saying what there is ---- */
 
-int opener_say_condition(struct cluster_node *n, bool anew, struct err *e)
+int cluster_opener_put_condition(struct cluster_node *n, bool anew, struct err *e)
 {
     char key[CLUSTER_SUBJECT];
     struct text t = {.fd = -1};
-    condition_write(&(struct condition){.node = n->name,
-                        .instance = n->instance,
-                        .release = n->release,
-                        .serial = n->serial,
-                        .oldest = CLUSTER_OLDEST,
-                        .newest = CLUSTER_VERSION,
-                        .state = n->state,
-                        .text = n->failure.text,
-                        .problems = (const char *const *)n->problems.v,
-                        .n_problems = n->problems.n,
-                        .all_problems = n->all_problems},
+    cluster_condition_write(&(struct condition){.node = n->name,
+                                .instance = n->instance,
+                                .release = n->release,
+                                .serial = n->serial,
+                                .oldest = CLUSTER_OLDEST,
+                                .newest = CLUSTER_VERSION,
+                                .state = n->state,
+                                .text = n->failure.text,
+                                .problems = (const char *const *)n->problems.v,
+                                .n_problems = n->problems.n,
+                                .all_problems = n->all_problems},
         &t);
     uint64_t hash = map_hash(t.v, t.n);
     bool known = !anew && hash == n->condition;
-    int rc = known ? 0 : condition_key(n->key, key, e);
+    int rc = known ? 0 : cluster_condition_key(n->key, key, e);
     if (!rc && !known)
         rc = bus_table_put(n->table, key, t.v, t.n, NULL, e);
     n->condition = rc ? 0 : hash;
@@ -73,32 +73,32 @@ static int say(struct cluster_node *n, struct err *e)
     struct text t = {.fd = -1};
     pthread_mutex_lock(&n->lock);
     struct cluster_entry c = {.node = n->name, .instance = n->instance, .serial = n->serial};
-    struct holding *holding = n->holding ? holding_ref(n->holding) : NULL;
+    struct cluster_trace_set *trace_set = n->trace_set ? cluster_trace_set_ref(n->trace_set) : NULL;
     bool anew = n->say_again;
     n->say_again = false;
     pthread_mutex_unlock(&n->lock);
-    if (holding)
-        c.n_hosts = holding_hosts(holding, &c.hosts);
+    if (trace_set)
+        c.n_hosts = cluster_trace_set_hosts(trace_set, &c.hosts);
     cluster_entry_write(&c, &t);
     pthread_mutex_lock(&n->lock);
     n->entry.n = 0;
     text_put(&n->entry, t.v, t.n);
     pthread_mutex_unlock(&n->lock);
     set_state(n, CONDITION_OPEN, &(struct err){0});
-    int rc = opener_say_condition(n, anew, e);
+    int rc = cluster_opener_put_condition(n, anew, e);
     if (!rc)
         rc = bus_table_put(n->table, n->key, t.v, t.n, NULL, e);
-    if (!rc && holding)
-        routes_say(n->routes_said, n->routes, holding, anew);
-    holding_unref(holding);
+    if (!rc && trace_set)
+        cluster_routes_publish(n->routes_published, n->routes, trace_set, anew);
+    cluster_trace_set_unref(trace_set);
     text_fini(&t);
     pthread_mutex_lock(&n->lock);
-    n->said = !rc && (holding || !n->n_given);
+    n->said = !rc && (trace_set || !n->n_given);
     pthread_mutex_unlock(&n->lock);
     return rc;
 }
 
-void opener_wake(const struct cluster_node *n)
+void cluster_opener_wake(const struct cluster_node *n)
 {
     if (write(n->wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         return; /* it is full: the opener is about to wake */
@@ -119,7 +119,7 @@ static bool is_good(struct cluster_node *n, const struct bus_entry *entry)
 }
 
 /* Says its entry again where the broker lost its tables, and where somebody removed or damaged it. */
-void opener_on_entry(void *arg, const struct bus_entry *entry)
+void cluster_opener_on_entry(void *arg, const struct bus_entry *entry)
 {
     struct cluster_node *n = arg;
     if (entry->kind == BUS_ENTRY_ALL || (entry->kind == BUS_ENTRY_PUT && is_good(n, entry)))
@@ -127,18 +127,18 @@ void opener_on_entry(void *arg, const struct bus_entry *entry)
     pthread_mutex_lock(&n->lock);
     n->say_again = true;
     pthread_mutex_unlock(&n->lock);
-    opener_wake(n);
+    cluster_opener_wake(n);
 }
 
 /* ---- opening ---- */
 
-void opener_on_moved(void *arg)
+void cluster_opener_on_moved(void *arg)
 {
     struct cluster_node *n = arg;
     pthread_mutex_lock(&n->lock);
     n->moved = true;
     pthread_mutex_unlock(&n->lock);
-    opener_wake(n);
+    cluster_opener_wake(n);
 }
 
 static bool stopped(void *arg)
@@ -184,14 +184,14 @@ static void note_problems(struct cluster_node *n, const struct experiment *x, bo
 /* Goes on with these traces; NULL: with none. */
 static void hold(struct cluster_node *n, struct experiment *x)
 {
-    struct holding *now = x ? holding_new(x, n->moving, n->mover) : NULL;
+    struct cluster_trace_set *now = x ? cluster_trace_set_new(x, n->moving, n->mover) : NULL;
     pthread_mutex_lock(&n->lock);
-    struct holding *before = n->holding;
-    n->holding = now;
+    struct cluster_trace_set *before = n->trace_set;
+    n->trace_set = now;
     n->serial++;
     pthread_mutex_unlock(&n->lock);
     note_problems(n, x, !before);
-    holding_unref(before);
+    cluster_trace_set_unref(before);
 }
 
 /* Of an excerpt, what lies before and behind was recorded by some CPUs only. */
@@ -305,9 +305,9 @@ static bool has_another_share(struct cluster_node *n, int64_t now, int64_t *due_
         return false;
     }
     pthread_mutex_lock(&n->lock);
-    if (n->shares_changed && n->look_ns == INT64_MAX)
+    if (n->assignment_changed && n->look_ns == INT64_MAX)
         n->look_ns = now + QUIET_NS > n->rest_until_ns ? now + QUIET_NS : n->rest_until_ns;
-    n->shares_changed = n->shares_changed && now < n->look_ns;
+    n->assignment_changed = n->assignment_changed && now < n->look_ns;
     *due_ns = n->look_ns;
     pthread_mutex_unlock(&n->lock);
     if (now < *due_ns || !n->sharing->list(n->sharer, &list, &n->look_ns))
@@ -337,12 +337,12 @@ static bool has_lost_condition(struct cluster_node *n)
     char key[CLUSTER_SUBJECT];
     void *said = NULL;
     size_t size = 0;
-    int rc = condition_key(n->key, key, NULL);
+    int rc = cluster_condition_key(n->key, key, NULL);
     if (!rc)
         rc = bus_table_get(n->table, key, &said, &size, NULL, NULL);
     struct arena a = {0};
     struct condition c;
-    bool namesake = !rc && !condition_read(&a, said, size, &c, NULL) && strcmp(c.instance, n->instance) != 0;
+    bool namesake = !rc && !cluster_condition_read(&a, said, size, &c, NULL) && strcmp(c.instance, n->instance) != 0;
     bool lost = rc == ERR_NOTFOUND || (!rc && !namesake && map_hash(said, size) != n->condition);
     arena_fini(&a);
     if (lost)
@@ -361,7 +361,7 @@ static bool has_lost_entries(struct cluster_node *n, int64_t now)
     if (!bus_connected(n->bus))
         return false;
     bool lost = has_lost_condition(n);
-    return (n->holding && !routes_are_there(n->routes_said, n->routes, n->holding)) || lost;
+    return (n->trace_set && !cluster_routes_are_in_table(n->routes_published, n->routes, n->trace_set)) || lost;
 }
 
 /* Waits until the traces have changed and been quiet for a moment, or are others, or something is to be said again. */
@@ -417,10 +417,10 @@ static enum task try_again(struct cluster_node *n, enum task failed, const struc
 static void say_failure(struct cluster_node *n, const struct err *e)
 {
     set_state(n, CONDITION_FAILED, e);
-    opener_say_condition(n, false, NULL);
+    cluster_opener_put_condition(n, false, NULL);
 }
 
-void *opener_run(void *arg)
+void *cluster_opener_run(void *arg)
 {
     struct cluster_node *n = arg;
     struct watch *watch = NULL;
@@ -448,7 +448,7 @@ void *opener_run(void *arg)
     return NULL;
 }
 
-void opener_fini(struct cluster_node *n)
+void cluster_opener_fini(struct cluster_node *n)
 {
     forget_traces(n);
     forget_absent(n);

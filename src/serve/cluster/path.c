@@ -8,11 +8,11 @@
 #include "base/time.h"
 #include "bus/bus.h"
 #include "cluster/answer_cache.h"
+#include "cluster/client.h"
 #include "cluster/containers.h"
 #include "cluster/paths.h"
 #include "cluster/query.h"
 #include "cluster/routes.h"
-#include "cluster/view.h"
 
 enum { MOST_ROUNDS = 10000, WINDOWS_AT_ONCE = 20000, MOST_NAMED = 3 };
 #define ROUTES_NS NS_PER_S /* reading them is for who has more time than that */
@@ -98,7 +98,7 @@ static size_t node_for(struct cluster_path *p, int32_t host)
             continue;
         if (cluster_membership_is_lesser(h, i)) {
             hold_copy(p, h->entries[i], host, h->copies[i]->hash);
-            view_use_copy(p->cluster, (size_t)host, i);
+            cluster_client_use_copy(p->cluster, (size_t)host, i);
         }
         return h->entries[i];
     }
@@ -183,7 +183,7 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
         free(windows);
         return;
     }
-    question_begin(&t, CLUSTER_PATH);
+    cluster_question_begin(&t, CLUSTER_PATH);
     path_known_request(p->known, &ask, &t);
     vec_push(&r->asks, a);
     if (!cluster_subject_of(p->cluster->name, p->cluster->membership->entries[node].node, subject, NULL)) {
@@ -231,7 +231,7 @@ static void take(struct round *r, struct bus_reply *reply)
     struct path_answer told;
     p->cost.bytes += reply->sent_bytes + reply->received_bytes;
     p->cost.messages += !reply->code;
-    if (reply->code || path_answer_read(reply->data, reply->n, &told, NULL) ||
+    if (reply->code || cluster_path_answer_read(reply->data, reply->n, &told, NULL) ||
         path_known_add(p->known, &ask_was, told.fragment, told.n, NULL)) {
         p->failures[a.node]++;
         ask(r, a.windows, a.n);
@@ -325,7 +325,7 @@ static const char *unknown_nodes(const struct cluster_membership *r, struct aren
 
 static void drop_routes(void *book)
 {
-    routes_book_free(book);
+    cluster_routes_book_free(book);
 }
 
 /* By numbers of this membership's hosts. */
@@ -339,7 +339,7 @@ static struct cluster_cached *read_routes(const struct cluster *c)
     struct cluster_cached *k = cluster_cache_find(m, CACHED_ROUTES, version);
     bool read = false;
     if (!k)
-        k = cluster_cached_new(routes_book_read(c->bus, c->name, c->membership, &read), drop_routes, version);
+        k = cluster_cached_new(cluster_routes_book_read(c->bus, c->name, c->membership, &read), drop_routes, version);
     if (read)
         cluster_cache_add(m, CACHED_ROUTES, k);
     return k;
@@ -353,8 +353,8 @@ static bool may_have_sent(void *arg, int32_t host, const struct flow_message_key
         return true;
     if (!p->routes)
         p->routes = read_routes(p->cluster);
-    return owner ? routes_book_may_send(p->routes->is, (size_t)host, m)
-                 : routes_book_lead(p->routes->is, (size_t)host, m);
+    return owner ? cluster_routes_book_may_send(p->routes->is, (size_t)host, m)
+                 : cluster_routes_book_lead(p->routes->is, (size_t)host, m);
 }
 
 static void finish(struct cluster_path *p)
@@ -456,7 +456,7 @@ int cluster_paths_find(struct cluster *c, const struct cluster_path_start *start
     p->scopes = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->scopes);
     p->node_hosts = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->node_hosts);
     for (size_t i = 0; i < c->membership->n_hosts; i++)
-        view_show_host(c, i); /* whoever did not answer before is asked again */
+        cluster_client_show_host(c, i); /* whoever did not answer before is asked again */
     struct path_known_options known = {.assuming = o->assuming,
         .no_early_return = o->path.no_early_return,
         .everybody = o->method == CLUSTER_BROADCAST,
@@ -496,7 +496,7 @@ size_t cluster_paths_contain(const struct cluster_path *p, struct err *e)
                 vec_push(&rows, ((struct container_row){row.host, path_known_row_id(p->known, row), row}));
         }
     }
-    size_t away = containers_find(p->cluster, &rows, p->known, p->options.deadline_ns, e);
+    size_t away = cluster_containers_find(p->cluster, &rows, p->known, p->options.deadline_ns, e);
     vec_free(&rows);
     return away;
 }

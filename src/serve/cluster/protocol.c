@@ -253,13 +253,13 @@ int cluster_entry_read(struct arena *a, const void *bytes, size_t n, struct clus
 
 /* ---- questions ---- */
 
-void question_begin(struct text *out, enum cluster_question kind)
+void cluster_question_begin(struct text *out, enum cluster_question kind)
 {
     text_putc(out, CLUSTER_VERSION);
     text_putc(out, (char)kind);
 }
 
-int question_kind(const void *bytes, size_t n, enum cluster_question *kind, struct err *e)
+int cluster_question_kind(const void *bytes, size_t n, enum cluster_question *kind, struct err *e)
 {
     const uint8_t *b = bytes;
     if (n < QUESTION_BYTES || b[0] < CLUSTER_OLDEST || b[0] > CLUSTER_VERSION)
@@ -276,12 +276,12 @@ uint64_t cluster_state(const uint64_t *hashes, size_t n)
     return map_hash(hashes, n * sizeof *hashes);
 }
 
-void path_answer_begin(struct text *out, uint64_t state)
+void cluster_path_answer_begin(struct text *out, uint64_t state)
 {
     put_u64(out, state);
 }
 
-int path_answer_read(const void *bytes, size_t n, struct path_answer *out, struct err *e)
+int cluster_path_answer_read(const void *bytes, size_t n, struct path_answer *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->state = take_u64(&w);
@@ -290,7 +290,7 @@ int path_answer_read(const void *bytes, size_t n, struct path_answer *out, struc
     return w.damaged ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
 }
 
-void lives_question_write(const struct lives_question *q, struct text *out)
+void cluster_lives_question_write(const struct lives_question *q, struct text *out)
 {
     wire_put_string(out, q->thread);
     wire_put_i(out, q->begin);
@@ -298,7 +298,7 @@ void lives_question_write(const struct lives_question *q, struct text *out)
     path_request_write(&q->hosts, out);
 }
 
-int lives_question_read(struct arena *a, const void *bytes, size_t n, struct lives_question *out, struct err *e)
+int cluster_lives_question_read(struct arena *a, const void *bytes, size_t n, struct lives_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->thread = take_string(&w, a);
@@ -309,7 +309,7 @@ int lives_question_read(struct arena *a, const void *bytes, size_t n, struct liv
     return path_request_read(a, w.at, (size_t)(w.end - w.at), &out->hosts, e);
 }
 
-void lives_write(const struct far_lives *lives, struct text *out)
+void cluster_lives_write(const struct far_lives *lives, struct text *out)
 {
     size_t n = lives->n < MOST_LIVES ? lives->n : MOST_LIVES;
     wire_put_u(out, n);
@@ -324,7 +324,8 @@ void lives_write(const struct far_lives *lives, struct text *out)
     }
 }
 
-int lives_read(struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct far_lives *out, struct err *e)
+int cluster_lives_read(
+    struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct far_lives *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     size_t count = wire_count(&w, 6);
@@ -372,7 +373,7 @@ static void take_other(struct wire_in *w, struct arena *a, struct flow_other *o)
     *o = (struct flow_other){hashes, n, own, n_own};
 }
 
-bool protocol_all_differ(struct arena *a, const uint64_t *keys, size_t n)
+bool cluster_protocol_all_differ(struct arena *a, const uint64_t *keys, size_t n)
 {
     uint64_t *sorted = arena_new(a, uint64_t, n + 1);
     memcpy(sorted, keys, n * sizeof *keys);
@@ -383,29 +384,30 @@ bool protocol_all_differ(struct arena *a, const uint64_t *keys, size_t n)
     return true;
 }
 
-void flows_question_write(const struct flows_question *q, struct text *out)
+void cluster_flows_question_write(const struct flows_question *q, struct text *out)
 {
     wire_put_u(out, q->n);
     wire_put_bytes(out, q->keys, q->n * sizeof *q->keys);
 }
 
-int flows_question_read(struct arena *a, const void *bytes, size_t n, struct flows_question *out, struct err *e)
+int cluster_flows_question_read(struct arena *a, const void *bytes, size_t n, struct flows_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->n = wire_count(&w, 8);
     uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
     wire_bytes(&w, keys, out->n * sizeof *keys);
     out->keys = keys;
-    w.damaged |= !protocol_all_differ(a, keys, out->n);
+    w.damaged |= !cluster_protocol_all_differ(a, keys, out->n);
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for flows that makes no sense") : 0;
 }
 
-void flows_write(const struct flow_other *o, struct text *out)
+void cluster_flows_write(const struct flow_other *o, struct text *out)
 {
     put_other(out, o);
 }
 
-int flows_read(struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct flow_other *out, struct err *e)
+int cluster_flows_read(
+    struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct flow_other *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     for (size_t i = 0; i < n_hosts; i++)
@@ -413,14 +415,15 @@ int flows_read(struct arena *a, const void *bytes, size_t n, size_t n_hosts, str
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "an answer that makes no sense") : 0;
 }
 
-void extract_question_write(const struct extract_question *q, struct text *out)
+void cluster_extract_question_write(const struct extract_question *q, struct text *out)
 {
     put_u64(out, q->key);
     put_other(out, &q->others);
     wire_put_u(out, q->from);
 }
 
-int extract_question_read(struct arena *a, const void *bytes, size_t n, struct extract_question *out, struct err *e)
+int cluster_extract_question_read(
+    struct arena *a, const void *bytes, size_t n, struct extract_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->key = take_u64(&w);
@@ -429,14 +432,14 @@ int extract_question_read(struct arena *a, const void *bytes, size_t n, struct e
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for packets that makes no sense") : 0;
 }
 
-void extract_part_write(const struct extract_part *p, struct text *out)
+void cluster_extract_part_write(const struct extract_part *p, struct text *out)
 {
     wire_put_u(out, p->serial);
     wire_put_u(out, p->total);
     wire_put_bytes(out, p->bytes, p->n);
 }
 
-int extract_part_read(const void *bytes, size_t n, struct extract_part *out, struct err *e)
+int cluster_extract_part_read(const void *bytes, size_t n, struct extract_part *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->serial = wire_u(&w);
@@ -448,7 +451,7 @@ int extract_part_read(const void *bytes, size_t n, struct extract_part *out, str
 
 /* ---- lines of threads ---- */
 
-void threads_question_write(const struct threads_question *q, struct text *out)
+void cluster_threads_question_write(const struct threads_question *q, struct text *out)
 {
     wire_put_u(out, q->n);
     wire_put_bytes(out, q->keys, q->n * sizeof *q->keys);
@@ -461,7 +464,8 @@ void threads_question_write(const struct threads_question *q, struct text *out)
     wire_put_u(out, q->is.limit);
 }
 
-int threads_question_read(struct arena *a, const void *bytes, size_t n, struct threads_question *out, struct err *e)
+int cluster_threads_question_read(
+    struct arena *a, const void *bytes, size_t n, struct threads_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t flags;
@@ -469,7 +473,7 @@ int threads_question_read(struct arena *a, const void *bytes, size_t n, struct t
     uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
     wire_bytes(&w, keys, out->n * sizeof *keys);
     out->keys = keys;
-    w.damaged |= !protocol_all_differ(a, keys, out->n);
+    w.damaged |= !cluster_protocol_all_differ(a, keys, out->n);
     struct graph_choice *c = &out->is.choice;
     c->thread = take_string(&w, a);
     c->thread = *c->thread ? c->thread : NULL;
@@ -486,7 +490,7 @@ int threads_question_read(struct arena *a, const void *bytes, size_t n, struct t
         : 0;
 }
 
-void threads_write(const struct cluster_threads *threads, struct text *out)
+void cluster_threads_write(const struct cluster_threads *threads, struct text *out)
 {
     wire_put_u(out, threads->total);
     wire_put_u(out, threads->n);
@@ -505,7 +509,7 @@ void threads_write(const struct cluster_threads *threads, struct text *out)
     }
 }
 
-int threads_read(
+int cluster_threads_read(
     struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct cluster_threads *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);

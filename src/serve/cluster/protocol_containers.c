@@ -6,7 +6,7 @@
 #include "cluster/protocol.h"
 
 /* Ids are told from the one before. */
-void containers_question_write(const struct containers_question *q, struct text *out)
+void cluster_containers_question_write(const struct containers_question *q, struct text *out)
 {
     wire_put_u(out, q->n);
     for (size_t i = 0; i < q->n; i++) {
@@ -34,7 +34,7 @@ static void take_rows(struct wire_in *w, struct arena *a, struct containers_ques
     h->rows = rows;
 }
 
-int containers_question_read(
+int cluster_containers_question_read(
     struct arena *a, const void *bytes, size_t n, struct containers_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
@@ -46,12 +46,12 @@ int containers_question_read(
         take_rows(&w, a, &out->hosts[i]);
         keys[i] = out->hosts[i].key;
     }
-    w.damaged |= !protocol_all_differ(a, keys, out->n);
+    w.damaged |= !cluster_protocol_all_differ(a, keys, out->n);
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for containers that makes no sense") : 0;
 }
 
 /* Each name once, then numbers of names. */
-void containers_write(const char *const *names, size_t n, struct text *out)
+void cluster_containers_write(const char *const *names, size_t n, struct text *out)
 {
     struct strings each = {0};
     uint32_t *numbers = mem_alloc((n + 1) * sizeof *numbers);
@@ -66,7 +66,8 @@ void containers_write(const char *const *names, size_t n, struct text *out)
     strings_fini(&each);
 }
 
-int containers_read(struct arena *a, const void *bytes, size_t size, const char **names, size_t n, struct err *e)
+int cluster_containers_read(
+    struct arena *a, const void *bytes, size_t size, const char **names, size_t n, struct err *e)
 {
     struct wire_in w = wire_of(bytes, size);
     size_t n_each = wire_count(&w, 1);

@@ -6,14 +6,14 @@
 #include "base/wire.h"
 #include "cluster/protocol.h"
 
-void requests_asked_write(const struct requests_asked *q, struct text *out)
+void cluster_requests_asked_write(const struct requests_asked *q, struct text *out)
 {
     wire_put_i(out, q->begin);
     wire_put_i(out, q->end);
     path_request_write(&q->hosts, out);
 }
 
-int requests_asked_read(struct arena *a, const void *bytes, size_t n, struct requests_asked *out, struct err *e)
+int cluster_requests_asked_read(struct arena *a, const void *bytes, size_t n, struct requests_asked *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->begin = wire_i(&w);
@@ -23,7 +23,7 @@ int requests_asked_read(struct arena *a, const void *bytes, size_t n, struct req
     return path_request_read(a, w.at, (size_t)(w.end - w.at), &out->hosts, e);
 }
 
-void requests_write_one(const struct cluster_request *r, struct text *out)
+void cluster_requests_write_one(const struct cluster_request *r, struct text *out)
 {
     wire_put_u(out, (uint64_t)r->host);
     wire_put_u(out, r->row);
@@ -42,7 +42,7 @@ static const char *take_name(struct wire_in *w, struct arena *a, const char *bef
     return before && strlen(before) == n && !memcmp(before, s, n) ? before : arena_strndup(a, s, n);
 }
 
-int requests_read(
+int cluster_requests_read(
     struct arena *a, const void *bytes, size_t n, size_t n_hosts, struct cluster_requests *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);

@@ -59,7 +59,7 @@ static void take_tally(struct wire_in *w, struct flow_tally *t, int64_t *before)
 
 /* ---- what hosts saw ---- */
 
-void talk_question_write(const struct talk_question *q, struct text *out)
+void cluster_talk_question_write(const struct talk_question *q, struct text *out)
 {
     wire_put_u(out, q->n);
     for (size_t i = 0; i < q->n; i++) {
@@ -69,7 +69,7 @@ void talk_question_write(const struct talk_question *q, struct text *out)
     }
 }
 
-int talk_question_read(struct arena *a, const void *bytes, size_t n, struct talk_question *out, struct err *e)
+int cluster_talk_question_read(struct arena *a, const void *bytes, size_t n, struct talk_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->n = wire_count(&w, 10);
@@ -82,11 +82,11 @@ int talk_question_read(struct arena *a, const void *bytes, size_t n, struct talk
     uint64_t *keys = arena_new(a, uint64_t, out->n + 1);
     for (size_t i = 0; i < out->n; i++)
         keys[i] = out->hosts[i].key;
-    w.damaged |= !protocol_all_differ(a, keys, out->n);
+    w.damaged |= !cluster_protocol_all_differ(a, keys, out->n);
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for connections that makes no sense") : 0;
 }
 
-void talk_write(const struct talk_reports *told, struct text *out)
+void cluster_talk_write(const struct talk_reports *told, struct text *out)
 {
     int64_t before = 0;
     wire_put_u(out, told->n);
@@ -97,7 +97,7 @@ void talk_write(const struct talk_reports *told, struct text *out)
     }
 }
 
-int talk_read(const void *bytes, size_t n, size_t n_hosts, struct talk_reports *out, struct err *e)
+int cluster_talk_read(const void *bytes, size_t n, size_t n_hosts, struct talk_reports *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     for (size_t h = 0; h < n_hosts && !w.damaged; h++) {
@@ -116,7 +116,7 @@ int talk_read(const void *bytes, size_t n, size_t n_hosts, struct talk_reports *
 
 /* ---- delays ---- */
 
-void delays_question_write(const struct delays_question *q, struct text *out)
+void cluster_delays_question_write(const struct delays_question *q, struct text *out)
 {
     wire_put_i(out, q->begin);
     wire_put_i(out, q->end);
@@ -126,7 +126,8 @@ void delays_question_write(const struct delays_question *q, struct text *out)
     path_request_write(&q->hosts, out);
 }
 
-int delays_question_read(struct arena *a, const void *bytes, size_t n, struct delays_question *out, struct err *e)
+int cluster_delays_question_read(
+    struct arena *a, const void *bytes, size_t n, struct delays_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t by_flow;
@@ -138,7 +139,7 @@ int delays_question_read(struct arena *a, const void *bytes, size_t n, struct de
     uint64_t *keys = arena_new(a, uint64_t, n_keys + 1);
     wire_bytes(&w, keys, n_keys * sizeof *keys);
     out->keys = keys;
-    w.damaged |= !protocol_all_differ(a, keys, n_keys);
+    w.damaged |= !cluster_protocol_all_differ(a, keys, n_keys);
     int rc = w.damaged ? ERR_FORMAT : path_request_read(a, w.at, (size_t)(w.end - w.at), &out->hosts, e);
     return rc || out->hosts.n_hosts != n_keys ? err_set(e, ERR_FORMAT, "a question for delays that makes no sense") : 0;
 }
@@ -168,7 +169,8 @@ static void take_delay(struct wire_in *w, size_t n_hosts, bool by_flow, struct t
         d->error_ns < -1;
 }
 
-void delays_write(const struct talk_delays *delays, const bool *known, size_t n_hosts, bool by_flow, struct text *out)
+void cluster_delays_write(
+    const struct talk_delays *delays, const bool *known, size_t n_hosts, bool by_flow, struct text *out)
 {
     for (size_t i = 0; i < n_hosts; i++)
         text_putc(out, known[i]);
@@ -177,7 +179,7 @@ void delays_write(const struct talk_delays *delays, const bool *known, size_t n_
         put_delay(out, &delays->v[i], by_flow);
 }
 
-int delays_read(
+int cluster_delays_read(
     const void *bytes, size_t n, size_t n_hosts, bool by_flow, struct talk_delays *out, bool *known, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);

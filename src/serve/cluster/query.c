@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "bus/bus.h"
-#include "cluster/view.h"
+#include "cluster/client.h"
 
 /* By host: who answered, and how many of its nodes did not. */
 struct inquiry {
@@ -125,7 +125,7 @@ static void note_lesser(const struct cluster_host_query *s, size_t host, size_t 
     while (copy < h->n_nodes && h->entries[copy] != entry)
         copy++;
     if (s->of && copy < h->n_nodes && cluster_membership_is_lesser(h, copy))
-        view_use_copy(s->of, host, copy);
+        cluster_client_use_copy(s->of, host, copy);
 }
 
 size_t cluster_query_run(const struct cluster_host_query *s, size_t *by, int *rc, struct err *e)

@@ -34,6 +34,6 @@ enum cluster_question {
     CLUSTER_LEAVE            /* another node has taken the trace → has it been removed? */
 };
 /* The beginning of a question: version and kind; what follows is the kind's. */
-void question_begin(struct text *, enum cluster_question);
+void cluster_question_begin(struct text *, enum cluster_question);
 
 #endif

@@ -36,15 +36,15 @@ int cluster_load_read(const void *bytes, size_t n, struct cluster_load *out, str
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "its answer makes no sense") : 0;
 }
 
-void report_write(const struct report *r, struct text *out)
+void cluster_report_write(const struct report *r, struct text *out)
 {
     struct text load = {.fd = -1};
     text_putc(out, VERSION);
     wire_put_u(out, (uint64_t)r->state);
-    condition_put_text(out, r->text);
-    condition_put_text(out, r->release);
+    cluster_condition_put_text(out, r->text);
+    cluster_condition_put_text(out, r->release);
     wire_put_i(out, r->now_ns);
-    condition_put_text(out, r->disk.path);
+    cluster_condition_put_text(out, r->disk.path);
     wire_put_u(out, r->disk.free_bytes);
     wire_put_u(out, r->disk.all_bytes);
     cluster_load_write(&r->load, &load);
@@ -53,17 +53,17 @@ void report_write(const struct report *r, struct text *out)
     text_fini(&load);
 }
 
-int report_read(struct arena *a, const void *bytes, size_t n, struct report *out, struct err *e)
+int cluster_report_read(struct arena *a, const void *bytes, size_t n, struct report *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t version;
     *out = (struct report){0};
     wire_bytes(&w, &version, 1);
     out->state = (int)wire_below(&w, CLUSTER_NODE_FAILED + 1);
-    out->text = condition_take_text(&w, a);
-    out->release = condition_take_text(&w, a);
+    out->text = cluster_condition_take_text(&w, a);
+    out->release = cluster_condition_take_text(&w, a);
     out->now_ns = wire_i(&w);
-    out->disk.path = condition_take_text(&w, a);
+    out->disk.path = cluster_condition_take_text(&w, a);
     out->disk.free_bytes = wire_u(&w);
     out->disk.all_bytes = wire_u(&w);
     size_t load = wire_count(&w, 1);
@@ -72,7 +72,7 @@ int report_read(struct arena *a, const void *bytes, size_t n, struct report *out
     return good ? 0 : err_set(e, ERR_FORMAT, "its answer makes no sense");
 }
 
-struct cluster_disk report_disk(const char *const *paths)
+struct cluster_disk cluster_report_disk(const char *const *paths)
 {
     struct cluster_disk least = {.path = ""};
     for (; *paths; paths++) {

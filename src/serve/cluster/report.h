@@ -14,11 +14,11 @@ struct report {
     struct cluster_load load;
     struct cluster_disk disk;
 };
-void report_write(const struct report *, struct text *out);
+void cluster_report_write(const struct report *, struct text *out);
 /* What it points to lives in the arena. Bytes that follow what is known here are skipped. ERR_FORMAT. */
-int report_read(struct arena *, const void *bytes, size_t n, struct report *out, struct err *e);
+int cluster_report_read(struct arena *, const void *bytes, size_t n, struct report *out, struct err *e);
 /* Of the file systems that hold these (NULL ends them, "" is left out) the one with least room. */
-struct cluster_disk report_disk(const char *const *paths);
+struct cluster_disk cluster_report_disk(const char *const *paths);
 
 /* The answer to CLUSTER_LOAD, and a part of the above. */
 void cluster_load_write(const struct cluster_load *, struct text *out);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cluster/client.h"
 #include "cluster/query.h"
 #include "cluster/requests.h"
-#include "cluster/view.h"
 
 struct search {
     struct cluster *cluster;
@@ -17,9 +17,9 @@ struct search {
 static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
 {
     const struct search *s = arg;
-    struct path_remote_host *remote = view_remote_hosts(s->cluster, hosts, n);
-    question_begin(out, CLUSTER_REQUESTS);
-    requests_asked_write(&(struct requests_asked){s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
+    struct path_remote_host *remote = cluster_client_remote_hosts(s->cluster, hosts, n);
+    cluster_question_begin(out, CLUSTER_REQUESTS);
+    cluster_requests_asked_write(&(struct requests_asked){s->begin, s->end, {.hosts = remote, .n_hosts = n}}, out);
     free(remote);
 }
 
@@ -27,7 +27,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 {
     struct search *s = arg;
     size_t before = s->found->n;
-    int rc = requests_read(&s->cluster->names, bytes, size, n, s->found, e);
+    int rc = cluster_requests_read(&s->cluster->names, bytes, size, n, s->found, e);
     for (size_t i = before; i < s->found->n; i++)
         s->found->v[i].host = (int32_t)hosts[s->found->v[i].host];
     return rc;

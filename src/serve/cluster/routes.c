@@ -13,17 +13,17 @@ enum { ROUTES_VERSION = 2, MOST_ROUTES = 4096, ROUTE_BYTES = sizeof(struct flow_
 
 /* ---- who has hosts ---- */
 
-struct routes_said {
+struct routes_published {
     struct map hashes; /* by key of the host: the hash that it had */
     uint64_t version;  /* of the table, when all was there; 0: not known */
 };
 
-struct routes_said *routes_said_new(void)
+struct routes_published *cluster_routes_published_new(void)
 {
-    return mem_zalloc(sizeof(struct routes_said));
+    return mem_zalloc(sizeof(struct routes_published));
 }
 
-void routes_said_free(struct routes_said *s)
+void cluster_routes_published_free(struct routes_published *s)
 {
     if (!s)
         return;
@@ -31,11 +31,12 @@ void routes_said_free(struct routes_said *s)
     free(s);
 }
 
-static void write_routes(const struct holding *h, size_t host, uint64_t hash, struct text *out)
+static void write_routes(const struct cluster_trace_set *h, size_t host, uint64_t hash, struct text *out)
 {
     struct flow_route *routes = NULL;
     uint32_t *sent = NULL;
-    size_t n = holding_routes(h, host, MOST_ROUTES, &routes), n_sent = holding_sent_hashes(h, host, MOST_ROUTES, &sent);
+    size_t n = cluster_trace_set_routes(h, host, MOST_ROUTES, &routes),
+           n_sent = cluster_trace_set_sent_hashes(h, host, MOST_ROUTES, &sent);
     bool all = n <= MOST_ROUTES, all_sent = n_sent <= MOST_ROUTES;
     text_putc(out, ROUTES_VERSION);
     wire_put_bytes(out, &hash, sizeof hash);
@@ -49,10 +50,11 @@ static void write_routes(const struct holding *h, size_t host, uint64_t hash, st
     free(sent);
 }
 
-void routes_say(struct routes_said *said, struct bus_table *table, const struct holding *h, bool anew)
+void cluster_routes_publish(
+    struct routes_published *said, struct bus_table *table, const struct cluster_trace_set *h, bool anew)
 {
     const struct cluster_entry_host *hosts;
-    size_t n = holding_hosts(h, &hosts);
+    size_t n = cluster_trace_set_hosts(h, &hosts);
     for (size_t i = 0; i < n; i++) {
         const uint64_t *known = map_find(&said->hashes, hosts[i].key);
         struct text t = {.fd = -1};
@@ -79,16 +81,17 @@ static bool is_there(struct bus_table *table, uint64_t host)
     cluster_id(host, key);
     int rc = bus_table_get(table, key, &bytes, &n, NULL, NULL);
     if (!rc)
-        rc = routes_read(&a, bytes, n, &r);
+        rc = cluster_routes_read(&a, bytes, n, &r);
     free(bytes);
     arena_fini(&a);
     return rc != ERR_NOTFOUND && rc != ERR_FORMAT;
 }
 
-bool routes_are_there(struct routes_said *said, struct bus_table *table, const struct holding *h)
+bool cluster_routes_are_in_table(
+    struct routes_published *said, struct bus_table *table, const struct cluster_trace_set *h)
 {
     const struct cluster_entry_host *hosts;
-    size_t n = holding_hosts(h, &hosts), lost = 0;
+    size_t n = cluster_trace_set_hosts(h, &hosts), lost = 0;
     uint64_t version;
     if (bus_table_version(table, &version, NULL) || version == said->version)
         return true;
@@ -111,7 +114,7 @@ struct routes_book {
     struct routes *hosts;
 };
 
-int routes_read(struct arena *a, const void *bytes, size_t n, struct routes *out)
+int cluster_routes_read(struct arena *a, const void *bytes, size_t n, struct routes *out)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t version;
@@ -137,11 +140,11 @@ static void on_entry(void *arg, const struct bus_entry *e)
     struct routes r;
     const uint64_t *at = e->kind == BUS_ENTRY_PUT ? map_find(&b->by_id, map_hash(e->key, strlen(e->key))) : NULL;
     const struct cluster_membership_host *h = at ? &b->membership->hosts[*at - 1] : NULL;
-    if (h && !strcmp(h->id, e->key) && !routes_read(&b->arena, e->data, e->n, &r) && r.hash == h->entry->hash)
+    if (h && !strcmp(h->id, e->key) && !cluster_routes_read(&b->arena, e->data, e->n, &r) && r.hash == h->entry->hash)
         b->hosts[*at - 1] = r;
 }
 
-struct routes_book *routes_book_read(
+struct routes_book *cluster_routes_book_read(
     struct bus *bus, const char *cluster, const struct cluster_membership *membership, bool *read)
 {
     struct routes_book *b = mem_zalloc(sizeof *b);
@@ -158,7 +161,7 @@ struct routes_book *routes_book_read(
     return b;
 }
 
-void routes_book_free(struct routes_book *b)
+void cluster_routes_book_free(struct routes_book *b)
 {
     if (!b)
         return;
@@ -168,14 +171,14 @@ void routes_book_free(struct routes_book *b)
     free(b);
 }
 
-bool routes_book_lead(const struct routes_book *b, size_t host, const struct flow_message_key *m)
+bool cluster_routes_book_lead(const struct routes_book *b, size_t host, const struct flow_message_key *m)
 {
     const struct routes *r = &b->hosts[host];
     return !r->all || flow_routes_lead(r->v, r->n, m);
 }
 
-bool routes_book_may_send(const struct routes_book *b, size_t host, const struct flow_message_key *m)
+bool cluster_routes_book_may_send(const struct routes_book *b, size_t host, const struct flow_message_key *m)
 {
     const struct routes *r = &b->hosts[host];
-    return !r->all_sent || flow_sent_hashes_have(r->sent, r->n_sent, &m->flow) || routes_book_lead(b, host, m);
+    return !r->all_sent || flow_sent_hashes_have(r->sent, r->n_sent, &m->flow) || cluster_routes_book_lead(b, host, m);
 }

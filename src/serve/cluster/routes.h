@@ -5,8 +5,8 @@
 #ifndef WEFT_CLUSTER_ROUTES_H
 #define WEFT_CLUSTER_ROUTES_H
 
-#include "cluster/holding.h"
 #include "cluster/membership.h"
+#include "cluster/trace_set.h"
 
 struct bus; struct bus_table;
 
@@ -17,27 +17,29 @@ struct routes {
     const uint32_t *sent; size_t n_sent;
 };
 /* What it points to lives in the arena. ERR_FORMAT. */
-int routes_read(struct arena *, const void *bytes, size_t n, struct routes *out);
+int cluster_routes_read(struct arena *, const void *bytes, size_t n, struct routes *out);
 
 /* What a node has said of its hosts. */
-struct routes_said;
-struct routes_said *routes_said_new(void);
-void routes_said_free(struct routes_said *);
+struct routes_published;
+struct routes_published *cluster_routes_published_new(void);
+void cluster_routes_published_free(struct routes_published *);
 /* Says what has changed; `anew`: all, since the table may have lost it. Of what cannot be said everybody thinks that it
  * may be. */
-void routes_say(struct routes_said *, struct bus_table *, const struct holding *, bool anew);
-/* Whether the table still has all that was said, as far as the broker answers. routes_say repeats what is lost. */
-bool routes_are_there(struct routes_said *, struct bus_table *, const struct holding *);
+void cluster_routes_publish(struct routes_published *, struct bus_table *, const struct cluster_trace_set *, bool anew);
+/* Whether the table still has all that was said, as far as the broker answers. cluster_routes_publish repeats what is
+ * lost. */
+bool cluster_routes_are_in_table(struct routes_published *, struct bus_table *, const struct cluster_trace_set *);
 
 /* What was said of the hosts of a membership. */
 struct routes_book;
 /* Of hosts of which nothing is known, or what they were before they grew, the book knows nothing. Never fails, but not
  * all may be *read. */
-struct routes_book *routes_book_read(struct bus *, const char *cluster, const struct cluster_membership *, bool *read);
-void routes_book_free(struct routes_book *);
+struct routes_book *cluster_routes_book_read(struct bus *, const char *cluster, const struct cluster_membership *,
+    bool *read);
+void cluster_routes_book_free(struct routes_book *);
 /* Can the host have sent it under other addresses? On just its flow, or under others? True where the book does not
  * know. */
-bool routes_book_lead(const struct routes_book *, size_t host, const struct flow_message_key *);
-bool routes_book_may_send(const struct routes_book *, size_t host, const struct flow_message_key *);
+bool cluster_routes_book_lead(const struct routes_book *, size_t host, const struct flow_message_key *);
+bool cluster_routes_book_may_send(const struct routes_book *, size_t host, const struct flow_message_key *);
 
 #endif

@@ -43,7 +43,7 @@ static bool fits_name(const char *name)
     return *name && strlen(name) <= BUS_MAX_NAME;
 }
 
-void server_entry_write(const struct server_entry *s, struct text *out)
+void cluster_server_entry_write(const struct server_entry *s, struct text *out)
 {
     text_putc(out, VERSION);
     wire_put_string(out, s->is.node);
@@ -60,7 +60,7 @@ static const char *take_text(struct wire_in *w, struct arena *a)
     return arena_strndup(a, s, n);
 }
 
-int server_entry_read(struct arena *a, const void *bytes, size_t n, struct server_entry *out, struct err *e)
+int cluster_server_entry_read(struct arena *a, const void *bytes, size_t n, struct server_entry *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t version, flags;
@@ -117,8 +117,8 @@ static bool is_of_node(const struct cluster_announcement *t, const struct bus_en
     struct arena a = {0};
     struct server_entry is;
     char key[CLUSTER_SUBJECT];
-    bool good = !server_entry_read(&a, entry->data, entry->n, &is, NULL) && !bus_token(is.is.node, key, sizeof key) &&
-        !strcmp(key, t->key);
+    bool good = !cluster_server_entry_read(&a, entry->data, entry->n, &is, NULL) &&
+        !bus_token(is.is.node, key, sizeof key) && !strcmp(key, t->key);
     arena_fini(&a);
     return good;
 }
@@ -143,7 +143,7 @@ int cluster_server_announce(struct bus *bus, const char *cluster, const struct c
     const char *wrong = cluster_url_problem(s->url);
     t->bus = bus;
     t->entry.fd = -1;
-    server_entry_write(&entry, &t->entry);
+    cluster_server_entry_write(&entry, &t->entry);
     int rc = wrong ? err_set(e, ERR_ARG, "%s: %s", s->url, wrong) : 0;
     if (!rc && (!fits_name(s->node) || bus_token(s->node, t->key, sizeof t->key)))
         rc = err_set(e, ERR_ARG, "the name of the node is too long, or has letters that cannot be shown");
@@ -215,7 +215,7 @@ static void take(struct cluster_servers *s, const struct bus_entry *entry)
     struct server_entry is;
     char key[CLUSTER_SUBJECT];
     size_t at = find(s, entry->key);
-    bool good = entry->kind == BUS_ENTRY_PUT && !server_entry_read(&a, entry->data, entry->n, &is, NULL) &&
+    bool good = entry->kind == BUS_ENTRY_PUT && !cluster_server_entry_read(&a, entry->data, entry->n, &is, NULL) &&
         !bus_token(is.is.node, key, sizeof key) && !strcmp(key, entry->key);
     if (at < s->v.n)
         forget(s, at);

@@ -9,8 +9,8 @@
 
 /* machine: of which `here_only` speaks. */
 struct server_entry { struct cluster_server is; uint64_t machine; };
-void server_entry_write(const struct server_entry *, struct text *out);
+void cluster_server_entry_write(const struct server_entry *, struct text *out);
 /* Texts live in the arena. ERR_UNSUPPORTED: of another version. */
-int server_entry_read(struct arena *, const void *bytes, size_t n, struct server_entry *out, struct err *e);
+int cluster_server_entry_read(struct arena *, const void *bytes, size_t n, struct server_entry *out, struct err *e);
 
 #endif

@@ -9,9 +9,9 @@
 #include "base/time.h"
 #include "bus/bus.h"
 #include "clock/clock.h"
+#include "cluster/client.h"
 #include "cluster/clock_leader.h"
 #include "cluster/report.h"
-#include "cluster/view.h"
 
 const char *cluster_node_state_name(int state)
 {
@@ -111,7 +111,7 @@ static void take(struct inquiry *q, const struct bus_reply *reply)
         s->text = "it is not connected to the broker: it does not run, or is cut off";
         return;
     }
-    if (reply->code || report_read(&q->cluster->names, reply->data, reply->n, &r, &e)) {
+    if (reply->code || cluster_report_read(&q->cluster->names, reply->data, reply->n, &r, &e)) {
         s->text = arena_strdup(&q->cluster->names, reply->code ? reply->text : e.text);
         return;
     }
@@ -135,7 +135,7 @@ size_t cluster_status(struct cluster *c, int64_t deadline_ns, struct cluster_nod
     add_hosts(&q);
     find_leader(&q);
     q.asked_ns = mem_zalloc((q.n + 1) * sizeof *q.asked_ns);
-    question_begin(&t, CLUSTER_STATUS);
+    cluster_question_begin(&t, CLUSTER_STATUS);
     for (size_t i = 0; i < q.n; i++) {
         q.asked_ns[i] = time_monotonic_ns();
         if (!cluster_subject_of(c->name, q.v[i].name, subject, NULL))

@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "base/order.h"
+#include "cluster/client.h"
 #include "cluster/query.h"
-#include "cluster/view.h"
 
 /* ---- order ---- */
 
@@ -18,7 +18,7 @@ static int by_total(const void *pa, const void *pb, void *arg)
         ?: order_of(a->is.row.tid, b->is.row.tid) ?: order_of(a->is.row.begin, b->is.row.begin);
 }
 
-void threads_limit(struct cluster_threads *v, int state, size_t limit)
+void cluster_threads_limit(struct cluster_threads *v, int state, size_t limit)
 {
     if (v->n)
         qsort_r(v->v, v->n, sizeof *v->v, by_total, &state);
@@ -39,8 +39,8 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
     uint64_t *keys = mem_alloc((n + 1) * sizeof *keys);
     for (size_t i = 0; i < n; i++)
         keys[i] = s->cluster->membership->hosts[hosts[i]].entry->key;
-    question_begin(out, CLUSTER_THREADS);
-    threads_question_write(&(struct threads_question){keys, n, *s->question}, out);
+    cluster_question_begin(out, CLUSTER_THREADS);
+    cluster_threads_question_write(&(struct threads_question){keys, n, *s->question}, out);
     free(keys);
 }
 
@@ -48,7 +48,7 @@ static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, siz
 {
     struct search *s = arg;
     struct cluster_threads got = {0};
-    int rc = threads_read(&s->cluster->names, bytes, size, n, &got, e);
+    int rc = cluster_threads_read(&s->cluster->names, bytes, size, n, &got, e);
     for (size_t i = 0; i < got.n && !rc; i++) {
         got.v[i].host = (int32_t)hosts[got.v[i].host];
         vec_push(s->found, got.v[i]);
@@ -72,7 +72,7 @@ int cluster_find_threads(struct cluster *c, const struct cluster_threads_questio
     query.take = take;
     query.arg = &s;
     *away = cluster_query_run(&query, NULL, &rc, e);
-    threads_limit(found, q->sort, q->limit);
+    cluster_threads_limit(found, q->sort, q->limit);
     free(wanted);
     return *away == n_wanted ? rc : 0;
 }

@@ -88,7 +88,7 @@ static void apply(struct search *s, const struct advice_move *m)
     }
 }
 
-size_t advice_find(const struct advice_world *w, struct advice_move *moves)
+size_t place_advice_find(const struct advice_world *w, struct advice_move *moves)
 {
     struct search s = {.world = w};
     size_t n = 0;
@@ -117,7 +117,7 @@ size_t advice_find(const struct advice_world *w, struct advice_move *moves)
     return n;
 }
 
-uint64_t advice_between(const struct advice_world *w, const int32_t *node_of)
+uint64_t place_advice_between(const struct advice_world *w, const int32_t *node_of)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < w->n_talk; i++)
@@ -125,7 +125,7 @@ uint64_t advice_between(const struct advice_world *w, const int32_t *node_of)
     return sum;
 }
 
-uint64_t advice_beyond(const struct advice_world *w, const int32_t *node_of)
+uint64_t place_advice_beyond(const struct advice_world *w, const int32_t *node_of)
 {
     uint64_t *loads = mem_zalloc((w->n_nodes + 1) * sizeof *loads), sum = 0;
     for (size_t i = 0; i < w->n_hosts; i++)

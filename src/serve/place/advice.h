@@ -23,10 +23,10 @@ struct advice_move { int32_t host, to; uint64_t relieves; int64_t saves; };
  * saves most weight between nodes, then that of fewest bytes, then of the first host and node. Each host moves once at
  * most, and no move brings a node beyond the limit or its room, at no time. moves: room for n_hosts. Returns how many.
  * O(moves · (hosts · nodes + talk)) */
-size_t advice_find(const struct advice_world *, struct advice_move *moves);
+size_t place_advice_find(const struct advice_world *, struct advice_move *moves);
 
 /* Weight between nodes, and bytes beyond the limit, when each host is with that node. */
-uint64_t advice_between(const struct advice_world *, const int32_t *node_of);
-uint64_t advice_beyond(const struct advice_world *, const int32_t *node_of);
+uint64_t place_advice_between(const struct advice_world *, const int32_t *node_of);
+uint64_t place_advice_beyond(const struct advice_world *, const int32_t *node_of);
 
 #endif

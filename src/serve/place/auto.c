@@ -80,10 +80,10 @@ static bool keep_lease(struct automat *a)
     a->renew_ns = now + CLUSTER_LEASE_RENEW_NS;
     int rc = take_lease(a, &e);
     if (!rc && !a->policy) {
-        a->policy = policy_new(&(struct policy_limits){a->o->load_percent, a->o->questions, a->o->idle_ns});
+        a->policy = place_policy_new(&(struct policy_limits){a->o->load_percent, a->o->questions, a->o->idle_ns});
         a->leased_ns = time_monotonic_ns();
     } else if (rc == ERR_STALE) {
-        policy_free(a->policy); /* what was seen until now is of no use when the lease is ours again */
+        place_policy_free(a->policy); /* what was seen until now is of no use when the lease is ours again */
         a->policy = NULL;
         say_owner(a);
     } else if (rc) {
@@ -112,9 +112,9 @@ static void move(struct automat *a, struct cluster *c, size_t host, const char *
     int rc = place_move(c, host, node, &o, &aside, &e);
     if (!rc) {
         say(a, "%s is with node %s now%s", name, node, aside ? "" : "; the old copy is kept");
-        policy_succeeded(a->policy, hosts[host].key);
+        place_policy_succeeded(a->policy, hosts[host].key);
     } else if (a->policy && rc != ERR_CANCELLED) {
-        int64_t rest_ns = policy_failed(a->policy, hosts[host].key, time_monotonic_ns());
+        int64_t rest_ns = place_policy_failed(a->policy, hosts[host].key, time_monotonic_ns());
         say(a, "%s was not moved: %s; nothing is lost, and it rests for %d min", name, e.text,
             (int)(rest_ns / NS_PER_S / 60));
     } else {
@@ -133,7 +133,7 @@ static bool finish(struct automat *a, struct cluster *c)
     const struct cluster_host *hosts;
     size_t host;
     cluster_hosts(c, &hosts);
-    if (!place_find_unfinished(c, &host) || policy_rests(a->policy, hosts[host].key, time_monotonic_ns()))
+    if (!place_find_unfinished(c, &host) || place_policy_is_resting(a->policy, hosts[host].key, time_monotonic_ns()))
         return false;
     say(a, "%s came to two nodes by moves: the older copy is put aside", hosts[host].clock_name);
     move(a, c, host, hosts[host].nodes[0]);
@@ -150,8 +150,8 @@ static void decide(struct automat *a, struct cluster *c)
     cluster_hosts(c, &hosts);
     place_advise(c, &o, &p);
     int64_t now = time_monotonic_ns();
-    policy_look(a->policy, p, now);
-    policy_choose(a->policy, p, hosts, now, &choice);
+    place_policy_observe(a->policy, p, now);
+    place_policy_choose(a->policy, p, hosts, now, &choice);
     say(a, "%s", choice.why);
     a->rc = 0;
     a->done = a->o->once && (!choice.advised || now - a->leased_ns > a->o->idle_ns + a->o->every_ns);
@@ -183,6 +183,6 @@ int place_auto(struct bus *bus, const struct place_auto_options *o, struct err *
     }
     cluster_lease_release(&a.lease);
     cluster_lease_close(&a.lease);
-    policy_free(a.policy);
+    place_policy_free(a.policy);
     return a.done ? a.rc : 0;
 }

@@ -30,8 +30,8 @@ static int ask(const struct moving *m, const char *node, enum cluster_question k
     char subject[CLUSTER_SUBJECT];
     struct text q = {.fd = -1};
     *r = (struct bus_reply){0};
-    question_begin(&q, kind);
-    move_question_write(&m->question, &q);
+    cluster_question_begin(&q, kind);
+    place_move_question_write(&m->question, &q);
     int rc = cluster_subject_of(cluster_name(m->cluster), node, subject, m->e);
     if (!rc && bus_ask(cluster_bus(m->cluster), subject, q.v, q.n, time_monotonic_ns() + ANSWER_NS, r))
         rc = err_set(m->e, r->code, "node %s: %s", node, r->text);
@@ -60,7 +60,7 @@ static int take(struct moving *m, const char *node)
         int rc = ask(m, node, CLUSTER_TAKE, &r);
         bool later = rc && may_come_back(rc);
         if (!rc)
-            rc = move_progress_read(&a, r.data, r.n, &now, m->e);
+            rc = place_move_progress_read(&a, r.data, r.n, &now, m->e);
         bus_reply_free(&r);
         if (!rc && now.state == PLACE_MOVE_FAILED)
             rc = err_set(m->e, ERR_IO, "node %s: %s", node, now.text);
@@ -101,7 +101,7 @@ static int leave(const struct moving *m, const char *node, bool *aside)
 static const struct cluster_entry_host *same_of(const struct cluster_entry *c, struct move_trace t)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
-        if (move_is_of(t, &c->hosts[i]))
+        if (place_move_is_of(t, &c->hosts[i]))
             return &c->hosts[i];
     return NULL;
 }

@@ -22,7 +22,7 @@ static const char *take_string(struct wire_in *w, struct arena *a)
     return arena_strndup(a, s, strnlen(s, n));
 }
 
-bool move_is_of(struct move_trace t, const struct cluster_entry_host *h)
+bool place_move_is_of(struct move_trace t, const struct cluster_entry_host *h)
 {
     const struct cluster_excerpt *s = &h->excerpt;
     bool excerpt = s->is && s->of == t.hash && s->begin == t.begin && s->end == t.end;
@@ -42,26 +42,26 @@ static struct move_trace take_trace(struct wire_in *w)
     return t;
 }
 
-void move_trace_write(struct move_trace t, struct text *out)
+void place_move_trace_write(struct move_trace t, struct text *out)
 {
     put_trace(out, t);
 }
 
-int move_trace_read(const void *bytes, size_t n, struct move_trace *out, struct err *e)
+int place_move_trace_read(const void *bytes, size_t n, struct move_trace *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     *out = take_trace(&w);
     return sense(&w, e);
 }
 
-void move_question_write(const struct move_question *q, struct text *out)
+void place_move_question_write(const struct move_question *q, struct text *out)
 {
     put_trace(out, q->trace);
     wire_put_string(out, q->node);
     text_putc(out, q->begin);
 }
 
-int move_question_read(struct arena *a, const void *bytes, size_t n, struct move_question *out, struct err *e)
+int place_move_question_read(struct arena *a, const void *bytes, size_t n, struct move_question *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t begin;
@@ -73,7 +73,7 @@ int move_question_read(struct arena *a, const void *bytes, size_t n, struct move
     return sense(&w, e);
 }
 
-void move_progress_write(const struct place_move_progress *p, struct text *out)
+void place_move_progress_write(const struct place_move_progress *p, struct text *out)
 {
     text_putc(out, (char)p->state);
     wire_put_u(out, p->done);
@@ -81,7 +81,8 @@ void move_progress_write(const struct place_move_progress *p, struct text *out)
     wire_put_string(out, p->text);
 }
 
-int move_progress_read(struct arena *a, const void *bytes, size_t n, struct place_move_progress *out, struct err *e)
+int place_move_progress_read(
+    struct arena *a, const void *bytes, size_t n, struct place_move_progress *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t state;
@@ -113,7 +114,7 @@ static bool is_safe_path(const char *path)
     }
 }
 
-void move_files_write(const struct move_files *f, struct text *out)
+void place_move_files_write(const struct move_files *f, struct text *out)
 {
     wire_put_string(out, f->name);
     wire_put_u(out, f->n);
@@ -136,7 +137,7 @@ static bool is_safe_name(const char *name)
     return n > 0 && n < 512;
 }
 
-int move_files_read(struct arena *a, const void *bytes, size_t n, struct move_files *out, struct err *e)
+int place_move_files_read(struct arena *a, const void *bytes, size_t n, struct move_files *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     *out = (struct move_files){.name = take_string(&w, a)};
@@ -162,7 +163,7 @@ int move_files_read(struct arena *a, const void *bytes, size_t n, struct move_fi
     return sense(&w, e);
 }
 
-void move_piece_write(const struct move_piece *p, struct text *out)
+void place_move_piece_write(const struct move_piece *p, struct text *out)
 {
     put_trace(out, p->trace);
     wire_put_u(out, p->file);
@@ -172,7 +173,7 @@ void move_piece_write(const struct move_piece *p, struct text *out)
     wire_put_u(out, p->length);
 }
 
-int move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct err *e)
+int place_move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     out->trace = take_trace(&w);
@@ -185,13 +186,13 @@ int move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct 
     return sense(&w, e);
 }
 
-void move_sum(uint64_t sum[2], const void *piece, size_t n)
+void place_move_sum(uint64_t sum[2], const void *piece, size_t n)
 {
     uint64_t before[2] = {sum[0], sum[1]};
     map_hash_pieces((struct map_piece[]){{before, sizeof before}, {piece, n}}, 2, sum);
 }
 
-int move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], struct err *e)
+int place_move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], struct err *e)
 {
     uint8_t *piece = mem_alloc(MOVE_PIECE);
     int rc = 0;
@@ -204,7 +205,7 @@ int move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], stru
             have += rc ? 0 : (size_t)got;
         }
         if (!rc)
-            move_sum(sum, piece, want);
+            place_move_sum(sum, piece, want);
         at += want;
     }
     free(piece);

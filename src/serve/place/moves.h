@@ -25,15 +25,16 @@ static inline bool move_is_same(struct move_trace a, struct move_trace b)
     return a.key == b.key && a.hash == b.hash && a.begin == b.begin && a.end == b.end;
 }
 /* Does the entry speak of it? */
-bool move_is_of(struct move_trace, const struct cluster_entry_host *);
+bool place_move_is_of(struct move_trace, const struct cluster_entry_host *);
 
 /* TAKE and LEAVE: the other node; TAKE also: begin, if it is not under way. */
 struct move_question { struct move_trace trace; const char *node; bool begin; };
-void move_question_write(const struct move_question *, struct text *out);
-int move_question_read(struct arena *, const void *bytes, size_t n, struct move_question *out, struct err *e);
+void place_move_question_write(const struct move_question *, struct text *out);
+int place_move_question_read(struct arena *, const void *bytes, size_t n, struct move_question *out, struct err *e);
 /* Answer to TAKE. */
-void move_progress_write(const struct place_move_progress *, struct text *out);
-int move_progress_read(struct arena *, const void *bytes, size_t n, struct place_move_progress *out, struct err *e);
+void place_move_progress_write(const struct place_move_progress *, struct text *out);
+int place_move_progress_read(struct arena *, const void *bytes, size_t n, struct place_move_progress *out,
+    struct err *e);
 
 /* FILES: the trace alone. Answer: relative paths, sorted, none of which leads out of a directory. */
 struct move_file { const char *path; uint64_t bytes; int64_t modified_ns; };
@@ -45,20 +46,20 @@ struct move_files {
     int64_t begin, end;
     const char *from;
 };
-void move_trace_write(struct move_trace, struct text *out);
-int move_trace_read(const void *bytes, size_t n, struct move_trace *out, struct err *e);
-void move_files_write(const struct move_files *, struct text *out);
-int move_files_read(struct arena *, const void *bytes, size_t n, struct move_files *out, struct err *e);
+void place_move_trace_write(struct move_trace, struct text *out);
+int place_move_trace_read(const void *bytes, size_t n, struct move_trace *out, struct err *e);
+void place_move_files_write(const struct move_files *, struct text *out);
+int place_move_files_read(struct arena *, const void *bytes, size_t n, struct move_files *out, struct err *e);
 
 /* READ: a piece of a file, which is as it was when it was listed. Answer: its sum (MOVE_SUM bytes) and it. SUM: length
  * 0. Answer: the sum of the file. */
 struct move_piece { struct move_trace trace; uint64_t file, bytes; int64_t modified_ns; uint64_t offset, length; };
-void move_piece_write(const struct move_piece *, struct text *out);
-int move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct err *e);
+void place_move_piece_write(const struct move_piece *, struct text *out);
+int place_move_piece_read(const void *bytes, size_t n, struct move_piece *out, struct err *e);
 
 /* The sum of a file goes on from that of what is before; zeros at first. */
-void move_sum(uint64_t sum[2], const void *piece, size_t n);
+void place_move_sum(uint64_t sum[2], const void *piece, size_t n);
 /* Of so many bytes of a file, in pieces of MOVE_PIECE. */
-int move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], struct err *e);
+int place_move_sum_file(int fd, uint64_t offset, uint64_t bytes, uint64_t sum[2], struct err *e);
 
 #endif

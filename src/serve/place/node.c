@@ -27,7 +27,7 @@ static bool has(const struct cluster_node_traces *h, struct move_trace t)
     const struct cluster_entry_host *hosts = h ? h->hosts : NULL;
     size_t n = h ? h->n_hosts : 0;
     for (size_t i = 0; i < n; i++)
-        if (move_is_of(t, &hosts[i]))
+        if (place_move_is_of(t, &hosts[i]))
             return true;
     return false;
 }
@@ -63,9 +63,9 @@ static int answer_take(
 {
     struct arena a = {0};
     struct move_question q;
-    int rc = move_question_read(&a, bytes, n, &q, e);
+    int rc = place_move_question_read(&a, bytes, n, &q, e);
     if (!rc && has(h, q.trace))
-        move_progress_write(&(struct place_move_progress){.state = PLACE_MOVE_DONE, .text = ""}, out);
+        place_move_progress_write(&(struct place_move_progress){.state = PLACE_MOVE_DONE, .text = ""}, out);
     else if (!rc && !m->receiver)
         rc = err_set(e, ERR_ARG, "it takes no traces: start it with `weft serve --receive DIR`");
     else if (!rc && !strcmp(q.node, m->node->node))
@@ -83,7 +83,7 @@ static const char *instance_with(const struct cluster_membership *r, const char 
 {
     for (size_t i = 0; i < r->n_entries; i++)
         for (size_t k = 0; !strcmp(r->entries[i].node, node) && k < r->entries[i].n_hosts; k++)
-            if (move_is_of(t, &r->entries[i].hosts[k]))
+            if (place_move_is_of(t, &r->entries[i].hosts[k]))
                 return r->entries[i].instance;
     return NULL;
 }
@@ -99,7 +99,7 @@ static int confirm(const struct mover *m, const struct move_question *q, struct 
     if (rc)
         return rc;
     const char *instance = instance_with(&r, q->node, q->trace);
-    question_begin(&hello, CLUSTER_HELLO);
+    cluster_question_begin(&hello, CLUSTER_HELLO);
     if (!instance)
         rc = err_set(e, ERR_BUSY, "node %s has not said yet that it has the trace", q->node);
     if (!rc)
@@ -120,7 +120,7 @@ static int answer_leave(
 {
     struct arena a = {0};
     struct move_question q;
-    int rc = move_question_read(&a, bytes, n, &q, e);
+    int rc = place_move_question_read(&a, bytes, n, &q, e);
     if (!rc && !strcmp(q.node, m->node->node))
         rc = err_set(e, ERR_ARG, "a trace that this node has shall not leave it for itself");
     if (!rc && !has(h, q.trace))

@@ -144,7 +144,7 @@ static void ask_load(struct cluster *c, struct place_plan *p, int64_t deadline_n
     struct text q = {.fd = -1};
     struct bus_reply r;
     char subject[CLUSTER_SUBJECT];
-    question_begin(&q, CLUSTER_LOAD);
+    cluster_question_begin(&q, CLUSTER_LOAD);
     for (size_t i = 0; i < p->n_nodes; i++)
         if (!cluster_subject_of(cluster_name(c), p->nodes[i].name, subject, NULL))
             bus_call(calls, subject, q.v, q.n, deadline_ns, i);
@@ -205,16 +205,16 @@ static void advise(
     uint64_t gain = percent_of(all, o->gain_percent);
     struct advice_world w = {nodes, p->n_nodes, hosts, p->n_hosts, talk, p->n_talk, p->limit_bytes, gain ? gain : 1,
         percent_of(p->limit_bytes, o->gain_percent)};
-    p->n_moves = advice_find(&w, moves);
+    p->n_moves = place_advice_find(&w, moves);
     p->moves = mem_zalloc((p->n_moves + 1) * sizeof *p->moves);
-    p->between = advice_between(&w, node_of);
+    p->between = place_advice_between(&w, node_of);
     for (size_t i = 0; i < p->n_moves; i++) {
         int32_t host = moves[i].host;
         p->moves[i] = (struct place_move_advice){
             host, node_of[host], moves[i].to, p->hosts[host].bytes, moves[i].relieves, moves[i].saves};
         node_of[host] = moves[i].to;
     }
-    p->between_after = advice_between(&w, node_of);
+    p->between_after = place_advice_between(&w, node_of);
     for (size_t i = 0; i < p->n_hosts; i++)
         p->nodes[node_of[i]].planned_bytes += p->hosts[i].bytes;
 }

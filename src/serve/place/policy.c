@@ -31,14 +31,14 @@ struct policy {
     VEC(struct failure) failures;
 };
 
-struct policy *policy_new(const struct policy_limits *limits)
+struct policy *place_policy_new(const struct policy_limits *limits)
 {
     struct policy *p = mem_zalloc(sizeof *p);
     p->limits = *limits;
     return p;
 }
 
-void policy_free(struct policy *p)
+void place_policy_free(struct policy *p)
 {
     if (!p)
         return;
@@ -79,7 +79,7 @@ static const char *why_busy(const struct policy *p, const struct seen *s, const 
     return NULL;
 }
 
-void policy_look(struct policy *p, const struct place_plan *now, int64_t now_ns)
+void place_policy_observe(struct policy *p, const struct place_plan *now, int64_t now_ns)
 {
     for (size_t i = 0; i < now->n_nodes; i++) {
         const struct place_node *n = &now->nodes[i];
@@ -118,7 +118,7 @@ static struct failure *failure_of(const struct policy *p, uint64_t key)
     return NULL;
 }
 
-int64_t policy_failed(struct policy *p, uint64_t key, int64_t now_ns)
+int64_t place_policy_failed(struct policy *p, uint64_t key, int64_t now_ns)
 {
     struct failure *f = failure_of(p, key);
     if (!f) {
@@ -130,13 +130,13 @@ int64_t policy_failed(struct policy *p, uint64_t key, int64_t now_ns)
     return f->rest_ns;
 }
 
-bool policy_rests(const struct policy *p, uint64_t key, int64_t now_ns)
+bool place_policy_is_resting(const struct policy *p, uint64_t key, int64_t now_ns)
 {
     const struct failure *f = failure_of(p, key);
     return f && now_ns < f->until_ns;
 }
 
-void policy_succeeded(struct policy *p, uint64_t key)
+void place_policy_succeeded(struct policy *p, uint64_t key)
 {
     struct failure *f = failure_of(p, key);
     if (f)
@@ -175,14 +175,14 @@ static bool may_move(const struct policy *p, const struct place_plan *now, const
         say_waiting(out, name, from, from, why_from);
     else if (why_to)
         say_waiting(out, name, from, to, why_to);
-    else if (policy_rests(p, host->key, now_ns))
+    else if (place_policy_is_resting(p, host->key, now_ns))
         say_waiting(out, name, from, to, "could not take it, which is tried again in a while");
     else
         return true;
     return false;
 }
 
-void policy_choose(const struct policy *p, const struct place_plan *now, const struct cluster_host *hosts,
+void place_policy_choose(const struct policy *p, const struct place_plan *now, const struct cluster_host *hosts,
     int64_t now_ns, struct policy_choice *out)
 {
     *out = (struct policy_choice){.move = SIZE_MAX, .advised = now->n_moves};

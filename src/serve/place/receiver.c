@@ -87,11 +87,11 @@ static int ask_files(struct place_receiver *t, const struct job *j, struct arena
     struct bus_reply *r, struct err *e)
 {
     struct text q = {.fd = -1};
-    question_begin(&q, CLUSTER_FILES);
-    move_trace_write(j->trace, &q);
+    cluster_question_begin(&q, CLUSTER_FILES);
+    place_move_trace_write(j->trace, &q);
     int rc = ask(t, j, &q, PATIENCE_NS, r, e);
     if (!rc)
-        rc = move_files_read(a, r->data, r->n, files, e);
+        rc = place_move_files_read(a, r->data, r->n, files, e);
     if (!rc && !files->n)
         rc = err_set(e, ERR_FORMAT, "node %s: a trace without files", j->from);
     if (!rc && (files->begin < j->trace.begin || files->end > j->trace.end))
@@ -105,8 +105,8 @@ static int ask_piece(struct place_receiver *t, const struct job *j, enum cluster
 {
     struct text q = {.fd = -1};
     int64_t patience = PATIENCE_NS + (kind == CLUSTER_SUM ? (int64_t)(p->bytes / SUM_BYTES_PER_S) * NS_PER_S : 0);
-    question_begin(&q, kind);
-    move_piece_write(p, &q);
+    cluster_question_begin(&q, kind);
+    place_move_piece_write(p, &q);
     int rc = ask(t, j, &q, patience, r, e);
     if (!rc && r->n != MOVE_SUM + p->length)
         rc = err_set(e, ERR_FORMAT, "node %s: another piece of a file than was asked for", j->from);
@@ -167,7 +167,7 @@ static int fetch_rest(struct fetch *f, size_t file, int fd, struct err *e)
         if (!rc) {
             const uint8_t *bytes = r.data;
             memcpy(told, bytes, MOVE_SUM);
-            move_sum(sum, bytes + MOVE_SUM, p.length);
+            place_move_sum(sum, bytes + MOVE_SUM, p.length);
             rc = memcmp(sum, told, MOVE_SUM) ? err_set(e, ERR_FORMAT, "node %s: a damaged piece", f->job->from)
                                              : write_all(fd, bytes + MOVE_SUM, p.length, p.offset, e);
         }
@@ -205,7 +205,7 @@ static int check_file(struct fetch *f, size_t file, int fd, bool *same, struct e
     struct bus_reply r = {0};
     struct move_piece p = piece_of(f, file);
     const struct timespec modified = {(time_t)(p.modified_ns / NS_PER_S), (long)(p.modified_ns % NS_PER_S)};
-    int rc = move_sum_file(fd, 0, p.bytes, own, e);
+    int rc = place_move_sum_file(fd, 0, p.bytes, own, e);
     if (!rc)
         rc = ask_piece(f->receiver, f->job, CLUSTER_SUM, &p, &r, e);
     *same = !rc && !memcmp(r.data, own, MOVE_SUM);
@@ -444,7 +444,7 @@ int place_receiver_take(struct place_receiver *t, const struct move_question *q,
     if (j)
         p = j->progress;
     p.text = j && p.state == PLACE_MOVE_FAILED ? j->why.text : "";
-    move_progress_write(&p, out);
+    place_move_progress_write(&p, out);
     pthread_cond_signal(&t->news);
     pthread_mutex_unlock(&t->lock);
     return rc;

@@ -300,13 +300,13 @@ static int answer_files(struct place_sender *g, const struct cluster_node_traces
 {
     struct move_trace t;
     struct listed *l = NULL;
-    int rc = move_trace_read(bytes, n, &t, e);
+    int rc = place_move_trace_read(bytes, n, &t, e);
     if (!rc)
         rc = listed(g, h, t, true, &l, e);
     if (!rc && l->newest_ns > time_now_ns() - QUIET_NS)
         rc = err_set(e, ERR_BUSY, "the trace is still being recorded: only what has ended can be moved");
     if (!rc)
-        move_files_write(&l->files, out);
+        place_move_files_write(&l->files, out);
     unref(l);
     return rc;
 }
@@ -341,7 +341,7 @@ static int read_piece(int fd, uint64_t offset, const struct move_piece *p, struc
             return err_set(e, ERR_LOST, "a file of the trace became shorter, or cannot be read");
         have += (size_t)got;
     }
-    move_sum(sum, bytes + MOVE_SUM, p->length);
+    place_move_sum(sum, bytes + MOVE_SUM, p->length);
     memcpy(bytes, sum, MOVE_SUM);
     out->n += MOVE_SUM + p->length;
     return 0;
@@ -353,13 +353,13 @@ static int answer_piece(struct place_sender *g, const struct cluster_node_traces
     struct move_piece p;
     struct listed *l = NULL;
     uint64_t whole[2], offset = 0;
-    int fd = -1, rc = move_piece_read(bytes, n, &p, e);
+    int fd = -1, rc = place_move_piece_read(bytes, n, &p, e);
     if (!rc)
         rc = listed(g, h, p.trace, false, &l, e);
     if (!rc)
         rc = open_file(l, &p, &fd, &offset, e);
     if (!rc && sum) {
-        rc = move_sum_file(fd, offset, p.bytes, whole, e);
+        rc = place_move_sum_file(fd, offset, p.bytes, whole, e);
         text_put(out, (const char *)whole, sizeof whole);
     } else if (!rc) {
         rc = read_piece(fd, offset, &p, out, e);

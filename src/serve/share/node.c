@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "share/shares.h"
+#include "share/assignment.h"
 #include "share/worker.h"
 
 struct sharer {
     const struct cluster_node_context *node;
     char *root; /* a real path */
-    struct shares *shares;
+    struct share_assignment *assignment;
     struct worker *worker;
 };
 
@@ -31,46 +31,46 @@ static int start_part(void *part, struct err *e)
 {
     struct sharer *s = part;
     const struct cluster_node_context *n = s->node;
-    struct shares_options shares = {n->cluster, n->node, n->instance, n->changed, n->changed_arg};
-    struct worker_options work = {n->cluster, n->node, s->root, n->store, n->tell, n->tell_arg};
-    int rc = shares_start(n->bus, &shares, &s->shares, e);
-    return rc ? rc : worker_start(n->bus, &work, &s->worker, e);
+    struct share_assignment_options shares = {n->cluster, n->node, n->instance, n->changed, n->changed_arg};
+    struct share_worker_options work = {n->cluster, n->node, s->root, n->store, n->tell, n->tell_arg};
+    int rc = share_assignment_start(n->bus, &shares, &s->assignment, e);
+    return rc ? rc : share_worker_start(n->bus, &work, &s->worker, e);
 }
 
 static void close_part(void *part)
 {
     struct sharer *s = part;
-    worker_stop(s->worker);
-    shares_stop(s->shares);
+    share_worker_stop(s->worker);
+    share_assignment_stop(s->assignment);
     free(s->root);
     free(s);
 }
 
 static bool list(void *part, struct cluster_share *out, int64_t *again_ns)
 {
-    return shares_list(((struct sharer *)part)->shares, out, again_ns);
+    return share_assignment_list(((struct sharer *)part)->assignment, out, again_ns);
 }
 
 static int resolve(const void *part, const char *path, char **real, struct err *e)
 {
-    return shared_resolve(((const struct sharer *)part)->root, path, real, e);
+    return share_resolve(((const struct sharer *)part)->root, path, real, e);
 }
 
 static void opened(void *part, const struct cluster_share *share)
 {
-    shares_opened(((struct sharer *)part)->shares, share);
+    share_assignment_opened(((struct sharer *)part)->assignment, share);
 }
 
 static void stop_work(void *part)
 {
     struct sharer *s = part;
-    worker_stop(s->worker);
+    share_worker_stop(s->worker);
     s->worker = NULL;
 }
 
 static void hand_over(void *part, int64_t deadline_ns)
 {
-    shares_hand_over(((struct sharer *)part)->shares, deadline_ns);
+    share_assignment_hand_over(((struct sharer *)part)->assignment, deadline_ns);
 }
 
 const struct cluster_sharing share_part = {.open = open_part,

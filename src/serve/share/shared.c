@@ -37,7 +37,7 @@ static bool path_is_good(const char *path)
     }
 }
 
-void shared_write(const struct shared_trace *t, struct text *out)
+void share_entry_write(const struct shared_trace *t, struct text *out)
 {
     text_putc(out, SHARED_VERSION);
     wire_put_string(out, t->work.path);
@@ -58,7 +58,7 @@ static const char *take_string(struct wire_in *w, struct arena *a, size_t most)
     return w->damaged ? "" : arena_strndup(a, s, n);
 }
 
-int shared_read(struct arena *a, const void *bytes, size_t n, struct shared_trace *out, struct err *e)
+int share_entry_read(struct arena *a, const void *bytes, size_t n, struct shared_trace *out, struct err *e)
 {
     struct wire_in w = wire_of(bytes, n);
     uint8_t version, state, flags;
@@ -81,7 +81,7 @@ int shared_read(struct arena *a, const void *bytes, size_t n, struct shared_trac
     return 0;
 }
 
-void shared_key(const char *path, char out[SHARED_KEY])
+void share_key(const char *path, char out[SHARED_KEY])
 {
     uint64_t hash[2];
     struct map_piece piece = {path, strlen(path)};
@@ -89,26 +89,26 @@ void shared_key(const char *path, char out[SHARED_KEY])
     snprintf(out, SHARED_KEY, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
 }
 
-int shared_of_entry(struct arena *a, const struct bus_entry *entry, struct shared_trace *out, struct err *e)
+int share_entry_check(struct arena *a, const struct bus_entry *entry, struct shared_trace *out, struct err *e)
 {
     char key[SHARED_KEY];
-    int rc = shared_read(a, entry->data, entry->n, out, e);
+    int rc = share_entry_read(a, entry->data, entry->n, out, e);
     if (rc)
         return rc;
-    shared_key(out->work.path, key);
+    share_key(out->work.path, key);
     return strcmp(key, entry->key) ? err_set(e, ERR_FORMAT, "the entry of a shared trace has another's key") : 0;
 }
 
 /* ---- names on the bus ---- */
 
-int shared_open_table(struct bus *bus, const char *cluster, struct bus_table **out, struct err *e)
+int share_open_table(struct bus *bus, const char *cluster, struct bus_table **out, struct err *e)
 {
     char name[CLUSTER_SUBJECT];
     int rc = cluster_table_name(cluster, "shared", name, e);
     return rc ? rc : bus_table_open(bus, name, NULL, out, e);
 }
 
-int shared_open_queue(struct bus *bus, const char *cluster, struct bus_queue **out, struct err *e)
+int share_open_queue(struct bus *bus, const char *cluster, struct bus_queue **out, struct err *e)
 {
     char name[CLUSTER_SUBJECT];
     struct bus_queue_options o = {.redeliver_ns = REDELIVER_NS};
@@ -116,7 +116,7 @@ int shared_open_queue(struct bus *bus, const char *cluster, struct bus_queue **o
     return rc ? rc : bus_queue_open(bus, name, &o, out, e);
 }
 
-int shared_members(const char *cluster, char out[SHARED_SUBJECT], struct err *e)
+int share_members_subject(const char *cluster, char out[SHARED_SUBJECT], struct err *e)
 {
     char token[SHARED_SUBJECT];
     if (bus_token(cluster, token, sizeof token) || snprintf(out, SHARED_SUBJECT, "weft.%.200s.share", token) > 200)
@@ -173,7 +173,7 @@ static int check_tree(struct walk *w, int level, struct err *e)
     return rc;
 }
 
-int shared_resolve(const char *root, const char *path, char **real, struct err *e)
+int share_resolve(const char *root, const char *path, char **real, struct err *e)
 {
     char *full = mem_printf("%s/%s", root, path);
     struct stat st;
@@ -199,7 +199,7 @@ int shared_resolve(const char *root, const char *path, char **real, struct err *
     return rc;
 }
 
-uint64_t shared_weight(const char *path, const char *node)
+uint64_t share_weight(const char *path, const char *node)
 {
     return map_mix(map_hash(path, strlen(path)) ^ map_mix(map_hash(node, strlen(node))));
 }

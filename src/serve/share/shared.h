@@ -18,26 +18,26 @@ struct shared_trace {
     bool force;                  /* for who indexes it */
     uint64_t keep_ns;
 };
-void shared_write(const struct shared_trace *, struct text *out);
+void share_entry_write(const struct shared_trace *, struct text *out);
 /* Strings live in the arena. ERR_FORMAT, also for a path that leads out of where it begins. */
-int shared_read(struct arena *, const void *bytes, size_t n, struct shared_trace *out, struct err *e);
+int share_entry_read(struct arena *, const void *bytes, size_t n, struct shared_trace *out, struct err *e);
 /* The same of an entry of the table, whose key must be the path's. */
-int shared_of_entry(struct arena *, const struct bus_entry *, struct shared_trace *out, struct err *e);
+int share_entry_check(struct arena *, const struct bus_entry *, struct shared_trace *out, struct err *e);
 /* Of a path: the key of its entry, and the id of its item of work. */
-void shared_key(const char *path, char out[SHARED_KEY]);
+void share_key(const char *path, char out[SHARED_KEY]);
 
-int shared_open_table(struct bus *, const char *cluster, struct bus_table **out, struct err *e);
-int shared_open_queue(struct bus *, const char *cluster, struct bus_queue **out, struct err *e);
+int share_open_table(struct bus *, const char *cluster, struct bus_table **out, struct err *e);
+int share_open_queue(struct bus *, const char *cluster, struct bus_queue **out, struct err *e);
 /* Where the nodes that take part tell that they are there (bus_join). ERR_LIMIT. */
 enum { SHARED_SUBJECT = 256 };
-int shared_members(const char *cluster, char out[SHARED_SUBJECT], struct err *e);
+int share_members_subject(const char *cluster, char out[SHARED_SUBJECT], struct err *e);
 
 /* The directory that a path means here; free() it. ERR_NOTFOUND: there is none. ERR_ARG: it, or a link in it, leads out
  * of the root, which is a real path. */
-int shared_resolve(const char *root, const char *path, char **real, struct err *e);
+int share_resolve(const char *root, const char *path, char **real, struct err *e);
 
 /* Which of the nodes has a trace: the one with the greatest weight. All who know the same names choose the same; one
  * that comes or goes changes only who has its own. */
-uint64_t shared_weight(const char *path, const char *node);
+uint64_t share_weight(const char *path, const char *node);
 
 #endif

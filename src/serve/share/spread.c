@@ -64,7 +64,7 @@ static void take_entry(struct job *j, const struct bus_entry *entry)
     arena_fini(&j->arena);
     j->arena = (struct arena){0};
     j->revision = 0;
-    if (entry->kind == BUS_ENTRY_PUT && !shared_of_entry(&j->arena, entry, &j->now, NULL))
+    if (entry->kind == BUS_ENTRY_PUT && !share_entry_check(&j->arena, entry, &j->now, NULL))
         j->revision = entry->revision;
 }
 
@@ -116,13 +116,13 @@ static int put_entry(struct spread *s, struct job *j, struct err *e)
         if (rc && rc != ERR_NOTFOUND)
             return rc;
         revision = rc ? 0 : revision;
-        if (!rc && shared_read(&a, bytes, n, &t, NULL))
+        if (!rc && share_entry_read(&a, bytes, n, &t, NULL))
             t = (struct shared_trace){0};
         struct shared_trace wanted = {.work = {.path = j->path, .state = SHARE_WORK_WAITING},
             .shared = t.shared,
             .force = s->o->force,
             .keep_ns = s->o->keep_ns};
-        shared_write(&wanted, &out);
+        share_entry_write(&wanted, &out);
         rc = bus_table_put_if(s->table, j->key, out.v, out.n, revision, &j->asked, e);
         free(bytes);
         text_fini(&out);
@@ -238,10 +238,10 @@ static void withdraw(struct spread *s)
         if (j->ended || !j->asked)
             continue;
         int rc = bus_table_get(s->table, j->key, &bytes, &n, &revision, NULL);
-        rc = rc ? rc : shared_read(&a, bytes, n, &now, NULL);
+        rc = rc ? rc : share_entry_read(&a, bytes, n, &now, NULL);
         if (!rc && now.work.state == SHARE_WORK_WAITING && now.shared) {
             now.work.state = SHARE_WORK_CURRENT;
-            shared_write(&now, &t);
+            share_entry_write(&now, &t);
             bus_table_put_if(s->table, j->key, t.v, t.n, revision, NULL, NULL);
         } else if (!rc && now.work.state == SHARE_WORK_WAITING) {
             bus_table_remove(s->table, j->key, NULL);
@@ -270,7 +270,7 @@ static void on_shared(void *arg, const struct bus_entry *entry)
     struct arena a = {0};
     struct shared_trace t;
     bool meant = false;
-    if (entry->kind == BUS_ENTRY_PUT && !shared_of_entry(&a, entry, &t, NULL))
+    if (entry->kind == BUS_ENTRY_PUT && !share_entry_check(&a, entry, &t, NULL))
         for (size_t i = 0; i < f->n && !meant; i++)
             meant = (!strcmp(f->paths[i], ".") || file_is_below(t.work.path, f->paths[i])) &&
                 !(f->only_below && !strcmp(t.work.path, f->paths[i]));
@@ -302,7 +302,7 @@ static void add_jobs(struct spread *s, const char *const *paths, size_t n)
         struct job *j = &s->jobs[s->n];
         bool fresh;
         j->path = paths[i];
-        shared_key(j->path, j->key);
+        share_key(j->path, j->key);
         uint64_t *at = map_put(&s->by_key, map_hash(j->key, strlen(j->key)), &fresh);
         if (fresh)
             *at = s->n++;
@@ -313,11 +313,11 @@ static void add_jobs(struct spread *s, const char *const *paths, size_t n)
 static int spread_open(struct spread *s, struct bus *bus, const char *cluster, struct err *e)
 {
     char subject[SHARED_SUBJECT];
-    int rc = shared_members(cluster, subject, e);
+    int rc = share_members_subject(cluster, subject, e);
     if (!rc)
-        rc = shared_open_table(bus, cluster, &s->table, e);
+        rc = share_open_table(bus, cluster, &s->table, e);
     if (!rc)
-        rc = shared_open_queue(bus, cluster, &s->queue, e);
+        rc = share_open_queue(bus, cluster, &s->queue, e);
     if (!rc)
         rc = bus_watch_members(bus, subject, on_member, s, &s->members, e);
     if (!rc)
@@ -365,7 +365,7 @@ int share_remove(
 {
     struct forgetting f = {.paths = paths, .n = n};
     struct bus_table *table = NULL;
-    int rc = shared_open_table(bus, cluster ? cluster : CLUSTER_DEFAULT, &table, e);
+    int rc = share_open_table(bus, cluster ? cluster : CLUSTER_DEFAULT, &table, e);
     if (!rc)
         rc = forget(table, &f, e);
     *forgotten = f.forgotten;

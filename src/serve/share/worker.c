@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/map.h"
 #include "base/machine.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/time.h"
@@ -29,7 +29,7 @@ enum {
 
 struct worker {
     struct bus *bus;
-    struct worker_options o;
+    struct share_worker_options o;
     struct bus_table *table;
     struct bus_queue *queue;
     unsigned n_threads;
@@ -114,7 +114,7 @@ static int index_it(struct worker *w, struct arena *a, struct shared_trace *t)
     t->work.events = 0;
     t->work.node = w->o.node;
     t->work.text = "";
-    int rc = shared_resolve(w->o.root, t->work.path, &path, &e);
+    int rc = share_resolve(w->o.root, t->work.path, &path, &e);
     if (rc == ERR_NOTFOUND) {
         t->work.state = SHARE_WORK_FAILED;
         t->work.text = arena_strdup(a, e.text);
@@ -146,7 +146,7 @@ static int read_entry(
     if (rc)
         return rc;
     struct bus_entry entry = {.kind = BUS_ENTRY_PUT, .key = key, .data = bytes, .n = n};
-    rc = shared_of_entry(a, &entry, out, e);
+    rc = share_entry_check(a, &entry, out, e);
     free(bytes);
     return rc ? ERR_NOTFOUND : 0;
 }
@@ -165,7 +165,7 @@ static int write_entry(struct worker *w, const char *key, const struct shared_tr
             bool failed = done->work.state == SHARE_WORK_FAILED;
             now.work = done->work;
             now.shared = failed ? now.shared : done->shared;
-            shared_write(&now, &t);
+            share_entry_write(&now, &t);
             rc = bus_table_put_if(w->table, key, t.v, t.n, revision, NULL, e);
         }
         text_fini(&t);
@@ -269,18 +269,18 @@ static void *tick(void *arg)
 
 /* ---- beginning and end ---- */
 
-int worker_start(struct bus *bus, const struct worker_options *o, struct worker **out, struct err *e)
+int share_worker_start(struct bus *bus, const struct share_worker_options *o, struct worker **out, struct err *e)
 {
     struct worker *w = mem_zalloc(sizeof *w);
     w->bus = bus;
     w->o = *o;
     pthread_mutex_init(&w->lock, NULL);
     wait_init(&w->stopping);
-    int rc = shared_open_table(bus, o->cluster, &w->table, e);
+    int rc = share_open_table(bus, o->cluster, &w->table, e);
     if (!rc)
-        rc = shared_open_queue(bus, o->cluster, &w->queue, e);
+        rc = share_open_queue(bus, o->cluster, &w->queue, e);
     if (rc) {
-        worker_stop(w);
+        share_worker_stop(w);
         return rc;
     }
     w->n_threads = pool_cpus() < MOST_THREADS ? pool_cpus() : MOST_THREADS;
@@ -291,7 +291,7 @@ int worker_start(struct bus *bus, const struct worker_options *o, struct worker 
     return 0;
 }
 
-void worker_stop(struct worker *w)
+void share_worker_stop(struct worker *w)
 {
     if (!w)
         return;

@@ -6,7 +6,7 @@
 #include "share/shared.h"
 
 struct worker;
-struct worker_options {
+struct share_worker_options {
     const char *cluster, *node;
     const char *root;            /* a real path */
     const char *store;           /* as index_options.store, or NULL */
@@ -14,8 +14,8 @@ struct worker_options {
     void *arg;
 };
 /* Strings are borrowed. */
-int worker_start(struct bus *, const struct worker_options *, struct worker **out, struct err *e);
+int share_worker_start(struct bus *, const struct share_worker_options *, struct worker **out, struct err *e);
 /* What is under way goes back to the queue, where another node takes it. NULL-safe. */
-void worker_stop(struct worker *);
+void share_worker_stop(struct worker *);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Private to the room: a cluster as somebody sees it who asks. */
-#ifndef WEFT_CLUSTER_VIEW_H
-#define WEFT_CLUSTER_VIEW_H
+#ifndef WEFT_CLUSTER_CLIENT_H
+#define WEFT_CLUSTER_CLIENT_H
 
 #include "clock/clock.h"
 #include "cluster/cache.h"
@@ -26,10 +26,10 @@ struct cluster {
 };
 
 /* A host as the membership has it; as a lesser copy has it (by number among its nodes), which is asked from now on. */
-void view_show_host(struct cluster *, size_t host);
-void view_use_copy(struct cluster *, size_t host, size_t copy);
+void cluster_client_show_host(struct cluster *, size_t host);
+void cluster_client_use_copy(struct cluster *, size_t host, size_t copy);
 
 /* Those hosts as a question to nodes names them; free() it. */
-struct path_remote_host *view_remote_hosts(const struct cluster *, const size_t *hosts, size_t n);
+struct path_remote_host *cluster_client_remote_hosts(const struct cluster *, const size_t *hosts, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cluster/holding.h"
+#include "cluster/trace_set.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,10 +27,10 @@ struct joined {
     int32_t *hosts;              /* by number in the request: number here, -1: it is not here */
     struct path_local_host *parts;
     struct path_local *local;
-    const struct holding *holding;
+    const struct cluster_trace_set *trace_set;
 };
 
-struct holding {
+struct cluster_trace_set {
     atomic_uint refs;
     struct experiment *experiment;
     const struct index_host *hosts;
@@ -68,7 +68,7 @@ static struct cluster_entry_host entry_of(const struct index_host *h)
 }
 
 /* The keys of machines with one boot were others once: what came here before is still known by them. */
-static void rename_received(const struct holding *h, const struct cluster_moving *moving, const void *mover)
+static void rename_received(const struct cluster_trace_set *h, const struct cluster_moving *moving, const void *mover)
 {
     for (size_t i = 0; i < h->n; i++) {
         const char *path = ctf_trace_path(h->hosts[i].trace);
@@ -81,12 +81,13 @@ static void rename_received(const struct holding *h, const struct cluster_moving
     }
 }
 
-struct holding *holding_new(struct experiment *x, const struct cluster_moving *moving, const void *mover)
+struct cluster_trace_set *cluster_trace_set_new(
+    struct experiment *x, const struct cluster_moving *moving, const void *mover)
 {
-    struct holding *h = mem_zalloc(sizeof *h);
+    struct cluster_trace_set *h = mem_zalloc(sizeof *h);
     h->refs = 1;
     h->experiment = x;
-    h->extracts = extracts_new();
+    h->extracts = cluster_extracts_new();
     h->n = x ? experiment_hosts(x, &h->hosts) : 0;
     h->entries = mem_zalloc((h->n + 1) * sizeof *h->entries);
     for (size_t i = 0; i < h->n; i++) {
@@ -95,7 +96,7 @@ struct holding *holding_new(struct experiment *x, const struct cluster_moving *m
             h->entries[i].since = moving->since(mover, ctf_trace_path(h->hosts[i].trace));
             moving->excerpt(mover, h->hosts[i].trace, &h->arena, &h->entries[i].excerpt);
         }
-        metrics_find(x, i, &h->arena, &h->entries[i]);
+        cluster_metrics_find(x, i, &h->arena, &h->entries[i]);
     }
     if (mover)
         rename_received(h, moving, mover);
@@ -103,7 +104,7 @@ struct holding *holding_new(struct experiment *x, const struct cluster_moving *m
     return h;
 }
 
-struct holding *holding_ref(struct holding *h)
+struct cluster_trace_set *cluster_trace_set_ref(struct cluster_trace_set *h)
 {
     atomic_fetch_add(&h->refs, 1);
     return h;
@@ -120,13 +121,13 @@ static void joined_unref(struct joined *j)
     free(j);
 }
 
-void holding_unref(struct holding *h)
+void cluster_trace_set_unref(struct cluster_trace_set *h)
 {
     if (!h || atomic_fetch_sub(&h->refs, 1) > 1)
         return;
     for (size_t i = 0; i < MOST_JOINED; i++)
         joined_unref(h->joined[i]);
-    extracts_free(h->extracts);
+    cluster_extracts_free(h->extracts);
     experiment_close(h->experiment);
     pthread_mutex_destroy(&h->lock);
     arena_fini(&h->arena);
@@ -134,37 +135,37 @@ void holding_unref(struct holding *h)
     free(h);
 }
 
-size_t holding_hosts(const struct holding *h, const struct cluster_entry_host **out)
+size_t cluster_trace_set_hosts(const struct cluster_trace_set *h, const struct cluster_entry_host **out)
 {
     *out = h->entries;
     return h->n;
 }
 
-size_t holding_routes(const struct holding *h, size_t host, size_t most, struct flow_route **out)
+size_t cluster_trace_set_routes(const struct cluster_trace_set *h, size_t host, size_t most, struct flow_route **out)
 {
     *out = NULL;
     return h->hosts[host].flows ? flow_routes(h->hosts[host].flows, most, out) : 0;
 }
 
-size_t holding_sent_hashes(const struct holding *h, size_t host, size_t most, uint32_t **out)
+size_t cluster_trace_set_sent_hashes(const struct cluster_trace_set *h, size_t host, size_t most, uint32_t **out)
 {
     *out = NULL;
     return h->hosts[host].flows ? flow_sent_hashes(h->hosts[host].flows, most, out) : 0;
 }
 
-const struct experiment *holding_experiment(const struct holding *h)
+const struct experiment *cluster_trace_set_experiment(const struct cluster_trace_set *h)
 {
     return h->experiment;
 }
 
-int holding_intact(const struct holding *h, struct err *e)
+int cluster_trace_set_intact(const struct cluster_trace_set *h, struct err *e)
 {
     return h->experiment ? experiment_intact(h->experiment, e) : 0;
 }
 
 /* ---- hosts on the clocks of who asks ---- */
 
-static int32_t host_with_id(const struct holding *h, const char *id)
+static int32_t host_with_id(const struct cluster_trace_set *h, const char *id)
 {
     char own[CLUSTER_ID];
     for (size_t i = 0; i < h->n; i++) {
@@ -176,7 +177,8 @@ static int32_t host_with_id(const struct holding *h, const char *id)
 }
 
 /* Takes the arena, in which the request lives. */
-static struct joined *join(const struct holding *h, struct arena *a, const struct path_request *r, uint64_t hash)
+static struct joined *join(
+    const struct cluster_trace_set *h, struct arena *a, const struct path_request *r, uint64_t hash)
 {
     struct joined *j = mem_zalloc(sizeof *j);
     j->refs = 1;
@@ -184,7 +186,7 @@ static struct joined *join(const struct holding *h, struct arena *a, const struc
     j->arena = *a;
     *a = (struct arena){0};
     j->request = *r;
-    j->holding = h;
+    j->trace_set = h;
     j->hosts = mem_zalloc((r->n_hosts + 1) * sizeof *j->hosts);
     j->parts = mem_zalloc((r->n_hosts + 1) * sizeof *j->parts);
     for (size_t i = 0; i < r->n_hosts; i++) {
@@ -201,7 +203,7 @@ static struct joined *join(const struct holding *h, struct arena *a, const struc
 
 /* The source for the hosts of a request: the same as for the question before, as a rule, with all that was found out
  * for it. A new one keeps a copy of them, of which it is made: the request's own bytes may have many windows. */
-static int joined_for(struct holding *h, const struct path_request *r, struct joined **out, struct err *e)
+static int joined_for(struct cluster_trace_set *h, const struct path_request *r, struct joined **out, struct err *e)
 {
     struct path_request own = {.hosts = r->hosts, .n_hosts = r->n_hosts};
     struct text bytes = {.fd = -1};
@@ -238,13 +240,13 @@ static int joined_for(struct holding *h, const struct path_request *r, struct jo
 static uint64_t id_of_row(void *arg, int32_t host, int32_t row)
 {
     const struct joined *j = arg;
-    return j->hosts[host] < 0 ? 0 : index_row_id(&j->holding->hosts[j->hosts[host]], row);
+    return j->hosts[host] < 0 ? 0 : index_row_id(&j->trace_set->hosts[j->hosts[host]], row);
 }
 
 static int32_t row_with_id(void *arg, int32_t host, uint64_t id)
 {
     const struct joined *j = arg;
-    return j->hosts[host] < 0 ? -1 : index_row_find(&j->holding->hosts[j->hosts[host]], id);
+    return j->hosts[host] < 0 ? -1 : index_row_find(&j->trace_set->hosts[j->hosts[host]], id);
 }
 
 /* ---- answers ---- */
@@ -254,14 +256,14 @@ static uint64_t state_of(const struct joined *j)
 {
     uint64_t *hashes = mem_zalloc((j->request.n_hosts + 1) * sizeof *hashes);
     for (size_t i = 0; i < j->request.n_hosts; i++)
-        hashes[i] = j->hosts[i] < 0 ? 0 : j->holding->entries[j->hosts[i]].hash;
+        hashes[i] = j->hosts[i] < 0 ? 0 : j->trace_set->entries[j->hosts[i]].hash;
     uint64_t state = cluster_state(hashes, j->request.n_hosts);
     free(hashes);
     return state;
 }
 
 static int answer_path(
-    struct holding *h, const void *bytes, size_t n, int64_t deadline_ns, struct text *out, struct err *e)
+    struct cluster_trace_set *h, const void *bytes, size_t n, int64_t deadline_ns, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct path_request r;
@@ -270,7 +272,7 @@ static int answer_path(
     if (!rc)
         rc = joined_for(h, &r, &j, e);
     if (!rc)
-        path_answer_begin(out, state_of(j));
+        cluster_path_answer_begin(out, state_of(j));
     if (!rc)
         rc = path_fragment_write(
             j->local, &(struct path_row_ids){j, id_of_row, row_with_id}, &r, MOST_STEPS, deadline_ns, out, e);
@@ -279,13 +281,13 @@ static int answer_path(
     return rc;
 }
 
-static int answer_lives(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_lives(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct lives_question q;
     struct path_lives found = {0};
     struct far_lives lives = {0};
-    int rc = lives_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_lives_question_read(&a, bytes, n, &q, e);
     if (!rc) {
         struct joined *j = join(h, &a, &q.hosts, 0);
         path_find_lives(j->local, q.thread, NULL, q.begin, q.end, &found);
@@ -295,7 +297,7 @@ static int answer_lives(struct holding *h, const void *bytes, size_t n, struct t
                 ((struct far_life){
                     l->row.host, id_of_row(j, l->row.host, l->row.row), l->begin, l->end, l->tid, l->name}));
         }
-        lives_write(&lives, out);
+        cluster_lives_write(&lives, out);
         joined_unref(j);
     }
     vec_free(&found);
@@ -305,12 +307,12 @@ static int answer_lives(struct holding *h, const void *bytes, size_t n, struct t
 }
 
 /* What the hosts of the question served, those alone that are here. */
-static int answer_requests(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_requests(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct requests_asked q;
     struct joined *j = NULL;
-    int rc = requests_asked_read(&a, bytes, n, &q, e);
+    int rc = cluster_requests_asked_read(&a, bytes, n, &q, e);
     if (!rc)
         rc = joined_for(h, &q.hosts, &j, e);
     struct requests *found = rc ? NULL
@@ -325,7 +327,7 @@ static int answer_requests(struct holding *h, const void *bytes, size_t n, struc
             .by_interrupt = r->by_interrupt};
         int32_t tid;
         source->row_name(source->arg, r->thread, r->end, r->end, &tid, &told.name);
-        requests_write_one(&told, out);
+        cluster_requests_write_one(&told, out);
     }
     requests_free(found);
     joined_unref(j);
@@ -333,7 +335,7 @@ static int answer_requests(struct holding *h, const void *bytes, size_t n, struc
     return rc;
 }
 
-static const struct index_host *host_with_key(const struct holding *h, uint64_t key)
+static const struct index_host *host_with_key(const struct cluster_trace_set *h, uint64_t key)
 {
     size_t i = 0;
     while (i < h->n && h->hosts[i].key != key)
@@ -341,11 +343,11 @@ static const struct index_host *host_with_key(const struct holding *h, uint64_t 
     return i < h->n ? &h->hosts[i] : NULL;
 }
 
-static int answer_flows(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_flows(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct flows_question q;
-    int rc = flows_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_flows_question_read(&a, bytes, n, &q, e);
     for (size_t i = 0; i < q.n && !rc; i++) {
         const struct index_host *host = host_with_key(h, q.keys[i]);
         uint64_t *hashes = NULL;
@@ -357,7 +359,7 @@ static int answer_flows(struct holding *h, const void *bytes, size_t n, struct t
             o.hashes = hashes;
             o.own = own;
         }
-        flows_write(&o, out);
+        cluster_flows_write(&o, out);
         free(hashes);
         free(own);
     }
@@ -365,26 +367,26 @@ static int answer_flows(struct holding *h, const void *bytes, size_t n, struct t
     return rc;
 }
 
-static int answer_extract(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_extract(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct extract_question q;
-    int rc = extract_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_extract_question_read(&a, bytes, n, &q, e);
     const struct index_host *host = rc ? NULL : host_with_key(h, q.key);
     if (!rc && (!host || !host->flows))
         rc = err_set(e, ERR_NOTFOUND, "no packets of that host are here");
     if (!rc)
-        rc = extracts_answer(h->extracts, host->flows, &q, out, e);
+        rc = cluster_extracts_answer(h->extracts, host->flows, &q, out, e);
     arena_fini(&a);
     return rc;
 }
 
-static int answer_threads(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_threads(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct threads_question q;
     struct cluster_threads found = {0};
-    int rc = threads_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_threads_question_read(&a, bytes, n, &q, e);
     for (size_t i = 0; i < q.n && !rc; i++) {
         const struct index_host *host = host_with_key(h, q.keys[i]);
         struct cluster_thread t = {.host = (int32_t)i};
@@ -393,9 +395,9 @@ static int answer_threads(struct holding *h, const void *bytes, size_t n, struct
                 vec_push(&found, t);
     }
     found.total = found.n;
-    threads_limit(&found, q.is.sort, q.is.limit);
+    cluster_threads_limit(&found, q.is.sort, q.is.limit);
     if (!rc)
-        threads_write(&found, out);
+        cluster_threads_write(&found, out);
     vec_free(&found);
     arena_fini(&a);
     return rc;
@@ -403,7 +405,7 @@ static int answer_threads(struct holding *h, const void *bytes, size_t n, struct
 
 /* Of threads of one host. */
 static int name_containers(
-    const struct holding *h, const struct containers_question_host *q, const char **names, struct err *e)
+    const struct cluster_trace_set *h, const struct containers_question_host *q, const char **names, struct err *e)
 {
     const struct index_host *host = host_with_key(h, q->key);
     if (!host || !host->graph)
@@ -421,11 +423,11 @@ static int name_containers(
     return 0;
 }
 
-static int answer_containers(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_containers(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct containers_question q;
-    int rc = containers_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_containers_question_read(&a, bytes, n, &q, e);
     size_t all = 0, at = 0;
     for (size_t i = 0; i < q.n && !rc; i++)
         all += q.hosts[i].n;
@@ -433,31 +435,31 @@ static int answer_containers(struct holding *h, const void *bytes, size_t n, str
     for (size_t i = 0; i < q.n && !rc; at += q.hosts[i++].n)
         rc = name_containers(h, &q.hosts[i], names + at, e);
     if (!rc)
-        containers_write(names, all, out);
+        cluster_containers_write(names, all, out);
     arena_fini(&a);
     return rc;
 }
 
-static int answer_talk(struct holding *h, const void *bytes, size_t n, struct text *out, struct err *e)
+static int answer_talk(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
     struct talk_question q;
     struct talk_reports told = {0};
-    int rc = talk_question_read(&a, bytes, n, &q, e);
+    int rc = cluster_talk_question_read(&a, bytes, n, &q, e);
     for (size_t i = 0; i < q.n && !rc; i++) {
         const struct index_host *host = host_with_key(h, q.hosts[i].key);
         told.n = 0;
         if (host)
             talk_report(host->flows, q.hosts[i].begin, q.hosts[i].end, &told);
-        talk_write(&told, out);
+        cluster_talk_write(&told, out);
     }
     vec_free(&told);
     arena_fini(&a);
     return rc;
 }
 
-int holding_answer(struct holding *h, enum cluster_question kind, const void *bytes, size_t n, int64_t deadline_ns,
-    struct text *out, struct err *e)
+int cluster_trace_set_answer(struct cluster_trace_set *h, enum cluster_question kind, const void *bytes, size_t n,
+    int64_t deadline_ns, struct text *out, struct err *e)
 {
     switch (kind) {
     case CLUSTER_PATH: return answer_path(h, bytes, n, deadline_ns, out, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "share/shares.h"
+#include "share/assignment.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,9 +28,9 @@ struct peer {
     uint64_t view; /* all that is its own by this view it has open */
 };
 
-struct shares {
+struct share_assignment {
     struct bus *bus;
-    struct shares_options o;
+    struct share_assignment_options o;
     struct bus_table *table;
     struct bus_watch *watch;
     struct bus_member *member;
@@ -47,7 +47,7 @@ struct shares {
 /* ---- the table ---- */
 
 /* With the lock held. */
-static struct trace *find_trace(struct shares *s, const char *path)
+static struct trace *find_trace(struct share_assignment *s, const char *path)
 {
     for (size_t i = 0; i < s->traces.n; i++)
         if (!strcmp(s->traces.v[i].path, path))
@@ -55,18 +55,18 @@ static struct trace *find_trace(struct shares *s, const char *path)
     return NULL;
 }
 
-static void drop_trace(struct shares *s, struct trace *t)
+static void drop_trace(struct share_assignment *s, struct trace *t)
 {
     free(t->path);
     *t = s->traces.v[--s->traces.n];
 }
 
 /* With the lock held. */
-static void on_put(struct shares *s, const struct bus_entry *entry)
+static void on_put(struct share_assignment *s, const struct bus_entry *entry)
 {
     struct arena a = {0};
     struct shared_trace shared;
-    if (!shared_of_entry(&a, entry, &shared, NULL)) {
+    if (!share_entry_check(&a, entry, &shared, NULL)) {
         struct trace *t = find_trace(s, shared.work.path);
         if (t && !shared.shared)
             drop_trace(s, t);
@@ -79,11 +79,11 @@ static void on_put(struct shares *s, const struct bus_entry *entry)
 }
 
 /* With the lock held. */
-static void on_removed(struct shares *s, const char *removed)
+static void on_removed(struct share_assignment *s, const char *removed)
 {
     char key[SHARED_KEY];
     for (size_t i = 0; i < s->traces.n; i++) {
-        shared_key(s->traces.v[i].path, key);
+        share_key(s->traces.v[i].path, key);
         if (!strcmp(key, removed)) {
             drop_trace(s, &s->traces.v[i]);
             return;
@@ -92,7 +92,7 @@ static void on_removed(struct shares *s, const char *removed)
 }
 
 /* A broker that lost the table is told what this node has, unless somebody did so already. */
-static void put_again(struct shares *s)
+static void put_again(struct share_assignment *s)
 {
     VEC(char *) lost = {0};
     pthread_mutex_lock(&s->lock);
@@ -107,8 +107,8 @@ static void put_again(struct shares *s)
         struct text t = {.fd = -1};
         struct shared_trace shared = {
             .work = {.path = lost.v[i], .state = SHARE_WORK_CURRENT, .node = s->o.node}, .shared = true};
-        shared_key(lost.v[i], key);
-        shared_write(&shared, &t);
+        share_key(lost.v[i], key);
+        share_entry_write(&shared, &t);
         bus_table_put_if(s->table, key, t.v, t.n, 0, NULL, NULL);
         text_fini(&t);
         free(lost.v[i]);
@@ -118,7 +118,7 @@ static void put_again(struct shares *s)
 
 static void on_entry(void *arg, const struct bus_entry *entry)
 {
-    struct shares *s = arg;
+    struct share_assignment *s = arg;
     pthread_mutex_lock(&s->lock);
     switch (entry->kind) {
     case BUS_ENTRY_PUT: on_put(s, entry); break;
@@ -137,7 +137,7 @@ static void on_entry(void *arg, const struct bus_entry *entry)
 
 /* ---- members ---- */
 
-static void drop_peer(struct shares *s, size_t i)
+static void drop_peer(struct share_assignment *s, size_t i)
 {
     free(s->peers.v[i].name);
     free(s->peers.v[i].instance);
@@ -146,7 +146,7 @@ static void drop_peer(struct shares *s, size_t i)
 
 static void on_member(void *arg, const struct bus_member_news *news)
 {
-    struct shares *s = arg;
+    struct share_assignment *s = arg;
     struct peer p = {.name = (char *)news->name, .instance = (char *)news->instance};
     size_t i = 0;
     if (!strcmp(news->name, s->o.node))
@@ -168,7 +168,7 @@ static void on_member(void *arg, const struct bus_member_news *news)
 /* ---- whose is what ---- */
 
 /* With the lock held. Sums, as order does not matter; each name once. */
-static uint64_t view_of(const struct shares *s)
+static uint64_t view_of(const struct share_assignment *s)
 {
     uint64_t view = s->member ? map_hash(s->o.node, strlen(s->o.node)) : 0;
     for (size_t i = 0; i < s->peers.n; i++) {
@@ -182,11 +182,11 @@ static uint64_t view_of(const struct shares *s)
     return view;
 }
 
-static bool is_own(const struct shares *s, const char *path)
+static bool is_own(const struct share_assignment *s, const char *path)
 {
-    uint64_t own = shared_weight(path, s->o.node);
+    uint64_t own = share_weight(path, s->o.node);
     for (size_t i = 0; i < s->peers.n; i++) {
-        uint64_t other = shared_weight(path, s->peers.v[i].name);
+        uint64_t other = share_weight(path, s->peers.v[i].name);
         if (other > own || (other == own && strcmp(s->peers.v[i].name, s->o.node) > 0))
             return false;
     }
@@ -194,7 +194,7 @@ static bool is_own(const struct shares *s, const char *path)
 }
 
 /* Has every other node all that is its own by this view? Of two runs of a name the one before is dying. */
-static bool others_have(const struct shares *s, uint64_t view)
+static bool others_have(const struct share_assignment *s, uint64_t view)
 {
     for (size_t i = 0; i < s->peers.n; i++)
         if (s->peers.v[i].view != view)
@@ -202,7 +202,7 @@ static bool others_have(const struct shares *s, uint64_t view)
     return true;
 }
 
-bool shares_list(struct shares *s, struct cluster_share *out, int64_t *again_ns)
+bool share_assignment_list(struct share_assignment *s, struct cluster_share *out, int64_t *again_ns)
 {
     *out = (struct cluster_share){0};
     pthread_mutex_lock(&s->lock);
@@ -224,7 +224,7 @@ bool shares_list(struct shares *s, struct cluster_share *out, int64_t *again_ns)
     return known;
 }
 
-void shares_opened(struct shares *s, const struct cluster_share *l)
+void share_assignment_opened(struct share_assignment *s, const struct cluster_share *l)
 {
     pthread_mutex_lock(&s->lock);
     if (s->opened != l->view && s->member)
@@ -233,7 +233,7 @@ void shares_opened(struct shares *s, const struct cluster_share *l)
     pthread_mutex_unlock(&s->lock);
 }
 
-void shares_hand_over(struct shares *s, int64_t deadline_ns)
+void share_assignment_hand_over(struct share_assignment *s, int64_t deadline_ns)
 {
     bool any = false;
     pthread_mutex_lock(&s->lock);
@@ -251,19 +251,20 @@ void shares_hand_over(struct shares *s, int64_t deadline_ns)
 
 /* ---- beginning and end ---- */
 
-int shares_start(struct bus *bus, const struct shares_options *o, struct shares **out, struct err *e)
+int share_assignment_start(
+    struct bus *bus, const struct share_assignment_options *o, struct share_assignment **out, struct err *e)
 {
     char subject[SHARED_SUBJECT];
-    struct shares *s = mem_zalloc(sizeof *s);
+    struct share_assignment *s = mem_zalloc(sizeof *s);
     *out = NULL;
     s->bus = bus;
     s->o = *o;
     s->ready_ns = time_monotonic_ns() + GREETING_NS;
     pthread_mutex_init(&s->lock, NULL);
     wait_init(&s->said);
-    int rc = shared_members(o->cluster, subject, e);
+    int rc = share_members_subject(o->cluster, subject, e);
     if (!rc)
-        rc = shared_open_table(bus, o->cluster, &s->table, e);
+        rc = share_open_table(bus, o->cluster, &s->table, e);
     if (!rc)
         rc = bus_join(bus, subject, o->node, o->instance, BEAT_NS, &s->member, e);
     if (!rc)
@@ -271,13 +272,13 @@ int shares_start(struct bus *bus, const struct shares_options *o, struct shares 
     if (!rc)
         rc = bus_table_watch(s->table, on_entry, s, &s->watch, e);
     if (rc)
-        shares_stop(s);
+        share_assignment_stop(s);
     else
         *out = s;
     return rc;
 }
 
-void shares_stop(struct shares *s)
+void share_assignment_stop(struct share_assignment *s)
 {
     if (!s)
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cluster/view.h"
+#include "cluster/client.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static int read_entries(struct cluster *c, struct err *e)
     return rc;
 }
 
-void view_show_host(struct cluster *c, size_t i)
+void cluster_client_show_host(struct cluster *c, size_t i)
 {
     const struct cluster_membership_host *h = &c->membership->hosts[i];
     struct cluster_host *shown = &c->hosts[i];
@@ -78,7 +78,7 @@ void view_show_host(struct cluster *c, size_t i)
     c->far[i].end = shown->excerpt_end = h->used ? h->used->end : INT64_MAX;
 }
 
-void view_use_copy(struct cluster *c, size_t i, size_t copy)
+void cluster_client_use_copy(struct cluster *c, size_t i, size_t copy)
 {
     const struct cluster_membership_host *h = &c->membership->hosts[i];
     const struct cluster_entry_host *all = h->copies[0], *part = h->copies[copy];
@@ -118,7 +118,7 @@ static int look(struct cluster *c, struct err *e)
             .peers = h->entry->peers,
             .n_own = h->entry->n_own,
             .n_peers = h->entry->n_peers};
-        view_show_host(c, i);
+        cluster_client_show_host(c, i);
     }
     return 0;
 }
@@ -216,7 +216,7 @@ static int read_head(const struct cluster *c, struct cluster_cached **out, struc
     if (rc || *out)
         return rc;
     struct head *h = mem_zalloc(sizeof *h);
-    rc = clocks_head_read(c->clocks_table, &h->arena, &h->is, e);
+    rc = cluster_clocks_head_read(c->clocks_table, &h->arena, &h->is, e);
     *out = cluster_cached_new(h, drop_head, version);
     if (!rc)
         cluster_cache_add(c->cache, CACHED_CLOCKS_HEAD, *out);
@@ -228,7 +228,7 @@ static int find_head(struct cluster *c, int64_t deadline_ns, struct cluster_cach
 {
     for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
         int rc = read_head(c, out, e);
-        *stale = rc || !clocks_are_of(&((struct head *)(*out)->is)->is, c->membership);
+        *stale = rc || !cluster_clocks_match(&((struct head *)(*out)->is)->is, c->membership);
         bool waits = !rc || rc == ERR_NOTFOUND || rc == ERR_FORMAT; /* a damaged head is made anew */
         if (!*stale || !waits || time_monotonic_ns() >= deadline_ns)
             return rc;
@@ -267,7 +267,7 @@ static int load_clocks(struct cluster *c, const struct clocks_head *h, const str
     cluster_cached_unref(c->found);
     c->found = cluster_cache_find(c->cache, CACHED_CLOCKS, version);
     if (!c->found) {
-        int rc = clocks_load(c->clocks_table, h, o, &net, e);
+        int rc = cluster_clocks_load(c->clocks_table, h, o, &net, e);
         if (rc)
             return rc;
         c->found = cluster_cached_new(net, drop_clocks, version);
@@ -349,7 +349,7 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
     struct text q = {.fd = -1};
     struct bus_reply reply;
     char subject[CLUSTER_SUBJECT];
-    question_begin(&q, CLUSTER_HELLO);
+    cluster_question_begin(&q, CLUSTER_HELLO);
     for (size_t i = 0; i < c->membership->n_hosts; i++)
         for (size_t k = 0; k < c->membership->hosts[i].n_nodes && c->membership->hosts[i].n_excerpts; k++)
             if (!cluster_subject_of(c->name, c->membership->hosts[i].nodes[k], subject, NULL))
@@ -371,11 +371,11 @@ void cluster_use_excerpts(struct cluster *c, bool always, int64_t deadline_ns)
         ask_whole(c, deadline_ns < patience_ns ? deadline_ns : patience_ns, there);
     cluster_membership_use_excerpts(c->entries->is, there);
     for (size_t i = 0; i < c->membership->n_hosts; i++)
-        view_show_host(c, i);
+        cluster_client_show_host(c, i);
     free(there);
 }
 
-struct path_remote_host *view_remote_hosts(const struct cluster *c, const size_t *hosts, size_t n)
+struct path_remote_host *cluster_client_remote_hosts(const struct cluster *c, const size_t *hosts, size_t n)
 {
     struct path_remote_host *remote = mem_zalloc((n + 1) * sizeof *remote);
     for (size_t i = 0; i < n; i++) {
