@@ -21,7 +21,7 @@ static void try_token(const uint8_t *data, size_t n)
         abort(); /* one token, one name */
     if (bus_token(text, again, sizeof again) || bus_untoken(again, name, sizeof name) || strcmp(name, text) != 0)
         abort();
-    if (!subject_check(text, false, NULL) && !subject_matches(text, text))
+    if (!bus_subject_check(text, false, NULL) && !bus_subject_matches(text, text))
         abort();
 }
 
@@ -33,18 +33,18 @@ static void take(struct assembly *messages, const uint8_t *data, size_t n)
     if (!exact)
         return;
     memcpy(exact, data, n);
-    if (!frame_read(exact, n, &f, NULL)) {
+    if (!bus_frame_read(exact, n, &f, NULL)) {
         struct assembly *a = &messages[f.id % MESSAGES];
-        frame_write(&f, header);
+        bus_frame_write(&f, header);
         if (memcmp(header, exact, FRAME_BYTES) != 0)
             abort();
-        if (!beat_read(&f, &b, NULL) && beat_bytes(&b) != f.n)
+        if (!bus_beat_read(&f, &b, NULL) && bus_beat_bytes(&b) != f.n)
             abort();
-        int rc = assembly_add(a, &f, LIMIT, NULL);
+        int rc = bus_assembly_add(a, &f, LIMIT, NULL);
         if (a->n > LIMIT || a->cap > 2 * a->n + 2 || (rc == 1 && a->n != f.whole_bytes))
             abort();
         if (rc)
-            assembly_free(a);
+            bus_assembly_free(a);
     } else {
         try_token(exact, n);
     }
@@ -64,6 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= n;
     }
     for (int i = 0; i < MESSAGES; i++)
-        assembly_free(&messages[i]);
+        bus_assembly_free(&messages[i]);
     return 0;
 }

@@ -13,7 +13,7 @@ static void test_layout(void **state)
     struct frame f;
     struct err e;
     uint8_t out[FRAME_BYTES];
-    assert_int_equal(frame_read(one_part, sizeof one_part, &f, &e), 0);
+    assert_int_equal(bus_frame_read(one_part, sizeof one_part, &f, &e), 0);
     assert_int_equal(f.kind, FRAME_QUESTION);
     assert_int_equal(f.part, 0);
     assert_int_equal(f.parts, 1);
@@ -22,7 +22,7 @@ static void test_layout(void **state)
     assert_int_equal(f.whole_bytes, 3);
     assert_int_equal(f.n, 3);
     assert_memory_equal(f.data, "abc", 3);
-    frame_write(&f, out);
+    bus_frame_write(&f, out);
     assert_memory_equal(out, one_part, FRAME_BYTES);
 }
 
@@ -33,7 +33,7 @@ static int read_with(size_t at, uint8_t v, size_t n)
     struct frame f;
     memcpy(bytes, one_part, sizeof bytes);
     bytes[at] = v;
-    return frame_read(bytes, n, &f, NULL);
+    return bus_frame_read(bytes, n, &f, NULL);
 }
 
 static void test_wrong_frames(void **state)
@@ -65,7 +65,7 @@ static int add(struct assembly *a, uint32_t part, uint32_t parts, uint64_t whole
         .whole_bytes = whole,
         .data = letters + a->n,
         .n = n};
-    return assembly_add(a, &f, 100, NULL);
+    return bus_assembly_add(a, &f, 100, NULL);
 }
 
 static void test_assembly(void **state)
@@ -76,9 +76,9 @@ static void test_assembly(void **state)
     assert_int_equal(add(&a, 2, 3, 10, 2), 1);
     assert_int_equal(a.n, 10);
     assert_memory_equal(a.data, "abcdefghij", 10);
-    assembly_free(&a);
+    bus_assembly_free(&a);
     assert_int_equal(add(&a, 0, 1, 0, 0), 1);
-    assembly_free(&a);
+    bus_assembly_free(&a);
 }
 
 /* What a part is refused with, as the first or behind the first of 3 parts, 4 of 10 bytes. */
@@ -88,7 +88,7 @@ static int refused(bool begun, uint32_t part, uint32_t parts, uint64_t whole, si
     if (begun)
         assert_int_equal(add(&a, 0, 3, 10, 4), 0);
     int rc = add(&a, part, parts, whole, n);
-    assembly_free(&a);
+    bus_assembly_free(&a);
     return rc;
 }
 
@@ -108,13 +108,13 @@ static void test_wrong_assembly(void **state)
     assert_int_equal(add(&a, 0, 3, 10, 4), 0);
     assert_int_equal(add(&a, 1, 3, 10, 4), 0);
     assert_int_equal(add(&a, 2, 3, 10, 1), ERR_FORMAT); /* the last one is too short */
-    assembly_free(&a);
+    bus_assembly_free(&a);
     /* A claim alone gets no memory. */
     const struct frame huge = {
         .kind = FRAME_ANSWER, .parts = 2, .whole_bytes = UINT64_C(1) << 50, .n = 1, .data = (const uint8_t *)"x"};
-    assert_int_equal(assembly_add(&a, &huge, UINT64_MAX, NULL), 0);
+    assert_int_equal(bus_assembly_add(&a, &huge, UINT64_MAX, NULL), 0);
     assert_true(a.cap < 1000);
-    assembly_free(&a);
+    bus_assembly_free(&a);
 }
 
 static void test_beats(void **state)
@@ -123,24 +123,24 @@ static void test_beats(void **state)
     struct beat got;
     uint8_t bytes[100];
     struct frame f = {.kind = FRAME_BEAT, .parts = 1, .number = 1000, .data = bytes};
-    f.n = f.whole_bytes = beat_bytes(&b);
+    f.n = f.whole_bytes = bus_beat_bytes(&b);
     assert_int_equal(f.n, 13);
-    beat_write(&b, bytes);
+    bus_beat_write(&b, bytes);
     assert_memory_equal(bytes, "\3web\3i-1hello", 13);
-    assert_int_equal(beat_read(&f, &got, NULL), 0);
+    assert_int_equal(bus_beat_read(&f, &got, NULL), 0);
     assert_int_equal(got.name_n, 3);
     assert_memory_equal(got.instance, "i-1", 3);
     assert_memory_equal(got.said, "hello", 5);
     for (f.n = 0; f.n < 8; f.n++)
-        assert_int_equal(beat_read(&f, &got, NULL), ERR_FORMAT);
-    assert_int_equal(beat_read(&f, &got, NULL), 0);
+        assert_int_equal(bus_beat_read(&f, &got, NULL), ERR_FORMAT);
+    assert_int_equal(bus_beat_read(&f, &got, NULL), 0);
     f.number = 0;
-    assert_int_equal(beat_read(&f, &got, NULL), ERR_FORMAT);
+    assert_int_equal(bus_beat_read(&f, &got, NULL), ERR_FORMAT);
     f.number = 1;
     bytes[2] = 0;
-    assert_int_equal(beat_read(&f, &got, NULL), ERR_FORMAT);
+    assert_int_equal(bus_beat_read(&f, &got, NULL), ERR_FORMAT);
     bytes[0] = 0;
-    assert_int_equal(beat_read(&f, &got, NULL), ERR_FORMAT);
+    assert_int_equal(bus_beat_read(&f, &got, NULL), ERR_FORMAT);
 }
 
 /* ---- over the bus ---- */
@@ -191,7 +191,7 @@ static void send_part(struct bus *b, const char *subject, const char *reply, con
     uint8_t bytes[FRAME_BYTES + 8] = {0};
     const struct frame f = {
         .kind = p->kind, .part = p->part, .parts = p->parts, .number = number, .id = p->id, .whole_bytes = p->whole};
-    frame_write(&f, bytes);
+    bus_frame_write(&f, bytes);
     memset(bytes + FRAME_BYTES, 'x', p->n);
     assert_int_equal(b->kind->publish(b->wire, subject, reply, bytes, FRAME_BYTES + p->n, NULL), 0);
 }
@@ -207,7 +207,7 @@ static void note_code(void *arg, const struct wire_message *m)
 {
     struct codes *c = arg;
     struct frame f;
-    assert_int_equal(frame_read(m->data, m->n, &f, NULL), 0);
+    assert_int_equal(bus_frame_read(m->data, m->n, &f, NULL), 0);
     pthread_mutex_lock(&c->lock);
     assert_true(c->n < 32);
     c->v[c->n++] = f.kind == FRAME_REFUSAL ? f.number : 1;

@@ -96,9 +96,9 @@ static void beat_once(struct bus *b, const char *instance, const char *said)
     const struct beat is = {"gone", instance, 4, strlen(instance), (const uint8_t *)said, strlen(said)};
     uint8_t bytes[200];
     const struct frame f = {
-        .kind = FRAME_BEAT, .parts = 1, .number = PERIOD_MS, .id = 1, .whole_bytes = beat_bytes(&is)};
-    frame_write(&f, bytes);
-    beat_write(&is, bytes + FRAME_BYTES);
+        .kind = FRAME_BEAT, .parts = 1, .number = PERIOD_MS, .id = 1, .whole_bytes = bus_beat_bytes(&is)};
+    bus_frame_write(&f, bytes);
+    bus_beat_write(&is, bytes + FRAME_BYTES);
     assert_int_equal(bus_publish(b, "cluster.x.beat", bytes, FRAME_BYTES + f.whole_bytes, NULL), 0);
 }
 

@@ -22,25 +22,25 @@ enum {
     FIRST_PATIENCE_MS = 1000, /* with a question that a broker may have taken along when it died; then twice as long */
 };
 
-struct broker *broker_of(struct bus *b)
+struct broker *bus_broker_of(struct bus *b)
 {
     return (struct broker *)b->wire;
 }
 
 /* ---- errors and waiting ---- */
 
-int64_t broker_deadline(const struct broker *b)
+int64_t bus_broker_deadline(const struct broker *b)
 {
     return time_monotonic_ns() + b->timeout_ns;
 }
 
-int64_t broker_ms_until(int64_t deadline_ns)
+int64_t bus_broker_ms_until(int64_t deadline_ns)
 {
     int64_t left = deadline_ns - time_monotonic_ns();
     return left < 1000000 ? 1 : left / 1000000;
 }
 
-bool broker_is_connected(struct broker *b)
+bool bus_broker_is_connected(struct broker *b)
 {
     return !atomic_load(&b->closed) && natsConnection_Status(b->nc) == NATS_CONN_STATUS_CONNECTED;
 }
@@ -64,7 +64,7 @@ static bool is_inbox(const char *subject)
 }
 
 /* The text: Permissions Violation for Publish to "SUBJECT". */
-void broker_lacks(struct broker *b, const char *text)
+void bus_broker_lacks(struct broker *b, const char *text)
 {
     bool publish = strstr(text, "Publish");
     const char *subject = strchr(text, '"');
@@ -81,7 +81,7 @@ void broker_lacks(struct broker *b, const char *text)
     free(right);
 }
 
-bool broker_right(struct broker *b, const char *word, char *out, size_t n)
+bool bus_broker_right(struct broker *b, const char *word, char *out, size_t n)
 {
     bool found = false;
     pthread_mutex_lock(&b->lock);
@@ -94,12 +94,12 @@ bool broker_right(struct broker *b, const char *word, char *out, size_t n)
     return found;
 }
 
-int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, const char *what)
+int bus_broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, const char *what)
 {
     char right[BUS_MAX_SUBJECT + 40];
     const char *name = strrchr(what, ' ');
     if ((s == NATS_TIMEOUT || s == NATS_NO_RESPONDERS) && !code &&
-        broker_right(b, name ? name + 1 : what, right, sizeof right))
+        bus_broker_right(b, name ? name + 1 : what, right, sizeof right))
         return err_set(e, ERR_UNSUPPORTED, "%s: the broker at %s does not let this user %s", what, b->where, right);
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         return err_set(
@@ -114,7 +114,7 @@ int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, c
         return err_set(e, ERR_IO, "%s: the broker at %s says JetStream error %d", what, b->where, (int)code);
     switch (s) {
     case NATS_TIMEOUT:
-        if (broker_is_connected(b))
+        if (bus_broker_is_connected(b))
             return err_set(e, ERR_TIMEOUT, "%s: no answer from the broker at %s in time", what, b->where);
         return fail_away(b, ERR_TIMEOUT, e, what);
     case NATS_CONNECTION_CLOSED:
@@ -129,14 +129,14 @@ int broker_fail(struct broker *b, natsStatus s, jsErrCode code, struct err *e, c
     }
 }
 
-int broker_await(struct broker *b, int64_t deadline_ns, struct err *e)
+int bus_broker_await(struct broker *b, int64_t deadline_ns, struct err *e)
 {
     bool in_time = true;
     pthread_mutex_lock(&b->lock);
-    while (in_time && !atomic_load(&b->closed) && !natsConnection_IsClosed(b->nc) && !broker_is_connected(b))
+    while (in_time && !atomic_load(&b->closed) && !natsConnection_IsClosed(b->nc) && !bus_broker_is_connected(b))
         in_time = wait_until(&b->change, &b->lock, deadline_ns);
     pthread_mutex_unlock(&b->lock);
-    return broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, "bus");
+    return bus_broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, "bus");
 }
 
 /* Whether the same question may be answered a moment later. */
@@ -148,17 +148,17 @@ static bool is_passing(const struct broker_attempt *a)
     return a->status == NATS_NO_RESPONDERS || (a->status != NATS_NOT_FOUND && !a->once);
 }
 
-int broker_once(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
+int bus_broker_once(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
 {
     jsOptions o;
     jsOptions_Init(&o);
     a->code = 0;
     a->status = NATS_TIMEOUT;
-    int rc = broker_await(b, deadline_ns, e);
+    int rc = bus_broker_await(b, deadline_ns, e);
     if (rc)
         return rc;
     for (int64_t wait_ms = FIRST_PATIENCE_MS;; wait_ms *= 2) {
-        int64_t left_ms = broker_ms_until(deadline_ns);
+        int64_t left_ms = bus_broker_ms_until(deadline_ns);
         o.Wait = a->once || left_ms < wait_ms ? left_ms : wait_ms;
         a->status = a->step(a->arg, &o, &a->code);
         if (a->status != NATS_TIMEOUT || o.Wait == left_ms)
@@ -166,13 +166,13 @@ int broker_once(struct broker *b, struct broker_attempt *a, int64_t deadline_ns,
     }
     if (a->status == NATS_NO_RESPONDERS)
         a->code = 0; /* the library's own, and not always true: the stream may be gone, or about to come */
-    return a->status == NATS_OK ? 0 : broker_fail(b, a->status, a->code, e, a->what);
+    return a->status == NATS_OK ? 0 : bus_broker_fail(b, a->status, a->code, e, a->what);
 }
 
-int broker_try(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
+int bus_broker_try(struct broker *b, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
 {
     for (;;) {
-        int rc = broker_once(b, a, deadline_ns, e);
+        int rc = bus_broker_once(b, a, deadline_ns, e);
         if (!rc)
             return 0;
         int64_t now = time_monotonic_ns(), again = now + TRY_EVERY_MS * INT64_C(1000000);
@@ -207,13 +207,13 @@ static natsStatus replicate(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
-int broker_replicate(struct broker *b, const char *stream, const char *what, int64_t deadline_ns, struct err *e)
+int bus_broker_replicate(struct broker *b, const char *stream, const char *what, int64_t deadline_ns, struct err *e)
 {
     struct replicating r = {.broker = b, .stream = stream, .current = b->replicas <= 1};
     struct broker_attempt a = {.step = replicate, .arg = &r, .what = what};
     int rc = 0;
     while (!rc && !r.current) {
-        rc = broker_try(b, &a, deadline_ns, e);
+        rc = bus_broker_try(b, &a, deadline_ns, e);
         int64_t again = time_monotonic_ns() + TRY_EVERY_MS * INT64_C(1000000);
         if (!rc && !r.current && again >= deadline_ns)
             return err_set(e, ERR_TIMEOUT, "%s: the brokers at %s have not copied it in time", what, b->where);
@@ -227,7 +227,7 @@ int broker_replicate(struct broker *b, const char *stream, const char *what, int
 
 /* "$JS.ACK.STREAM.CONSUMER.delivered.stream.consumer.time.pending"; newer servers put a domain and an account before
  * the stream, and a random token behind. */
-bool broker_mark(const char *reply, struct broker_mark *out)
+bool bus_broker_mark(const char *reply, struct bus_broker_mark *out)
 {
     enum { OLD = 9, NEW = 11, NUMBERS = 5 };
     static const char prefix[] = "$JS.ACK.";
@@ -248,7 +248,7 @@ bool broker_mark(const char *reply, struct broker_mark *out)
             return false;
         reply = *end ? end + 1 : end;
     }
-    *out = (struct broker_mark){v[0], v[1], v[2], v[4], (int64_t)v[3]};
+    *out = (struct bus_broker_mark){v[0], v[1], v[2], v[4], (int64_t)v[3]};
     return true;
 }
 
@@ -302,7 +302,7 @@ static void destroy_ended(struct broker *b, bool all)
     }
 }
 
-void broker_destroy_later(struct broker *b, natsSubscription *sub)
+void bus_broker_destroy_later(struct broker *b, natsSubscription *sub)
 {
     if (!sub)
         return;
@@ -314,7 +314,7 @@ void broker_destroy_later(struct broker *b, natsSubscription *sub)
 
 static void sub_free(struct wire_sub *s)
 {
-    broker_destroy_later(s->broker, s->sub);
+    bus_broker_destroy_later(s->broker, s->sub);
     s->ended(s->arg);
     pthread_cond_destroy(&s->over);
     pthread_mutex_destroy(&s->lock);
@@ -356,7 +356,7 @@ static int sub_new(struct broker *b, const char *subject, struct wire_sub usual,
     pthread_cond_destroy(&s->over);
     pthread_mutex_destroy(&s->lock);
     free(s);
-    return broker_fail(b, status, 0, e, subject);
+    return bus_broker_fail(b, status, 0, e, subject);
 }
 
 static int broker_subscribe(struct wire *w, const char *subject, wire_handler *handler, void (*ended)(void *),
@@ -366,14 +366,14 @@ static int broker_subscribe(struct wire *w, const char *subject, wire_handler *h
     return sub_new((struct broker *)w, subject, s, out, e);
 }
 
-int broker_subscribe_raw(struct broker *b, const char *subject, broker_handler *raw, void (*ended)(void *), void *arg,
-    struct wire_sub **out, struct err *e)
+int bus_broker_subscribe_raw(struct broker *b, const char *subject, broker_handler *raw, void (*ended)(void *),
+    void *arg, struct wire_sub **out, struct err *e)
 {
     const struct wire_sub s = {.raw = raw, .ended = ended, .arg = arg};
     return sub_new(b, subject, s, out, e);
 }
 
-void broker_unsubscribe(struct wire_sub *s)
+void bus_broker_unsubscribe(struct wire_sub *s)
 {
     bool own = running == s;
     pthread_mutex_lock(&s->lock);
@@ -398,7 +398,7 @@ static int broker_publish(
         return err_set(e, ERR_CANCELLED, "the bus is closed");
     natsStatus s = reply ? natsConnection_PublishRequest(b->nc, subject, reply, data, (int)n)
                          : natsConnection_Publish(b->nc, subject, data, (int)n);
-    return s == NATS_OK ? 0 : broker_fail(b, s, 0, e, subject);
+    return s == NATS_OK ? 0 : bus_broker_fail(b, s, 0, e, subject);
 }
 
 /* ---- the connection ---- */
@@ -452,7 +452,7 @@ static int connect(struct broker *b, const struct bus_options *o, natsOptions *o
         pthread_mutex_lock(&b->lock);
         wait_until(&b->change, &b->lock, again);
         pthread_mutex_unlock(&b->lock);
-        natsOptions_SetTimeout(options, broker_ms_until(deadline));
+        natsOptions_SetTimeout(options, bus_broker_ms_until(deadline));
     }
 }
 
@@ -481,7 +481,7 @@ static int broker_open(const struct bus_options *o, wire_changed *changed, void 
     b->replicas = o->replicas;
     pthread_mutex_init(&b->lock, NULL);
     wait_init(&b->change);
-    int rc = broker_options(o, b, &options, &b->where, e);
+    int rc = bus_broker_options(o, b, &options, &b->where, e);
     if (!rc && set_callbacks(options, b, o->later))
         rc = err_set(e, ERR_NOMEM, "out of memory: bus");
     rc = rc ? rc : connect(b, o, options, e);
@@ -511,7 +511,7 @@ static void broker_close(struct wire *w)
 
 static bool broker_connected(struct wire *w)
 {
-    return broker_is_connected((struct broker *)w);
+    return bus_broker_is_connected((struct broker *)w);
 }
 
 static uint64_t broker_epoch(struct wire *w)
@@ -539,12 +539,12 @@ static void broker_local_address(struct wire *w, char *buf, size_t n)
 static int broker_trouble(struct wire *w, struct err *e)
 {
     struct broker *b = (struct broker *)w;
-    return broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, NULL);
+    return bus_broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, NULL);
 }
 
 static bool broker_lacks_for(struct wire *w, const char *subject, char *buf, size_t n)
 {
-    return broker_right((struct broker *)w, subject, buf, n);
+    return bus_broker_right((struct broker *)w, subject, buf, n);
 }
 
 const struct wire_kind broker_kind = {
@@ -559,23 +559,23 @@ const struct wire_kind broker_kind = {
     .lacks = broker_lacks_for,
     .publish = broker_publish,
     .subscribe = broker_subscribe,
-    .unsubscribe = broker_unsubscribe,
-    .table_open = broker_table_open,
-    .table_close = broker_table_close,
-    .table_put = broker_table_put,
-    .table_get = broker_table_get,
-    .table_remove = broker_table_remove,
-    .table_all = broker_table_all,
-    .table_version = broker_table_version,
-    .table_watch = broker_table_watch,
-    .watch_stop = broker_watch_stop,
-    .queue_open = broker_queue_open,
-    .queue_close = broker_queue_close,
-    .queue_add = broker_queue_add,
-    .queue_take = broker_queue_take,
-    .queue_state = broker_queue_state,
-    .item_done = broker_item_done,
-    .item_again = broker_item_again,
-    .item_forget = broker_item_forget,
-    .item_working = broker_item_working,
+    .unsubscribe = bus_broker_unsubscribe,
+    .table_open = bus_broker_table_open,
+    .table_close = bus_broker_table_close,
+    .table_put = bus_broker_table_put,
+    .table_get = bus_broker_table_get,
+    .table_remove = bus_broker_table_remove,
+    .table_all = bus_broker_table_all,
+    .table_version = bus_broker_table_version,
+    .table_watch = bus_broker_table_watch,
+    .watch_stop = bus_broker_watch_stop,
+    .queue_open = bus_broker_queue_open,
+    .queue_close = bus_broker_queue_close,
+    .queue_add = bus_broker_queue_add,
+    .queue_take = bus_broker_queue_take,
+    .queue_state = bus_broker_queue_state,
+    .item_done = bus_broker_item_done,
+    .item_again = bus_broker_item_again,
+    .item_forget = bus_broker_item_forget,
+    .item_working = bus_broker_item_working,
 };

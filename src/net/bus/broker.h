@@ -29,22 +29,22 @@ struct broker {
     VEC(struct broker_ended) ended; /* oldest first */
     struct strings lacking;    /* rights that the broker refused: "publish to \"SUBJECT\"" */
 };
-struct broker *broker_of(struct bus *);
+struct broker *bus_broker_of(struct bus *);
 
 /* broker_options.c: what the connection is made with; natsOptions_Destroy ends it. *where: free() it. */
-int broker_options(const struct bus_options *, struct broker *, natsOptions **out, char **where, struct err *);
+int bus_broker_options(const struct bus_options *, struct broker *, natsOptions **out, char **where, struct err *);
 /* The broker refused a right; text: what it says. */
 /* A right that is missing, for what has the word in its subject. False: there is none. */
-bool broker_right(struct broker *, const char *word, char *out, size_t n);
-void broker_lacks(struct broker *, const char *text);
+bool bus_broker_right(struct broker *, const char *word, char *out, size_t n);
+void bus_broker_lacks(struct broker *, const char *text);
 
 /* Fills e for a call that failed; `what` says of whom ("table x"). */
-int broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);
-bool broker_is_connected(struct broker *);
+int bus_broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);
+bool bus_broker_is_connected(struct broker *);
 /* Waits until there is a connection. ERR_TIMEOUT, ERR_CANCELLED. */
-int broker_await(struct broker *, int64_t deadline_ns, struct err *);
-int64_t broker_deadline(const struct broker *); /* for what has none */
-int64_t broker_ms_until(int64_t deadline_ns);   /* at least 1 */
+int bus_broker_await(struct broker *, int64_t deadline_ns, struct err *);
+int64_t bus_broker_deadline(const struct broker *); /* for what has none */
+int64_t bus_broker_ms_until(int64_t deadline_ns);   /* at least 1 */
 
 /* One question to JetStream, asked again until the deadline while it has no connection or is still starting. Returns 0,
  * or what the last attempt ended with. */
@@ -57,38 +57,38 @@ struct broker_attempt {
     jsErrCode code;            /* of the last attempt; 0 */
     natsStatus status;
 };
-int broker_try(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
+int bus_broker_try(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
 /* The same, until there is an answer: also one that may be another a moment later. */
-int broker_once(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
+int bus_broker_once(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
 
 /* The stream has as many replicas as were asked for, unless it has more. */
-int broker_replicate(struct broker *, const char *stream, const char *what, int64_t deadline_ns, struct err *);
+int bus_broker_replicate(struct broker *, const char *stream, const char *what, int64_t deadline_ns, struct err *);
 
 /* A subscription whose handler gets the library's message, to destroy it. */
 typedef void broker_handler(void *arg, natsMsg *);
-int broker_subscribe_raw(struct broker *, const char *subject, broker_handler *, void (*ended)(void *), void *arg,
+int bus_broker_subscribe_raw(struct broker *, const char *subject, broker_handler *, void (*ended)(void *), void *arg,
     struct wire_sub **out, struct err *);
-void broker_unsubscribe(struct wire_sub *);
+void bus_broker_unsubscribe(struct wire_sub *);
 /* In place of natsSubscription_Destroy, after natsSubscription_Unsubscribe. */
-void broker_destroy_later(struct broker *, natsSubscription *);
+void bus_broker_destroy_later(struct broker *, natsSubscription *);
 
 /* What JetStream says of a message in its reply subject. */
-struct broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };
-bool broker_mark(const char *reply, struct broker_mark *out);
+struct bus_broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };
+bool bus_broker_mark(const char *reply, struct bus_broker_mark *out);
 
 /* broker_table.c, broker_watch.c */
-int broker_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
+int bus_broker_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
     struct err *);
-void broker_table_close(struct bus_table *);
-int broker_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
+void bus_broker_table_close(struct bus_table *);
+int bus_broker_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *);
-int broker_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
-int broker_table_remove(struct bus_table *, const char *key, struct err *);
-int broker_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
-int broker_table_version(struct bus_table *, uint64_t *version, struct err *);
-int broker_table_watch(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **,
+int bus_broker_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
+int bus_broker_table_remove(struct bus_table *, const char *key, struct err *);
+int bus_broker_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
+int bus_broker_table_version(struct bus_table *, uint64_t *version, struct err *);
+int bus_broker_table_watch(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **,
     struct err *);
-void broker_watch_stop(struct bus_watch *);
+void bus_broker_watch_stop(struct bus_watch *);
 
 struct broker_table {
     struct bus_table base;
@@ -99,23 +99,24 @@ struct broker_table {
     _Atomic int64_t real_ttl_ns; /* what it was made with */
 };
 /* Makes the stream if it is not there. */
-int broker_table_make(struct broker_table *, int64_t deadline_ns, struct err *);
+int bus_broker_table_make(struct broker_table *, int64_t deadline_ns, struct err *);
 /* Everything from now on, first the last value of each key, goes to that subject. *pending: how many those are. */
-int broker_table_follow(struct broker_table *, const char *key, const char *deliver, int64_t deadline_ns,
+int bus_broker_table_follow(struct broker_table *, const char *key, const char *deliver, int64_t deadline_ns,
     uint64_t *pending, struct err *);
 /* A message of it as an entry, whose key points into the message. False: it is none, but a sign of life. */
-bool broker_table_entry(const struct broker_table *, natsMsg *, struct bus_entry *out, struct broker_mark *mark);
+bool bus_broker_table_entry(const struct broker_table *, natsMsg *, struct bus_entry *out,
+    struct bus_broker_mark *mark);
 
 /* broker_queue.c */
-int broker_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
+int bus_broker_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
     struct err *);
-void broker_queue_close(struct bus_queue *);
-int broker_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
-int broker_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);
-int broker_queue_state(struct bus_queue *, struct bus_queue_state *, struct err *);
-int broker_item_done(struct bus_item *, struct err *);
-void broker_item_again(struct bus_item *);
-void broker_item_forget(struct bus_item *);
-void broker_item_working(struct bus_item *);
+void bus_broker_queue_close(struct bus_queue *);
+int bus_broker_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
+int bus_broker_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);
+int bus_broker_queue_state(struct bus_queue *, struct bus_queue_state *, struct err *);
+int bus_broker_item_done(struct bus_item *, struct err *);
+void bus_broker_item_again(struct bus_item *);
+void bus_broker_item_forget(struct bus_item *);
+void bus_broker_item_working(struct bus_item *);
 
 #endif

@@ -33,7 +33,7 @@ static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, vo
 {
     const char *text = NULL;
     if (s == NATS_NOT_PERMITTED && natsConnection_GetLastError(nc, &text) == NATS_NOT_PERMITTED && text)
-        broker_lacks(arg, text);
+        bus_broker_lacks(arg, text);
 }
 
 /* "nats://user:password@host:port" as "nats://host:port". */
@@ -149,7 +149,8 @@ static natsStatus set_usual(natsOptions *o, const struct bus_options *b, struct 
     return s ? s : natsOptions_SetName(o, b->name ? b->name : "weft");
 }
 
-int broker_options(const struct bus_options *b, struct broker *broker, natsOptions **out, char **where, struct err *e)
+int bus_broker_options(
+    const struct bus_options *b, struct broker *broker, natsOptions **out, char **where, struct err *e)
 {
     enum { MOST_SERVERS = 64 };
     const char *urls[MOST_SERVERS];

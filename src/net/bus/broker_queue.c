@@ -80,23 +80,23 @@ static natsStatus add_consumer(void *arg, jsOptions *o, jsErrCode *code)
 static int make(struct broker_queue *q, int64_t deadline_ns, struct err *e)
 {
     struct broker_attempt a = {.step = add_stream, .arg = q, .what = q->what};
-    int rc = broker_try(q->broker, &a, deadline_ns, e);
-    rc = rc ? rc : broker_replicate(q->broker, q->stream, q->what, deadline_ns, e);
+    int rc = bus_broker_try(q->broker, &a, deadline_ns, e);
+    rc = rc ? rc : bus_broker_replicate(q->broker, q->stream, q->what, deadline_ns, e);
     a.step = add_consumer;
-    return rc ? rc : broker_try(q->broker, &a, deadline_ns, e);
+    return rc ? rc : bus_broker_try(q->broker, &a, deadline_ns, e);
 }
 
-int broker_queue_open(
+int bus_broker_queue_open(
     struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out, struct err *e)
 {
     struct broker_queue *q = mem_zalloc(sizeof *q);
-    q->broker = broker_of(b);
+    q->broker = bus_broker_of(b);
     q->memory = o->memory;
     q->redeliver_ns = o->redeliver_ns;
     snprintf(q->name, sizeof q->name, "%s", name);
     snprintf(q->stream, sizeof q->stream, "WEFT_QUEUE_%s", q->name);
     snprintf(q->what, sizeof q->what, "queue %s", q->name);
-    int rc = make(q, broker_deadline(q->broker), e);
+    int rc = make(q, bus_broker_deadline(q->broker), e);
     if (rc) {
         free(q);
         return rc;
@@ -106,7 +106,7 @@ int broker_queue_open(
     return 0;
 }
 
-void broker_queue_close(struct bus_queue *q)
+void bus_broker_queue_close(struct bus_queue *q)
 {
     bus_unref(q->bus);
     free(q);
@@ -135,16 +135,16 @@ static natsStatus add(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
-int broker_queue_add(struct bus_queue *base, const char *id, const void *data, size_t n, bool *fresh, struct err *e)
+int bus_broker_queue_add(struct bus_queue *base, const char *id, const void *data, size_t n, bool *fresh, struct err *e)
 {
     struct broker_queue *q = (struct broker_queue *)base;
     struct adding adding = {q, id, data, n};
     struct broker_attempt a = {.step = add, .arg = &adding, .what = q->what};
-    int64_t deadline = broker_deadline(q->broker);
-    int rc = broker_once(q->broker, &a, deadline, e);
+    int64_t deadline = bus_broker_deadline(q->broker);
+    int rc = bus_broker_once(q->broker, &a, deadline, e);
     if (rc && a.status == NATS_NO_RESPONDERS) { /* lost with its broker */
         rc = make(q, deadline, e);
-        rc = rc ? rc : broker_try(q->broker, &a, deadline, e);
+        rc = rc ? rc : bus_broker_try(q->broker, &a, deadline, e);
     }
     *fresh = !rc;
     return a.code == JSStreamStoreFailedErr ? 0 : rc; /* it is there */
@@ -178,11 +178,11 @@ static natsStatus ask_for_one(struct broker_queue *q, int64_t ms, natsMsg **out)
 /* Takes over the message if it is an item. */
 static struct bus_item *item_of(struct broker_queue *q, natsMsg *m)
 {
-    struct broker_mark mark;
+    struct bus_broker_mark mark;
     const char *subject = natsMsg_GetSubject(m);
     char prefix[SUBJECT_ROOM];
     subject_of(q, "", prefix);
-    if (!broker_mark(natsMsg_GetReply(m), &mark) || strncmp(subject, prefix, strlen(prefix)) != 0)
+    if (!bus_broker_mark(natsMsg_GetReply(m), &mark) || strncmp(subject, prefix, strlen(prefix)) != 0)
         return NULL;
     struct taken *t = mem_zalloc(sizeof *t);
     t->is.bus = bus_ref(q->base.bus);
@@ -195,7 +195,7 @@ static struct bus_item *item_of(struct broker_queue *q, natsMsg *m)
 /* A message that is none is a status: nothing there, a broker that stops. */
 static struct bus_item *try_to_take(struct broker_queue *q, int64_t deadline_ns, struct err *e)
 {
-    int64_t ms = broker_ms_until(deadline_ns), longest = LONGEST_WAIT_S * 1000;
+    int64_t ms = bus_broker_ms_until(deadline_ns), longest = LONGEST_WAIT_S * 1000;
     natsMsg *m = NULL;
     natsStatus s = ask_for_one(q, ms < longest ? ms : longest, &m);
     struct bus_item *item = s == NATS_OK ? item_of(q, m) : NULL;
@@ -206,13 +206,13 @@ static struct bus_item *try_to_take(struct broker_queue *q, int64_t deadline_ns,
     return item;
 }
 
-int broker_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bus_item **out, struct err *e)
+int bus_broker_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bus_item **out, struct err *e)
 {
     struct broker_queue *q = (struct broker_queue *)base;
     enum { PAUSE_MS = 20 };
     for (;;) {
         int64_t begun = time_monotonic_ns(), pause = begun + PAUSE_MS * 1000000;
-        int rc = broker_await(q->broker, deadline_ns, e);
+        int rc = bus_broker_await(q->broker, deadline_ns, e);
         if (rc)
             return rc;
         if ((*out = try_to_take(q, deadline_ns, e)))
@@ -229,7 +229,7 @@ int broker_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bus_it
 
 /* ---- items ---- */
 
-void broker_item_forget(struct bus_item *i)
+void bus_broker_item_forget(struct bus_item *i)
 {
     struct taken *t = (struct taken *)i;
     struct bus *b = t->is.bus;
@@ -238,40 +238,40 @@ void broker_item_forget(struct bus_item *i)
     bus_unref(b);
 }
 
-int broker_item_done(struct bus_item *i, struct err *e)
+int bus_broker_item_done(struct bus_item *i, struct err *e)
 {
     struct taken *t = (struct taken *)i;
-    struct broker *b = broker_of(t->is.bus);
-    int64_t deadline = broker_deadline(b);
+    struct broker *b = bus_broker_of(t->is.bus);
+    int64_t deadline = bus_broker_deadline(b);
     natsMsg *confirmed = NULL;
-    int rc = broker_await(b, deadline, e);
+    int rc = bus_broker_await(b, deadline, e);
     if (!rc) {
         natsStatus s = natsConnection_RequestString(
-            &confirmed, b->nc, natsMsg_GetReply(t->msg), "+ACK", broker_ms_until(deadline));
+            &confirmed, b->nc, natsMsg_GetReply(t->msg), "+ACK", bus_broker_ms_until(deadline));
         if (s)
             rc = err_set(
                 e, ERR_TIMEOUT, "queue: the broker did not confirm that '%s' is done; it may come again", i->id);
     }
     natsMsg_Destroy(confirmed);
-    broker_item_forget(i);
+    bus_broker_item_forget(i);
     return rc;
 }
 
 static void tell(struct bus_item *i, const char *word)
 {
     struct taken *t = (struct taken *)i;
-    struct broker *b = broker_of(t->is.bus);
+    struct broker *b = bus_broker_of(t->is.bus);
     if (!atomic_load(&b->closed))
         natsConnection_PublishString(b->nc, natsMsg_GetReply(t->msg), word);
 }
 
-void broker_item_again(struct bus_item *i)
+void bus_broker_item_again(struct bus_item *i)
 {
     tell(i, "-NAK");
-    broker_item_forget(i);
+    bus_broker_item_forget(i);
 }
 
-void broker_item_working(struct bus_item *i)
+void bus_broker_item_working(struct bus_item *i)
 {
     tell(i, "+WPI");
 }
@@ -302,16 +302,16 @@ static natsStatus look(void *arg, jsOptions *o, jsErrCode *code)
     return status;
 }
 
-int broker_queue_state(struct bus_queue *base, struct bus_queue_state *out, struct err *e)
+int bus_broker_queue_state(struct bus_queue *base, struct bus_queue_state *out, struct err *e)
 {
     struct broker_queue *q = (struct broker_queue *)base;
     struct looking l = {q, {0, 0, 0}};
     struct broker_attempt a = {.step = look, .arg = &l, .what = q->what};
-    int64_t deadline = broker_deadline(q->broker);
-    int rc = broker_try(q->broker, &a, deadline, e);
+    int64_t deadline = bus_broker_deadline(q->broker);
+    int rc = bus_broker_try(q->broker, &a, deadline, e);
     if (rc && (a.code == JSStreamNotFoundErr || a.code == JSConsumerNotFoundErr)) {
         rc = make(q, deadline, e);
-        rc = rc ? rc : broker_try(q->broker, &a, deadline, e);
+        rc = rc ? rc : bus_broker_try(q->broker, &a, deadline, e);
     }
     *out = l.state;
     return rc;

@@ -67,29 +67,29 @@ static natsStatus look_at_stream(void *arg, jsOptions *o, jsErrCode *code)
 
 /* Of two who make it at once, both succeed if they agree; the second of two with other options finds it made. It is
  * looked for first: who only reads tables needs no right to make them. */
-int broker_table_make(struct broker_table *t, int64_t deadline_ns, struct err *e)
+int bus_broker_table_make(struct broker_table *t, int64_t deadline_ns, struct err *e)
 {
     struct broker_attempt a = {.step = look_at_stream, .arg = t, .what = t->what};
-    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    int rc = bus_broker_try(t->broker, &a, deadline_ns, e);
     if (rc && a.code == JSStreamNotFoundErr) {
         a.step = add_stream;
-        rc = broker_try(t->broker, &a, deadline_ns, e);
+        rc = bus_broker_try(t->broker, &a, deadline_ns, e);
         a.step = look_at_stream;
         if (rc && a.code == JSStreamNameExistErr)
-            rc = broker_try(t->broker, &a, deadline_ns, e);
+            rc = bus_broker_try(t->broker, &a, deadline_ns, e);
     }
-    return rc ? rc : broker_replicate(t->broker, t->stream, t->what, deadline_ns, e);
+    return rc ? rc : bus_broker_replicate(t->broker, t->stream, t->what, deadline_ns, e);
 }
 
-int broker_table_open(
+int bus_broker_table_open(
     struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out, struct err *e)
 {
     struct broker_table *t = mem_zalloc(sizeof *t);
-    *t = (struct broker_table){.broker = broker_of(b), .memory = o->memory, .ttl_ns = o->ttl_ns};
+    *t = (struct broker_table){.broker = bus_broker_of(b), .memory = o->memory, .ttl_ns = o->ttl_ns};
     snprintf(t->name, sizeof t->name, "%s", name);
     snprintf(t->stream, sizeof t->stream, "KV_%s", t->name);
     snprintf(t->what, sizeof t->what, "table %s", t->name);
-    int rc = broker_table_make(t, broker_deadline(t->broker), e);
+    int rc = bus_broker_table_make(t, bus_broker_deadline(t->broker), e);
     if (rc) {
         free(t);
         return rc;
@@ -99,7 +99,7 @@ int broker_table_open(
     return 0;
 }
 
-void broker_table_close(struct bus_table *t)
+void bus_broker_table_close(struct bus_table *t)
 {
     bus_unref(t->bus);
     free(t);
@@ -151,11 +151,11 @@ static natsStatus put(void *arg, jsOptions *o, jsErrCode *code)
  * stream is made, unless it is there, and it is tried once more. */
 static int put_now(struct putting *p, struct broker_attempt *a, int64_t deadline_ns, struct err *e)
 {
-    int rc = broker_once(p->table->broker, a, deadline_ns, e);
+    int rc = bus_broker_once(p->table->broker, a, deadline_ns, e);
     if (!rc || !is_gone(a))
         return rc;
-    rc = broker_table_make(p->table, deadline_ns, e);
-    return rc ? rc : broker_try(p->table->broker, a, deadline_ns, e);
+    rc = bus_broker_table_make(p->table, deadline_ns, e);
+    return rc ? rc : bus_broker_try(p->table->broker, a, deadline_ns, e);
 }
 
 struct getting {
@@ -183,7 +183,7 @@ static int get_last(struct broker_table *t, const char *key, natsMsg **out, int6
 {
     struct getting g = {t, key, NULL};
     struct broker_attempt a = {.step = get, .arg = &g, .what = t->what};
-    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    int rc = bus_broker_try(t->broker, &a, deadline_ns, e);
     *out = g.got;
     if (!rc || (a.code != JSNoMessageFoundErr && a.code != JSStreamNotFoundErr && a.status != NATS_NOT_FOUND))
         return rc;
@@ -201,11 +201,11 @@ static int expect_removal(struct broker_table *t, const char *key, uint64_t *exp
     return removed ? 0 : ERR_STALE;
 }
 
-int broker_table_put(struct bus_table *base, const char *key, const void *data, size_t n, const uint64_t *expected,
+int bus_broker_table_put(struct bus_table *base, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *e)
 {
     struct broker_table *t = (struct broker_table *)base;
-    int64_t deadline = broker_deadline(t->broker);
+    int64_t deadline = bus_broker_deadline(t->broker);
     struct putting p = {.table = t, .key = key, .data = data, .n = n, .expected = expected};
     struct broker_attempt a = {.step = put, .arg = &p, .what = t->what, .once = expected != NULL};
     uint64_t removal;
@@ -221,19 +221,20 @@ int broker_table_put(struct bus_table *base, const char *key, const void *data, 
     return rc;
 }
 
-int broker_table_remove(struct bus_table *base, const char *key, struct err *e)
+int bus_broker_table_remove(struct bus_table *base, const char *key, struct err *e)
 {
     struct broker_table *t = (struct broker_table *)base;
     struct putting p = {.table = t, .key = key, .operation = "DEL"};
     struct broker_attempt a = {.step = put, .arg = &p, .what = t->what};
-    return put_now(&p, &a, broker_deadline(t->broker), e);
+    return put_now(&p, &a, bus_broker_deadline(t->broker), e);
 }
 
-int broker_table_get(struct bus_table *base, const char *key, void **data, size_t *n, uint64_t *revision, struct err *e)
+int bus_broker_table_get(
+    struct bus_table *base, const char *key, void **data, size_t *n, uint64_t *revision, struct err *e)
 {
     struct broker_table *t = (struct broker_table *)base;
     natsMsg *m = NULL;
-    int rc = get_last(t, key, &m, broker_deadline(t->broker), e);
+    int rc = get_last(t, key, &m, bus_broker_deadline(t->broker), e);
     if (!rc && is_removal(m))
         rc = err_set(e, ERR_NOTFOUND, "%s: no '%s'", t->what, key);
     if (!rc) {
@@ -303,20 +304,20 @@ static int count_keys(struct broker_table *t, int64_t deadline_ns, struct counti
 {
     struct broker_attempt a = {.step = count_step, .arg = out, .what = t->what};
     *out = (struct counting){.table = t};
-    return broker_try(t->broker, &a, deadline_ns, e);
+    return bus_broker_try(t->broker, &a, deadline_ns, e);
 }
 
 /* A table that several brokers keep is delivered by one of them, which may not have all of it yet. */
-int broker_table_follow(
+int bus_broker_table_follow(
     struct broker_table *t, const char *key, const char *deliver, int64_t deadline_ns, uint64_t *pending, struct err *e)
 {
     struct following f = {t, key, deliver, 0};
     struct counting c;
     struct broker_attempt a = {.step = follow, .arg = &f, .what = t->what, .once = true};
-    int rc = broker_try(t->broker, &a, deadline_ns, e);
+    int rc = bus_broker_try(t->broker, &a, deadline_ns, e);
     if (rc && a.code == JSStreamNotFoundErr) {
-        rc = broker_table_make(t, deadline_ns, e);
-        rc = rc ? rc : broker_try(t->broker, &a, deadline_ns, e);
+        rc = bus_broker_table_make(t, deadline_ns, e);
+        rc = rc ? rc : bus_broker_try(t->broker, &a, deadline_ns, e);
     }
     *pending = f.pending;
     if (!rc && !key)
@@ -326,11 +327,12 @@ int broker_table_follow(
     return rc;
 }
 
-bool broker_table_entry(const struct broker_table *t, natsMsg *m, struct bus_entry *out, struct broker_mark *mark)
+bool bus_broker_table_entry(
+    const struct broker_table *t, natsMsg *m, struct bus_entry *out, struct bus_broker_mark *mark)
 {
     const char *subject = natsMsg_GetSubject(m);
     size_t n = strlen(t->name);
-    if (!broker_mark(natsMsg_GetReply(m), mark) || strncmp(subject, "$KV.", 4) != 0 ||
+    if (!bus_broker_mark(natsMsg_GetReply(m), mark) || strncmp(subject, "$KV.", 4) != 0 ||
         strncmp(subject + 4, t->name, n) != 0 || subject[4 + n] != '.')
         return false;
     bool removed = is_removal(m);
@@ -359,21 +361,21 @@ static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys
     uint64_t seen = 0;
     struct counting c = {.keys = keys};
     int rc = 0;
-    for (int64_t deadline = broker_deadline(t->broker); told->n < keys && !rc;) {
+    for (int64_t deadline = bus_broker_deadline(t->broker); told->n < keys && !rc;) {
         natsMsg *m = NULL;
         struct bus_entry entry;
-        struct broker_mark mark = {.pending = 1};
+        struct bus_broker_mark mark = {.pending = 1};
         int64_t until = time_monotonic_ns() + RECOUNT_NS;
-        natsStatus s = natsSubscription_NextMsg(&m, sub, broker_ms_until(until < deadline ? until : deadline));
+        natsStatus s = natsSubscription_NextMsg(&m, sub, bus_broker_ms_until(until < deadline ? until : deadline));
         bool late = time_monotonic_ns() >= deadline;
-        if (!s && broker_table_entry(t, m, &entry, &mark)) {
+        if (!s && bus_broker_table_entry(t, m, &entry, &mark)) {
             if (mark.consumer_seq != ++seen)
                 rc = err_set(e, ERR_IO, "%s: a part of it was lost on the way; read it again", t->what);
             else
                 tell_entry(told, &entry, handler, arg);
-            deadline = broker_deadline(t->broker);
+            deadline = bus_broker_deadline(t->broker);
         } else if (late || (s && s != NATS_TIMEOUT)) {
-            rc = s && s != NATS_TIMEOUT ? broker_fail(t->broker, s, 0, e, t->what)
+            rc = s && s != NATS_TIMEOUT ? bus_broker_fail(t->broker, s, 0, e, t->what)
                                         : err_set(e, ERR_TIMEOUT, "%s: not all of it came in time", t->what);
         }
         natsMsg_Destroy(m);
@@ -395,8 +397,8 @@ static int all_once(
     uint64_t pending = 0;
     natsStatus s = natsInbox_Create(&inbox);
     s = s ? s : natsConnection_SubscribeSync(&sub, t->broker->nc, inbox);
-    int rc = s ? broker_fail(t->broker, s, 0, e, t->what)
-               : broker_table_follow(t, NULL, inbox, deadline_ns, &pending, e);
+    int rc = s ? bus_broker_fail(t->broker, s, 0, e, t->what)
+               : bus_broker_table_follow(t, NULL, inbox, deadline_ns, &pending, e);
     if (!rc && pending)
         rc = count_keys(t, deadline_ns, &c, e);
     *told = !rc && pending;
@@ -404,17 +406,17 @@ static int all_once(
         rc = take_all(t, sub, c.keys, &keys, handler, arg, e);
     map_fini(&keys);
     natsSubscription_Unsubscribe(sub);
-    broker_destroy_later(t->broker, sub);
+    bus_broker_destroy_later(t->broker, sub);
     natsInbox_Destroy(inbox);
     return rc;
 }
 
-int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *arg, struct err *e)
+int bus_broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *arg, struct err *e)
 {
     struct broker_table *t = (struct broker_table *)base;
-    int64_t deadline = broker_deadline(t->broker);
+    int64_t deadline = bus_broker_deadline(t->broker);
     bool told = false;
-    int rc = broker_await(t->broker, deadline, e);
+    int rc = bus_broker_await(t->broker, deadline, e);
     for (int64_t patience_ns = FIRST_PATIENCE_NS; !rc; patience_ns *= 2) {
         int64_t now = time_monotonic_ns(), until = now + patience_ns < deadline ? now + patience_ns : deadline;
         rc = all_once(t, until, &told, handler, arg, e);
@@ -425,7 +427,7 @@ int broker_table_all(struct bus_table *base, bus_entry_handler *handler, void *a
             usleep(TOLD_AT_ONCE_NS / 1000);
             patience_ns /= 2;
         }
-        rc = broker_await(t->broker, deadline, e);
+        rc = bus_broker_await(t->broker, deadline, e);
     }
     return rc;
 }
@@ -449,16 +451,16 @@ static natsStatus version_step(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
-int broker_table_version(struct bus_table *base, uint64_t *version, struct err *e)
+int bus_broker_table_version(struct bus_table *base, uint64_t *version, struct err *e)
 {
     struct broker_table *t = (struct broker_table *)base;
     struct version v = {t, 0};
     struct broker_attempt a = {.step = version_step, .arg = &v, .what = t->what};
-    int64_t deadline = broker_deadline(t->broker);
-    int rc = broker_try(t->broker, &a, deadline, e);
+    int64_t deadline = bus_broker_deadline(t->broker);
+    int rc = bus_broker_try(t->broker, &a, deadline, e);
     if (rc && a.code == JSStreamNotFoundErr) {
-        rc = broker_table_make(t, deadline, e);
-        rc = rc ? rc : broker_try(t->broker, &a, deadline, e);
+        rc = bus_broker_table_make(t, deadline, e);
+        rc = rc ? rc : bus_broker_try(t->broker, &a, deadline, e);
     }
     *version = v.is;
     return rc;

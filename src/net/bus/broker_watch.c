@@ -52,7 +52,7 @@ static void came(void *arg, natsMsg *m)
     *w->end = i;
     w->end = &i->next;
     pthread_mutex_unlock(&w->lock);
-    loop_kick(w->loop);
+    bus_loop_kick(w->loop);
 }
 
 static natsMsg *next_message(struct broker_watch *w)
@@ -72,7 +72,7 @@ static natsMsg *next_message(struct broker_watch *w)
 
 static void tell(struct broker_watch *w, const struct bus_entry *entry)
 {
-    if (loop_stops(w->loop))
+    if (bus_loop_stops(w->loop))
         return;
     w->has_told = true;
     w->handler(w->arg, entry);
@@ -83,7 +83,7 @@ static void tell(struct broker_watch *w, const struct bus_entry *entry)
 static void end_following(struct broker_watch *w)
 {
     if (w->sub)
-        broker_unsubscribe(w->sub);
+        bus_broker_unsubscribe(w->sub);
     w->sub = NULL;
     for (natsMsg *m; (m = next_message(w));)
         natsMsg_Destroy(m);
@@ -94,8 +94,8 @@ static int follow(struct broker_watch *w, uint64_t *pending)
     int64_t deadline = time_monotonic_ns() + STEP_S * NS_PER_S;
     natsInbox *inbox = NULL;
     int rc = natsInbox_Create(&inbox) ? ERR_NOMEM : 0;
-    rc = rc ? rc : broker_subscribe_raw(w->table.broker, inbox, came, nothing, w, &w->sub, NULL);
-    rc = rc ? rc : broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
+    rc = rc ? rc : bus_broker_subscribe_raw(w->table.broker, inbox, came, nothing, w, &w->sub, NULL);
+    rc = rc ? rc : bus_broker_table_follow(&w->table, w->key, inbox, deadline, pending, NULL);
     natsInbox_Destroy(inbox);
     return rc;
 }
@@ -143,7 +143,7 @@ static int64_t look_at_key(const struct broker_watch *w)
 }
 
 /* The broker says when it was put, by its own clock, of which no more is believed than can be. */
-static int64_t end_of(const struct broker_watch *w, const struct broker_mark *mark)
+static int64_t end_of(const struct broker_watch *w, const struct bus_broker_mark *mark)
 {
     int64_t ttl = w->table.real_ttl_ns, age = time_now_ns() - mark->time_ns;
     if (ttl <= 0)
@@ -152,7 +152,7 @@ static int64_t end_of(const struct broker_watch *w, const struct broker_mark *ma
     return time_monotonic_ns() + ttl - age;
 }
 
-static void take_entry(struct broker_watch *w, const struct bus_entry *entry, const struct broker_mark *mark)
+static void take_entry(struct broker_watch *w, const struct bus_entry *entry, const struct bus_broker_mark *mark)
 {
     struct key *k = key_of(w, entry->key);
     bool was_there = k->is_there;
@@ -173,8 +173,8 @@ static bool has_missed(const struct broker_watch *w, natsMsg *m)
 static bool take(struct broker_watch *w, natsMsg *m)
 {
     struct bus_entry entry;
-    struct broker_mark mark;
-    if (!broker_table_entry(&w->table, m, &entry, &mark))
+    struct bus_broker_mark mark;
+    if (!bus_broker_table_entry(&w->table, m, &entry, &mark))
         return !has_missed(w, m);
     if (mark.consumer_seq != ++w->seen)
         return false;
@@ -189,7 +189,7 @@ static bool take(struct broker_watch *w, natsMsg *m)
 static bool take_waiting(struct broker_watch *w)
 {
     bool whole = true;
-    for (natsMsg *m; whole && !loop_stops(w->loop) && (m = next_message(w));) {
+    for (natsMsg *m; whole && !bus_loop_stops(w->loop) && (m = next_message(w));) {
         w->heard_ns = time_monotonic_ns();
         whole = take(w, m);
         natsMsg_Destroy(m);
@@ -206,7 +206,7 @@ static void look_after(struct broker_watch *w, uint32_t i)
     size_t n;
     uint64_t revision;
     const char *name = strings_get(&w->names, i);
-    int rc = broker_table_get(&w->table.base, name, &data, &n, &revision, NULL);
+    int rc = bus_broker_table_get(&w->table.base, name, &data, &n, &revision, NULL);
     free(data);
     if (rc == ERR_NOTFOUND) {
         w->keys.v[i] = (struct key){false, INT64_MAX};
@@ -221,7 +221,7 @@ static void look_after(struct broker_watch *w, uint32_t i)
 static int64_t expire(struct broker_watch *w)
 {
     int64_t due = INT64_MAX;
-    for (uint32_t i = 0; i < w->keys.n && !loop_stops(w->loop); i++) {
+    for (uint32_t i = 0; i < w->keys.n && !bus_loop_stops(w->loop); i++) {
         if (w->keys.v[i].end_ns <= time_monotonic_ns() && bus_connected(w->base.bus))
             look_after(w, i);
         due = w->keys.v[i].end_ns < due ? w->keys.v[i].end_ns : due;
@@ -238,7 +238,7 @@ static int64_t watch_turn(void *arg)
         int64_t due = w->all_told ? expire(w) : INT64_MAX;
         return due < silent ? due : silent;
     }
-    if (!loop_stops(w->loop))
+    if (!bus_loop_stops(w->loop))
         begin_anew(w);
     return w->sub ? time_monotonic_ns() : w->again_ns;
 }
@@ -248,7 +248,7 @@ static int64_t watch_turn(void *arg)
 static void connection_changed(void *arg)
 {
     struct broker_watch *w = arg;
-    loop_kick(w->loop);
+    bus_loop_kick(w->loop);
 }
 
 static void watch_ended(void *arg)
@@ -264,7 +264,7 @@ static void watch_ended(void *arg)
     bus_unref(b);
 }
 
-int broker_table_watch(struct bus_table *base, const char *key, bus_entry_handler *handler, void *arg,
+int bus_broker_table_watch(struct bus_table *base, const char *key, bus_entry_handler *handler, void *arg,
     struct bus_watch **out, struct err *e)
 {
     struct broker_watch *w = mem_zalloc(sizeof *w);
@@ -277,7 +277,7 @@ int broker_table_watch(struct bus_table *base, const char *key, bus_entry_handle
     w->hook = (struct bus_hook){.changed = connection_changed, .arg = w};
     pthread_mutex_init(&w->lock, NULL);
     *out = &w->base; /* the handler may look at it */
-    int rc = loop_start(watch_turn, watch_ended, w, &w->loop, e);
+    int rc = bus_loop_start(watch_turn, watch_ended, w, &w->loop, e);
     if (rc) {
         *out = NULL;
         watch_ended(w);
@@ -287,9 +287,9 @@ int broker_table_watch(struct bus_table *base, const char *key, bus_entry_handle
     return 0;
 }
 
-void broker_watch_stop(struct bus_watch *base)
+void bus_broker_watch_stop(struct bus_watch *base)
 {
     struct broker_watch *w = (struct broker_watch *)base;
     bus_hook_remove(base->bus, &w->hook);
-    loop_stop(w->loop);
+    bus_loop_stop(w->loop);
 }

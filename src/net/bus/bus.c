@@ -25,11 +25,11 @@ void bus_unref(struct bus *b)
 {
     if (atomic_fetch_sub(&b->refs, 1) > 1)
         return;
-    asker_free(b);
+    bus_asker_free(b);
     bus_services_free(b);
     if (b->wire)
         b->kind->free(b->wire);
-    trust_free(b);
+    bus_trust_free(b);
     pthread_mutex_destroy(&b->trusts_lock);
     pthread_mutex_destroy(&b->hooks_lock);
     free(b);
@@ -110,7 +110,7 @@ int bus_open(const struct bus_options *o, struct bus **out, struct err *e)
     pthread_mutex_init(&b->trusts_lock, NULL);
     bus_services_open(b);
     int rc = kind->open(&all, wire_has_changed, b, &b->wire, e);
-    rc = rc ? rc : asker_open(b, e);
+    rc = rc ? rc : bus_asker_open(b, e);
     if (rc)
         bus_close(b);
     else
@@ -123,9 +123,9 @@ void bus_close(struct bus *b)
     if (!b)
         return;
     atomic_store(&b->closed, true);
-    asker_close(b);
+    bus_asker_close(b);
     bus_services_close(b);
-    trust_close(b);
+    bus_trust_close(b);
     if (b->wire)
         b->kind->close(b->wire);
     bus_unref(b);
@@ -157,7 +157,7 @@ void bus_local_address(struct bus *b, char buf[BUS_ADDRESS])
 
 static int send_part(struct bus *b, const struct outgoing *o, struct frame *f, uint8_t *buffer, struct err *e)
 {
-    frame_write(f, buffer);
+    bus_frame_write(f, buffer);
     if (f->n)
         memcpy(buffer + FRAME_BYTES, f->data, f->n);
     return b->kind->publish(b->wire, o->subject, o->reply, buffer, FRAME_BYTES + f->n, e);
@@ -197,7 +197,7 @@ static int check_size(struct bus *b, const char *what, const char *name, size_t 
 
 int bus_publish(struct bus *b, const char *subject, const void *data, size_t n, struct err *e)
 {
-    int rc = subject_check(subject, false, e);
+    int rc = bus_subject_check(subject, false, e);
     rc = rc ? rc : check_size(b, "news", subject, n, e);
     return rc ? rc : b->kind->publish(b->wire, subject, NULL, data, n, e);
 }
@@ -227,7 +227,7 @@ int bus_listen(
     struct bus *b, const char *subject, bus_listener *listener, void *arg, struct bus_listening **out, struct err *e)
 {
     *out = NULL;
-    int rc = subject_check(subject, true, e);
+    int rc = bus_subject_check(subject, true, e);
     if (rc)
         return rc;
     struct bus_listening *l = mem_zalloc(sizeof *l);
@@ -256,7 +256,7 @@ int bus_table_open(
     enum { SHORTEST_TTL_NS = 100000000 };
     *out = NULL;
     o = o ? o : &usual;
-    int rc = table_name_check(name, e);
+    int rc = bus_table_name_check(name, e);
     if (!rc && o->ttl_ns && o->ttl_ns < SHORTEST_TTL_NS)
         rc = err_set(e, ERR_ARG, "table '%s': entries live at least 100 ms", name);
     return rc ? rc : b->kind->table_open(b, name, o, out, e);
@@ -272,7 +272,7 @@ static int put(struct bus_table *t, const char *key, const void *data, size_t n,
     uint64_t *revision, struct err *e)
 {
     uint64_t ignored;
-    int rc = subject_check(key, false, e);
+    int rc = bus_subject_check(key, false, e);
     rc = rc ? rc : check_size(t->bus, "value of", key, n, e);
     return rc ? rc : t->bus->kind->table_put(t, key, data, n, expected, revision ? revision : &ignored, e);
 }
@@ -293,14 +293,14 @@ int bus_table_get(struct bus_table *t, const char *key, void **data, size_t *n, 
     size_t ignored_n;
     uint64_t ignored_revision;
     *data = NULL;
-    int rc = subject_check(key, false, e);
+    int rc = bus_subject_check(key, false, e);
     return rc ? rc
               : t->bus->kind->table_get(t, key, data, n ? n : &ignored_n, revision ? revision : &ignored_revision, e);
 }
 
 int bus_table_remove(struct bus_table *t, const char *key, struct err *e)
 {
-    int rc = subject_check(key, false, e);
+    int rc = bus_subject_check(key, false, e);
     return rc ? rc : t->bus->kind->table_remove(t, key, e);
 }
 
@@ -324,7 +324,7 @@ int bus_table_watch_key(
     struct bus_table *t, const char *key, bus_entry_handler *handler, void *arg, struct bus_watch **out, struct err *e)
 {
     *out = NULL;
-    int rc = subject_check(key, false, e);
+    int rc = bus_subject_check(key, false, e);
     return rc ? rc : t->bus->kind->table_watch(t, key, handler, arg, out, e);
 }
 
@@ -344,7 +344,7 @@ int bus_queue_open(
     *out = NULL;
     if (all.redeliver_ns <= 0)
         all.redeliver_ns = REDELIVER_S * NS_PER_S;
-    int rc = table_name_check(name, e);
+    int rc = bus_table_name_check(name, e);
     return rc ? rc : b->kind->queue_open(b, name, &all, out, e);
 }
 
@@ -357,7 +357,7 @@ void bus_queue_close(struct bus_queue *q)
 int bus_queue_add(struct bus_queue *q, const char *id, const void *data, size_t n, bool *fresh, struct err *e)
 {
     bool ignored;
-    int rc = subject_check(id, false, e);
+    int rc = bus_subject_check(id, false, e);
     rc = rc ? rc : check_size(q->bus, "item", id, n, e);
     return rc ? rc : q->bus->kind->queue_add(q, id, data, n, fresh ? fresh : &ignored, e);
 }

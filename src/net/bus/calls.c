@@ -77,15 +77,15 @@ static void bound_free(struct bound *b)
     if (!b)
         return;
     for (size_t i = 0; i < RIVALS; i++)
-        assembly_free(&b->rivals[i].got);
-    assembly_free(&b->doubtful);
+        bus_assembly_free(&b->rivals[i].got);
+    bus_assembly_free(&b->doubtful);
     free(b->reply);
     free(b);
 }
 
 static void asked_free(struct asked *c)
 {
-    assembly_free(&c->answer);
+    bus_assembly_free(&c->answer);
     bound_free(c->bound);
     bus_reply_free(&c->reply);
     free(c->unsent);
@@ -175,7 +175,7 @@ static void take_part(struct bus *b, struct asked *c, const struct frame *f)
         rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no answer", (int)f->kind);
     if (!rc && c->answer.parts && f->id != c->answer.id)
         return; /* somebody else's: the first who began to answer counts */
-    rc = rc ? rc : assembly_add(&c->answer, f, b->max_message, &e);
+    rc = rc ? rc : bus_assembly_add(&c->answer, f, b->max_message, &e);
     if (rc < 0)
         fail(b->asker, c, rc, "%s: answer: %.180s", c->subject, e.text);
     else if (rc && f->kind == FRAME_REFUSAL)
@@ -195,7 +195,7 @@ static struct rival *rival_of(struct bound *r, uint64_t id)
             return &r->rivals[i];
         at = r->rivals[i].used < at->used ? &r->rivals[i] : at;
     }
-    assembly_free(&at->got);
+    bus_assembly_free(&at->got);
     at->got = (struct assembly){0};
     return at;
 }
@@ -206,13 +206,13 @@ static bool take_rival(struct bus *b, struct asked *c, const struct frame *f, st
     struct rival *at = rival_of(c->bound, f->id);
     bool kind = f->kind == FRAME_SIGNED_ANSWER || f->kind == FRAME_SIGNED_REFUSAL;
     struct err ignored;
-    int rc = kind ? assembly_add(&at->got, f, b->max_message + TRUST_SIGNATURE_BYTES, &ignored) : ERR_FORMAT;
+    int rc = kind ? bus_assembly_add(&at->got, f, b->max_message + TRUST_SIGNATURE_BYTES, &ignored) : ERR_FORMAT;
     at->used = ++c->bound->parts;
     if (rc == 0)
         return false;
     if (rc < 0) {
         c->bound->refused++;
-        assembly_free(&at->got);
+        bus_assembly_free(&at->got);
     } else {
         *out = at->got;
     }
@@ -235,10 +235,10 @@ static bool is_signed(
         return false;
     size_t n = a->n - TRUST_SIGNATURE_BYTES;
     struct trust_statement s = {subject, reply, question, a->kind, a->number, a->data, n};
-    if (trust_check(t, &s, a->data + n))
+    if (bus_trust_check(t, &s, a->data + n))
         return true;
     s.question = NULL;
-    return is_turned_down(a) && trust_check(t, &s, a->data + n);
+    return is_turned_down(a) && bus_trust_check(t, &s, a->data + n);
 }
 
 /* With the lock held, which is given back meanwhile: checking takes a while. Takes over the answer of the call c. */
@@ -252,20 +252,20 @@ static void check(struct bus *b, struct asked *c, struct assembly a)
     memcpy(question, c->bound->question, sizeof question);
     unsigned keys;
     bool good;
-    do { /* until no key was put meanwhile: asker_check_again does not know of this answer yet */
-        keys = trust_changes(trust);
+    do { /* until no key was put meanwhile: bus_asker_check_again does not know of this answer yet */
+        keys = bus_trust_changes(trust);
         pthread_mutex_unlock(&asker->lock);
         good = is_signed(trust, subject, reply, question, &a);
         pthread_mutex_lock(&asker->lock);
-    } while (!good && keys != trust_changes(trust));
+    } while (!good && keys != bus_trust_changes(trust));
     free(subject);
     free(reply);
     c = find(asker, id);
     if (!c) {
-        assembly_free(&a);
+        bus_assembly_free(&a);
     } else if (!good) {
         c->bound->refused++;
-        assembly_free(&c->bound->doubtful);
+        bus_assembly_free(&c->bound->doubtful);
         c->bound->doubtful = a;
     } else {
         c->answer = a;
@@ -277,7 +277,7 @@ static void check(struct bus *b, struct asked *c, struct assembly a)
     }
 }
 
-void asker_check_again(struct bus *b, struct trust *t)
+void bus_asker_check_again(struct bus *b, struct trust *t)
 {
     struct asker *a = b->asker;
     VEC(uint64_t) ids = {0};
@@ -306,7 +306,7 @@ static void take_message(struct bus *b, struct asked *c, const struct wire_messa
     struct assembly whole;
     c->reply.received_bytes += m->n;
     c->reply.received_messages++;
-    int rc = frame_read(m->data, m->n, &f, &e);
+    int rc = bus_frame_read(m->data, m->n, &f, &e);
     if (rc && !c->bound)
         fail(b->asker, c, rc, "%s: answer: %.180s", c->subject, e.text);
     else if (rc)
@@ -443,7 +443,7 @@ static struct asked *begin(struct bus_calls *s, const char *subject, size_t n, i
         s->earliest_ns = deadline_ns;
     if (a->closed)
         fail(a, c, ERR_CANCELLED, "%s: the bus is closed", subject);
-    else if (subject_check(subject, false, &e))
+    else if (bus_subject_check(subject, false, &e))
         fail(a, c, ERR_ARG, "%.250s", e.text);
     else if (n > s->bus->max_message)
         fail(a, c, ERR_LIMIT, "%s: question of %zu bytes: at most %zu are sent", subject, n, s->bus->max_message);
@@ -460,20 +460,20 @@ static struct asked *begin(struct bus_calls *s, const char *subject, size_t n, i
 static int bind_call(struct bus *b, const char *subject, const void *data, size_t n, int64_t deadline_ns,
     struct bound **out, struct err *e)
 {
-    struct trust *t = trust_of(b, subject);
+    struct trust *t = bus_trust_of(b, subject);
     *out = NULL;
-    int has = t ? trust_has_key(t, subject, deadline_ns, e) : 0;
+    int has = t ? bus_trust_has_key(t, subject, deadline_ns, e) : 0;
     if (has < 0 || !t)
         return has;
     if (!has && b->signed_only)
         return err_set(e, ERR_UNSUPPORTED, "%s: has no key (an older weft), and --signed-only leaves it out", subject);
     if (!has) {
-        trust_note_unsigned(t, subject);
+        bus_trust_note_unsigned(t, subject);
         return 0;
     }
     *out = mem_zalloc(sizeof **out);
     (*out)->trust = t;
-    trust_hash(data, n, (*out)->question);
+    bus_trust_hash(data, n, (*out)->question);
     return 0;
 }
 
@@ -595,7 +595,7 @@ int bus_ask(struct bus *b, const char *subject, const void *data, size_t n, int6
 
 static void nothing(void *arg) {}
 
-int asker_open(struct bus *b, struct err *e)
+int bus_asker_open(struct bus *b, struct err *e)
 {
     struct asker *a = b->asker = mem_zalloc(sizeof *a);
     uint64_t key[2];
@@ -611,7 +611,7 @@ int asker_open(struct bus *b, struct err *e)
     return rc;
 }
 
-void asker_close(struct bus *b)
+void bus_asker_close(struct bus *b)
 {
     struct asker *a = b->asker;
     if (!a)
@@ -632,7 +632,7 @@ void asker_close(struct bus *b)
     pthread_mutex_unlock(&a->lock);
 }
 
-void asker_free(struct bus *b)
+void bus_asker_free(struct bus *b)
 {
     struct asker *a = b->asker;
     if (!a)

@@ -48,7 +48,7 @@ static int check_counts(const struct frame *f, struct err *e)
     return 0;
 }
 
-int frame_read(const void *data, size_t n, struct frame *out, struct err *e)
+int bus_frame_read(const void *data, size_t n, struct frame *out, struct err *e)
 {
     const uint8_t *p = data;
     if (n < FRAME_BYTES || memcmp(p, magic, sizeof magic) != 0)
@@ -69,7 +69,7 @@ int frame_read(const void *data, size_t n, struct frame *out, struct err *e)
     return check_counts(out, e);
 }
 
-void frame_write(const struct frame *f, uint8_t out[FRAME_BYTES])
+void bus_frame_write(const struct frame *f, uint8_t out[FRAME_BYTES])
 {
     memcpy(out, magic, sizeof magic);
     out[2] = FRAME_VERSION;
@@ -128,7 +128,7 @@ static int append(struct assembly *a, const struct frame *f, struct err *e)
     return 0;
 }
 
-int assembly_add(struct assembly *a, const struct frame *f, uint64_t limit, struct err *e)
+int bus_assembly_add(struct assembly *a, const struct frame *f, uint64_t limit, struct err *e)
 {
     int rc = a->parts ? 0 : begin(a, f, limit, e);
     rc = rc ? rc : check_next(a, f, e);
@@ -139,7 +139,7 @@ int assembly_add(struct assembly *a, const struct frame *f, uint64_t limit, stru
     return a->next == a->parts;
 }
 
-void assembly_free(struct assembly *a)
+void bus_assembly_free(struct assembly *a)
 {
     free(a->data);
     *a = (struct assembly){0};
@@ -156,7 +156,7 @@ static bool read_name(const uint8_t **p, const uint8_t *end, const char **name, 
     return !memchr(*name, 0, *n);
 }
 
-int beat_read(const struct frame *f, struct beat *out, struct err *e)
+int bus_beat_read(const struct frame *f, struct beat *out, struct err *e)
 {
     const uint8_t *p = f->data, *end = f->data + f->n;
     if (f->parts != 1 || f->number <= 0 || !read_name(&p, end, &out->name, &out->name_n) ||
@@ -167,12 +167,12 @@ int beat_read(const struct frame *f, struct beat *out, struct err *e)
     return 0;
 }
 
-size_t beat_bytes(const struct beat *b)
+size_t bus_beat_bytes(const struct beat *b)
 {
     return 2 + b->name_n + b->instance_n + b->said_n;
 }
 
-void beat_write(const struct beat *b, uint8_t *out)
+void bus_beat_write(const struct beat *b, uint8_t *out)
 {
     *out++ = (uint8_t)b->name_n;
     memcpy(out, b->name, b->name_n);

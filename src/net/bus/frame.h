@@ -30,10 +30,10 @@ struct frame {
 
 /* Of `data` the n bytes stay where they are; out->data points into them. ERR_FORMAT, ERR_UNSUPPORTED: another version.
  */
-int frame_read(const void *data, size_t n, struct frame *out, struct err *e);
-void frame_write(const struct frame *, uint8_t out[FRAME_BYTES]);
+int bus_frame_read(const void *data, size_t n, struct frame *out, struct err *e);
+void bus_frame_write(const struct frame *, uint8_t out[FRAME_BYTES]);
 
-/* A message of which not all parts have come. Zero-initialise; assembly_free ends it. */
+/* A message of which not all parts have come. Zero-initialise; bus_assembly_free ends it. */
 struct assembly {
     uint64_t id, whole_bytes;
     uint32_t parts, next;      /* parts 0: nothing has come */
@@ -44,14 +44,14 @@ struct assembly {
 };
 /* Parts come in order, each once. 1: the message is whole; 0: more is to come; ERR_FORMAT, ERR_LIMIT: larger than
  * limit_bytes; ERR_NOMEM. After an error the assembly is of no use but to be freed. */
-int assembly_add(struct assembly *, const struct frame *, uint64_t limit_bytes, struct err *e);
-void assembly_free(struct assembly *);
+int bus_assembly_add(struct assembly *, const struct frame *, uint64_t limit_bytes, struct err *e);
+void bus_assembly_free(struct assembly *);
 
 /* What a beat carries: who is there, and what it says. Points into the frame's data. */
 struct beat { const char *name, *instance; size_t name_n, instance_n; const uint8_t *said; size_t said_n; };
-int beat_read(const struct frame *, struct beat *out, struct err *e);
-/* Bytes that beat_write needs. */
-size_t beat_bytes(const struct beat *);
-void beat_write(const struct beat *, uint8_t *out);
+int bus_beat_read(const struct frame *, struct beat *out, struct err *e);
+/* Bytes that bus_beat_write needs. */
+size_t bus_beat_bytes(const struct beat *);
+void bus_beat_write(const struct beat *, uint8_t *out);
 
 #endif

@@ -44,8 +44,8 @@ static void hub_put(struct hub *h)
     pthread_mutex_unlock(&hubs_lock);
     if (!last)
         return;
-    local_tables_free(h);
-    local_queues_free(h);
+    bus_local_tables_free(h);
+    bus_local_queues_free(h);
     vec_free(&h->subs);
     pthread_cond_destroy(&h->work);
     pthread_mutex_destroy(&h->lock);
@@ -53,7 +53,7 @@ static void hub_put(struct hub *h)
     free(h);
 }
 
-struct hub *local_hub(struct bus *b)
+struct hub *bus_local_hub(struct bus *b)
 {
     return ((struct local *)b->wire)->hub;
 }
@@ -63,7 +63,7 @@ static int check_open(struct local *l, struct err *e)
     return atomic_load(&l->closed) ? err_set(e, ERR_CANCELLED, "the bus is closed") : 0;
 }
 
-int local_check(struct bus *b, struct err *e)
+int bus_local_check(struct bus *b, struct err *e)
 {
     return check_open((struct local *)b->wire, e);
 }
@@ -129,7 +129,7 @@ static void give(struct wire_sub *s, struct message *m)
     }
     pthread_mutex_unlock(&s->lock);
     if (room)
-        loop_kick(s->loop);
+        bus_loop_kick(s->loop);
 }
 
 static struct message *next_message(struct wire_sub *s)
@@ -152,7 +152,7 @@ static int64_t deliver(void *arg)
 {
     struct wire_sub *s = arg;
     struct message *m;
-    while (!loop_stops(s->loop) && (m = next_message(s))) {
+    while (!bus_loop_stops(s->loop) && (m = next_message(s))) {
         const struct wire_message is = {m->subject, m->reply, m->data, m->n, m->nobody};
         s->handler(s->arg, &is);
         message_put(m);
@@ -165,7 +165,7 @@ static size_t give_all(struct hub *h, struct message *m)
 {
     size_t given = 0;
     for (size_t i = 0; i < h->subs.n; i++)
-        if (subject_matches(h->subs.v[i]->subject, m->subject)) {
+        if (bus_subject_matches(h->subs.v[i]->subject, m->subject)) {
             give(h->subs.v[i], m);
             given++;
         }
@@ -216,7 +216,7 @@ static int local_subscribe(struct wire *wire, const char *subject, wire_handler 
     s->end = &s->first;
     pthread_mutex_init(&s->lock, NULL);
     *out = s; /* the handler may look at it */
-    rc = loop_start(deliver, sub_ended, s, &s->loop, e);
+    rc = bus_loop_start(deliver, sub_ended, s, &s->loop, e);
     if (rc) {
         pthread_mutex_destroy(&s->lock);
         free(s->subject);
@@ -239,7 +239,7 @@ static void local_unsubscribe(struct wire_sub *s)
             break;
         }
     pthread_mutex_unlock(&h->lock);
-    loop_stop(s->loop);
+    bus_loop_stop(s->loop);
 }
 
 /* ---- the connection ---- */
@@ -312,22 +312,22 @@ const struct wire_kind local_kind = {
     .publish = local_publish,
     .subscribe = local_subscribe,
     .unsubscribe = local_unsubscribe,
-    .table_open = local_table_open,
-    .table_close = local_table_close,
-    .table_put = local_table_put,
-    .table_get = local_table_get,
-    .table_remove = local_table_remove,
-    .table_all = local_table_all,
-    .table_version = local_table_version,
-    .table_watch = local_table_watch,
-    .watch_stop = local_watch_stop,
-    .queue_open = local_queue_open,
-    .queue_close = local_queue_close,
-    .queue_add = local_queue_add,
-    .queue_take = local_queue_take,
-    .queue_state = local_queue_state,
-    .item_done = local_item_done,
-    .item_again = local_item_again,
-    .item_forget = local_item_forget,
-    .item_working = local_item_working,
+    .table_open = bus_local_table_open,
+    .table_close = bus_local_table_close,
+    .table_put = bus_local_table_put,
+    .table_get = bus_local_table_get,
+    .table_remove = bus_local_table_remove,
+    .table_all = bus_local_table_all,
+    .table_version = bus_local_table_version,
+    .table_watch = bus_local_table_watch,
+    .watch_stop = bus_local_watch_stop,
+    .queue_open = bus_local_queue_open,
+    .queue_close = bus_local_queue_close,
+    .queue_add = bus_local_queue_add,
+    .queue_take = bus_local_queue_take,
+    .queue_state = bus_local_queue_state,
+    .item_done = bus_local_item_done,
+    .item_again = bus_local_item_again,
+    .item_forget = bus_local_item_forget,
+    .item_working = bus_local_item_working,
 };

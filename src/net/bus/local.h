@@ -26,36 +26,36 @@ struct local {
     struct hub *hub;
     atomic_bool closed;
 };
-struct hub *local_hub(struct bus *);
+struct hub *bus_local_hub(struct bus *);
 /* ERR_CANCELLED when it is closed. */
-int local_check(struct bus *, struct err *);
+int bus_local_check(struct bus *, struct err *);
 
 /* local_table.c */
-int local_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
+int bus_local_table_open(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
     struct err *);
-void local_table_close(struct bus_table *);
-int local_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
+void bus_local_table_close(struct bus_table *);
+int bus_local_table_put(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *);
-int local_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
-int local_table_remove(struct bus_table *, const char *key, struct err *);
-int local_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
-int local_table_version(struct bus_table *, uint64_t *version, struct err *);
-int local_table_watch(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **,
+int bus_local_table_get(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
+int bus_local_table_remove(struct bus_table *, const char *key, struct err *);
+int bus_local_table_all(struct bus_table *, bus_entry_handler *, void *arg, struct err *);
+int bus_local_table_version(struct bus_table *, uint64_t *version, struct err *);
+int bus_local_table_watch(struct bus_table *, const char *key, bus_entry_handler *, void *arg, struct bus_watch **,
     struct err *);
-void local_watch_stop(struct bus_watch *);
-void local_tables_free(struct hub *);
+void bus_local_watch_stop(struct bus_watch *);
+void bus_local_tables_free(struct hub *);
 
 /* local_queue.c */
-int local_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
+int bus_local_queue_open(struct bus *, const char *name, const struct bus_queue_options *, struct bus_queue **,
     struct err *);
-void local_queue_close(struct bus_queue *);
-int local_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
-int local_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);
-int local_queue_state(struct bus_queue *, struct bus_queue_state *, struct err *);
-int local_item_done(struct bus_item *, struct err *);
-void local_item_again(struct bus_item *);
-void local_item_forget(struct bus_item *);
-void local_item_working(struct bus_item *);
-void local_queues_free(struct hub *);
+void bus_local_queue_close(struct bus_queue *);
+int bus_local_queue_add(struct bus_queue *, const char *id, const void *data, size_t n, bool *fresh, struct err *);
+int bus_local_queue_take(struct bus_queue *, int64_t deadline_ns, struct bus_item **, struct err *);
+int bus_local_queue_state(struct bus_queue *, struct bus_queue_state *, struct err *);
+int bus_local_item_done(struct bus_item *, struct err *);
+void bus_local_item_again(struct bus_item *);
+void bus_local_item_forget(struct bus_item *);
+void bus_local_item_working(struct bus_item *);
+void bus_local_queues_free(struct hub *);
 
 #endif

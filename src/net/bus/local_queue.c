@@ -42,7 +42,7 @@ static void work_free(struct work *w)
     free(w);
 }
 
-void local_queues_free(struct hub *h)
+void bus_local_queues_free(struct hub *h)
 {
     for (struct local_queue *q = h->queues, *next; q; q = next) {
         next = q->next;
@@ -55,13 +55,13 @@ void local_queues_free(struct hub *h)
     }
 }
 
-int local_queue_open(
+int bus_local_queue_open(
     struct bus *b, const char *name, const struct bus_queue_options *o, struct bus_queue **out, struct err *e)
 {
-    int rc = local_check(b, e);
+    int rc = bus_local_check(b, e);
     if (rc)
         return rc;
-    struct hub *h = local_hub(b);
+    struct hub *h = bus_local_hub(b);
     pthread_mutex_lock(&h->lock);
     struct local_queue *q = h->queues;
     while (q && strcmp(q->name, name) != 0)
@@ -80,7 +80,7 @@ int local_queue_open(
     return 0;
 }
 
-void local_queue_close(struct bus_queue *base)
+void bus_local_queue_close(struct bus_queue *base)
 {
     bus_unref(base->bus);
     free(base);
@@ -94,11 +94,11 @@ static void *copy_of(const void *data, size_t n)
     return copy;
 }
 
-int local_queue_add(struct bus_queue *base, const char *id, const void *data, size_t n, bool *fresh, struct err *e)
+int bus_local_queue_add(struct bus_queue *base, const char *id, const void *data, size_t n, bool *fresh, struct err *e)
 {
     struct local_queue *q = ((struct handle *)base)->queue;
-    struct hub *h = local_hub(base->bus);
-    int rc = local_check(base->bus, e);
+    struct hub *h = bus_local_hub(base->bus);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -138,13 +138,13 @@ static struct bus_item *take(struct bus *b, struct local_queue *q, struct work *
     return &t->is.item;
 }
 
-int local_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bus_item **out, struct err *e)
+int bus_local_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bus_item **out, struct err *e)
 {
     struct local_queue *q = ((struct handle *)base)->queue;
-    struct hub *h = local_hub(base->bus);
+    struct hub *h = bus_local_hub(base->bus);
     int rc;
     pthread_mutex_lock(&h->lock);
-    while (!(rc = local_check(base->bus, e))) {
+    while (!(rc = bus_local_check(base->bus, e))) {
         int64_t now = time_monotonic_ns(), next;
         struct work *w = find_waiting(q, now, &next);
         if (w) {
@@ -161,12 +161,12 @@ int local_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bus_ite
     return rc;
 }
 
-int local_queue_state(struct bus_queue *base, struct bus_queue_state *out, struct err *e)
+int bus_local_queue_state(struct bus_queue *base, struct bus_queue_state *out, struct err *e)
 {
     struct local_queue *q = ((struct handle *)base)->queue;
-    struct hub *h = local_hub(base->bus);
+    struct hub *h = bus_local_hub(base->bus);
     int64_t now = time_monotonic_ns();
-    int rc = local_check(base->bus, e);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -182,7 +182,7 @@ int local_queue_state(struct bus_queue *base, struct bus_queue_state *out, struc
 
 /* ---- items ---- */
 
-void local_item_forget(struct bus_item *i)
+void bus_local_item_forget(struct bus_item *i)
 {
     struct taken *t = (struct taken *)i;
     struct bus *b = t->is.bus;
@@ -204,7 +204,7 @@ static struct work **find(const struct taken *t)
 /* Gives it back at that time, unless another has it by now. */
 static void give_back(struct taken *t, int64_t when_ns)
 {
-    struct hub *h = local_hub(t->is.bus);
+    struct hub *h = bus_local_hub(t->is.bus);
     pthread_mutex_lock(&h->lock);
     struct work *w = *find(t);
     if (w && w->times_taken == t->is.item.times_taken) {
@@ -214,11 +214,11 @@ static void give_back(struct taken *t, int64_t when_ns)
     pthread_mutex_unlock(&h->lock);
 }
 
-int local_item_done(struct bus_item *i, struct err *e)
+int bus_local_item_done(struct bus_item *i, struct err *e)
 {
     struct taken *t = (struct taken *)i;
-    struct hub *h = local_hub(t->is.bus);
-    int rc = local_check(t->is.bus, e);
+    struct hub *h = bus_local_hub(t->is.bus);
+    int rc = bus_local_check(t->is.bus, e);
     if (!rc) {
         pthread_mutex_lock(&h->lock);
         struct work **at = find(t), *w = *at;
@@ -229,17 +229,17 @@ int local_item_done(struct bus_item *i, struct err *e)
         }
         pthread_mutex_unlock(&h->lock);
     }
-    local_item_forget(i);
+    bus_local_item_forget(i);
     return rc;
 }
 
-void local_item_again(struct bus_item *i)
+void bus_local_item_again(struct bus_item *i)
 {
     give_back((struct taken *)i, 0);
-    local_item_forget(i);
+    bus_local_item_forget(i);
 }
 
-void local_item_working(struct bus_item *i)
+void bus_local_item_working(struct bus_item *i)
 {
     struct taken *t = (struct taken *)i;
     give_back(t, time_monotonic_ns() + t->queue->redeliver_ns);

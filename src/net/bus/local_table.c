@@ -40,7 +40,7 @@ struct local_watch {
     bool has_begun;
 };
 
-void local_tables_free(struct hub *h)
+void bus_local_tables_free(struct hub *h)
 {
     for (struct local_table *t = h->tables, *next; t; t = next) {
         next = t->next;
@@ -55,13 +55,13 @@ void local_tables_free(struct hub *h)
     }
 }
 
-int local_table_open(
+int bus_local_table_open(
     struct bus *b, const char *name, const struct bus_table_options *o, struct bus_table **out, struct err *e)
 {
-    int rc = local_check(b, e);
+    int rc = bus_local_check(b, e);
     if (rc)
         return rc;
-    struct hub *h = local_hub(b);
+    struct hub *h = bus_local_hub(b);
     pthread_mutex_lock(&h->lock);
     struct local_table *t = h->tables;
     while (t && strcmp(t->name, name) != 0)
@@ -80,7 +80,7 @@ int local_table_open(
     return 0;
 }
 
-void local_table_close(struct bus_table *base)
+void bus_local_table_close(struct bus_table *base)
 {
     bus_unref(base->bus);
     free(base);
@@ -91,7 +91,7 @@ void local_table_close(struct bus_table *base)
 static void kick_watches(struct local_table *t)
 {
     for (size_t i = 0; i < t->watches.n; i++)
-        loop_kick(t->watches.v[i]->loop);
+        bus_loop_kick(t->watches.v[i]->loop);
 }
 
 static void take_away(struct local_table *t, struct entry *i)
@@ -159,12 +159,12 @@ static void set(struct local_table *t, const char *key, const void *data, size_t
 
 /* ---- one entry ---- */
 
-int local_table_put(struct bus_table *base, const char *key, const void *data, size_t n, const uint64_t *expected,
+int bus_local_table_put(struct bus_table *base, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
-    struct hub *h = local_hub(base->bus);
-    int rc = local_check(base->bus, e);
+    struct hub *h = bus_local_hub(base->bus);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -180,11 +180,12 @@ int local_table_put(struct bus_table *base, const char *key, const void *data, s
     return rc;
 }
 
-int local_table_get(struct bus_table *base, const char *key, void **data, size_t *n, uint64_t *revision, struct err *e)
+int bus_local_table_get(
+    struct bus_table *base, const char *key, void **data, size_t *n, uint64_t *revision, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
-    struct hub *h = local_hub(base->bus);
-    int rc = local_check(base->bus, e);
+    struct hub *h = bus_local_hub(base->bus);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -200,11 +201,11 @@ int local_table_get(struct bus_table *base, const char *key, void **data, size_t
     return rc;
 }
 
-int local_table_remove(struct bus_table *base, const char *key, struct err *e)
+int bus_local_table_remove(struct bus_table *base, const char *key, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
-    struct hub *h = local_hub(base->bus);
-    int rc = local_check(base->bus, e);
+    struct hub *h = bus_local_hub(base->bus);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -260,12 +261,12 @@ static struct bus_entry as_told(const struct entry *i)
     return (struct bus_entry){i->is_there ? BUS_ENTRY_PUT : BUS_ENTRY_REMOVED, i->key, i->data, i->n, i->revision};
 }
 
-int local_table_all(struct bus_table *base, bus_entry_handler *handler, void *arg, struct err *e)
+int bus_local_table_all(struct bus_table *base, bus_entry_handler *handler, void *arg, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
-    struct hub *h = local_hub(base->bus);
+    struct hub *h = bus_local_hub(base->bus);
     entry_list list = {0};
-    int rc = local_check(base->bus, e);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -282,11 +283,11 @@ int local_table_all(struct bus_table *base, bus_entry_handler *handler, void *ar
     return 0;
 }
 
-int local_table_version(struct bus_table *base, uint64_t *version, struct err *e)
+int bus_local_table_version(struct bus_table *base, uint64_t *version, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
-    struct hub *h = local_hub(base->bus);
-    int rc = local_check(base->bus, e);
+    struct hub *h = bus_local_hub(base->bus);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     pthread_mutex_lock(&h->lock);
@@ -300,7 +301,7 @@ int local_table_version(struct bus_table *base, uint64_t *version, struct err *e
 static int64_t watch_turn(void *arg)
 {
     struct local_watch *w = arg;
-    struct hub *h = local_hub(w->base.bus);
+    struct hub *h = bus_local_hub(w->base.bus);
     entry_list list = {0};
     pthread_mutex_lock(&h->lock);
     int64_t due = expire(w->table);
@@ -308,14 +309,14 @@ static int64_t watch_turn(void *arg)
     w->told = w->table->revision;
     pthread_mutex_unlock(&h->lock);
     entries_sort(&list);
-    for (size_t i = 0; i < list.n && !loop_stops(w->loop); i++) {
+    for (size_t i = 0; i < list.n && !bus_loop_stops(w->loop); i++) {
         const struct bus_entry told = as_told(&list.v[i]);
         bool meant = !w->key || !strcmp(w->key, told.key);
         if (meant && (w->has_begun || told.kind == BUS_ENTRY_PUT))
             w->handler(w->arg, &told);
     }
     entries_free(&list);
-    if (!w->has_begun && !loop_stops(w->loop))
+    if (!w->has_begun && !bus_loop_stops(w->loop))
         w->handler(w->arg, &(struct bus_entry){.kind = BUS_ENTRY_ALL});
     w->has_begun = true;
     return due;
@@ -330,12 +331,12 @@ static void watch_ended(void *arg)
     bus_unref(b);
 }
 
-int local_table_watch(struct bus_table *base, const char *key, bus_entry_handler *handler, void *arg,
+int bus_local_table_watch(struct bus_table *base, const char *key, bus_entry_handler *handler, void *arg,
     struct bus_watch **out, struct err *e)
 {
     struct local_table *t = ((struct handle *)base)->table;
-    struct hub *h = local_hub(base->bus);
-    int rc = local_check(base->bus, e);
+    struct hub *h = bus_local_hub(base->bus);
+    int rc = bus_local_check(base->bus, e);
     if (rc)
         return rc;
     struct local_watch *w = mem_zalloc(sizeof *w);
@@ -343,7 +344,7 @@ int local_table_watch(struct bus_table *base, const char *key, bus_entry_handler
     w->key = key ? mem_strdup(key) : NULL;
     *out = &w->base;              /* the handler may look at it */
     pthread_mutex_lock(&h->lock); /* the loop's first turn waits until it is listed */
-    rc = loop_start(watch_turn, watch_ended, w, &w->loop, e);
+    rc = bus_loop_start(watch_turn, watch_ended, w, &w->loop, e);
     if (!rc)
         vec_push(&t->watches, w);
     pthread_mutex_unlock(&h->lock);
@@ -354,10 +355,10 @@ int local_table_watch(struct bus_table *base, const char *key, bus_entry_handler
     return rc;
 }
 
-void local_watch_stop(struct bus_watch *base)
+void bus_local_watch_stop(struct bus_watch *base)
 {
     struct local_watch *w = (struct local_watch *)base;
-    struct hub *h = local_hub(base->bus);
+    struct hub *h = bus_local_hub(base->bus);
     pthread_mutex_lock(&h->lock);
     for (size_t i = 0; i < w->table->watches.n; i++)
         if (w->table->watches.v[i] == w) {
@@ -365,5 +366,5 @@ void local_watch_stop(struct bus_watch *base)
             break;
         }
     pthread_mutex_unlock(&h->lock);
-    loop_stop(w->loop);
+    bus_loop_stop(w->loop);
 }

@@ -48,7 +48,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-int loop_start(loop_turn *turn, void (*ended)(void *), void *arg, struct loop **out, struct err *e)
+int bus_loop_start(loop_turn *turn, void (*ended)(void *), void *arg, struct loop **out, struct err *e)
 {
     struct loop *l = mem_zalloc(sizeof *l);
     pthread_mutex_init(&l->lock, NULL);
@@ -69,7 +69,7 @@ int loop_start(loop_turn *turn, void (*ended)(void *), void *arg, struct loop **
     return err_set(e, ERR_IO, "no thread could be started: %s; raise `ulimit -u`", strerror(rc));
 }
 
-void loop_kick(struct loop *l)
+void bus_loop_kick(struct loop *l)
 {
     pthread_mutex_lock(&l->lock);
     l->kicked = true;
@@ -77,7 +77,7 @@ void loop_kick(struct loop *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-bool loop_stops(struct loop *l)
+bool bus_loop_stops(struct loop *l)
 {
     pthread_mutex_lock(&l->lock);
     bool stops = l->stops;
@@ -85,7 +85,7 @@ bool loop_stops(struct loop *l)
     return stops;
 }
 
-void loop_stop(struct loop *l)
+void bus_loop_stop(struct loop *l)
 {
     bool own = pthread_equal(pthread_self(), l->thread);
     pthread_mutex_lock(&l->lock);

@@ -16,7 +16,7 @@ static int subject_below(const char *cluster, const char *below, char *out, stru
 {
     if ((size_t)snprintf(out, SUBJECT_ROOM, "%s.%s", cluster, below) >= SUBJECT_ROOM)
         return err_set(e, ERR_ARG, "cluster '%.40s…': its name is too long", cluster);
-    return subject_check(out, false, e);
+    return bus_subject_check(out, false, e);
 }
 
 /* ---- being a member ---- */
@@ -36,13 +36,13 @@ struct bus_member {
 static void tell(struct bus_member *m, enum frame_kind kind)
 {
     struct frame f = {.kind = kind, .parts = 1, .number = (int32_t)(m->period_ns / 1000000)};
-    f.whole_bytes = beat_bytes(&m->beat);
+    f.whole_bytes = bus_beat_bytes(&m->beat);
     f.id = atomic_fetch_add(&m->bus->next_message, 1);
     if (!m->bus->kind->connected(m->bus->wire))
         return;
     uint8_t *buffer = mem_alloc(FRAME_BYTES + f.whole_bytes);
-    frame_write(&f, buffer);
-    beat_write(&m->beat, buffer + FRAME_BYTES);
+    bus_frame_write(&f, buffer);
+    bus_beat_write(&m->beat, buffer + FRAME_BYTES);
     m->bus->kind->publish(m->bus->wire, m->subject, NULL, buffer, FRAME_BYTES + f.whole_bytes, NULL);
     free(buffer);
 }
@@ -66,7 +66,7 @@ static void beat_by(struct bus_member *m, int64_t when_ns)
     pthread_mutex_lock(&m->lock);
     m->due_ns = when_ns < m->due_ns ? when_ns : m->due_ns;
     pthread_mutex_unlock(&m->lock);
-    loop_kick(m->loop);
+    bus_loop_kick(m->loop);
 }
 
 /* All are asked at once; not all answer at once. */
@@ -113,11 +113,11 @@ int bus_join(struct bus *b, const char *cluster, const char *name, const char *i
     int rc = check_member(name, instance, period_ns, e);
     rc = rc ? rc : subject_below(cluster, "beat", m->subject, e);
     rc = rc ? rc : subject_below(cluster, "who", who, e);
-    rc = rc ? rc : loop_start(beat_turn, nothing, m, &m->loop, e);
+    rc = rc ? rc : bus_loop_start(beat_turn, nothing, m, &m->loop, e);
     if (!rc) {
         rc = b->kind->subscribe(b->wire, who, who_is_there, nothing, m, &m->who, e);
         if (rc)
-            loop_stop(m->loop);
+            bus_loop_stop(m->loop);
     }
     if (rc)
         member_free(m);
@@ -146,7 +146,7 @@ void bus_leave(struct bus_member *m)
     if (!m)
         return;
     m->bus->kind->unsubscribe(m->who);
-    loop_stop(m->loop);
+    bus_loop_stop(m->loop);
     pthread_mutex_lock(&m->lock);
     tell(m, FRAME_BYE);
     pthread_mutex_unlock(&m->lock);
@@ -205,8 +205,8 @@ static void hear(void *arg, const struct wire_message *message)
     struct bus_members *w = arg;
     struct frame f;
     struct beat b;
-    if (frame_read(message->data, message->n, &f, NULL) || (f.kind != FRAME_BEAT && f.kind != FRAME_BYE) ||
-        beat_read(&f, &b, NULL))
+    if (bus_frame_read(message->data, message->n, &f, NULL) || (f.kind != FRAME_BEAT && f.kind != FRAME_BYE) ||
+        bus_beat_read(&f, &b, NULL))
         return;
     struct known k = {.name = string_of(b.name, b.name_n),
         .instance = string_of(b.instance, b.instance_n),
@@ -220,7 +220,7 @@ static void hear(void *arg, const struct wire_message *message)
         vec_push(&w->waiting, ((struct waiting){f.kind, k}));
     pthread_mutex_unlock(&w->lock);
     if (room)
-        loop_kick(w->loop);
+        bus_loop_kick(w->loop);
     else
         known_free(&k);
 }
@@ -228,7 +228,7 @@ static void hear(void *arg, const struct wire_message *message)
 static void report(struct bus_members *w, enum bus_member_event event, const struct known *k)
 {
     const struct bus_member_news news = {event, k->name, k->instance, k->said, k->said_n};
-    if (!loop_stops(w->loop))
+    if (!bus_loop_stops(w->loop))
         w->handler(w->arg, &news);
 }
 
@@ -335,7 +335,7 @@ static void members_free(void *arg)
 static void connection_changed(void *arg)
 {
     struct bus_members *w = arg;
-    loop_kick(w->loop);
+    bus_loop_kick(w->loop);
 }
 
 int bus_watch_members(
@@ -353,7 +353,7 @@ int bus_watch_members(
     int rc = subject_below(cluster, "beat", beats, e);
     rc = rc ? rc : subject_below(cluster, "who", w->who, e);
     *out = w; /* the handler may look at it */
-    rc = rc ? rc : loop_start(members_turn, members_free, w, &w->loop, e);
+    rc = rc ? rc : bus_loop_start(members_turn, members_free, w, &w->loop, e);
     if (rc) {
         *out = NULL;
         members_free(w);
@@ -362,12 +362,12 @@ int bus_watch_members(
     rc = b->kind->subscribe(b->wire, beats, hear, nothing, w, &w->beats, e);
     if (rc) {
         *out = NULL;
-        loop_stop(w->loop);
+        bus_loop_stop(w->loop);
         return rc;
     }
     bus_hook_add(b, &w->hook);
     atomic_store(&w->hears, true);
-    loop_kick(w->loop); /* now it asks */
+    bus_loop_kick(w->loop); /* now it asks */
     return 0;
 }
 
@@ -377,5 +377,5 @@ void bus_members_stop(struct bus_members *w)
         return;
     bus_hook_remove(w->bus, &w->hook);
     w->bus->kind->unsubscribe(w->beats);
-    loop_stop(w->loop);
+    bus_loop_stop(w->loop);
 }

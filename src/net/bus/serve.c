@@ -67,7 +67,7 @@ static int send_signed(struct bus_service *s, const struct asker_of *to, struct 
         return err_set(e, ERR_NOMEM, "out of memory: an answer of %zu bytes", o.n);
     if (o.n)
         memcpy(both, o.data, o.n);
-    signer_sign(s->signer, &is, both + o.n);
+    bus_signer_sign(s->signer, &is, both + o.n);
     o.data = both;
     o.n += TRUST_SIGNATURE_BYTES;
     int rc = bus_send(s->bus, &o, e);
@@ -95,7 +95,7 @@ static void refuse(struct bus_service *s, const struct asker_of *to, int code, c
 static void service_free(struct bus_service *s)
 {
     struct bus *b = s->bus;
-    signer_close(s->signer);
+    bus_signer_close(s->signer);
     pthread_mutex_destroy(&s->lock);
     free(s->subject);
     free(s);
@@ -152,7 +152,7 @@ static void drop(struct bus_service *s, struct partial **at)
     *at = p->next;
     s->open--;
     s->bytes -= p->got.n;
-    assembly_free(&p->got);
+    bus_assembly_free(&p->got);
     free(p->reply);
     free(p);
 }
@@ -177,7 +177,7 @@ static void hand_over(
     q->asker = (struct asker_of){.reply = reply, .taken = true};
     q->asker.wants_signature = kind == FRAME_SIGN_QUESTION && s->signer;
     if (q->asker.wants_signature)
-        trust_hash(data, n, q->asker.question);
+        bus_trust_hash(data, n, q->asker.question);
     s->handler(s->arg, &q->is);
 }
 
@@ -252,7 +252,7 @@ static void take_part(struct bus_service *s, const struct wire_message *m, const
     if (room && fresh)
         begin(s, at, m, f);
     if (room) {
-        rc = assembly_add(&(*at)->got, f, s->bus->max_message, &e);
+        rc = bus_assembly_add(&(*at)->got, f, s->bus->max_message, &e);
         s->bytes += rc < 0 ? 0 : f->n;
     }
     struct assembly whole = {0};
@@ -273,7 +273,7 @@ static void take_part(struct bus_service *s, const struct wire_message *m, const
     else if (rc > 0)
         hand_over(s, f->kind, whole.data, whole.n, mem_strdup(m->reply), deadline);
     else if (fresh)
-        loop_kick(s->bus->services->loop);
+        bus_loop_kick(s->bus->services->loop);
 }
 
 static void service_has(void *arg, const struct wire_message *m)
@@ -284,7 +284,7 @@ static void service_has(void *arg, const struct wire_message *m)
     /* Answers go to inboxes only: else whoever asks could have a node write where only nodes may. */
     if (!m->reply || m->nobody || strncmp(m->reply, "_INBOX.", 7) != 0)
         return; /* no question */
-    int rc = frame_read(m->data, m->n, &f, &e);
+    int rc = bus_frame_read(m->data, m->n, &f, &e);
     if (!rc && f.kind != FRAME_QUESTION && f.kind != FRAME_SIGN_QUESTION)
         rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no question", (int)f.kind);
     if (rc)
@@ -350,7 +350,7 @@ void bus_services_open(struct bus *b)
 void bus_services_close(struct bus *b)
 {
     if (b->services->loop)
-        loop_stop(b->services->loop);
+        bus_loop_stop(b->services->loop);
     b->services->loop = NULL;
 }
 
@@ -365,7 +365,7 @@ void bus_services_free(struct bus *b)
 static int list_service(struct service_table *t, struct bus_service *s, struct err *e)
 {
     pthread_mutex_lock(&t->lock);
-    int rc = t->loop ? 0 : loop_start(sweep_all, nothing, t, &t->loop, e);
+    int rc = t->loop ? 0 : bus_loop_start(sweep_all, nothing, t, &t->loop, e);
     if (!rc) {
         s->next = t->services;
         t->services = s;
@@ -389,7 +389,7 @@ int bus_serve(struct bus *b, const char *subject, const struct bus_serve_options
     void *arg, struct bus_service **out, struct err *e)
 {
     *out = NULL;
-    int rc = subject_check(subject, false, e);
+    int rc = bus_subject_check(subject, false, e);
     if (rc)
         return rc;
     struct bus_service *s = mem_zalloc(sizeof *s);
@@ -399,7 +399,7 @@ int bus_serve(struct bus *b, const char *subject, const struct bus_serve_options
     s->max_bytes = o && o->max_bytes ? o->max_bytes : MESSAGES_AT_ONCE * b->max_message;
     pthread_mutex_init(&s->lock, NULL);
     *out = s; /* the handler may look at it */
-    rc = signer_open(b, subject, &s->signer, e);
+    rc = bus_signer_open(b, subject, &s->signer, e);
     rc = rc ? rc : list_service(b->services, s, e);
     if (rc) {
         service_ended(s);
@@ -420,6 +420,6 @@ void bus_stop(struct bus_service *s)
     if (!s)
         return;
     unlist_service(s->bus->services, s);
-    signer_stop(s->signer);
+    bus_signer_stop(s->signer);
     s->bus->kind->unsubscribe(s->sub);
 }

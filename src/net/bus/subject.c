@@ -75,7 +75,7 @@ static bool token_is_good(const char *token, size_t n, bool pattern, bool last)
     return n > 0;
 }
 
-int subject_check(const char *subject, bool pattern, struct err *e)
+int bus_subject_check(const char *subject, bool pattern, struct err *e)
 {
     if (strlen(subject) > BUS_MAX_SUBJECT)
         return err_set(e, ERR_ARG, "subject '%.40s…': at most %d bytes", subject, BUS_MAX_SUBJECT);
@@ -90,7 +90,7 @@ int subject_check(const char *subject, bool pattern, struct err *e)
     }
 }
 
-int table_name_check(const char *name, struct err *e)
+int bus_table_name_check(const char *name, struct err *e)
 {
     enum { LONGEST = 64 };
     size_t n = strlen(name);
@@ -102,7 +102,7 @@ int table_name_check(const char *name, struct err *e)
     return 0;
 }
 
-bool subject_matches(const char *pattern, const char *subject)
+bool bus_subject_matches(const char *pattern, const char *subject)
 {
     for (;;) {
         size_t p = strcspn(pattern, "."), s = strcspn(subject, ".");

@@ -49,7 +49,7 @@ struct signer {
 
 /* ---- statements ---- */
 
-void trust_hash(const void *question, size_t n, uint8_t out[TRUST_HASH_BYTES])
+void bus_trust_hash(const void *question, size_t n, uint8_t out[TRUST_HASH_BYTES])
 {
     struct sha256_ctx h;
     sha256_init(&h);
@@ -97,7 +97,7 @@ static const char *token_in(const struct trust *t, const char *subject)
     return !strncmp(subject, t->below, n) && subject[n] && !strchr(subject + n, '.') ? subject + n : NULL;
 }
 
-struct trust *trust_of(struct bus *b, const char *subject)
+struct trust *bus_trust_of(struct bus *b, const char *subject)
 {
     pthread_mutex_lock(&b->trusts_lock);
     struct trust *t = b->trusts;
@@ -122,7 +122,7 @@ static void free_one(struct trust *t)
 
 int bus_bind(struct bus *b, const char *below, const char *table, struct err *e)
 {
-    int rc = subject_check(below, false, e);
+    int rc = bus_subject_check(below, false, e);
     if (rc)
         return rc;
     char *prefix = mem_printf("%s.", below);
@@ -152,7 +152,7 @@ int bus_bind(struct bus *b, const char *below, const char *table, struct err *e)
     return 0;
 }
 
-void trust_close(struct bus *b)
+void bus_trust_close(struct bus *b)
 {
     for (struct trust *t = b->trusts; t; t = t->next) {
         pthread_mutex_lock(&t->lock);
@@ -168,7 +168,7 @@ void trust_close(struct bus *b)
     }
 }
 
-void trust_free(struct bus *b)
+void bus_trust_free(struct bus *b)
 {
     for (struct trust *t = b->trusts, *next; t; t = next) {
         next = t->next;
@@ -210,7 +210,7 @@ static void on_key(void *arg, const struct bus_entry *entry)
     pthread_mutex_unlock(&t->lock);
     atomic_fetch_add(&t->changes, 1);
     if (entry->kind == BUS_ENTRY_PUT)
-        asker_check_again(t->bus, t);
+        bus_asker_check_again(t->bus, t);
 }
 
 /* The watch is begun without the lock: it may tell at once. */
@@ -231,7 +231,7 @@ static int watch_keys(struct trust *t, struct err *e)
     return rc;
 }
 
-int trust_has_key(struct trust *t, const char *subject, int64_t deadline_ns, struct err *e)
+int bus_trust_has_key(struct trust *t, const char *subject, int64_t deadline_ns, struct err *e)
 {
     int64_t longest = time_monotonic_ns() + 3 * t->bus->timeout_ns; /* brokers may be choosing a leader */
     bool in_time = true;
@@ -250,12 +250,12 @@ int trust_has_key(struct trust *t, const char *subject, int64_t deadline_ns, str
     return err_set(e, ERR_TIMEOUT, "the keys of those who answer are not known: %s", why);
 }
 
-unsigned trust_changes(struct trust *t)
+unsigned bus_trust_changes(struct trust *t)
 {
     return atomic_load(&t->changes);
 }
 
-bool trust_check(struct trust *t, const struct trust_statement *s, const uint8_t signature[TRUST_SIGNATURE_BYTES])
+bool bus_trust_check(struct trust *t, const struct trust_statement *s, const uint8_t signature[TRUST_SIGNATURE_BYTES])
 {
     uint8_t hash[TRUST_HASH_BYTES];
     pthread_mutex_lock(&t->lock);
@@ -267,7 +267,7 @@ bool trust_check(struct trust *t, const struct trust_statement *s, const uint8_t
     return ed25519_sha512_verify(k.bytes, sizeof hash, hash, signature);
 }
 
-void trust_note_unsigned(struct trust *t, const char *subject)
+void bus_trust_note_unsigned(struct trust *t, const char *subject)
 {
     const char *token = token_in(t, subject);
     char name[BUS_MAX_SUBJECT + 1];
@@ -314,9 +314,9 @@ static void on_own_key(void *arg, const struct bus_entry *entry)
         put_key(s);
 }
 
-int signer_open(struct bus *b, const char *subject, struct signer **out, struct err *e)
+int bus_signer_open(struct bus *b, const char *subject, struct signer **out, struct err *e)
 {
-    struct trust *t = trust_of(b, subject);
+    struct trust *t = bus_trust_of(b, subject);
     *out = NULL;
     if (!t)
         return 0;
@@ -331,13 +331,13 @@ int signer_open(struct bus *b, const char *subject, struct signer **out, struct 
     if (!rc)
         rc = bus_table_watch_key(t->table, s->token, on_own_key, s, &s->watch, e);
     if (rc)
-        signer_close(s);
+        bus_signer_close(s);
     else
         *out = s;
     return rc;
 }
 
-void signer_stop(struct signer *s)
+void bus_signer_stop(struct signer *s)
 {
     if (s)
         bus_watch_stop(s->watch);
@@ -346,16 +346,16 @@ void signer_stop(struct signer *s)
 }
 
 /* The key stays in the table: nobody else can speak for a service that is gone. */
-void signer_close(struct signer *s)
+void bus_signer_close(struct signer *s)
 {
-    signer_stop(s);
+    bus_signer_stop(s);
     if (s)
         explicit_bzero(s->secret, sizeof s->secret);
     free(s ? s->token : NULL);
     free(s);
 }
 
-void signer_sign(const struct signer *s, const struct trust_statement *is, uint8_t out[TRUST_SIGNATURE_BYTES])
+void bus_signer_sign(const struct signer *s, const struct trust_statement *is, uint8_t out[TRUST_SIGNATURE_BYTES])
 {
     uint8_t hash[TRUST_HASH_BYTES];
     digest(is, hash);

@@ -113,17 +113,17 @@ struct outgoing {
 int bus_send(struct bus *, const struct outgoing *, struct err *);
 
 /* calls.c */
-int asker_open(struct bus *, struct err *);
-void asker_close(struct bus *);            /* ends all calls */
-void asker_free(struct bus *);
+int bus_asker_open(struct bus *, struct err *);
+void bus_asker_close(struct bus *);            /* ends all calls */
+void bus_asker_free(struct bus *);
 /* serve.c: drops what did not come whole in time. */
 void bus_services_open(struct bus *);
 void bus_services_close(struct bus *);
 void bus_services_free(struct bus *);
 
 /* subject.c. Patterns may have '*' and end in '>'. */
-int subject_check(const char *subject, bool pattern, struct err *);
-int table_name_check(const char *name, struct err *);
-bool subject_matches(const char *pattern, const char *subject);
+int bus_subject_check(const char *subject, bool pattern, struct err *);
+int bus_table_name_check(const char *name, struct err *);
+bool bus_subject_matches(const char *pattern, const char *subject);
 
 #endif
