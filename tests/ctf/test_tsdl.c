@@ -355,7 +355,7 @@ static void test_errors(void **state)
         {"trace { major = 1;\n minor = 9; byte_order = le; };", "line 2: trace minor is 9"},
         {"trace { byte_order = le; };", "line 1: the trace block does not say major = 1"},
         {HEAD "trace { major = 1; minor = 8; byte_order = le; };", "line 2: a second trace block"},
-        {"\x1e{\"type\": \"preamble\"}", "CTF 2"},
+        {"\x1e{\"type\": \"preamble\"}", "fragment 1: there is no property 'version'"},
         {HEAD "\n}", "line 3: this '}' closes nothing"},
         {HEAD "foo bar;", "line 2: 'foo' begins no statement"},
         {HEAD "event { name = x; } event { name = y; };", "line 2: expected ';' after a block, found 'event'"},

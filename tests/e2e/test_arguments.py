@@ -384,19 +384,6 @@ class NoTraces(Case):
         self.assertEqual(run.code, 1, run)
         self.assertRegex(run.message, "no trace here: neither this directory nor one below .*; give the directory")
 
-    def test_ctf_2(self):
-        """A format that is not read yet is named, with the tracer's option for the one that is."""
-        top = scratch()
-        for i, text in enumerate(('{"type":"preamble","version":2}\n', '\x1e{"type":"preamble","version":2}\n')):
-            trace = os.path.join(top, str(i))
-            os.mkdir(trace)
-            with open(os.path.join(trace, "metadata"), "w", encoding="utf-8") as f:
-                f.write(text)
-            run = weft("info", trace)
-            self.assertEqual(run.code, 1, run)
-            self.assertIn("CTF 2", run.message)
-            self.assertIn("lttng create --trace-format=ctf-1.8", run.message)
-
 
 class Help(Case):
     """What --help shows as an example does something."""

@@ -23,6 +23,12 @@ static bool is_text(const struct ctf_type *t)
     return element->kind == CTF_INT && element->is_text && element->size_bits == 8 && element->align_bits == 8;
 }
 
+/* Values that only a visitor gets: floats, and texts that are converted. */
+static bool is_walked(const struct ctf_type *t)
+{
+    return t->kind == CTF_FLOAT || t->kind == CTF_WIDE || (is_text(t) && t->encoding != CTF_UTF8);
+}
+
 /* Tries `path` in one scope; `name` is the part behind "fields." or "ctx.". */
 static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, const char *name, struct event_field *out)
 {
@@ -33,10 +39,10 @@ static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, con
     if (ctf_access_find(cls, scope, name, &out->access)) {
         const struct ctf_type *t = out->access.type;
         out->path = name;
-        out->how = is_int(t)       ? EVENT_FIELD_INT
-            : is_text(t)           ? EVENT_FIELD_STRING
-            : t->kind == CTF_FLOAT ? EVENT_FIELD_WALK
-                                   : EVENT_FIELD_COMPOUND;
+        out->how = is_int(t) ? EVENT_FIELD_INT
+            : is_walked(t)   ? EVENT_FIELD_WALK
+            : is_text(t)     ? EVENT_FIELD_STRING
+                             : EVENT_FIELD_COMPOUND;
         return true;
     }
     const char *dot = strrchr(name, '.');
@@ -83,7 +89,7 @@ struct field_walk {
     unsigned depth;
     struct {
         size_t length;
-        bool is_list;
+        bool is_list, is_optional;
         uint64_t next;
     } level[32];
     char path[512];
@@ -93,7 +99,7 @@ struct field_walk {
 static size_t add_step(struct field_walk *w, const struct ctf_value *v)
 {
     size_t at = w->depth ? w->level[w->depth - 1].length : 0;
-    if (at + 32 >= sizeof w->path)
+    if (at + 32 >= sizeof w->path || (w->depth && w->level[w->depth - 1].is_optional))
         return at;
     if (w->depth && w->level[w->depth - 1].is_list)
         return at +
@@ -110,6 +116,7 @@ static void walk_begin(void *arg, const struct ctf_value *v)
     if (w->depth < sizeof w->level / sizeof *w->level) {
         w->level[w->depth].length = n;
         w->level[w->depth].is_list = v->type->kind == CTF_ARRAY || v->type->kind == CTF_SEQUENCE;
+        w->level[w->depth].is_optional = v->type->is_optional;
         w->level[w->depth].next = 0;
     }
     w->depth++;
@@ -119,6 +126,18 @@ static void walk_end(void *arg, const struct ctf_value *v)
 {
     struct field_walk *w = arg;
     w->depth--;
+}
+
+/* Of a text that the visitor has for this call only. The last four of a thread are kept, and so much of each: an
+ * expression compares two. */
+static const char *keep_text(const char *s, size_t *n)
+{
+    enum { KEPT = 4, KEPT_BYTES = 4096 };
+    static _Thread_local char kept[KEPT][KEPT_BYTES];
+    static _Thread_local unsigned next;
+    char *to = kept[next++ % KEPT];
+    *n = *n < KEPT_BYTES ? *n : KEPT_BYTES;
+    return memcpy(to, s, *n);
 }
 
 static void walk_leaf(void *arg, const struct ctf_value *v)
@@ -135,8 +154,11 @@ static void walk_leaf(void *arg, const struct ctf_value *v)
             .type = EXPR_INT, .i = v->v.i, .is_unsigned = !event_integer_type(v->type)->is_signed};
     else if (v->type->kind == CTF_FLOAT)
         *w->out = (struct expr_value){.type = EXPR_FLOAT, .f = v->v.f};
-    else
-        *w->out = (struct expr_value){.type = EXPR_STRING, .s = v->s, .n = v->len};
+    else {
+        size_t bytes = v->len;
+        const char *s = is_walked(v->type) ? keep_text(v->s, &bytes) : v->s;
+        *w->out = (struct expr_value){.type = EXPR_STRING, .s = s, .n = bytes};
+    }
 }
 
 /* ---- values ---- */

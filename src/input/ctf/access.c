@@ -4,12 +4,20 @@
 #include <stdlib.h>
 
 #include "ctf/decode.h"
+#include "ctf/wide.h"
 
 enum { CTF_DATA_DEPENDENT = INT32_MIN }; /* an offset that is no fixed one */
 
 const struct ctf_type *ctf_variant_tag(const struct ctf_type *t)
 {
     return t->kind == CTF_VARIANT && t->tag ? t->tag->target : NULL;
+}
+
+uint32_t ctf_variant_choices(const struct ctf_type *t, const struct ctf_choice **out)
+{
+    bool has = t->kind == CTF_VARIANT && t->tag;
+    *out = has ? t->tag->choices : NULL;
+    return has ? t->tag->n_choices : 0;
 }
 
 /* ---- finding ---- */
@@ -32,21 +40,49 @@ static uint32_t field_named(const struct ctf_type *t, const char *name, size_t n
     return i;
 }
 
+enum { MOST_DEPTH = sizeof((struct ctf_access *)0)->path / sizeof(uint16_t) };
+
+/* What an optional holds, which has no name of its own. */
+static const struct ctf_type *within_optional(const struct ctf_type *t, struct ctf_access *a)
+{
+    while (t->kind == CTF_VARIANT && t->is_optional && a->depth < MOST_DEPTH) {
+        a->path[a->depth++] = 0;
+        t = t->u.fields[0].type;
+    }
+    return t;
+}
+
+/* Names of CTF 2 may have dots: the longest name that is one is taken. */
+static size_t longest_name(const struct ctf_type *t, const char *path, uint32_t *i)
+{
+    for (size_t n = strlen(path); n > 0; n--)
+        if (path[n] == '.' || path[n] == '\0') {
+            *i = field_named(t, path, n);
+            if (*i < t->n)
+                return n;
+        }
+    return 0;
+}
+
 static bool find_path(const struct ctf_type *t, const char *path, struct ctf_access *a)
 {
     a->depth = 0;
     while (*path) {
-        size_t n = strcspn(path, ".");
-        if ((t->kind != CTF_STRUCT && t->kind != CTF_VARIANT) || a->depth == sizeof a->path / sizeof a->path[0])
+        uint32_t i = 0;
+        t = within_optional(t, a);
+        if ((t->kind != CTF_STRUCT && t->kind != CTF_VARIANT) || a->depth == MOST_DEPTH)
             return false;
-        uint32_t i = field_named(t, path, n);
-        if (i == t->n || i > UINT16_MAX)
+        size_t n = strcspn(path, ".");
+        i = field_named(t, path, n);
+        if (i == t->n)
+            n = path[n] ? longest_name(t, path, &i) : 0;
+        if (n == 0 || i > UINT16_MAX)
             return false;
         a->path[a->depth++] = (uint16_t)i;
         t = t->u.fields[i].type;
         path += n + (path[n] == '.');
     }
-    a->type = t;
+    a->type = within_optional(t, a);
     return a->depth > 0;
 }
 
@@ -117,7 +153,7 @@ bool ctf_access_find(const struct ctf_event_class *cls, enum ctf_scope scope, co
     out->offset_bits = (int32_t)(at - back);
     uint32_t payload_align = cls->scope[CTF_PAYLOAD] ? cls->scope[CTF_PAYLOAD]->align_bits : 1;
     bool whole = number && (b->size_bits == 8 || b->size_bits == 16 || b->size_bits == 32 || b->size_bits == 64);
-    if (whole && payload_align >= 8 && out->offset_bits % 8 == 0) {
+    if (whole && payload_align >= 8 && out->offset_bits % 8 == 0 && !b->is_reversed && b->look != CTF_LOOK_BOOL) {
         out->mode = b->big_endian && b->size_bits > 8 ? 2 : 1;
         out->bytes = (uint8_t)(b->size_bits / 8);
         out->offset_bytes = out->offset_bits / 8;
@@ -133,6 +169,7 @@ struct field_walk {
     const struct ctf_event *ev;
     const struct ctf_visitor *visitor; /* NULL: only positions */
     uint64_t empty;                    /* elements without bits that may still be shown */
+    struct text text;                  /* of values that are converted for the visitor */
 };
 
 static void walk_init(struct field_walk *w, const struct ctf_event *ev, const struct ctf_visitor *v)
@@ -142,6 +179,9 @@ static void walk_init(struct field_walk *w, const struct ctf_event *ev, const st
     w->run.slots = w->slots;
     w->run.seen = 0;
     w->run.cycles = 0;
+    w->run.unset = 0;
+    w->run.order = 0;
+    w->text = (struct text){.fd = -1};
     w->ev = ev;
     w->visitor = v;
     w->empty = UINT16_MAX;
@@ -165,15 +205,16 @@ static uint64_t scope_start(struct field_walk *w, enum ctf_scope scope)
         ctf_program_run(p->packet_context, &w->run, pos);
     if (scope == CTF_EVENT_HEADER)
         return ev->payload_bits - ev->header_back;
+    w->run.order = 0; /* of the event before, which is not known here */
     if (l->header_slots && p->event_header)
         ctf_program_run(p->event_header, &w->run, ev->payload_bits - ev->header_back);
     return ev->payload_bits - ev->context_back;
 }
 
-static uint64_t value_of(struct field_walk *w, const struct ctf_type *t, uint64_t pos)
+static uint64_t value_of(struct field_walk *w, const struct ctf_type *t, uint64_t pos, uint64_t *bits)
 {
     const struct ctf_type *b = ctf_type_bits(t);
-    uint64_t v = ctf_bits(w->ev->data, pos, (unsigned)b->size_bits, b->big_endian, b->is_signed);
+    uint64_t v = ctf_int_at(b, w->ev->data, pos, bits);
     uint32_t slot = t->slot ? t->slot : b->slot;
     if (slot)
         w->slots[slot] = v;
@@ -211,6 +252,16 @@ static uint64_t stride_of(const struct ctf_type *el)
     return align_up((uint64_t)el->size_bits, el->align_bits);
 }
 
+/* A text in UTF-16 or UTF-32 becomes the visitor's in UTF-8. */
+static void convert(
+    struct field_walk *w, const struct ctf_type *t, const uint8_t *s, uint64_t bytes, struct ctf_value *value)
+{
+    w->text.n = 0;
+    wide_utf8(&w->text, (enum ctf_encoding)t->encoding, s, bytes);
+    value->s = w->text.n ? w->text.v : "";
+    value->len = w->text.n;
+}
+
 static uint64_t walk_list(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     const struct ctf_type *el = t->u.list.element;
@@ -220,7 +271,11 @@ static uint64_t walk_list(struct field_walk *w, const struct ctf_type *t, const 
         pos = align_up(pos, el->align_bits);
     if (v && is_text_list(t)) {
         const char *s = (const char *)w->ev->data + (pos >> 3);
-        struct ctf_value value = {.type = t, .name = name, .s = s, .len = strnlen(s, n)};
+        struct ctf_value value = {.type = t, .name = name, .s = s, .len = 0};
+        if (t->encoding == CTF_UTF8)
+            value.len = strnlen(s, n);
+        else
+            convert(w, t, (const uint8_t *)s, n, &value);
         v->leaf(v->arg, &value);
         return pos + n * 8;
     }
@@ -267,16 +322,7 @@ static uint64_t walk_fields(struct field_walk *w, const struct ctf_type *t, cons
 
 static double float_of(const struct field_walk *w, const struct ctf_type *t, uint64_t pos)
 {
-    uint64_t bits = ctf_bits(w->ev->data, pos, t->size_bits == 32 ? 32 : 64, t->big_endian, false);
-    if (t->size_bits == 32) {
-        uint32_t narrow = (uint32_t)bits;
-        float f;
-        memcpy(&f, &narrow, 4);
-        return f;
-    }
-    double d;
-    memcpy(&d, &bits, 8);
-    return d;
+    return wide_float(t, w->ev->data, pos);
 }
 
 static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
@@ -287,16 +333,28 @@ static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const 
     if (t->kind == CTF_STRING) {
         pos = align_up(pos, 8);
         value.s = (const char *)w->ev->data + (pos >> 3);
-        value.len = strlen(value.s);
-        end = pos + (value.len + 1) * 8;
+        value.len = t->encoding ? wide_string_bytes((enum ctf_encoding)t->encoding, w->ev->data + (pos >> 3))
+                                : strlen(value.s) + 1;
+        end = pos + value.len * 8;
+        value.len--;
+        if (v && t->encoding)
+            convert(w, t, w->ev->data + (pos >> 3), value.len + 1, &value);
+    } else if (t->kind == CTF_WIDE) {
+        end = pos + (uint64_t)t->size_bits;
+        w->text.n = 0;
+        if (v)
+            wide_bits(&w->text, t, w->ev->data, pos, false);
+        value.s = w->text.v;
+        value.len = w->text.n;
     } else if (t->kind == CTF_FLOAT) {
         if (v)
             value.v.f = float_of(w, t, pos);
         end = pos + (uint64_t)t->size_bits;
     } else {
         pos = align_up(pos, ctf_type_bits(t)->align_bits);
-        value.v.u = value_of(w, t, pos);
-        end = pos + (uint64_t)ctf_type_bits(t)->size_bits;
+        uint64_t bits;
+        value.v.u = value_of(w, t, pos, &bits);
+        end = pos + bits;
     }
     if (v)
         v->leaf(v->arg, &value);
@@ -338,6 +396,8 @@ void ctf_visit(const struct ctf_event *ev, enum ctf_scope scope, const struct ct
     uint64_t pos = walk_to_scope(&w, scope);
     if (!CTF_RUN_FAILED(pos))
         walk_type(&w, t, NULL, pos);
+    if (w.text.v)
+        text_fini(&w.text);
 }
 
 /* ---- reading ---- */
@@ -426,14 +486,15 @@ int64_t ctf_read_slow(const struct ctf_event *ev, const struct ctf_access *a, bo
     if (pos == UINT64_MAX)
         return 0;
     *present = true;
-    return (int64_t)ctf_bits(ev->data, pos, (unsigned)b->size_bits, b->big_endian, b->is_signed);
+    return (int64_t)ctf_int_at(b, ev->data, pos, &(uint64_t){0});
 }
 
 const char *ctf_read_string(const struct ctf_event *ev, const struct ctf_access *a, size_t *n)
 {
     *n = 0;
     if (a->mode == 0 || a->cls != ev->cls ||
-        (a->type->kind != CTF_STRING && a->type->kind != CTF_ARRAY && a->type->kind != CTF_SEQUENCE))
+        (a->type->kind != CTF_STRING && a->type->kind != CTF_ARRAY && a->type->kind != CTF_SEQUENCE) ||
+        a->type->encoding != CTF_UTF8)
         return NULL;
     bool fixed = a->offset_bits != CTF_DATA_DEPENDENT;
     if (fixed && a->type->kind == CTF_SEQUENCE) /* its length is a slot: walk */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Common Trace Format 1.8: directories of streams of packets of events.
+/* Common Trace Format 1.8 and 2: directories of streams of packets of events.
  *
  * A *trace* here is what one tracer recorded on one machine: one directory with a `metadata` file, or several (rotation
  * archives, overlapping snapshots) that belong together and are read as one. What is open is immutable and may be
@@ -47,10 +47,11 @@ struct ctf_event {
 /* ---- traces ---- */
 
 struct ctf_clock {
-    const char *name, *description; /* description may be NULL */
+    const char *name, *description, *id; /* description may be NULL; id: what streams name it by (1.8: its name) */
+    const char *name_space, *uid;   /* CTF 2: with the name, its identity; or NULL */
     uint8_t uuid[16];
     bool has_uuid, absolute;
-    uint64_t freq, precision;       /* Hz, cycles */
+    uint64_t freq, precision, accuracy; /* Hz, cycles, cycles */
     int64_t offset_s;               /* value 0 is this long after the epoch: offset_s seconds + offset cycles */
     uint64_t offset;
 };
@@ -74,8 +75,7 @@ struct ctf_stream_info {
     int64_t begin, end;              /* ns, of the packets (or of the events where packets have no times) */
 };
 
-struct ctf_trace;
-struct ctf_schemas;                  /* event declarations parsed once per distinct content and shared; thread-safe */
+struct ctf_trace; struct ctf_schemas; /* event declarations parsed once per distinct content and shared; thread-safe */
 struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
@@ -261,8 +261,8 @@ static inline int64_t ctf_read_int(const struct ctf_event *ev, const struct ctf_
     bool present;
     return ctf_read_slow(ev, a, &present);
 }
-/* Bytes of a string or of an array or sequence of bytes. Borrowed from the packet, not terminated: *n is the length
- * without NUL. NULL when absent. */
+/* Bytes of a string, array or sequence of bytes. Borrowed from the packet, not terminated: *n is the length without
+ * NUL. NULL when absent, or text in another encoding than UTF-8, which only visitors get. */
 const char *ctf_read_string(const struct ctf_event *, const struct ctf_access *, size_t *n);
 
 /* A generic walk over one scope of an event: one call per leaf and two per compound, in order. */
@@ -273,9 +273,9 @@ struct ctf_value {
     const char *s; size_t len;                      /* strings and text arrays; len of lists for begin calls */
 };
 struct ctf_visitor {
-    /* int, float, enum, string; arrays and sequences of text count as one string */
+    /* int, float, enum, string (UTF-8), wide (a string); arrays and sequences of text count as one string */
     void (*leaf)(void *arg, const struct ctf_value *);
-    /* struct, array, sequence, variant (followed by its one field) */
+    /* struct, array, sequence, variant (followed by its one field, if it has one) */
     void (*begin)(void *arg, const struct ctf_value *);
     void (*end)(void *arg, const struct ctf_value *);
     void *arg;

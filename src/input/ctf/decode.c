@@ -54,20 +54,24 @@ static int choose(const struct ctf_op *op, uint64_t tag)
     return -1;
 }
 
-static ALWAYS_INLINE void take(const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+static ALWAYS_INLINE void keep(const struct ctf_op *op, struct ctf_run *r, uint64_t v, unsigned bits)
 {
-    uint64_t v = ctf_bits(r->data, pos, op->bits, op->big_endian, op->is_signed);
     if (op->slot)
         r->slots[op->slot] = v;
     if (op->role == CTF_ROLE_CLOCK) {
-        r->cycles = ctf_clock_extend(r->cycles, v, op->bits);
+        r->cycles = ctf_clock_extend(r->cycles, v, bits);
     } else if (op->role == CTF_ROLE_BEGIN) {
-        r->cycles = r->values[CTF_ROLE_BEGIN] = ctf_clock_extend(r->cycles, v, op->bits);
+        r->cycles = r->values[CTF_ROLE_BEGIN] = ctf_clock_extend(r->cycles, v, bits);
         r->seen |= 1u << CTF_ROLE_BEGIN;
     } else if (op->role) {
         r->values[op->role] = v;
         r->seen |= 1u << op->role;
     }
+}
+
+static ALWAYS_INLINE void take(const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+{
+    keep(op, r, ctf_bits(r->data, pos, op->bits, op->big_endian, op->is_signed), op->bits);
 }
 
 static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos);
@@ -85,6 +89,65 @@ static uint64_t loop(const struct ctf_op *base, const struct ctf_op *op, struct 
         pos = next;
     }
     return pos;
+}
+
+/* Behind the code unit of zeros that ends the text at `pos`, which reaches to `end`; UINT64_MAX: there is none. */
+static uint64_t text_end(const uint8_t *data, uint64_t pos, uint64_t end, unsigned unit_bits)
+{
+    static const uint8_t zeros[4];
+    for (; pos <= end && end - pos >= unit_bits; pos += unit_bits)
+        if (!memcmp(data + (pos >> 3), zeros, unit_bits / 8))
+            return pos + unit_bits;
+    return UINT64_MAX;
+}
+
+static uint64_t run_text(const struct ctf_op *op, const struct ctf_run *r, uint64_t pos)
+{
+    uint64_t count = op->counted ? r->slots[op->slot] : op->count;
+    if (pos > r->end || count > (r->end - pos) / 8)
+        return CTF_RUN_CUT;
+    if (count % (op->bits / 8) && text_end(r->data, pos, pos + count * 8, op->bits) == UINT64_MAX)
+        return CTF_RUN_STOP(CTF_STOP_TEXT);
+    return pos + count * 8;
+}
+
+static uint64_t run_leb(const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+{
+    uint64_t v = 0, bytes = pos < r->end ? (r->end - pos) >> 3 : 0;
+    bool fits = true;
+    bytes = ctf_leb(r->data + (pos >> 3), bytes, op->is_signed, &v, &fits);
+    if (!bytes)
+        return CTF_RUN_CUT;
+    if (!fits && (op->slot || op->role))
+        return CTF_RUN_STOP(CTF_STOP_WIDE);
+    keep(op, r, v, bytes < 10 ? (unsigned)bytes * 7 : 64);
+    return op->stays ? pos : pos + bytes * 8;
+}
+
+/* What only CTF 2 has. */
+static __attribute__((noinline)) uint64_t run_ctf2(const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+{
+    uint64_t v;
+    pos = (pos + op->align) & ~(uint64_t)op->align;
+    switch (op->code) {
+    case CTF_OP_LEB: return run_leb(op, r, pos);
+    case CTF_OP_BITS:
+        if (pos + op->bits > r->end)
+            return CTF_RUN_CUT;
+        v = ctf_bits(r->data, pos, op->bits, op->big_endian, op->is_signed);
+        keep(op, r, op->reversed ? ctf_reverse(v, op->bits, op->is_signed) : v, op->bits);
+        return op->stays ? pos : pos + op->bits;
+    case CTF_OP_UNITS: pos = text_end(r->data, pos, r->end, op->bits); return pos == UINT64_MAX ? CTF_RUN_CUT : pos;
+    case CTF_OP_TEXT: return run_text(op, r, pos);
+    case CTF_OP_UNSET: r->unset |= op->n; return pos;
+    case CTF_OP_SET: r->unset &= ~op->n; return pos;
+    case CTF_OP_NEED: return r->unset >> op->slot & 1 ? CTF_RUN_STOP(CTF_STOP_MISSING) : pos;
+    default: /* CTF_OP_ORDER */
+        if (pos & 7 && r->order && r->order != 1 + op->big_endian)
+            return CTF_RUN_STOP(CTF_STOP_ORDER);
+        r->order = 1 + op->big_endian;
+        return pos;
+    }
 }
 
 /* `base`: what jumps are counted from; `op`: where to begin. */
@@ -127,18 +190,23 @@ static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct c
             break;
         case CTF_OP_VARIANT:
             option = choose(op, r->slots[op->slot]);
-            if (option < 0)
+            if (option < 0 && !op->optional)
                 return CTF_RUN_TAG;
-            op = base + op->targets[option] - 1;
+            op = base + (option < 0 ? op->next : op->targets[option]) - 1;
             break;
         case CTF_OP_JUMP: op = base + op->next - 1; break;
         case CTF_OP_PAYLOAD:
             pos = (pos + op->align) & ~(uint64_t)op->align;
             r->payload = pos;
             break;
-        default: /* CTF_OP_UUID */
+        case CTF_OP_UUID:
             r->values[CTF_ROLE_UUID] = (pos + op->align) & ~(uint64_t)op->align;
             r->seen |= 1u << CTF_ROLE_UUID;
+            break;
+        default:
+            pos = run_ctf2(op, r, pos);
+            if (CTF_RUN_FAILED(pos))
+                return pos;
         }
     }
 }
@@ -146,6 +214,52 @@ static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct c
 uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos)
 {
     return run(ops, ops, r, pos);
+}
+
+/* ---- integers of CTF 2 ---- */
+
+uint64_t ctf_leb(const uint8_t *p, uint64_t n, bool is_signed, uint64_t *value, bool *fits)
+{
+    uint64_t v = 0, i = 0;
+    uint8_t any = 0, all = 0x7f; /* of the bits from 64 on */
+    for (;; i++) {
+        if (i == n)
+            return 0;
+        uint64_t bits = p[i] & 0x7f;
+        if (i < 10)
+            v |= bits << (7 * i);
+        if (i >= 9) {
+            any |= (uint8_t)(i == 9 ? bits >> 1 : bits);
+            all &= (uint8_t)(i == 9 ? bits >> 1 | 0x40 : bits);
+        }
+        if (!(p[i] & 0x80))
+            break;
+    }
+    bool negative = is_signed && p[i] & 0x40, sign = v >> 63;
+    if (negative && i < 9)
+        v |= ~(uint64_t)0 << (7 * (i + 1));
+    if (i >= 9 && (negative ? all != 0x7f || !sign : any || (is_signed && sign))) {
+        v = negative ? (uint64_t)INT64_MIN : is_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
+        *fits = false;
+    }
+    *value = v;
+    return i + 1;
+}
+
+uint64_t ctf_int_at(const struct ctf_type *type, const uint8_t *data, uint64_t pos, uint64_t *bits)
+{
+    const struct ctf_type *t = ctf_type_bits(type);
+    uint64_t v = 0;
+    if (t->is_leb) {
+        *bits = 8 * ctf_leb(data + (pos >> 3), UINT64_MAX, t->is_signed, &v, &(bool){true});
+        return v;
+    }
+    unsigned n = (unsigned)t->size_bits;
+    *bits = n;
+    v = ctf_bits(data, pos, n, t->big_endian, t->is_signed);
+    if (t->is_reversed)
+        v = ctf_reverse(v, n, t->is_signed);
+    return t->look == CTF_LOOK_BOOL ? v != 0 : v;
 }
 
 /* ---- packets ---- */
@@ -165,7 +279,9 @@ bool ctf_decoder_open(
     d->stop = CTF_STOP_NONE;
     r->slots = d->slots;
     r->seen = 0;
-    r->cycles = d->cycles;
+    r->unset = 0;
+    r->order = 0;
+    r->cycles = plan->sc->is_ctf2 ? 0 : d->cycles;
     d->cpu = -1;
     d->back = d->unfit = 0;
     if (plan->packet_header)
@@ -174,7 +290,9 @@ bool ctf_decoder_open(
         pos = ctf_program_run(plan->packet_context, r, pos);
     if (CTF_RUN_FAILED(pos) || !plan->readable) {
         d->pos = d->end = d->last_start = 0;
-        d->stop = plan->readable ? CTF_STOP_CUT : CTF_STOP_UNREADABLE;
+        d->stop = !plan->readable                  ? CTF_STOP_UNREADABLE
+            : CTF_RUN_STOPPED(pos) == CTF_STOP_TAG ? CTF_STOP_CUT
+                                                   : CTF_RUN_STOPPED(pos);
         return false;
     }
     d->pos = pos;
@@ -227,7 +345,7 @@ static __attribute__((noinline)) bool slow_event(struct ctf_decoder *d, uint64_t
     }
     uint64_t end = ctf_program_run(l->ops, r, header_end);
     if (CTF_RUN_FAILED(end) || end > d->end)
-        return stop(d, end == CTF_RUN_TAG ? CTF_STOP_TAG : CTF_STOP_CUT);
+        return stop(d, CTF_RUN_FAILED(end) ? CTF_RUN_STOPPED(end) : CTF_STOP_CUT);
     if (end == d->pos)
         return stop(d, CTF_STOP_EMPTY);
     out->data = d->data;
@@ -376,7 +494,7 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
         if (p->event_header)
             header_end = ctf_program_run(p->event_header, r, start);
         if (CTF_RUN_FAILED(header_end)) {
-            stop(d, header_end == CTF_RUN_TAG ? CTF_STOP_TAG : CTF_STOP_CUT);
+            stop(d, CTF_RUN_STOPPED(header_end));
             return n;
         }
         bool has_id = r->seen & 1u << CTF_ROLE_ID;

@@ -16,17 +16,25 @@ struct ctf_run {
     uint64_t *slots;         /* CTF_SLOTS */
     uint64_t cycles;
     uint64_t payload;        /* bits; set by PAYLOAD */
+    uint64_t unset;          /* bit per slot: it has no value */
+    uint8_t order;           /* of the last bit field: 0 none, 1 little endian, 2 big endian */
     uint32_t seen;           /* bit per role */
     uint64_t values[CTF_ROLES];
 };
-/* Runs a program from bit `pos`. Returns the bit behind, or CTF_RUN_CUT: it does not fit before `end`, CTF_RUN_TAG: a
- * tag selects nothing. */
+enum ctf_stop {
+    CTF_STOP_NONE, CTF_STOP_UNKNOWN_ID, CTF_STOP_CUT, CTF_STOP_TAG, CTF_STOP_EMPTY, CTF_STOP_UNREADABLE,
+    /* CTF 2: a length or selector that was not decoded, half a code unit of text, a number of more than 64 bits, two
+     * byte orders in one byte */
+    CTF_STOP_MISSING, CTF_STOP_TEXT, CTF_STOP_WIDE, CTF_STOP_ORDER
+};
+/* Runs a program from bit `pos`. Returns the bit behind, or CTF_RUN_STOP of what stopped it (CUT: it does not fit
+ * before `end`, TAG: a tag selects nothing). */
 uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos);
-#define CTF_RUN_CUT UINT64_MAX
-#define CTF_RUN_TAG (UINT64_MAX - 1)
-#define CTF_RUN_FAILED(pos) ((pos) >= CTF_RUN_TAG)
-
-enum ctf_stop { CTF_STOP_NONE, CTF_STOP_UNKNOWN_ID, CTF_STOP_CUT, CTF_STOP_TAG, CTF_STOP_EMPTY, CTF_STOP_UNREADABLE };
+#define CTF_RUN_STOP(stop) (UINT64_MAX - 15 + (uint64_t)(stop))
+#define CTF_RUN_CUT CTF_RUN_STOP(CTF_STOP_CUT)
+#define CTF_RUN_TAG CTF_RUN_STOP(CTF_STOP_TAG)
+#define CTF_RUN_FAILED(pos) ((pos) >= CTF_RUN_STOP(0))
+#define CTF_RUN_STOPPED(pos) ((enum ctf_stop)((pos) - CTF_RUN_STOP(0)))
 
 struct ctf_decoder {
     const uint8_t *data;
@@ -78,5 +86,22 @@ static inline uint64_t ctf_bits(const uint8_t *data, uint64_t pos, unsigned bits
     v <<= 64 - bits;
     return is_signed ? (uint64_t)((int64_t)v >> (64 - bits)) : v >> (64 - bits);
 }
+
+/* The low `bits` bits in the other order, sign-extended. */
+static inline uint64_t ctf_reverse(uint64_t v, unsigned bits, bool is_signed)
+{
+    v = (v & 0x5555555555555555u) << 1 | (v >> 1 & 0x5555555555555555u);
+    v = (v & 0x3333333333333333u) << 2 | (v >> 2 & 0x3333333333333333u);
+    v = (v & 0x0f0f0f0f0f0f0f0fu) << 4 | (v >> 4 & 0x0f0f0f0f0f0f0f0fu);
+    v = __builtin_bswap64(v);
+    return is_signed ? (uint64_t)((int64_t)v >> (64 - bits)) : v >> (64 - bits);
+}
+
+/* A LEB128 integer of at most n bytes. Returns its bytes, 0: it does not end. A value beyond 64 bits becomes the
+ * nearest that fits, and *fits false. */
+uint64_t ctf_leb(const uint8_t *, uint64_t n, bool is_signed, uint64_t *value, bool *fits);
+/* The value of an integer or enumeration at an aligned position, sign-extended (booleans: 0 or 1); *bits: how many it
+ * takes. Of data that are known to fit. */
+uint64_t ctf_int_at(const struct ctf_type *, const uint8_t *data, uint64_t pos, uint64_t *bits);
 
 #endif

@@ -22,7 +22,9 @@ static bool equal_types(const struct ctf_type *a, const struct ctf_type *b)
     if (!a || !b)
         return a == b;
     if (a->kind != b->kind || a->is_signed != b->is_signed || a->big_endian != b->big_endian ||
-        a->align_bits != b->align_bits || a->size_bits != b->size_bits || a->slot != b->slot)
+        a->align_bits != b->align_bits || a->size_bits != b->size_bits || a->slot != b->slot || a->roles != b->roles ||
+        a->look != b->look || a->encoding != b->encoding || a->is_reversed != b->is_reversed ||
+        a->is_leb != b->is_leb || a->is_optional != b->is_optional || a->may_miss != b->may_miss)
         return false;
     switch (a->kind) {
     case CTF_STRUCT:
@@ -45,7 +47,10 @@ static bool equal_classes(const struct ctf_event_class *a, const struct ctf_even
 
 static int check_streams(const struct ctf_schema *old, const struct ctf_schema *new, struct err *e)
 {
-    if (old->big_endian != new->big_endian || !equal_types(old->packet_header, new->packet_header))
+    if (old->n_streams == 0) /* nothing can have been read with them */
+        return 0;
+    if (old->is_ctf2 != new->is_ctf2 || old->big_endian != new->big_endian ||
+        !equal_types(old->packet_header, new->packet_header))
         return err_set(e, ERR_FORMAT, "the metadata contradict what they were: packets have another header");
     for (size_t i = 0; i < old->n_streams; i++) {
         const struct ctf_stream_class *a = &old->streams[i], *b = ctf_schema_stream(new, a->id);

@@ -102,6 +102,10 @@ int ctf_feed_metadata(struct ctf_feed *f, const void *data, size_t n, struct err
         memcpy(f->metadata.v + before, data, n);
     f->metadata.n += n;
     int rc = ctf_metadata_parse(f->name, f->metadata.v, f->metadata.n, t->schema ? NULL : t->schemas, &md, e);
+    if (!rc && !md.schema->n_streams) { /* CTF 2: what packets look like is still to come */
+        ctf_metadata_fini(&md, t->schema ? NULL : t->schemas);
+        rc = err_set(e, ERR_FORMAT, "%s: the metadata have no data stream class yet", f->name);
+    }
     if (rc) { /* of the first ones more may be missing */
         f->metadata.n = t->schema ? before : f->metadata.n;
         return rc;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "ctf/ctf2.h"
 #include "ctf/discover.h"
 
 enum { HEAD_BYTES = 1 << 16 };
@@ -99,9 +100,13 @@ char *ctf_identity(const char *dir, bool *lacking)
     char *out = NULL;
     if (!meta)
         return NULL;
-    add_block(&key, meta, "trace", of_trace);
+    if (*meta == '\x1e' || *meta == '{')
+        ctf2_identity(meta, strlen(meta), &key);
+    else
+        add_block(&key, meta, "trace", of_trace);
     if (key.n) {
-        add_block(&key, meta, "env", of_env);
+        if (*meta != '\x1e' && *meta != '{')
+            add_block(&key, meta, "env", of_env);
         out = mem_strdup(text_cstr(&key));
     }
     text_fini(&key);

@@ -14,6 +14,7 @@ struct layout_compiler {
     struct arena *arena;
     enum ctf_scope scope;
     int32_t clock;
+    bool mixed;
     bool failed;
 };
 
@@ -26,62 +27,25 @@ static struct ctf_op *emit(struct layout_compiler *c, uint8_t code)
 
 /* ---- roles ---- */
 
-static uint8_t packet_header_role(const char *name)
+/* Bit per role. */
+static uint32_t roles_of(const struct layout_compiler *c, const struct ctf_type *t)
 {
-    if (!strcmp(name, "magic"))
-        return CTF_ROLE_MAGIC;
-    if (!strcmp(name, "stream_id"))
-        return CTF_ROLE_STREAM_ID;
-    if (!strcmp(name, "stream_instance_id"))
-        return CTF_ROLE_INSTANCE_ID;
-    return CTF_ROLE_NONE;
-}
-
-static uint8_t packet_context_role(const char *name)
-{
-    static const struct {
-        const char *name;
-        uint8_t role;
-    } roles[] = {
-        {"timestamp_begin", CTF_ROLE_BEGIN},
-        {"timestamp_end", CTF_ROLE_END},
-        {"content_size", CTF_ROLE_CONTENT_SIZE},
-        {"packet_size", CTF_ROLE_PACKET_SIZE},
-        {"packet_seq_num", CTF_ROLE_SEQUENCE},
-        {"events_discarded", CTF_ROLE_DISCARDED},
-        {"cpu_id", CTF_ROLE_CPU},
-    };
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        if (!strcmp(name, roles[i].name))
-            return roles[i].role;
-    return CTF_ROLE_NONE;
-}
-
-static uint8_t role_of(const struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
-{
-    if (t->kind != CTF_INT && t->kind != CTF_ENUM)
-        return CTF_ROLE_NONE;
-    uint8_t role = CTF_ROLE_NONE;
-    if (c->scope == CTF_PACKET_HEADER && depth == 1 && name)
-        role = packet_header_role(name);
-    if (c->scope == CTF_PACKET_CONTEXT && depth == 1 && name)
-        role = packet_context_role(name);
-    if (!role && c->clock >= 0 && ctf_type_bits(t)->clock == c->clock)
-        return CTF_ROLE_CLOCK;
-    if (c->scope == CTF_EVENT_HEADER && name && !strcmp(name, "id"))
-        return CTF_ROLE_ID;
-    return role;
+    uint32_t roles = t->roles;
+    bool is_clock = c->clock >= 0 && ctf_type_bits(t)->clock == c->clock;
+    if (c->scope <= CTF_PACKET_CONTEXT && roles)
+        return roles;
+    return is_clock && !(roles & 1u << CTF_ROLE_CLOCK) ? 1u << CTF_ROLE_CLOCK : roles;
 }
 
 /* ---- programs ---- */
 
-/* Holds it a number that the decoder must read: one that others refer to, or the clock? */
+/* Holds it a number that the decoder must read: one that others refer to, or that has a role, or the clock? */
 static bool is_read(const struct ctf_type *t, bool slots, int32_t clock)
 {
     const struct ctf_type *b = ctf_type_bits(t);
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM: return (slots && (t->slot || b->slot)) || (clock >= 0 && b->clock == clock);
+    case CTF_ENUM: return (slots && (t->slot || b->slot)) || t->roles || (clock >= 0 && b->clock == clock);
     case CTF_STRUCT:
     case CTF_VARIANT:
         for (uint32_t i = 0; i < t->n; i++)
@@ -119,40 +83,107 @@ static uint32_t here(const struct layout_compiler *c)
     return (uint32_t)c->ops.n;
 }
 
-static void compile(struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth);
+static void compile(struct layout_compiler *c, const struct ctf_type *t, unsigned depth);
 
-static void compile_int(struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
+/* May a byte hold bits of it and of a neighbour? */
+static bool shares_bytes(const struct ctf_type *t)
+{
+    return (t->kind == CTF_INT || t->kind == CTF_FLOAT || t->kind == CTF_WIDE) && !t->is_leb &&
+        (t->align_bits < 8 || t->size_bits % 8 != 0);
+}
+
+/* Bit per byte order (1: big endian) of the bit fields that may share a byte with others. */
+static unsigned orders_in(const struct ctf_type *t)
+{
+    unsigned orders = 0;
+    if (!t)
+        return 0;
+    switch (t->kind) {
+    case CTF_STRUCT:
+    case CTF_VARIANT:
+        for (uint32_t i = 0; i < t->n; i++)
+            orders |= orders_in(t->u.fields[i].type);
+        return orders;
+    case CTF_ARRAY:
+    case CTF_SEQUENCE: return orders_in(t->u.list.element);
+    default: t = ctf_type_bits(t); return shares_bytes(t) ? 1u << t->big_endian : 0;
+    }
+}
+
+static bool is_mixed(const struct ctf_type *const scopes[CTF_SCOPES])
+{
+    unsigned orders = 0;
+    for (int i = 0; i < CTF_SCOPES; i++)
+        orders |= orders_in(scopes[i]);
+    return orders == 3;
+}
+
+static void check_order(struct layout_compiler *c, const struct ctf_type *t)
+{
+    if (!c->mixed || !shares_bytes(t))
+        return;
+    struct ctf_op *op = emit(c, CTF_OP_ORDER);
+    op->align = t->align_bits - 1;
+    op->big_endian = t->big_endian;
+}
+
+/* Integers, and booleans and bit maps, which a decoder reads as such. */
+static void compile_int(struct layout_compiler *c, const struct ctf_type *t)
 {
     const struct ctf_type *b = ctf_type_bits(t);
-    uint8_t role = role_of(c, name, t, depth);
-    uint32_t slot = t->slot ? t->slot : b->slot;
-    if (b->size_bits < 1 || b->size_bits > 64 || slot >= CTF_SLOTS) {
+    uint32_t roles = roles_of(c, t), slot = t->slot ? t->slot : b->slot;
+    if ((!b->is_leb && (b->size_bits < 1 || b->size_bits > 64)) || slot >= CTF_SLOTS) {
         c->failed = true;
         return;
     }
     uint32_t align = t->align_bits > b->align_bits ? t->align_bits : b->align_bits;
-    if (!role && !slot) {
+    check_order(c, b);
+    if (!roles && !slot && !b->is_leb) {
         emit_skip(c, align, (uint64_t)b->size_bits);
         return;
     }
-    struct ctf_op *op = emit(c, CTF_OP_INT);
-    op->align = align - 1;
-    op->bits = (uint8_t)b->size_bits;
-    op->is_signed = b->is_signed;
-    op->big_endian = b->big_endian;
-    op->slot = (uint8_t)slot;
-    op->role = role;
+    do {
+        bool stays = (roles & (roles - 1)) != 0;
+        struct ctf_op *op = emit(c, b->is_leb ? CTF_OP_LEB : b->is_reversed || stays ? CTF_OP_BITS : CTF_OP_INT);
+        op->align = align - 1;
+        op->bits = b->is_leb ? 64 : (uint8_t)b->size_bits;
+        op->is_signed = b->is_signed;
+        op->big_endian = b->big_endian;
+        op->slot = (uint8_t)slot;
+        op->role = roles ? (uint8_t)__builtin_ctz(roles) : CTF_ROLE_NONE;
+        op->reversed = b->is_reversed;
+        op->stays = stays;
+        roles &= roles - 1;
+    } while (roles);
+    if (t->may_miss)
+        emit(c, CTF_OP_SET)->n = (uint64_t)1 << slot;
+}
+
+/* A length or a tag that may not have been decoded. */
+static void check_set(struct layout_compiler *c, const struct ctf_ref *ref)
+{
+    if (ref->may_miss)
+        emit(c, CTF_OP_NEED)->slot = (uint8_t)ref->slot;
+}
+
+static unsigned text_unit_bits(const struct ctf_type *t)
+{
+    return t->encoding >= CTF_UTF32BE ? 32 : t->encoding >= CTF_UTF16BE ? 16 : 8;
 }
 
 static void compile_list(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     const struct ctf_type *el = t->u.list.element;
-    bool fixed = el->size_bits >= 0 && !is_read(el, true, c->clock);
+    bool fixed = el->size_bits >= 0 && !is_read(el, true, c->clock) && !(c->mixed && orders_in(el));
     bool counted = t->kind == CTF_SEQUENCE;
     if (counted && (!t->u.list.length || t->u.list.length->slot == 0 || t->u.list.length->slot >= CTF_SLOTS)) {
         c->failed = true;
         return;
     }
+    if (t->roles & 1u << CTF_ROLE_UUID)
+        emit(c, CTF_OP_UUID)->align = (t->align_bits > el->align_bits ? t->align_bits : el->align_bits) - 1;
+    if (counted)
+        check_set(c, t->u.list.length);
     if (!counted && fixed && t->size_bits >= 0) {
         emit_skip(c, t->align_bits, 0);
         if (t->n)
@@ -160,7 +191,9 @@ static void compile_list(struct layout_compiler *c, const struct ctf_type *t, un
         return;
     }
     emit_skip(c, t->align_bits, 0);
-    struct ctf_op *op = emit(c, fixed ? CTF_OP_LIST : CTF_OP_LOOP);
+    bool odd = el->is_text && text_unit_bits(t) > 8;
+    struct ctf_op *op = emit(c, odd ? CTF_OP_TEXT : fixed ? CTF_OP_LIST : CTF_OP_LOOP);
+    op->bits = (uint8_t)text_unit_bits(t);
     op->counted = counted;
     op->slot = counted ? (uint8_t)t->u.list.length->slot : 0;
     op->count = t->n;
@@ -172,21 +205,37 @@ static void compile_list(struct layout_compiler *c, const struct ctf_type *t, un
         return;
     }
     size_t at = c->ops.n - 1;
-    compile(c, NULL, el, depth + 1);
+    compile(c, el, depth + 1);
     emit(c, CTF_OP_END);
     c->ops.v[at].next = here(c);
+}
+
+/* Slots of fields in it that may not be decoded. */
+static uint64_t slots_missing(const struct ctf_type *t)
+{
+    uint64_t slots = t->may_miss && t->slot < CTF_SLOTS ? (uint64_t)1 << t->slot : 0;
+    if (t->kind == CTF_STRUCT || t->kind == CTF_VARIANT)
+        for (uint32_t i = 0; i < t->n; i++)
+            slots |= slots_missing(t->u.fields[i].type);
+    return slots;
 }
 
 static void compile_variant(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     const struct ctf_ref *tag = t->tag;
+    uint64_t missing = slots_missing(t);
     if (!tag || tag->slot == 0 || tag->slot >= CTF_SLOTS || t->n == 0) {
         c->failed = true;
         return;
     }
     uint32_t *targets = arena_new(c->arena, uint32_t, t->n);
     size_t *jumps = mem_alloc(sizeof *jumps * t->n);
+    if (missing)
+        emit(c, CTF_OP_UNSET)->n = missing;
+    check_set(c, tag);
+    size_t at = c->ops.n;
     struct ctf_op *op = emit(c, CTF_OP_VARIANT);
+    op->optional = t->is_optional;
     op->slot = (uint8_t)tag->slot;
     op->is_signed = ctf_type_bits(tag->target)->is_signed;
     op->choices = tag->choices;
@@ -197,28 +246,32 @@ static void compile_variant(struct layout_compiler *c, const struct ctf_type *t,
             c->failed = true;
     for (uint32_t i = 0; i < t->n && !c->failed; i++) {
         targets[i] = here(c);
-        compile(c, t->u.fields[i].name, t->u.fields[i].type, depth + 1);
+        compile(c, t->u.fields[i].type, depth + 1);
         jumps[i] = c->ops.n;
         emit(c, CTF_OP_JUMP);
     }
     for (uint32_t i = 0; i < t->n && !c->failed; i++)
         c->ops.v[jumps[i]].next = here(c);
+    c->ops.v[at].next = here(c);
     free(jumps);
 }
 
 static void compile_struct(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     emit_skip(c, t->align_bits, 0);
-    for (uint32_t i = 0; i < t->n; i++) {
-        const struct ctf_field *f = &t->u.fields[i];
-        if (c->scope == CTF_PACKET_HEADER && depth == 0 && !strcmp(f->name, "uuid") && f->type->kind == CTF_ARRAY &&
-            f->type->n == 16 && f->type->size_bits == 128)
-            emit(c, CTF_OP_UUID)->align = f->type->u.list.element->align_bits - 1;
-        compile(c, f->name, f->type, depth + 1);
-    }
+    for (uint32_t i = 0; i < t->n; i++)
+        compile(c, t->u.fields[i].type, depth + 1);
 }
 
-static void compile(struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
+static void compile_string(struct layout_compiler *c, const struct ctf_type *t)
+{
+    unsigned unit = text_unit_bits(t);
+    struct ctf_op *op = emit(c, unit > 8 ? CTF_OP_UNITS : CTF_OP_STRING);
+    op->align = (t->align_bits > 8 ? t->align_bits : 8) - 1;
+    op->bits = (uint8_t)unit;
+}
+
+static void compile(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     if (depth > CTF_DEPTH + 1 || c->ops.n > 1u << 20)
         c->failed = true;
@@ -226,9 +279,13 @@ static void compile(struct layout_compiler *c, const char *name, const struct ct
         return;
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM: compile_int(c, name, t, depth); break;
-    case CTF_FLOAT: emit_skip(c, t->align_bits, (uint64_t)t->size_bits); break;
-    case CTF_STRING: emit(c, CTF_OP_STRING)->align = (t->align_bits > 8 ? t->align_bits : 8) - 1; break;
+    case CTF_ENUM: compile_int(c, t); break;
+    case CTF_WIDE:
+    case CTF_FLOAT:
+        check_order(c, t);
+        emit_skip(c, t->align_bits, (uint64_t)t->size_bits);
+        break;
+    case CTF_STRING: compile_string(c, t); break;
     case CTF_STRUCT: compile_struct(c, t, depth); break;
     case CTF_ARRAY:
     case CTF_SEQUENCE: compile_list(c, t, depth); break;
@@ -249,137 +306,28 @@ static const struct ctf_op *finish(struct layout_compiler *c)
     return ops;
 }
 
-const struct ctf_op *ctf_program_compile(struct arena *a, const struct ctf_type *t, enum ctf_scope scope, int32_t clock)
+const struct ctf_op *ctf_program_compile(
+    struct arena *a, const struct ctf_type *t, enum ctf_scope scope, int32_t clock, bool mixed)
 {
-    struct layout_compiler c = {.arena = a, .scope = scope, .clock = clock};
-    compile(&c, NULL, t, 0);
+    struct layout_compiler c = {.arena = a, .scope = scope, .clock = clock, .mixed = mixed};
+    compile(&c, t, 0);
     return finish(&c);
-}
-
-/* ---- headers of known shape ---- */
-
-static bool whole_bytes(const struct ctf_type *t)
-{
-    return (t->kind == CTF_INT || t->kind == CTF_ENUM) && t->align_bits >= 8 &&
-        (t->size_bits == 8 || t->size_bits == 16 || t->size_bits == 32 || t->size_bits == 64);
-}
-
-static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
-{
-    uint64_t at = 0;
-    bool id = false, time = false;
-    for (uint32_t i = 0; i < h->n; i++) {
-        const struct ctf_type *t = h->u.fields[i].type, *b = ctf_type_bits(t);
-        if (!whole_bytes(b))
-            return false;
-        at = (at + b->align_bits - 1) & ~(uint64_t)(b->align_bits - 1);
-        if (at + (uint64_t)b->size_bits > 255 * 8)
-            return false;
-        bool is_time = p->sc->clock >= 0 && b->clock == p->sc->clock,
-             is_id = !is_time && !strcmp(h->u.fields[i].name, "id");
-        if ((is_time && time) || (is_id && id) ||
-            ((is_id || is_time) && (b->is_signed || (b->size_bits > 8 && b->big_endian != p->big_endian))))
-            return false;
-        if (is_time) {
-            p->time_at = (uint8_t)(at / 8);
-            p->time_bytes = (uint8_t)(b->size_bits / 8);
-            time = true;
-        } else if (is_id) {
-            p->id_at = (uint8_t)(at / 8);
-            p->id_bytes = (uint8_t)(b->size_bits / 8);
-            id = true;
-        }
-        at += (uint64_t)b->size_bits;
-    }
-    p->header_bytes = (uint8_t)(at / 8);
-    p->kind = CTF_HEADER_SIMPLE;
-    return at > 0; /* events without any bit are left to the slow path, which sees that nothing moves */
-}
-
-static bool is_plain(const struct ctf_type *t, int64_t bits, uint32_t align, bool big_endian)
-{
-    const struct ctf_type *b = ctf_type_bits(t);
-    return (t->kind == CTF_INT || t->kind == CTF_ENUM) && b->size_bits == bits && !b->is_signed &&
-        b->align_bits >= align && b->align_bits <= 64 && b->big_endian == big_endian;
-}
-
-static uint8_t byte_mask(uint32_t align_bits)
-{
-    return (uint8_t)((align_bits < 8 ? 8 : align_bits) / 8 - 1);
-}
-
-/* struct { <n bits> id; variant <id> { struct { time } short; struct { 32 bits id; 64 bits time } long; } } as LTTng
- * writes it. */
-static bool detect_lttng(struct ctf_stream_plan *p, const struct ctf_type *h, int64_t id_bits, int64_t time_bits)
-{
-    if (h->n != 2 || strcmp(h->u.fields[0].name, "id") || h->u.fields[1].type->kind != CTF_VARIANT)
-        return false;
-    const struct ctf_type *id = h->u.fields[0].type, *v = h->u.fields[1].type;
-    uint32_t slot = id->slot ? id->slot : ctf_type_bits(id)->slot;
-    bool be = p->big_endian;
-    int64_t escape = ((int64_t)1 << id_bits) - 1;
-    if (!is_plain(id, id_bits, id_bits == 5 ? 1 : 8, be) || v->n != 2 || !v->tag || !slot || v->tag->slot != slot ||
-        v->tag->n_choices != 2 || ctf_type_bits(id)->align_bits > h->align_bits || v->align_bits > 8)
-        return false;
-    const struct ctf_choice *c = v->tag->choices;
-    if (c[0].lo != 0 || c[0].hi != escape - 1 || c[1].lo != escape || c[1].hi != escape || c[0].option == c[1].option ||
-        c[0].option > 1 || c[1].option > 1)
-        return false;
-    const struct ctf_type *s = v->u.fields[c[0].option].type, *l = v->u.fields[c[1].option].type;
-    if (s->kind != CTF_STRUCT || l->kind != CTF_STRUCT || s->n != 1 || l->n != 2 || strcmp(l->u.fields[0].name, "id"))
-        return false;
-    const struct ctf_type *st = s->u.fields[0].type, *li = l->u.fields[0].type, *lt = l->u.fields[1].type;
-    if (!is_plain(st, time_bits, time_bits == 27 ? 1 : 8, be) || !is_plain(li, 32, 8, be) || !is_plain(lt, 64, 8, be) ||
-        l->align_bits > 64 || s->align_bits > 64 || p->sc->clock < 0 || st->clock != p->sc->clock ||
-        lt->clock != p->sc->clock)
-        return false;
-    if (time_bits == 27 && (s->align_bits != 1 || st->align_bits != 1))
-        return false;
-    p->short_align = byte_mask(s->align_bits);
-    p->long_align = byte_mask(l->align_bits);
-    p->long_time_align = byte_mask(lt->align_bits);
-    p->kind = id_bits == 5 ? CTF_HEADER_COMPACT : CTF_HEADER_LARGE;
-    return true;
-}
-
-static bool byte_order_of(const struct ctf_type *t, bool *big)
-{
-    switch (t->kind) {
-    case CTF_INT:
-    case CTF_ENUM: *big = ctf_type_bits(t)->big_endian; return true;
-    case CTF_STRUCT:
-    case CTF_VARIANT:
-        for (uint32_t i = 0; i < t->n; i++)
-            if (byte_order_of(t->u.fields[i].type, big))
-                return true;
-        return false;
-    default: return false;
-    }
-}
-
-static void plan_header(struct ctf_stream_plan *p)
-{
-    const struct ctf_type *h = p->sc->event_header;
-    p->kind = CTF_HEADER_PROGRAM;
-    if (!h)
-        return;
-    byte_order_of(h, &p->big_endian);
-    if (h->align_bits < 8 || h->align_bits > 64)
-        return;
-    p->header_align = byte_mask(h->align_bits);
-    if (!detect_simple(p, h) && !detect_lttng(p, h, 5, 27) && !detect_lttng(p, h, 16, 32))
-        p->kind = CTF_HEADER_PROGRAM;
 }
 
 /* ---- plans ---- */
 
-static uint8_t counter_bits(const struct ctf_type *context, const char *name)
+/* Bits of the first field of structures with the role; 0: there is none. What a variant holds may be absent. */
+static uint8_t counter_bits(const struct ctf_type *t, enum ctf_role role)
 {
-    for (uint32_t i = 0; context && i < context->n; i++)
-        if (!strcmp(context->u.fields[i].name, name) &&
-            (context->u.fields[i].type->kind == CTF_INT || context->u.fields[i].type->kind == CTF_ENUM))
-            return (uint8_t)ctf_type_bits(context->u.fields[i].type)->size_bits;
-    return 0;
+    uint8_t bits = 0;
+    if (!t)
+        return 0;
+    if (t->kind == CTF_STRUCT)
+        for (uint32_t i = 0; i < t->n && !bits; i++)
+            bits = counter_bits(t->u.fields[i].type, role);
+    if (t->kind != CTF_STRUCT && t->roles & 1u << role)
+        bits = ctf_type_bits(t)->is_leb ? 64 : (uint8_t)ctf_type_bits(t)->size_bits;
+    return bits;
 }
 
 static bool has_loop(const struct ctf_type *t, int32_t clock)
@@ -405,24 +353,32 @@ struct ctf_stream_plan *ctf_stream_plan_compile(
     struct arena *a, const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
 {
     struct ctf_stream_plan *p = arena_new(a, struct ctf_stream_plan, 1);
+    bool mixed = is_mixed((const struct ctf_type *[CTF_SCOPES]){
+        packet_header, sc->packet_context, sc->event_header, sc->event_context, NULL, NULL});
     p->sc = sc;
     p->readable = true;
     p->long_heads = has_loop(packet_header, sc->clock) || has_loop(sc->packet_context, sc->clock);
-    if (packet_header && !(p->packet_header = ctf_program_compile(a, packet_header, CTF_PACKET_HEADER, sc->clock)))
+    if (packet_header &&
+        !(p->packet_header = ctf_program_compile(a, packet_header, CTF_PACKET_HEADER, sc->clock, mixed)))
         p->readable = false;
     if (sc->packet_context &&
-        !(p->packet_context = ctf_program_compile(a, sc->packet_context, CTF_PACKET_CONTEXT, sc->clock)))
+        !(p->packet_context = ctf_program_compile(a, sc->packet_context, CTF_PACKET_CONTEXT, sc->clock, mixed)))
         p->readable = false;
-    if (sc->event_header && !(p->event_header = ctf_program_compile(a, sc->event_header, CTF_EVENT_HEADER, sc->clock)))
+    if (sc->event_header &&
+        !(p->event_header = ctf_program_compile(a, sc->event_header, CTF_EVENT_HEADER, sc->clock, mixed)))
         p->readable = false;
-    p->seq_bits = counter_bits(sc->packet_context, "packet_seq_num");
-    p->discarded_bits = counter_bits(sc->packet_context, "events_discarded");
-    p->begin_bits = counter_bits(sc->packet_context, "timestamp_begin");
-    p->end_bits = counter_bits(sc->packet_context, "timestamp_end");
+    p->seq_bits = counter_bits(sc->packet_context, CTF_ROLE_SEQUENCE);
+    p->discarded_bits = counter_bits(sc->packet_context, CTF_ROLE_DISCARDED);
+    p->begin_bits = counter_bits(sc->packet_context, CTF_ROLE_BEGIN);
+    p->end_bits = counter_bits(sc->packet_context, CTF_ROLE_END);
+    if (sc->is_ctf2) { /* a packet's clock begins at 0: its times are whole */
+        p->begin_bits = p->begin_bits ? 64 : 0;
+        p->end_bits = p->end_bits ? 64 : 0;
+    }
     p->has_begin = p->begin_bits != 0 && sc->clock >= 0;
     p->has_seq = p->seq_bits != 0;
     p->has_discarded = p->discarded_bits != 0;
-    plan_header(p);
+    ctf_plan_header(p);
     return p;
 }
 
@@ -469,12 +425,14 @@ static struct ctf_entry entry_of(const struct ctf_event_class *ec, int32_t clock
     for (int i = 0; i < 3; i++)
         if (scopes[i] && is_read(scopes[i], false, clock))
             return e;
+    if (is_mixed(ec->scope))
+        return e;
     if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX ||
         size / 8 >= CTF_ENTRY_PROGRAM)
         return e;
     /* A scope whose alignment is below a byte starts where the header ends, which is a byte's start for the headers
      * that use the table. */
-    e.align = byte_mask(align);
+    e.align = ctf_byte_mask(align);
     e.pre = (uint16_t)(pre / 8);
     e.size = (uint32_t)(size / 8);
     return e;
@@ -503,7 +461,8 @@ static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec, c
 {
     for (size_t i = 0; i < n; i++) {
         bool reads = ops[i].code == CTF_OP_VARIANT ||
-            ((ops[i].code == CTF_OP_LIST || ops[i].code == CTF_OP_LOOP) && ops[i].counted);
+            ((ops[i].code == CTF_OP_LIST || ops[i].code == CTF_OP_LOOP || ops[i].code == CTF_OP_TEXT) &&
+                ops[i].counted);
         if (!reads)
             continue;
         if (slot_in(ec->scope[CTF_PACKET_HEADER], ops[i].slot) || slot_in(ec->scope[CTF_PACKET_CONTEXT], ops[i].slot))
@@ -516,14 +475,14 @@ static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec, c
 static const struct ctf_op *compile_event(
     struct arena *a, struct ctf_layout *l, const struct ctf_event_class *ec, int32_t clock)
 {
-    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = clock};
+    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = clock, .mixed = is_mixed(ec->scope)};
     if (ec->scope[CTF_STREAM_EVENT_CONTEXT])
-        compile(&c, NULL, ec->scope[CTF_STREAM_EVENT_CONTEXT], 0);
+        compile(&c, ec->scope[CTF_STREAM_EVENT_CONTEXT], 0);
     if (ec->scope[CTF_EVENT_CONTEXT])
-        compile(&c, NULL, ec->scope[CTF_EVENT_CONTEXT], 0);
+        compile(&c, ec->scope[CTF_EVENT_CONTEXT], 0);
     emit(&c, CTF_OP_PAYLOAD)->align = ec->scope[CTF_PAYLOAD] ? ec->scope[CTF_PAYLOAD]->align_bits - 1 : 0;
     if (ec->scope[CTF_PAYLOAD])
-        compile(&c, NULL, ec->scope[CTF_PAYLOAD], 0);
+        compile(&c, ec->scope[CTF_PAYLOAD], 0);
     note_slots(l, ec, c.ops.v, c.ops.n);
     return finish(&c);
 }
@@ -564,7 +523,7 @@ const struct ctf_layout *ctf_layout_compile(
     if (!l->ops)
         l->entry.size = CTF_ENTRY_PROGRAM;
     table_set(a, owner->plan, ec->id, l->entry);
-    if (!owner->plan->only || ec->id == 0)
+    if ((!owner->plan->only && !sc->is_ctf2) || ec->id == 0)
         owner->plan->only = ec;
     return l;
 }

@@ -32,14 +32,26 @@ enum ctf_op_code {
     CTF_OP_VARIANT,  /* to targets[choice of the tag] */
     CTF_OP_JUMP,     /* to `next` */
     CTF_OP_PAYLOAD,  /* align; the payload starts here */
-    CTF_OP_UUID      /* remembers the position */
+    CTF_OP_UUID,     /* remembers the position */
+    /* CTF 2 */
+    CTF_OP_LEB,      /* align, a LEB128 integer; into the slot and by its role */
+    CTF_OP_BITS,     /* INT, with `reversed` and `stays` */
+    CTF_OP_UNITS,    /* align, up to and with the first code unit (`bits` wide) of zeros */
+    CTF_OP_TEXT,     /* align, count bytes of text in code units of `bits` */
+    CTF_OP_UNSET,    /* no value in the slots of the mask n */
+    CTF_OP_SET,      /* a value in the slots of the mask n */
+    CTF_OP_NEED,     /* fails unless the slot has a value */
+    CTF_OP_ORDER     /* align; fails where the bit field before ends within this byte in the other byte order */
 };
 
 struct ctf_op {
     uint8_t code, role;
     uint8_t bits;            /* INT: 1..64 */
     bool is_signed, big_endian;
-    bool counted;            /* LIST, LOOP: the count is in the slot, else it is `count` */
+    bool counted;            /* LIST, LOOP, TEXT: the count is in the slot, else it is `count` */
+    bool reversed;           /* BITS: in the other bit order */
+    bool stays;              /* LEB, BITS: read again by the next one, for another role */
+    bool optional;           /* VARIANT: to `next` when nothing is selected */
     uint8_t slot;
     uint32_t align;          /* mask: alignment - 1, in bits */
     uint32_t next;
@@ -94,12 +106,23 @@ struct ctf_stream_plan {
 
 enum { CTF_TABLE_MAX = 65536 };  /* ids below have a table entry; others are searched for */
 
-/* Compiles a scope's struct. NULL when it holds something that cannot be read. Roles: unsigned integers that are mapped
- * to the clock at any depth; others by field name, at the top of packet scopes, at any depth of event headers. */
-const struct ctf_op *ctf_program_compile(struct arena *, const struct ctf_type *, enum ctf_scope, int32_t clock);
+/* Compiles a scope's struct. NULL when it holds something that cannot be read. Integers that are mapped to the clock
+ * carry it on, unless they have another role in a packet scope. mixed: bit fields of both byte orders may share a
+ * byte. */
+const struct ctf_op *ctf_program_compile(struct arena *, const struct ctf_type *, enum ctf_scope, int32_t clock,
+    bool mixed);
 /* The plan of a stream without any event class. */
 struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf_stream_class *,
     const struct ctf_type *packet_header);
+
+/* Finds out of which kind the event header is (layout_header.c). */
+void ctf_plan_header(struct ctf_stream_plan *);
+
+/* The mask, in bytes, of an alignment of whole bytes. */
+static inline uint8_t ctf_byte_mask(uint32_t align_bits)
+{
+    return (uint8_t)((align_bits < 8 ? 8 : align_bits) / 8 - 1);
+}
 
 /* Integers and enumerations by what holds their bits. */
 static inline const struct ctf_type *ctf_type_bits(const struct ctf_type *t)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctf/tsdl.h"
+#include "ctf/ctf2.h"
+#include "ctf/ctf2_own.h"
 
 enum { HEADER_BYTES = 37 };
 static const uint32_t packet_magic = 0x75d11d57;
@@ -251,6 +252,7 @@ static void read_clock(struct reader *r, struct tsdl_lexer *l, clock_list *clock
     if (l->failed)
         return;
     balance_offset(l, at, &b);
+    b.c.id = b.c.name;
     for (size_t i = 0; i < clocks->n; i++)
         if (strcmp(clocks->v[i].name, b.c.name) == 0)
             tsdl_fail(l, at, ERR_FORMAT, "a second clock '%.100s'", b.c.name);
@@ -300,6 +302,30 @@ static int read_own(struct reader *r, const char *text, const struct tsdl_scan *
     return 0;
 }
 
+/* The same of CTF 2. */
+static int read_own_ctf2(struct reader *r, const char *text, size_t n, const struct tsdl_scan *scan, struct err *e)
+{
+    struct ctf_metadata *out = r->out;
+    struct ctf2_own own = {0};
+    int code = ctf2_read_own(text, n, scan, &out->arena, &own, e);
+    for (size_t i = 0; i < own.remarks.n && !code; i++)
+        remark(r, "%s", own.remarks.v[i]);
+    if (!code) {
+        out->has_uuid = own.has_uuid;
+        memcpy(out->uuid, own.uuid, sizeof out->uuid);
+        out->env = arena_new(&out->arena, struct ctf_env, own.env.n + 1);
+        out->clocks = arena_new(&out->arena, struct ctf_clock, own.clocks.n + 1);
+        if (own.env.n)
+            memcpy(out->env, own.env.v, own.env.n * sizeof *own.env.v);
+        for (size_t i = 0; i < own.clocks.n; i++)
+            out->clocks[i] = own.clocks.v[i].clock;
+        out->n_env = own.env.n;
+        out->n_clocks = own.clocks.n;
+    }
+    ctf2_own_fini(&own);
+    return code;
+}
+
 /* ---- what belongs to schema and trace ---- */
 
 static void find_clocks(struct reader *r)
@@ -310,10 +336,10 @@ static void find_clocks(struct reader *r)
     for (size_t i = 0; i < s->n_clock_names; i++) {
         const char *name = s->clock_names[i];
         out->clock_of[i] = -1;
-        if (*name == '\0' && out->n_clocks == 0)
+        if (*name == '\0' && out->n_clocks == 0 && !s->is_ctf2)
             out->clocks[out->n_clocks++] = (struct ctf_clock){
-                .name = "default", .freq = 1000000000}; /* read_own left room for it */
-        if (*name == '\0') {
+                .name = "default", .id = "default", .freq = 1000000000}; /* read_own left room for it */
+        if (*name == '\0' && !s->is_ctf2) {
             out->clock_of[i] = 0;
             if (out->n_clocks > 1)
                 remark(
@@ -321,14 +347,14 @@ static void find_clocks(struct reader *r)
             continue;
         }
         for (size_t k = 0; k < out->n_clocks; k++)
-            if (strcmp(out->clocks[k].name, name) == 0)
+            if (strcmp(out->clocks[k].id, name) == 0)
                 out->clock_of[i] = (int32_t)k;
         if (out->clock_of[i] < 0)
             warn(r, "integers are mapped to a clock '%.100s' that is not declared", name);
     }
 }
 
-static void add_schema_warnings(struct reader *r, const char *text, const struct tsdl_scan *scan)
+static void add_schema_warnings(struct reader *r, const char *text, const char *end, const struct tsdl_scan *scan)
 {
     const struct ctf_schema *s = r->out->schema;
     for (size_t i = 0; i < s->n_warnings; i++) {
@@ -341,7 +367,12 @@ static void add_schema_warnings(struct reader *r, const char *text, const struct
                 break;
             pos -= n;
         }
-        remark(r, "line %zu: %s", tsdl_line(text, at), s->warnings[i].text);
+        char place[300];
+        if (scan->is_ctf2)
+            ctf2_where(text, end, at, place, sizeof place);
+        else
+            snprintf(place, sizeof place, "line %zu", tsdl_line(text, at));
+        remark(r, "%s: %s", place, s->warnings[i].text);
     }
 }
 
@@ -366,25 +397,34 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
         text += 3;
         n -= 3;
     }
-    if (n > 0 && (text[0] == '\x1e' || text[0] == '{'))
-        return err_set(e, ERR_UNSUPPORTED,
-            "line 1: this is CTF 2, which weft does not read yet; record CTF 1.8: "
-            "lttng create --trace-format=ctf-1.8 (LTTng 2.15 and later record CTF 2 by default)");
+    if (n >= 2 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2)))
+        return err_set(e, ERR_FORMAT, "the metadata are UTF-16; they must be UTF-8");
     struct tsdl_scan scan;
-    int code = tsdl_scan(text, n, &scan, e);
-    if (code == 0 && scan.cut)
+    bool is_ctf2 = n > 0 && (text[0] == '\x1e' || text[0] == '{');
+    int code = is_ctf2 ? ctf2_scan(text, n, &scan, e) : tsdl_scan(text, n, &scan, e);
+    if (code == 0 && scan.cut && is_ctf2)
+        warn(r, "the metadata end within a fragment, which is not read");
+    else if (code == 0 && scan.cut)
         warn(r, "line %zu: the metadata ends within a statement; what comes after this line is not read",
             tsdl_line(text, scan.end));
     if (code == 0)
-        code = read_own(r, text, &scan, e);
+        code = is_ctf2 ? read_own_ctf2(r, text, n, &scan, e) : read_own(r, text, &scan, e);
     if (code == 0 && !(r->out->schema = ctf_schemas_get(schemas, text, &scan, e)))
         code = e ? e->code : ERR_FORMAT;
     if (code == 0) {
         if (r->cut && scan.n_declarations == 0)
             code = err_set(e, ERR_FORMAT, "line %zu: the metadata is cut before its first stream or event",
                 tsdl_line(text, scan.end));
-        add_schema_warnings(r, text, &scan);
+        add_schema_warnings(r, text, text + n, &scan);
         find_clocks(r);
+        char place[300];
+        if (r->out->schema->has_uuid_role && !r->out->has_uuid) {
+            ctf2_where(text, text + n, scan.header.begin, place, sizeof place);
+            code = err_set(e, ERR_FORMAT,
+                "%s: a field has the role metadata-stream-uuid ('roles'), and the preamble has no uuid", place);
+        }
+        if (r->out->schema->n_streams == 0)
+            remark(r, "the metadata declare no data stream class: the trace has no events");
         if (r->has_packet_uuid && r->out->has_uuid && memcmp(r->packet_uuid, r->out->uuid, 16) != 0)
             remark(r, "the metadata's packets have another uuid than the trace block");
     }

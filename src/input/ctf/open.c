@@ -148,7 +148,7 @@ void ctf_trace_plan(struct ctf_trace *t)
 {
     const struct ctf_schema *s = t->schema = t->pieces.v[t->main].md.schema;
     if (s->packet_header)
-        t->packet_header = ctf_program_compile(&t->arena, s->packet_header, CTF_PACKET_HEADER, -1);
+        t->packet_header = ctf_program_compile(&t->arena, s->packet_header, CTF_PACKET_HEADER, -1, false);
     t->plans = arena_new(&t->arena, const struct ctf_stream_plan *, s->n_streams ? s->n_streams : 1);
     for (size_t i = 0; i < s->n_streams; i++)
         t->plans[i] = s->streams[i].plan ? s->streams[i].plan

@@ -16,14 +16,15 @@ struct packet_head {
     struct ctf_decoder d;
 };
 
-enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_STREAM, HEAD_SIZE, HEAD_UNREADABLE, HEAD_LONG };
+enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_UUID, HEAD_STREAM, HEAD_SIZE, HEAD_UNREADABLE, HEAD_LONG };
 
 static const struct ctf_stream_plan *plan_of(const struct ctf_trace *t, const struct ctf_run *r)
 {
     const struct ctf_schema *s = t->schema;
-    if (!(r->seen & 1u << CTF_ROLE_STREAM_ID))
+    bool has_id = r->seen & 1u << CTF_ROLE_STREAM_ID;
+    if (!has_id && !s->is_ctf2)
         return s->n_streams ? t->plans[0] : NULL;
-    const struct ctf_stream_class *sc = ctf_schema_stream(s, r->values[CTF_ROLE_STREAM_ID]);
+    const struct ctf_stream_class *sc = ctf_schema_stream(s, has_id ? r->values[CTF_ROLE_STREAM_ID] : 0);
     return sc ? t->plans[sc - s->streams] : NULL;
 }
 
@@ -78,6 +79,8 @@ static enum head_error head_read_within(
         return HEAD_MAGIC;
     if (r.seen & 1u << CTF_ROLE_UUID && md->has_uuid && !(r.values[CTF_ROLE_UUID] & 7))
         h->uuid_differs = memcmp(data + r.values[CTF_ROLE_UUID] / 8, md->uuid, 16) != 0;
+    if (h->uuid_differs && t->schema->is_ctf2)
+        return HEAD_UUID;
     h->has_instance = r.seen & 1u << CTF_ROLE_INSTANCE_ID;
     h->instance_id = h->has_instance ? r.values[CTF_ROLE_INSTANCE_ID] : 0;
     h->plan = plan_of(t, &r);
@@ -192,14 +195,17 @@ static struct ctf_stream *stream_of(struct ctf_trace *t, const struct ctf_file *
     return ctf_stream_for(t, f, &(struct ctf_stream_key){h->plan, h->instance_id, h->has_instance, h->d.cpu});
 }
 
-static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s,
-    struct ctf_packet *p, uint64_t begin, uint64_t end)
+static void set_times(struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s, struct ctf_packet *p,
+    uint64_t begin, uint64_t end)
 {
     struct ctf_clock_rate rate = ctf_trace_rate(t, f->piece, s->plan->sc);
     bool fits; /* who reads the events tells when it does not */
     p->begin = ctf_clock_ns(&rate, begin, &fits);
     p->end = ctf_clock_ns(&rate, end, &fits);
     p->flags |= CTF_PACKET_TIMED;
+    if (end < begin && s->plan->sc->is_ctf2)
+        ctf_problem_add(
+            &t->problems, "%s: packet at byte %llu: it ends before it begins", f->path, (unsigned long long)p->offset);
     if (end < begin) {
         p->end = p->begin;
         p->flags |= CTF_PACKET_OPEN_END;
@@ -222,7 +228,7 @@ static uint64_t clock_behind(const struct ctf_trace *t, const struct ctf_stream 
 
 /* Where a begin time is the low bits of the clock, the rest is known from the packet before: the events between must be
  * read. */
-static void time_packet(const struct ctf_trace *t, const struct ctf_file *f, struct ctf_stream *s, struct ctf_packet *p,
+static void time_packet(struct ctf_trace *t, const struct ctf_file *f, struct ctf_stream *s, struct ctf_packet *p,
     const struct packet_head *h)
 {
     const struct ctf_run *r = &h->d.run;
@@ -274,6 +280,7 @@ static void add_packet(
 static const char *const head_texts[] = {
     [HEAD_CUT] = "the packet's header does not fit the file",
     [HEAD_MAGIC] = "no packet starts here (wrong magic number)",
+    [HEAD_UUID] = "the packet is of another trace (its UUID is not the metadata's)",
     [HEAD_STREAM] = "the metadata declare no such stream",
     [HEAD_SIZE] = "the packet's sizes make no sense",
     [HEAD_LONG] =

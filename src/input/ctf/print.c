@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "ctf/layout.h"
 #include "ctf/print_line.h"
 
 /* ---- sources ---- */
@@ -117,6 +118,8 @@ void ctf_print_free(struct ctf_print *p)
 /* A stream has a clock when any integer of any of its events is mapped to one. */
 static bool stream_has_clock(const struct print_schema *s, const struct ctf_event_class *cls)
 {
+    if (cls->layout && cls->layout->plan->sc->is_ctf2)
+        return cls->layout->plan->sc->clock >= 0;
     for (int scope = CTF_PACKET_CONTEXT; scope <= CTF_STREAM_EVENT_CONTEXT; scope++)
         if (print_has_clock(cls->scope[scope]))
             return true;

@@ -18,6 +18,8 @@ enum print_code {
     PRINT_SKIP_STRING,
     PRINT_SKIP_MANY,         /* a bits b times; flag: times the length in slot b */
     PRINT_REMEMBER,          /* the integer at the cursor into slot a; does not move */
+    PRINT_REMEMBER_ANY,      /* the same of any kind of integer */
+    PRINT_SKIP_OTHER,        /* a value of a kind that only CTF 2 has; lists: as PRINT_CHARS */
     /* -- write literal and value -- */
     PRINT_LITERAL,
     /* whole bytes, little endian: decimal, hexadecimal */
@@ -27,9 +29,11 @@ enum print_code {
     PRINT_ENUM,              /* flag: a label stands for several ranges */
     PRINT_FLOAT, PRINT_STRING,
     PRINT_CHARS,             /* text of a bytes at most; flag: of the length in slot b */
+    PRINT_OTHER,             /* a value of a kind that only CTF 2 has; lists: as PRINT_CHARS */
     /* -- write literal and run a part of the plan -- */
     PRINT_LOOP,              /* body up to operation b, a times; flag: as often as slot a says */
-    PRINT_CHOOSE,            /* a operations PRINT_OPTION follow; goes on at b */
+    /* a operations PRINT_OPTION follow; goes on at b; flag: writes that nothing is chosen */
+    PRINT_CHOOSE,
     PRINT_OPTION,            /* body from operation a up to b */
 };
 

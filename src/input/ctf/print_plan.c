@@ -2,6 +2,7 @@
 /* Compiles the declarations of an event class into a print plan. */
 #include "base/map.h"
 #include "base/mem.h"
+#include "ctf/layout.h"
 #include "ctf/print.h"
 
 struct print_compiler {
@@ -114,7 +115,8 @@ static bool is_shown(const struct ctf_type *t)
 {
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM: return !print_has_clock(t) || t->slot != 0;
+    case CTF_ENUM:
+        return t->shown_as == CTF_SHOWN_BY_RULE ? !print_has_clock(t) || t->slot != 0 : t->shown_as == CTF_SHOWN;
     case CTF_ARRAY:
     case CTF_SEQUENCE: return is_shown(t->u.list.element);
     case CTF_STRUCT:
@@ -122,7 +124,7 @@ static bool is_shown(const struct ctf_type *t)
         for (uint32_t i = 0; i < t->n; i++)
             if (is_shown(t->u.fields[i].type))
                 return true;
-        return t->kind == CTF_STRUCT && t->n == 0;
+        return t->kind == CTF_STRUCT && (t->n == 0 || t->shown_as == CTF_SHOWN);
     default: return true;
     }
 }
@@ -130,14 +132,11 @@ static bool is_shown(const struct ctf_type *t)
 /* Fields of the packet context that describe the packet and not the events in it. */
 static bool is_packet_field(const struct ctf_field *f)
 {
-    static const char *const names[] = {
-        "timestamp_begin", "timestamp_end", "content_size", "packet_size", "events_discarded", "packet_seq_num"};
-    if ((f->type->kind != CTF_INT && f->type->kind != CTF_ENUM) || f->type->slot)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(f->name, names[i]) == 0)
-            return true;
-    return false;
+    enum {
+        OF_PACKET = 1u << CTF_ROLE_BEGIN | 1u << CTF_ROLE_END | 1u << CTF_ROLE_CONTENT_SIZE |
+            1u << CTF_ROLE_PACKET_SIZE | 1u << CTF_ROLE_DISCARDED | 1u << CTF_ROLE_SEQUENCE
+    };
+    return f->type->roles & OF_PACKET && !f->type->slot;
 }
 
 static bool field_is_shown(const struct ctf_field *f, enum ctf_scope scope, bool json)
@@ -157,13 +156,42 @@ static void compile_hidden(struct print_compiler *c, const struct ctf_type *t)
     c->silent = was;
 }
 
+/* Is it of a kind that only CTF 2 has? Integers are left to compile_int. */
+static bool is_other(const struct ctf_type *t)
+{
+    switch (t->kind) {
+    case CTF_INT:
+    case CTF_ENUM:
+        t = print_int_type(t);
+        return t->is_leb || t->is_reversed || t->look == CTF_LOOK_FLAGS || t->look == CTF_LOOK_BOOL;
+    case CTF_FLOAT: return t->is_reversed || t->size_bits == 16;
+    case CTF_STRING: return t->encoding != CTF_UTF8;
+    case CTF_ARRAY:
+    case CTF_SEQUENCE: return t->is_blob || t->encoding != CTF_UTF8;
+    default: return t->kind == CTF_WIDE;
+    }
+}
+
+static struct print_op *compile_other(struct print_compiler *c, const struct ctf_type *t)
+{
+    struct print_op *op = c->silent ? move(c, PRINT_SKIP_OTHER, 0) : emit(c, PRINT_OTHER, t);
+    op->type = t;
+    c->barrier = c->ops.n;
+    return op;
+}
+
 static void compile_int(struct print_compiler *c, const struct ctf_type *t)
 {
     const struct ctf_type *i = print_int_type(t);
-    bool whole = c->aligned && !i->big_endian && t->kind == CTF_INT;
+    bool other = is_other(t), whole = c->aligned && !i->big_endian && t->kind == CTF_INT;
     if (t->slot && t->slot < CTF_SLOTS) {
-        move(c, PRINT_REMEMBER, t->slot)->type = t;
+        move(c, other ? PRINT_REMEMBER_ANY : PRINT_REMEMBER, t->slot)->type = t;
         c->remembered |= (uint64_t)1 << t->slot;
+    }
+    if (other) {
+        compile_other(c, t);
+        c->aligned &= i->is_leb || i->size_bits % 8 == 0;
+        return;
     }
     if (c->silent) {
         skip(c, (uint32_t)i->size_bits);
@@ -229,13 +257,20 @@ static void compile_list(struct print_compiler *c, const struct ctf_type *t)
     uint32_t length = fixed ? t->n : t->u.list.length->slot;
     if (!fixed)
         use_slot(c, length);
+    if (is_other(t)) {
+        struct print_op *op = compile_other(c, t);
+        op->flag = !fixed;
+        *(fixed ? &op->a : &op->b) = length;
+        return;
+    }
     if (is_text_element(element) && !c->silent) {
         struct print_op *op = emit(c, PRINT_CHARS, t);
         op->flag = !fixed;
         *(fixed ? &op->a : &op->b) = length;
         return;
     }
-    if (c->silent && element->kind == CTF_INT && element->size_bits % element->align_bits == 0 && !element->slot) {
+    if (c->silent && element->kind == CTF_INT && element->size_bits > 0 &&
+        element->size_bits % element->align_bits == 0 && !element->slot) {
         struct print_op *op = move(c, PRINT_SKIP_MANY, (uint32_t)element->size_bits);
         op->b = length;
         op->flag = !fixed;
@@ -255,11 +290,14 @@ static void compile_list(struct print_compiler *c, const struct ctf_type *t)
 static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
 {
     use_slot(c, t->tag->slot);
-    lit(c, c->json ? "{" : "{ ");
+    bool optional = t->is_optional;
+    if (!optional)
+        lit(c, c->json ? "{" : "{ ");
     size_t at = c->ops.n;
     struct print_op *op = c->silent ? move(c, PRINT_CHOOSE, 0) : emit(c, PRINT_CHOOSE, t);
     op->type = t;
     op->a = t->n;
+    op->flag = optional && !c->silent;
     for (uint32_t i = 0; i < t->n; i++)
         move(c, PRINT_OPTION, 0);
     bool start = c->aligned, end = true;
@@ -268,9 +306,16 @@ static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
         c->ops.v[at + 1 + i].a = (uint32_t)c->ops.n;
         c->aligned = start;
         c->barrier = c->ops.n;
-        if (c->json)
+        if (optional)
+            lit(c, c->json ? "" : "{ ");
+        else if (c->json)
             lit_name(c, t->u.fields[i].shown);
-        compile(c, t->u.fields[i].type);
+        if (is_shown(t->u.fields[i].type) || t->shown_as == CTF_SHOWN_BY_RULE)
+            compile(c, t->u.fields[i].type);
+        else
+            compile_hidden(c, t->u.fields[i].type);
+        if (optional)
+            lit(c, c->json ? "" : " }");
         flush(c);
         c->ops.v[at + 1 + i].b = (uint32_t)c->ops.n;
         end &= c->aligned;
@@ -278,9 +323,10 @@ static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
     }
     c->barrier = c->ops.n;
     c->remembered = remembered;
-    c->aligned = end && (t->n > 0 || start);
+    c->aligned = end && ((t->n > 0 && !optional) || start);
     c->ops.v[at].b = (uint32_t)c->ops.n;
-    lit(c, c->json ? "}" : " }");
+    if (!optional)
+        lit(c, c->json ? "}" : " }");
 }
 
 /* JSON has the fields of all contexts in one object: a name is the innermost's, those of others have the scope before
@@ -332,8 +378,14 @@ static void compile(struct print_compiler *c, const struct ctf_type *t)
     switch (t->kind) {
     case CTF_INT: compile_int(c, t); break;
     case CTF_ENUM: compile_enum(c, t); break;
+    case CTF_WIDE:
+        compile_other(c, t);
+        c->aligned &= t->size_bits % 8 == 0;
+        break;
     case CTF_FLOAT:
-        if (c->silent)
+        if (is_other(t))
+            compile_other(c, t);
+        else if (c->silent)
             skip(c, (uint32_t)t->size_bits);
         else
             emit(c, PRINT_FLOAT, t);
@@ -341,7 +393,9 @@ static void compile(struct print_compiler *c, const struct ctf_type *t)
         break;
     case CTF_STRING:
         align(c, 8);
-        if (c->silent)
+        if (is_other(t))
+            compile_other(c, t);
+        else if (c->silent)
             move(c, PRINT_SKIP_STRING, 0);
         else
             emit(c, PRINT_STRING, t);
@@ -407,7 +461,8 @@ static void compile_text(struct print_compiler *c, const struct ctf_event_class 
 {
     bool first = true;
     if (line) {
-        lit(c, cls->name && *cls->name ? cls->name : "<unknown>");
+        bool named = cls->name && (*cls->name || cls->layout->plan->sc->is_ctf2);
+        lit(c, named ? cls->name : "<unknown>");
         lit(c, ": ");
     }
     for (int scope = line ? CTF_PACKET_CONTEXT : CTF_STREAM_EVENT_CONTEXT; scope < CTF_SCOPES; scope++) {

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs print plans: the inner loop of event output. */
 #include "base/mem.h"
-#include "ctf/print.h"
-
-struct run {
-    const struct print_plan *plan;
-    const uint8_t *data;
-    uint64_t pos; /* bits from the packet's start */
-    uint64_t header, context, payload;
-    struct text *out;
-    char *limit; /* a literal must end and a value must start before here */
-    uint64_t slots[CTF_SLOTS];
-};
+#include "ctf/print_run.h"
 
 static const char pairs[201] = "0001020304050607080910111213141516171819"
                                "2021222324252627282930313233343536373839"
@@ -76,7 +66,7 @@ char *print_nine(char *o, uint32_t v)
     return eight(o + 1, v % 100000000);
 }
 
-static inline char *print_i64(char *o, int64_t v)
+char *print_i64(char *o, int64_t v)
 {
     if (v >= 0)
         return print_u64(o, (uint64_t)v);
@@ -103,7 +93,7 @@ static inline char *print_hex(char *o, uint64_t v)
 }
 
 /* Makes room for `need` more bytes and what follows them. */
-static char *make_room(struct run *r, char *o, size_t need)
+static char *make_room(struct print_run *r, char *o, size_t need)
 {
     struct text *t = r->out;
     t->n = (size_t)(o - t->v);
@@ -112,12 +102,12 @@ static char *make_room(struct run *r, char *o, size_t need)
     return t->v + t->n;
 }
 
-static inline char *room(struct run *r, char *o, size_t need)
+static inline char *room(struct print_run *r, char *o, size_t need)
 {
     return r->limit - o >= (ptrdiff_t)need ? o : make_room(r, o, need);
 }
 
-static char *put_string(struct run *r, char *o, const char *s, size_t n)
+char *print_put_string(struct print_run *r, char *o, const char *s, size_t n)
 {
     if (r->plan->json)
         return print_json_string(room(r, o, 6 * n + 2), s, n);
@@ -125,7 +115,7 @@ static char *put_string(struct run *r, char *o, const char *s, size_t n)
 }
 
 struct labels {
-    struct run *r;
+    struct print_run *r;
     char *o;
     unsigned n;
 };
@@ -135,7 +125,7 @@ static void text_label(void *arg, const char *label)
     struct labels *l = arg;
     if (l->n++)
         l->o = stpcpy(l->o, ", ");
-    l->o = put_string(l->r, l->o, label, strlen(label));
+    l->o = print_put_string(l->r, l->o, label, strlen(label));
 }
 
 static void json_label(void *arg, const char *label)
@@ -144,21 +134,31 @@ static void json_label(void *arg, const char *label)
     if (l->n++) { /* "A" becomes "A|B" */
         l->o[-1] = '|';
         ptrdiff_t at = l->o - l->r->out->v;
-        l->o = put_string(l->r, l->o, label, strlen(label));
+        l->o = print_put_string(l->r, l->o, label, strlen(label));
         char *quote = l->r->out->v + at;
         memmove(quote, quote + 1, (size_t)(l->o - quote - 1));
         l->o--;
         return;
     }
-    l->o = put_string(l->r, l->o, label, strlen(label));
+    l->o = print_put_string(l->r, l->o, label, strlen(label));
 }
 
-static char *put_enum(struct run *r, char *o, const struct print_op *op)
+static void count_label(void *arg, const char *label)
+{
+    struct labels *l = arg;
+    l->n++;
+}
+
+char *print_put_enum(struct print_run *r, char *o, const struct print_op *op, int64_t v)
 {
     const struct ctf_type *t = op->type;
-    int64_t v = print_int_at(t, r->data, r->pos);
-    bool json = r->plan->json;
-    o = stpcpy(o, json ? "{\"label\":" : "( ");
+    bool json = r->plan->json, braces = false;
+    if (!json && t->shown_as != CTF_SHOWN_BY_RULE) { /* babeltrace2 shows several labels of CTF 2 as a list */
+        struct labels several = {.r = r};
+        print_labels(t, v, op->flag, count_label, &several);
+        braces = several.n > 1;
+    }
+    o = stpcpy(o, json ? "{\"label\":" : braces ? "( { " : "( ");
     struct labels l = {.r = r, .o = o};
     print_labels(t, v, op->flag, json ? json_label : text_label, &l);
     o = l.o;
@@ -168,12 +168,12 @@ static char *put_enum(struct run *r, char *o, const struct print_op *op)
         *o++ = '}';
         return o;
     }
-    o = stpcpy(o, l.n ? " : container = " : "<unknown> : container = ");
+    o = stpcpy(o, braces ? " } : container = " : l.n ? " : container = " : "<unknown> : container = ");
     o = print_text_int(o, print_int_type(t), v);
     return stpcpy(o, " )");
 }
 
-static char *put_float(struct run *r, char *o, const struct ctf_type *t)
+static char *put_float(struct print_run *r, char *o, const struct ctf_type *t)
 {
     uint64_t bits = print_bits(r->data, r->pos, (unsigned)t->size_bits, t->big_endian);
     double v;
@@ -188,12 +188,12 @@ static char *put_float(struct run *r, char *o, const struct ctf_type *t)
     return r->plan->json ? print_json_float(o, v, t->size_bits == 32) : print_text_float(o, v);
 }
 
-static char *run(struct run *r, const struct print_op *op, const struct print_op *end, char *o);
+static char *run(struct print_run *r, const struct print_op *op, const struct print_op *end, char *o);
 
 /* A list of elements without any content can claim any length; so many are shown. */
 enum { MOST_EMPTY = 4096 };
 
-static char *run_loop(struct run *r, const struct print_op *op, char *o)
+static char *run_loop(struct print_run *r, const struct print_op *op, char *o)
 {
     const struct print_op *body = op + 1, *end = r->plan->ops + op->b;
     uint64_t n = op->flag ? r->slots[op->a] : op->a;
@@ -217,7 +217,7 @@ static char *run_loop(struct run *r, const struct print_op *op, char *o)
     return o;
 }
 
-static char *run_choice(struct run *r, const struct print_op *op, char *o)
+static char *run_choice(struct print_run *r, const struct print_op *op, char *o)
 {
     const struct ctf_ref *ref = op->type->tag;
     uint64_t tag = r->slots[ref->slot];
@@ -231,11 +231,11 @@ static char *run_choice(struct run *r, const struct print_op *op, char *o)
             return run(r, r->plan->ops + option->a, r->plan->ops + option->b, o);
         }
     }
-    return o;
+    return op->flag ? stpcpy(o, r->plan->json ? "null" : "<none>") : o;
 }
 
 /* Moves and the values that are not plain numbers. */
-static char *run_other(struct run *r, const struct print_op *op, char *o)
+static char *run_other(struct print_run *r, const struct print_op *op, char *o)
 {
     const uint8_t *data = r->data;
     switch (op->code) {
@@ -258,17 +258,20 @@ static char *run_other(struct run *r, const struct print_op *op, char *o)
         r->pos += op->a;
         break;
     case PRINT_ENUM:
-        o = put_enum(r, o, op);
+        o = print_put_enum(r, o, op, print_int_at(op->type, r->data, r->pos));
         r->pos += op->a;
         break;
     case PRINT_FLOAT:
         o = put_float(r, o, op->type);
         r->pos += (uint64_t)op->type->size_bits;
         break;
+    case PRINT_REMEMBER_ANY: r->slots[op->a] = ctf_int_at(op->type, data, r->pos, &(uint64_t){0}); break;
+    case PRINT_OTHER:
+    case PRINT_SKIP_OTHER: o = print_other(r, op, o); break;
     case PRINT_CHARS: {
         const char *s = (const char *)data + (r->pos >> 3);
         uint64_t n = op->flag ? r->slots[op->b] : op->a;
-        o = put_string(r, o, s, strnlen(s, n));
+        o = print_put_string(r, o, s, strnlen(s, n));
         r->pos += 8 * n;
         break;
     }
@@ -286,7 +289,7 @@ static char *run_other(struct run *r, const struct print_op *op, char *o)
         break; \
     }
 
-static char *run(struct run *r, const struct print_op *op, const struct print_op *end, char *o)
+static char *run(struct print_run *r, const struct print_op *op, const struct print_op *end, char *o)
 {
     const char *literals = r->plan->literals;
     while (op < end) {
@@ -316,7 +319,7 @@ static char *run(struct run *r, const struct print_op *op, const struct print_op
         case PRINT_STRING: {
             const char *s = (const char *)r->data + (r->pos >> 3);
             size_t n = strlen(s);
-            o = put_string(r, o, s, n);
+            o = print_put_string(r, o, s, n);
             r->pos += 8 * (n + 1);
             break;
         }
@@ -337,7 +340,7 @@ static char *run(struct run *r, const struct print_op *op, const struct print_op
 
 void print_plan_run(const struct print_plan *p, const struct ctf_event *ev, struct text *out)
 {
-    struct run r;
+    struct print_run r;
     r.plan = p;
     r.data = ev->data;
     r.pos = r.payload = ev->payload_bits;

@@ -101,7 +101,7 @@ static uint64_t low_bits(uint64_t v, unsigned n)
 char *print_text_int(char *o, const struct ctf_type *t, int64_t value)
 {
     uint64_t v = (uint64_t)value;
-    unsigned n = (unsigned)t->size_bits;
+    unsigned n = t->is_leb ? 64 : (unsigned)t->size_bits;
     switch (t->base) {
     case 2:
         *o++ = '0';

@@ -16,11 +16,12 @@ enum { CTF_SLOTS = 64 };
 /* Levels of compounds within compounds in one scope, at most; the scope's struct is the first. Types are walked by
  * recursion: so many take some 100 KB of a thread's stack. */
 enum { CTF_DEPTH = 512 };
-/* Tag values lo … hi (compared as the tag's signedness says) select this option. */
-struct ctf_choice { int64_t lo, hi; uint32_t option; };
+/* What the text output shows. SHOWN_BY_RULE: babeltrace2's rules for CTF 1.8, which hide time stamps. */
+enum ctf_shown_as { CTF_SHOWN_BY_RULE, CTF_SHOWN, CTF_HIDDEN };
 struct ctf_ref {
-    const struct ctf_type *target;    /* integer (length, or tag container) or enumeration */
+    const struct ctf_type *target;    /* integer (length, or tag container) or enumeration; the first of several */
     uint32_t slot;
+    bool may_miss;                    /* a target that was not decoded is an error of the data */
     uint32_t n_choices;               /* variants */
     const struct ctf_choice *choices; /* first hit counts */
 };
@@ -36,6 +37,7 @@ struct ctf_stream_class {
     /* Of the event header's timestamp, else of the packet context, the event context, the events: number in
      * schema->clock_names; -1 none. */
     int32_t clock;
+    bool is_ctf2;                     /* its ids default to 0, and each packet's clock begins at 0 */
 };
 
 /* Something odd in the shared declarations. The position counts bytes in the shared parts of the text, so that each
@@ -53,6 +55,7 @@ struct ctf_schema {
     const char **clock_names;
     size_t n_clock_names;
     bool big_endian;                           /* trace.byte_order */
+    bool is_ctf2, has_uuid_role;               /* a packet header holds the uuid of the metadata */
     struct ctf_schema_warning *warnings;
     size_t n_warnings;
     struct arena arena;

@@ -281,6 +281,10 @@ void ctf_packet_problem(
         [CTF_STOP_TAG] = "a variant's tag selects none of its options",
         [CTF_STOP_EMPTY] = "events without any bit",
         [CTF_STOP_UNREADABLE] = "an event of a kind that cannot be read",
+        [CTF_STOP_MISSING] = "a length or selector is in an optional or an option that is not there",
+        [CTF_STOP_TEXT] = "the length of a text leaves part of a code unit",
+        [CTF_STOP_WIDE] = "a length, selector or time of more than 64 bits",
+        [CTF_STOP_ORDER] = "the byte order of bit fields changes within a byte",
     };
     if (!d->stop || (d->stop == CTF_STOP_CUT && p->flags & CTF_PACKET_UNCLOSED))
         return;

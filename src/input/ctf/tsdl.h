@@ -39,6 +39,8 @@ struct tsdl_lexer {
     struct err *e;
     bool failed, truncated;         /* truncated: failed because the text ended within a comment or string */
     bool lenient;                   /* escapes in strings that are none do not fail */
+    bool is_json;                   /* the text is CTF 2: messages name fragment and property */
+    bool is_bare;                   /* messages name no place */
     struct tsdl_odd { const char *s; size_t n; } odd; /* the first of these, with its backslash; n 0: none */
 };
 
@@ -84,7 +86,11 @@ int tsdl_byte_order(const struct tsdl_value *);
 const char *tsdl_block_end(const char *p, const char *end);
 
 struct tsdl_span { const char *begin, *end; };
+/* Of CTF 2 metadata (ctf2.h), statements are fragments. `own`: preamble, trace class and clock classes; `shared`: the
+ * rest, and of the trace class the packet header's field class. Data stream classes are in both. */
 struct tsdl_scan {
+    bool is_ctf2;
+    struct tsdl_span header;        /* CTF 2: the packet header's field class, in `shared` too; begin NULL: none */
     const char *end;                /* of the last whole statement */
     bool cut;                       /* an incomplete statement came after it */
     size_t n_declarations;          /* stream and event blocks */
@@ -125,9 +131,20 @@ struct tsdl_path { const char *at; const struct tsdl_decl *home; uint32_t n; str
 enum tsdl_shown_as { TSDL_SHOWN_UNKNOWN, TSDL_SHOWN_WHOLE, TSDL_SHOWN_BARE }; /* BARE: without its first underscore */
 struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; enum tsdl_shown_as shown; };
 
+struct ctf2_location;
+/* Option of a variant, or flag or label: values of any signedness. */
+struct ctf2_range { __int128 lo, hi; uint32_t option; const char *at; };
+
 struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used many times */
     uint8_t kind, base;
     bool is_signed, big_endian, is_text;
+    bool is_reversed, is_leb, is_blob, is_optional; /* CTF 2 */
+    uint8_t look, encoding;
+    uint16_t roles;                 /* bit per enum ctf_role; CLOCK in packet contexts, too */
+    const char *media_type;
+    const struct ctf2_location *location; /* CTF 2: instead of a path */
+    struct ctf2_range *options;     /* CTF 2: of variants, and of optionals that integers select */
+    uint32_t n_options;
     uint32_t align_bits;            /* structs: at least */
     int64_t size_bits;              /* integers, floats, enumerations */
     int32_t clock;
@@ -145,6 +162,7 @@ struct tsdl_stream {
     bool has_id;
     const char *at;
     struct tsdl_decl *packet_context, *event_header, *event_context;
+    int32_t clock;                  /* CTF 2: number of the default clock, else -1 */
 };
 struct tsdl_event {
     const char *name, *model_uri, *at;

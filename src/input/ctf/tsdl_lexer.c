@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/text.h"
-#include "ctf/tsdl.h"
+#include "ctf/ctf2.h"
 
 static bool is_word_start(char c)
 {
@@ -47,7 +47,12 @@ void tsdl_fail(struct tsdl_lexer *l, const char *at, int code, const char *fmt, 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    err_set(l->e, code, "line %zu: %s", tsdl_line(l->text, at), text);
+    char place[360];
+    if (l->is_json && !l->is_bare)
+        ctf2_where(l->text, l->end, at, place, sizeof place);
+    else
+        snprintf(place, sizeof place, "line %zu", l->is_bare ? 1 : tsdl_line(l->text, at));
+    err_set(l->e, code, "%s: %s", place, text);
     l->failed = true;
     l->p = l->end;
     l->t = (struct tsdl_token){.kind = TSDL_END, .s = l->end};

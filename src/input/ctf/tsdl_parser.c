@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctf/tsdl.h"
+#include "ctf/ctf2.h"
 
 /* What stands before '=' or ':=' in a block: words with dots. */
 struct left {
@@ -273,9 +273,11 @@ struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *sca
 {
     struct ctf_schema *schema = mem_zalloc(sizeof *schema);
     schema->big_endian = scan->byte_order == 1;
+    schema->is_ctf2 = scan->is_ctf2;
     struct err first = {0};
-    struct tsdl_parser p = {.lex = {.text = text, .e = &first}, .schema = schema, .scan = scan};
-    parse(&p);
+    struct tsdl_parser p = {
+        .lex = {.text = text, .end = scan->end, .e = &first, .is_json = scan->is_ctf2}, .schema = schema, .scan = scan};
+    scan->is_ctf2 ? ctf2_declare(&p) : parse(&p);
     if (!p.lex.failed)
         tsdl_resolve(&p);
     if (p.n_warnings_dropped) {

@@ -5,50 +5,17 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "ctf/tsdl.h"
+#include "ctf/tsdl_resolver.h"
 
 enum { MAX_EMPTY = 4096 };
 static const int64_t max_bits = (int64_t)1 << 60;
-
-/* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the
- * rest for one event. */
-enum slot_level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
-static const uint8_t level_of[CTF_SCOPES] = {
-    LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
-
-struct target {
-    struct ctf_type *type;
-    const char *at;
-    uint32_t stream;
-    uint8_t level;
-};
-
-struct resolver {
-    struct tsdl_parser *p;
-    struct ctf_schema *schema;
-    struct {
-        const struct tsdl_decl *decl;
-        struct ctf_type *type;
-        uint32_t index;
-    } frames[CTF_DEPTH]; /* compounds being made, with the member being made */
-    uint32_t depth;
-    enum ctf_scope scope;                     /* being made */
-    const struct ctf_type *roots[CTF_SCOPES]; /* made already */
-    uint32_t stream;                          /* number of the stream whose scopes are being made */
-    uint32_t n_trace, n_event, *n_stream;     /* slots used */
-    size_t *stream_types;                     /* types in the scopes of each stream */
-    size_t n_types;
-    uint64_t compared; /* names, to find lengths and tags */
-    VEC(struct target) targets;
-    VEC(struct ctf_ref *) refs;
-};
 
 static void fail_at(struct resolver *b, const char *at, int code, const char *text)
 {
     tsdl_fail(&b->p->lex, at, code, "%s", text);
 }
 
-static bool count_types(struct resolver *b, const char *at, size_t n)
+bool resolver_count(struct resolver *b, const char *at, size_t n)
 {
     b->n_types += n;
     if (b->n_types > TSDL_MAX_TYPES)
@@ -58,150 +25,19 @@ static bool count_types(struct resolver *b, const char *at, size_t n)
     return !b->p->lex.failed;
 }
 
-/* ---- lengths and tags ---- */
+/* ---- slots ---- */
 
-/* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the
- * current one exist. */
-static const struct ctf_type *follow(
-    struct resolver *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
+uint32_t resolver_slot(struct resolver *b, struct ctf_type *target, const char *at, enum ctf_scope scope, uint32_t slot)
 {
-    for (uint32_t i = from; i < path->n; i++) {
-        if (type->kind != CTF_STRUCT)
-            return NULL;
-        uint32_t n = frame < b->depth ? b->frames[frame].index + 1 : type->n, k = 0;
-        while (k < n && type->u.fields[k].name != path->part[i]->s)
-            k++;
-        b->compared += k;
-        if (k == n || (frame < b->depth && k + 1 == n && i + 1 == path->n))
-            return NULL;
-        frame = frame < b->depth && k == b->frames[frame].index ? frame + 1 : CTF_DEPTH;
-        type = type->u.fields[k].type;
-    }
-    return type;
-}
-
-/* Number of parts that name a scope ("stream.event.context"), 0 when the path is relative. */
-static uint32_t absolute_scope(const struct tsdl_path *path, enum ctf_scope *scope)
-{
-    static const struct {
-        enum ctf_scope scope;
-        uint32_t n;
-        const char *part[3];
-    } scopes[] = {
-        {CTF_PACKET_HEADER, 3, {"trace", "packet", "header"}},
-        {CTF_PACKET_CONTEXT, 3, {"stream", "packet", "context"}},
-        {CTF_EVENT_HEADER, 3, {"stream", "event", "header"}},
-        {CTF_STREAM_EVENT_CONTEXT, 3, {"stream", "event", "context"}},
-        {CTF_EVENT_CONTEXT, 2, {"event", "context"}},
-        {CTF_PAYLOAD, 2, {"event", "fields"}},
-    };
-    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
-        uint32_t k = 0;
-        while (k < scopes[i].n && k < path->n && strcmp(path->part[k]->s, scopes[i].part[k]) == 0)
-            k++;
-        if (k == scopes[i].n) {
-            *scope = scopes[i].scope;
-            return k;
-        }
-    }
-    return 0;
-}
-
-static const struct ctf_type *find_target(struct resolver *b, const struct tsdl_path *path, enum ctf_scope *scope)
-{
-    uint32_t from = absolute_scope(path, scope);
-    if (from) {
-        if (*scope == b->scope)
-            return follow(b, b->frames[0].type, 0, path, from);
-        return *scope < b->scope && b->roots[*scope] ? follow(b, b->roots[*scope], CTF_DEPTH, path, from) : NULL;
-    }
-    *scope = b->scope;
-    for (uint32_t f = b->depth; path->home && f-- > 0;) {
-        const struct ctf_type *found = b->frames[f].decl == path->home ? follow(b, b->frames[f].type, f, path, 0)
-                                                                       : NULL;
-        if (found)
-            return found;
-    }
-    for (uint32_t f = b->depth; f-- > 0;) {
-        const struct ctf_type *found = follow(b, b->frames[f].type, f, path, 0);
-        if (found)
-            return found;
-    }
-    for (int s = (int)b->scope - 1; s >= 0; s--) {
-        const struct ctf_type *found = b->roots[s] ? follow(b, b->roots[s], CTF_DEPTH, path, 0) : NULL;
-        *scope = (enum ctf_scope)s;
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-static const char *path_text(struct resolver *b, const struct tsdl_path *path)
-{
-    const char *s = path->part[0]->s;
-    for (uint32_t i = 1; i < path->n; i++)
-        s = arena_printf(&b->p->temp, "%s.%s", s, path->part[i]->s);
-    return s;
-}
-
-static struct ctf_ref *make_ref(struct resolver *b, const struct tsdl_path *path, bool is_tag)
-{
-    struct tsdl_lexer *l = &b->p->lex;
-    const char *what = is_tag ? "tag" : "length";
-    enum ctf_scope scope;
-    if (b->compared > TSDL_MAX_COMPARED) {
-        fail_at(b, path->at, ERR_LIMIT,
-            "lengths and tags that are looked for among too many fields: it would take minutes");
-        return NULL;
-    }
-    struct ctf_type *target = (struct ctf_type *)find_target(b, path, &scope);
-    if (!target) {
-        bool env = strcmp(path->part[0]->s, "env") == 0;
-        tsdl_fail(l, path->at, env ? ERR_UNSUPPORTED : ERR_FORMAT, "%s '%s' %s", what, path_text(b, path),
-            env ? "is taken from the environment, which weft does not read" : "names no field that comes before it");
-        return NULL;
-    }
-    if (is_tag ? target->kind != CTF_ENUM : target->kind != CTF_INT || target->is_signed) {
-        tsdl_fail(l, path->at, ERR_FORMAT, "%s '%s' is not an %s", what, path_text(b, path),
-            is_tag ? "enumeration" : "unsigned integer");
-        return NULL;
-    }
-    if (!target->slot) {
-        uint8_t level = level_of[scope];
-        uint32_t *used = level == LEVEL_TRACE ? &b->n_trace
-            : level == LEVEL_STREAM           ? &b->n_stream[b->stream]
-                                              : &b->n_event;
-        target->slot = ++*used;
-        vec_push(&b->targets, ((struct target){target, path->at, b->stream, level}));
-    }
-    struct ctf_ref *ref = arena_new(&b->schema->arena, struct ctf_ref, 1);
-    ref->target = target;
-    vec_push(&b->refs, ref);
-    return ref;
-}
-
-/* Label i of an enumeration, given its ranges. Labels and options of variants are interned names of one parser. */
-static void make_choices(struct resolver *b, const struct tsdl_decl *d, struct ctf_ref *ref)
-{
-    const struct ctf_type *tag = ref->target;
-    struct tsdl_parser *p = b->p;
-    p->mark++;
-    for (uint32_t i = 0; i < d->n; i++) {
-        d->members[i].name->mark = p->mark;
-        d->members[i].name->mark_value = i;
-    }
-    if (!count_types(b, d->at, tag->n))
-        return;
-    struct ctf_choice *choices = arena_new(&b->schema->arena, struct ctf_choice, tag->n);
-    for (uint32_t i = 0; i < tag->n; i++) {
-        const struct ctf_range *range = &tag->u.enumeration.ranges[i];
-        const struct tsdl_name *label = tsdl_intern(p, range->label, strlen(range->label));
-        if (label->mark == p->mark)
-            choices[ref->n_choices++] = (struct ctf_choice){range->lo, range->hi, label->mark_value};
-    }
-    ref->choices = choices;
-    if (ref->n_choices == 0)
-        fail_at(b, d->path->at, ERR_FORMAT, "no label of the tag is an option of this variant");
+    static const uint8_t level_of[CTF_SCOPES] = {
+        LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
+    if (target->slot)
+        return target->slot;
+    uint8_t level = level_of[scope];
+    uint32_t *used = level == LEVEL_TRACE ? &b->n_trace : level == LEVEL_STREAM ? &b->n_stream[b->stream] : &b->n_event;
+    target->slot = slot ? slot : ++*used;
+    vec_push(&b->targets, ((struct target){target, at, b->stream, level}));
+    return target->slot;
 }
 
 /* ---- types ---- */
@@ -228,7 +64,7 @@ static int64_t align_up(int64_t bits, uint32_t align)
 /* Members of structs and variants; sizes and alignment of structs. */
 static bool make_members(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
-    if (!count_types(b, d->at, d->n) || !push(b, d, type))
+    if (!resolver_count(b, d->at, d->n) || !push(b, d, type))
         return false;
     struct ctf_field *fields = arena_new(&b->schema->arena, struct ctf_field, d->n + 1);
     bool is_struct = d->kind == CTF_STRUCT, ok = true;
@@ -262,20 +98,33 @@ static bool make_members(struct resolver *b, const struct tsdl_decl *d, struct c
 
 static bool make_variant(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
-    if (!d->path) {
+    if (!d->path && !d->location) {
         fail_at(b, d->at, ERR_FORMAT, "this variant has no tag");
         return false;
     }
-    type->tag = make_ref(b, d->path, true);
+    type->tag = d->location ? ctf2_make_ref(b, d) : tsdl_make_ref(b, d->path, true);
     if (!type->tag)
         return false;
-    make_choices(b, d, type->tag);
-    return make_members(b, d, type, least);
+    if (d->path)
+        tsdl_make_choices(b, d, type->tag);
+    bool ok = make_members(b, d, type, least);
+    if (d->is_optional)
+        *least = 0;
+    return ok;
+}
+
+/* Text whose bytes are no whole number of code units is looked at when it is decoded. */
+static bool has_odd_units(const struct tsdl_decl *d)
+{
+    unsigned unit = d->encoding >= CTF_UTF32BE ? 4 : d->encoding >= CTF_UTF16BE ? 2 : 1;
+    return d->n % unit != 0;
 }
 
 static bool make_list(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
-    if (d->kind == CTF_SEQUENCE && !(type->u.list.length = make_ref(b, d->path, false)))
+    if (d->kind == CTF_SEQUENCE)
+        type->u.list.length = d->location ? ctf2_make_ref(b, d) : tsdl_make_ref(b, d->path, false);
+    if (d->kind == CTF_SEQUENCE && !type->u.list.length)
         return false;
     int64_t bits = 0, stride, all;
     if (!push(b, d, type))
@@ -285,7 +134,8 @@ static bool make_list(struct resolver *b, const struct tsdl_decl *d, struct ctf_
     if (!ok)
         return false;
     const struct ctf_type *element = type->u.list.element;
-    type->align_bits = element->align_bits;
+    if (element->align_bits > type->align_bits)
+        type->align_bits = element->align_bits;
     if (d->kind == CTF_SEQUENCE)
         return true;
     type->n = d->n;
@@ -299,7 +149,7 @@ static bool make_list(struct resolver *b, const struct tsdl_decl *d, struct ctf_
         return false;
     }
     *least = bits * d->n;
-    if (element->size_bits >= 0)
+    if (element->size_bits >= 0 && !has_odd_units(d))
         type->size_bits = d->n ? all - stride + element->size_bits : 0;
     return true;
 }
@@ -308,7 +158,7 @@ static bool make_list(struct resolver *b, const struct tsdl_decl *d, struct ctf_
  * `least`: bits it takes at least. */
 static bool make(struct resolver *b, const struct tsdl_decl *d, const struct ctf_type **out, int64_t *least)
 {
-    if (!count_types(b, d->at, 1))
+    if (!resolver_count(b, d->at, 1))
         return false;
     struct ctf_type *type = arena_new(&b->schema->arena, struct ctf_type, 1);
     *type = (struct ctf_type){.kind = d->kind,
@@ -318,8 +168,17 @@ static bool make(struct resolver *b, const struct tsdl_decl *d, const struct ctf
         .base = d->base,
         .align_bits = d->align_bits,
         .size_bits = d->size_bits,
+        .look = d->look,
+        .encoding = d->encoding,
+        .is_blob = d->is_blob,
+        .is_optional = d->is_optional,
+        .is_reversed = d->is_reversed,
+        .is_leb = d->is_leb,
+        .media_type = d->media_type,
         .clock = d->clock};
     *out = type;
+    if (b->schema->is_ctf2 && !ctf2_take_roles(b, d, type))
+        return false;
     switch ((enum ctf_kind)d->kind) {
     case CTF_STRUCT: return make_members(b, d, type, least);
     case CTF_VARIANT: return make_variant(b, d, type, least);
@@ -327,14 +186,60 @@ static bool make(struct resolver *b, const struct tsdl_decl *d, const struct ctf
     case CTF_SEQUENCE: return make_list(b, d, type, least);
     case CTF_STRING: *least = 8; return true;
     case CTF_ENUM:
+    case CTF_INT:
+    case CTF_WIDE:
         type->n = d->n;
         type->u.enumeration.ranges = d->ranges;
-        *least = d->size_bits;
-        return make(b, d->element, &type->u.enumeration.container, least);
-    case CTF_INT:
+        *least = d->is_leb ? 8 : d->size_bits;
+        return d->kind != CTF_ENUM || make(b, d->element, &type->u.enumeration.container, least);
     case CTF_FLOAT: *least = d->size_bits; return true;
     }
     return false;
+}
+
+/* ---- roles ---- */
+
+static uint16_t role_named(enum ctf_scope scope, const char *name)
+{
+    static const struct {
+        enum ctf_scope scope;
+        const char *name;
+        enum ctf_role role;
+    } named[] = {
+        {CTF_PACKET_CONTEXT, "cpu_id", CTF_ROLE_CPU}, /* of LTTng, in CTF 2 too */
+        {CTF_PACKET_CONTEXT, "timestamp_begin", CTF_ROLE_BEGIN},
+        {CTF_PACKET_CONTEXT, "timestamp_end", CTF_ROLE_END},
+        {CTF_PACKET_CONTEXT, "content_size", CTF_ROLE_CONTENT_SIZE},
+        {CTF_PACKET_CONTEXT, "packet_size", CTF_ROLE_PACKET_SIZE},
+        {CTF_PACKET_CONTEXT, "packet_seq_num", CTF_ROLE_SEQUENCE},
+        {CTF_PACKET_CONTEXT, "events_discarded", CTF_ROLE_DISCARDED},
+        {CTF_PACKET_HEADER, "magic", CTF_ROLE_MAGIC},
+        {CTF_PACKET_HEADER, "stream_id", CTF_ROLE_STREAM_ID},
+        {CTF_PACKET_HEADER, "stream_instance_id", CTF_ROLE_INSTANCE_ID},
+        {CTF_PACKET_HEADER, "uuid", CTF_ROLE_UUID},
+        {CTF_EVENT_HEADER, "id", CTF_ROLE_ID},
+    };
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (named[i].scope == scope && !strcmp(name, named[i].name))
+            return (uint16_t)(1u << named[i].role);
+    return 0;
+}
+
+/* Roles that fields have by their names: at the top of packet scopes, at any depth of event headers. */
+static void name_roles(struct resolver *b, enum ctf_scope scope, struct ctf_type *type)
+{
+    bool ctf2 = b->schema->is_ctf2;
+    if (scope > CTF_EVENT_HEADER || (type->kind != CTF_STRUCT && type->kind != CTF_VARIANT))
+        return;
+    for (uint32_t i = 0; i < type->n; i++) {
+        struct ctf_type *t = (struct ctf_type *)type->u.fields[i].type;
+        uint16_t role = role_named(scope, type->u.fields[i].name);
+        bool is_uuid = role == 1u << CTF_ROLE_UUID, is_number = t->kind == CTF_INT || t->kind == CTF_ENUM;
+        if (is_uuid ? t->kind == CTF_ARRAY && t->n == 16 && t->size_bits == 128 : is_number)
+            t->roles |= !ctf2 || role == 1u << CTF_ROLE_CPU ? role : 0;
+        if (scope == CTF_EVENT_HEADER)
+            name_roles(b, scope, t);
+    }
 }
 
 static const struct ctf_type *make_scope(struct resolver *b, enum ctf_scope scope, const struct tsdl_decl *d)
@@ -348,6 +253,8 @@ static const struct ctf_type *make_scope(struct resolver *b, enum ctf_scope scop
     const struct ctf_type *type = NULL;
     make(b, d, &type, &least);
     b->roots[scope] = type;
+    if (type && !b->p->lex.failed)
+        name_roles(b, scope, (struct ctf_type *)type);
     return type;
 }
 
@@ -394,6 +301,11 @@ static void make_stream(struct resolver *b, uint32_t i)
     b->stream_types[i] = b->n_types - before;
     if (b->p->lex.failed)
         return;
+    stream->is_ctf2 = b->schema->is_ctf2;
+    if (stream->is_ctf2) {
+        stream->clock = decl->clock;
+        return;
+    }
     map_times(b, stream->packet_context, "timestamp_begin");
     map_times(b, stream->packet_context, "timestamp_end");
     map_times(b, stream->event_header, "timestamp");
@@ -409,6 +321,8 @@ static void find_event_clocks(struct ctf_schema *s)
 {
     for (size_t i = 2; i < s->n_classes; i++) {
         struct ctf_stream_class *stream = (struct ctf_stream_class *)ctf_schema_stream(s, s->classes[i]->stream_id);
+        if (stream->is_ctf2)
+            continue;
         if (stream->clock < 0)
             stream->clock = first_clock(s->classes[i]->scope[CTF_EVENT_CONTEXT]);
         if (stream->clock < 0)
@@ -426,9 +340,11 @@ static void make_streams(struct resolver *b)
 {
     struct tsdl_parser *p = b->p;
     struct tsdl_lexer *l = &p->lex;
-    if (p->streams.n == 0)
+    if (p->streams.n == 0 && !b->schema->is_ctf2)
         vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin})); /* events alone make a stream */
-    if (!count_types(b, p->streams.v[p->streams.n - 1].at, p->streams.n))
+    if (p->streams.n == 0)
+        return;
+    if (!resolver_count(b, p->streams.v[p->streams.n - 1].at, p->streams.n))
         return;
     qsort(p->streams.v, p->streams.n, sizeof *p->streams.v, by_stream_id);
     for (size_t i = 1; i < p->streams.n; i++)
@@ -474,7 +390,8 @@ static void make_event(struct resolver *b, size_t i)
     cls->model_uri = decl->model_uri;
     b->stream = (uint32_t)(stream - b->schema->streams);
     b->n_event = 0;
-    if (!count_types(b, decl->at, b->stream_types[b->stream])) /* they are part of each event's reading plan */
+    b->event_targets = b->targets.n;
+    if (!resolver_count(b, decl->at, b->stream_types[b->stream])) /* they are part of each event's reading plan */
         return;
     b->roots[CTF_PACKET_HEADER] = b->schema->packet_header;
     b->roots[CTF_PACKET_CONTEXT] = stream->packet_context;
@@ -562,8 +479,10 @@ static void number_slots(struct resolver *b)
             tsdl_fail(&b->p->lex, t->at, ERR_LIMIT, "more than %d fields are lengths or tags of others in one event",
                 CTF_SLOTS - 1);
     }
-    for (size_t i = 0; i < b->refs.n; i++)
+    for (size_t i = 0; i < b->refs.n; i++) {
         b->refs.v[i]->slot = b->refs.v[i]->target->slot;
+        b->refs.v[i]->may_miss = b->refs.v[i]->target->may_miss;
+    }
 }
 
 static void keep_clock_names(struct resolver *b)
@@ -598,4 +517,5 @@ void tsdl_resolve(struct tsdl_parser *p)
             &s->arena, ctf_schema_stream(s, s->classes[i]->stream_id), s->classes[i]);
     vec_free(&b.targets);
     vec_free(&b.refs);
+    vec_free(&b.found);
 }

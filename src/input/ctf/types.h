@@ -6,7 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_ENUM, CTF_STRING, CTF_STRUCT, CTF_ARRAY, CTF_SEQUENCE, CTF_VARIANT };
+/* WIDE: bits of an integer, a boolean, a bit map or a floating-point number of more than 64 bits (CTF 2). Visitors get
+ * it as text. */
+enum ctf_kind {
+    CTF_INT, CTF_FLOAT, CTF_ENUM, CTF_STRING, CTF_STRUCT, CTF_ARRAY, CTF_SEQUENCE, CTF_VARIANT, CTF_WIDE
+};
+
+/* Meaning of an integer's bits. CTF 1.8 has plain ones only. BOOL: 0 or 1 once it is read. FLAGS: its ranges are those
+ * of the bits of each flag, and it has no container. */
+enum ctf_look { CTF_LOOK_PLAIN, CTF_LOOK_BITS, CTF_LOOK_FLAGS, CTF_LOOK_BOOL, CTF_LOOK_FLOAT };
+enum ctf_encoding { CTF_UTF8, CTF_UTF16BE, CTF_UTF16LE, CTF_UTF32BE, CTF_UTF32LE };
 
 /* One label of an enumeration. Of unsigned enumerations lo and hi are unsigned values. */
 struct ctf_range {
@@ -14,9 +23,12 @@ struct ctf_range {
     int64_t lo, hi;
 };
 
+/* Values lo to hi of a variant's tag (compared as the tag's signedness says) select this option. */
+struct ctf_choice { int64_t lo, hi; uint32_t option; };
+
 struct ctf_type;
 struct ctf_field {
-    const char *name;        /* as written, with the leading underscore that LTTng adds */
+    const char *name;        /* as written; in CTF 1.8 with the leading underscore that LTTng adds */
     const char *shown;       /* as babeltrace2 shows it: without that, unless another field is shown so; unique */
     const struct ctf_type *type;
 };
@@ -27,7 +39,12 @@ struct ctf_type {
     bool is_signed, big_endian, is_text; /* integers; is_text: encoding UTF8 or ASCII (an array of such is a string) */
     uint8_t base;            /* 2, 8, 10, 16: how integers are shown */
     uint32_t align_bits;     /* power of two, >= 1 */
-    int64_t size_bits;       /* from an aligned start; -1 when it depends on the data */
+    uint8_t look;            /* enum ctf_look; integers, WIDE */
+    uint8_t encoding;        /* enum ctf_encoding; strings, and arrays and sequences of text */
+    bool is_blob;            /* arrays and sequences of bytes without meaning */
+    bool is_optional;        /* variants of one option, which may be absent: its name is "value" */
+    const char *media_type;  /* of BLOBs, else NULL */
+    int64_t size_bits;       /* from an aligned start; -1 when it depends on the data (LEB128 integers, too) */
     uint32_t n;              /* fields of a struct or variant, labels of an enumeration, elements of an array */
     union {
         const struct ctf_field *fields;      /* struct, variant */
@@ -38,10 +55,17 @@ struct ctf_type {
     struct ctf_ref *tag;     /* variants */
     int32_t clock;           /* integers: number of the clock that they are mapped to, by name; else -1 */
     uint32_t slot;           /* != 0: the value is remembered while decoding, because a length or tag refers to it */
+    uint16_t roles;          /* bit per enum ctf_role */
+    uint8_t shown_as;        /* enum ctf_shown_as */
+    bool is_reversed;        /* the bit order is not the byte order's */
+    bool is_leb;             /* integers: LEB128 */
+    bool may_miss;           /* a slot that is not set where a variant before it holds another option */
 };
-/* The type of the field that selects the option of a variant: an enumeration whose labels name the options. NULL: not a
- * variant. */
+/* The type of the field that selects the option of a variant: an integer, or an enumeration. NULL: not a variant. One
+ * of several, of one signedness, where the tag is itself within a variant (CTF 2). */
 const struct ctf_type *ctf_variant_tag(const struct ctf_type *);
+/* Which values of the tag select which option; the first hit counts. */
+uint32_t ctf_variant_choices(const struct ctf_type *, const struct ctf_choice **out);
 
 enum ctf_scope {
     CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT, CTF_PAYLOAD,

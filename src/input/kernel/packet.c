@@ -89,7 +89,8 @@ static int64_t field_bits(const struct ctf_type *t, const char *name)
 static struct leaf leaf_of(const struct ctf_type *t, int64_t at)
 {
     const struct ctf_type *number = t && t->kind == CTF_ENUM ? t->u.enumeration.container : t;
-    if (!number || number->kind != CTF_INT || at < 0 || number->size_bits < 1 || number->size_bits > MOST_LEAF_BITS)
+    if (!number || number->kind != CTF_INT || at < 0 || number->size_bits < 1 || number->is_reversed ||
+        number->size_bits > MOST_LEAF_BITS)
         return (struct leaf){0};
     bool byte = number->size_bits == 8 && at % 8 == 0; /* single bytes have no order */
     return (struct leaf){(uint32_t)at, (uint8_t)number->size_bits, number->big_endian || byte, number->is_signed};
@@ -124,20 +125,13 @@ typedef const void *bind_option(struct arena *, const struct ctf_type *option);
 
 static struct choices bind_choices(struct arena *a, const struct ctf_type *variant, bind_option *bind)
 {
-    const struct ctf_type *tag = ctf_variant_tag(variant);
+    const struct ctf_choice *of;
+    uint32_t n = ctf_variant_choices(variant, &of);
     struct choices c = {.align = variant->align_bits};
-    if (!tag || tag->kind != CTF_ENUM)
-        return c;
-    c.v = arena_new(a, struct choice, tag->n);
-    for (uint32_t i = 0; i < tag->n; i++) {
-        const struct ctf_range *r = &tag->u.enumeration.ranges[i];
-        uint32_t option = 0;
-        while (option < variant->n && strcmp(variant->u.fields[option].name, r->label))
-            option++;
-        if (option == variant->n)
-            continue;
-        const struct ctf_type *t = variant->u.fields[option].type;
-        c.v[c.n++] = (struct choice){r->lo, r->hi, t->kind == CTF_STRUCT ? bind(a, t) : NULL};
+    c.v = arena_new(a, struct choice, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ctf_type *t = variant->u.fields[of[i].option].type;
+        c.v[c.n++] = (struct choice){of[i].lo, of[i].hi, t->kind == CTF_STRUCT ? bind(a, t) : NULL};
     }
     return c;
 }

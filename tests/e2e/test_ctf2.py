@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""CTF 2: made traces of one or two rules each, and recordings of LTTng 2.16, against the specification and the text of
+babeltrace2 2.1."""
+import json
+import os
+import re
+import subprocess
+
+import weft_e2e
+from weft_e2e import DATA, Case, need, scratch, weft
+
+CASES = os.path.join(DATA, "ctf2-cases")
+
+# What the specification forbids and weft reads, with a remark, or refuses in other words.
+LENIENT = {
+    "m144-text-empty": "the metadata is empty",               # no fragment that could be named
+    "m145-text-no-rs": None,                                  # objects alone can be told apart
+    "m21-no-data-stream-class": "no data stream class",       # an application that registered nothing
+    "m148-text-cut-in-third": "no data stream class",
+    "m44-alias-later": "no field class alias 'u8'",           # used in fragment 4 already
+    "m52-environment-null": "taken as empty",                 # as LTTng-UST may write
+    "m70-alignment-0": "taken as 1",
+    "m74-mappings-null": "taken as none",
+    "m171-text-tsdl": "this is no JSON value",                # the eighth fragment
+}
+# Streams that weft reads on: what it prints differs from what comes before the first error.
+READ_ON = {
+    "d09-content-0": 0,                                       # a packet that was not closed, as tracers leave them
+    "d10-total-0": 3,
+    "d35-ends-before-begin": 3,
+    "d36-time-back": 3,                                       # the clock is set back, as babeltrace2 has it
+    "d39-event-before-begin": 0,
+    "d30-utf16-lone-surrogate": 0, "d31-utf16be-null-terminated-lone": 0, "d32-utf32-beyond": 0,
+    "d44-empty-event": 1, "d47-event-class-missing-default": 1, "d48-stream-class-missing-default": 1, # no event
+}
+
+
+def content(*parts):
+    path = os.path.join(CASES, *parts)
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def cases(kind):
+    need(CASES)
+    return sorted(c for c in os.listdir(CASES) if re.match(kind + r"\d", c))
+
+
+class Made(Case):
+    def test_valid(self):
+        for case in cases("v"):
+            with self.subTest(case):
+                run = self.ok("events", os.path.join(CASES, case, "trace"))
+                self.assertEqual(run.text, content(case, "expected.txt"))
+
+    def test_other_formats(self):
+        """JSON can be read again, and has a line for each event; so has CSV."""
+        for case in cases("v"):
+            with self.subTest(case):
+                trace = os.path.join(CASES, case, "trace")
+                n = len(content(case, "expected.txt").splitlines())
+                lines = self.ok("events", trace, "--format", "json").text.splitlines()
+                events = [e for e in map(json.loads, lines) if "name" in e]
+                self.assertEqual(len(events), n)
+                lines = self.ok("events", trace, "--format", "csv").text.splitlines()
+                self.assertEqual(len([line for line in lines[1:] if ",lost_" not in line]), n)
+
+    def test_metadata(self):
+        """Names the fragment and the property."""
+        for case in cases("m"):
+            said = content(case, "error.txt").split(":")[0].split()
+            with self.subTest(case):
+                run = weft("events", os.path.join(CASES, case, "trace"))
+                self.assertIn(run.code, (0, 1, 3), run)
+                if case in LENIENT:
+                    self.assertIn(LENIENT[case] or "", run.message, run)
+                elif said[0] == "MUST":
+                    self.assertEqual(run.code, 1, run)
+                    self.assertEqual(run.text, "", run)
+                    self.assertRegex(run.message, rf"fragment {said[2]}\b")
+                    last = re.sub(r"\[.*", "", said[-1].split(".")[-1])
+                    self.assertIn("fragment" if last.isdigit() else last, run.message)
+
+    def test_damaged(self):
+        for case in cases("d"):
+            with self.subTest(case):
+                run = weft("events", os.path.join(CASES, case, "trace"))
+                expected = content(case, "resume.txt") or content(case, "expected.txt")
+                if case in READ_ON:
+                    self.assertEqual(run.code, READ_ON[case], run)
+                    continue
+                harmless = "by the specification: none" in content(case, "error.txt")
+                self.assertEqual(run.text, expected, run)
+                self.assertEqual(run.code, 0 if harmless else 3, run)
+
+    def test_replaced_characters(self):
+        """What is no character becomes U+FFFD, in text and JSON; the text goes on behind it."""
+        need(CASES)
+        for case, text in (("d30-utf16-lone-surrogate", "a\ufffdb"), ("d31-utf16be-null-terminated-lone", "\ufffda"),
+                           ("d32-utf32-beyond", "\ufffda")):
+            run = self.ok("events", os.path.join(CASES, case, "trace"))
+            self.assertIn(f'body = {{ "{text}" }}', run.text)
+            run = self.ok("events", os.path.join(CASES, case, "trace"), "--format", "json")
+            self.assertIn(text, json.dumps([json.loads(line) for line in run.text.splitlines()], ensure_ascii=False))
+
+
+def fragments(*objects, separator="\x1e"):
+    return "".join(separator + json.dumps(o) + "\n" for o in objects).encode()
+
+
+def write(path, metadata, **streams):
+    os.makedirs(path)
+    for name, data in dict(streams, metadata=metadata).items():
+        with open(os.path.join(path, name), "wb") as f:
+            f.write(data)
+    return path
+
+
+U8 = {"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian"}
+PREAMBLE = {"type": "preamble", "version": 2}
+
+
+def structure(**members):
+    return {"type": "structure",
+            "member-classes": [{"name": name, "field-class": fc} for name, fc in members.items()]}
+
+
+class Written(Case):
+    """What the cases above do not have."""
+
+    def trace(self, *objects, stream=b"", **how):
+        return write(os.path.join(scratch(), "t"), fragments(PREAMBLE, *objects, **how), s=stream)
+
+    def test_without_separators(self):
+        trace = self.trace({"type": "data-stream-class"},
+                           {"type": "event-record-class", "name": "e", "payload-field-class": structure(a=U8)},
+                           stream=b"\x05\x06", separator="")
+        self.assertEqual(self.ok("events", trace).text, "e: { a = 5 }\ne: { a = 6 }\n")
+
+    def test_no_data_stream_class(self):
+        """An application that registered nothing."""
+        run = self.ok("info", self.trace({"type": "trace-class", "environment": {"hostname": "h"}}))
+        self.assertRegex(run.text, r"(?m)^h  ")
+        self.assertIn("0 events in 0 streams", run.text)
+        self.assertIn("no data stream class", run.text)
+
+    def test_two_origins(self):
+        """A length within the option of a variant, used by two arrays, one of which also means another one."""
+        variant = {"type": "variant", "selector-field-location": {"path": ["s"]}, "options": [
+            {"selector-field-ranges": [[0, 0]], "field-class": structure(n=U8)},
+            {"selector-field-ranges": [[1, 1]], "field-class": structure(
+                n=U8, l={"type": "dynamic-length-blob", "length-field-location": {"path": ["n"]}})}]}
+        payload = structure(s=U8, v=variant,
+                            b={"type": "dynamic-length-blob", "length-field-location": {"path": ["v", "n"]}})
+        trace = self.trace({"type": "data-stream-class"},
+                           {"type": "event-record-class", "name": "e", "payload-field-class": payload},
+                           stream=b"\x00\x02\xaa\xbb" + b"\x01\x01\xcc\xdd")
+        self.assertEqual(self.ok("events", trace).text, "e: { s = 0, v = { { n = 2 } }, b = { aa bb } }\n"
+                         "e: { s = 1, v = { { n = 1, l = { cc } } }, b = { dd } }\n")
+
+    def test_left_over_length(self):
+        """The length of an element before is none for an element whose own is absent."""
+        element = structure(
+            has={"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"},
+            n={"type": "optional", "field-class": U8, "selector-field-location": {"path": ["has"]}},
+            b={"type": "dynamic-length-blob", "length-field-location": {"path": ["n"]}})
+        payload = structure(l={"type": "static-length-array", "length": 2, "element-field-class": element})
+        event = {"type": "event-record-class", "name": "e", "payload-field-class": payload}
+        whole = b"\x01\x01\xaa\x01\x00"
+        trace = self.trace({"type": "data-stream-class"}, event, stream=whole + b"\x01\x01\xaa\x00\xbb")
+        run = self.partly("events", trace)
+        self.assertEqual(run.text, "e: { l = [ [0] = { has = true, n = { 1 }, b = { aa } }, "
+                         "[1] = { has = true, n = { 0 }, b = { } } ] }\n")
+        self.assertIn("a length or selector is in an optional or an option that is not there", run.message)
+
+    def test_filters(self):
+        """Fields by name: within optionals, with dots in their names, booleans, bit maps, LEB128, UTF-16, wide ones."""
+        payload = structure(**{
+            "on": {"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"},
+            "opt": {"type": "optional", "field-class": structure(n=U8), "selector-field-location": {"path": ["on"]}},
+            "a.b c": U8, "leb": {"type": "variable-length-signed-integer"},
+            "wide": {"type": "fixed-length-unsigned-integer", "length": 72, "byte-order": "little-endian"},
+            "text": {"type": "null-terminated-string", "encoding": "utf-16le"}})
+        one = b"\x07\x09\x04\x7e" + (1 << 70).to_bytes(9, "little") + "grün".encode("utf-16le") + b"\0\0"
+        two = b"\x00\x05\x80\x01" + bytes(9) + b"\0\0"
+        trace = self.trace({"type": "data-stream-class"},
+                           {"type": "event-record-class", "name": "e", "payload-field-class": payload},
+                           stream=one + two)
+        lines = self.ok("events", trace).text.splitlines(keepends=True)
+        self.assertEqual(lines, [
+            'e: { on = true, opt = { { n = 9 } }, a.b c = 4, leb = -2, wide = 1180591620717411303424, '
+            'text = "grün" }\n',
+            'e: { on = false, opt = <none>, a.b c = 5, leb = 128, wide = 0, text = "" }\n'])
+        for where, which in (("on == 1", 0), ("opt.n == 9", 0), ("leb == -2", 0), ("leb == 128", 1),
+                             ("text == 'grün'", 0), ("wide == '0'", 1)):
+            with self.subTest(where):
+                self.assertEqual(self.ok("events", trace, "--where", where).text, lines[which])
+
+
+class Recorded(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.place = {}
+
+    def unpacked(self, name):
+        where = os.path.join(DATA, "traces", name)
+        need("zstd", os.path.join(where, "traces.tar.zst"))
+        if name not in self.place:
+            self.place[name] = scratch()
+            subprocess.run(["tar", "-C", self.place[name], "--zstd", "-xf", os.path.join(where, "traces.tar.zst")],
+                           check=True)
+        return self.place[name]
+
+    def same_text(self, trace, scenario, text):
+        packed = os.path.join(DATA, "traces", scenario, "expected", text + ".txt.zst")
+        expected = subprocess.run(["zstd", "-dqc", packed], check=True, capture_output=True).stdout
+        self.assertEqual(self.ok("events", trace).out, expected)
+
+    def test_user_space(self):
+        """Buffers per user, process and channel; archives and snapshots that are joined."""
+        top = self.unpacked("ust-ctf2")
+        for kind in ("uid", "pid", "chan", "snap"):
+            with self.subTest(kind):
+                self.same_text(os.path.join(top, kind + "-ctf-2"), "ust-ctf2", kind + "-ctf-2")
+
+    def test_kernel(self):
+        top = self.unpacked("three-tier-ctf2")
+        for host in ("client", "web", "db"):
+            with self.subTest(host):
+                self.same_text(os.path.join(top, host, "ctf-2"), "three-tier-ctf2", host + "-ctf-2")
+
+    def test_analyses(self):
+        """Two sessions of one run: packets find each other in both, requests and paths take as long."""
+        top = self.unpacked("three-tier-ctf2")
+        answers = {}
+        for form in ("ctf-2", "ctf-1.8"):
+            traces = [os.path.join(top, host, form) for host in ("client", "web", "db")]
+            sync = self.json("sync", *traces)
+            requests = [line for line in self.ok("requests", *traces).text.splitlines() if line.startswith("+")]
+            messages = re.findall(r"(?m)^(\w+) .* ms +(\d+) +web$", self.ok("sync", *traces).text)
+            answers[form] = (messages, [h["category"] for h in sync["hosts"]], requests)
+        two, one = answers["ctf-2"], answers["ctf-1.8"]
+        self.assertEqual(two[:2], one[:2])
+        self.assertEqual(two[0], [("client", "34"), ("db", "37")])
+        strip = [[re.sub(r"^\S+ s +\S+ \S+ +", "", line) for line in a[2]] for a in (two, one)]
+        self.assertEqual(sorted(strip[0]), sorted(strip[1]))
+        self.assertGreater(len(strip[0]), 10)
+
+
+if __name__ == "__main__":
+    weft_e2e.main()
