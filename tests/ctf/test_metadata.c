@@ -501,9 +501,48 @@ static void test_flipped_bits(void **state)
     print_message("%d of %d were read\n", good, all);
 }
 
+/* ---- what tracers get wrong ---- */
+
+static void test_quotes_in_labels(void **state)
+{
+    /* one, two and three of them; a backslash at the end; and labels that are right stay as they are */
+    static const char *const labels[][2] = {{"a\"b", "a\"b"}, {"\"a\"", "\"a\""}, {"a\"b\"c\"d", "a\"b\"c\"d"},
+        {"a\\", "a\\"}, {"a\\\"b", "a\"b"}, {"x = 5, \"", "x = 5, \""}};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+            TYPES TRACE CLOCK EVENTS
+            "event { name = second; id = 1; fields := struct {\n"
+            "enum : u8 {\n\t\t\"first\" = 0,\n\t\t\"%s\" = 1 ... 4,\n\t\t\"last\" = 5,\n\t} e;\n"
+            "u8 behind;\n}; };\nevent { name = third; id = 2; fields := struct { u8 a; }; };\n",
+            labels[i][0]);
+        struct ctf_metadata m = parse(text, NULL);
+        assert_int_equal(m.schema->n_classes, 5);
+        const struct ctf_type *t = m.schema->classes[3]->scope[CTF_PAYLOAD]->u.fields[0].type;
+        assert_int_equal(t->n, 3);
+        assert_string_equal(t->u.enumeration.ranges[1].label, labels[i][1]);
+        assert_int_equal(t->u.enumeration.ranges[1].hi, 4);
+        assert_string_equal(t->u.enumeration.ranges[2].label, "last");
+        assert_int_equal(has_warning(&m, "label"), strcmp(labels[i][0], "a\\\"b") != 0);
+        ctf_metadata_fini(&m, NULL);
+    }
+}
+
+static void test_no_stream(void **state)
+{
+    struct ctf_metadata m = parse(TYPES TRACE CLOCK, NULL);
+    assert_true(has_warning(&m, "no data stream class"));
+    ctf_metadata_fini(&m, NULL);
+    m = parse(WHOLE, NULL);
+    assert_false(has_warning(&m, "no data stream class"));
+    ctf_metadata_fini(&m, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quotes_in_labels),
+        cmocka_unit_test(test_no_stream),
         cmocka_unit_test(test_packets),
         cmocka_unit_test(test_bad_packets),
         cmocka_unit_test(test_cut),

@@ -389,22 +389,16 @@ static void take_warnings(struct reader *r)
     memcpy(out->warnings, r->warnings.v, r->warnings.n * sizeof *r->warnings.v);
 }
 
-static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_schemas *schemas, struct err *e)
+/* *cut: the text ends within a statement or a fragment. */
+static int parse_once(
+    struct reader *r, const char *text, size_t n, bool is_ctf2, struct ctf_schemas *schemas, bool *cut, struct err *e)
 {
-    while (n > 0 && text[n - 1] == '\0')
-        n--; /* a file that was made longer before it was written */
-    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-        text += 3;
-        n -= 3;
-    }
-    if (n >= 2 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2)))
-        return err_set(e, ERR_FORMAT, "the metadata are UTF-16; they must be UTF-8");
     struct tsdl_scan scan;
-    bool is_ctf2 = n > 0 && (text[0] == '\x1e' || text[0] == '{');
     int code = is_ctf2 ? ctf2_scan(text, n, &scan, e) : tsdl_scan(text, n, &scan, e);
-    if (code == 0 && scan.cut && is_ctf2)
+    *cut = code == 0 && scan.cut;
+    if (*cut && is_ctf2)
         warn(r, "the metadata end within a fragment, which is not read");
-    else if (code == 0 && scan.cut)
+    else if (*cut)
         warn(r, "line %zu: the metadata ends within a statement; what comes after this line is not read",
             tsdl_line(text, scan.end));
     if (code == 0)
@@ -423,12 +417,49 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
             code = err_set(e, ERR_FORMAT,
                 "%s: a field has the role metadata-stream-uuid ('roles'), and the preamble has no uuid", place);
         }
-        if (r->out->schema->n_streams == 0)
+        if (scan.n_declarations == 0)
             remark(r, "the metadata declare no data stream class: the trace has no events");
         if (r->has_packet_uuid && r->out->has_uuid && memcmp(r->packet_uuid, r->out->uuid, 16) != 0)
             remark(r, "the metadata's packets have another uuid than the trace block");
     }
     tsdl_scan_fini(&scan);
+    return code;
+}
+
+/* Forgets what was read of the text. */
+static void begin_again(struct reader *r, struct ctf_schemas *schemas, size_t warnings)
+{
+    ctf_schemas_put(schemas, r->out->schema);
+    *r->out = (struct ctf_metadata){.arena = r->out->arena};
+    r->warnings.n = warnings;
+}
+
+static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_schemas *schemas, struct err *e)
+{
+    while (n > 0 && text[n - 1] == '\0')
+        n--; /* a file that was made longer before it was written */
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        n -= 3;
+    }
+    if (n >= 2 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2)))
+        return err_set(e, ERR_FORMAT, "the metadata are UTF-16; they must be UTF-8");
+    bool is_ctf2 = n > 0 && (text[0] == '\x1e' || text[0] == '{'), cut = false;
+    size_t warnings = r->warnings.n, mended_n, line;
+    int code = parse_once(r, text, n, is_ctf2, schemas, &cut, e);
+    char *mended = !is_ctf2 && (code || cut) ? tsdl_mend_labels(text, n, &mended_n, &line) : NULL;
+    if (!mended)
+        return code;
+    struct err ignored = {0};
+    begin_again(r, schemas, warnings);
+    remark(r, "line %zu: double quotes within a label of an enumeration have no backslash; read as if they had", line);
+    if (parse_once(r, mended, mended_n, false, schemas, &cut, &ignored) == 0) {
+        code = 0;
+    } else if (code == 0) { /* it was but cut */
+        begin_again(r, schemas, warnings);
+        code = parse_once(r, text, n, false, schemas, &cut, e);
+    }
+    free(mended);
     return code;
 }
 

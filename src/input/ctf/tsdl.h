@@ -101,6 +101,9 @@ struct tsdl_scan {
     VEC(struct tsdl_span) shared;   /* the rest without the trace's uuid: what makes the schema */
 };
 int tsdl_scan(const char *text, size_t n, struct tsdl_scan *, struct err *e);
+/* For a text that cannot be read: with backslashes before the double quotes within labels of enumerations that stand on
+ * lines of their own, as LTTng writes them; lines keep their numbers. NULL: there are none such. free() it. */
+char *tsdl_mend_labels(const char *text, size_t n, size_t *mended_n, size_t *first_line);
 void tsdl_scan_fini(struct tsdl_scan *);
 
 /* ---- declarations ---- */
