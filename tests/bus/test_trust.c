@@ -115,7 +115,8 @@ static void hear_answer(void *arg, const char *subject, const void *data, size_t
     struct parrot *p = arg;
     const char *dot = strrchr(subject, '.');
     pthread_mutex_lock(&p->lock);
-    if (n <= sizeof p->answer && !p->n) {
+    /* The connection's other inboxes get entries of tables. */
+    if (!strncmp(subject, "_INBOX.weft-", 12) && n <= sizeof p->answer && !p->n) {
         snprintf(p->next, sizeof p->next, "%.*s.%lx", (int)(dot - subject), subject, strtoul(dot + 1, NULL, 16) + 1);
         memcpy(p->answer, data, n);
         p->n = n;
