@@ -252,6 +252,66 @@ static void test_increments(void **state)
     }
 }
 
+static void append(const char *dir, const char *name, const void *data, size_t n)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "ab");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+static void refresh(struct ctf_trace *t)
+{
+    struct ctf_trace_news news;
+    struct err e = {0};
+    if (ctf_trace_refresh(t, NULL, &news, &e))
+        fail_msg("%s", e.text);
+}
+
+/* A directory that is opened before its tracer has declared any data stream class. */
+static void test_follow(void **state)
+{
+    static const char head[] = PREAMBLE(15) TRACE("h"), middle[] = CLOCK(1) STREAM EVENT(0, "first", ""),
+                      last[] = EVENT(1, "second", MEMBER("b", "\"u8\""));
+    static const uint8_t one[] = {0xc1, 0x1f, 0xfc, 0xc1, 3, 5, 0, 0, 0, 0, 0, 0, 0, 17 * 8, 0, 0, 5},
+                         two[] = {0xc1, 0x1f, 0xfc, 0xc1, 3, 9, 0, 0, 0, 0, 0, 0, 0, 18 * 8, 0, 1, 9, 77};
+    const char *tmp = getenv("TMPDIR");
+    char dir[600], command[700], *dirs[] = {dir};
+    struct ctf_group g = {dirs, 1, 0, NULL};
+    struct err e = {0};
+    struct ctf_trace *t;
+    struct ctf_merge *m;
+    struct ctf_event ev[4];
+    snprintf(dir, sizeof dir, "%s/weft-ctf2-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    append(dir, "metadata", head, sizeof head - 1);
+    if (ctf_trace_follow(&g, NULL, &t, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(
+        ctf_merge_new(&(struct ctf_source){.trace = t}, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e), 0);
+    assert_int_equal(ctf_merge_next(m, ev, 4), 0);
+    append(dir, "metadata", middle, sizeof middle - 10); /* cut within its last fragment */
+    refresh(t);
+    append(dir, "metadata", middle + sizeof middle - 10, 9);
+    append(dir, "s", one, sizeof one);
+    refresh(t);
+    append(dir, "metadata", last, sizeof last - 1);
+    append(dir, "s", two, sizeof two);
+    refresh(t);
+    assert_int_equal(ctf_trace_end(t, &e), 0);
+    assert_int_equal(ctf_merge_next(m, ev, 4), 2);
+    assert_string_equal(ev[0].cls->name, "first");
+    assert_string_equal(ev[1].cls->name, "second");
+    assert_true(ev[1].ts == 1000000009);
+    assert_int_equal(ev[1].data[ev[1].payload_bits / 8], 77);
+    ctf_merge_free(m);
+    ctf_trace_close(t);
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_aliases_of_aliases),
         cmocka_unit_test(test_increments),
+        cmocka_unit_test(test_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

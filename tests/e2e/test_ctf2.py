@@ -175,6 +175,24 @@ class Written(Case):
                          "[1] = { has = true, n = { 0 }, b = { } } ] }\n")
         self.assertIn("a length or selector is in an optional or an option that is not there", run.message)
 
+    def test_long_texts(self):
+        """Texts that are converted in parts; what must be escaped lies at the borders of parts."""
+        payload = structure(a={"type": "null-terminated-string", "encoding": "utf-32be"},
+                            b={"type": "static-length-string", "length": 8000, "encoding": "utf-16le"})
+        texts = [("\"ü" * 200)[i:] + "\U0001f600" * 90 for i in range(5)]
+        trace = self.trace({"type": "data-stream-class"},
+                           {"type": "event-record-class", "name": "e", "payload-field-class": payload},
+                           stream=b"".join(t.encode("utf-32be") + bytes(4) + t.encode("utf-16le").ljust(8000, b"\0")
+                                           for t in texts))
+        lines = self.ok("events", trace).text.splitlines()
+        shown = [t.replace('"', '\\"') for t in texts]
+        self.assertEqual(lines, [f'e: {{ a = "{t}", b = "{t}" }}' for t in shown])
+        fields = [json.loads(line)["fields"] for line in self.ok("events", trace, "--format", "json").text.splitlines()]
+        self.assertEqual(fields, [{"a": t, "b": t} for t in texts])
+        for i, text in enumerate(texts):
+            where = "b == '%s'" % text
+            self.assertEqual(self.ok("events", trace, "--where", where).text, lines[i] + "\n")
+
     def test_filters(self):
         """Fields by name: within optionals, with dots in their names, booleans, bit maps, LEB128, UTF-16, wide ones."""
         payload = structure(**{

@@ -169,7 +169,8 @@ struct field_walk {
     const struct ctf_event *ev;
     const struct ctf_visitor *visitor; /* NULL: only positions */
     uint64_t empty;                    /* elements without bits that may still be shown */
-    struct text text;                  /* of values that are converted for the visitor */
+    char part[512];                    /* of a text that is converted for the visitor */
+    struct text text;                  /* the same of a longer one, or of a wide value */
 };
 
 static void walk_init(struct field_walk *w, const struct ctf_event *ev, const struct ctf_visitor *v)
@@ -256,9 +257,15 @@ static uint64_t stride_of(const struct ctf_type *el)
 static void convert(
     struct field_walk *w, const struct ctf_type *t, const uint8_t *s, uint64_t bytes, struct ctf_value *value)
 {
+    const uint8_t *p = s;
+    uint64_t left = bytes;
+    value->s = w->part;
+    value->len = wide_utf8_part((enum ctf_encoding)t->encoding, &p, &left, w->part, sizeof w->part);
+    if (left == 0)
+        return;
     w->text.n = 0;
     wide_utf8(&w->text, (enum ctf_encoding)t->encoding, s, bytes);
-    value->s = w->text.n ? w->text.v : "";
+    value->s = w->text.v;
     value->len = w->text.n;
 }
 

@@ -103,11 +103,18 @@ static char *put_integer(struct print_run *r, const struct print_op *op, char *o
 
 static char *put_text(struct print_run *r, const struct ctf_type *t, uint64_t bytes, char *o)
 {
-    struct text utf8 = {.fd = -1};
-    wide_utf8(&utf8, (enum ctf_encoding)t->encoding, r->data + (r->pos >> 3), bytes);
-    o = print_put_string(r, o, utf8.n ? utf8.v : "", utf8.n);
-    if (utf8.v)
-        text_fini(&utf8);
+    const uint8_t *p = r->data + (r->pos >> 3);
+    char part[256];
+    size_t n = wide_utf8_part((enum ctf_encoding)t->encoding, &p, &bytes, part, sizeof part);
+    o = print_put_string(r, o, part, n);
+    while (bytes > 0) { /* "a" and "b" become "ab" */
+        n = wide_utf8_part((enum ctf_encoding)t->encoding, &p, &bytes, part, sizeof part);
+        ptrdiff_t at = o - r->out->v;
+        o = print_put_string(r, o, part, n);
+        char *quotes = r->out->v + at - 1;
+        memmove(quotes, quotes + 2, (size_t)(o - quotes - 2));
+        o -= 2;
+    }
     return o;
 }
 

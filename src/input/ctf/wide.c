@@ -24,39 +24,49 @@ static uint32_t unit_at(enum ctf_encoding e, const uint8_t *p)
     }
 }
 
-static void put_character(struct text *t, uint32_t c)
+static char *put_character(char *o, uint32_t c)
 {
+    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
     if (c > 0x10ffff || (c & 0xfffff800) == 0xd800)
         c = 0xfffd;
-    char *o = text_room(t, 4);
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = n; i-- > 1; c >>= 6)
         o[i] = (char)(0x80 | (c & 0x3f));
     o[0] = (char)(first[n] | c);
-    t->n += n;
+    return o + n;
+}
+
+/* The character at *p, which goes behind it. */
+static uint32_t next_character(enum ctf_encoding e, const uint8_t **p, uint64_t *bytes)
+{
+    unsigned unit = unit_bytes(e);
+    uint32_t c = unit_at(e, *p), low = unit == 2 && *bytes >= 4 ? unit_at(e, *p + 2) : 0;
+    bool pair = unit == 2 && (c & 0xfc00) == 0xd800 && (low & 0xfc00) == 0xdc00;
+    *p += pair ? 4 : unit;
+    *bytes -= pair ? 4 : unit;
+    return pair ? 0x10000 + ((c & 0x3ff) << 10) + (low & 0x3ff) : c;
+}
+
+size_t wide_utf8_part(enum ctf_encoding e, const uint8_t **p, uint64_t *bytes, char *out, size_t room)
+{
+    char *o = out;
+    while (*bytes >= unit_bytes(e) && (size_t)(o - out) + 4 <= room) {
+        uint32_t c = next_character(e, p, bytes);
+        if (c == 0)
+            *bytes = 0;
+        else
+            o = put_character(o, c);
+    }
+    if (*bytes < unit_bytes(e))
+        *bytes = 0;
+    return (size_t)(o - out);
 }
 
 void wide_utf8(struct text *t, enum ctf_encoding e, const uint8_t *p, uint64_t bytes)
 {
-    unsigned unit = unit_bytes(e);
-    if (e == CTF_UTF8) {
-        text_put(t, (const char *)p, strnlen((const char *)p, bytes));
-        return;
-    }
-    for (uint64_t at = 0; bytes - at >= unit; at += unit) {
-        uint32_t c = unit_at(e, p + at);
-        if (c == 0)
-            return;
-        if (unit == 2 && (c & 0xfc00) == 0xd800 && bytes - at >= 4) {
-            uint32_t low = unit_at(e, p + at + 2);
-            if ((low & 0xfc00) == 0xdc00) {
-                c = 0x10000 + ((c & 0x3ff) << 10) + (low & 0x3ff);
-                at += 2;
-            }
-        }
-        put_character(t, c);
-    }
+    char part[256];
+    while (bytes > 0)
+        text_put(t, part, wide_utf8_part(e, &p, &bytes, part, sizeof part));
 }
 
 uint64_t wide_string_bytes(enum ctf_encoding e, const uint8_t *p)

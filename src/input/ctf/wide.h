@@ -6,7 +6,11 @@
 #include "base/text.h"
 #include "ctf/layout.h"
 
-/* Text of `bytes` bytes up to its first code unit of zeros, as UTF-8; what is no character becomes U+FFFD. */
+/* Text of *bytes bytes up to its first code unit of zeros, as UTF-8; what is no character becomes U+FFFD. Converts as
+ * much as has room (4 bytes at least) and moves *p and *bytes behind it; 0 bytes are left at the text's end. Returns
+ * the bytes at `out`. Not for UTF-8. */
+size_t wide_utf8_part(enum ctf_encoding, const uint8_t **p, uint64_t *bytes, char *out, size_t room);
+/* The whole of it. */
 void wide_utf8(struct text *, enum ctf_encoding, const uint8_t *, uint64_t bytes);
 /* Bytes of a null-terminated string, with its end. */
 uint64_t wide_string_bytes(enum ctf_encoding, const uint8_t *);
