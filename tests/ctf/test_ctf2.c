@@ -89,7 +89,10 @@ static void test_shared(void **state)
 }
 
 /* LTTng's kinds and those that it never writes. */
-static const char everything[] = WHOLE("h", 1, 15) EVENT(1, "second",
+#define TRACE_UUID \
+    RS "{\"type\":\"trace-class\",\"packet-header-field-class\":" STRUCTURE( \
+        MEMBER("uuid", "{\"type\":\"static-length-blob\",\"length\":16,\"roles\":[\"metadata-stream-uuid\"]}")) "}"
+static const char everything[] = PREAMBLE(15) TRACE_UUID CLOCK(1) STREAM EVENT(0, "first", "") EVENT(1, "second",
     MEMBER("n", UNSIGNED(8, ",\"mappings\":{\"x\":[[0,3],[9,9]]}")) "," MEMBER("l",
         "{\"type\":\"dynamic-length-array\",\"length-field-location\":{\"origin\":\"event-record-payload\","
         "\"path\":[\"n\"]},\"element-field-class\":\"u8\"}") "," MEMBER("o",

@@ -121,7 +121,7 @@ static struct tsdl_decl *read_bytes(struct ctf2_reader *r, const struct ctf2_nod
     if (is_static)
         ctf2_read_roles(r, node, d);
     if (d->roles && d->n != 16)
-        tsdl_fail(r->l, ctf2_get(r->j, node, "length")->at, ERR_FORMAT, "the UUID has 16 bytes, not %u", d->n);
+        tsdl_fail(r->l, node->at, ERR_FORMAT, "the UUID has 16 bytes ('length'), not %u", d->n);
     return d;
 }
 
