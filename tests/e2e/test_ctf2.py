@@ -4,6 +4,7 @@ babeltrace2 2.1."""
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import weft_e2e
@@ -243,6 +244,16 @@ class Recorded(Case):
         for kind in ("uid", "pid", "chan", "snap"):
             with self.subTest(kind):
                 self.same_text(os.path.join(top, kind + "-ctf-2"), "ust-ctf2", kind + "-ctf-2")
+
+    def test_archives_of_both_formats(self):
+        """They are two traces, even where they lie in one session's directory."""
+        top, mixed = self.unpacked("ust-ctf2"), os.path.join(scratch(), "mixed")
+        texts = []
+        for form in ("ctf-2", "ctf-1.8"):
+            shutil.copytree(os.path.join(top, "uid-" + form), mixed, dirs_exist_ok=True)
+            texts += self.ok("events", os.path.join(top, "uid-" + form)).text.splitlines()
+        self.assertEqual(len(self.json("info", mixed)), 2)
+        self.assertEqual(sorted(self.ok("events", mixed).text.splitlines()), sorted(texts))
 
     def test_kernel(self):
         top = self.unpacked("three-tier-ctf2")
