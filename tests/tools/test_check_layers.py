@@ -9,8 +9,8 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CHECK = os.path.join(ROOT, "tools", "check-layers")
-WINGS = {"ctf": "input", "kernel": "input", "live": "input", "flow": "store", "index": "store", "http": "net",
-         "cli": "program"}
+WINGS = {"bus": "net", "ctf": "input", "kernel": "input", "live": "input", "flow": "store", "index": "store",
+         "http": "net", "cli": "program"}
 
 
 def place(path):
@@ -117,6 +117,11 @@ class CheckLayers(unittest.TestCase):
         self.harmony(("a.c", calls), ("b.c",
                                       "int x(int a, int b);\n/*\nint x(int a)\n{ */\nchar s[] = \"\\\nint x(void) "
                                       "{\";\n"))
+
+    def test_function_without_its_prefix(self):
+        self.refused("bus/wire.c", "static int x(void)\n{\n}\nint loop_start(int a)\n{\n}\n",
+                     ":4: loop_start() is external: its name begins with bus_")
+        self.assertEqual(check({"bus/wire.c": "int bus_loop_start(int a)\n{\n}\nstatic int x(void)\n{\n}\n"}), (0, ""))
 
     def test_tag_of_two_rooms(self):
         for kind in ("struct", "union", "enum"):
