@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a cluster of many hosts costs who asks and the leader, without the hosts: bench_hosts HOSTS [PEERS] writes one
- * JSON object. Cards of HOSTS nodes with one host each, which sends to PEERS others (6), are in the table of a hub in
+ * JSON object. Entries of HOSTS nodes with one host each, which sends to PEERS others (6), are in the table of a hub in
  * this process; clocks are found of four messages each way of each pair. Nodes answer which flows they have, and refuse
  * their packets. Processor time of this thread, s; memory as the allocator counts it, bytes. */
 #include <malloc.h>
@@ -220,7 +220,7 @@ static void answer(void *arg, struct bus_question *asked)
     arena_fini(&a);
 }
 
-/* Cards of SERVED nodes, each with its part of the hosts: as many questions for packets, from fewer threads. */
+/* Entries of SERVED nodes, each with its part of the hosts: as many questions for packets, from fewer threads. */
 static struct cluster_membership served_roster(struct bus_service **services)
 {
     struct cluster_membership r = {0};

@@ -99,7 +99,7 @@ static void stop(struct world *w)
 /* Gathers, with so much added to the hash of the last node's host as if its trace had grown; `beside`: a node that
  * nobody reaches has more of that host, and it has an older copy, or an excerpt. Returns how many hosts could not be
  * had as they are. */
-enum beside { NOBODY, OLDER, SNIP };
+enum beside { NOBODY, OLDER, EXCERPT };
 static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
 {
     static const char *const names[HOSTS] = {"client", "db", "web"};
@@ -124,7 +124,7 @@ static int gather_beside(struct world *w, uint64_t grown, enum beside beside)
         *more = entries[HOSTS - 1].hosts[0];
         more->hash++;
         more->end++;
-        if (beside == SNIP)
+        if (beside == EXCERPT)
             ((struct cluster_entry_host *)entries[HOSTS - 1].hosts)->excerpt = (struct cluster_excerpt){
                 true, more->hash, 0, 1, "away"};
         entries[HOSTS] = (struct cluster_entry){.node = "away", .instance = "i", .hosts = more, .n_hosts = 1};
@@ -204,7 +204,7 @@ static void an_excerpt_is_asked_where_nobody_answers(void **state)
     struct world w = {0};
     (void)state;
     start(&w);
-    assert_int_equal(gather_beside(&w, 0, SNIP), 1);
+    assert_int_equal(gather_beside(&w, 0, EXCERPT), 1);
     expect(&w, "1,1 1,1 1,1 ");
     assert_int_equal(gather_beside(&w, 0, NOBODY), 0);
     stop(&w);

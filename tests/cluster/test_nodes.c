@@ -306,7 +306,7 @@ static struct cluster_cache *remember(const char *cluster, size_t most_bytes)
     return m;
 }
 
-static struct cluster *recall(struct cluster_cache *m, size_t n_hosts)
+static struct cluster *open_cached(struct cluster_cache *m, size_t n_hosts)
 {
     struct cluster *c;
     struct err e = {0};
@@ -320,7 +320,7 @@ static uint64_t messages_of_all(struct cluster_cache *m)
 {
     uint64_t messages = 0;
     for (size_t i = 0; i < THREADS; i++) {
-        struct cluster *c = recall(m, HOSTS);
+        struct cluster *c = open_cached(m, HOSTS);
         struct cluster_path *p = find(c, threads[i], CLUSTER_INDEX, 60);
         const struct path_cost *cost = &cluster_path_answer(p)->cost;
         if (!cost->messages)
@@ -335,7 +335,7 @@ static uint64_t messages_of_all(struct cluster_cache *m)
 static void expect_all_same_from(struct cluster_cache *m)
 {
     struct place here = open_place();
-    struct cluster *c = recall(m, HOSTS);
+    struct cluster *c = open_cached(m, HOSTS);
     for (size_t i = 0; i < THREADS; i++)
         expect_same(&here, c, threads[i], CLUSTER_INDEX);
     cluster_close(c);
@@ -388,7 +388,7 @@ static uint64_t expect_same_part(struct place *here, struct cluster_cache *m, ui
     o.path.begin = begin + (int64_t)roll(dice, (uint64_t)(end - begin));
     o.path.end = o.path.begin + 1 + (int64_t)roll(dice, (uint64_t)(end - o.path.begin));
     o.path.no_early_return = roll(dice, 4) == 0;
-    struct cluster *c = recall(m, HOSTS);
+    struct cluster *c = open_cached(m, HOSTS);
     if (path_walk(s, row, &o.path, &p, &e) ||
         cluster_path_find(c, host, index_row_id(&here->hosts[host], row.row), &o, &far, &e))
         fail_msg("row %d of %s: %s", row.row, names[host], e.text);
@@ -435,7 +435,7 @@ static void forgets_gaps(void **state)
     struct node nodes[HOSTS];
     start_one_each(nodes, "gaps");
     struct cluster_cache *m = remember("gaps", 0);
-    struct cluster *c = recall(m, HOSTS);
+    struct cluster *c = open_cached(m, HOSTS);
     cluster_node_stop(nodes[2].is);
     struct cluster_path *p = find(c, "client:204", CLUSTER_INDEX, 60);
     assert_true(cluster_path_answer(p)->n_gaps > 0);
@@ -460,7 +460,7 @@ static void *ask_for_all(void *arg)
 {
     struct asker *a = arg;
     for (size_t i = 0; i < THREADS; i++) {
-        struct cluster *c = recall(a->memory, HOSTS);
+        struct cluster *c = open_cached(a->memory, HOSTS);
         struct cluster_path *p = find(c, threads[i], CLUSTER_INDEX, 60);
         a->said[i] = shown(cluster_path_answer(p), cluster_path_source(p));
         cluster_path_free(p);

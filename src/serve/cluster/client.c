@@ -293,9 +293,9 @@ static void use_clocks(struct cluster *c, const struct clocks_head *h)
 
 static int sync_once(struct cluster *c, const struct clock_options *o, int64_t deadline_ns, bool *stale, struct err *e)
 {
-    struct cluster_cached *kept = NULL;
-    int rc = find_head(c, deadline_ns, &kept, stale, e);
-    const struct head *h = kept ? kept->is : NULL;
+    struct cluster_cached *cached = NULL;
+    int rc = find_head(c, deadline_ns, &cached, stale, e);
+    const struct head *h = cached ? cached->is : NULL;
     if (rc == ERR_NOTFOUND)
         err_set(e, rc, "no node has found the clocks of cluster %s yet: is a node running?", c->name);
     if ((!rc || rc == ERR_NOTFOUND) && !c->membership->n_hosts)
@@ -304,7 +304,7 @@ static int sync_once(struct cluster *c, const struct clock_options *o, int64_t d
         rc = load_clocks(c, &h->is, o, e);
     if (!rc)
         use_clocks(c, &h->is);
-    cluster_cached_unref(kept);
+    cluster_cached_unref(cached);
     return rc;
 }
 

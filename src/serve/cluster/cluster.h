@@ -136,12 +136,12 @@ int cluster_find_threads(struct cluster *, const struct cluster_threads_question
 /* Who talks to whom within [begin, end] of the reference clock: the same lines and delays as all hosts in one place
  * have (path/talk.h). Of a host that nobody answers for, there is what others saw of it. */
 struct cluster_flows_question { int64_t begin, end; bool by_flow; };
-/* told: by host, whether its flows are there. Returns how many are missing; *e says why. */
+/* reported: by host, whether its flows are there. Returns how many are missing; *e says why. */
 size_t cluster_find_flows(struct cluster *, const struct cluster_flows_question *, int64_t deadline_ns,
-    struct talk_lines *out, bool *told, struct err *e);
-/* The clock leader has what finds clocks, whatever nodes answer now; those that are told it will have soon, which
- * is waited for. Returns the number of hosts of which it has nothing; *e says why. */
-size_t cluster_find_delays(struct cluster *, const struct cluster_flows_question *, const bool *told,
+    struct talk_lines *out, bool *reported, struct err *e);
+/* Asks the clock leader, which has the packets, whatever nodes answer now. Waits for hosts that are `reported` and that
+ * it does not have yet. Returns the number of hosts of which it has nothing; *e says why. */
+size_t cluster_find_delays(struct cluster *, const struct cluster_flows_question *, const bool *reported,
     int64_t deadline_ns, struct talk_delays *out, struct err *e);
 
 enum cluster_method { CLUSTER_INDEX, CLUSTER_BROADCAST };

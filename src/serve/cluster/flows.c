@@ -16,15 +16,15 @@ enum { ASK_AGAIN_US = 100000, MOST_PAUSE_US = 2000000 };
 
 /* ---- what hosts saw ---- */
 
-struct telling {
+struct flows_query {
     const struct cluster *cluster;
     const struct cluster_flows_question *is;
-    struct talk_told *told; /* by host */
+    struct talk_told *reported; /* by host */
 };
 
 static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
 {
-    const struct telling *t = arg;
+    const struct flows_query *t = arg;
     struct talk_question q = {mem_alloc((n + 1) * sizeof *q.hosts), n};
     for (size_t i = 0; i < n; i++) {
         const struct cluster_entry_host *entry = t->cluster->membership->hosts[hosts[i]].entry;
@@ -38,43 +38,43 @@ static void write_question(void *arg, const size_t *hosts, size_t n, struct text
 
 static int take(void *arg, const size_t *hosts, size_t n, const void *bytes, size_t size, struct err *e)
 {
-    struct telling *t = arg;
+    struct flows_query *t = arg;
     struct talk_reports *got = mem_zalloc((n + 1) * sizeof *got);
     int rc = cluster_talk_read(bytes, size, n, got, e);
     for (size_t i = 0; i < n; i++) {
         if (rc)
             vec_free(&got[i]);
         else
-            t->told[hosts[i]].flows = got[i];
+            t->reported[hosts[i]].flows = got[i];
     }
     free(got);
     return rc;
 }
 
 size_t cluster_find_flows(struct cluster *c, const struct cluster_flows_question *q, int64_t deadline_ns,
-    struct talk_lines *out, bool *told, struct err *e)
+    struct talk_lines *out, bool *reported, struct err *e)
 {
     size_t n = c->membership->n_hosts, *by = mem_alloc((n + 1) * sizeof *by);
     bool *wanted = mem_zalloc((n + 1) * sizeof *wanted);
-    struct telling t = {c, q, mem_zalloc((n + 1) * sizeof *t.told)};
+    struct flows_query t = {c, q, mem_zalloc((n + 1) * sizeof *t.reported)};
     int rc;
     for (size_t i = 0; i < n; i++) {
         const struct cluster_entry_host *entry = c->membership->hosts[i].entry;
         wanted[i] = entry->has_packets;
-        t.told[i].own = entry->own;
-        t.told[i].n_own = entry->n_own;
+        t.reported[i].own = entry->own;
+        t.reported[i].n_own = entry->n_own;
     }
     struct cluster_host_query query = cluster_query_of(c, wanted, deadline_ns);
     query.write = write_question;
     query.take = take;
     query.arg = &t;
     size_t away = cluster_query_run(&query, by, &rc, e);
-    talk_join(t.told, n, out);
+    talk_join(t.reported, n, out);
     for (size_t i = 0; i < n; i++) {
-        told[i] = by[i] != SIZE_MAX;
-        vec_free(&t.told[i].flows);
+        reported[i] = by[i] != SIZE_MAX;
+        vec_free(&t.reported[i].flows);
     }
-    free(t.told);
+    free(t.reported);
     free(wanted);
     free(by);
     return away;
@@ -130,7 +130,7 @@ static size_t count_lacking(const struct cluster *c, const bool *known, const bo
     return lacking;
 }
 
-size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_question *q, const bool *told,
+size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_question *q, const bool *reported,
     int64_t deadline_ns, struct talk_delays *out, struct err *e)
 {
     bool *known = mem_zalloc((c->membership->n_hosts + 1) * sizeof *known), again;
@@ -149,7 +149,7 @@ size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_questio
         rc = ask_leader(c, q, &question, deadline_ns, out, known, e);
         bool not_now = rc == ERR_NOTFOUND || rc == ERR_TIMEOUT || rc == ERR_BUSY;
         again = rc ? not_now && time_monotonic_ns() < deadline_ns
-                   : count_lacking(c, known, told) && time_monotonic_ns() < patience;
+                   : count_lacking(c, known, reported) && time_monotonic_ns() < patience;
         pause = rc ? ASK_AGAIN_US : 2 * pause;
     } while (again && !usleep(pause < MOST_PAUSE_US ? pause : MOST_PAUSE_US));
     size_t lacking = count_lacking(c, known, NULL);

@@ -30,9 +30,9 @@ struct gathered_flows {
  * hash its node's entry had. */
 struct had {
     uint64_t key;
-    bool is_told, is_whole; /* whole: there is nothing more to ask for */
-    uint64_t told_hash;
-    struct flow_other told; /* its own */
+    bool is_reported, is_whole; /* whole: there is nothing more to ask for */
+    uint64_t reported_hash;
+    struct flow_other reported; /* its own */
     uint64_t hash, question;
     struct gathered_flows *flows;
     struct coming coming; /* parts of the next */
@@ -80,18 +80,18 @@ void cluster_gathered_take(struct gathered *g, const uint64_t *keys, size_t n, s
     map_fini(&at);
 }
 
-static void forget_told(struct had *h)
+static void forget_reported(struct had *h)
 {
-    free((void *)h->told.hashes);
-    free((void *)h->told.own);
-    h->told = (struct flow_other){0};
-    h->is_told = false;
+    free((void *)h->reported.hashes);
+    free((void *)h->reported.own);
+    h->reported = (struct flow_other){0};
+    h->is_reported = false;
 }
 
 static void forget_all(struct gathered *g)
 {
     for (size_t i = 0; i < g->n; i++) {
-        forget_told(&g->v[i]);
+        forget_reported(&g->v[i]);
         cluster_gathered_release(g->v[i].flows);
         cluster_incoming_fini(&g->v[i].coming);
     }
@@ -139,7 +139,7 @@ struct round {
     const struct cluster_membership *membership;
     struct had *had;       /* by host */
     pthread_mutex_t *lock; /* of their flows */
-    size_t *by;            /* by host: the entry of the node that told which flows it has; SIZE_MAX: none did */
+    size_t *by;            /* by host: the entry of the node that reported its flows; SIZE_MAX: none did */
     int64_t until_ns;      /* of extracts */
 };
 
@@ -170,8 +170,8 @@ static int take_flows(void *arg, const size_t *hosts, size_t n, const void *byte
     int rc = cluster_flows_read(&a, bytes, size, n, got, e);
     for (size_t i = 0; i < n && !rc; i++) {
         struct had *h = &r->had[hosts[i]];
-        forget_told(h);
-        h->told = (struct flow_other){.hashes = copy_of(got[i].hashes, got[i].n_hashes * sizeof *got[i].hashes),
+        forget_reported(h);
+        h->reported = (struct flow_other){.hashes = copy_of(got[i].hashes, got[i].n_hashes * sizeof *got[i].hashes),
             .n_hashes = got[i].n_hashes,
             .own = copy_of(got[i].own, got[i].n_own * sizeof *got[i].own),
             .n_own = got[i].n_own};
@@ -198,7 +198,7 @@ static void ask_flows(struct round *r)
     int rc;
     for (size_t i = 0; i < o->n_hosts; i++) {
         const struct cluster_entry_host *entry = o->hosts[i].entry;
-        wanted[i] = entry->has_packets && !(r->had[i].is_told && r->had[i].told_hash == entry->hash);
+        wanted[i] = entry->has_packets && !(r->had[i].is_reported && r->had[i].reported_hash == entry->hash);
     }
     cluster_query_run(&(struct cluster_host_query){.bus = r->bus,
                           .cluster = r->cluster,
@@ -216,10 +216,10 @@ static void ask_flows(struct round *r)
         if (!wanted[i] && o->hosts[i].entry->has_packets)
             r->by[i] = o->hosts[i].entries[0]; /* it has what is newest */
         if (r->by[i] == SIZE_MAX)
-            forget_told(h);
+            forget_reported(h);
         else
-            h->told_hash = hash_at(&o->entries[r->by[i]], h->key);
-        h->is_told = r->by[i] != SIZE_MAX;
+            h->reported_hash = hash_at(&o->entries[r->by[i]], h->key);
+        h->is_reported = r->by[i] != SIZE_MAX;
     }
     free(wanted);
 }
@@ -248,12 +248,12 @@ static void find_common_hashes(const struct round *r, struct common *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->membership->n_hosts; i++)
-        n += r->had[i].told.n_hashes;
+        n += r->had[i].reported.n_hashes;
     uint64_t *all = c->hashes = mem_alloc((n + 1) * sizeof *all);
     n = 0;
     for (size_t i = 0; i < r->membership->n_hosts; i++)
-        for (size_t k = 0; k < r->had[i].told.n_hashes; k++)
-            all[n++] = r->had[i].told.hashes[k];
+        for (size_t k = 0; k < r->had[i].reported.n_hashes; k++)
+            all[n++] = r->had[i].reported.hashes[k];
     if (n)
         qsort(all, n, sizeof *all, order_u64);
     for (size_t i = 0, end; i < n; i = end) {
@@ -267,8 +267,8 @@ static void find_common_hashes(const struct round *r, struct common *c)
 static void find_addresses(const struct round *r, struct common *c)
 {
     for (size_t i = 0; i < r->membership->n_hosts; i++)
-        for (size_t k = 0; k < r->had[i].told.n_own; k++)
-            vec_push(&c->owned, ((struct owned){r->had[i].told.own[k].address, i}));
+        for (size_t k = 0; k < r->had[i].reported.n_own; k++)
+            vec_push(&c->owned, ((struct owned){r->had[i].reported.own[k].address, i}));
     if (c->owned.n)
         qsort(c->owned.v, c->owned.n, sizeof *c->owned.v, by_address);
     size_t kept = 0;
@@ -286,14 +286,14 @@ static void find_addresses(const struct round *r, struct common *c)
  * those does not matter. */
 static struct flow_other wanted_of(const struct round *r, size_t host, const struct common *c, struct arena *a)
 {
-    const struct flow_other *told = &r->had[host].told;
-    uint64_t *hashes = arena_new(a, uint64_t, told->n_hashes + 1);
+    const struct flow_other *reported = &r->had[host].reported;
+    uint64_t *hashes = arena_new(a, uint64_t, reported->n_hashes + 1);
     struct flow_own_address *own = arena_new(a, struct flow_own_address, c->owned.n + 1);
     size_t n = 0, n_own = 0;
-    for (size_t i = 0, k = 0; i < told->n_hashes && k < c->n; i++) {
-        while (k < c->n && c->hashes[k] < told->hashes[i])
+    for (size_t i = 0, k = 0; i < reported->n_hashes && k < c->n; i++) {
+        while (k < c->n && c->hashes[k] < reported->hashes[i])
             k++;
-        if (k < c->n && c->hashes[k] == told->hashes[i])
+        if (k < c->n && c->hashes[k] == reported->hashes[i])
             hashes[n++] = c->hashes[k];
     }
     for (size_t i = 0; i < c->owned.n; i++)
@@ -364,7 +364,7 @@ static bool take_extract(
     if (rc != ERR_TIMEOUT)
         cluster_incoming_fini(&h->coming);
     if (rc) {
-        h->is_told = false;
+        h->is_reported = false;
         return false;
     }
     struct gathered_flows *before = h->flows, *now = mem_alloc(sizeof *now);
@@ -373,7 +373,7 @@ static bool take_extract(
     h->flows = now;
     pthread_mutex_unlock(r->lock);
     cluster_gathered_release(before);
-    h->hash = h->told_hash; /* a copy may be older than the newest */
+    h->hash = h->reported_hash; /* a copy may be older than the newest */
     h->is_whole = h->hash == r->membership->hosts[host].entry->hash;
     h->question = question;
     return false;

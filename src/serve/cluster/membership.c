@@ -29,7 +29,7 @@ static int by_node(const void *pa, const void *pb)
     return strcmp(a->node, b->node) ?: strcmp(a->instance, b->instance);
 }
 
-/* Snips last, that of most time first. */
+/* Excerpts last, that of most time first. */
 static int by_extent(const struct cluster_excerpt *a, const struct cluster_excerpt *b)
 {
     if (!a->is || !b->is)

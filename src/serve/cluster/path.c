@@ -228,15 +228,15 @@ static void take(struct round *r, struct bus_reply *reply)
     struct cluster_path *p = r->path;
     struct ask a = r->asks.v[reply->tag];
     struct path_ask ask_was = ask_of(&a);
-    struct path_answer told;
+    struct path_answer got;
     p->cost.bytes += reply->sent_bytes + reply->received_bytes;
     p->cost.messages += !reply->code;
-    if (reply->code || cluster_path_answer_read(reply->data, reply->n, &told, NULL) ||
-        path_known_add(p->known, &ask_was, told.fragment, told.n, NULL)) {
+    if (reply->code || cluster_path_answer_read(reply->data, reply->n, &got, NULL) ||
+        path_known_add(p->known, &ask_was, got.fragment, got.n, NULL)) {
         p->failures[a.node]++;
         ask(r, a.windows, a.n);
     } else {
-        cluster_answer_cache_add(answers_of(p), &a.scope, a.windows, a.n, told.state, told.fragment, told.n);
+        cluster_answer_cache_add(answers_of(p), &a.scope, a.windows, a.n, got.state, got.fragment, got.n);
     }
 }
 
@@ -285,8 +285,8 @@ static bool run_round(struct cluster_path *p)
 
 /* ---- who is not known ---- */
 
-/* Has the node been there before, and told its hosts then? */
-static bool has_told_hosts(const struct cluster_membership *r, const char *node)
+/* Has the node an entry that lists hosts, of a run before? */
+static bool has_listed_hosts(const struct cluster_membership *r, const char *node)
 {
     size_t i = 0;
     while (i < r->n_entries && strcmp(r->entries[i].node, node) != 0)
@@ -297,7 +297,7 @@ static bool has_told_hosts(const struct cluster_membership *r, const char *node)
 static bool may_have_others(const struct cluster_membership *r, const struct cluster_missing *m)
 {
     bool opens = m->kind == CLUSTER_MISSING_OPENING || m->kind == CLUSTER_MISSING_FAILED;
-    return !opens || !has_told_hosts(r, m->node);
+    return !opens || !has_listed_hosts(r, m->node);
 }
 
 /* Nodes that may have hosts of which nothing is known, for people; NULL: there are none. */

@@ -86,14 +86,14 @@ int cluster_talk_question_read(struct arena *a, const void *bytes, size_t n, str
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for connections that makes no sense") : 0;
 }
 
-void cluster_talk_write(const struct talk_reports *told, struct text *out)
+void cluster_talk_write(const struct talk_reports *reports, struct text *out)
 {
     int64_t before = 0;
-    wire_put_u(out, told->n);
-    for (size_t i = 0; i < told->n; i++) {
-        put_key(out, &told->v[i].key);
-        put_tally(out, &told->v[i].sent, &before);
-        put_tally(out, &told->v[i].received, &before);
+    wire_put_u(out, reports->n);
+    for (size_t i = 0; i < reports->n; i++) {
+        put_key(out, &reports->v[i].key);
+        put_tally(out, &reports->v[i].sent, &before);
+        put_tally(out, &reports->v[i].received, &before);
     }
 }
 

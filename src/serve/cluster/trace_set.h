@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: the traces of a node as they are at one time, opened. Answers are made of one trace set,
- * whatever comes meanwhile. */
+/* Private to the room: a trace set: the traces of a node as they are at one time, opened. Each answer is made from one
+ * set, whatever changes meanwhile. */
 #ifndef WEFT_CLUSTER_TRACE_SET_H
 #define WEFT_CLUSTER_TRACE_SET_H
 
@@ -14,12 +14,12 @@ struct cluster_trace_set *cluster_trace_set_new(struct experiment *, const struc
 const struct experiment *cluster_trace_set_experiment(const struct cluster_trace_set *);
 struct cluster_trace_set *cluster_trace_set_ref(struct cluster_trace_set *);
 void cluster_trace_set_unref(struct cluster_trace_set *);
-/* What is said of it; borrowed from the trace set. */
+/* The hosts as the registry entry describes them; borrowed. */
 size_t cluster_trace_set_hosts(const struct cluster_trace_set *, const struct cluster_entry_host **out);
 /* Of one of them: as flow_routes and flow_sent_hashes; none without packets. */
 size_t cluster_trace_set_routes(const struct cluster_trace_set *, size_t host, size_t most, struct flow_route **out);
 size_t cluster_trace_set_sent_hashes(const struct cluster_trace_set *, size_t host, size_t most, uint32_t **out);
-/* ERR_LOST: files were cut off meanwhile; what was answered must not be sent. */
+/* ERR_LOST: files were cut off meanwhile, and answers must not be sent. */
 int cluster_trace_set_intact(const struct cluster_trace_set *, struct err *e);
 
 /* Answers: what follows the kind of a question, and what follows in the answer. ERR_TIMEOUT: it would take longer than

@@ -161,15 +161,15 @@ static int fetch_rest(struct fetch *f, size_t file, int fd, struct err *e)
     f->done += p.offset;
     while (!rc && p.offset < p.bytes) {
         struct bus_reply r;
-        uint64_t sum[2] = {0}, told[2];
+        uint64_t sum[2] = {0}, expected[2];
         p.length = p.bytes - p.offset < MOVE_PIECE ? p.bytes - p.offset : MOVE_PIECE;
         rc = ask_piece(f->receiver, f->job, CLUSTER_READ, &p, &r, e);
         if (!rc) {
             const uint8_t *bytes = r.data;
-            memcpy(told, bytes, MOVE_SUM);
+            memcpy(expected, bytes, MOVE_SUM);
             place_move_sum(sum, bytes + MOVE_SUM, p.length);
-            rc = memcmp(sum, told, MOVE_SUM) ? err_set(e, ERR_FORMAT, "node %s: a damaged piece", f->job->from)
-                                             : write_all(fd, bytes + MOVE_SUM, p.length, p.offset, e);
+            rc = memcmp(sum, expected, MOVE_SUM) ? err_set(e, ERR_FORMAT, "node %s: a damaged piece", f->job->from)
+                                                 : write_all(fd, bytes + MOVE_SUM, p.length, p.offset, e);
         }
         bus_reply_free(&r);
         p.offset += p.length;

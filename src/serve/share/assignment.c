@@ -18,8 +18,8 @@
 /* A trace of the table that is shared out. */
 struct trace {
     char *path;
-    bool told;    /* since the table was told anew */
-    bool is_open; /* this node has it, or was told to open it */
+    bool seen;    /* since the table was listed anew */
+    bool is_open; /* this node has it open, or shall open it */
 };
 
 /* Another node; or the same name in another run, which counts once. */
@@ -37,7 +37,7 @@ struct share_assignment {
     struct bus_members *members;
     int64_t ready_ns;
     pthread_mutex_t lock; /* of all below */
-    bool all_told;
+    bool all_seen;
     pthread_cond_t said; /* some other node has */
     uint64_t opened;     /* the view that was said to be open */
     VEC(struct trace) traces;
@@ -73,7 +73,7 @@ static void on_put(struct share_assignment *s, const struct bus_entry *entry)
         else if (!t && shared.shared)
             vec_push(&s->traces, ((struct trace){mem_strdup(shared.work.path), true, false}));
         else if (t)
-            t->told = true;
+            t->seen = true;
     }
     arena_fini(&a);
 }
@@ -97,9 +97,9 @@ static void put_again(struct share_assignment *s)
     VEC(char *) lost = {0};
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->traces.n; i++)
-        if (!s->traces.v[i].told && s->traces.v[i].is_open)
+        if (!s->traces.v[i].seen && s->traces.v[i].is_open)
             vec_push(&lost, mem_strdup(s->traces.v[i].path));
-        else if (!s->traces.v[i].told)
+        else if (!s->traces.v[i].seen)
             drop_trace(s, &s->traces.v[i--]);
     pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < lost.n; i++) {
@@ -123,11 +123,11 @@ static void on_entry(void *arg, const struct bus_entry *entry)
     switch (entry->kind) {
     case BUS_ENTRY_PUT: on_put(s, entry); break;
     case BUS_ENTRY_REMOVED: on_removed(s, entry->key); break;
-    case BUS_ENTRY_ALL: s->all_told = true; break;
+    case BUS_ENTRY_ALL: s->all_seen = true; break;
     case BUS_ENTRY_ANEW:
-        s->all_told = false;
+        s->all_seen = false;
         for (size_t i = 0; i < s->traces.n; i++)
-            s->traces.v[i].told = false;
+            s->traces.v[i].seen = false;
     }
     pthread_mutex_unlock(&s->lock);
     if (entry->kind == BUS_ENTRY_ALL)
@@ -206,8 +206,8 @@ bool share_assignment_list(struct share_assignment *s, struct cluster_share *out
 {
     *out = (struct cluster_share){0};
     pthread_mutex_lock(&s->lock);
-    bool known = s->all_told && s->member && time_monotonic_ns() >= s->ready_ns;
-    *again_ns = s->all_told && s->member ? s->ready_ns : INT64_MAX;
+    bool known = s->all_seen && s->member && time_monotonic_ns() >= s->ready_ns;
+    *again_ns = s->all_seen && s->member ? s->ready_ns : INT64_MAX;
     if (known) {
         out->view = view_of(s);
         bool settled = others_have(s, out->view);

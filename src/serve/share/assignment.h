@@ -15,7 +15,7 @@ struct share_assignment_options {
 };
 int share_assignment_start(struct bus *, const struct share_assignment_options *, struct share_assignment **out,
     struct err *e);
-void share_assignment_stop(struct share_assignment *);                   /* NULL-safe; tells the others */
+void share_assignment_stop(struct share_assignment *); /* NULL-safe; tells the others */
 
 /* What this node shall have open. A trace that another one has by now stays until that one has said that it has it
  * open, so that none is ever with nobody because somebody came. False: not known yet; look again at *again_ns. */
