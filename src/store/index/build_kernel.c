@@ -11,14 +11,14 @@ struct kernel_build {
     const struct index_files *files;
     struct kernel_binding *binding;
     struct kernel_rows *rows;
-    bool borrows; /* both are another's */
-    /* of the chunk: */
+    bool borrows; /* binding and rows belong to another builder */
+    /* State of the chunk: */
     struct kernel_tracker *tracker;
     struct flow_builder *flows;
     struct graph_builder *graph;
     struct state_builder *states;
-    VEC(int32_t) carried;     /* the host's rows of those that were carried into it */
-    struct store_place place; /* where its stores go */
+    VEC(int32_t) carried;     /* the host's rows that were carried into it */
+    struct store_place place; /* place of its stores */
 };
 
 static int open_build(const struct index_files *f, void *with, void **out, struct err *e)
@@ -87,7 +87,7 @@ static void on_record(void *arg, const struct kernel_record *r)
     state_builder_add(b->states, r);
 }
 
-/* All that is carried, always in this order. */
+/* Visits all carried state, always in this order. */
 static void visit(struct kernel_build *b, struct carry *c)
 {
     kernel_tracker_carry(b->tracker, c);
@@ -100,7 +100,7 @@ static int begin_chunk(void *arg, const struct index_chunk *chunk, struct store_
     const struct index_known *before, struct err *e)
 {
     struct kernel_build *b = arg;
-    end_chunk(b); /* one that failed */
+    end_chunk(b); /* end a chunk that failed */
     b->carried.n = 0;
     b->place = place;
     b->tracker = kernel_tracker_new(b->binding, on_record, b);
@@ -158,7 +158,7 @@ struct writing {
     struct err errors[2];
 };
 
-/* What a builder held serves those that come after it. */
+/* Writes the states. Memory of finished builders serves the next ones. */
 static int write_states(const struct writing *w, struct err *e)
 {
     struct kernel_build *b = w->build;
@@ -204,7 +204,7 @@ static void write_some(void *arg, size_t i)
         write_flows(w, e);
 }
 
-/* None of the stores needs another. */
+/* Writes all stores in parallel; they are independent. */
 static int write_stores(struct kernel_build *b, const struct index_chunk *chunk, bool is_last, struct err *e)
 {
     struct writing w = {.build = b, .chunk = chunk, .is_last = is_last};

@@ -6,8 +6,8 @@
 
 struct user_build {
     const struct index_files *files;
-    struct stack_builder *stacks; /* of the chunk */
-    struct store_place place;     /* where they go */
+    struct stack_builder *stacks; /* builder of the chunk */
+    struct store_place place;     /* place of its stores */
 };
 
 static int open_build(const struct index_files *f, void *with, void **out, struct err *e)
@@ -37,7 +37,7 @@ static int begin_chunk(void *arg, const struct index_chunk *chunk, struct store_
     const struct index_known *before, struct err *e)
 {
     struct user_build *b = arg;
-    stack_builder_free(b->stacks); /* of a chunk that failed */
+    stack_builder_free(b->stacks); /* remains of a chunk that failed */
     b->place = place;
     b->stacks = stack_builder_new(b->files->trace);
     if (!before)

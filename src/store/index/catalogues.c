@@ -7,7 +7,7 @@
 #include "ctf/catalogue.h"
 #include "index/stores.h"
 
-/* From so many directories on a tree has one; it is written again when one of so many was read since. */
+/* Thresholds: directories from which on a tree has a catalogue; directories per newly read one for a rewrite. */
 enum { LEAST_DIRS = 64, DIRS_PER_NEW = 512 };
 
 static const char *path_of(struct experiment *x, const struct ctf_root *root, bool create)
@@ -51,7 +51,7 @@ void index_catalogues_save(struct experiment *x, struct ctf_root *roots, size_t 
         const char *path = write && !is_small(&roots[i]) && read > dirs / DIRS_PER_NEW ? path_of(x, &roots[i], true)
                                                                                        : NULL;
         if (path)
-            ctf_catalogue_save(roots[i].catalogue, path, &unimportant); /* without it, the next opening reads all */
+            ctf_catalogue_save(roots[i].catalogue, path, &unimportant); /* on failure the next opening reads all */
         ctf_catalogue_free(roots[i].catalogue);
         roots[i].catalogue = NULL;
     }

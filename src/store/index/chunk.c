@@ -8,7 +8,7 @@
 
 enum { VERSION = 2, SECTIONS = 7 };
 
-/* As large as all that is open at the chunk's end, and of use only to who builds the next chunk. */
+/* State carried out of the chunk. As large as all that is open at its end, and used only to build the next chunk. */
 static const char carry_section[] = "carry";
 
 struct store_writer *index_chunk_create(const struct index_files *f, const struct index_chunk *c)
@@ -38,7 +38,7 @@ int index_chunk_open(const char *path, uint64_t key, struct store **out, struct 
 /* Rows of the host from 0 on, each at most once. */
 static bool good_rows(const int32_t *rows, size_t n)
 {
-    int32_t signs = 0; /* without a branch per row: each opening asks of all */
+    int32_t signs = 0; /* sum of signs, without a branch per row: each opening checks all rows */
     for (size_t i = 0; i < n; i++)
         signs |= rows[i];
     return signs >= 0;

@@ -52,7 +52,7 @@ int index_counts_check(const char *path, const struct store *file, struct err *e
     return rc;
 }
 
-/* ---- given back to the trace ---- */
+/* ---- return to the trace ---- */
 
 struct remembered {
     size_t n;
@@ -86,7 +86,7 @@ static void add_chunk(const struct remembered_chunk *chunk, counts_vec *packets,
         vec_push(packets, c.packets[k]);
     for (size_t k = 0; k < c.n_marks; k++)
         vec_push(marks, c.marks[k]);
-    if (store_intact(s, &e)) { /* what was read of it is not believed */
+    if (store_intact(s, &e)) { /* damaged file: its entries are dropped */
         packets->n -= c.n_packets;
         marks->n -= c.n_marks;
     }

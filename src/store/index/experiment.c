@@ -11,10 +11,10 @@
 struct indexing {
     struct experiment *x;
     const struct index_options *options;
-    struct err *errors; /* by trace */
+    struct err *errors; /* indexed by trace */
 };
 
-/* Does the index build stores of that trace? */
+/* Returns whether the index builds stores of that trace. */
 static bool is_wanted(const struct experiment *x, const struct index_options *o, size_t trace)
 {
     return x->traces.v[trace].is_kernel || o->user_space;
@@ -28,7 +28,7 @@ static void index_one(void *arg, size_t i)
         index_open_stores(x, &x->traces.v[i], job->options, &job->errors[i]);
 }
 
-/* Must the experiment not be opened because of it? What was computed of files that change is nobody's. */
+/* Returns whether the error stops the opening of the experiment. Results from files that change are invalid. */
 static bool stops_all(const struct experiment *x, const struct err *e)
 {
     return experiment_needs(x, e) || e->code == ERR_LOST || e->code == ERR_CANCELLED;
@@ -47,7 +47,7 @@ static bool something_remains(const struct experiment *x, const struct index_opt
     return some;
 }
 
-/* What cannot be indexed is noted; it stops nothing as long as something remains to look at. */
+/* Notes traces that cannot be indexed. Fails only if nothing remains to look at. */
 static int note_errors(struct experiment *x, const struct index_options *o, const struct err *errors, struct err *e)
 {
     bool some = something_remains(x, o, errors);

@@ -21,17 +21,17 @@ struct experiment {
     struct ctf_schemas *schemas;
     VEC(struct index_host) hosts;
     VEC(struct ctf_source) sources;
-    VEC(struct index_trace) traces; /* by source */
+    VEC(struct index_trace) traces; /* indexed by source */
     VEC(struct index_note) notes;
     struct clock_net *clocks;
     const char *store;           /* --store, or NULL */
-    VEC(const char *) catalogues; /* files of those that it was opened with */
-    bool whole, states;          /* of index_options */
+    VEC(const char *) catalogues; /* files of the catalogues that it was opened with */
+    bool whole, states;          /* from index_options */
     struct user_marks *user_marks; /* user_marks.c */
     pthread_mutex_t lock;        /* guards arena and notes while hosts are indexed side by side */
 };
 
-/* Is this an error for which the opening must fail as a whole, instead of leaving something out? */
+/* Returns whether the error fails the whole opening, instead of leaving a trace out. */
 static inline bool experiment_needs(const struct experiment *x, const struct err *e)
 {
     return x->whole && e->code == ERR_NOMEM;
@@ -40,28 +40,28 @@ static inline bool experiment_needs(const struct experiment *x, const struct err
 int experiment_open_traces(struct experiment *, const char *const *args, size_t n, const struct index_options *,
     struct err *e);
 
-/* The same of traces that are open, which are the experiment's from then on. names: of their hosts, or NULL. */
+/* Adds open traces and takes them over. names: of their hosts, or NULL. */
 void experiment_take_traces(struct experiment *, struct ctf_trace *const *traces, const char *const *names, size_t n);
 
-/* Without traces yet. */
+/* Returns an experiment without traces. */
 struct experiment *experiment_new(void);
-/* Gives it away, or closes it if something failed; its notes are complete. */
+/* Hands it out, or closes it if something failed; its notes are complete. */
 int experiment_made(struct experiment *, int rc, struct experiment **out);
 
-/* user_marks.c: nothing is read yet. */
+/* user_marks.c: creates the marks, with nothing read yet. */
 struct user_marks *experiment_user_marks_new(void);
 void experiment_user_marks_free(struct user_marks *);
 
 /* identity.c: sets the keys of hosts and traces. */
 void experiment_set_keys(struct experiment *);
-/* The key of the host of that name that has only this trace. */
+/* Returns the key of the host of that name that has only this trace. */
 uint64_t index_key_alone(const char *name, const struct ctf_trace *);
 
-/* notes.c: adds one; `text` may begin with a file, "FILE: …". Thread-safe. */
+/* notes.c: adds a note; `text` may begin with a file, "FILE: …". Thread-safe. */
 void experiment_note(struct experiment *, int kind, const char *host, const char *text, uint64_t count);
 void experiment_note_losses(struct experiment *);
 void experiment_note_calls(struct experiment *);
-/* failed: why there are no clock maps, or NULL. Those of an earlier synchronisation are forgotten. */
+/* failed: reason for missing clock maps, or NULL. Drops the notes of an earlier synchronisation. */
 void experiment_note_clocks(struct experiment *, const char *failed);
 void experiment_sort_notes(struct experiment *);
 

@@ -43,7 +43,7 @@ static void tie(
     for (int n = 0; n < 2; n++) {
         int64_t there;
         if (__builtin_add_overflow(ends[n], shift, &there))
-            return; /* by damaged metadata, beyond all times */
+            return; /* beyond all times, because of damaged metadata */
         clock_net_message(net, a->host, b->host, ends[n], there);
         clock_net_message(net, b->host, a->host, there, ends[n]);
     }

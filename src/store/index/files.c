@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the stores of a trace are, what they are made from, and who may write them. */
+/* Stores of a trace: their place, their inputs, and the lock for writing them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ const char *index_part_kind(bool is_kernel, enum index_part part)
     return part == INDEX_PACKETS || is_kernel == (part != INDEX_STACKS) ? parts[part] : NULL;
 }
 
-/* Without printf, which would be a good part of opening a list of chunks. */
+/* Built without printf, which would take a good part of opening a list of chunks. */
 const char *index_path(const struct index_files *f, enum index_file file, uint32_t chunk)
 {
     char digits[16], *end = digits + sizeof digits, *number = end;
@@ -51,7 +51,7 @@ const char *index_path(const struct index_files *f, enum index_file file, uint32
     return path;
 }
 
-/* Each version only grows, so a change of any gives another sum. */
+/* Sum of versions. Each version only grows, so any change gives another sum. */
 uint64_t index_rules(bool is_kernel)
 {
     uint64_t sum = INDEX_RULES_VERSION + CTF_RULES_VERSION;
@@ -82,7 +82,7 @@ struct index_files index_files_in(struct arena *a, const char *dir, const struct
         .names = a};
 }
 
-/* ---- where ---- */
+/* ---- place ---- */
 
 /* The place that stays while directories of a trace come and go: what the paths of all of them begin with, and what
  * they end with, in whole names. */
@@ -134,7 +134,7 @@ static const char *root_of(struct arena *a, const char *store, bool create, stru
     return kept;
 }
 
-/* What stands beside the trace. A link there is not followed: it may lead to files of others. */
+/* Kinds of entry beside the trace. A link there is not followed: it may lead to files of others. */
 enum beside { BESIDE_OURS, BESIDE_OF_OTHERS, BESIDE_LINK, BESIDE_NOTHING };
 
 static enum beside beside_of(const char *top, const char *beside)
@@ -144,7 +144,7 @@ static enum beside beside_of(const char *top, const char *beside)
         return access(top, W_OK) ? BESIDE_NOTHING : BESIDE_OURS;
     if (S_ISDIR(st.st_mode))
         return access(beside, W_OK) ? BESIDE_OF_OTHERS : BESIDE_OURS;
-    return S_ISLNK(st.st_mode) ? BESIDE_LINK : BESIDE_OURS; /* what else is in the way is reported */
+    return S_ISLNK(st.st_mode) ? BESIDE_LINK : BESIDE_OURS; /* other file types are reported later */
 }
 
 static struct index_dirs dirs_for(struct arena *a, struct place place, const char *store, bool create, struct err *e)
@@ -191,9 +191,9 @@ const char *index_tree_dir(struct arena *a, const char *path, const char *store,
     return dirs_for(a, (struct place){path, ""}, store, create, e).dir;
 }
 
-/* ---- who may write ---- */
+/* ---- lock ---- */
 
-/* Is it the name that a file of a store has while it is written? All others are not touched. */
+/* Returns whether the name is that of a store's file while it is written. All other files are left alone. */
 static bool is_left_behind(const char *file)
 {
     static const char *const begins[] = {"chunk.", "manifest", "rows.", "clocks-", "messages-", "ids-", "catalogue",
@@ -206,7 +206,7 @@ static bool is_left_behind(const char *file)
     return ours && *behind && behind[strspn(behind, "0123456789abcdef.")] == '\0';
 }
 
-/* What was being written when its process was killed. Only who holds the lock writes here. */
+/* Removes unfinished files of a killed process. Only the lock's holder writes here. */
 static void remove_left_behind(const char *dir)
 {
     DIR *list = nolinks_opendir(dir);
@@ -229,7 +229,8 @@ static uint32_t number_of(const char *file, const char *name)
     return *end || number > UINT32_MAX ? 0 : (uint32_t)number;
 }
 
-/* Before the stores of a chunk were parts of its file, each was a file; the packets were those of all chunks. */
+/* Returns whether the name is of the old layout: a file per store of a chunk, and one file of packets for all
+ * chunks. */
 static bool is_of_before(const char *file)
 {
     bool found = !strcmp(file, parts[INDEX_PACKETS]);
@@ -275,7 +276,7 @@ static void mark_lock(int fd)
     gethostname(host, sizeof host - 1);
     int n = snprintf(who, sizeof who, "process %ld on %s\n", (long)getpid(), host);
     if (ftruncate(fd, 0) || pwrite(fd, who, (size_t)n, 0) != n)
-        return; /* it only helps who waits */
+        return; /* unimportant: it only helps those who wait */
 }
 
 void index_lock_alive(int fd)
@@ -332,7 +333,7 @@ static int take_lock(const char *dir, int fd, int64_t patience_ns, struct err *e
     return 0;
 }
 
-/* What the lock's file is written into must be that file alone, not one of others by a second name. */
+/* Opens the lock's file. It must not be a file of others by a second name (hard link). */
 static int open_lock(const char *path, struct err *e)
 {
     struct stat st;
@@ -346,14 +347,14 @@ static int open_lock(const char *path, struct err *e)
         e, ERR_IO, "%s: is not a lock that weft made; remove it, or name another directory with --store DIR", path);
 }
 
-/* Of a file of its own, open for writing: over NFS a lock of anything else is known on this machine only. */
+/* Locks a separate file, open for writing: over NFS any other lock is known on this machine only. */
 int index_lock_dir(const char *dir, int64_t patience_ns, struct err *e)
 {
     struct stat mine, there;
     char *path = mem_printf("%s/lock", dir);
     int fd = -1, rc = 0;
     do {
-        if (fd >= 0) /* it was removed, and maybe made anew, while it was waited for */
+        if (fd >= 0) /* file removed, maybe created anew, during the wait */
             close(fd);
         fd = open_lock(path, e);
         rc = fd < 0 ? fd : take_lock(dir, fd, patience_ns, e);

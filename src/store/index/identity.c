@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who hosts and traces are, whatever else they are opened with: their keys. A machine in one boot is known by its name
- * and the id of the boot, what it recorded by the session: the UUID of its trace, which archives and snapshots of the
- * session have, too. */
+/* Keys of hosts and traces, independent of what else is opened. A machine in one boot is identified by its name and the
+ * id of the boot. A recording is identified by its session: the UUID of its trace, which archives and snapshots of the
+ * session share. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static int64_t begin_of(const struct ctf_trace *t)
     return begin;
 }
 
-/* Of a machine in a boot: which of its traces it is. */
+/* Extends the key of a machine in a boot by the trace. */
 static uint64_t join_trace(uint64_t key, const struct ctf_trace *t)
 {
     return join(key, has_uuid(t) ? map_hash(ctf_trace_uuid(t), 16) : map_mix((uint64_t)begin_of(t)));
@@ -115,7 +115,8 @@ static bool before(int64_t a, size_t i, int64_t b, size_t k)
     return a != b ? a < b : i < k;
 }
 
-/* Only traces that claim to be one, and are none, have a key in common: their order in time tells them apart. */
+/* Sets the keys. Equal keys occur only with damaged input: traces that share a UUID without being one trace. Their
+ * order in time distinguishes them. */
 void experiment_set_keys(struct experiment *x)
 {
     size_t most = x->hosts.n > x->traces.n ? x->hosts.n : x->traces.n;

@@ -19,61 +19,63 @@ struct clock_net; struct clock_options; struct clock_kept; struct progress;
 
 struct index_options {
     const char *store;       /* --store DIR; NULL: `.weft` in each trace, else (not writable) in the user's cache */
-    bool stores;             /* they are needed: build what is missing or stale */
-    bool states;             /* with stores: the states are opened too, which say what to draw */
-    bool whole;              /* what memory does not suffice for is not left out: the opening fails, ERR_NOMEM */
-    bool user_space;         /* with stores: those of user-space traces too; then a kernel trace is not needed */
+    bool stores;             /* stores are needed: missing or stale ones are built */
+    bool states;             /* with stores: states, which say what to draw, are opened too */
+    bool whole;              /* opening fails with ERR_NOMEM where memory does not suffice; otherwise parts are left
+                              * out */
+    bool user_space;         /* with stores: those of user-space traces too; a kernel trace is not needed then */
     bool force;              /* build again */
     bool join;               /* make few chunks of many small ones */
-    uint64_t memory;         /* bytes that building may take, of all traces together; 0: a quarter of the machine's */
-    uint64_t keep_ns;        /* chunks that end so long before the recording does are forgotten; 0: none */
+    uint64_t memory;         /* limit in bytes for building all traces together; 0: a quarter of the machine's memory */
+    uint64_t keep_ns;        /* age, before the recording's end, of chunks to drop; 0: none are dropped */
     unsigned threads;        /* 0: as many as CPUs */
-    struct progress *progress; /* or NULL */
-    /* Or NULL. Called while traces are indexed, by several threads: so many more events of the trace were read; least
-     * and greatest time so far (host's clock). */
+    struct progress *progress; /* NULL: none */
+    /* Progress callback, or NULL. Called while traces are indexed, by several threads. events: events of the trace read
+     * since the last call. begin, end: least and greatest time so far (host's clock). */
     void (*tell)(void *arg, const struct ctf_trace *, uint64_t events, int64_t begin, int64_t end);
     void *tell_arg;
-    /* Or NULL. Of the trace only what was recorded within [*begin, *end] counts (host's clock), which are INT64_MIN and
-     * INT64_MAX before: as if the tracer had been started then, and stopped. */
+    /* Time range callback, or NULL. Only what the trace recorded within [*begin, *end] counts (host's clock), as if the
+     * tracer had been started and stopped then. Before the call they are INT64_MIN and INT64_MAX. */
     void (*within)(void *arg, const struct ctf_trace *, int64_t *begin, int64_t *end);
     void *within_arg;
-    bool (*stop)(void *arg); /* or NULL. Asked while traces are read; true: ERR_CANCELLED */
+    bool (*stop)(void *arg); /* NULL, or polled while traces are read; true: ERR_CANCELLED */
     void *stop_arg;
 };
 
-/* What one session recorded of a boot of a machine. Boots of one machine share its name; other machines, and other
+/* Recording of one boot of a machine by one session. Boots of one machine share its name. Other machines, and other
  * sessions of the same boot, have other names ("solo", "solo#2"). */
 struct index_host {
     const char *name;
-    const char *own_name;    /* the same without the number that it has because others are called so */
-    const char *clock_name;  /* of its clock, unique in the experiment: the name, of later boots "solo@2" */
-    uint64_t key;            /* hash of machine, boot and session: the same wherever it is opened, whatever else is */
-    uint64_t user_key;       /* of what its user-space traces tell, whether a kernel trace is there or not */
+    const char *own_name;    /* name without the number that tells it from others of that name */
+    const char *clock_name;  /* name of its clock, unique in the experiment: the name; for later boots "solo@2" */
+    uint64_t key;            /* hash of machine, boot and session; independent of place and of the other traces
+                              * opened */
+    uint64_t user_key;       /* key of its user-space traces, the same with and without a kernel trace */
     bool key_has_begin;      /* the trace has no UUID: its begin tells it from other sessions (a cut has another key) */
     struct ctf_trace *trace; /* the kernel trace, or the only one */
     const char *store_dir;
     bool is_kernel;
     bool built;              /* the stores were built now, not found */
     int64_t begin, end;      /* ns, host's clock */
-    int64_t until;           /* as of its trace */
-    int64_t sealed_from, sealed_until; /* what was recorded between them stays as it is; the same: nothing */
+    int64_t until;           /* see `until` of its trace */
+    int64_t sealed_from, sealed_until; /* range whose recording is final; empty if both are equal */
     uint64_t events, lost_events; /* events: known when indexed */
     const struct graph *graph;        /* NULL unless stores were asked for and it is a kernel trace */
-    const struct flow_store *flows;   /* likewise */
-    const struct state_store *states; /* likewise, and they were asked for */
+    const struct flow_store *flows;   /* NULL as for `graph` */
+    const struct state_store *states; /* NULL as for `graph`, or if states were not asked for */
     struct index_types *types;
-    struct index_rows *rows;          /* whose its rows are */
+    struct index_rows *rows;          /* registry of its rows */
 };
 
 /* A trace of the experiment: a host's kernel trace, or one of its user-space traces. */
 struct index_trace {
     struct ctf_trace *trace;
     int32_t host;            /* the machine it was recorded on */
-    uint64_t key;            /* which of the traces of its host it is, likewise; that of the host: its kernel trace */
+    uint64_t key;            /* key within its host, independent of place; for a kernel trace the host's key */
     bool is_kernel, built;
-    int64_t from, until;     /* what was recorded within counts (index_options.within) */
-    const struct index_types *types; /* how many events of each class; NULL without stores */
-    /* Of user-space traces only, when their stores were asked for and could be had: */
+    int64_t from, until;     /* recording that counts (index_options.within) */
+    const struct index_types *types; /* counts of events by class; NULL without stores */
+    /* User-space traces only; set if their stores were asked for and available: */
     const char *store_dir;
     const struct stack_store *stacks;
 };
@@ -98,19 +100,19 @@ struct experiment;
 int experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out,
     struct err *e);
 void experiment_close(struct experiment *);
-/* Makes one chunk of some small ones, in the files only, as `join` does of all: the experiment goes on with the files
- * that it has open, and is used by others meanwhile; one such call at a time. *joined: something was; there may be more
- * to join. Nothing is done where somebody else builds just now, or the stores are those of other files meanwhile.
- * Options as those that it was opened with, and `stop`. */
+/* Joins some small chunks into one, in the files only (see `join`). The experiment continues with the files that it has
+ * open, and others may use it meanwhile. One such call at a time. *joined: chunks were joined; there may be more to
+ * join. Does nothing while somebody else builds, or if the stores have been replaced by those of other files. Options
+ * as at opening, and `stop`. */
 int experiment_join(struct experiment *, const struct index_options *, bool *joined, struct err *e);
-/* ERR_LOST when a file of a trace, or a store, was cut off (or could not be read) since it was opened: what was
- * computed from the experiment then must not be shown. To be asked after computing, before showing. The experiment must
- * be opened anew: stores that were cut off are built again then. */
+/* Returns ERR_LOST if a file of a trace, or a store, became shorter or unreadable since it was opened. Results computed
+ * from the experiment since then must not be shown. To be called after computing, before showing. The experiment must
+ * be opened anew; this builds shortened stores again. */
 int experiment_intact(const struct experiment *, struct err *e);
 size_t experiment_hosts(const struct experiment *, const struct index_host **out);
-/* All traces as sources of a merge, kernel and user space, in the order found. */
+/* Returns all traces, kernel and user space, as sources of a merge, in the order found. */
 size_t experiment_sources(const struct experiment *, const struct ctf_source **out);
-/* The same traces, by number of source. */
+/* Returns the same traces, by number of source. */
 size_t experiment_traces(const struct experiment *, const struct index_trace **out);
 /* The directory that a person would name for a trace, as a real path: without what the tracer adds below it (kernel,
  * ust/uid/1000/64-bit, archives and their pieces). Traces of one machine's session have the same. */
@@ -123,27 +125,27 @@ int experiment_sync(struct experiment *, const struct clock_options *, const str
 
 /* The messages of a host's flows. */
 struct index_sync_host {
-    const struct flow_store *flows;       /* or NULL */
-    struct clock_source all, sealed;      /* what there is; what stays as it is when more comes */
+    const struct flow_store *flows;       /* NULL: none */
+    struct clock_source all, sealed;      /* all messages; those that are final */
 };
 struct index_sync {
     const struct index_sync_host *hosts;
     size_t n;
-    double prior_ppm;                     /* what is found is kept for: that of the net or a wider one */
-    const struct clock_kept *kept;        /* for the same prior or a wider one; or NULL */
-    const size_t *host_of;                /* by source of `kept`: the host that still has it, or SIZE_MAX */
-    const char *path; uint64_t key;       /* where it is kept from now on; NULL: nowhere */
-    size_t looked_at;                     /* set: how many pairs of hosts have a flow in common and were looked at */
+    double prior_ppm;                     /* prior: that of the net, or wider; results are stored for it */
+    const struct clock_kept *kept;        /* stored results for the same prior or a wider one; or NULL */
+    const size_t *host_of;                /* host by source of `kept`; SIZE_MAX: its host is gone */
+    const char *path; uint64_t key;       /* file for the results; NULL: not stored */
+    size_t looked_at;                     /* set: number of pairs of hosts with a common flow that were searched */
 };
-/* Solves a net of these hosts: every packet that two of them have in common is a message. What is kept is not looked
- * for again; where that is all, no store is read. */
+/* Solves a net of these hosts: each packet that two of them have in common is a message. Stored results are not
+ * searched for again; if they are complete, no store is read. */
 int index_sync_flows(struct clock_net *, struct index_sync *, struct err *e);
 
 /* A host whose trace may lie elsewhere: what its clock is found by. Borrows. */
 struct index_far_host {
     const char *name;                     /* clock_name */
     int64_t begin, end;                   /* ns, the host's clock */
-    int64_t sealed_until;                 /* what was recorded before stays; INT64_MIN: nothing does */
+    int64_t sealed_until;                 /* end of the part that is final; INT64_MIN: none */
     /* The trace's clock: those of one machine in one boot have the same name, uuid and freq. freq 0: not known. */
     struct index_far_clock {
         const char *name;                 /* "" where it is not known */
@@ -151,10 +153,10 @@ struct index_far_host {
         uint64_t freq, offset;            /* Hz, cycles */
         int64_t offset_s;
     } clock;
-    const struct flow_store *flows;       /* what it has in common with the others (flow_extract), or all; or NULL */
-    size_t before;                        /* its number in the net given as `before`; SIZE_MAX: not in it */
+    const struct flow_store *flows;       /* flows in common with the others (flow_extract), or all; or NULL */
+    size_t before;                        /* its number in the net given as `before`; SIZE_MAX: absent */
 };
-/* All of it but `flows`. */
+/* Returns all fields but `flows`. */
 struct index_far_host index_far_host_of(const struct index_host *);
 /* Clocks of hosts in the order of an experiment of them all: to the last bit what experiment_sync finds there. Nothing
  * is kept. Any contents are safe, as long as stores were checked (flow_extract).
@@ -165,10 +167,10 @@ int index_sync_far(const struct index_far_host *, size_t n, const struct clock_o
 /* A hash of what its stores are made of: another one when there is more to read. */
 uint64_t index_host_hash(const struct index_host *);
 
-/* What was found wrong and stopped nothing; sorted by kind, then host. */
+/* Findings that did not stop the opening; sorted by kind, then host. */
 enum index_note_kind {
     INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
-    INDEX_NOTE_TWICE,        /* given more than once */
+    INDEX_NOTE_TWICE,        /* a trace given more than once */
     INDEX_NOTE_INPUT,        /* something of a trace could not be read */
     INDEX_NOTE_ODD,          /* something of a trace is odd, but it was all read */
     INDEX_NOTE_STORE,        /* a store was damaged, and built again */
@@ -179,23 +181,24 @@ enum index_note_kind {
 };
 struct index_note {
     uint8_t kind;
-    const char *host;        /* or the argument that was given */
-    const char *file;        /* or NULL */
+    const char *host;        /* host, or the argument given */
+    const char *file;        /* NULL: none */
     const char *what;        /* the end of `text` */
     const char *text;        /* "HOST: FILE: what" */
-    uint64_t count;          /* so many times */
+    uint64_t count;          /* number of occurrences */
 };
 size_t experiment_notes(const struct experiment *, const struct index_note **out);
-const char *index_note_advice(int kind); /* what to do about it */
-/* A note if times are not by the clock of the host `wanted`, but by that of `used`. After experiment_sync, if there is
- * one. */
+const char *index_note_advice(int kind); /* recommended action */
+/* Adds a note if times are by the clock of `used` instead of the host `wanted`. Call after experiment_sync, if that is
+ * called at all. */
 void experiment_note_reference(struct experiment *, const char *wanted, const char *used);
-/* Is something of what was given damaged or missing, so that answers lack it? What the tracer lost does not count. */
+/* Returns whether something of the input is damaged or missing, so that answers are partial. Tracer losses do not
+ * count. */
 bool experiment_partial(const struct experiment *);
 /* Events in all stores that are open. */
 uint64_t experiment_stored_events(const struct experiment *);
 
-/* ---- how many events of each class ---- */
+/* ---- counts of events by class ---- */
 
 /* Classes that a trace has events of. */
 size_t index_types(const struct index_types *);
@@ -205,20 +208,20 @@ const struct ctf_event_class *index_type(const struct index_types *, size_t i, u
  * most, whatever the range. */
 int index_types_count(const struct index_types *, int64_t begin, int64_t end, uint64_t *counts, struct err *e);
 
-/* ---- what the stores know besides events; times by the host's clock ---- */
+/* ---- facts from stores, besides events; times by the host's clock ---- */
 
 /* The interval [begin, end) in which a thread, or nobody, has a CPU. row: the thread's, -1 nobody that is known. */
 struct index_occupant { int64_t begin, end; int32_t row; };
-/* From the states; the row alone from the graph. false, -1: not known. */
+/* Looks in the states; for the row alone, in the graph. Returns false or -1 if unknown. */
 bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct index_occupant *out);
 int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
 /* The ids of a row's thread, at t. */
 bool index_thread(const struct index_host *, int32_t row, int64_t t, int32_t *tid, int32_t *tgid);
-/* By what others know a row of the graph, for ever: below 2^52, never 0, no other row's of the host. */
+/* Returns the permanent id of a row of the graph: below 2^52, never 0, unique within the host. */
 uint64_t index_row_id(const struct index_host *, int32_t row);
 /* The row with that id, or -1. O(log rows) */
 int32_t index_row_find(const struct index_host *, uint64_t id);
-/* About how many events of the kernel trace lie before t; false: not known. */
+/* Estimates the number of events of the kernel trace before t. Returns false if unknown. */
 bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
 
 struct index_finding {       /* borrowed for the call */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which chunks that follow each other become one, so that there are few of them however many archives have come.
+/* Choice of neighbouring chunks to join, so that there are few of them however many archives come.
  *
- * A chunk's tier is the power of 2 of its events; small ones count alike. Chunks that follow each other are joined when
- * together they are of a higher tier than each of them, and when one is of a higher tier than the one before it. What
- * stays is one chunk of each tier at most, the larger ones first, unless memory bounds them. All joins are thought
- * through before the first is made, so that an event is read once for all that it goes through at a time: over all
- * archives that come one by one, some log2(archives) / 2 times. */
+ * A chunk's tier is the power of 2 of its events; small ones count alike. Neighbouring chunks are joined if together
+ * they are of a higher tier than each of them, or if one is of a higher tier than the one before it. At most one chunk
+ * of each tier remains, the larger ones first, unless memory bounds them. All joins are planned before the first is
+ * made, so that an event is read once for all joins of one run. Over all archives that come one by one, an event is
+ * read some log2(archives) / 2 times. */
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -24,7 +24,7 @@ static int open_shared(struct index_live *l, struct err *e)
     return l->kind->open(&l->files, NULL, &l->shared, e);
 }
 
-/* One that was named: links on the way to it are followed, now. */
+/* Creates the named directory. Links on the way to it are followed once, now. */
 static int take_directory(struct index_live *l, struct err *e)
 {
     int rc = file_make_dirs(l->files.dir, e);
@@ -49,7 +49,7 @@ static int begin(struct index_live *l, const struct index_options *o, struct err
     if (!rc && (l->files.lock = index_lock_dir(l->files.dir, LOCK_PATIENCE_S * NS_PER_S, e)) < 0)
         rc = e->code;
     rc = rc ?: index_again_find(l, o, e);
-    if (!l->fed) /* what it has from before is not looked at again */
+    if (!l->fed) /* data of the earlier run is not read again */
         window.begin = l->begin;
     rc = rc ?: ctf_merge_new(&source, 1, window, -1, &l->merge, e);
     rc = rc ?: open_shared(l, e);
@@ -142,7 +142,7 @@ static int extend(struct index_live *l, struct err *e)
     return index_levels_extend(l, e);
 }
 
-/* What lies before level 0's chunk cannot be added to those that have been ended. */
+/* Drops items before level 0's chunk: chunks that have ended cannot take them. */
 static size_t leave_out(struct index_live *l, struct ctf_event *ev, size_t n)
 {
     int64_t begin = l->levels[0].chunk.begin;
@@ -166,14 +166,14 @@ static int take(struct index_live *l, struct ctf_event *ev, size_t n, struct err
     } else if (!l->fed && ev->ts <= l->begin) {
         n = index_drop_earlier(ev, n, l->begin);
     }
-    /* Between times: all events of one time are in one chunk. */
+    /* Cut between two times: all events of one time are in one chunk. */
     if (n && index_chunk_held(&l->levels[l->n_levels - 1].chunk) >= l->most_events && ev->ts > l->greatest)
         rc = index_levels_cut(l, ev->ts, true, e);
     n = rc ? 0 : leave_out(l, ev, n);
     return n ? index_levels_feed(l, ev, n, e) : rc;
 }
 
-/* All that is certain was given. */
+/* Takes the time up to which all certain items were returned. */
 static int note_until(struct index_live *l, struct err *e)
 {
     int64_t until = ctf_merge_ended(l->merge) ? INT64_MAX : ctf_merge_until(l->merge);
@@ -220,7 +220,7 @@ int index_live_read(struct index_live *l, size_t most, bool *more, struct err *e
     return failed(l, e);
 }
 
-/* ---- what asking needs, and the end ---- */
+/* ---- preparation of queries, and the end ---- */
 
 int index_live_settle(struct index_live *l, struct err *e)
 {

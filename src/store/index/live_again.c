@@ -6,7 +6,7 @@
 #include "ctf/feed.h"
 #include "index/growing.h"
 
-/* ---- what the directory has ---- */
+/* ---- contents of the directory ---- */
 
 static bool is_good(const struct index_live *l, const struct index_chunk *c)
 {
@@ -18,7 +18,7 @@ static bool is_good(const struct index_live *l, const struct index_chunk *c)
     return !index_chunk_sealed(f, c, &e) || !index_chunk_check(f, c, &e);
 }
 
-/* What the last of the chunks left. */
+/* Loads the state that the last chunk left. */
 static int load_left(struct index_live *l, struct err *e)
 {
     const struct index_history *h = &l->sealed;
@@ -88,7 +88,7 @@ int index_again_find(struct index_live *l, const struct index_options *o, struct
     return rc;
 }
 
-/* ---- what is fed again ---- */
+/* ---- data that are fed again ---- */
 
 static int refuse(const struct index_live *l, struct err *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What recordings that grow say by now, as an experiment. */
+/* Present state of growing recordings, as an experiment. */
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "ctf/feed.h"
 #include "index/growing.h"
 
-/* Of the live index by now; the caller frees it. */
+/* Returns the present history of the live index; the caller frees it. */
 static struct index_history history_of(const struct index_live *l)
 {
     struct index_history h = {.disorder = l->sealed.disorder};

@@ -105,7 +105,7 @@ static int end_level(struct index_live *l, struct index_level *v, int64_t end, s
     take_problems(l, v, &problems);
     int rc = ctf_merge_intact(l->merge, e);
     rc = rc ?: end == INT64_MAX ? l->kind->finish(v->made, &v->chunk, o, e) : l->kind->cut(v->made, &v->chunk, o, e);
-    /* It does not count: of what is read by now packets are counted when somebody asks. */
+    /* Writes no counts: the merge does not count; packets read by now are counted when somebody asks. */
     rc = rc ?: index_counts_write((struct store_place){v->path, v->file}, &v->chunk, l->merge, e);
     v->chunk.after = o->after;
     if (!rc) {
@@ -138,7 +138,7 @@ static void drop_small(struct index_live *l, int64_t begin)
         remove_chunk(l, l->small.v[--l->small.n].number);
 }
 
-/* ---- all levels ---- */
+/* ---- operations on all levels ---- */
 
 int index_levels_feed(struct index_live *l, const struct ctf_event *ev, size_t n, struct err *e)
 {
@@ -166,7 +166,7 @@ int index_levels_extend(struct index_live *l, struct err *e)
     int rc = l->kind->extend(l->shared, e);
     for (size_t i = 0; i < l->n_levels; i++)
         fresh &= !l->levels[i].items;
-    if (fresh && !rc) { /* what they found when they began is found again */
+    if (fresh && !rc) { /* unused builders begin anew, with the new classes or streams */
         int64_t begin = l->levels[0].chunk.begin;
         size_t n = l->n_levels;
         index_levels_drop(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which hosts are boots of one machine, and what they are called. */
+/* Grouping of hosts that are boots of one machine, and their names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +17,13 @@ struct namesakes {
     VEC(struct machine) v;
     VEC(int64_t) least; /* a tree: leaf `leaves` + i is the end of machine i, a node the lesser of the two below it */
     size_t leaves;
-    uint32_t number; /* of the machine that was numbered last */
+    uint32_t number; /* number of the latest machine */
 };
 struct naming {
     struct arena *arena;
     struct index_named *hosts;
     struct strings wanted;
-    VEC(struct namesakes) v; /* by number of the name */
+    VEC(struct namesakes) v; /* indexed by number of the name */
     struct map boots;        /* name, machine, boot: it has a host of that boot; name, boot: the first it may be of */
 };
 
@@ -117,7 +117,7 @@ static size_t machine_of(struct naming *n, uint32_t name, const struct index_nam
     return i == SIZE_MAX ? s->v.n : i;
 }
 
-/* No host is to be called so by itself. */
+/* Returns the next numbered name that no host has by itself. */
 static const char *numbered_name(struct naming *n, struct namesakes *s, const char *wanted)
 {
     const char *name;

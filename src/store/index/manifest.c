@@ -45,7 +45,8 @@ int index_history_write(const struct index_files *f, struct index_history *h, st
     return store_commit(s, e);
 }
 
-/* Each begins where the one before ends, and with what that one left; all have numbers of their own. */
+/* Returns the first defect of the chunks, or NULL. Each must begin where the one before ends, with the state that it
+ * left. Numbers must be unique. */
 static const char *defect(const struct index_chunk *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -34,8 +34,8 @@ struct slot {
 
 struct pair {
     uint32_t a, b;       /* a < b */
-    bool known, far;     /* all of it was kept; `rest` is of packets at any distance */
-    bool wanted, linked; /* to be looked for now; have they a flow in common? */
+    bool known, far;     /* known: loaded completely; far: `rest` has packets at any distance */
+    bool wanted, linked; /* wanted: to be searched now; linked: they have a flow in common */
     int64_t from, to;    /* received since then, it is looked for; before that, it is sealed */
     struct part {
         struct clock_told *told;
@@ -59,15 +59,15 @@ struct messages {
     struct index_sync *sync;
     VEC(struct pair) pairs;
     struct map pair_of; /* a << 32 | b -> index + 1 */
-    bool *known;        /* by host: all of it was known when messages were kept */
-    int64_t *until;     /* by host: so much of it was known; INT64_MIN: nothing */
-    uint32_t *island;   /* by host: another of its island, or itself */
+    bool *known;        /* by host: completely known when messages were stored */
+    int64_t *until;     /* by host: end of the known part; INT64_MIN: nothing */
+    uint32_t *island;   /* by host: another host of its island, or itself */
     VEC(struct task) tasks;
 };
 
 /* ---- pairs ---- */
 
-/* What was received before stays as it is: whole slots that are counted together. */
+/* Returns the time before which received messages are final: a limit of whole slots, which are counted together. */
 static int64_t frontier(int64_t until_a, int64_t until_b)
 {
     int64_t until = until_a < until_b ? until_a : until_b;
@@ -105,9 +105,9 @@ static struct clock_told *told_of(const struct messages *m, struct part *p)
     return p->told;
 }
 
-/* ---- what is kept ---- */
+/* ---- stored results ---- */
 
-/* Hosts that are known must come in the same order: times of the first of two are what messages are kept by. */
+/* Returns whether known hosts come in the same order: messages are stored by times of the first of two. */
 static bool in_order(const struct index_sync *s, const struct clock_source *v, size_t n)
 {
     size_t next = 0;
@@ -274,13 +274,13 @@ static void run(struct messages *m, const struct flow_store *const *stores, bool
     free(links);
 }
 
-/* ---- what came from whom ---- */
+/* ---- owners of addresses ---- */
 
 struct owner {
     struct flow_address address;
     uint32_t host;
     int64_t since;
-    size_t next; /* of those with that hash, plus 1 */
+    size_t next; /* next owner with that hash, plus 1 */
 };
 
 struct owners {
@@ -352,7 +352,7 @@ static void count_came(struct messages *m, struct flow_store *const *tails)
     map_fini(&owners.first);
 }
 
-/* By host the chunks that pairs that are wanted need; NULL: none. */
+/* Searches near messages of wanted pairs. tails: by host, the chunks needed; NULL: none. */
 static void look_near(struct messages *m)
 {
     const struct index_sync *s = m->sync;
@@ -430,7 +430,7 @@ static bool is_near(struct messages *m, const struct pair *p)
     return island_of(m, p->a) == island_of(m, p->b);
 }
 
-/* All pairs of few hosts: what is near is found of all, and then what is not near of those of two islands. */
+/* Searches all pairs if hosts are few: near messages of all pairs, then distant ones between islands. */
 static void look(struct messages *m)
 {
     uint32_t n = (uint32_t)m->sync->n;
@@ -457,7 +457,7 @@ static void look(struct messages *m)
         if (!p->wanted)
             continue;
         p->far = true;
-        clock_told_free(p->rest.told); /* what is near is among what is at any distance */
+        clock_told_free(p->rest.told); /* near messages are included in those at any distance */
         p->rest.told = NULL;
     }
     look_far(m);
@@ -484,7 +484,8 @@ static bool is_kept(const struct index_sync *s)
     return true;
 }
 
-/* Of each host two sources: what stays, and all. What cannot be saved is found again next time. */
+/* Saves two sources per host: its final part, and all of it. Results that cannot be saved are computed again next
+ * time. */
 static void save(struct messages *m)
 {
     const struct index_sync *s = m->sync;
@@ -511,7 +512,7 @@ static void save(struct messages *m)
     free(sources);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole search ---- */
 
 static void tell_pair(void *arg, struct clock_told *to)
 {

@@ -105,7 +105,7 @@ static size_t depth(const char *path)
     return n;
 }
 
-/* How many directories all paths end with; one remains of each. */
+/* Returns the number of trailing directories that all paths share; of each path one remains. */
 static size_t common_end(const char *const *paths, size_t n)
 {
     size_t common = depth(paths[0]);

@@ -6,9 +6,9 @@
 #include "base/arena.h"
 #include "ctf/ctf.h"
 
-/* For each directory the last part of its path; where that is the same for all, the one above in which they differ;
- * where it is the same for some, as many parts as are needed ("run-1/left"). Equal directories get equal names. Memory
- * from the arena. O(n²) comparisons. */
+/* Names each directory by the last part of its path. If that is the same for all, the name is the part above in which
+ * they differ. If it is the same for some, as many parts as needed are used ("run-1/left"). Equal directories get equal
+ * names. Memory from the arena. O(n²) comparisons. */
 void index_dir_names(struct arena *, const char *const *dirs, size_t n, const char **names);
 
 #endif

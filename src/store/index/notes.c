@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was found wrong with an experiment, for the people who look at it. */
+/* Notes: findings about an experiment, for users. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has a CPU, and how many events lie before a time: for those who read single events. */
+/* Threads on CPUs, and numbers of events before a time, for readers of single events. */
 #include "graph/graph.h"
 #include "index/index.h"
 #include "state/state.h"

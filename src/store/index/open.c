@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From TRACE arguments to sources and hosts. */
+/* Opening: from TRACE arguments to sources and hosts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +11,15 @@
 
 struct opening {
     struct experiment *x;
-    const struct index_options *options; /* or NULL */
+    const struct index_options *options; /* NULL: defaults */
     const char *const *args;
     struct ctf_root *places; /* one per argument */
     size_t n_places;
     struct ctf_group *groups;
     size_t n;
-    struct ctf_trace **traces; /* by group; NULL: could not be opened */
+    struct ctf_trace **traces; /* by group; NULL: not opened */
     struct err *errors;
-    const char **names; /* by group */
+    const char **names; /* indexed by group */
 };
 
 /* ---- arguments ---- */
@@ -86,7 +86,7 @@ static void open_one(void *arg, size_t i)
     ctf_trace_open(&o->groups[i], o->x->schemas, &o->traces[i], &o->errors[i]);
 }
 
-/* What cannot be opened is among the problems, as long as something can. */
+/* Checks that at least one trace was opened. Failures of the others are among the problems. */
 static int check_opened(const struct opening *o, struct err *e)
 {
     size_t opened = 0;
@@ -132,7 +132,7 @@ static void name_traces(struct opening *o)
 
 /* ---- boots ---- */
 
-/* By their ids, which LTTng writes as the uuid of the clock; UNTOLD without them. */
+/* Compares boots by their ids, which LTTng writes as the uuid of the clock. BOOTS_UNTOLD without them. */
 enum boots { BOOTS_UNTOLD, BOOTS_SAME, BOOTS_OTHER };
 static enum boots compare_boots(const struct ctf_trace *a, const struct ctf_trace *b)
 {
@@ -142,7 +142,7 @@ static enum boots compare_boots(const struct ctf_trace *a, const struct ctf_trac
     return memcmp(p->uuid, q->uuid, sizeof p->uuid) ? BOOTS_OTHER : BOOTS_SAME;
 }
 
-/* Is the trace of another boot of that machine? No machine runs in two boots at a time. */
+/* Returns whether the trace is of another boot of that machine. A machine runs in one boot at a time. */
 static bool is_other_boot(const struct index_host *h, const struct ctf_trace *t)
 {
     int64_t begin, end;
@@ -244,8 +244,8 @@ struct named_group {
     size_t group;
 };
 
-/* At equal times, as all empty traces have, by key, which is made of UUIDs: the order that a cluster has, too. Paths
- * tell only those apart that have no UUID. */
+/* Equal times, as all empty traces have, are ordered by key, which is made of UUIDs. A cluster has the same order.
+ * Paths decide only between traces without a UUID. */
 static int by_name_and_time(const void *pa, const void *pb)
 {
     const struct named_group *a = pa, *b = pb;
@@ -329,8 +329,8 @@ static void share_offsets(struct experiment *x)
     }
 }
 
-/* Every kernel trace is a host. User-space traces stand for one only where no kernel trace does. Hosts are numbered by
- * name: clocks are fitted from the lesser number to the greater one, and the same traces shall give the same clocks. */
+/* Makes a host of each kernel trace. User-space traces form one only without a kernel trace. Hosts are numbered by
+ * name: clocks are fitted from lesser to greater numbers, and the same traces must give the same clocks. */
 static void make_hosts(struct opening *o)
 {
     struct experiment *x = o->x;
@@ -354,7 +354,7 @@ static void make_hosts(struct opening *o)
     for (size_t i = 0; i < o->n; i++)
         if (o->traces[i])
             add_trace(o, o->traces[i], host_of[i]);
-    experiment_set_keys(x); /* by times as recorded, which depend on no other trace */
+    experiment_set_keys(x); /* keys from times as recorded, which depend on no other trace */
     share_offsets(x);
     free(groups);
     free(group_of);

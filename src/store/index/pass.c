@@ -55,18 +55,18 @@ static void report(struct index_share *s, struct progress *progress, int64_t ts)
     }
 }
 
-/* Some 100 000 to 500 000 events, which take less than a second. */
+/* Interval between signs of life: some 100 000 to 500 000 events, which take less than a second. */
 enum { BATCHES_PER_SIGN = 1024 };
 
 struct reading {
     struct index_pass *pass;
     const struct index_range *range;
     struct ctf_merge *merge;
-    VEC(uint64_t) told; /* by problem of the merge: how many times chunks before had it */
-    int64_t cut;        /* the next one that is known; the range's end: none */
+    VEC(uint64_t) told; /* count of each problem of the merge in earlier chunks */
+    int64_t cut;        /* next known cut; the range's end: none */
     int64_t greatest;   /* time so far */
     uint64_t batches;
-    /* of the chunk that is being built: */
+    /* State of the chunk that is being built: */
     struct index_chunk chunk;
     struct index_known before;
     struct types_builder *types;
@@ -130,8 +130,8 @@ static void drop_chunk(struct reading *r)
     r->file = NULL;
 }
 
-/* What was found since the chunk before in packets that end before the time. A packet that lies over the cut is read
- * for both chunks, maybe by two passes: it is told where it ends. */
+/* Appends problems found since the chunk before, in packets that end before `end`. A packet across the cut is read for
+ * both chunks, maybe by two passes; it is reported where it ends. */
 static void take_problems(struct reading *r, int64_t end, struct text *out)
 {
     const struct ctf_problem *found;
@@ -174,7 +174,8 @@ static int end_chunk(struct reading *r, int64_t end, struct err *e)
     rc = rc ?: p->kind->save(p->made, e);
     if (!rc)
         vec_push(&p->history->chunks, r->chunk);
-    /* Of other ranges it would not name the chunks behind; the last one completes the stores, which is said at last. */
+    /* Other ranges would write a manifest without the chunks behind. The last chunk completes the stores, and is
+     * written at the very end. */
     if (!rc && r->range->end == INT64_MAX && !is_last)
         rc = index_history_write(p->files, p->history, e);
     p->rows_ended |= o.rows_ended;
@@ -213,7 +214,7 @@ static int feed(struct reading *r, const struct ctf_event *ev, size_t n, struct 
     return rc;
 }
 
-/* How many of n lie before the next cut. */
+/* Returns how many of n events lie before the next cut. */
 static size_t up_to_cut(const struct reading *r, const struct ctf_event *ev, size_t n)
 {
     size_t i = 0;
@@ -247,14 +248,14 @@ static int feed_batch(struct reading *r, struct ctf_event *ev, size_t n, struct 
         if (i < n && !rc)
             rc = cut_chunk(r, e);
     }
-    /* Between times: all events of one time are in one chunk. */
+    /* Cut between two times: all events of one time are in one chunk. */
     if (!rc && index_chunk_held(&r->chunk) >= range->most_events && r->greatest < INT64_MAX - 1 &&
         r->greatest + 1 < r->cut)
         r->cut = r->greatest + 1;
     return rc;
 }
 
-/* Who waits for the lock sees that somebody works; who has asked for it may not want it any more. */
+/* Gives a sign of life to those who wait for the lock, and checks whether the caller has cancelled. */
 static int look_up(const struct reading *r, struct err *e)
 {
     const struct index_pass *p = r->pass;

@@ -22,30 +22,30 @@ struct known {
     int64_t begin, end;
     uint32_t pid_ns; /* 0: not known */
     bool contained;  /* its two numbers differ */
-    bool inner;      /* this is the container's */
+    bool inner;      /* number inside the container */
 };
 struct shift {
-    int64_t at, ns; /* what was added at that time of the wall clock */
+    int64_t at, ns; /* shift of the machine's clock at that wall-clock time */
 };
 struct machine {
     const struct index_host *host;
     char boot[37];     /* "": not known */
-    bool is_monotonic; /* its clock is CLOCK_MONOTONIC, whose 0 is `epoch_ns` */
+    bool is_monotonic; /* clock is CLOCK_MONOTONIC, whose 0 is `epoch_ns` */
     int64_t epoch_ns;
     const struct graph_mark *marks;
-    VEC(struct known) known;  /* by number */
-    VEC(struct shift) shifts; /* by time */
+    VEC(struct known) known;  /* sorted by number */
+    VEC(struct shift) shifts; /* sorted by time */
 };
 struct marked {
     int32_t host;
-    const struct graph_mark *begin, *end; /* one may be NULL */
+    const struct graph_mark *begin, *end; /* begin or end may be NULL */
 };
 struct join {
     struct machine *machines;
     size_t n;
     struct map by_span; /* hash of both ids: number in `marked` */
     VEC(struct marked) marked;
-    const char *last_host, *last_boot; /* whose machine is known to be */
+    const char *last_host, *last_boot; /* names of the machine found last */
     int32_t last_machine;
 };
 
@@ -75,7 +75,7 @@ static void know_epoch(struct machine *m)
         !__builtin_add_overflow(ns, (int64_t)c->offset, &m->epoch_ns);
 }
 
-/* By the machine's clock as the span itself read it. */
+/* Takes the times that the span itself read from the machine's clock. */
 static bool know_times(const struct machine *m, const struct index_span *s, int64_t *begin, int64_t *end)
 {
     const int64_t most = 3600 * NS_PER_S;
@@ -102,7 +102,7 @@ static int32_t look_for_machine(const struct join *j, const char *host, const ch
     return -1;
 }
 
-/* Of several boots of one machine, the one that was recorded then. */
+/* Returns the boot of the machine that was recorded at the span's time. */
 static int32_t boot_then(const struct join *j, int32_t machine, const struct index_span *s)
 {
     const struct index_host *first = j->machines[machine].host;
@@ -147,7 +147,7 @@ static void know_row(struct machine *m, int32_t row)
         k.number = name.tid;
         k.end = name.until < r.end ? name.until : r.end;
         if (i && m->known.n && m->known.v[m->known.n - 1].row == row && m->known.v[m->known.n - 1].number == k.number)
-            m->known.v[m->known.n - 1].end = k.end; /* it was only called otherwise */
+            m->known.v[m->known.n - 1].end = k.end; /* same life under another name */
         else
             vec_push(&m->known, k);
         k.begin = k.end;
@@ -169,7 +169,7 @@ static void know_threads(struct machine *m)
         qsort(m->known.v, m->known.n, sizeof *m->known.v, by_number);
 }
 
-/* How well it fits: 0 not at all. */
+/* Returns the quality of the match; 0: none. */
 static int fits(const struct known *k, const struct index_span *s)
 {
     if (s->pid_ns && k->pid_ns)
@@ -404,7 +404,7 @@ void index_joined_fini(struct index_joined *x)
     free(x->clocks);
 }
 
-/* Between begin and end as the two are apart from what was said. */
+/* Interpolates the shift between those of begin and end. */
 int64_t index_span_time(const struct index_span_thread *t, int64_t said_ns)
 {
     int64_t first = t->begin_ns - t->said_begin_ns, last = t->end_ns - t->said_end_ns;

@@ -22,7 +22,7 @@ struct opening {
     struct index_trace *trace;
     const struct index_files *from;
     const struct index_history *history;
-    struct index_known *known; /* by chunk */
+    struct index_known *known; /* indexed by chunk */
     struct index_rows *rows;
     struct chunk_rows *list; /* kernel: of the host in the chunks */
     struct index_types *types;
@@ -67,7 +67,7 @@ static void number_rows(struct opening *o)
     free(n_rows);
 }
 
-/* Is there one chunk, and are its rows numbered so? */
+/* Returns whether there is one chunk, and its rows have the host's numbers. */
 static bool are_same(const struct opening *o)
 {
     const int32_t *rows = chunk_rows_of(o->list, 0);
@@ -210,8 +210,8 @@ int index_history_intact(const struct index_files *from, const struct index_hist
     return rc;
 }
 
-/* The same of stores that cannot be sealed anew, since somebody else built them, or copied them: a file with another
- * stamp is read. */
+/* Checks stores that cannot be sealed anew, since somebody else built or copied them. A file with another stamp is
+ * read. */
 static int history_sound(const struct index_files *from, const struct index_history *h, struct err *e)
 {
     int rc = index_history_fits(from, h) ? 0 : err_set(e, ERR_STALE, "%s: made from other files", from->dir);
@@ -225,7 +225,7 @@ static int history_sound(const struct index_files *from, const struct index_hist
 
 typedef int intact_check(const struct index_files *, const struct index_history *, struct err *);
 
-/* As they are, if there is nothing to build. */
+/* Opens stores as they are, if there is nothing to build. */
 static int open_stores(struct experiment *x, struct index_trace *t, const struct index_files *from,
     const struct index_options *o, intact_check *intact, struct err *e)
 {
@@ -275,7 +275,7 @@ static int build_locked(struct experiment *x, struct index_trace *t, struct inde
         return fd;
     int rc = update_and_open(x, t, files, o, &built, &found, &opening);
     if (rc && !built && (rc == ERR_FORMAT || rc == ERR_STALE)) {
-        /* What is used is as it was sealed, and yet it makes no sense. */
+        /* Files are as sealed, but their contents are inconsistent: build all again. */
         found = opening;
         all.force = true;
         opening = (struct err){0};
@@ -291,7 +291,7 @@ static int build_locked(struct experiment *x, struct index_trace *t, struct inde
     return rc;
 }
 
-/* Where stores of others are not used, and those of this user lie elsewhere. */
+/* Notes that stores of others are not used, and where those of this user lie. */
 static void note_place(struct experiment *x, const char *host, const char *place, const char *why, const char *dir)
 {
     char text[2048];
@@ -316,7 +316,7 @@ static bool open_theirs(struct experiment *x, struct index_trace *t, const struc
     return !rc;
 }
 
-/* Nothing was to be built: what building would have told. */
+/* Reports the progress of stores that needed no building. */
 static void tell_opened(const struct experiment *x, const struct index_trace *t, const struct index_options *o)
 {
     const struct index_host *h = &x->hosts.v[t->host];

@@ -14,7 +14,7 @@ static uint64_t hash_of_host(const struct index_host *h)
     return map_mix(map_hash(path, strlen(path))) + map_hash(h->clock_name, strlen(h->clock_name));
 }
 
-/* What a host recorded before `until`. */
+/* Returns the source of what a host recorded before `until`. */
 static struct clock_source source_of(const struct index_host *h, int64_t until)
 {
     struct clock_source s = {.host = hash_of_host(h), .until = until};
@@ -41,7 +41,7 @@ static uint64_t net_key(const struct experiment *x, const struct clock_options *
     return key;
 }
 
-/* One file per set of traces, so that another set never replaces it. */
+/* Returns the file of this set of traces. Each set has its own, so that none replaces another. */
 static const char *net_path(struct experiment *x, const char *kind)
 {
     uint64_t id = 0;
@@ -53,7 +53,7 @@ static const char *net_path(struct experiment *x, const char *kind)
     return dir ? arena_printf(&x->arena, "%s/%s-%016llx", dir, kind, (unsigned long long)id) : NULL;
 }
 
-/* By source of what is kept: the host that still has it. Of each host there are two. */
+/* Returns the host by source of `kept`; SIZE_MAX: gone. Each host has two sources. */
 static size_t *hosts_of(const struct experiment *x, const struct clock_kept *kept)
 {
     const struct clock_source *v;
@@ -125,7 +125,7 @@ static bool is_touched_since(const char *path, const char *since)
             (a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec > b.st_mtim.tv_nsec));
 }
 
-/* From the file, or from the messages; what cannot be saved is computed again next time. */
+/* Loads the net from its file, or solves it. A net that cannot be saved is computed again next time. */
 static int load_or_solve(struct experiment *x, const struct clock_options *o, struct clock_net **out, struct err *e)
 {
     const char *path = o->no_messages ? NULL : net_path(x, "clocks");

@@ -15,7 +15,7 @@ static int join_locked(const struct index_files *f, const struct index_options *
     return rc;
 }
 
-/* Without the lock: is it worth asking for? */
+/* Returns, without the lock, whether there is nothing to do. */
 static bool is_settled(const struct index_files *f, const struct index_options *o)
 {
     struct index_history h;
@@ -36,7 +36,7 @@ static int join_trace(struct index_files *f, const struct index_options *o, bool
     return rc;
 }
 
-/* What stops one trace from being joined stops no other, unless the caller has asked to. */
+/* Joins chunks of all traces. A failure of one trace stops no other, unless the caller asked to stop. */
 int experiment_join(struct experiment *x, const struct index_options *options, bool *joined, struct err *e)
 {
     struct index_options o = *options;
@@ -46,7 +46,7 @@ int experiment_join(struct experiment *x, const struct index_options *options, b
     for (size_t i = 0; i < x->traces.n && !*joined && rc != ERR_CANCELLED; i++) {
         const struct index_trace *t = &x->traces.v[i];
         struct arena names = {0};
-        if (!t->types) /* its stores could not be had */
+        if (!t->types) /* stores were unavailable */
             continue;
         const char *dir = t->is_kernel ? x->hosts.v[t->host].store_dir : t->store_dir;
         struct index_files files = index_files_in(&names, dir, t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many events of each class a trace has, in all and before some times; between those the events are read. */
+/* Counts of events by class, in total and before certain times; events between those times are read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 /* Counting up to any time means reading some more events than SHARE at most; all counts are stored once per SHARE. */
 enum { SHARE = 1 << 16, BATCH = 512 };
 
-/* ---- while a trace is read ---- */
+/* ---- building ---- */
 
-/* What was stored gets the columns that are new. */
+/* Adds new columns to the stored counts. */
 static void widen(struct types_builder *b, size_t n_indices)
 {
     size_t before = b->n_indices;
@@ -57,7 +57,7 @@ static void store_counts(struct types_builder *b, int64_t time)
 void types_builder_add(struct types_builder *b, const struct ctf_event *ev, size_t n)
 {
     uint64_t *counts = b->counts;
-    if (b->since >= SHARE && ev->ts > b->last) /* so that no event of that time was counted */
+    if (b->since >= SHARE && ev->ts > b->last) /* no event of that time has been counted yet */
         store_counts(b, ev->ts);
     for (size_t i = 0; i < n; i++)
         counts[ev[i].cls->index]++;
@@ -92,13 +92,13 @@ void types_builder_free(struct types_builder *b)
     free(b);
 }
 
-/* ---- from a store ---- */
+/* ---- opening a store ---- */
 
 struct index_types {
     const struct ctf_trace *trace;
     size_t n, n_times; /* the last time is that of all events */
     const struct ctf_event_class **classes;
-    uint32_t *numbers; /* by class index: number in `classes` + 1, 0 none */
+    uint32_t *numbers; /* by class index: number in `classes` + 1; 0: none */
     size_t n_indices;
     int64_t *times;
     uint64_t *before; /* n for each time */
@@ -116,10 +116,11 @@ static bool counts_rise(const struct index_types *t)
     return true;
 }
 
-/* What the chunks before have is in all rows of a chunk. Its last row counts all of it, which is before the cut. */
+/* Concatenation of chunks. Totals of earlier chunks are added to all rows of a chunk. Its last row counts the whole
+ * chunk, all before the cut. */
 struct joining {
     struct index_types *t;
-    uint64_t *before; /* by number of class, of the chunks so far */
+    uint64_t *before; /* totals of the chunks so far, by number of class */
     VEC(int64_t) times;
     VEC(uint64_t) counts;
 };
@@ -127,7 +128,7 @@ struct joining {
 static void add_row(struct joining *j, int64_t time, const uint32_t *used, const uint64_t *counts, size_t n)
 {
     size_t width = j->t->n, at = j->counts.n;
-    if (j->times.n && j->times.v[j->times.n - 1] == time) /* nothing happened between two cuts */
+    if (j->times.n && j->times.v[j->times.n - 1] == time) /* no events between two cuts */
         at -= width;
     else
         vec_push(&j->times, time);
@@ -233,7 +234,7 @@ void types_close(struct index_types *t)
     free(t);
 }
 
-/* ---- asked ---- */
+/* ---- queries ---- */
 
 size_t index_types(const struct index_types *t)
 {

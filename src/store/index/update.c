@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which chunks of a trace's stores are as they should be, and building the others.
+/* Update of a trace's stores: which chunks are current, and building the others.
  *
- * A chunk stays when what is read of the trace between its cuts is what it was made of, and it was made from what the
- * chunk before leaves now. Any other is built again between the same cuts, and those behind it only until one leaves
- * what the next was made from. What came behind the last cut is built up to where the recording is known to be complete
- * (ctf_trace_sealed_until); the rest is the last chunk, which is made anew with each archive that comes.
+ * A chunk stays if the trace's data between its cuts is what it was made of, and it was made from the state that the
+ * chunk before leaves now. Any other chunk is built again between the same cuts. The chunks behind it are built again
+ * only until one leaves the state that the next was made from. Data behind the last cut is built up to where the
+ * recording is known to be complete (ctf_trace_sealed_until). The rest is the last chunk, which is built anew with each
+ * archive that comes.
  *
  * A trace of one directory is one chunk, if memory suffices: most are never continued. */
 #include <stdlib.h>
@@ -16,9 +17,9 @@
 #include "ctf/feed.h"
 #include "index/stores.h"
 
-/* What builders need of memory for each event that they hold, their stores' last tables while they are written among
- * it; measured on traces of nothing but switches and wake-ups, of which all is kept. A chunk of fewer than LEAST_EVENTS
- * costs more than it saves. */
+/* Memory that builders need per event held, including the last tables of their stores during writing. Measured on
+ * traces of switches and wake-ups only, which are all kept. A chunk of fewer than LEAST_EVENTS costs more than it
+ * saves. */
 enum { BYTES_PER_EVENT = 48, LEAST_EVENTS = 1 << 12 };
 
 static int64_t sealed_until(const struct index_files *f, const struct index_history *h)
@@ -37,7 +38,7 @@ bool index_history_fits(const struct index_files *f, const struct index_history 
     return true;
 }
 
-/* Does it end so long before the recording's end that it is not to be kept? */
+/* Returns whether the chunk ends too long before the recording's end to be kept. */
 static bool is_old(const struct index_chunk *c, uint64_t keep_ns, int64_t end)
 {
     return keep_ns && c->end < end && (uint64_t)end - (uint64_t)c->end >= keep_ns;
@@ -142,7 +143,7 @@ static int update(struct update *u, struct err *e)
         if (!is_last && ctf_trace_directories(f->trace) > 1 && c->end > sealed)
             break;
         bool fits = still_fits(u, i);
-        u->good[i] = fits; /* else its number is free */
+        u->good[i] = fits; /* unfit: its number is free */
         if (fits)
             keep(&u->pass, c);
         else if (is_last)
@@ -195,7 +196,7 @@ int index_has_rows(const struct index_files *f, const struct index_history *h, s
     for (size_t i = 0; i < h->chunks.n && !rc; i++) {
         struct index_known k;
         if (index_chunk_read(f, &h->chunks.v[i], &k, &(struct err){0}))
-            continue; /* it is built again */
+            continue; /* rebuilt later */
         for (size_t n = 0; n < k.n_rows && !rc; n++)
             if (k.rows[n] >= kernel_rows_count(rows))
                 rc = err_set(e, ERR_FORMAT, "%s: files of the registry of rows are missing", f->dir);
@@ -205,7 +206,7 @@ int index_has_rows(const struct index_files *f, const struct index_history *h, s
     return rc;
 }
 
-/* Of a registry that was touched: is it what was written? */
+/* Checks a touched registry against what was written. */
 static void check_rows(const struct update *u, struct err *found)
 {
     const struct index_files *f = u->pass.files;
@@ -260,7 +261,7 @@ static int join_small(struct update *u, struct err *e)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole update ---- */
 
 static struct update update_of(const struct index_files *f, struct index_history *h, const struct index_options *o)
 {
@@ -295,7 +296,7 @@ int index_update(const struct index_files *f, struct index_history *h, const str
     if (!rc) {
         rc = forget_bad(f, &old, u.good, e);
         if (o->force || (old.disorder && old.chunks.n && !u.good[0]))
-            old.chunks.n = 0; /* in one pass */
+            old.chunks.n = 0; /* one pass over everything */
         rc = rc ?: update(&u, e);
         if (!rc && o->join)
             rc = join_small(&u, e);

@@ -37,7 +37,7 @@ void experiment_user_marks_free(struct user_marks *m)
     free(m);
 }
 
-/* ---- one trace ---- */
+/* ---- marks of one trace ---- */
 
 /* Fields with the text, by class; mode 0: another event. NULL: it has none of them. */
 static struct ctf_access *find_texts(const struct ctf_trace *t)
@@ -73,7 +73,7 @@ static void read_marks(const struct experiment *x, size_t source, struct marks *
     struct ctf_access *texts = find_texts(s.trace);
     struct ctf_event batch[BATCH];
     struct ctf_merge *merge = NULL;
-    struct err ignored = {0}; /* what cannot be read tells no marks, and is told of where the trace is read */
+    struct err ignored = {0}; /* unreadable data gives no marks; it is reported where the trace is read */
     if (texts && !ctf_merge_new(&s, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &ignored)) {
         for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
             for (size_t i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ static void read_marks(const struct experiment *x, size_t source, struct marks *
     free(texts);
 }
 
-/* ---- all of a host ---- */
+/* ---- marks of a host ---- */
 
 size_t experiment_user_marks(const struct experiment *x, size_t host, const struct graph_mark **out)
 {

@@ -30,7 +30,7 @@ static void add_finding(struct verifying *v, const char *file, int code, const c
     v->report(v->arg, &(struct index_finding){v->host, file, code, code ? problem : NULL});
 }
 
-/* What the numbers of a sound part point to. */
+/* Checks the references inside an undamaged part. */
 static int check_contents(const char *path, const struct store *file, enum index_part part, struct err *e)
 {
     struct stack_store *s = NULL;
@@ -47,7 +47,7 @@ static int check_contents(const char *path, const struct store *file, enum index
     }
 }
 
-/* What opening a file, or reading all of it, has said. */
+/* Adds the result of opening a file, or of reading all of it. */
 static void add_file(struct verifying *v, const char *path, int rc, bool is_stale, const struct err *e)
 {
     add_finding(v, path, rc || !is_stale ? rc : ERR_STALE,
@@ -66,7 +66,7 @@ static void verify_file(struct verifying *v, const char *path, const uint64_t *k
     add_file(v, path, rc, is_stale, &e);
 }
 
-/* Each store in the file is named as a file in it would be. */
+/* Verifies a store in the file; it is named like a file in a directory. */
 static void verify_part(struct verifying *v, const char *path, const struct store *file, enum index_part part,
     const char *kind, bool is_stale)
 {
