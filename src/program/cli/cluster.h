@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every verb that speaks with a cluster understands. */
+/* Options and queries of all verbs that use a cluster. */
 #ifndef WEFT_CLI_CLUSTER_H
 #define WEFT_CLI_CLUSTER_H
 
@@ -7,7 +7,7 @@
 #include "cli/traces.h"
 #include "cluster/cluster.h"
 
-/* Zero-initialise; the rows of a table of options: CLI_CLUSTER. */
+/* Options of a cluster. Zero-initialise; rows of the option table: CLI_CLUSTER. */
 struct cli_cluster {
     const char *url, *name;
     const char *creds, *token_file, *user_file, *ca, *cert, *key;
@@ -16,7 +16,7 @@ struct cli_cluster {
     bool signed_only;
 };
 #define CLI_CLUSTER(c) CLI_CLUSTER_LETTER(c, 'c')
-/* Where the letter is another option's: 0. */
+/* Same, for verbs that use the letter for another option; 0: no letter. */
 #define CLI_CLUSTER_LETTER(c, letter) \
     {"cluster", letter, CLI_STRING, "URL", \
         "the cluster's broker: nats://HOST:PORT, several between commas, or tls://…", \
@@ -38,7 +38,7 @@ struct cli_cluster {
         "nats-key", 0, CLI_STRING, "FILE", "its key (PEM)", &(c)->key \
     }
 
-/* And of verbs that ask the nodes. */
+/* Same, for verbs that query the nodes. */
 #define CLI_CLUSTER_ASKED(c) \
     CLI_CLUSTER(c), \
     { \
@@ -46,28 +46,28 @@ struct cli_cluster {
             &(c)->timeout \
     }
 
-/* later: succeeds also while no broker answers, and goes on connecting. */
+/* later: succeeds even if no broker answers, and keeps connecting. */
 int cli_cluster_connect(struct cli_cluster *, const char *who, bool later, struct bus **out, struct err *e);
-/* A cluster that is only a setting gives way to n TRACEs that are given. */
+/* Drops a cluster that is only a setting if n > 0 TRACEs are given. */
 void cli_cluster_give_way(struct cli_cluster *, size_t n);
-/* The verb is about TRACEs or about a cluster, not both. n: how many TRACEs are given. */
+/* Checks that TRACEs and a cluster are not both given. n: number of TRACEs. */
 int cli_cluster_check(struct cli_cluster *, size_t n, struct err *e);
 
-/* A cluster that is open to be asked, its hosts and their clocks. */
+/* Open cluster for queries, with its hosts and their clocks. */
 struct cli_asked {
     struct bus *bus;
     struct cluster *cluster;
     const struct cluster_host *hosts; size_t n;
     int64_t deadline_ns;
-    bool missing;            /* a node's traces are not, or not all, in any answer: which was told */
+    bool missing;            /* traces of a node are missing, wholly or partly, from any answer; this was reported */
 };
-/* clocks: NULL when they do not matter. Zeroed in any case, for cli_asked_close. */
+/* clocks: NULL if they do not matter. *out is valid for cli_asked_close in any case. */
 int cli_cluster_ask(struct cli_cluster *, const struct cli_clocks *clocks, struct cli_asked *out, struct err *e);
-/* Says of the host, if its node did not answer and another one has a snip or a lesser copy, what that one has. */
+/* Reports what another node's excerpt or lesser copy of the host has, if the host's own node did not answer. */
 bool cli_asked_note_part(const struct cluster_host *, const char *why);
-/* Says so of all hosts of which a lesser copy had to be asked. True: there are some. */
+/* Reports this for all hosts of which a lesser copy was queried. Returns whether there are any. */
 bool cli_asked_note_copies(const struct cli_asked *);
-/* Writes the answer. Returns the exit status; lacking: something more is not in it. */
+/* Writes the answer and returns the exit status. lacking: something else is missing from it. */
 int cli_asked_finish(const struct cli_asked *, struct text *out, bool lacking);
 void cli_asked_close(struct cli_asked *);
 

@@ -12,7 +12,7 @@
 #include "graph/graph.h"
 #include "show/show.h"
 
-/* ---- whose path ---- */
+/* ---- choice of the thread ---- */
 
 int critpath_refuse_several(const char *thread, const struct path_lives *found)
 {
@@ -108,7 +108,7 @@ static int64_t clock_error(const struct critpath_shown *w)
     return worst;
 }
 
-/* Of the other hosts, those whose clocks are related to that of the thread's host, or those that are not. */
+/* Lists other hosts whose clocks are related to that of the thread's host, or those that are not. */
 static size_t name_others(const struct critpath_shown *w, bool related, struct text *out)
 {
     enum { MOST_NAMES = 8 };

@@ -38,7 +38,7 @@ static int open_cluster(struct cluster_query *a, struct err *e)
     return 0;
 }
 
-/* ---- whose path ---- */
+/* ---- choice of the thread ---- */
 
 static struct path_lives lives_of(const struct cluster_query *a, const struct cluster_lives *found)
 {
@@ -76,7 +76,7 @@ static bool some_within(const struct cluster_lives *found, int64_t begin, int64_
 static int refuse(const struct cluster_query *a, const char *thread, const struct cluster_lives *found, bool several)
 {
     struct path_lives lives = lives_of(a, found);
-    cli_asked_note_copies(&a->asked); /* it may be in what they do not have */
+    cli_asked_note_copies(&a->asked); /* the thread may be in the parts that copies lack */
     int code = several ? critpath_refuse_several(thread, &lives) : critpath_refuse_absent(thread, &lives);
     vec_free(&lives);
     return code;
@@ -91,7 +91,7 @@ static int choose_thread(
     if (code < 0 && !found.n) {
         struct cluster_lives ever = {0};
         code = find_lives(a, thread, INT64_MIN, INT64_MAX, &ever);
-        if (code < 0 && some_within(&ever, o->begin, o->end)) /* what it is seen in came a moment ago, perhaps */
+        if (code < 0 && some_within(&ever, o->begin, o->end)) /* its events may have come a moment ago */
             code = find_lives(a, thread, o->begin, o->end, &found);
         if (code < 0 && !found.n)
             code = refuse(a, thread, &ever, false);
@@ -146,7 +146,7 @@ static size_t node_length(const struct path_gap *g)
     return address && address > g->peer ? (size_t)(address - 1 - g->peer) : g->peer ? strlen(g->peer) : 0;
 }
 
-/* Was the node of a gap named by one before it? */
+/* Returns whether an earlier gap has the same node. */
 static bool is_named(const struct path *p, size_t i)
 {
     size_t n = node_length(&p->gaps[i]), k = 0;
@@ -156,7 +156,7 @@ static bool is_named(const struct path *p, size_t i)
     return k < i || !n;
 }
 
-/* Are pieces missing that some node has? Says which. */
+/* Reports missing parts that some node has. Returns whether there are any. */
 static bool note_missing(const struct path *p)
 {
     struct text nodes = {.fd = -1}, time = {.fd = -1};
@@ -184,7 +184,8 @@ static bool is_on_path(const struct path *p, int32_t host)
     return is;
 }
 
-/* Were excerpts or lesser copies asked? Says which. True: what the thread did beyond one was asked for, too. */
+/* Reports excerpts and lesser copies that were queried. Returns whether the interval asked for the thread reaches
+ * beyond one. */
 static bool note_parts(const struct cluster_query *a, const struct path *p, const struct path_options *o)
 {
     bool cut = false;

@@ -9,11 +9,11 @@
 
 enum { ASKED_AT_ONCE = 1 << 10 }; /* paths that lead to other nodes */
 
-/* What a request must be, all of it. */
+/* Conditions on a request; all must hold. */
 struct set {
-    int64_t group;           /* as `weft requests` numbers it, from 1; 0: any */
+    int64_t group;           /* group as numbered by `weft requests`, from 1; 0: any */
     double slowest, fastest; /* percent of those of the group, by number; 0: all */
-    const char *host;        /* that served it; NULL: any */
+    const char *host;        /* serving host; NULL: any */
 };
 
 /* ---- reading ---- */
@@ -98,7 +98,7 @@ const char *critpath_set_asked(const struct critpath_question *q, size_t i)
 
 /* ---- choosing ---- */
 
-/* Their numbers, the slowest first. A group's are found by their paths. */
+/* Returns the numbers of requests in the set, the slowest first. Requests of a group are found by their paths. */
 static void choose(const struct requests *found, const struct requests_far *far, const struct set *set, size_t **out,
     size_t *n, bool *missing, struct err *e)
 {
@@ -124,7 +124,7 @@ static void choose(const struct requests *found, const struct requests_far *far,
     request_groups_free(groups);
 }
 
-/* So many of n, one at least. */
+/* Returns that share of n, at least one. */
 static size_t share_of(double percent, size_t n)
 {
     size_t share = (size_t)((double)n * percent / 100 + 0.5);
@@ -210,12 +210,12 @@ static void note_left_out(size_t paths, size_t left_out)
         cli_note("no such requests; `weft requests` lists those that there are");
 }
 
-/* What is summed up, and what of it somebody has who does not answer. */
+/* Sums so far, and parts missing because their node does not answer. */
 struct summing {
     const struct requests *found;
     struct critpath_set *set;
     int64_t missing;
-    char *who; /* one of those; or NULL */
+    char *who; /* one of these nodes; or NULL */
 };
 
 static void add(struct summing *s, const struct path_source *source, const struct path *p)

@@ -8,7 +8,7 @@
 #include "cluster/requests.h"
 #include "path/remote.h"
 
-enum { MOST_STEPS = 1 << 20 }; /* of a path, between two questions to others: as of one in one place */
+enum { MOST_STEPS = 1 << 20 }; /* steps of a path between two queries to other nodes; the limit of a local path */
 
 struct served_asking {
     const struct cli_asked *asked;

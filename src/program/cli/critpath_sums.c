@@ -174,7 +174,7 @@ static struct pairs pair(const struct critpath_sums *a, const struct critpath_su
         p.v.v[k].b = mean(b, &b->v.v[i]);
     }
     for (size_t i = 0; i < p.v.n; i++)
-        p.v.v[i].is.duration = 0; /* of one set or the other: no matter */
+        p.v.v[i].is.duration = 0; /* duration of one of the sets, irrelevant here */
     if (p.v.n)
         qsort(p.v.v, p.v.n, sizeof *p.v.v, by_difference);
     return p;

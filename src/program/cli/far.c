@@ -9,7 +9,7 @@
 #include "cluster/paths.h"
 #include "path/requests.h"
 
-enum { MOST_STEPS = 1 << 20 }; /* of the path of a request, between two questions to others */
+enum { MOST_STEPS = 1 << 20 }; /* steps of a request's path between two queries to other nodes */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define CLOCKS_NS (2 * NS_PER_S)
 #define WHOSE_NS (5 * NS_PER_S)
@@ -22,14 +22,14 @@ static int open_cached(struct cli_far *far, struct cluster **out, struct err *e)
     return cache ? cluster_open_cached(cache, out, e) : err_set(e, ERR_NOTFOUND, "the cluster cannot be asked yet");
 }
 
-/* What a path is made of. */
+/* Open path, and the data that it uses. */
 struct handle {
     struct cluster *cluster;
     struct cluster_path *path;
-    const struct cluster_path *seen; /* that one, or while it is being found */
+    const struct cluster_path *seen; /* that path; set already during find */
     struct views_far_host *hosts;
     size_t n_hosts;
-    const struct views_far_progress *progress; /* during find */
+    const struct views_far_progress *progress; /* NULL, except during find */
 };
 
 static void drop(struct handle *h)
@@ -149,7 +149,7 @@ static void release(void *arg, struct views_far_path *p)
     drop(p->handle);
 }
 
-/* ---- whose path it is, where the traces are not open here ---- */
+/* ---- thread of a path whose traces are not open here ---- */
 
 static int whose(void *arg, uint64_t reference, const char *thread, int64_t begin, int64_t end,
     struct views_far_thread *out, struct err *e)
@@ -179,7 +179,7 @@ static int whose(void *arg, uint64_t reference, const char *thread, int64_t begi
     return rc;
 }
 
-/* ---- many at once: those of requests ---- */
+/* ---- many paths at once, for requests ---- */
 
 struct requests_handle {
     struct cluster *cluster;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft flows: lines and delays as a table, wherever they come from. */
+/* weft flows: lines and delays as a table, for traces and clusters. */
 #ifndef WEFT_CLI_FLOWS_H
 #define WEFT_CLI_FLOWS_H
 
@@ -14,28 +14,28 @@ enum flows_sort {
 };
 const char *flows_sort_name(int sort);
 
-/* A host as rows speak of it. */
+/* Host of rows. */
 struct flows_host {
     const char *name;
     const struct clock_map *map; /* NULL: its own clock */
-    bool told;                   /* what it saw is known */
+    bool told;                   /* its packets are known */
 };
 
-/* What went one way: between two hosts, or of a connection. Times by the reference clock. */
+/* Traffic in one direction, between two hosts or of a connection. Times by the reference clock. */
 struct flows_row {
     int32_t from, to;            /* -1: not traced */
-    struct flow_key key;         /* of one of its flows */
+    struct flow_key key;         /* key of one of its flows */
     uint64_t connections;
     struct flow_tally sent, received;
     const struct talk_delay *delay; /* NULL: none is known */
 };
 struct flows_rows { struct flows_row *v; size_t n, cap; };
-/* Rows of lines, whose order is lost; the delays are in the order of talk_find_delays, for the same by_flow, and are
- * borrowed. */
+/* Makes rows of lines, and changes their order. The delays are in the order of talk_find_delays, for the same by_flow,
+ * and are borrowed. */
 void flows_make_rows(struct talk_lines *, const struct talk_delays *, const struct flows_host *, bool by_flow,
     struct flows_rows *out);
 void flows_sort(struct flows_rows *, const struct flows_host *, int sort);
-/* Writes the first n rows. first: from when tables for people count. */
+/* Writes the first n rows. first: zero of times in tables for people. */
 void flows_write_rows(const struct flows_row *, size_t n, const struct flows_host *, bool by_flow, int64_t first,
     int format, struct text *out);
 
@@ -56,9 +56,9 @@ struct flows_found {
     struct cli_hosts names;
     struct talk_lines lines;
     struct talk_delays delays;
-    struct flow_carried carried; /* of traces */
+    struct flow_carried carried; /* tunnels and the like; traces only */
 };
-/* Adds a host to `hosts`, which has room for it. map NULL: the host's own clock. Begin and end by that clock. */
+/* Adds a host to `hosts`, which has room for it. map NULL: the host's own clock. begin, end: by that clock. */
 void flows_add_host(struct flows_found *, const char *name, const struct clock_map *map, int64_t begin, int64_t end);
 /* Checks --host and the interval against the hosts found. */
 int flows_settle(struct flows_choice *, const struct flows_found *, struct err *);
@@ -68,7 +68,7 @@ void flows_found_fini(struct flows_found *);
 
 /* ---- flows_cluster.c ---- */
 
-/* Answers by asking the nodes of a cluster; returns the exit code. */
+/* Answers by querying the nodes of a cluster; returns the exit code. */
 int flows_ask_cluster(struct flows_choice *, struct cli_cluster *);
 
 #endif

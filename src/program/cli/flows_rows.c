@@ -20,7 +20,7 @@ const char *flows_sort_name(int sort)
 
 /* ---- rows ---- */
 
-/* Same ends: the hosts; of an end that is not traced, the address. */
+/* Compares the ends: hosts, and addresses of ends that are not traced. */
 static int compare_ends(const struct talk_line *a, const struct talk_line *b)
 {
     return order_of(a->from, b->from) ?: order_of(a->to, b->to)
@@ -87,13 +87,13 @@ void flows_make_rows(struct talk_lines *lines, const struct talk_delays *delays,
 
 /* ---- order ---- */
 
-/* What went: as the sender saw it, if it is known. */
+/* Returns the traffic as the sender saw it, if known; else as the receiver saw it. */
 static const struct flow_tally *tally_of(const struct flows_row *r)
 {
     return r->sent.packets ? &r->sent : &r->received;
 }
 
-/* Of both ends: one may have been recorded longer, or have lost packets. */
+/* Returns the earlier begin of both ends. One may have been recorded longer, or have lost packets. */
 static int64_t begin_of(const struct flows_row *r)
 {
     bool sent_first = r->sent.packets && (!r->received.packets || r->sent.first < r->received.first);

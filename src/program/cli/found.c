@@ -11,11 +11,12 @@
 #include "cli/nodes.h"
 
 #define WAIT_NS (2 * NS_PER_S)
-#define PATIENCE_NS (3 * NS_PER_S) /* with nodes that do not answer */
-#define TOLD_NS (2 * NS_PER_S)     /* how long it is repeated: many readers are one asker */
+#define PATIENCE_NS (3 * NS_PER_S) /* timeout for nodes that do not answer */
+#define TOLD_NS (2 * NS_PER_S)     /* lifetime of the cached answer, so that many readers cause one query */
 enum { LOOK_US = 20000 };
 
-/* Somebody who starts it first, or whose nodes do not tell, shall not have to guess. */
+/* Waits a moment for nodes, and notes if none has announced a server: the user may have started the coordinator first,
+ * or the nodes may not announce theirs. */
 static void await_first(struct cli_cluster *c, struct cli_found *f)
 {
     struct arena a = {0};
@@ -70,7 +71,7 @@ bool cli_found_list(void *arg, struct arena *a, struct coord_found **out, size_t
     return known;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void ask_nodes(struct cli_found *f)
 {
     struct cli_nodes nodes;

@@ -13,17 +13,16 @@ struct cli_found {
     struct cluster_servers *servers;
     const char *cluster;
     pthread_mutex_t lock;          /* guards all below */
-    char *told;                    /* what nodes said last, as JSON; or NULL: `problem` */
+    char *told;                    /* latest answers of the nodes, as JSON; NULL: see `problem` */
     struct err problem;
-    int64_t told_ns;               /* when; monotonic; 0: nobody has asked */
+    int64_t told_ns;               /* time of these answers, monotonic; 0: none yet */
 };
-/* Connects, and waits a moment until those that are there are known. To be closed in any case, also a zeroed one. */
+/* Connects, and waits a moment for the nodes present to become known. To be closed in any case, even if zeroed. */
 int cli_found_open(struct cli_cluster *, struct cli_found *out, struct err *e);
 void cli_found_close(struct cli_found *);
-/* Of struct coord_finder; `found` is its arg. */
+/* Function of struct coord_finder; `found` is its arg. */
 bool cli_found_list(void *found, struct arena *, struct coord_found **out, size_t *n);
-/* What its nodes say of themselves, as `weft status --format json`. Asks once for all who want to know it within
- * seconds. */
+/* Writes the nodes' own reports, as `weft status --format json`. Callers within a few seconds share one query. */
 int cli_found_tell(void *found, struct text *out, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to cli: what `weft info` finds out about traces, and how it is written. */
+/* Private to cli: facts about traces for `weft info`, and their output. */
 #ifndef WEFT_CLI_INFO_H
 #define WEFT_CLI_INFO_H
 
@@ -26,10 +26,11 @@ struct trace_facts {
     bool has_span;
     int64_t begin, end;
     info_cpus goes_to;               /* CPUs that threads were woken for or moved to */
-    VEC(struct ctf_problem) problems; /* of opening and of reading; texts are owned */
+    VEC(struct ctf_problem) problems; /* problems of opening and of reading; texts are owned */
 };
 
-/* In a format of cli.h; as a table: a page for one trace, a line each for several, or pages for these, too. */
+/* Writes the facts in a format of cli.h. CLI_TABLE: a page for one trace; for several a line each, or pages if
+ * `pages`. */
 void info_write(struct text *, const struct trace_facts *, size_t n, int format, bool pages);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of traces, as pages, a table, CSV or JSON. */
+/* Facts about traces as pages, a table, CSV or JSON. */
 #include "cli/info.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void put_frequency(struct text *t, uint64_t hz)
     text_printf(t, "%.9g %s", (double)hz / (double)units[i].hz, units[i].unit);
 }
 
-/* When value 0 of the clock was, in ns since the epoch. */
+/* Returns the time of value 0 of the clock, in ns since the epoch. */
 static int64_t clock_offset_ns(const struct ctf_clock *c)
 {
     __int128 ns = (__int128)c->offset_s * 1000000000 + (c->freq ? (__int128)c->offset * 1000000000 / c->freq : 0);
@@ -57,13 +57,13 @@ static const char *or_dash(const char *s)
     return s && *s ? s : "–";
 }
 
-/* What the trace names. */
+/* Writes a name from the trace. */
 static void put_name(struct text *t, const char *s)
 {
     shown_line(t, s, strlen(s));
 }
 
-/* ---- one trace: a page ---- */
+/* ---- page of one trace ---- */
 
 static void label(struct text *t, const char *name)
 {
@@ -163,7 +163,7 @@ static void put_problems(struct text *t, const struct trace_facts *f, bool page)
     }
 }
 
-/* ---- several traces: a table ---- */
+/* ---- table of several traces ---- */
 
 static void put_table(struct text *out, const struct trace_facts *facts, size_t n)
 {

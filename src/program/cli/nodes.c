@@ -20,7 +20,7 @@ int cli_nodes_ask(struct bus *bus, const char *cluster, int64_t patience_ns, str
     int rc = cluster_open(bus, cluster, &out->cluster, e);
     if (rc)
         return rc;
-    /* Without clocks, as of nodes that have just begun, no host is known to be unrelated. */
+    /* Stale or missing clocks are accepted: without them, as for new nodes, no host is known to be unrelated. */
     rc = cluster_sync(out->cluster, &clocks, time_monotonic_ns() + CLOCKS_NS, &stale, e);
     out->n = cluster_status(out->cluster, time_monotonic_ns() + patience_ns, &out->v);
     out->n_missing = cluster_missing(out->cluster, &out->missing);

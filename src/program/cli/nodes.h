@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the nodes of a cluster are doing, and what answers lack now: for `weft status`, and for a coordinator's page. */
+/* State of a cluster's nodes, and missing sources of answers: for `weft status`, and for a coordinator's page. */
 #ifndef WEFT_CLI_NODES_H
 #define WEFT_CLI_NODES_H
 
@@ -13,12 +13,12 @@ struct cli_nodes {
     const struct cluster_missing *missing;
     size_t n_missing;
 };
-/* Asks all nodes; waits so long for those that do not answer. To be closed in any case. */
+/* Queries all nodes, with the timeout patience_ns. To be closed in any case. */
 int cli_nodes_ask(struct bus *, const char *cluster, int64_t patience_ns, struct cli_nodes *out, struct err *e);
 void cli_nodes_close(struct cli_nodes *);
-/* Has the node told its own state? */
+/* Returns whether the node reported its own state. */
 bool cli_node_knows(const struct cluster_node_status *);
-/* An object with `nodes` and `missing`. */
+/* Writes an object with `nodes` and `missing`. */
 void cli_nodes_write_json(const struct cli_nodes *, struct text *out);
 
 #endif

@@ -17,7 +17,7 @@ const struct cli_option cli_common_options[] = {
     {0},
 };
 
-/* Of strings, `into` of those that were set elsewhere. */
+/* `into` of strings that come from settings. */
 static VEC(const void *) from_settings;
 
 /* ---- help ---- */
@@ -120,7 +120,7 @@ struct parse {
         const void *into;
         enum cli_level level;
     })
-    lists; /* from where they have what they have */
+    lists; /* current values and the level they come from */
     struct err e;
 };
 
@@ -190,7 +190,7 @@ static int store_int(struct parse *p, const struct cli_option *o, const char *va
     return ERR_OK;
 }
 
-/* What counts more replaces what counts less. */
+/* Adds a value to a list. Values of higher priority replace those of lower priority. */
 static void add_to_list(struct parse *p, const struct cli_option *o, const char *value)
 {
     struct cli_list *list = o->into;
@@ -279,7 +279,7 @@ static int take_letters(struct parse *p, const char *s)
     return ERR_OK;
 }
 
-/* ---- what is set elsewhere ---- */
+/* ---- settings ---- */
 
 static int take_flag(struct parse *p, const struct cli_option *o, const char *value)
 {

@@ -8,7 +8,7 @@
 
 /* ---- place_auto.c ---- */
 
-/* Zero-initialise; the rows of a table of options: PLACE_AUTO. */
+/* Options of --auto. Zero-initialise; rows of the option table: PLACE_AUTO. */
 struct place_auto {
     bool is, once;
     const char *idle, *every, *settle;
@@ -31,16 +31,16 @@ enum { PLACE_LOAD = 50, PLACE_QUESTIONS = 1 };
         "every", 0, CLI_STRING, "TIME", "with --auto: time between two looks (default: 10s)", &(a)->every \
     }
 
-/* ERR_ARG: options that are for --auto alone, without it. */
+/* ERR_ARG: options for --auto are given without it. */
 int place_auto_check(const struct place_auto *, struct err *e);
-/* Runs until it is stopped; the exit code. */
+/* Runs until it is stopped; returns the exit code. */
 int place_auto_run(const struct place_auto *, struct cli_cluster *, int64_t balance_percent, int64_t gain_percent);
 
 /* ---- place_moves.c ---- */
 
 struct place_choice {
     struct cli_list moves;   /* HOST=NODE */
-    const char *begin, *end; /* of what is moved as an excerpt; NULL: all */
+    const char *begin, *end; /* interval to move as an excerpt; NULL: whole traces */
     struct cli_clocks clocks;
     int64_t balance, gain;
     bool apply;
@@ -49,12 +49,12 @@ struct place_choice {
     const char *table;
 };
 
-/* A move, and what became of it. */
+/* Move, and its result. */
 struct place_line {
     struct place_move_advice is;
     const char *from, *to;
     bool excerpt;
-    int64_t begin, end; /* then, by the host's clock */
+    int64_t begin, end; /* interval of an excerpt, by the host's clock */
     bool done, aside;
     struct err failed;
 };
@@ -64,12 +64,12 @@ struct place_lines {
 };
 
 static inline bool place_is_excerpt(const struct place_choice *c) { return c->begin || c->end; }
-/* Those that were asked for; without any, those that are advised. ERR_ARG. */
+/* Finds the moves asked for, or else those advised. Returns 0 or ERR_ARG. */
 int place_find_moves(const struct place_choice *, const struct place_plan *, const struct cli_asked *,
     struct place_lines *, struct err *e);
-/* One after the other; what fails does not keep others from being tried. Returns how many failed. */
+/* Makes the moves one after the other; a failure does not stop the others. Returns the number of failures. */
 size_t place_apply(struct cli_asked *, struct place_lines *, int64_t patience_ns);
-/* What became of it, in words. */
+/* Returns the result in words. */
 const char *place_result(const struct place_line *);
 
 #endif

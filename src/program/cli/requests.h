@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft requests: what was found, as tables, JSON and CSV. */
+/* weft requests: found requests as tables, JSON and CSV. */
 #ifndef WEFT_CLI_REQUESTS_H
 #define WEFT_CLI_REQUESTS_H
 
@@ -10,9 +10,9 @@ struct requests_shown {
     const struct requests *found;
     struct request_groups *groups;
     const struct path_local *local;
-    size_t n;                    /* so many of the slowest */
-    int64_t first;               /* from when tables for people count */
-    const char *reference;       /* whose clock was asked for, or NULL */
+    size_t n;                    /* number of slowest requests to show */
+    int64_t first;               /* zero of times in tables for people */
+    const char *reference;       /* reference host asked for, or NULL */
 };
 void requests_write(const struct requests_shown *, int format, struct text *out);
 

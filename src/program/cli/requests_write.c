@@ -9,9 +9,9 @@
 #include "graph/graph.h"
 #include "show/show.h"
 
-enum { GROUPS_SHOWN = 12 }; /* to people */
+enum { GROUPS_SHOWN = 12 }; /* limit for people */
 
-/* What is told of a request, whatever the format. */
+/* Facts about a request, for all formats. */
 struct line {
     const struct served_request *is;
     struct request_client client;

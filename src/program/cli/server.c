@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* Given back when memory ends, so that requests can end in order. With little address space, threads share heaps: glibc
- * takes 64 MiB of it for each. */
+/* Reserves memory that is freed when memory runs out, so that requests can end in order. With little address space,
+ * threads share heaps: glibc takes 64 MiB of it for each. */
 static void reserve_memory(void)
 {
     const uint64_t much = 64 << 20, little = UINT64_C(8) << 30;

@@ -117,9 +117,9 @@ int cli_settings_read(const struct cli_setting **out, size_t *n, struct err *e)
     return rc;
 }
 
-/* ---- for a verb ---- */
+/* ---- settings of a verb ---- */
 
-/* What may be set: not --help, and nothing that is refused. */
+/* Returns whether the option may be set: --help and refused options may not. */
 static bool can_be_set(const struct cli_option *o)
 {
     return o->type != CLI_NOTHING && o->type != CLI_REFUSED && o->into != &cli_settings.help;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands of `weft spans` share. */
+/* Common parts of the commands of `weft spans`. */
 #ifndef WEFT_CLI_SPANS_H
 #define WEFT_CLI_SPANS_H
 
@@ -19,7 +19,7 @@ struct cli_spans {
     bool damaged;                        /* parts of the input were left out */
 };
 
-/* How many lines are shown: for people `few`, for programs `many`, unless --limit says so. */
+/* Returns the number of lines to show: --limit, or else `few` for people, `many` for programs. */
 size_t cli_spans_limit(const struct cli_spans *, size_t few, size_t many);
 /* Cells and members that several commands write. */
 void cli_spans_ns(struct cli_table *, int format, double ns);          /* a duration that need not be whole */
@@ -28,24 +28,24 @@ void cli_spans_trace_id(struct text *, const struct spans *, uint32_t trace);
 void cli_spans_json_trace(struct json *, const char *key, const struct spans *, uint32_t trace);
 void cli_spans_json_span(struct json *, const struct spans *, const struct spans_row *); /* "trace", "span" */
 void cli_spans_stage(struct text *, const struct spans *, uint32_t service, uint32_t name);
-/* A table shows the service where there are several. */
+/* Returns whether there are several services, so that tables show them. */
 bool cli_spans_several(const struct spans *);
 
-/* What could be done, or looked into: a sentence, how much it is about, of how many, and where to look. */
+/* Advice: a sentence, the time and the number of cases (n of `of`) that it is about, and examples. */
 struct cli_advice {
-    struct text text;                    /* of all, one after the other */
+    struct text text;                    /* sentences, concatenated */
     struct { size_t end, n, of; double ns; uint32_t traces[SPANS_EXAMPLES]; size_t n_traces; } *v;
     size_t n, cap;
 };
 #define CLI_ADVICE ((struct cli_advice){.text = {.fd = -1}})
-/* The sentence was appended to the text. */
+/* Adds the sentence that was appended to the text. */
 void cli_advice_add(struct cli_advice *, double ns, size_t n, size_t of);
-/* An example for the last one. */
+/* Adds an example to the last one. */
 void cli_advice_example(struct cli_advice *, uint32_t trace);
-/* Values of attributes that explain durations by themselves; and as the member "factors". */
+/* Add attribute values that explain durations by themselves; as advice, and as the member "factors". */
 void cli_advice_factors(struct cli_advice *, const struct spans *, const struct spans_factors *);
 void cli_factors_json(const struct spans *, const struct spans_factors *, struct json *);
-/* As lines below a table; as the member "suggestions". Both end it. */
+/* Write them as lines below a table, or as the member "suggestions". Both free the advice. */
 void cli_advice_lines(struct cli_advice *, const struct spans *, struct text *);
 void cli_advice_json(struct cli_advice *, const struct spans *, struct json *);
 

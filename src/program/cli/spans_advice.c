@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What weft spans suggests: each with its number, its sample and examples. */
+/* Suggestions of weft spans, each with its number, its sample and examples. */
 #include <math.h>
 #include <stdlib.h>
 

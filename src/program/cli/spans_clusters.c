@@ -4,7 +4,7 @@
 
 #include "cli/spans.h"
 
-enum { TRAITS_SHOWN = 3 }; /* to people */
+enum { TRAITS_SHOWN = 3 }; /* limit for people */
 
 static size_t largest(const struct spans_clusters *x)
 {

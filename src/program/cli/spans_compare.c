@@ -15,8 +15,8 @@
 struct sides {
     const struct cli_spans *c;
     const char *key;
-    uint32_t *of_trace;  /* what each trace says; UINT32_MAX: it was not asked */
-    char a[256], b[256]; /* values; or what the sides are called */
+    uint32_t *of_trace;  /* value of each trace; UINT32_MAX: none yet */
+    char a[256], b[256]; /* values, or names of the sides */
 };
 
 static int side_by_time(void *arg, const struct spans_row *r)

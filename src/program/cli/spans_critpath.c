@@ -12,7 +12,7 @@ static const char *kind_of(int32_t row)
     return row == SPANS_QUEUE ? "queue" : row == SPANS_ENVELOPE ? "between" : "span";
 }
 
-/* What a cause is called: its stage, or what is no stage. */
+/* Writes the name of a cause: its stage, or a time outside stages. */
 static void write_cause(struct text *t, const struct spans *s, const struct spans_cause *x)
 {
     if (x->row)
@@ -21,7 +21,7 @@ static void write_cause(struct text *t, const struct spans *s, const struct span
         cli_spans_stage(t, s, x->service, x->name);
 }
 
-/* ---- what the kernel says ---- */
+/* ---- reasons from the kernel ---- */
 
 static void why_json(struct json *j, const struct cli_reasons *r)
 {
@@ -59,7 +59,7 @@ static bool is_of(const struct spans_cause *v, const struct spans_row *r)
     return !v->row && v->service == r->service && v->name == r->name;
 }
 
-/* By the number of the cause; free(). */
+/* Returns reasons by number of the cause; free(). */
 static struct cli_reasons *reasons_of(const struct cli_spans *c, const struct spans_causes *x)
 {
     struct cli_reasons *out = mem_zalloc((x->n + 1) * sizeof *out);
@@ -99,7 +99,7 @@ static void note_unfound(const struct cli_reasons *r, size_t n)
             "%zu of %zu pieces of the paths are of processes that are not in these traces", pieces - found, pieces);
 }
 
-/* Below the causes: where their time went, as far as it was traced. */
+/* Writes, below the causes, where their time went, as far as it was traced. */
 static void write_reasons(const struct cli_spans *c, const struct spans_causes *x, struct text *out)
 {
     struct cli_column columns[3 + WHY_COUNT] = {
@@ -169,7 +169,7 @@ static void sections_json(struct json *j, const struct cli_spans *c, uint32_t un
     json_end_object(j);
 }
 
-/* Below the pieces: why each took so long. */
+/* Writes, below the sections, why each took so long. */
 static void write_sentences(const struct cli_spans *c, const struct spans_sections *path, struct text *out)
 {
     struct cli_reasons all = {0};
@@ -230,7 +230,7 @@ static void write_sections(const struct cli_spans *c, uint32_t unit, struct text
     free(path.v);
 }
 
-/* ---- over all ---- */
+/* ---- all traces ---- */
 
 static void advise(const struct cli_spans *c, const struct spans_causes *x, struct cli_advice *a)
 {

@@ -15,10 +15,10 @@
 const char *const cli_why_names[WHY_COUNT] = {
     "running", "preempted", "disk", "network", "timer", "blocked", "other span", "not known"};
 
-/* As far as wall clocks are usually from a trace's, and who started a process cares. */
+/* Usual distance of wall clocks from a trace's clock; limit of ancestors to search. */
 enum { NOTABLE_NS = 1000000, MOST_FOREBEARS = 64 };
 
-/* That thread has a span then, by the clock of its machine. */
+/* Thread that has a span in this time, by the clock of its machine. */
 struct owner {
     int32_t host, row;
     int64_t begin_ns, end_ns;
@@ -29,9 +29,9 @@ struct cli_kernel {
     struct path_local_host *hosts;
     size_t n;
     struct path_local *local;
-    struct index_joined joined;   /* by row of the spans */
+    struct index_joined joined;   /* indexed by row of the spans */
     const struct spans_row *rows; /* the spans: borrowed */
-    VEC(struct owner) owners;     /* by machine and thread */
+    VEC(struct owner) owners;     /* sorted by machine and thread */
 };
 
 /* ---- opening ---- */
@@ -85,7 +85,7 @@ const struct experiment *cli_kernel_experiment(const struct cli_kernel *k)
     return k->experiment;
 }
 
-/* ---- whose span ---- */
+/* ---- owners of threads ---- */
 
 static int by_row(const void *x, const void *y)
 {
@@ -153,7 +153,7 @@ static bool has_span(const struct cli_kernel *k, const struct owner *then)
     return false;
 }
 
-/* Is it, at that time, a thread that has another span than those of `mine`, or one that such a thread forked? */
+/* Returns whether the thread has, at that time, a span other than those of `mine`, or was forked by such a thread. */
 static bool is_of_another(const struct cli_kernel *k, const struct path_segment *x, struct path_row mine)
 {
     int32_t row = x->row.row;
@@ -171,7 +171,7 @@ static bool is_of_another(const struct cli_kernel *k, const struct path_segment 
     return false;
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
 static enum cli_why why_of(int state)
 {

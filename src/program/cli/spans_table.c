@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "cli/spans.h"
 
-/* ---- what the commands share ---- */
+/* ---- common parts of the commands ---- */
 
 size_t cli_spans_limit(const struct cli_spans *c, size_t few, size_t many)
 {
@@ -326,7 +326,7 @@ static void stats_rows(const struct cli_spans *c, const struct spans_stages *x, 
     cli_table_free(t);
 }
 
-/* Of the units: for people, below the stages. */
+/* Writes the groups of units, for people, below the stages. */
 static void stats_groups(const struct cli_spans *c, const struct spans_stages *x, struct text *out)
 {
     struct cli_column columns[SPANS_BY + 4];

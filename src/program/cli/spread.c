@@ -44,12 +44,12 @@ static void keep_highest(struct names *l)
     l->n = kept;
 }
 
-/* ---- which traces there are ----
+/* ---- work ----
  *
- * All traces of a host are indexed together, by one node. So the work is told as directories: for each host the one
- * that a person would name for its session, in which further archives will appear too. Where hosts lie mixed in a
- * directory, that one is it for all of them. Which path was asked for makes no difference: nothing
- * is there under two names. */
+ * All traces of a host are indexed together, by one node. So the work is a list of directories: for each host the one
+ * that a person would name for its session, in which further archives will appear too. If hosts lie mixed in a
+ * directory, that one is listed for all of them. The path given makes no difference: nothing is listed under two
+ * names. */
 
 static void cut_name(char *path)
 {
@@ -89,7 +89,7 @@ static void add_work(const struct experiment *x, const char *root, struct names 
     arena_fini(&a);
 }
 
-/* Only looks at what there is: nothing is indexed here. */
+/* Finds the work; indexes nothing. */
 static int find_work(char **paths, size_t n, const char *root, struct names *work, bool *partial, struct err *e)
 {
     struct experiment *x;

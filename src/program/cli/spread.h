@@ -7,13 +7,13 @@
 
 struct cli_spread {
     struct cli_cluster cluster;
-    const char *share;       /* --share DIR: what the nodes see too, as it is here */
-    bool forget;             /* nothing is indexed: what is at the paths is shared out no more */
+    const char *share;       /* --share DIR: the shared directory, as seen from here */
+    bool forget;             /* paths are removed from the shared work; nothing is indexed */
     bool force;
     uint64_t keep_ns;
     int format;
 };
-/* Returns the exit code. No paths: all of it. */
+/* Returns the exit code. No paths: the whole shared directory. */
 int cli_spread_index(struct cli_spread *, char **paths, size_t n);
 
 #endif

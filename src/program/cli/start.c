@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-static char **arguments; /* as given: cli_parse moves argv's */
+static char **arguments; /* copy of the arguments as given: cli_parse reorders argv */
 
 static void occupy_standard_descriptors(void)
 {

@@ -14,7 +14,7 @@ enum { GAP = 2, NARROWEST = 8 };
 struct cli_table {
     const struct cli_column *columns; /* borrowed */
     size_t n_columns;
-    struct text cells; /* all cells, each terminated */
+    struct text cells; /* contents of all cells, each terminated */
     struct {
         size_t *v, n, cap;
     } starts;
@@ -161,7 +161,7 @@ static void write_csv(const struct cli_table *t, struct text *out)
     }
 }
 
-/* At most `width` cells of s; cut ones end with "…". Returns the cells written. */
+/* Writes at most `width` cells of s; cut text ends with "…". Returns the cells written. */
 static size_t write_cut(struct text *out, const char *s, size_t width)
 {
     size_t cells = text_cells(s, strlen(s)), shown = cells <= width ? cells : width - 1, end = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all verbs say to the terminal: errors, notes, colours, and the end of the output. */
+/* Terminal output of all verbs: errors, notes, colours, and the end of the output. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 struct cli_settings cli_settings;
 
-/* One line whatever the message holds: names from traces may contain control characters. */
+/* Prints a message as one line: names from traces may contain control characters. */
 static void say(const char *prefix, const char *message)
 {
     struct text t = {0};

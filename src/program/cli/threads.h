@@ -14,7 +14,7 @@ struct threads_row {
 };
 struct threads_rows {
     struct threads_row *v;
-    size_t n, cap, total; /* that there are, here or not */
+    size_t n, cap, total; /* total: number of rows that exist, present here or not */
 };
 
 struct threads_choice {
@@ -30,14 +30,14 @@ struct threads_choice {
 
 /* Checks --host and the interval against the hosts. */
 int threads_settle(struct threads_choice *, const struct cli_hosts *, struct err *);
-/* The number of lines shown at most. */
+/* Returns the maximum number of lines to show. */
 size_t threads_most_lines(const struct threads_choice *);
 /* Sorts the lines and writes them. */
 void threads_show(const struct threads_choice *, struct threads_rows *, struct text *out);
 
 /* ---- threads_cluster.c ---- */
 
-/* Answers by asking the nodes of a cluster; returns the exit code. */
+/* Answers by querying the nodes of a cluster; returns the exit code. */
 int threads_ask_cluster(struct threads_choice *, struct cli_cluster *);
 
 #endif

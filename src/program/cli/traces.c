@@ -48,7 +48,7 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     return rc;
 }
 
-/* Is it known that there were events, in files that are not there? */
+/* Returns whether events are known to be in missing files. */
 static bool lacks_files(const struct experiment *x)
 {
     const struct ctf_source *sources;

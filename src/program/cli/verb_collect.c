@@ -172,7 +172,7 @@ static int run(int argc, char **argv)
     o.hosts = hosts.v;
     o.token = token;
     o.forward_token = forward_token;
-    /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
+    /* signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);

@@ -118,7 +118,7 @@ static void write_bash(struct text *t)
 
 /* ---- zsh ---- */
 
-/* Of a help: what would end a description, or the quotes around it. */
+/* Writes a help, and escapes characters that would end a description or its quotes. */
 static void put_help(struct text *t, const char *s)
 {
     for (; *s; s++) {

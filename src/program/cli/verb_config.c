@@ -13,7 +13,7 @@
 struct found {
     const struct cli_option *option;
     const struct cli_setting *setting; /* the table's own copy */
-    bool counts;                       /* no other is worth more */
+    bool counts;                       /* highest priority */
 };
 
 struct listing {
@@ -22,7 +22,7 @@ struct listing {
     struct err e;
     int rc;
     bool all;
-    VEC(struct found) found; /* of the verb at hand */
+    VEC(struct found) found; /* settings of the current verb */
     VEC(const char *) known; /* names of all verbs' options */
 };
 
@@ -109,7 +109,7 @@ static bool is_known(const struct listing *l, const char *name)
     return false;
 }
 
-/* What no verb would complain of when it runs. */
+/* Checks the names of settings for errors that no verb reports when it runs. */
 static int check_names(const struct listing *l, struct err *e)
 {
     const struct cli_setting *v;

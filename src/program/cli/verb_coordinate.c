@@ -22,7 +22,7 @@ static void tell(const char *what)
     cli_note("%s", what);
 }
 
-/* Without --config: what other coordinators read. */
+/* Returns --config, or else the file that other coordinators read. */
 static const char *find_config(const char *given, bool servers_given)
 {
     const char *file = getenv("TRACE_COORDINATOR_FILE");
@@ -51,7 +51,7 @@ static int read_config(struct coord_config *config, const char *path, const stru
     return rc ? rc : coord_config_check(config, path, nodes, e);
 }
 
-/* What there is of nodes beside, or instead of, servers that are named. */
+/* Nodes of a cluster, beside or instead of servers given by name. */
 struct nodes {
     struct cli_cluster cluster;
     const char *token_file, *ca_file;
@@ -110,7 +110,7 @@ static int coordinate(struct coord_options *o, struct nodes *nodes)
     struct err e = {0};
     sigset_t stop;
     int signal_number;
-    /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
+    /* signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
@@ -179,7 +179,7 @@ static int run(int argc, char **argv)
     int n, code = cli_parse(&verb_coordinate, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
+    argv[n + 1] = NULL; /* the end of the positional arguments; the rest has been parsed */
     vec_push(&origins, (const char *)NULL);
     vec_push(&hosts, (const char *)NULL);
     vec_push(&groups, (const char *)NULL);

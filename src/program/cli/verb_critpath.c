@@ -52,7 +52,7 @@ static int choose_thread(
 
 /* ---- opening ---- */
 
-/* Is it the nodes of a cluster that answer? */
+/* Returns whether nodes of a cluster answer. */
 static bool asks_cluster(const struct critpath_question *q)
 {
     return q->cluster.url != NULL;

@@ -22,17 +22,17 @@ struct request {
     struct cli_clocks clocks;
 };
 
-/* What is open while the verb runs. */
+/* Open data of the verb. */
 struct session {
     struct experiment *x;
     struct ctf_source *sources;
     size_t n;
-    const char **hosts; /* by source */
+    const char **hosts; /* indexed by source */
     enum ctf_print_format format;
     struct ctf_window window;
-    struct event_table *table; /* with the filter */
+    struct event_table *table; /* table for the filter */
     struct event_filter *filter;
-    struct event_lines *lines; /* of chosen columns; NULL: print writes */
+    struct event_lines *lines; /* chosen columns; NULL: `print` writes */
     struct ctf_merge *merge;
     struct ctf_print *print;
     uint64_t shown, read, losses;
@@ -87,7 +87,7 @@ static int put_on_one_clock(const struct request *q, struct session *s, struct e
     return r;
 }
 
-/* Of the first event: packets may have been opened long before. */
+/* Returns the time of the first event: packets may have been opened long before. */
 static int first_time(const struct session *s, int64_t *first, struct err *e)
 {
     struct ctf_merge *m;
@@ -103,7 +103,7 @@ static int first_time(const struct session *s, int64_t *first, struct err *e)
     return ERR_OK;
 }
 
-/* Of packets, which end with their last event or later. */
+/* Returns the end of the last packet, which is at or after its last event. */
 static int64_t last_time(const struct session *s)
 {
     int64_t last = INT64_MIN;
@@ -241,7 +241,7 @@ static void note_loss(struct session *s, const struct ctf_event *ev)
     text_fini(&t);
 }
 
-/* Nothing is written of what was printed while a file was cut off. */
+/* Writes the output, but nothing that was printed while a file was cut off. */
 static int write_out(const struct session *s, struct text *out, struct err *e)
 {
     int r = ctf_merge_intact(s->merge, e);
@@ -281,7 +281,7 @@ static int show_all(struct session *s, uint64_t limit, struct text *out, struct 
     return r == ERR_OK ? write_out(s, out, e) : r;
 }
 
-/* What was wrong with the input, and how much was read of it; a window may well hold nothing. */
+/* Notes problems of the input, and returns how much was read. A window may well be empty. */
 static struct cli_reading note_problems(const struct session *s)
 {
     const struct ctf_problem *p;
@@ -353,7 +353,7 @@ static int run(int argc, char **argv)
     } else {
         int r = show_all(&s, q.limit >= 0 ? (uint64_t)q.limit : UINT64_MAX, &out, &e);
         struct cli_reading reading = note_problems(&s);
-        /* what could not be written is reported at the end */
+        /* write errors are reported at the end */
         code = r != ERR_OK && r != ERR_IO ? cli_fail(&e) : cli_finish_traces(s.x, &out, &reading);
     }
     close_session(&s);

@@ -22,7 +22,7 @@ static int sort_by_name(const char *s, int *sort, struct err *e)
     return 0;
 }
 
-/* ---- what there is, whoever has it ---- */
+/* ---- data, from traces or a cluster ---- */
 
 void flows_add_host(struct flows_found *f, const char *name, const struct clock_map *map, int64_t begin, int64_t end)
 {
@@ -52,7 +52,7 @@ static void keep_rows_of(struct flows_rows *rows, const struct flows_host *hosts
     rows->n = kept;
 }
 
-/* Where two talk whose clocks nothing relates, times of one say nothing about the other. */
+/* Notes pairs of hosts whose clocks are unrelated: times of one say nothing about the other. */
 static void note_clocks(const struct flows_rows *rows, const struct flows_host *hosts)
 {
     size_t unrelated = 0;
@@ -67,7 +67,7 @@ static void note_clocks(const struct flows_rows *rows, const struct flows_host *
             unrelated);
 }
 
-/* What is in no line, as it is nobody's message, or whose sender no line tells. */
+/* Notes packets outside of all lines: carriers of other packets, and packets whose sender no line shows. */
 static void note_carried(const struct flow_carried *c)
 {
     if (c->carrying)

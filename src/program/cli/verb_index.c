@@ -12,7 +12,7 @@
 #include "stack/stack.h"
 
 struct done {
-    uint64_t events; /* of what was built now */
+    uint64_t events; /* events of stores built now */
     bool any_built;
 };
 
@@ -117,11 +117,11 @@ static int index_here(char **traces, size_t n, struct index_options *o, int form
     return code;
 }
 
-/* What is for nodes only, or only for this machine. */
+/* Checks options that are for nodes only, or for this machine only. */
 static int check_place(struct cli_spread *spread, bool has_own, struct err *e)
 {
     if (!spread->share && !spread->forget && cli_is_setting(&spread->cluster.url))
-        spread->cluster.url = NULL; /* it is for verbs that ask */
+        spread->cluster.url = NULL; /* setting for verbs that query */
     if (!spread->cluster.url && (spread->share || spread->forget))
         return err_set(
             e, ERR_ARG, "%s is for the nodes of a cluster: give --cluster URL", spread->share ? "--share" : "--forget");

@@ -93,7 +93,7 @@ struct stream_count {
 /* Packets may be opened long before their first event; what a trace shows begins with its first event. */
 static void add_times(struct trace_facts *f, struct stream_facts *s, uint64_t events, int64_t first, int64_t last)
 {
-    if (!events || (!s->info.begin && !s->info.end)) /* no clock */
+    if (!events || (!s->info.begin && !s->info.end)) /* trace without a clock */
         return;
     s->timed = true;
     s->info.begin = first;

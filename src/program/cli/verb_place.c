@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "cli/place.h"
 
-#define LOAD_NS (2 * NS_PER_S) /* for nodes to say how busy they are */
+#define LOAD_NS (2 * NS_PER_S) /* timeout for the nodes' load reports */
 enum { BALANCE_PERCENT = 25, GAIN_PERCENT = 1, AUTO_GAIN_PERCENT = 5, MOST_TALK = 20 };
 
 /* ---- tables ---- */
@@ -99,7 +99,7 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
         cli_table_cell(t, "%s", a->hosts[l->is.host].clock_name);
         cli_table_cell(t, "%s", l->from);
         cli_table_cell(t, "%s", l->to);
-        for (int k = 0; k < 3 && l->excerpt; k++) /* it is a copy, of who knows how many packets */
+        for (int k = 0; k < 3 && l->excerpt; k++) /* copy of an unknown number of packets */
             cli_table_cell(t, "%s", "");
         if (!l->excerpt) {
             cli_table_size(t, format, l->is.bytes);
@@ -112,7 +112,7 @@ static void write_moves(const struct place_lines *lines, const struct cli_asked 
     cli_table_free(t);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole output ---- */
 
 static void heading(struct text *out, const char *what)
 {

@@ -20,7 +20,7 @@ struct requests_choice {
     struct cli_clocks clocks;
 };
 
-/* What stands open meanwhile. */
+/* Open data of the verb. */
 struct work {
     struct path_local_host *hosts;
     struct path_local *local;

@@ -40,18 +40,18 @@ static void note_of_node(void *arg, const char *what)
     cli_note("node %s: %s", (const char *)arg, what);
 }
 
-/* What makes the server a node of a cluster, or nothing of it. */
+/* Node part of the server; zeroed if it is not a node. */
 struct membership {
-    const char *const *traces; /* TRACEs given: without spans */
+    const char *const *traces; /* TRACEs given, without spans */
     struct cli_cluster cluster;
     const char *node, *share, *public_url;
-    const char *receive, *receive_limit; /* where traces of other nodes may come, and how much */
+    const char *receive, *receive_limit; /* directory for traces from other nodes, and its size limit */
     uint64_t receive_bytes;
     bool give;
     struct cluster_node *is;
-    struct cluster_announcement *announced; /* where this server is */
+    struct cluster_announcement *announced; /* announcement of this server's URL */
     struct bus *bus;
-    struct cli_far far; /* by which paths of the server go on to the other nodes */
+    struct cli_far far; /* access to other nodes for the server's paths */
 };
 
 static int start_node(struct membership *m, const char *store, struct err *e)
@@ -71,7 +71,7 @@ static int start_node(struct membership *m, const char *store, struct err *e)
     return cluster_node_start(m->bus, &n, &m->is, e);
 }
 
-/* Where it is reached is for coordinators; without it all else works. */
+/* Announces the server's URL to coordinators. Everything else works without it. */
 static int announce_server(struct membership *m, const char *listening, struct err *e)
 {
     struct cluster_server s = {.node = m->node, .url = m->public_url};
@@ -93,7 +93,7 @@ static int open_cache(struct membership *m, struct err *e)
     return rc;
 }
 
-/* All that makes a node of the server, as far as it is not done yet. */
+/* Makes the server a node, as far as that is not done yet. */
 static int join_cluster(struct membership *m, const char *store, const char *listening, struct err *e)
 {
     int rc = m->bus ? bus_trouble(m->bus, e) : cli_cluster_connect(&m->cluster, m->node, false, &m->bus, e);
@@ -104,7 +104,7 @@ static int join_cluster(struct membership *m, const char *store, const char *lis
     return rc || m->announced ? rc : announce_server(m, listening, e);
 }
 
-/* Once nothing else uses the bus. */
+/* Must be called when nothing else uses the bus. */
 static void close_cluster(struct membership *m)
 {
     cluster_cache_close(m->far.cache);
@@ -115,7 +115,7 @@ static void close_cluster(struct membership *m)
 static int check_membership(struct membership *m, struct err *e)
 {
     if (!m->node && cli_is_setting(&m->cluster.url))
-        m->cluster.url = NULL; /* it is for verbs that ask */
+        m->cluster.url = NULL; /* setting for verbs that query */
     const char *wrong = m->public_url ? cluster_url_problem(m->public_url) : NULL;
     if (wrong)
         return err_set(e, ERR_ARG, "--public-url %s: %s", m->public_url, wrong);
@@ -163,7 +163,7 @@ static int check_reference(const struct cli_clocks *c, const char *const *traces
     return rc;
 }
 
-/* What somebody who starts it may not expect. */
+/* Notes if no trace can be opened, and who can reach the server. */
 static void note_reach(const struct tsp_options *o, const struct membership *m, const char *address)
 {
     if (!o->traces[0] && !o->trace_root && !o->state_dir && !m->share)
@@ -181,7 +181,7 @@ static void note_listening(const struct tsp_options *o, const struct membership 
     note_reach(o, m, address);
 }
 
-/* Whether a signal to stop comes within that time. */
+/* Returns whether a signal to stop comes within that time. */
 static bool stops_within(const sigset_t *stop, int64_t ns)
 {
     const struct timespec t = {ns / NS_PER_S, ns % NS_PER_S};
@@ -333,7 +333,7 @@ static int run(int argc, char **argv)
     sigset_t stop;
     if (code >= 0)
         return code;
-    argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
+    argv[n + 1] = NULL; /* the end of the positional arguments; the rest has been parsed */
     member.traces = (const char *const *)argv + 1;
     if (cli_parse_size("--max-upload", upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
         check_membership(&member, &e) || check_reference(&clocks, member.traces, store, &e) ||
@@ -350,9 +350,9 @@ static int run(int argc, char **argv)
         vec_push(&served, (const char *)spans_path);
     vec_push(&served, (const char *)NULL);
     o.traces = served.v;
-    clocks.options.some_named = true; /* not every experiment has all of them */
+    clocks.options.some_named = true; /* some experiments lack some of them */
     vec_push(&origins, (const char *)NULL);
-    char public_host[256]; /* others call it by the name that it gives them */
+    char public_host[256]; /* host name of the public URL, by which others call this server */
     if (member.public_url && sscanf(member.public_url, "%*[^:]://%255[^:/]", public_host) == 1)
         vec_push(&hosts, (const char *)public_host);
     vec_push(&hosts, (const char *)NULL);
@@ -368,7 +368,7 @@ static int run(int argc, char **argv)
     o.http.origins = origins.v;
     o.http.hosts = hosts.v;
     o.http.token = token;
-    /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
+    /* signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);

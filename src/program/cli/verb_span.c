@@ -28,7 +28,7 @@ static int hand_over(char **argv)
     const char *called = (const char *)getauxval(AT_EXECFN);
     struct err e = {0};
     argv[0] = name;
-    signal(SIGPIPE, SIG_DFL); /* as a command that is run expects it */
+    signal(SIGPIPE, SIG_DFL); /* default, as the command to run expects */
     if (called)
         become_beside(called, argv);
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

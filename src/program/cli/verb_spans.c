@@ -15,7 +15,7 @@
 static const struct command {
     const char *name;
     cli_spans_command *answer;
-    bool all_keys; /* it asks which attributes there are */
+    bool all_keys; /* needs all attribute names */
 } commands[] = {
     {"table", cli_spans_table, false},
     {"stats", cli_spans_stats, false},
@@ -40,7 +40,7 @@ static const struct command *find_command(const char *name, struct err *e)
     return NULL;
 }
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 struct spans_question {
     struct cli_spans c;
@@ -49,8 +49,8 @@ struct spans_question {
     bool as_recorded;
     struct cli_list traces; /* --kernel */
     const char *trace_store;
-    char *usual_store; /* where collect keeps them by itself */
-    char *by_copy;     /* cut at its commas */
+    char *usual_store; /* collect's default store */
+    char *by_copy;     /* value of --by, cut at its commas */
     uint8_t trace_id[SPAN_TRACE_BYTES];
     int64_t begin_ns, end_ns;
 };
@@ -165,7 +165,7 @@ static struct span_query query_of(const struct spans_question *q)
         .any_order = true};
 }
 
-/* One file that cannot be read takes nothing from the others. */
+/* Reads all files. A file that cannot be read does not affect the others. */
 static int read_all(struct spans_question *q, char **paths, size_t n, struct err *e)
 {
     struct span_query query = query_of(q);

@@ -6,7 +6,7 @@
 #include "cli/cluster.h"
 #include "cli/nodes.h"
 
-#define PATIENCE_NS (3 * NS_PER_S) /* with nodes that do not answer */
+#define PATIENCE_NS (3 * NS_PER_S) /* timeout for nodes that do not answer */
 
 static void empty_cells(struct cli_table *t, int n)
 {
@@ -14,7 +14,7 @@ static void empty_cells(struct cli_table *t, int n)
         cli_table_cell(t, "%s", "");
 }
 
-/* What a node is about, in words. */
+/* Writes a node's activity in words. */
 static void write_doing(const struct cluster_node_status *s, struct cli_table *t)
 {
     const char *text = *s->text               ? s->text

@@ -10,7 +10,7 @@
 #include "cli/sync.h"
 #include "cli/traces.h"
 
-/* What LTTV counts while it reads, here from the flow stores. */
+/* Counts that LTTV makes while reading; here from the flow stores. */
 struct lttv_traffic {
     uint64_t received, received_ip, received_tcp, sent_tcp;
 };
@@ -156,7 +156,7 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     int64_t started = time_monotonic_ns();
     if (cli_open_traces(args, n, o, &x, e))
         return cli_fail(e);
-    /* The other formats tell themselves what messages contradict of --trust. */
+    /* Only CSV needs notes on --trust: the other formats show its contradictions themselves. */
     int rc = format == CLI_CSV ? cli_sync(x, clocks, &net, e) : experiment_sync(x, &clocks->options, &net, e);
     if (rc || clock_net_relates(net, SIZE_MAX, e)) {
         experiment_close(x);

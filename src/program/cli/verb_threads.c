@@ -51,7 +51,7 @@ int threads_settle(struct threads_choice *q, const struct cli_hosts *hosts, stru
     return rc ? rc : cli_parse_window(q->begin_text, q->end_text, &hosts->span, &q->choice.begin, &q->choice.end, e);
 }
 
-/* For people, nothing where there is no time. */
+/* Writes a duration; for people, zero is an empty cell. */
 static void duration_cell(struct cli_table *t, int format, int64_t ns)
 {
     if (format == CLI_TABLE && !ns)
@@ -107,7 +107,7 @@ static void write_lines(const struct threads_row *lines, size_t n, int format, s
     cli_table_free(t);
 }
 
-/* At most so many lines are shown. */
+/* Returns the maximum number of lines to show. */
 size_t threads_most_lines(const struct threads_choice *q)
 {
     return q->limit >= 0 ? (size_t)q->limit : q->format == CLI_TABLE ? 40 : SIZE_MAX;
