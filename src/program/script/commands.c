@@ -24,7 +24,7 @@ static int fail(const struct err *e)
 
 /* ---- new spans ---- */
 
-/* Of new traces as many are recorded as the sampler says; the last digits of their ids are the dice. */
+/* Returns the sampler's decision for a new trace; the last digits of its id are the random number. */
 static bool is_sampled(const struct script_settings *s, const struct script_context *c)
 {
     if (s->share >= 1)
@@ -323,7 +323,7 @@ static int flush(struct script_settings *s, struct script_arguments *a, struct s
 
 /* ---- the program ---- */
 
-/* Each returns an exit status, or a negative error in `e`. */
+/* Commands. Each returns an exit status, or a negative error in `e`. */
 static const struct command {
     const char *name;
     unsigned bit;

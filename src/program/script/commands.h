@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands of weft-span and pfeil share. */
+/* Common parts of the commands of weft-span and pfeil. */
 #ifndef WEFT_SCRIPT_COMMANDS_H
 #define WEFT_SCRIPT_COMMANDS_H
 
@@ -7,7 +7,7 @@
 
 enum { SCRIPT_EXIT_OK = 0, SCRIPT_EXIT_FAILED = 1, SCRIPT_EXIT_USAGE = 2, SCRIPT_EXIT_PARTIAL = 3 };
 
-/* A new span below the context of the environment, or the first of a new trace. */
+/* Makes a new span below the context of the environment, or the first of a new trace. */
 void script_new_span(const struct script_settings *, bool pfeil, struct script_span *);
 /* pfeil [-v] [-y|-n] [-s SERVICE] [-t KEY=VALUE[,…]]… OPERATION [COMMAND ARGUMENT…] */
 int script_pfeil(int argc, char **argv);

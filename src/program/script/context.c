@@ -231,7 +231,7 @@ const char *script_find_trace_state(void)
 
 /* ---- new ids ---- */
 
-/* Without waiting: where the system has no randomness yet, time and process id tell spans apart. */
+/* Makes an id without waiting. If the system has no randomness yet, time and process id distinguish spans. */
 static void new_id(char *out, size_t digits)
 {
     uint64_t v[2];

@@ -14,11 +14,11 @@
 #include "script/spool.h"
 
 enum { BATCH_BYTES = 512 << 10, BATCH_LINES = 512, LOCK_WAIT_MS = 1000 };
-/* By the way, with a span that was just sent. */
+/* Limits for sending some along with a span that was just sent. */
 enum { SOME_BYTES = 64 << 10, SOME_LINES = 64 };
 static const int64_t some_ns = 500 * 1000000;
 
-/* Every line is {"resourceSpans":[…]}: what stands within the brackets of several makes one request. */
+/* Parts of a request. Every line is {"resourceSpans":[…]}; the contents of several brackets make one request. */
 static const char head[] = "{\"resourceSpans\":[", tail[] = "]}";
 enum { HEAD_BYTES = sizeof head - 1, TAIL_BYTES = sizeof tail - 1 };
 
@@ -98,7 +98,7 @@ static struct lines next_batch(const char *s, const char *end)
     return l;
 }
 
-/* What was not sent stays, whole: the file is replaced in one step. */
+/* Sends a piece. Unsent lines stay whole: the file is replaced in one step. */
 static int send_piece(struct flush *f, const char *path, struct err *e)
 {
     char *data;
@@ -174,16 +174,16 @@ int script_spool_flush(const struct script_settings *s, struct script_flushed *o
     return rc;
 }
 
-/* ---- some of it, by the way ---- */
+/* ---- sending some along with a span ---- */
 
 /* The last bytes of a piece, from the begin of a line. */
 struct end {
     char *data;
     const char *at, *end;
-    off_t from; /* of `at`, in the file */
+    off_t from; /* position of `at` in the file */
 };
 
-/* At least a whole line, and else at most SOME_BYTES. False: there is none, or it cannot be read. */
+/* Reads at least a whole line, otherwise at most SOME_BYTES. Returns false if there is none, or on error. */
 static bool read_end(int fd, struct end *out)
 {
     struct stat st;

@@ -13,9 +13,9 @@
 static const char usual[] = "/proc/lttng-logger";
 enum { MARK_BYTES = 1024 };
 
-/* ---- by LTTng's user-space tracer ---- */
+/* ---- marks by LTTng's user-space tracer ---- */
 
-/* Where a session daemon has its door for traced programs: of the machine, or of the user. */
+/* Returns whether a session daemon, of the machine or of the user, has its socket for traced programs. */
 static bool has_session_daemon(void)
 {
     const char *home = getenv("LTTNG_HOME") ?: getenv("HOME");
@@ -41,7 +41,7 @@ static void *load_tracer(void)
     return library;
 }
 
-/* As an event lttng_ust_tracef:event. False: there is no such library. */
+/* Writes the mark as an event lttng_ust_tracef:event. Returns false if there is no such library. */
 static bool mark_in_user_space(struct text *line)
 {
     void *library = load_tracer(), *symbol = library ? dlsym(library, "lttng_ust__tracef") : NULL;

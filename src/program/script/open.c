@@ -127,7 +127,7 @@ int script_open_add_event(
         rc = errno == ENOENT ? err_set(e, ERR_NOTFOUND, "no span of this id is open") : err_sys(e, "%s", path);
     else if (fstat(fd, &st) || st.st_size + (off_t)t.n > OPEN_FILE_BYTES)
         rc = err_set(e, ERR_LIMIT, "%s has too many events", path);
-    else if (write(fd, t.v, t.n) != (ssize_t)t.n) /* one call: many may add at a time */
+    else if (write(fd, t.v, t.n) != (ssize_t)t.n) /* single call: many processes may add at a time */
         rc = err_sys(e, "%s", path);
     if (fd >= 0)
         close(fd);
@@ -273,7 +273,7 @@ void script_announce(const struct script_settings *s, struct script_span *span)
     text_fini(&body);
 }
 
-/* Is the process in the group, and more than what is left of one that has ended? */
+/* Returns whether the process is in the group, and is not a zombie. */
 static bool lives_in(const char *pid, long group)
 {
     char path[64], line[512];
@@ -284,14 +284,14 @@ static bool lives_in(const char *pid, long group)
     if (f)
         fclose(f);
     line[n] = '\0';
-    const char *behind = strrchr(line, ')'); /* of the name, which may hold anything */
+    const char *behind = strrchr(line, ')'); /* end of the name, which may contain anything */
     char state;
     long parent, of;
     return behind && sscanf(behind, ") %c %ld %ld", &state, &parent, &of) == 3 && of == group && state != 'Z' &&
         state != 'X';
 }
 
-/* Where nobody collects them, in many containers, dead processes stay in their group. */
+/* Returns whether the group has a live process. In many containers nobody reaps zombies, which stay in their group. */
 static bool group_lives(long group)
 {
     if (kill((pid_t)-group, 0) && errno == ESRCH)
@@ -344,7 +344,7 @@ static bool give_up(struct script_settings *s, const char *path)
     script_set_text(&span.attributes, "weft.state", "lost");
     script_write_otlp(&span, &s->resource, &line);
     char *mine = mem_printf("%s.lost", path);
-    bool taken = rename(path, mine) == 0; /* by one of several that flush at once */
+    bool taken = rename(path, mine) == 0; /* rename succeeds for one of several concurrent flushes */
     bool kept = taken && script_spool_add(s, line.v, line.n, &e) == ERR_OK;
     if (kept)
         unlink(mine);

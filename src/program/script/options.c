@@ -58,7 +58,7 @@ static int unknown(unsigned command, const char *s, struct err *e)
                 : err_set(e, ERR_ARG, "no option %.100s here; try: weft-span --help", s);
 }
 
-/* Of the options that every command has. */
+/* Takes an option that every command has. */
 static bool take_common(struct script_arguments *a, const char *s)
 {
     bool help = !strcmp(s, "--help") || !strcmp(s, "-h"), quiet = !strcmp(s, "--quiet") || !strcmp(s, "-q");
@@ -88,10 +88,10 @@ static int take_option(struct script_arguments *a, unsigned command, int argc, c
     return ERR_OK;
 }
 
-/* Where the command of `run` begins if what stands at `i` is not understood: the place before it. */
+/* Returns the place before the command of `run`, if the argument at `i` is not understood. */
 static int skip_to_command(int argc, char **argv, int i)
 {
-    bool value = false; /* may the next one be an option's value? */
+    bool value = false; /* next argument may be an option's value */
     for (int k = i; k < argc; k++) {
         if (k > i && !strcmp(argv[k], "--"))
             return k - 1;

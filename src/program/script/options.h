@@ -14,15 +14,15 @@ enum { SCRIPT_RUN = 1, SCRIPT_START = 2, SCRIPT_END = 4, SCRIPT_EVENT = 8, SCRIP
 struct script_arguments {
     const char *name, *service, *kind, *status, *message, *start, *end, *format;
     VEC(const char *) attributes;
-    VEC(char *) wrong;          /* `run`: what was left out, and why; owned */
+    VEC(char *) wrong;          /* `run`: arguments left out, and why; owned */
     bool quiet, help;
-    int n;                      /* what is no option: argv[0 .. n - 1] */
+    int n;                      /* positional arguments: argv[0 .. n - 1] */
     char **argv;
 };
 
-/* Takes what stands behind the command's name. Of `run`, the first argument that is no option begins the command to be
- * run; elsewhere options may stand anywhere. ERR_ARG: wrong use; never of `run`, which leaves out what makes no sense:
- * behind an unknown option its command begins at "--", or else at the next argument that is no option. */
+/* Reads the arguments behind the command's name. For `run`, the first argument that is no option begins the command to
+ * run; for others, options may stand anywhere. ERR_ARG: wrong use. `run` never returns it, but leaves out what makes no
+ * sense: after an unknown option its command begins at "--", or else at the next argument that is no option. */
 int script_read_arguments(unsigned command, int argc, char **argv, struct script_arguments *, struct err *);
 void script_arguments_fini(struct script_arguments *);
 void script_write_help(struct text *);

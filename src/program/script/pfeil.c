@@ -56,7 +56,7 @@ static const char *read_options(struct pfeil *p, int argc, char **argv)
     return NULL;
 }
 
-/* ---- when it began ---- */
+/* ---- begin of the span ---- */
 
 /* The zone of `date`: a name of this process's own zone, UTC, or digits; any other name is that of the machine where
  * the script runs, which printed it. */

@@ -19,7 +19,7 @@
 static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 static const int changed[] = {SIGPIPE, SIGXFSZ, SIGCHLD};
 enum { N_FORWARDED = sizeof forwarded / sizeof *forwarded, N_CHANGED = sizeof changed / sizeof *changed };
-static struct sigaction before[N_CHANGED]; /* as the caller had them */
+static struct sigaction before[N_CHANGED]; /* actions inherited from the caller */
 static sigset_t mask_before;
 
 void script_quiet_signals(void)
@@ -61,7 +61,7 @@ void script_export_context(const struct script_span *span)
     script_write_b3(&span->context, value);
     setenv("B3", value, 1);
     if (!span->trace_state)
-        unsetenv("TRACESTATE"); /* of another trace, or malformed */
+        unsetenv("TRACESTATE"); /* tracestate of another trace, or malformed */
 }
 
 /* ---- the command's process ---- */
@@ -78,7 +78,7 @@ static void become(char **command, int problems)
     _exit(127);
 }
 
-/* Its process id; -1 with errno when it could not be started. */
+/* Returns the process id; -1 with errno if it could not be started. */
 static pid_t start_command(char **command)
 {
     int ends[2], problem = 0;
@@ -106,7 +106,7 @@ void script_let_go(int fd)
     close(nothing);
 }
 
-/* Told by a process of its own: the command's signals do not wait for a collector. */
+/* Reports the open span in a separate process, so that the command's signals do not wait for a collector. */
 static pid_t announce_apart(const struct script_settings *s, struct script_span *span)
 {
     if (!(span->context.flags & SCRIPT_SAMPLED) || !script_announces(s))
@@ -128,7 +128,7 @@ static void stop_helper(pid_t helper)
     }
 }
 
-/* What the terminal sends it sends to the command as well. */
+/* Forwards a signal, unless the kernel sent it: the terminal's signals reach the command as well. */
 static void forward(pid_t child, const siginfo_t *info)
 {
     if (info->si_code != SI_KERNEL)
@@ -157,7 +157,7 @@ static int attend(struct script_settings *s, struct script_span *span, pid_t chi
             forward(child, &info);
         }
     }
-    stop_helper(helper); /* what it says is no longer true */
+    stop_helper(helper); /* its report is outdated now */
     return status;
 }
 

@@ -184,7 +184,7 @@ static int64_t read_retry_after(const char *s, size_t n)
 int script_read_reply(const char *head, size_t n, struct script_reply *reply)
 {
     static const char http[] = "HTTP/1.", retry[] = "retry-after:";
-    const size_t status_at = 9; /* behind "HTTP/1.1 " */
+    const size_t status_at = 9; /* position behind "HTTP/1.1 " */
     size_t known = n < sizeof http - 1 ? n : sizeof http - 1;
     if (memcmp(head, http, known) != 0)
         return -1;
@@ -267,7 +267,8 @@ enum script_sent script_send(
     text_fini(&request);
     if (!sent)
         snprintf(reply->why, sizeof reply->why, "%s", strerror(errno));
-    bool answered = receive(fd, deadline_ns, reply); /* also of a server that answers before it has read all */
+    bool answered = receive(fd, deadline_ns, reply); /* answer, even from a server that answers before it has read
+                                                      * everything */
     close(fd);
     script_tls_end(&tls, reply->why, answered ? 0 : sizeof reply->why);
     return answered ? judge(reply) : SCRIPT_LATER;

@@ -26,7 +26,7 @@ void script_note(const struct script_settings *s, const char *fmt, ...)
         if (iscntrl((unsigned char)*c))
             *c = '?'; /* values of the environment come in here */
     strcat(line, "\n");
-    ssize_t told = write(STDERR_FILENO, line, strlen(line)); /* one call: lines of many stay whole */
+    ssize_t told = write(STDERR_FILENO, line, strlen(line)); /* single call: lines of many processes stay whole */
     (void)told;
 }
 
@@ -140,7 +140,7 @@ bool script_read_url(struct arena *a, const char *s, const char *default_port, s
     return true;
 }
 
-/* ---- where spans go ---- */
+/* ---- endpoint ---- */
 
 static bool ends_in(const char *s, const char *end)
 {
@@ -179,7 +179,7 @@ static void take_jaeger(struct script_settings *s)
         script_read_url(&s->arena, endpoint, "14268", &s->url, &s->unusable);
 }
 
-/* Where a collector listens by itself. pfeil's callers count on nobody there. */
+/* Takes the default address of a collector. pfeil's callers expect none there. */
 static void take_default(struct script_settings *s, bool pfeil)
 {
     s->only_kept = !s->endpoint && variable("WEFT_SPAN_SPOOL");
@@ -274,7 +274,7 @@ static void take_timeout(struct script_settings *s)
     s->timeout_ns = (int64_t)(ms < SCRIPT_MOST_TIMEOUT_MS ? ms : SCRIPT_MOST_TIMEOUT_MS) * 1000000;
 }
 
-/* ---- whose they are ---- */
+/* ---- identity ---- */
 
 void script_set_service(struct script_settings *s, const char *service)
 {
@@ -282,7 +282,7 @@ void script_set_service(struct script_settings *s, const char *service)
     script_set_text(&s->resource, "service.name", service);
 }
 
-/* Which boot of which machine: what ties a span to a kernel trace of it. */
+/* Returns the id of the machine's boot, which ties a span to its kernel trace. */
 static const char *boot_id(struct arena *a)
 {
     char id[64];
@@ -295,7 +295,7 @@ static const char *boot_id(struct arena *a)
     return line ? arena_strdup(a, id) : NULL;
 }
 
-/* Of a container, in which processes have other numbers than the kernel's; 0: outside of them. */
+/* Returns the pid namespace inside a container, where process numbers differ from the kernel's; 0 outside. */
 static long long pid_namespace(void)
 {
     const ino_t first = 0xeffffffc; /* Linux' PROC_PID_INIT_INO */
@@ -327,7 +327,7 @@ static void take_resource(struct script_settings *s, bool pfeil)
     script_set_service(s, service ? service : *named ? named : "unknown_service");
 }
 
-/* ---- which traces ---- */
+/* ---- sampling ---- */
 
 static double share_of(const char *given)
 {
@@ -350,7 +350,7 @@ static void take_sampler(struct script_settings *s, bool pfeil)
     }
 }
 
-/* ---- where they wait ---- */
+/* ---- spool ---- */
 
 static void take_spool(struct script_settings *s)
 {
@@ -399,7 +399,8 @@ void script_read_settings(struct script_settings *s, bool pfeil, bool quiet)
         is_word(variable("JAEGER_DISABLED"), "true");
     if (s->unusable && !s->off)
         script_note(s, "spans cannot be sent to %.200s, they wait in %.200s: %s",
-            strchr(s->endpoint, '@') ? "the endpoint" : s->endpoint, s->spool, s->unusable); /* no passwords in logs */
+            strchr(s->endpoint, '@') ? "the endpoint" : s->endpoint, s->spool, s->unusable); /* userinfo hidden: no
+                                                                                              * passwords in logs */
 }
 
 void script_settings_fini(struct script_settings *s)

@@ -38,7 +38,7 @@ void script_set_text(struct script_attributes *a, const char *key, const char *t
 static void write_cut(struct json *j, const char *s, size_t most)
 {
     size_t n = strnlen(s, most);
-    while (n == most && n > 0 && (s[n] & 0xc0) == 0x80) /* not within a character */
+    while (n == most && n > 0 && (s[n] & 0xc0) == 0x80) /* back to the begin of a character */
         n--;
     json_string_n(j, s, n);
 }

@@ -144,7 +144,7 @@ int script_spool_cut(const struct script_settings *s, int wait_ms, struct err *e
 
 /* ---- adding ---- */
 
-/* All of it, or the file is as it was. */
+/* Appends the whole line, or leaves the file unchanged. */
 static int append(int fd, const char *line, size_t n)
 {
     struct stat st;
@@ -190,7 +190,7 @@ static int add_locked(const struct script_settings *s, const char *line, size_t 
     return rc;
 }
 
-/* Without the lock: a piece of its own, which is seen once it is whole. */
+/* Adds the line without the lock, as a separate piece that becomes visible once it is complete. */
 static int add_alone(const struct script_settings *s, const char *line, size_t n)
 {
     char name[64], temporary[80], from[PATH_BYTES], to[PATH_BYTES];
@@ -273,7 +273,7 @@ bool script_collector_rests(const struct script_settings *s)
     char path[PATH_BYTES];
     struct stat st;
     return rest_path(s, path) && lstat(path, &st) == 0 && st.st_mtim.tv_sec > time_now_ns() / 1000000000 &&
-        st.st_mtim.tv_sec < time_now_ns() / 1000000000 + 3600; /* else the clock was set back */
+        st.st_mtim.tv_sec < time_now_ns() / 1000000000 + 3600; /* otherwise the clock was set back */
 }
 
 void script_let_collector_rest(const struct script_settings *s, int64_t ns)
@@ -297,7 +297,7 @@ void script_wake_collector(const struct script_settings *s)
         unlink(path);
 }
 
-/* ---- one span ---- */
+/* ---- delivery of one span ---- */
 
 static void keep(const struct script_settings *s, const struct script_span *span)
 {

@@ -19,7 +19,7 @@
 static const char library[] = "libgnutls.so.30";
 static const char versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-/* What is used of GnuTLS. */
+/* Functions used of GnuTLS. */
 #define FUNCTIONS(X) \
     X(gnutls_init) \
     X(gnutls_strerror) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* TLS to a collector, by GnuTLS: it is loaded only where an endpoint is https, and only in a process of its own, so
- * that everything else starts as fast without it, and on machines that lack it. */
+/* TLS to a collector, by GnuTLS. It is loaded only for an https endpoint, and only in a separate process. So everything
+ * else starts as fast without it, and works on machines that lack it. */
 #ifndef WEFT_SCRIPT_TLS_H
 #define WEFT_SCRIPT_TLS_H
 
@@ -9,13 +9,14 @@
 #include "script/settings.h"
 
 struct script_tls {
-    pid_t process;      /* 0: there is none */
-    int problems;       /* it writes there why it gave up */
+    pid_t process;      /* 0: none */
+    int problems;       /* pipe with its reason for giving up */
 };
 /* Starts a process that takes over the connected socket `fd` (also on failure) and verifies the server. Returns a
  * socket, not blocking, for the plain bytes; -1 with errno. */
 int script_tls_start(const struct script_settings *, int fd, struct script_tls *);
-/* Ends the process. `why`: why it gave up; unchanged if it did not, or has not said so. Also of a zeroed struct. */
+/* Ends the process. `why`: its reason for giving up; unchanged if it did not, or gave none. Also for a zeroed
+ * struct. */
 void script_tls_end(struct script_tls *, char *why, size_t n);
 
 #endif
