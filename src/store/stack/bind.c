@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What LTTng-UST's own event types mean. Events that programs define themselves say nothing about calls or memory. */
+/* Meaning of LTTng-UST's own event types. Events defined by programs say nothing about calls or memory. */
 #include <string.h>
 
 #include "stack/builder.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From LTTng-UST's events to threads, calls and memory. The rules, for users: docs/formats/stacks.md. */
+/* Builder: from LTTng-UST's events to threads, calls and memory. Rules, for users: docs/formats/stacks.md. */
 #include "stack/builder.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static bool is_of_trace(const struct stack_builder *b, uint32_t stream)
     return is;
 }
 
-/* Those of the trace that are not bound yet. */
+/* Binds streams of the trace that are not bound yet. */
 static void bind_streams(struct stack_builder *b)
 {
     size_t n = ctf_trace_streams(b->trace);
@@ -267,7 +267,8 @@ static void begin_dump(struct stack_builder *b, uint32_t thread, int64_t ts)
     b->owners.v[owner].awaits_program = true;
 }
 
-/* Where threads are not told apart, or have the same number by chance, another program says it. */
+/* Notes the program of a state dump. A different program reveals an exec where threads are not distinguished, or have
+ * the same number by chance. */
 static void note_program(struct stack_builder *b, uint32_t owner, int64_t ts, uint32_t path)
 {
     struct stack_owner *o = &b->owners.v[owner];
@@ -300,7 +301,7 @@ static void allocate(
     if (c->count.mode && __builtin_mul_overflow(bytes, number(ev, &c->count), &bytes))
         return;
     if (c->kind == STACK_REALLOC) {
-        if (!address && bytes) /* it failed: the old memory stays */
+        if (!address && bytes) /* realloc failed: the old memory stays */
             return;
         stack_release(b, thread, ts, number(ev, &c->old));
     }

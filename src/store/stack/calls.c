@@ -28,15 +28,15 @@ static void close_frame(struct stack_builder *b, struct stack_runner *r, int64_t
         return;
     }
     put(r, r->frames.n, f->begin, end, f->function, how);
-    if (f->below) /* it was open when the chunk began, so it is the first to end in it */
+    if (f->below) /* frame open when the chunk began, so it is the first to end in it */
         r->series.v[r->frames.n].below = f->below;
     if (r->frames.n < r->unknown.n)
         r->unknown.v[r->frames.n] = end;
 }
 
-/* ---- what is not known after lost events ---- */
+/* ---- UNKNOWN calls after lost events ---- */
 
-/* No call of its own: the level is UNKNOWN up to ts. */
+/* Marks the level, which has no call of its own, UNKNOWN up to ts. */
 static void put_unknown(struct stack_runner *r, size_t level, int64_t ts)
 {
     if (r->unknown.v[level] < ts)
@@ -90,8 +90,8 @@ void stack_enter(struct stack_builder *b, uint32_t thread, int64_t ts, const str
     }
 }
 
-/* How many frames the exit ends: those above the one it belongs to were left without notice (longjmp, exceptions). 0:
- * it belongs to none. A function that calls itself is told apart by where it returns to, where the trace has that. */
+/* Returns the number of frames that the exit ends. Frames above its own were left without notice (longjmp, exceptions).
+ * 0: it belongs to none. Recursive calls are distinguished by return address, where the trace has it. */
 static size_t frames_left(const struct stack_runner *r, uint64_t address, uint64_t site, bool has_address)
 {
     size_t n = r->frames.n, first = 0;
@@ -125,8 +125,8 @@ void stack_exit(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_t a
 
 /* ---- lost events ---- */
 
-/* Since when entries and exits of the thread may be missing, given that those of `stream` may since `from`: other
- * streams may have losses at the same time. */
+/* Returns the time since when entries and exits of the thread may be missing, if those of its stream may be since
+ * `from`: other streams may have losses at the same time. */
 static int64_t missing_since(const struct stack_builder *b, const struct stack_runner *r, int64_t from)
 {
     for (size_t i = 0; i < b->windows.n; i++) {

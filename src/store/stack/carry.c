@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the builder knows at a cut. A call is in the chunk in which it ends: what is open is carried, and what is mapped
- * and allocated. Functions are not known any more: one that is entered again gets the name that it had. */
+/* Carried state of the builder at a cut. A call belongs to the chunk in which it ends, so open calls are carried, and
+ * so are mapped libraries and allocations. Functions are forgotten; one that is entered again gets the same name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +20,9 @@ enum {
 struct carrying {
     struct carry *c;
     struct stack_builder *b;
-    uint32_t owner;             /* of the functions that are visited */
-    struct map functions;       /* not LOAD: by function: its number + 1 */
-    struct map named, nameless; /* the same by string, by address: of the process */
+    uint32_t owner;             /* process of the visited functions */
+    struct map functions;       /* not LOAD: number + 1 by function */
+    struct map named, nameless; /* not LOAD: number + 1 by string, and by address, within the process */
     uint32_t n_functions;
 };
 
@@ -69,7 +69,7 @@ static void carry_library(struct carry *c, struct stack_builder *b, struct stack
     check(c, l->begin < l->end);
 }
 
-/* Those that are gone name nothing that is entered later. */
+/* Carries loaded libraries. Unloaded ones name nothing that is entered later. */
 static void carry_libraries(struct carry *c, struct stack_builder *b, struct stack_owner *o)
 {
     size_t n = 0, at = 0;
@@ -164,7 +164,7 @@ static void carry_function(struct carrying *v, struct stack_frame *f)
         vec_push(&v->b->known, known);
 }
 
-/* What the calls one level below the frame took that ended in this chunk. */
+/* Returns the time of calls one level below the frame that ended in this chunk. */
 static int64_t time_below(const struct stack_runner *r, size_t level)
 {
     const struct stack_series *s = level + 1 < r->series.n ? &r->series.v[level + 1] : NULL;
@@ -252,7 +252,8 @@ static void carry_runner(struct carrying *v, struct stack_runner *r)
     carry_frames(v, r);
 }
 
-/* Others are as new when they are heard of again. Who is grouped by name, is so by the first one. */
+/* Returns whether the thread is carried. Others begin anew at their next event. Threads grouped by name (pid -1) are
+ * always carried: their first name decides the group. */
 static bool leaves(const struct stack_builder *b, const struct stack_runner *r)
 {
     return r->frames.n || r->ghosts.n || b->owners.v[r->owner].pid < 0 || holds_memory(r);
@@ -280,11 +281,11 @@ static void load_runner(struct carrying *v)
         vec_push(&b->open, (uint32_t)b->runners.n - 1);
 }
 
-/* ---- who is carried, in which order ---- */
+/* ---- choice and order of carried threads ---- */
 
 struct carried {
-    uint32_t *owners, *runners, *place_of; /* in order; by process: its place in the order */
-    bool *has_runner;                      /* by process */
+    uint32_t *owners, *runners, *place_of; /* place_of: by process, its place in the order */
+    bool *has_runner;                      /* indexed by process */
     size_t n_runners;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One file of stacks: opening and checking all that it claims. What leads from one table to another is copied to
- * memory, so that it stays as it was checked. */
+/* File of stacks: opening and complete validation. References between tables are copied to memory, so that they stay as
+ * checked. */
 #include <stdlib.h>
 
 #include "base/chunks.h"

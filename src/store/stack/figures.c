@@ -4,7 +4,7 @@
 #include "stack/list.h"
 #include "stack/tiles.h"
 
-/* Those calls of a range that one part of its row has, by the part's numbers, and their tiles. */
+/* Calls of a range in one part of its row, by the part's numbers, and their tiles. */
 struct part_tiles {
     const struct stack_part *part;
     const struct stack_chunk *s;
@@ -37,7 +37,7 @@ static size_t figures_in(const struct part_tiles *r, const struct tile_piece *p,
     return n;
 }
 
-/* By the chunk's number of the function. */
+/* Returns call i; its function has the chunk's number. */
 static struct stack_call call_at(const struct part_tiles *r, uint64_t i)
 {
     return stack_row_call(r->s, r->part->row, i);
@@ -45,7 +45,7 @@ static struct stack_call call_at(const struct part_tiles *r, uint64_t i)
 
 /* ---- figures ---- */
 
-/* Of those that are equal the one that began first counts, in whichever order they come. */
+/* Notes the shortest call. Of equal ones the earliest counts, in whichever order they come. */
 static void note_shortest(struct figures *f, const struct stack_call *c)
 {
     int64_t duration = c->end - c->begin;
@@ -174,7 +174,7 @@ size_t stack_extremes(const struct stack_store *s, size_t row, size_t first, siz
     return g.n;
 }
 
-/* ---- how many are how long ---- */
+/* ---- histogram of durations ---- */
 
 struct call_histogram {
     const struct part_tiles *r;
@@ -238,7 +238,8 @@ size_t stack_whole_before(const struct stack_store *s, size_t row, size_t i)
     const struct stack_row *r = &s->rows[row];
     if (!i || !r->n_parts)
         return 0;
-    const struct stack_part *p = stack_part_of(r, i - 1); /* behind the last call, which ends a tile */
+    const struct stack_part *p = stack_part_of(r, i - 1); /* looked up by the last call: the position behind it may be
+                                                           * the end of a tile */
     size_t last = i - 1 - p->first, tile = last / TILE_ITEMS;
     size_t n = p->whole + p->chunk->whole[p->chunk->first_finest[p->row] + tile];
     for (size_t k = tile * TILE_ITEMS; k <= last; k++)

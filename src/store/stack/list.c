@@ -11,11 +11,11 @@
 struct joining {
     struct stack_store *s;
     const struct chunk *v;
-    size_t *chunk;               /* which one is looked at */
-    uint32_t **process_of;       /* by chunk, by process: that of the store */
-    struct stack_place *threads; /* of all chunks, those that are one side by side, by time */
+    size_t *chunk;               /* chunk being looked at */
+    uint32_t **process_of;       /* process of the store, by chunk and by process */
+    struct stack_place *threads; /* threads of all chunks: parts of the same thread adjacent, by time */
     size_t n_threads;
-    size_t *first; /* by thread of the store: its first place; one more */
+    size_t *first; /* by thread of the store: its first place; one extra */
 };
 
 #define count_all(s, items) \
@@ -147,8 +147,8 @@ static void join_threads(struct joining *j)
 
 /* ---- names ---- */
 
-/* Each chunk begins with the name that a thread has when it is first heard of. A process is called what its first
- * thread is called. */
+/* Joins the names of threads. Each chunk begins with the name at a thread's first event. A process is named after its
+ * first thread. */
 static const char *join_names(struct joining *j)
 {
     struct stack_store *s = j->s;
@@ -183,7 +183,7 @@ static const char *join_names(struct joining *j)
 
 /* ---- memory ---- */
 
-/* What was held when the chunk began comes first in it, as it was last in a chunk before. */
+/* Joins memory values. A chunk begins with the bytes held then, equal to the last value of an earlier chunk. */
 static const char *join_memory(struct joining *j)
 {
     struct stack_store *s = j->s;
@@ -266,7 +266,7 @@ static void join_losses(struct joining *j)
         qsort(s->losses, s->n_losses, sizeof *s->losses, by_begin);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole join ---- */
 
 static const char *join_all(struct joining *j)
 {

@@ -8,43 +8,43 @@
 #include "base/search.h"
 #include "stack/format.h"
 
-/* What a chunk has of a row: one call or more. */
+/* Part of a row in a chunk: one call or more. */
 struct stack_part {
     const struct stack_chunk *chunk;
-    const struct stack_disk_call *calls; /* n of them */
-    uint64_t n, row;         /* row: of the chunk */
-    uint64_t first, whole;   /* calls of the store's row before these, and the WHOLE ones among them */
-    int64_t begin;           /* of the first of them */
+    const struct stack_disk_call *calls; /* array of n calls */
+    uint64_t n, row;         /* row: number in the chunk */
+    uint64_t first, whole;   /* calls of the store's row before these, and WHOLE calls among them */
+    int64_t begin;           /* begin of the first call */
 };
 struct stack_row {
     uint64_t calls;
     const struct stack_part *parts; size_t n_parts; /* in order of time */
 };
 struct stack_rename { int64_t time; const char *name; };
-/* What a chunk has of the memory of a thread. */
+/* Part of a thread's memory in a chunk. */
 struct stack_values { const struct stack_disk_value *v; uint64_t n; int64_t begin; };
 
 struct stack_store {
     size_t n_chunks;
-    struct stack_chunk *chunks;          /* one more, without a file: what is not known where chunks are missing */
+    struct stack_chunk *chunks;          /* one extra, without a file: UNKNOWN calls between chunks */
     struct stack_totals totals;
     struct stack_process *processes; size_t n_processes;
     struct stack_thread *threads; size_t n_threads;
-    struct stack_rename *renames; size_t *first_rename;   /* by thread; one more */
-    struct stack_values *values; size_t *first_values;    /* by thread; one more */
+    struct stack_rename *renames; size_t *first_rename;   /* first_rename: by thread, one extra */
+    struct stack_values *values; size_t *first_values;    /* first_values: by thread, one extra */
     struct stack_row *rows; size_t n_rows;
     struct stack_part *parts;
     struct stack_function *functions; size_t n_functions;
     struct stack_loss *losses; size_t n_losses;
-    struct arena names;                  /* those that are in no file */
+    struct arena names;                  /* names that are in no file */
 };
 
-/* The part that holds call i of a row, which there is. */
+/* Returns the part that holds call i of a row; it must exist. */
 static inline const struct stack_part *stack_part_of(const struct stack_row *r, uint64_t i)
 {
     return &r->parts[r->n_parts > 1 ? search_first(k, 1, r->n_parts, r->parts[k].first > i) - 1 : 0];
 }
-/* One of its calls, by the row's number. */
+/* Returns call i, numbered in the store's row. */
 static inline struct stack_call stack_part_call(const struct stack_part *p, uint64_t i)
 {
     const struct stack_chunk *s = p->chunk;
@@ -55,18 +55,19 @@ static inline struct stack_call stack_part_call(const struct stack_part *p, uint
         (uint8_t)(s->n_functions ? stack_how_of(c) : STACK_UNKNOWN)};
 }
 
-/* list.c. Joins the chunks, which are open. NULL, or what is wrong; *chunk: with which one. */
+/* list.c. Joins the open chunks. Returns NULL, or the defect; *chunk: the chunk concerned. */
 const char *stack_list_join(struct stack_store *, const struct chunk *, size_t *chunk);
 void stack_list_free(struct stack_store *);
 
-/* rows.c. Joins the calls of each level of each thread: `places` says what is one thread, by time; first: by thread of
- * the store, one more: where its places begin. As stack_list_join. */
-struct stack_place { uint32_t chunk, i; }; /* a process or thread of a chunk */
+/* rows.c. Joins the calls of each level of each thread. `places`: parts of each thread, by time; first: by thread of
+ * the store, one extra: begin of its places. Returns as stack_list_join. */
+struct stack_place { uint32_t chunk, i; }; /* process or thread of a chunk */
 const char *stack_list_rows(struct stack_store *, const struct chunk *, const struct stack_place *places,
     const size_t *first, size_t *chunk);
 void stack_rows_free(struct stack_store *);
 
-/* functions.c. Names the functions of all chunks; process_of: by chunk, by process of the chunk: that of the store. */
+/* functions.c. Names the functions of all chunks. process_of: process of the store, by chunk and by process of the
+ * chunk. */
 void stack_list_functions(struct stack_store *, uint32_t *const *process_of);
 
 #endif

@@ -30,7 +30,7 @@ void stack_allocate(struct stack_builder *b, uint32_t thread, int64_t ts, uint64
     uint64_t *index = map_put(&b->owners.v[r->owner].allocations, address, &fresh);
     if (fresh)
         *index = room_for_size(b) + 1;
-    else /* it was freed without notice */
+    else /* freed without notice */
         count(r, ts, -b->sizes.v[*index - 1]);
     b->sizes.v[*index - 1] = (int64_t)bytes;
     count(r, ts, (int64_t)bytes);

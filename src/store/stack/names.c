@@ -90,8 +90,8 @@ void stack_unload_all(struct stack_builder *b, uint32_t owner)
     forget_addresses(o);
 }
 
-/* What holds the address when the function was first seen; else what was there next: state dumps come after the first
- * calls. */
+/* Returns the library that held the address when the function was first seen; else the next one there: state dumps come
+ * after the first calls. */
 static const struct stack_library *library_of(const struct stack_owner *o, const struct stack_known *f)
 {
     const struct stack_library *next = NULL;
@@ -109,7 +109,7 @@ static const struct stack_library *library_of(const struct stack_owner *o, const
 
 /* ---- functions ---- */
 
-/* Beyond the most that the store can number, all others are one. */
+/* Adds a function. Beyond the limit of the store's numbers, all others are one. */
 static uint32_t add_function(struct stack_builder *b, const struct stack_known *f, uint64_t *index)
 {
     if (b->known.n < STACK_MOST_FUNCTIONS)
@@ -137,7 +137,7 @@ uint32_t stack_function_named(struct stack_builder *b, uint32_t owner, uint64_t 
 void stack_put_address(struct text *out, const char *path, bool absolute, uint64_t begin, uint64_t address)
 {
     const char *base = file_name(path);
-    /* As debuggers of LTTng write it: + is from where the file was loaded, @ is the address in the file. */
+    /* notation of LTTng's debuggers: + counts from where the file was loaded, @ is the address in the file */
     text_printf(out, "%s%s0x%llx", *base ? base : path, absolute ? "@" : "+",
         (unsigned long long)(absolute ? address : address - begin));
 }

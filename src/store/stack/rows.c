@@ -11,7 +11,7 @@ struct joining_rows {
     struct stack_store *s;
     const struct chunk *v;
     VEC(struct stack_part) parts;
-    /* Of the chunk of what is not known: a row each. */
+    /* Contents of the extra chunk for UNKNOWN calls: a row each. */
     VEC(struct stack_disk_call) calls;
     VEC(struct stack_disk_long) longs;
     VEC(struct stack_disk_row) rows;
@@ -45,7 +45,7 @@ static void add_unknown(struct joining_rows *j, struct stack_row *row, uint64_t 
         ((struct stack_disk_call){begin, duration >= STACK_LONG ? STACK_LONG : (uint32_t)duration, STACK_UNKNOWN}));
 }
 
-/* Between calls of two chunks, from `end` to `begin`. */
+/* Adds UNKNOWN calls between calls of two chunks, from `end` to `begin`. */
 static void add_gaps(struct joining_rows *j, struct stack_row *row, uint64_t whole, const struct stack_place *before,
     const struct stack_place *after, int64_t end, int64_t begin)
 {

@@ -116,8 +116,8 @@ void stack_call(const struct stack_store *s, size_t row, size_t i, struct stack_
     *out = stack_part_call(stack_part_of(&s->rows[row], i), i);
 }
 
-/* How many calls of the row begin at or before t; `from` is known to be too few or just right. Times ahead are mostly
- * near. */
+/* Returns how many calls of the row begin at or before t; `from`: a number known to be not too large. Later times are
+ * mostly near. */
 static uint64_t begun(const struct stack_row *r, uint64_t from, int64_t t)
 {
     size_t k = r->n_parts > 1 ? search_first(i, 0, r->n_parts, r->parts[i].begin > t) : r->n_parts;

@@ -8,7 +8,7 @@
 struct next_tile {
     const struct stack_chunk *s;
     VEC(struct stack_disk_figures) figures;
-    VEC(int64_t) least, most; /* their durations */
+    VEC(int64_t) least, most; /* durations of the shortest and longest calls of `figures` */
     uint32_t *index_of;       /* by function: 1 + index in figures; 0: none yet */
 };
 
@@ -128,7 +128,7 @@ static int64_t duration_at(const struct next_tile *m, size_t row, uint64_t i)
     return c.end - c.begin;
 }
 
-/* From the tiles of the level below, which begin at `below`. */
+/* Adds a level from the tiles of the level below, which begin at `below`. */
 static void add_level(struct stack_tiles *t, struct next_tile *m, size_t row, size_t below, uint64_t n_below, int level)
 {
     for (uint64_t k = 0; k < n_below; k++) {

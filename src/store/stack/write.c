@@ -9,10 +9,10 @@
 
 struct stack_writer {
     const struct stack_builder *b;
-    struct strings strings;              /* those of the file */
-    bool *told;                          /* by owner: something of it is in the file */
-    uint32_t *owner_order, *owner_index; /* by index: owner; by owner: index */
-    uint32_t *runner_order;              /* of those that the file has */
+    struct strings strings;              /* strings of the file */
+    bool *told;                          /* by owner: the file has data of it */
+    uint32_t *owner_order, *owner_index; /* owner by index; index by owner */
+    uint32_t *runner_order;              /* threads that the file has */
     size_t n_runners;
     uint32_t *function_index; /* by index in known */
     struct map stream_index;  /* by stream: index + 1 */
@@ -109,7 +109,7 @@ static void add_functions(struct stack_writer *w)
     text_fini(&label);
 }
 
-/* Those that were loaded in this chunk: functions of chunks before may be theirs. */
+/* Adds libraries loaded during this chunk: functions of earlier chunks may be in them. */
 static void add_libraries(struct stack_writer *w)
 {
     for (size_t i = 0; i < w->processes.n; i++) {
@@ -185,7 +185,7 @@ static void add_strings(struct stack_writer *w)
     }
 }
 
-/* Of what will be in the store. */
+/* Adds tiles over the future contents of the store. */
 static void add_tiles(struct stack_writer *w)
 {
     struct stack_chunk s = {.threads = w->threads.v,
