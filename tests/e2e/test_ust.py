@@ -560,11 +560,12 @@ class Killed(Served):
         xy = self.model("XY", MEMORY, "xy", requested_items=[entries["beta"], entries["other"]], requested_times=times)
         return {s["seriesName"].split(":", 1)[1].split(" ")[0]: s["yValues"] for s in xy["series"]}
 
-    def kernel(self, place):
+    def kernel(self, place, later=()):
         """Thread 11 ends at 69.5 µs."""
         *packets, last = small_trace.PACKETS
         gone = (69500, (self.EXIT, small_trace.comm("beta") + struct.pack("<ii", 11, 20)))
-        stream = (small_trace.packet(i, events) for i, events in enumerate([*packets, [*last[:-1], gone, last[-1]]]))
+        packets = [*packets, [*last[:-1], gone, last[-1], *later]]
+        stream = (small_trace.packet(i, events) for i, events in enumerate(packets))
         small_trace.write(place, self.METADATA, b"".join(stream))
 
     def write(self, place):
@@ -579,6 +580,18 @@ class Killed(Served):
             "11": [0, 4096, 4096, 0, 0, 0], "300": [100] * 5 + [200], "total": [100, 4196, 4196, 100, 100, 200]})
         message = self.ok("index", place, "--store", scratch()).message
         self.assertNotIn("held memory", message)
+
+    def test_number_is_used_again(self):
+        """By a process without events of user space, while which lives the old memory does not come back."""
+        place = scratch()
+        again = ("gamma", 11)
+        self.kernel(os.path.join(place, "kernel"), [
+            (72000, small_trace.switch(small_trace.IDLE, 0, small_trace.A)),
+            (74000, small_trace.fork(small_trace.A, again)), (75000, small_trace.waking(again)),
+            (76000, small_trace.switch(small_trace.A, 1, again)), (95000, small_trace.waking(small_trace.A))])
+        self.write(os.path.join(place, "ust"))
+        self.assertEqual(self.held(place), {
+            "11": [0, 4096, 4096, 0, 0, 0], "300": [100] * 5 + [200], "total": [100, 4196, 4196, 100, 100, 200]})
 
     def test_nothing_shows_it(self):
         place = self.write(scratch() + "/ust")

@@ -21,8 +21,9 @@ struct stacks { struct stacks_trace *v; size_t n; };
 const struct stacks *stacks_of(struct views *);
 int64_t stacks_root(const struct views *, size_t host); /* id of a host's entry */
 
-/* stacks_lives.c: had the process ended at t (host's clock), and no other one got its number? false: not known. */
-bool stacks_process_ended(const struct stacks_trace *, size_t process, int64_t t);
+/* stacks_lives.c: returns whether the process that caused a thread's last event had ended at t (host's clock). Before
+ * that event, the process is the one that last got the number before t. False: not known. */
+bool stacks_process_ended(const struct stacks_trace *, size_t process, int64_t last_event, int64_t t);
 void stacks_find_lives(struct stacks_trace *, const struct graph *);
 
 /* What the views are as tsp_provider.family: they have hosts, processes, threads and levels in common. */

@@ -80,11 +80,12 @@ void stacks_find_lives(struct stacks_trace *p, const struct graph *g)
     p->lives.n = n;
 }
 
-bool stacks_process_ended(const struct stacks_trace *p, size_t process, int64_t t)
+bool stacks_process_ended(const struct stacks_trace *p, size_t process, int64_t last_event, int64_t t)
 {
     const struct stacks_life *v = p->lives.v;
+    int64_t then = last_event < t ? last_event : t;
     size_t behind = search_first(
-        i, 0, p->lives.n, v[i].process > process || (v[i].process == process && v[i].begin > t));
-    const struct stacks_life *last = behind ? &v[behind - 1] : NULL;
-    return last && last->process == process && last->ended && last->end <= t;
+        i, 0, p->lives.n, v[i].process > process || (v[i].process == process && v[i].begin > then));
+    const struct stacks_life *life = behind ? &v[behind - 1] : NULL;
+    return life && life->process == process && life->ended && life->end <= t;
 }

@@ -11,13 +11,14 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
         .x = x, .q = q, .answer = answer, .shown = stacks_memory_shown, .xy = true, .have_data = true});
 }
 
-/* What a thread held at the host's times: nothing once its process has ended. */
-static void held_by(
-    const struct stacks_trace *p, size_t thread, size_t process, const int64_t *times, size_t n, int64_t *bytes)
+/* What a thread held at the host's times: nothing once its process has ended, whoever has its number then. */
+static void held_by(const struct stacks_trace *p, size_t thread, const int64_t *times, size_t n, int64_t *bytes)
 {
+    struct stack_thread t;
+    stack_thread(p->s, thread, &t);
     stack_memory(p->s, thread, times, n, bytes);
     for (size_t k = 0; k < n; k++)
-        if (bytes[k] && stacks_process_ended(p, process, times[k]))
+        if (bytes[k] && stacks_process_ended(p, t.process, t.end, times[k]))
             bytes[k] = 0;
 }
 
@@ -32,7 +33,7 @@ static void add_threads(
         stack_thread(p->s, i, &t);
         if (!t.has_memory || (process != ALL && t.process != process))
             continue;
-        held_by(p, i, t.process, times, n, bytes);
+        held_by(p, i, times, n, bytes);
         for (size_t k = 0; k < n; k++)
             y[k] += (double)bytes[k];
     }
@@ -84,7 +85,7 @@ static void write_thread(struct lines *l, const struct stacks_trace *p, size_t t
     if (!t.has_memory)
         return;
     double *y = arena_new(a, double, l->q->n_times);
-    held_by(p, thread, t.process, times_of(l, p->host), l->q->n_times, l->bytes);
+    held_by(p, thread, times_of(l, p->host), l->q->n_times, l->bytes);
     for (size_t k = 0; k < l->q->n_times; k++)
         y[k] = (double)l->bytes[k];
     write_line(l, id,
