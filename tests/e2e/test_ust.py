@@ -593,6 +593,14 @@ class Killed(Served):
         self.assertEqual(self.held(place), {
             "11": [0, 4096, 4096, 0, 0, 0], "300": [100] * 5 + [200], "total": [100, 4196, 4196, 100, 100, 200]})
 
+    def test_many_traces_of_a_host(self):
+        """Buffers per process: each is a trace of its own, of a process that the one kernel trace shows."""
+        place = scratch()
+        self.kernel(os.path.join(place, "kernel"))
+        self.write(os.path.join(place, "ust-1"))
+        sample(os.path.join(place, "ust-2"))
+        self.assertEqual(self.held(place)["11"], [0, 4096, 4096, 0, 0, 0])
+
     def test_nothing_shows_it(self):
         place = self.write(scratch() + "/ust")
         self.assertEqual(self.held(place)["11"], [0] + [4096] * 5)

@@ -54,18 +54,18 @@ static void *find_stacks(struct views *x)
     struct stacks *all = mem_zalloc(sizeof *all);
     int64_t id = stacks_root(x, x->n_hosts);
     all->v = mem_zalloc(sizeof *all->v * (x->n_sources + 1));
+    all->lives = mem_zalloc(sizeof *all->lives * (x->n_hosts + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
         const struct stack_store *s = x->traces[i].stacks;
         if (!s)
             continue;
         struct stacks_trace *p = &all->v[all->n++];
         *p = (struct stacks_trace){.s = s, .host = (size_t)x->traces[i].host, .first_process = id};
+        p->lives = &all->lives[p->host];
         p->first_thread = p->first_process + (int64_t)stack_processes(s);
         p->first_row = p->first_thread + (int64_t)stack_threads(s);
         id = p->first_row + (int64_t)stack_rows(s);
         set_keys(p, x->traces[i].key);
-        if (x->hosts[p->host].index->graph)
-            stacks_find_lives(p, x->hosts[p->host].index->graph);
         p->row_threads = mem_alloc(sizeof *p->row_threads * (stack_rows(s) + 1));
         for (size_t t = 0; t < stack_threads(s); t++) {
             struct stack_thread thread;
@@ -74,6 +74,9 @@ static void *find_stacks(struct views *x)
                 p->row_threads[thread.first_row + r] = (uint32_t)t;
         }
     }
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (x->hosts[i].index->graph)
+            stacks_find_lives(all, i, x->hosts[i].index->graph);
     return all;
 }
 
@@ -82,10 +85,12 @@ static void close_stacks(struct views *x, void *cache)
     struct stacks *all = cache;
     for (size_t i = 0; i < all->n; i++) {
         free(all->v[i].row_threads);
-        vec_free(&all->v[i].lives);
         free(all->v[i].process_keys);
         free(all->v[i].thread_keys);
     }
+    for (size_t i = 0; i < x->n_hosts; i++)
+        vec_free(&all->lives[i].of);
+    free(all->lives);
     free(all->v);
     free(all);
 }

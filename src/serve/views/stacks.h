@@ -6,8 +6,10 @@
 
 #include "views/view.h"
 
-/* A process of a trace as the kernel trace of its host shows it; begin, end: host's clock. */
-struct stacks_life { uint32_t process; int32_t tgid; int64_t begin, end; bool ended; };
+/* A process as the kernel trace of its host shows it. pid: its number in user-space traces; times: host's clock. */
+struct stacks_life { int32_t pid, tgid; int64_t begin, end; bool ended; };
+/* Lives of the processes of one host that allocate memory, by pid, then time; none: not known. */
+struct stacks_lives { VEC(struct stacks_life) of; };
 /* One trace with its entries' numbers, which are the same in all these views. */
 struct stacks_trace {
     const struct stack_store *s;
@@ -15,16 +17,18 @@ struct stacks_trace {
     uint64_t *process_keys, *thread_keys; /* of their entries */
     int64_t first_process, first_thread, first_row; /* entries: these + number in the store */
     uint32_t *row_threads;               /* by row */
-    VEC(struct stacks_life) lives;       /* by process, then time; none: not known */
+    const struct stacks_lives *lives;    /* of its host */
 };
-struct stacks { struct stacks_trace *v; size_t n; };
+struct stacks { struct stacks_trace *v; size_t n; struct stacks_lives *lives; }; /* lives: by host */
 const struct stacks *stacks_of(struct views *);
 int64_t stacks_root(const struct views *, size_t host); /* id of a host's entry */
 
 /* stacks_lives.c: returns whether the process that caused a thread's last event had ended at t (host's clock). Before
- * that event, the process is the one that last got the number before t. False: not known. */
-bool stacks_process_ended(const struct stacks_trace *, size_t process, int64_t last_event, int64_t t);
-void stacks_find_lives(struct stacks_trace *, const struct graph *);
+ * that event, the process is the one that last got the number before t. False: not known. O(log lives). */
+bool stacks_process_ended(const struct stacks_lives *, int32_t pid, int64_t last_event, int64_t t);
+/* Finds the lives of a host, once all traces are known. O(rows of the graph), whatever the number of traces; nothing
+ * is read of the graph where no trace of the host has memory. */
+void stacks_find_lives(struct stacks *, size_t host, const struct graph *);
 
 /* What the views are as tsp_provider.family: they have hosts, processes, threads and levels in common. */
 #define STACKS_FAMILY "user-space stacks"

@@ -8,32 +8,39 @@
 #include "base/search.h"
 #include "views/stacks.h"
 
-static int by_process_and_time(const void *pa, const void *pb)
+static int by_pid_and_time(const void *pa, const void *pb)
 {
     const struct stacks_life *a = pa, *b = pb;
-    return order_of(a->process, b->process) ?: order_of(a->begin, b->begin);
+    return order_of(a->pid, b->pid) ?: order_of(a->begin, b->begin);
 }
 
-/* The first threads of processes that the trace knows by number. Within a container numbers are others'. */
-static void find_leaders(struct stacks_trace *p, const struct graph *g)
+/* Adds the numbers of the trace's processes that allocated memory: the lives of others are not asked about. */
+static void add_pids(struct map *pids, const struct stack_store *s)
 {
-    struct map of_pid = {0};
-    for (size_t i = 0; i < stack_processes(p->s); i++) {
+    for (size_t i = 0; i < stack_threads(s); i++) {
+        struct stack_thread t;
         struct stack_process d;
-        stack_process(p->s, i, &d);
+        stack_thread(s, i, &t);
+        if (!t.has_memory)
+            continue;
+        stack_process(s, t.process, &d);
         if (d.pid >= 0)
-            *map_put(&of_pid, (uint64_t)d.pid, NULL) = i;
+            map_put(pids, (uint64_t)d.pid, NULL);
     }
-    for (size_t i = 0; of_pid.n && i < graph_rows(g); i++) {
+}
+
+/* First threads of processes with these numbers. The number in the trace is that within the process's container. */
+static void find_leaders(struct stacks_lives *lives, const struct map *pids, const struct graph *g)
+{
+    for (size_t i = 0; i < graph_rows(g); i++) {
         struct graph_row r;
         graph_row(g, (int32_t)i, &r);
         if (r.idle_cpu >= 0 || r.tid <= 0 || r.tid != r.tgid)
             continue;
-        const uint64_t *process = map_find(&of_pid, (uint64_t)(r.vtid > 0 ? r.vtid : r.tid));
-        if (process)
-            vec_push(&p->lives, ((struct stacks_life){(uint32_t)*process, r.tgid, r.begin, r.end, r.died}));
+        int32_t pid = r.vtid > 0 ? r.vtid : r.tid;
+        if (map_find(pids, (uint64_t)pid))
+            vec_push(&lives->of, ((struct stacks_life){pid, r.tgid, r.begin, r.end, r.died}));
     }
-    map_fini(&of_pid);
 }
 
 static int by_number_and_time(const void *pa, const void *pb)
@@ -59,33 +66,45 @@ static void add_threads(struct stacks_life *v, size_t n, const struct graph *g)
     }
 }
 
-void stacks_find_lives(struct stacks_trace *p, const struct graph *g)
+/* Removes the lives of numbers that two processes had at a time, as in two containers: which one it is, is unknown. */
+static void remove_ambiguous(struct stacks_lives *lives)
 {
+    struct stacks_life *v = lives->of.v;
     size_t n = 0;
-    find_leaders(p, g);
-    if (!p->lives.n)
-        return;
-    struct stacks_life *v = p->lives.v;
-    qsort(v, p->lives.n, sizeof *v, by_number_and_time);
-    add_threads(v, p->lives.n, g);
-    qsort(v, p->lives.n, sizeof *v, by_process_and_time);
-    for (size_t i = 0; i < p->lives.n;) { /* two at a time, as in two containers: which one it is, is not known */
+    for (size_t i = 0; i < lives->of.n;) {
         size_t first = i;
         bool apart = true;
-        while (++i < p->lives.n && v[i].process == v[first].process)
+        while (++i < lives->of.n && v[i].pid == v[first].pid)
             apart &= v[i].begin >= v[i - 1].end;
         for (size_t k = first; k < i && apart; k++)
             v[n++] = v[k];
     }
-    p->lives.n = n;
+    lives->of.n = n;
 }
 
-bool stacks_process_ended(const struct stacks_trace *p, size_t process, int64_t last_event, int64_t t)
+void stacks_find_lives(struct stacks *all, size_t host, const struct graph *g)
 {
-    const struct stacks_life *v = p->lives.v;
+    struct stacks_lives *lives = &all->lives[host];
+    struct map pids = {0};
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i].host == host)
+            add_pids(&pids, all->v[i].s);
+    if (pids.n)
+        find_leaders(lives, &pids, g);
+    map_fini(&pids);
+    if (!lives->of.n)
+        return;
+    qsort(lives->of.v, lives->of.n, sizeof *lives->of.v, by_number_and_time);
+    add_threads(lives->of.v, lives->of.n, g);
+    qsort(lives->of.v, lives->of.n, sizeof *lives->of.v, by_pid_and_time);
+    remove_ambiguous(lives);
+}
+
+bool stacks_process_ended(const struct stacks_lives *lives, int32_t pid, int64_t last_event, int64_t t)
+{
+    const struct stacks_life *v = lives->of.v;
     int64_t then = last_event < t ? last_event : t;
-    size_t behind = search_first(
-        i, 0, p->lives.n, v[i].process > process || (v[i].process == process && v[i].begin > then));
+    size_t behind = search_first(i, 0, lives->of.n, v[i].pid > pid || (v[i].pid == pid && v[i].begin > then));
     const struct stacks_life *life = behind ? &v[behind - 1] : NULL;
-    return life && life->process == process && life->ended && life->end <= t;
+    return life && life->pid == pid && life->ended && life->end <= t;
 }

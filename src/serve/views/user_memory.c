@@ -15,10 +15,12 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 static void held_by(const struct stacks_trace *p, size_t thread, const int64_t *times, size_t n, int64_t *bytes)
 {
     struct stack_thread t;
+    struct stack_process d;
     stack_thread(p->s, thread, &t);
+    stack_process(p->s, t.process, &d);
     stack_memory(p->s, thread, times, n, bytes);
     for (size_t k = 0; k < n; k++)
-        if (bytes[k] && stacks_process_ended(p, t.process, t.end, times[k]))
+        if (bytes[k] && stacks_process_ended(p->lives, d.pid, t.end, times[k]))
             bytes[k] = 0;
 }
 
