@@ -101,6 +101,15 @@ class Offsets(Case):
             self.assertEqual([row["done"] for row in sorted(rows, key=lambda r: r["domain"])], done, path)
         self.assertNotIn("stale", self.ok("verify", top).text)
 
+    def test_stores_of_each(self):
+        """With a directory of its own for the trace alone, neither opening rebuilds the stores of the other one."""
+        top, store = self.session(), scratch()
+        alone = [os.path.join(top, "ust"), "--store", store]
+        for args, done in (([top], ["built", "built"]), (alone, ["built"]), ([top], ["up to date", "up to date"]),
+                           (alone, ["up to date"])):
+            rows = json.loads(self.ok("index", *args, "--format", "json").text)
+            self.assertEqual([row["done"] for row in rows], done, args)
+
 
 if __name__ == "__main__":
     main()

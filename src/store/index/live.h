@@ -67,7 +67,10 @@ int index_live_ask(struct index_live *const *, const char *const *names, size_t 
     struct err *e);
 
 /* Ends the recording (after ctf_feed_end, ctf_trace_end): reads the rest, and leaves the stores as `weft index` does.
- * experiment_open then opens what was followed without building anything. ERR_ARG: it is not over. */
+ * experiment_open then opens what was followed without building anything, as long as its clock offset is the recorded
+ * one: alone, or with traces of its host that have the same. Opened beside traces of its host and boot with another
+ * offset, a trace that takes theirs (ctf_trace_take_offset; never a kernel trace) is built anew, whole. Opened alone
+ * later, it is built again. ERR_ARG: it is not over. */
 int index_live_end(struct index_live *, struct err *e);
 
 #endif
