@@ -12,14 +12,14 @@
 #include "base/wait.h"
 
 enum {
-    MOST_WAITING_MESSAGES = 1 << 20, /* of one subscription, */
-    MOST_WAITING_BYTES = 256 << 20,  /* and their bytes; more is lost */
+    MOST_WAITING_MESSAGES = 1 << 20, /* limits of waiting messages of a subscription, */
+    MOST_WAITING_BYTES = 256 << 20,  /* and of their bytes; more are lost */
     USUAL_PAYLOAD = 1 << 20,
     SMALLEST_PAYLOAD = 1024,
     TRY_EVERY_MS = 50,
     LINGER_S = 10,
     MOST_LACKING = 64,
-    FIRST_PATIENCE_MS = 1000, /* with a question that a broker may have taken along when it died; then twice as long */
+    FIRST_PATIENCE_MS = 1000, /* timeout of a request that may have been lost with its broker; doubled each time */
 };
 
 struct broker *bus_broker_of(struct bus *b)
@@ -45,7 +45,7 @@ bool bus_broker_is_connected(struct broker *b)
     return !atomic_load(&b->closed) && natsConnection_Status(b->nc) == NATS_CONN_STATUS_CONNECTED;
 }
 
-/* what: or NULL. */
+/* what: object of the call, or NULL. */
 static int fail_away(struct broker *b, int code, struct err *e, const char *what)
 {
     const char *begin = what ? what : "", *colon = what ? ": " : "";
@@ -139,12 +139,12 @@ int bus_broker_await(struct broker *b, int64_t deadline_ns, struct err *e)
     return bus_broker_is_connected(b) ? 0 : fail_away(b, ERR_TIMEOUT, e, "bus");
 }
 
-/* Whether the same question may be answered a moment later. */
+/* Returns whether the same request may be answered a moment later. */
 static bool is_passing(const struct broker_attempt *a)
 {
     if (a->code)
         return a->code == JSClusterNotAvailErr ||
-            a->code == JSStreamSubjectOverlapErr; /* with itself, while it is made for another */
+            a->code == JSStreamSubjectOverlapErr; /* overlap with itself, while another node makes it */
     return a->status == NATS_NO_RESPONDERS || (a->status != NATS_NOT_FOUND && !a->once);
 }
 
@@ -256,7 +256,7 @@ bool bus_broker_mark(const char *reply, struct bus_broker_mark *out)
 
 struct wire_sub {
     struct broker *broker;
-    broker_handler *raw; /* or NULL: */
+    broker_handler *raw; /* NULL: `handler` is used */
     wire_handler *handler;
     void (*ended)(void *);
     void *arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to bus: the connection to a NATS server, and what tables and queues share in asking its JetStream. */
+/* Private to bus: the connection to a NATS server, and JetStream requests shared by tables and queues. */
 #ifndef WEFT_BUS_BROKER_H
 #define WEFT_BUS_BROKER_H
 
@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "bus/wire.h"
 
-/* A subscription that was ended. libnats 3.4 may still look at one while its reader takes a message from the socket: it
- * is destroyed some time later. */
+/* Ended subscription. libnats 3.4 may still look at one while its reader takes a message from the socket, so it is
+ * destroyed some time later. */
 struct broker_ended { natsSubscription *sub; int64_t when_ns; };
 
 struct broker {
@@ -18,10 +18,10 @@ struct broker {
     jsCtx *js;
     wire_changed *changed;
     void *arg;
-    char *where;               /* the servers, without users and passwords */
+    char *where;               /* servers, without users and passwords */
     int64_t timeout_ns;
-    int64_t replicas;          /* as of bus_options */
-    atomic_bool closed;        /* by bus_close */
+    int64_t replicas;          /* see bus_options */
+    atomic_bool closed;        /* set by bus_close */
     atomic_uint_fast64_t epoch;
     pthread_mutex_t lock;      /* guards all below */
     pthread_cond_t change;
@@ -31,48 +31,48 @@ struct broker {
 };
 struct broker *bus_broker_of(struct bus *);
 
-/* broker_options.c: what the connection is made with; natsOptions_Destroy ends it. *where: free() it. */
+/* broker_options.c: makes the options of the connection; natsOptions_Destroy ends them. *where: free() it. */
 int bus_broker_options(const struct bus_options *, struct broker *, natsOptions **out, char **where, struct err *);
-/* The broker refused a right; text: what it says. */
-/* A right that is missing, for what has the word in its subject. False: there is none. */
+/* Takes note that the broker refused a right; text: its message. */
+/* Finds a missing right whose subject contains the word. Returns false if there is none. */
 bool bus_broker_right(struct broker *, const char *word, char *out, size_t n);
 void bus_broker_lacks(struct broker *, const char *text);
 
-/* Fills e for a call that failed; `what` says of whom ("table x"). */
+/* Fills e for a call that failed; `what`: its object ("table x"). */
 int bus_broker_fail(struct broker *, natsStatus, jsErrCode, struct err *, const char *what);
 bool bus_broker_is_connected(struct broker *);
-/* Waits until there is a connection. ERR_TIMEOUT, ERR_CANCELLED. */
+/* Waits for a connection. ERR_TIMEOUT, ERR_CANCELLED. */
 int bus_broker_await(struct broker *, int64_t deadline_ns, struct err *);
-int64_t bus_broker_deadline(const struct broker *); /* for what has none */
+int64_t bus_broker_deadline(const struct broker *); /* default for operations without a deadline */
 int64_t bus_broker_ms_until(int64_t deadline_ns);   /* at least 1 */
 
-/* One question to JetStream, asked again until the deadline while it has no connection or is still starting. Returns 0,
- * or what the last attempt ended with. */
+/* Request to JetStream. It is repeated until the deadline while there is no connection or JetStream is starting.
+ * Returns 0, or the status of the last attempt. */
 typedef natsStatus broker_step(void *arg, jsOptions *, jsErrCode *);
 struct broker_attempt {
     broker_step *step;
     void *arg;
     const char *what;
-    bool once;                 /* not again when it may have been done */
-    jsErrCode code;            /* of the last attempt; 0 */
+    bool once;                 /* not repeated if it may have been done */
+    jsErrCode code;            /* code of the last attempt; 0: none */
     natsStatus status;
 };
 int bus_broker_try(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
-/* The same, until there is an answer: also one that may be another a moment later. */
+/* Does the same until there is any answer, even one that may be different a moment later. */
 int bus_broker_once(struct broker *, struct broker_attempt *, int64_t deadline_ns, struct err *);
 
-/* The stream has as many replicas as were asked for, unless it has more. */
+/* Gives the stream the number of replicas asked for, unless it has more. */
 int bus_broker_replicate(struct broker *, const char *stream, const char *what, int64_t deadline_ns, struct err *);
 
-/* A subscription whose handler gets the library's message, to destroy it. */
+/* Subscription whose handler gets the library's message, and must destroy it. */
 typedef void broker_handler(void *arg, natsMsg *);
 int bus_broker_subscribe_raw(struct broker *, const char *subject, broker_handler *, void (*ended)(void *), void *arg,
     struct wire_sub **out, struct err *);
 void bus_broker_unsubscribe(struct wire_sub *);
-/* In place of natsSubscription_Destroy, after natsSubscription_Unsubscribe. */
+/* Replaces natsSubscription_Destroy, after natsSubscription_Unsubscribe. */
 void bus_broker_destroy_later(struct broker *, natsSubscription *);
 
-/* What JetStream says of a message in its reply subject. */
+/* JetStream's data on a message, from its reply subject. */
 struct bus_broker_mark { uint64_t delivered, stream_seq, consumer_seq, pending; int64_t time_ns; };
 bool bus_broker_mark(const char *reply, struct bus_broker_mark *out);
 
@@ -95,15 +95,16 @@ struct broker_table {
     struct broker *broker;
     char name[80], stream[96], what[96];
     bool memory;
-    int64_t ttl_ns;            /* what it is made with */
-    _Atomic int64_t real_ttl_ns; /* what it was made with */
+    int64_t ttl_ns;            /* wanted lifetime */
+    _Atomic int64_t real_ttl_ns; /* lifetime that its maker gave it */
 };
-/* Makes the stream if it is not there. */
+/* Makes the stream if it does not exist. */
 int bus_broker_table_make(struct broker_table *, int64_t deadline_ns, struct err *);
-/* Everything from now on, first the last value of each key, goes to that subject. *pending: how many those are. */
+/* Sends everything from now on, first the last value of each key, to that subject. *pending: number of these values. */
 int bus_broker_table_follow(struct broker_table *, const char *key, const char *deliver, int64_t deadline_ns,
     uint64_t *pending, struct err *);
-/* A message of it as an entry, whose key points into the message. False: it is none, but a sign of life. */
+/* Decodes a message as an entry, whose key points into the message. Returns false for a sign of life, which is no
+ * entry. */
 bool bus_broker_table_entry(const struct broker_table *, natsMsg *, struct bus_entry *out,
     struct bus_broker_mark *mark);
 

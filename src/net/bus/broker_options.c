@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How to connect to NATS: servers, credentials, TLS. No message says more than host names and files. */
+/* Options of the connection to NATS: servers, credentials, TLS. Messages contain only host names and files. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ enum {
     SHORTEST_WAIT_MS = 50,
 };
 
-/* Each attempt twice as late as the last, up to some seconds, and never all nodes at once. */
+/* Returns the delay of an attempt, doubled each time up to some seconds, with jitter so that nodes do not connect at
+ * the same time. */
 static int64_t reconnect_delay(natsConnection *nc, int attempts, void *arg)
 {
     int64_t ms = LONGEST_WAIT_MS;

@@ -24,7 +24,7 @@ struct broker_queue {
 
 struct taken {
     struct wire_item is;
-    natsMsg *msg; /* what the item points into; its reply subject takes the answer */
+    natsMsg *msg; /* message that the item points into; its reply subject takes the answer */
 };
 
 static void subject_of(const struct broker_queue *q, const char *id, char out[SUBJECT_ROOM])
@@ -55,7 +55,7 @@ static natsStatus add_stream(void *arg, jsOptions *o, jsErrCode *code)
     if (*code != JSStreamNameExistErr)
         return s;
     *code = 0;
-    return NATS_OK; /* another made it */
+    return NATS_OK; /* made by another node */
 }
 
 static natsStatus add_consumer(void *arg, jsOptions *o, jsErrCode *code)
@@ -72,7 +72,7 @@ static natsStatus add_consumer(void *arg, jsOptions *o, jsErrCode *code)
     natsStatus s = js_AddConsumer(NULL, q->broker->js, q->stream, &c, o, code);
     if (s == NATS_OK || !*code || *code == JSStreamNotFoundErr)
         return s;
-    /* Another may have made it, with other options. */
+    /* consumer made by another node, maybe with other options */
     *code = 0;
     return js_GetConsumerInfo(NULL, q->broker->js, q->stream, consumer, o, code);
 }
@@ -147,7 +147,7 @@ int bus_broker_queue_add(struct bus_queue *base, const char *id, const void *dat
         rc = rc ? rc : bus_broker_try(q->broker, &a, deadline, e);
     }
     *fresh = !rc;
-    return a.code == JSStreamStoreFailedErr ? 0 : rc; /* it is there */
+    return a.code == JSStreamStoreFailedErr ? 0 : rc; /* item exists already */
 }
 
 /* ---- taking ---- */
@@ -219,7 +219,7 @@ int bus_broker_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bu
             return 0;
         if (time_monotonic_ns() >= deadline_ns)
             return err_set(e, ERR_TIMEOUT, "%s: nothing to do until the deadline", q->what);
-        /* Not faster than that, whatever the broker answers. */
+        /* pause, whatever the broker answers */
         pthread_mutex_lock(&q->broker->lock);
         while (time_monotonic_ns() < pause && !atomic_load(&q->broker->closed))
             wait_until(&q->broker->change, &q->broker->lock, pause);
@@ -276,7 +276,7 @@ void bus_broker_item_working(struct bus_item *i)
     tell(i, "+WPI");
 }
 
-/* ---- its state ---- */
+/* ---- state of the queue ---- */
 
 struct looking {
     struct broker_queue *queue;

@@ -65,8 +65,8 @@ static natsStatus look_at_stream(void *arg, jsOptions *o, jsErrCode *code)
     return s;
 }
 
-/* Of two who make it at once, both succeed if they agree; the second of two with other options finds it made. It is
- * looked for first: who only reads tables needs no right to make them. */
+/* Makes the table unless it exists. If two nodes make it at once, both succeed if they agree; with other options the
+ * second finds it made. The look-up comes first: readers of tables need no right to make them. */
 int bus_broker_table_make(struct broker_table *t, int64_t deadline_ns, struct err *e)
 {
     struct broker_attempt a = {.step = look_at_stream, .arg = t, .what = t->what};
@@ -105,7 +105,7 @@ void bus_broker_table_close(struct bus_table *t)
     free(t);
 }
 
-/* Whether the stream is gone, as after the restart of a broker that kept it in memory. */
+/* Returns whether the stream is gone, as after the restart of a broker that kept it in memory. */
 static bool is_gone(const struct broker_attempt *a)
 {
     return a->code == JSStreamNotFoundErr || (!a->code && a->status == NATS_NO_RESPONDERS);
@@ -115,7 +115,7 @@ static bool is_gone(const struct broker_attempt *a)
 
 struct putting {
     struct broker_table *table;
-    const char *key, *operation; /* or NULL: a value */
+    const char *key, *operation; /* operation NULL: a value is put */
     const void *data;
     size_t n;
     const uint64_t *expected;
@@ -275,7 +275,7 @@ static natsStatus follow(void *arg, jsOptions *o, jsErrCode *code)
     c.MemoryStorage = true;
     natsStatus s = js_AddConsumer(&made, f->table->broker->js, f->table->stream, &c, o, code);
     if (s == NATS_OK)
-        f->pending = made->NumPending + made->Delivered.Consumer; /* some may be under way already */
+        f->pending = made->NumPending + made->Delivered.Consumer; /* some entries may be under way already */
     jsConsumerInfo_Destroy(made);
     return s;
 }
@@ -386,7 +386,7 @@ static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys
     return rc;
 }
 
-/* One attempt, with an inbox of its own. *told: the handler has been told something. */
+/* Makes one attempt, with an inbox of its own. *told: the handler was called. */
 static int all_once(
     struct broker_table *t, int64_t deadline_ns, bool *told, bus_entry_handler *handler, void *arg, struct err *e)
 {
@@ -432,7 +432,7 @@ int bus_broker_table_all(struct bus_table *base, bus_entry_handler *handler, voi
     return rc;
 }
 
-/* ---- has it changed? ---- */
+/* ---- version of the table ---- */
 
 struct version {
     struct broker_table *table;

@@ -32,13 +32,13 @@ struct broker_watch {
     struct bus_hook hook;
     pthread_mutex_t lock; /* guards what waits */
     struct waiting *first, **end;
-    /* Of the loop alone. */
+    /* Used by the loop's thread only: */
     struct wire_sub *sub;
     uint64_t epoch, seen; /* consumer sequence */
     int64_t heard_ns, again_ns;
     bool has_told, all_told;
     struct strings names;
-    VEC(struct key) keys; /* by number of the name */
+    VEC(struct key) keys; /* indexed by number of the name */
 };
 
 static void nothing(void *arg) {}
@@ -243,7 +243,7 @@ static int64_t watch_turn(void *arg)
     return w->sub ? time_monotonic_ns() : w->again_ns;
 }
 
-/* ---- being there ---- */
+/* ---- lifetime of a watch ---- */
 
 static void connection_changed(void *arg)
 {

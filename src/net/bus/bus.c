@@ -143,7 +143,7 @@ int bus_trouble(struct bus *b, struct err *e)
 
 size_t bus_max_payload(struct bus *b)
 {
-    enum { HEADERS = 4096 }; /* beside a table's value */
+    enum { HEADERS = 4096 }; /* bytes of headers beside a table's value */
     size_t n = b->kind->max_payload(b->wire);
     return n > 2 * HEADERS ? n - HEADERS : n / 2;
 }

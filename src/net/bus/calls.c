@@ -14,7 +14,7 @@
 #include "bus/wire.h"
 
 struct asked {
-    struct asked *next, *previous; /* among the outstanding ones of its set, then in its list of replies */
+    struct asked *next, *previous; /* list of outstanding calls of the set, then of its replies */
     struct bus_calls *calls;
     uint64_t id;
     int64_t deadline_ns;
@@ -28,15 +28,15 @@ struct asked {
 
 enum { RIVALS = 4 };
 
-/* Of a call that one service only can answer. Others may begin to: their answers are put together beside its, and
- * dropped once they turn out not to be signed. */
+/* Binding of a call that only one service may answer. Other senders may begin to answer: their answers are assembled
+ * beside it, and dropped if they turn out to be unsigned. */
 struct bound {
     struct trust *trust;
     char *reply;
     uint8_t question[TRUST_HASH_BYTES];
     struct rival {
         struct assembly got;
-        uint64_t used; /* when, in parts that came */
+        uint64_t used; /* time of use, counted in received parts */
     } rivals[RIVALS];
     uint64_t parts;
     struct assembly doubtful; /* the last that was not signed: the key may have changed just now */
@@ -48,8 +48,8 @@ struct bus_calls {
     pthread_cond_t news;
     struct asked waiting;       /* ring */
     struct asked *first, **end; /* replies that nobody has fetched */
-    size_t outstanding;         /* both */
-    int64_t earliest_ns;        /* no deadline of a waiting one is before it */
+    size_t outstanding;         /* number of calls in both lists */
+    int64_t earliest_ns;        /* lower limit of the deadlines of waiting calls */
 };
 
 enum { INBOX_ROOM = 80, REPLY_ROOM = INBOX_ROOM + 20 };
@@ -64,7 +64,7 @@ struct asker {
     struct bus_hook hook;
 };
 
-/* ---- with the lock held ---- */
+/* ---- functions called with the lock held ---- */
 
 static struct asked *find(struct asker *a, uint64_t id)
 {
@@ -93,7 +93,7 @@ static void asked_free(struct asked *c)
     free(c);
 }
 
-/* It waits no more: its reply, whose code and data are set, can be fetched. */
+/* Ends the call: its reply, whose code and data are set, can be fetched. */
 static void finish(struct asker *a, struct asked *c)
 {
     struct bus_calls *s = c->calls;
@@ -146,7 +146,7 @@ static void expire(struct bus_calls *s, int64_t now)
     }
 }
 
-/* ---- what comes ---- */
+/* ---- received messages ---- */
 
 /* Whoever refuses may be anybody: what he says goes onto terminals. */
 static void take_refusal(struct asker *a, struct asked *c)
@@ -241,7 +241,8 @@ static bool is_signed(
     return is_turned_down(a) && bus_trust_check(t, &s, a->data + n);
 }
 
-/* With the lock held, which is given back meanwhile: checking takes a while. Takes over the answer of the call c. */
+/* Checks the answer of the call c, and takes it over. Called with the lock held, which is released meanwhile: checking
+ * takes a while. */
 static void check(struct bus *b, struct asked *c, struct assembly a)
 {
     struct asker *asker = b->asker;
@@ -252,7 +253,7 @@ static void check(struct bus *b, struct asked *c, struct assembly a)
     memcpy(question, c->bound->question, sizeof question);
     unsigned keys;
     bool good;
-    do { /* until no key was put meanwhile: bus_asker_check_again does not know of this answer yet */
+    do { /* repeated if a key was put meanwhile: bus_asker_check_again does not know of this answer yet */
         keys = bus_trust_changes(trust);
         pthread_mutex_unlock(&asker->lock);
         good = is_signed(trust, subject, reply, question, &a);
@@ -332,7 +333,7 @@ static void inbox_has(void *arg, const struct wire_message *m)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* ---- what goes ---- */
+/* ---- sent messages ---- */
 
 struct wanted {
     struct asker *asker;
@@ -358,7 +359,7 @@ static void reply_of(const struct asker *a, uint64_t id, char out[REPLY_ROOM])
     snprintf(out, REPLY_ROOM, "%s.%" PRIx64, a->inbox, id);
 }
 
-/* Without the lock: the call may end meanwhile. */
+/* Called without the lock: the call may end meanwhile. */
 static void send(struct bus *b, uint64_t id, const char *subject, enum frame_kind kind, const void *data, size_t n,
     int64_t deadline_ns)
 {
@@ -456,7 +457,7 @@ static struct asked *begin(struct bus_calls *s, const char *subject, size_t n, i
     return NULL;
 }
 
-/* Of whom an answer is taken; *out NULL: of anybody. ERR_UNSUPPORTED: of nobody. */
+/* Finds the service whose answers are accepted; *out NULL: any. ERR_UNSUPPORTED: none. */
 static int bind_call(struct bus *b, const char *subject, const void *data, size_t n, int64_t deadline_ns,
     struct bound **out, struct err *e)
 {

@@ -37,7 +37,7 @@ static void put64(uint8_t *p, uint64_t v)
     memcpy(p, &v, sizeof v);
 }
 
-/* Whether the counts can be true of one part of a message. */
+/* Checks that the counts are possible for one part of a message. */
 static int check_counts(const struct frame *f, struct err *e)
 {
     if (f->part >= f->parts)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t most_waiting_bytes = (size_t)256 << 20; /* of one subscription; more is lost */
+static const size_t most_waiting_bytes = (size_t)256 << 20; /* limit of a subscription; more is lost */
 
 /* ---- hubs ---- */
 
@@ -73,7 +73,7 @@ int bus_local_check(struct bus *b, struct err *e)
 struct message {
     atomic_uint refs;
     bool nobody;
-    char *subject, *reply; /* behind the data, in the same block */
+    char *subject, *reply; /* stored behind the data, in the same block */
     size_t n;
     uint8_t data[];
 };
@@ -160,7 +160,7 @@ static int64_t deliver(void *arg)
     return INT64_MAX;
 }
 
-/* With the hub's lock held. Returns how many get it. */
+/* Called with the hub's lock held. Returns the number of receivers. */
 static size_t give_all(struct hub *h, struct message *m)
 {
     size_t given = 0;

@@ -192,7 +192,7 @@ void bus_local_item_forget(struct bus_item *i)
     bus_unref(b);
 }
 
-/* Whose work the item is; *where is NULL if it is done. With the hub's lock held. */
+/* Finds the work of an item; *where is NULL if it is done. Called with the hub's lock held. */
 static struct work **find(const struct taken *t)
 {
     struct work **at = &t->queue->first;

@@ -10,7 +10,7 @@ struct entry {
     char *key;
     void *data; /* terminated by a byte 0 */
     size_t n;
-    uint64_t revision; /* of its last change */
+    uint64_t revision; /* revision of the last change */
     int64_t end_ns;    /* INT64_MAX: never */
     bool is_there;
 };
@@ -86,7 +86,7 @@ void bus_local_table_close(struct bus_table *base)
     free(base);
 }
 
-/* ---- with the hub's lock held ---- */
+/* ---- functions called with the hub's lock held ---- */
 
 static void kick_watches(struct local_table *t)
 {
@@ -157,7 +157,7 @@ static void set(struct local_table *t, const char *key, const void *data, size_t
     kick_watches(t);
 }
 
-/* ---- one entry ---- */
+/* ---- single entries ---- */
 
 int bus_local_table_put(struct bus_table *base, const char *key, const void *data, size_t n, const uint64_t *expected,
     uint64_t *revision, struct err *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is there: beats told in CLUSTER.beat, asked for in CLUSTER.who. */
+/* Presence of members: beats in CLUSTER.beat, requests for them in CLUSTER.who. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int subject_below(const char *cluster, const char *below, char *out, stru
     return bus_subject_check(out, false, e);
 }
 
-/* ---- being a member ---- */
+/* ---- member ---- */
 
 struct bus_member {
     struct bus *bus;
@@ -32,7 +32,7 @@ struct bus_member {
     int64_t due_ns;
 };
 
-/* With the lock held. What is lost while there is no broker is made good by the beat that follows the connection. */
+/* Called with the lock held. Losses without a broker are repaired by the beat that follows the new connection. */
 static void tell(struct bus_member *m, enum frame_kind kind)
 {
     struct frame f = {.kind = kind, .parts = 1, .number = (int32_t)(m->period_ns / 1000000)};
@@ -69,7 +69,7 @@ static void beat_by(struct bus_member *m, int64_t when_ns)
     bus_loop_kick(m->loop);
 }
 
-/* All are asked at once; not all answer at once. */
+/* Schedules a beat with a random delay: all members are asked at once, and must not answer at once. */
 static void who_is_there(void *arg, const struct wire_message *message)
 {
     struct bus_member *m = arg;
@@ -178,7 +178,7 @@ struct bus_members {
     atomic_bool hears;    /* the subscription is made */
     pthread_mutex_t lock; /* guards what waits */
     VEC(struct waiting) waiting;
-    /* Of the loop alone. */
+    /* Used by the loop's thread only: */
     VEC(struct known) known;
     uint64_t epoch;
     bool asked;
@@ -199,7 +199,7 @@ static char *string_of(const char *s, size_t n)
     return copy;
 }
 
-/* In the subscription's thread: what is told waits for the loop's turn. */
+/* Runs in the subscription's thread; queues news for the loop's turn. */
 static void hear(void *arg, const struct wire_message *message)
 {
     struct bus_members *w = arg;
@@ -267,8 +267,8 @@ static void learn(struct bus_members *w, enum frame_kind kind, struct known hear
         report(w, BUS_CHANGED, k);
 }
 
-/* Without a broker nobody can be heard: silence means nothing then, and all are asked afterwards. They, too, had none,
- * and may come back later than this node. */
+/* Asks all members after the broker was away: silence meant nothing then. The members had no broker either, and may
+ * come back later than this node. */
 static void ask_again(struct bus_members *w, int64_t now)
 {
     uint64_t epoch = w->bus->kind->epoch(w->bus->wire);

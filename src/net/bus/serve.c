@@ -21,7 +21,7 @@ struct partial {
 
 struct bus_service {
     struct bus *bus;
-    struct bus_service *next; /* of the service table */
+    struct bus_service *next; /* next one in the service table */
     bus_question_handler *handler;
     void *arg;
     unsigned max_open;
@@ -31,18 +31,18 @@ struct bus_service {
     struct signer *signer; /* NULL: it is not bound */
     pthread_mutex_t lock;  /* guards all below */
     unsigned open;         /* questions without an answer, and partial ones */
-    size_t bytes;          /* of both */
-    unsigned questions;    /* that the service must outlive */
+    size_t bytes;          /* bytes of these questions */
+    unsigned questions;    /* number of questions that the service must outlive */
     bool ended;
     struct partial *partial;
 };
 
-/* Where an answer goes, and what it is signed for. */
+/* Destination of an answer, and what it is signed for. */
 struct asker_of {
     char *reply;
     bool wants_signature;
-    bool taken;                         /* the question, whole */
-    uint8_t question[TRUST_HASH_BYTES]; /* its hash, if it is signed */
+    bool taken;                         /* the question was taken completely */
+    uint8_t question[TRUST_HASH_BYTES]; /* hash of the question, if the answer is signed */
 };
 
 struct question {
@@ -54,7 +54,7 @@ struct question {
 struct service_table {
     pthread_mutex_t lock; /* guards all below; taken before a service's */
     struct bus_service *services;
-    struct loop *loop; /* since the first service */
+    struct loop *loop; /* started with the first service */
 };
 
 /* ---- answering ---- */
@@ -143,9 +143,9 @@ void bus_refuse(struct bus_question *is, int code, const char *text)
     question_free(q);
 }
 
-/* ---- what comes ---- */
+/* ---- received messages ---- */
 
-/* With the lock held. Drops a partial question; *at is it. */
+/* Drops a partial question; *at is it. Called with the lock held. */
 static void drop(struct bus_service *s, struct partial **at)
 {
     struct partial *p = *at;
@@ -217,7 +217,7 @@ static void take_whole(struct bus_service *s, const struct wire_message *m, cons
     hand_over(s, f->kind, data, f->n, mem_strdup(m->reply), deadline_of(f->number));
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct partial **find(struct bus_service *s, const struct wire_message *m, const struct frame *f)
 {
     struct partial **at = &s->partial;
@@ -226,7 +226,7 @@ static struct partial **find(struct bus_service *s, const struct wire_message *m
     return at;
 }
 
-/* With the lock held, *at NULL. */
+/* Called with the lock held, *at NULL. */
 static void begin(struct bus_service *s, struct partial **at, const struct wire_message *m, const struct frame *f)
 {
     int64_t latest = time_monotonic_ns() + LONGEST_PART_WAIT_S * NS_PER_S, deadline = deadline_of(f->number);
@@ -244,7 +244,7 @@ static void take_part(struct bus_service *s, const struct wire_message *m, const
     pthread_mutex_lock(&s->lock);
     struct partial **at = find(s, m, f);
     bool fresh = !*at;
-    if (fresh && f->part != 0) { /* was refused, or dropped; or its beginning was lost */
+    if (fresh && f->part != 0) { /* refused or dropped before, or its first part was lost */
         pthread_mutex_unlock(&s->lock);
         return;
     }
@@ -283,7 +283,7 @@ static void service_has(void *arg, const struct wire_message *m)
     struct err e;
     /* Answers go to inboxes only: else whoever asks could have a node write where only nodes may. */
     if (!m->reply || m->nobody || strncmp(m->reply, "_INBOX.", 7) != 0)
-        return; /* no question */
+        return; /* not a question */
     int rc = bus_frame_read(m->data, m->n, &f, &e);
     if (!rc && f.kind != FRAME_QUESTION && f.kind != FRAME_SIGN_QUESTION)
         rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no question", (int)f.kind);

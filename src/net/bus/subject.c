@@ -5,7 +5,7 @@
 
 #include "bus/wire.h"
 
-/* In tokens as they are; everything else becomes "=XX", and nothing at all becomes "=". */
+/* Returns whether a token contains the character unchanged. Others become "=XX", and an empty name becomes "=". */
 static bool is_plain(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '-';

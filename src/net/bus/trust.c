@@ -16,7 +16,7 @@
 
 enum { KEY_VERSION = 1, ENTRY_BYTES = 1 + TRUST_KEY_BYTES, MOST_NOTED = 3, TRIES = 3 };
 #define AGAIN_NS (NS_PER_S / 5)
-static const char domain[] = "weft answer 1"; /* no signature of anything else means the same */
+static const char domain[] = "weft answer 1"; /* prefix that separates these signatures from all others */
 
 struct key {
     bool is_there, is_readable; /* unreadable: of a newer weft; nothing is signed by it */
@@ -26,16 +26,16 @@ struct key {
 struct trust {
     struct trust *next;
     struct bus *bus;
-    char *below; /* with a dot at its end */
+    char *below; /* ends with a dot */
     struct bus_table *table;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t change;
-    struct bus_watch *watch; /* since the first question */
+    struct bus_watch *watch; /* started with the first question */
     bool watched, all;       /* all: the table has been read */
     struct strings names;    /* tokens */
-    VEC(struct key) keys;    /* by number of the token */
+    VEC(struct key) keys;    /* indexed by number of the token */
     struct strings noted;
-    atomic_uint changes; /* of keys */
+    atomic_uint changes; /* counter of changes of keys */
 };
 
 struct signer {
@@ -43,8 +43,8 @@ struct signer {
     char *token;
     struct bus_watch *watch;
     uint8_t secret[TRUST_KEY_BYTES], key[TRUST_KEY_BYTES];
-    bool seen;      /* the watch's: in what the table holds; */
-    int64_t put_ns; /* when it was put back last, 0: never */
+    bool seen;      /* used by the watch: the table has an entry */
+    int64_t put_ns; /* time of the last repair of its entry; 0: never */
 };
 
 /* ---- statements ---- */
@@ -89,7 +89,7 @@ static void digest(const struct trust_statement *s, uint8_t out[TRUST_HASH_BYTES
     sha256_digest(&h, TRUST_HASH_BYTES, out);
 }
 
-/* ---- what is bound ---- */
+/* ---- bindings ---- */
 
 static const char *token_in(const struct trust *t, const char *subject)
 {
@@ -158,7 +158,7 @@ void bus_trust_close(struct bus *b)
         pthread_mutex_lock(&t->lock);
         struct bus_watch *watch = t->watch;
         t->watch = NULL;
-        t->watched = true; /* by nobody any more */
+        t->watched = true; /* prevents a new watch */
         pthread_mutex_unlock(&t->lock);
         bus_watch_stop(watch);
         bus_table_close(t->table);
@@ -178,7 +178,7 @@ void bus_trust_free(struct bus *b)
 
 /* ---- the asking side ---- */
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct key *key_of(struct trust *t, const char *token)
 {
     uint32_t i = strings_intern(&t->names, token, strlen(token));

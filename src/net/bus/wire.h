@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to bus: what an implementation gives (local.c, broker.c), and the bus itself as the files here share it. */
+/* Private to bus: the interface of an implementation (local.c, broker.c), and the bus itself as the files here share
+ * it. */
 #ifndef WEFT_BUS_WIRE_H
 #define WEFT_BUS_WIRE_H
 
@@ -11,38 +12,39 @@
 #include "bus/frame.h"
 #include "bus/loop.h"
 
-struct wire { const struct wire_kind *kind; }; /* one connection; the implementation's own begins with it */
+struct wire { const struct wire_kind *kind; }; /* one connection; first member of the implementation's struct */
 struct wire_sub;
-/* nobody: no message, but word that a message with this subject as `reply` had no receiver. Valid during the call. */
-struct wire_message { const char *subject, *reply; /* or NULL */ const void *data; size_t n; bool nobody; };
+/* nobody: report that a message with this subject as `reply` had no receiver. Valid during the call. */
+struct wire_message { const char *subject, *reply; /* NULL: none */ const void *data; size_t n; bool nobody; };
 typedef void wire_handler(void *arg, const struct wire_message *);
-/* What the bus does whenever the connection is lost or made. Any thread; does not block. */
+/* Callback of the bus for a lost or new connection. Any thread; does not block. */
 typedef void wire_changed(void *arg);
 
 struct wire_kind {
     int (*open)(const struct bus_options *, wire_changed *, void *arg, struct wire **out, struct err *);
-    void (*close)(struct wire *);          /* from then on all fails with ERR_CANCELLED */
-    void (*free)(struct wire *);           /* once nothing uses it */
+    void (*close)(struct wire *);          /* from then on everything fails with ERR_CANCELLED */
+    void (*free)(struct wire *);           /* after the last use */
     bool (*connected)(struct wire *);
-    uint64_t (*epoch)(struct wire *);      /* another number whenever messages may have been lost since */
-    size_t (*max_payload)(struct wire *);  /* bytes of one message */
-    /* By which address of this machine it talks to the broker; "": not known. */
+    uint64_t (*epoch)(struct wire *);      /* changes whenever messages may have been lost */
+    size_t (*max_payload)(struct wire *);  /* limit of bytes in one message */
+    /* Address of this machine towards the broker; "": unknown. */
     void (*local_address)(struct wire *, char *buf, size_t n);
-    int (*trouble)(struct wire *, struct err *); /* as bus_trouble */
-    /* The right that is missing for the subject: "publish to \"SUBJECT\"". False: none. */
+    int (*trouble)(struct wire *, struct err *); /* see bus_trouble */
+    /* Finds the missing right for the subject: "publish to \"SUBJECT\"". Returns false if there is none. */
     bool (*lacks)(struct wire *, const char *subject, char *buf, size_t n);
     int (*publish)(struct wire *, const char *subject, const char *reply, const void *data, size_t n, struct err *);
-    /* The handler runs on a thread of its own. ended(arg): it will not run any more, after unsubscribe. */
+    /* Runs the handler on a separate thread. ended(arg): it will not run any more, after unsubscribe. */
     int (*subscribe)(struct wire *, const char *subject, wire_handler *, void (*ended)(void *), void *arg,
         struct wire_sub **out, struct err *);
-    /* The handler does not run any more, and ended was called; or, called by the handler: will be when it returns. */
+    /* Returns when the handler does not run any more, and ended was called. If the handler calls it, ended is called
+     * when that returns. */
     void (*unsubscribe)(struct wire_sub *);
 
-    /* As the functions of bus.h; names, keys and sizes have been checked. */
+    /* Functions of bus.h, with checked names, keys and sizes. */
     int (*table_open)(struct bus *, const char *name, const struct bus_table_options *, struct bus_table **,
         struct err *);
     void (*table_close)(struct bus_table *);
-    /* expected NULL: whatever is there. */
+    /* expected NULL: any revision. */
     int (*table_put)(struct bus_table *, const char *key, const void *data, size_t n, const uint64_t *expected,
         uint64_t *revision, struct err *);
     int (*table_get)(struct bus_table *, const char *key, void **data, size_t *n, uint64_t *revision, struct err *);
@@ -66,19 +68,20 @@ struct wire_kind {
 };
 extern const struct wire_kind local_kind, broker_kind;
 
-/* What an implementation's own begins with. */
+/* First members of an implementation's structs. */
 struct bus_table { struct bus *bus; };
 struct bus_watch { struct bus *bus; };
 struct bus_queue { struct bus *bus; };
 struct wire_item { struct bus_item item; struct bus *bus; };
 
-/* Somebody to be told when the connection is lost or made, without blocking. */
+/* Callback for a lost or new connection; must not block. */
 struct bus_hook { struct bus_hook *next; void (*changed)(void *arg); void *arg; };
 
 struct bus {
     struct wire *wire;
     const struct wire_kind *kind;
-    atomic_uint refs;                      /* bus_open's, and one for all that was made from it and is still there */
+    atomic_uint refs;                      /* one for bus_open, and one for each object made from it that still
+                                            * exists */
     atomic_bool closed;
     atomic_uint_fast64_t next_message;     /* ids of messages */
     size_t max_message;
@@ -88,9 +91,9 @@ struct bus {
     struct asker *asker;
     struct service_table *services;
     bool signed_only;
-    void (*tell)(void *arg, const char *what); /* or NULL */
+    void (*tell)(void *arg, const char *what); /* NULL: none */
     void *tell_arg;
-    pthread_mutex_t trusts_lock;           /* guards the list, whose items stay */
+    pthread_mutex_t trusts_lock;           /* guards the list; its items stay */
     struct trust *trusts;
 };
 void bus_tell(struct bus *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -99,8 +102,8 @@ void bus_unref(struct bus *);
 void bus_hook_add(struct bus *, struct bus_hook *);
 void bus_hook_remove(struct bus *, struct bus_hook *);
 
-/* Sends a message in as many parts as it needs. before: called for each part with its bytes; false: the rest is not
- * wanted any more. Or NULL. */
+/* Sends a message in as many parts as it needs. before: called for each part with its bytes, or NULL; false cancels the
+ * rest. */
 struct outgoing {
     const char *subject, *reply;
     enum frame_kind kind;
@@ -116,7 +119,7 @@ int bus_send(struct bus *, const struct outgoing *, struct err *);
 int bus_asker_open(struct bus *, struct err *);
 void bus_asker_close(struct bus *);            /* ends all calls */
 void bus_asker_free(struct bus *);
-/* serve.c: drops what did not come whole in time. */
+/* serve.c: drops questions that are not complete in time. */
 void bus_services_open(struct bus *);
 void bus_services_close(struct bus *);
 void bus_services_free(struct bus *);
