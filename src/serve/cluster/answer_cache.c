@@ -15,9 +15,9 @@ enum { MOST_BYTES = 64 << 20 };
 /* A window of a question. Hosts are places in the list of the node's hosts: who asks may number them anew. */
 struct answer_window {
     struct cached_answer *of;
-    struct answer_window *next; /* of the same words, told before: another walk went less far, or from later on */
-    uint64_t words[2];          /* all that makes it that one */
-    uint64_t receiver;          /* of its message: key of the host */
+    struct answer_window *next; /* older window with the same words: another walk went less far, or from a later time */
+    uint64_t words[2];          /* hash that identifies the window */
+    uint64_t receiver;          /* key of the host that received its message */
     struct path_window is;
 };
 
@@ -32,7 +32,7 @@ struct cached_answer {
 };
 
 struct cluster_answer_cache {
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     size_t bytes, most_bytes;
     uint64_t serial;
     struct map by_words; /* first half -> struct answer_window * */
@@ -69,7 +69,7 @@ void cluster_answer_cache_free(struct cluster_answer_cache *r)
     free(r);
 }
 
-/* ---- with the lock held: the least used goes ---- */
+/* ---- eviction of the least recently used, with the lock held ---- */
 
 static size_t bytes_of(const struct cached_answer *t)
 {
@@ -124,7 +124,7 @@ static void forget(struct cluster_answer_cache *r, struct cached_answer *t)
     answer_unref(t);
 }
 
-/* Is all that is wanted of the walk in the answer? What goes less far would take a round more. */
+/* Returns whether the answer covers the whole walk wanted. A shorter one would cost one more round. */
 static bool goes_as_far(const struct path_window *answered, const struct path_window *wanted)
 {
     return answered->bound <= wanted->bound && (wanted->kind == PATH_WINDOW_ROW || answered->t >= wanted->t);
@@ -181,7 +181,7 @@ static struct answer_window answer_window_of(
 
 /* ---- answering ---- */
 
-/* Which host has that key; -1: none. */
+/* Returns the number of the host with that key; -1: none. */
 static int32_t host_with_key(const struct cluster_membership *r, uint64_t key)
 {
     size_t i = 0;
@@ -190,7 +190,7 @@ static int32_t host_with_key(const struct cluster_membership *r, uint64_t key)
     return i < r->n_hosts ? (int32_t)i : -1;
 }
 
-/* As who asks numbers hosts now. False: of a message whose receiver is no more. */
+/* Numbers the hosts as the client does now. Returns false if the message's receiver is gone. */
 static bool number_hosts(const struct cluster_answer_scope *s, const struct answer_window *t, struct path_window *out)
 {
     *out = t->is;
@@ -213,7 +213,7 @@ static int by_answer(const void *pa, const void *pb)
     return order_of(a->found->of->serial, b->found->of->serial);
 }
 
-/* All that one answer tells, and the windows that are wanted now in their places. */
+/* Adds the contents of one answer, and replaces its windows by those wanted now. */
 static int add(const struct cluster_answer_scope *s, struct path_known *k, const struct hit *hits, size_t n)
 {
     const struct cached_answer *t = hits->found->of;

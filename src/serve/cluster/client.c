@@ -13,8 +13,8 @@
 #include "bus/bus.h"
 #include "cluster/clocks.h"
 
-#define WHOLE_NS (5 * NS_PER_S)                      /* for a node to say that it is there */
-enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* the first time; at most. All entries are read each time */
+#define WHOLE_NS (5 * NS_PER_S)                      /* timeout of a node's sign of life */
+enum { LOOK_AGAIN_US = 50000, SELDOM_US = 1000000 }; /* first and longest interval; all entries are read each time */
 
 static const struct cluster_membership nobody;
 
@@ -246,7 +246,7 @@ static void drop_clocks(void *is)
     clock_net_free(is);
 }
 
-/* Of these clocks, as these options make maps of them. */
+/* Returns a version of these clocks with the maps that these options give. */
 static uint64_t maps_version(const struct clocks_head *h, const struct clock_options *o)
 {
     struct text t = {.fd = -1};
@@ -364,7 +364,7 @@ static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
 
 void cluster_use_excerpts(struct cluster *c, bool always, int64_t deadline_ns)
 {
-    assert(!c->cache); /* its entries are others', too */
+    assert(!c->cache); /* entries of a cache are shared */
     int64_t patience_ns = time_monotonic_ns() + WHOLE_NS;
     bool *there = mem_zalloc((c->membership->n_hosts + 1) * sizeof *there);
     if (!always)

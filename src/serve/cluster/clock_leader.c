@@ -15,14 +15,14 @@
 #include "cluster/lease.h"
 
 enum {
-    QUIET_MS = 200,   /* after a change of entries, for others that come at the same time, */
-    LATEST_MS = 1000, /* but no longer after the first of those that do not end */
+    QUIET_MS = 200,   /* delay after a change of entries, for others that come at the same time, */
+    LATEST_MS = 1000, /* at most so long after the first of an endless series */
     LEADING_MS = CLUSTER_LEASE_RENEW_NS / 1000000,
-    AGAIN_MS = 2000,     /* before hosts that did not answer are asked again; each time that none does, twice that, */
-    SELDOM_MS = 30000,   /* but no more than this */
-    FOLLOWING_MS = 5000, /* between two looks whether it is free, although nothing was told; */
-    TAKEN_MS = 60000,    /* where another was reported as the owner */
-    CHECK_MS = 10000     /* between two looks whether somebody changed what it shared */
+    AGAIN_MS = 2000,     /* delay before hosts that did not answer are asked again; doubled if none does, */
+    SELDOM_MS = 30000,   /* up to this limit */
+    FOLLOWING_MS = 5000, /* interval of looks whether the lease is free, even without news; */
+    TAKEN_MS = 60000,    /* likewise, if another owner was reported */
+    CHECK_MS = 10000     /* interval of checks whether the shared clocks were changed */
 };
 #define LEASE "keeper"
 
@@ -34,22 +34,22 @@ struct cluster_clock_leader {
     struct cluster_lease lease;
     struct bus_table *nodes, *clocks;
     struct bus_watch *watch_lease;
-    struct bus_watch *watch_nodes, *watch_head; /* of the nodes, and of the clocks' head: while it leads */
+    struct bus_watch *watch_nodes, *watch_head; /* entries of nodes, and head of the clocks; watched while it leads */
     pthread_t thread;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t news;
     bool stop, look, changed, taken;
-    bool wanted;               /* packets, by somebody who asked: they are gathered also where the clocks are known */
-    struct gathered *gathered; /* while it leads; changed by the thread alone */
-    bool has_gathered;         /* all that could be had, once */
-    /* The thread's. */
+    bool wanted;               /* a client wants packets: they are gathered even if the clocks are known */
+    struct gathered *gathered; /* set while it leads; changed by the thread only */
+    bool has_gathered;         /* everything available was gathered once */
+    /* Used by the thread only: */
     bool leading;
-    int64_t look_ns;            /* when to look whether the lease is free, whatever was told */
+    int64_t look_ns;            /* time of the next look whether the lease is free */
     size_t missing;             /* hosts that could not be asked */
-    int64_t check_ns;           /* when to look whether the shared clocks are whole */
-    uint64_t checked;           /* version of their table when they were; 0: they were not yet */
-    int64_t pause_ms, again_ns; /* before they are asked again; when */
-    struct err said;            /* what people were told last */
+    int64_t check_ns;           /* time of the next check of the shared clocks */
+    uint64_t checked;           /* version of their table at the last good check; 0: none yet */
+    int64_t pause_ms, again_ns; /* pause, and time, before hosts are asked again */
+    struct err said;            /* latest message to users */
 };
 
 /* ---- news ---- */
@@ -124,7 +124,7 @@ static void step_down(struct cluster_clock_leader *l)
     cluster_gathered_free(gathered);
 }
 
-/* All nodes look whether the lease is free; those that know of an owner seldom. */
+/* Returns whether the lease may be free. Nodes that know of an owner look rarely. */
 static bool may_be_free(struct cluster_clock_leader *l)
 {
     pthread_mutex_lock(&l->lock);
@@ -161,7 +161,7 @@ static void complain(struct cluster_clock_leader *l, const struct err *e)
     l->said = *e;
 }
 
-/* Has the table of clocks changed since they were checked? A change that nobody is told of is a purge. */
+/* Returns whether the table of clocks has changed since the last check. A change without a notification is a purge. */
 static bool is_check_due(struct cluster_clock_leader *l)
 {
     uint64_t version;
@@ -171,7 +171,7 @@ static bool is_check_due(struct cluster_clock_leader *l)
     return !bus_table_version(l->clocks, &version, NULL) && version != l->checked;
 }
 
-/* Are the shared clocks whole? Where the broker is away they count as whole until it is back. */
+/* Returns whether the shared clocks are complete. While the broker is away they count as complete. */
 static bool are_whole(struct cluster_clock_leader *l, const struct clocks_head *h)
 {
     uint64_t version;
@@ -340,7 +340,7 @@ int cluster_clock_leader_answer(
     return rc;
 }
 
-/* ---- who it is ---- */
+/* ---- the present leader ---- */
 
 int cluster_clock_leader_find(struct bus *bus, const char *cluster, char **node, struct err *e)
 {

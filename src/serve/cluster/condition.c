@@ -10,7 +10,7 @@
 enum { VERSION = 1, MOST_TEXT = 500 /* bytes */ };
 #define SUFFIX ".state"
 
-/* ---- as bytes ---- */
+/* ---- encoding ---- */
 
 void cluster_condition_put_text(struct text *out, const char *s)
 {
@@ -89,21 +89,21 @@ size_t cluster_condition_key_is(const char *key)
     return dot && !strcmp(dot, SUFFIX) ? (size_t)(dot - key) : 0;
 }
 
-/* ---- what is missing ---- */
+/* ---- missing sources ---- */
 
 static void add(struct missing_list *out, const char *node, enum cluster_missing_kind kind, const char *text)
 {
     vec_push(out, ((struct cluster_missing){node, kind, text}));
 }
 
-/* Has the entry traces in it, or could the node say that there are none? */
+/* Returns whether the entry has traces, or the node could report that it has none. */
 static bool has_opened(const struct cluster_entry *c)
 {
     return c && (c->n_hosts || c->serial);
 }
 
-/* Is the condition of the run that put the entry, or of one after it? A node of an older release, which puts none, may
- * have taken the name of one that was killed. */
+/* Returns whether the condition is of the run that put the entry, or of a later one. A node of an older release, which
+ * puts no condition, may have taken the name of a killed one. */
 static bool is_current(const struct registration *s)
 {
     const struct condition *c = s->condition;

@@ -17,14 +17,14 @@
 enum { MOST_MADE = 16, PART_BYTES = 4 << 20, READ_BYTES = 1 << 16 };
 #define MOST_EXTRACT_BYTES (UINT64_C(4) << 30) /* unpacked: sixty million packets */
 
-/* ---- who has the host ---- */
+/* ---- side of the host's node ---- */
 
 struct made {
     int fd; /* + 1; 0: none */
     uint64_t question, serial, size, used;
 };
 struct extracts {
-    pthread_mutex_t lock; /* one is made at a time: it takes memory */
+    pthread_mutex_t lock; /* one extract at a time is made: it takes memory */
     struct made made[MOST_MADE];
     uint64_t clock;
 };
@@ -76,7 +76,8 @@ static int pack(const char *path, int to, struct err *e)
     return rc;
 }
 
-/* The same bytes have the same number, also when they are made anew: who has some of the parts goes on. */
+/* Sums up the bytes. Equal bytes have the same number, even if made anew, so that clients with some of the parts can
+ * continue. */
 static int sum_up(int fd, uint64_t size, uint64_t *sum, struct err *e)
 {
     char *bytes = mem_alloc(READ_BYTES);
@@ -175,7 +176,7 @@ int cluster_extracts_answer(
     return rc;
 }
 
-/* ---- who gathers ---- */
+/* ---- side of the clock leader ---- */
 
 static int append(struct coming *c, const struct extract_part *p, struct err *e)
 {

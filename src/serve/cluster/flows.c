@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who talks to whom over all hosts: nodes tell what their hosts saw of their flows; the clock leader, who has
- * the packets that hosts have in common, finds the delays. */
+/* Traffic between all hosts. Nodes report what their hosts saw of their flows. The clock leader, which has the common
+ * packets of hosts, finds the delays. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,12 +14,12 @@
 
 enum { ASK_AGAIN_US = 100000, MOST_PAUSE_US = 2000000 };
 
-/* ---- what hosts saw ---- */
+/* ---- reports of hosts ---- */
 
 struct flows_query {
     const struct cluster *cluster;
     const struct cluster_flows_question *is;
-    struct talk_told *reported; /* by host */
+    struct talk_told *reported; /* indexed by host */
 };
 
 static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
@@ -99,7 +99,7 @@ static void write_delays_question(const struct cluster *c, const struct cluster_
     free(keys);
 }
 
-/* Once, whoever keeps the clocks now. ERR_NOTFOUND, ERR_TIMEOUT, ERR_BUSY: not now. */
+/* Asks the present clock leader once. ERR_NOTFOUND, ERR_TIMEOUT, ERR_BUSY: not available now. */
 static int ask_leader(const struct cluster *c, const struct cluster_flows_question *q, const struct text *question,
     int64_t deadline_ns, struct talk_delays *out, bool *known, struct err *e)
 {
@@ -138,7 +138,7 @@ size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_questio
     struct text question = {.fd = -1};
     int rc;
     useconds_t pause = ASK_AGAIN_US;
-    if (count_lacking(c, known, NULL) < 2) { /* no two have packets */
+    if (count_lacking(c, known, NULL) < 2) { /* fewer than two hosts have packets */
         free(known);
         return 0;
     }

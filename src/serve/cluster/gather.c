@@ -20,27 +20,30 @@
 #define ALL_FLOWS_NS INT64_C(5000000000)
 #define EXTRACT_PATIENCE_NS INT64_C(6000000000)
 
-enum { MOST_EXTRACTS_ASKED = 8 }; /* at once: their parts may all come together, and the broker lets 64 MiB wait */
+enum {
+    MOST_EXTRACTS_ASKED = 8
+}; /* concurrent questions: all their parts may come together, and the broker lets 64 MiB
+                                   * wait */
 
 struct gathered_flows {
     atomic_uint refs;
     struct flow_store *is;
 };
-/* What was had last of a host: which flows it has, and an extract of them. Of what state of its packets that is: the
- * hash its node's entry had. */
+/* Latest data of a host: its flows, and an extract of them. Each has the hash that the node's entry had, which tells
+ * the state of the packets. */
 struct had {
     uint64_t key;
-    bool is_reported, is_whole; /* whole: there is nothing more to ask for */
+    bool is_reported, is_whole; /* is_whole: nothing more to ask for */
     uint64_t reported_hash;
-    struct flow_other reported; /* its own */
+    struct flow_other reported; /* flows of the host */
     uint64_t hash, question;
     struct gathered_flows *flows;
     struct coming coming; /* parts of the next */
 };
 /* The thread that gathers reads it without the lock, since nobody else changes it. */
 struct gathered {
-    pthread_mutex_t lock; /* of keys and flows */
-    struct had *v;        /* by host of the membership that was gathered last */
+    pthread_mutex_t lock; /* guards keys and flows */
+    struct had *v;        /* by host of the latest membership */
     size_t n, missing;
 };
 
@@ -137,10 +140,10 @@ struct round {
     struct bus *bus;
     const char *cluster;
     const struct cluster_membership *membership;
-    struct had *had;       /* by host */
-    pthread_mutex_t *lock; /* of their flows */
+    struct had *had;       /* indexed by host */
+    pthread_mutex_t *lock; /* guards their flows */
     size_t *by;            /* by host: the entry of the node that reported its flows; SIZE_MAX: none did */
-    int64_t until_ns;      /* of extracts */
+    int64_t until_ns;      /* deadline of extracts */
 };
 
 static void write_question(void *arg, const size_t *hosts, size_t n, struct text *out)
@@ -180,7 +183,7 @@ static int take_flows(void *arg, const size_t *hosts, size_t n, const void *byte
     return rc;
 }
 
-/* What the node says that it has of the host: a copy may be older. */
+/* Returns the hash of the host in the node's entry: a copy may be older. */
 static uint64_t hash_at(const struct cluster_entry *c, uint64_t key)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
@@ -214,7 +217,7 @@ static void ask_flows(struct round *r)
     for (size_t i = 0; i < o->n_hosts; i++) {
         struct had *h = &r->had[i];
         if (!wanted[i] && o->hosts[i].entry->has_packets)
-            r->by[i] = o->hosts[i].entries[0]; /* it has what is newest */
+            r->by[i] = o->hosts[i].entries[0]; /* first node: it has the newest data */
         if (r->by[i] == SIZE_MAX)
             forget_reported(h);
         else
@@ -224,7 +227,7 @@ static void ask_flows(struct round *r)
     free(wanted);
 }
 
-/* ---- what they have in common ---- */
+/* ---- common flows ---- */
 
 /* An address of a host; SIZE_MAX: of several. */
 struct owned {
@@ -282,8 +285,8 @@ static void find_addresses(const struct round *r, struct common *c)
     c->owned.n = kept;
 }
 
-/* What a host is asked for: its flows that another has, and what came from addresses of others. Since when they have
- * those does not matter. */
+/* Returns what a host is asked for: its flows that another has, and messages from addresses of others. The begin of
+ * ownership does not matter. */
 static struct flow_other wanted_of(const struct round *r, size_t host, const struct common *c, struct arena *a)
 {
     const struct flow_other *reported = &r->had[host].reported;
@@ -348,8 +351,8 @@ static bool ask_extract(const struct round *r, const struct common *c, struct bu
     return asked;
 }
 
-/* Of a node that does not answer nothing is believed: the next time another one may tell of its host. What has come so
- * far stays when only the time was over. True: another part was asked for. */
+/* Takes a part of an extract. After a failure the host's reported flows are not trusted: the next time another node may
+ * report them. Parts received so far are kept only after a timeout. Returns whether another part was asked for. */
 static bool take_extract(
     const struct round *r, const struct common *c, struct bus_calls *calls, size_t host, const struct bus_reply *reply)
 {
@@ -379,7 +382,7 @@ static bool take_extract(
     return false;
 }
 
-/* What there is no time for is asked for the next time. */
+/* Asks for extracts. Those without time left are asked for the next time. */
 static void ask_extracts(struct round *r)
 {
     size_t n = r->membership->n_hosts, next = 0, open = 0;
@@ -411,7 +414,7 @@ size_t cluster_gathered_missing(const struct gathered *g)
     return g->missing;
 }
 
-/* By host of the membership: its number in the clocks before, or SIZE_MAX. */
+/* Finds, by host of the membership, its number in the earlier clocks; SIZE_MAX: none. */
 static void number_before(const struct cluster_membership *r, const struct clocks_head *before, size_t *out)
 {
     struct map at = {0};
@@ -424,8 +427,8 @@ static void number_before(const struct cluster_membership *r, const struct clock
     map_fini(&at);
 }
 
-/* Where no host is another than in clocks that were found of all packets, those that are not at hand now say nothing
- * that these clocks do not say. */
+/* Returns whether no host differs from earlier clocks that were found from all packets. Packets that are unavailable
+ * now then add nothing to these clocks. */
 static bool all_are_known(const struct cluster_membership *r, const struct gather_before *before, const size_t *number)
 {
     for (size_t i = 0; i < r->n_hosts; i++)

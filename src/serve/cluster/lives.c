@@ -8,7 +8,7 @@
 #include "cluster/client.h"
 #include "cluster/query.h"
 
-/* Does the thread begin with the name of a host? Then only its nodes are asked. */
+/* Returns whether the thread begins with the name of a host. Then only its nodes are asked. */
 static bool names_host(const struct cluster_membership_host *h, const char *thread)
 {
     size_t n = strlen(h->name);

@@ -65,7 +65,7 @@ bool cluster_membership_is_lesser(const struct cluster_membership_host *h, size_
     return c->begin > all->begin || c->end < all->end || c->events < all->events || !c->events;
 }
 
-/* Of the excerpts behind the nodes the first, and those that are made of the same files, are the nodes now. */
+/* Makes the first of the excerpts behind the nodes, and its copies made of the same files, the nodes. */
 static void use_excerpts(struct cluster_membership_host *h)
 {
     size_t first = h->n_nodes, n = 1;
@@ -119,7 +119,7 @@ static void list_node_hosts(struct cluster_membership *r)
         }
 }
 
-/* As if all traces were in one place. */
+/* Names the hosts as if all traces were in one place. */
 static void name_hosts(struct cluster_membership *r)
 {
     struct index_named *named = mem_zalloc((r->n_hosts + 1) * sizeof *named);
@@ -139,7 +139,7 @@ static void name_hosts(struct cluster_membership *r)
     free(named);
 }
 
-/* ---- what entries say ---- */
+/* ---- contents of entries ---- */
 
 static uint64_t name_hash(size_t entry, const char *name, size_t n)
 {
@@ -181,7 +181,7 @@ static bool same_boot(const struct listed_host *a, const struct listed_host *b)
     return !strcmp(a->own_name, b->own_name) && !p->freq == !q->freq && !memcmp(p->uuid, q->uuid, 16);
 }
 
-/* Each session measures the clock's distance to the epoch anew. */
+/* Compares clock offsets: each session measures the clock's distance to the epoch anew. */
 static bool same_session(const struct cluster_entry_host *a, const struct cluster_entry_host *b)
 {
     const struct index_far_clock *p = &a->clock, *q = &b->clock;
@@ -276,7 +276,7 @@ void cluster_membership_use_excerpts(struct cluster_membership *r, const bool *t
     list_node_hosts(r);
 }
 
-/* ---- from the table ---- */
+/* ---- reading the table ---- */
 
 struct reading {
     struct cluster_membership *membership;
@@ -290,7 +290,7 @@ static bool is_of_node(const char *key, const char *node)
     return !bus_token(node, own, sizeof own) && !strcmp(own, key);
 }
 
-/* By the first n bytes of the key. */
+/* Returns the registration by the first n bytes of the key. */
 static struct registration *registration_at(struct reading *r, const char *key, size_t n)
 {
     char token[CLUSTER_SUBJECT], name[CLUSTER_SUBJECT];
@@ -319,7 +319,7 @@ static void take_registry_entry(struct reading *r, struct registration *s, const
     s->entry_revision = entry->revision;
 }
 
-/* One that makes no sense is none: the entry may be good. */
+/* Takes a condition. An invalid one is ignored: the entry may be good. */
 static void take_condition(struct reading *r, struct registration *s, const struct bus_entry *entry)
 {
     struct arena *a = &r->membership->arena;

@@ -22,9 +22,9 @@ enum {
 
 #define LONGEST_ANSWER_NS INT64_C(60000000000) /* however long somebody says that he waits */
 
-/* How long the others have to open what this node had of the shared traces, before it goes. */
+/* timeout for the others to open this node's shared traces, before it leaves */
 #define HAND_OVER_NS (10 * NS_PER_S)
-/* When it goes it answers on until nobody has asked for so long, or it took too long. */
+/* silence after which a leaving node stops answering, and the limit of waiting for it */
 #define LAST_QUIET_NS (NS_PER_S / 2)
 #define LAST_ANSWERS_NS (3 * NS_PER_S)
 enum { LOOK_US = 20000 };
@@ -201,7 +201,7 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
     cluster_question_begin(&t, CLUSTER_HELLO);
     int rc = bus_ask(n->bus, subject, t.v, t.n, time_monotonic_ns() + HELLO_NS, &r);
     text_fini(&t);
-    if (rc == ERR_TIMEOUT && !r.sent_messages) /* nobody was asked */
+    if (rc == ERR_TIMEOUT && !r.sent_messages) /* question not sent */
         rc = err_set(e, rc, "%s", r.text);
     else
         rc = rc == 0 || rc == ERR_BUSY ? name_is_taken(n, e) : 0;
@@ -209,8 +209,8 @@ static int refuse_namesake(struct cluster_node *n, const char *subject, struct e
     return rc;
 }
 
-/* Has the node traces of its own to open? What others share with it they keep until it has opened that. Serial number
- * 0 of an entry without hosts says that they are to come. */
+/* Puts the first condition. Others keep the traces that they share with it until it has opened its part. Serial number
+ * 0 of an entry without hosts means that hosts will come. */
 static void begin_condition(struct cluster_node *n)
 {
     struct arena a = {0};
@@ -393,7 +393,7 @@ static void stop_opening(struct cluster_node *n)
         pthread_join(n->opener, NULL);
 }
 
-/* Others have the traces now, but who has read the entry may still come and ask: waits until nobody does. */
+/* Waits until nobody asks any more. Others have the traces now, but readers of the old entry may still ask. */
 static void answer_the_last(struct cluster_node *n)
 {
     int64_t begin = time_monotonic_ns(), last;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: what a node's two parts share. node.c begins, answers and ends; opener.c opens the traces, and
- * says what they are, in a thread of its own. */
+/* Private to the room: shared state of a node's two files. node.c begins, answers and ends. opener.c opens the traces
+ * and publishes their description, in a separate thread. */
 #ifndef WEFT_CLUSTER_NODE_H
 #define WEFT_CLUSTER_NODE_H
 
@@ -19,7 +19,7 @@ struct cluster_node {
     struct bus *bus;
     const char *cluster;
     char *name, *release, *store;
-    char key[BUS_MAX_SUBJECT + 1]; /* of its entry and of its server */
+    char key[BUS_MAX_SUBJECT + 1]; /* key of its entry and of its server */
     char instance[33];
     const char *const *given; /* traces */
     size_t n_given;
@@ -27,55 +27,56 @@ struct cluster_node {
     void *tell_arg;
     struct bus_service *service;
     struct bus_table *table, *routes;
-    struct routes_published *routes_published; /* the opener's */
+    struct routes_published *routes_published; /* used by the opener */
     struct bus_watch *own_entry;
-    struct text entry; /* as it was put last; under `lock` */
+    struct text entry; /* latest entry put; under `lock` */
     struct cluster_clock_leader *leader;
-    const struct cluster_moving *moving; /* or NULL, as the next */
+    const struct cluster_moving *moving; /* NULL: none; the next one, too */
     const struct cluster_sharing *sharing;
     void *mover, *sharer;                    /* NULL: without that part */
-    const char *receive_dir, *share_dir;     /* of the parts, or NULL */
+    const char *receive_dir, *share_dir;     /* directories of the parts, or NULL */
     struct cluster_node_context of_mover, of_sharer;
-    atomic_uint_fast64_t questions;          /* that came, but those about moves */
+    atomic_uint_fast64_t questions;          /* number of questions received, without those about moves */
     pthread_t opener, *workers;
     unsigned n_workers;
-    int wake;             /* of the opener */
-    pthread_mutex_t lock; /* of all below */
+    int wake;             /* eventfd of the opener */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t asked;
     struct question *first, **last;
     size_t waiting;
     struct cluster_trace_set *trace_set; /* NULL: none yet */
     uint64_t serial;
     bool stop, said, say_again, assignment_changed;
-    bool moved;  /* traces have come from other nodes, or gone */
-    bool closed; /* no question is answered any more */
+    bool moved;  /* traces were received or moved away */
+    bool closed; /* questions are not answered any more */
     int64_t last_asked_ns;
-    /* The opener's. */
-    struct cluster_share shared;    /* what it shall have of the shared ones */
-    VEC(char *) traces;             /* all, given and shared, that are to be opened */
-    struct err complaint;           /* what was told last */
+    /* Used by the opener only: */
+    struct cluster_share shared;    /* share of the shared traces that it should have open */
+    VEC(char *) traces;             /* all traces to be opened, given and shared */
+    struct err complaint;           /* latest error reported */
     int state;                      /* enum condition_state, and */
-    struct err failure;             /* of CONDITION_FAILED: both changed with the lock; */
-    VEC(char *) problems;           /* what of the traces could not be read, */
-    size_t all_problems;            /* and how much, listed or not; */
-    VEC(char *) absent;             /* what of its share is not there */
-    uint64_t condition;             /* hash of what was said of them last */
-    int64_t look_ns, rest_until_ns; /* when to look at its share; before that nothing is opened for its sake */
-    int64_t check_ns;               /* when to look whether its other entries are still there */
-    int64_t list_again_ns;          /* nothing of its share is there, as before a disk is mounted: when to look again */
+    struct err failure;             /* reason of CONDITION_FAILED: both changed with the lock; */
+    VEC(char *) problems;           /* parts of the traces that could not be read, */
+    size_t all_problems;            /* and their full number; */
+    VEC(char *) absent;             /* parts of its share that do not exist here */
+    uint64_t condition;             /* hash of the condition put last */
+    int64_t look_ns, rest_until_ns; /* time of the next look at its share; earliest time to open traces for it */
+    int64_t check_ns;               /* time of the next check that its other entries still exist */
+    int64_t list_again_ns;          /* time of the next attempt if nothing of its share exists, as before a disk is
+                                     * mounted */
 };
 
 /* ---- opener.c ---- */
 
-/* The thread: ends once `stop` is set and it is woken. */
+/* Thread's function; ends after `stop` is set and it is woken. */
 void *cluster_opener_run(void *node);
 void cluster_opener_wake(const struct cluster_node *);
-/* To be called with what the table says of the node's own entry, and when traces have come from other nodes or gone. */
+/* Handlers for the node's own entry in the table, and for traces received or moved away. */
 void cluster_opener_on_entry(void *node, const struct bus_entry *);
 void cluster_opener_on_moved(void *node);
-/* Puts the node's condition, if it is another one than was put last; anew: in any case. */
+/* Puts the node's condition if it has changed; anew: in any case. */
 int cluster_opener_put_condition(struct cluster_node *, bool anew, struct err *);
-/* Frees what the opener has listed. */
+/* Frees the opener's lists. */
 void cluster_opener_fini(struct cluster_node *);
 
 #endif

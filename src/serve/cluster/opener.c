@@ -13,14 +13,14 @@
 #include "cluster/trace_set.h"
 
 enum {
-    QUIET_NS = 200000000,  /* after a change, before traces are opened anew */
-    LATEST_NS = 800000000, /* after the first of those that do not end */
-    RETRY_NS = 2000000000  /* after an opening or a saying that failed */
+    QUIET_NS = 200000000,  /* delay after a change, before traces are opened anew */
+    LATEST_NS = 800000000, /* limit after the first of endless changes */
+    RETRY_NS = 2000000000  /* delay after a failed opening or publication */
 };
 
-/* What it shares is not there: others keep it, and it looks again. */
+/* Interval of looks for a share that does not exist here; others keep it meanwhile. */
 #define NOT_THERE_NS (5 * NS_PER_S)
-/* Between two looks whether the table of routes still has what this node put there. */
+/* Interval of checks that the table of routes still has this node's routes. */
 #define CHECK_NS (10 * NS_PER_S)
 
 static void tell(const struct cluster_node *n, const char *what)
@@ -57,7 +57,7 @@ int cluster_opener_put_condition(struct cluster_node *n, bool anew, struct err *
     return rc;
 }
 
-/* Others may ask for it (node.c). */
+/* Sets the state, which others may ask for (node.c). */
 static void set_state(struct cluster_node *n, int state, const struct err *failure)
 {
     pthread_mutex_lock(&n->lock);
@@ -66,8 +66,8 @@ static void set_state(struct cluster_node *n, int state, const struct err *failu
     pthread_mutex_unlock(&n->lock);
 }
 
-/* After traces were opened. The condition before the entry: who reads both meanwhile thinks that something is missing,
- * rather than that all is there. */
+/* Publishes opened traces. The condition precedes the entry: a reader in between sees something missing, rather than an
+ * answer that looks complete. */
 static int say(struct cluster_node *n, struct err *e)
 {
     struct text t = {.fd = -1};
@@ -101,11 +101,11 @@ static int say(struct cluster_node *n, struct err *e)
 void cluster_opener_wake(const struct cluster_node *n)
 {
     if (write(n->wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-        return; /* it is full: the opener is about to wake */
+        return; /* counter full: the opener is about to wake */
 }
 
-/* Does the table have what this node, or another one that took its name, has put there? What this node put before may
- * still be told. */
+/* Returns whether the table has what this node, or another one that took its name, put there. Older puts of this node
+ * may still be reported. */
 static bool is_good(struct cluster_node *n, const struct bus_entry *entry)
 {
     struct arena a = {0};
@@ -164,8 +164,8 @@ static void add_problem(struct cluster_node *n, const char *text)
     n->all_problems++;
 }
 
-/* What of the traces could not be read, and what of its share is not there. Those who ask are told each time, people
- * once. */
+/* Notes unreadable parts of the traces, and parts of its share that do not exist here. Clients get them with each
+ * answer, users once. */
 static void note_problems(struct cluster_node *n, const struct experiment *x, bool aloud)
 {
     const struct index_note *notes;
@@ -194,7 +194,7 @@ static void hold(struct cluster_node *n, struct experiment *x)
     cluster_trace_set_unref(before);
 }
 
-/* Of an excerpt, what lies before and behind was recorded by some CPUs only. */
+/* Limits an excerpt: before and behind it only some CPUs were recorded. */
 static void within_excerpt(void *arg, const struct ctf_trace *t, int64_t *begin, int64_t *end)
 {
     const struct cluster_node *n = arg;
@@ -224,7 +224,7 @@ static int open_traces(struct cluster_node *n, struct err *e)
     return rc;
 }
 
-/* The same is told once. */
+/* Reports an error, unless it is the same as before. */
 static void complain(struct cluster_node *n, const struct err *e)
 {
     if (strcmp(n->complaint.text, e->text) != 0)
@@ -246,14 +246,13 @@ static void forget_absent(struct cluster_node *n)
     n->absent.n = 0;
 }
 
-/* Those that were given, those that have come from other nodes, and what the node shall have of the shared ones, as far
- * as it is there. */
+/* Lists traces: those given, those received, and the node's share of the shared ones, as far as they exist here. */
 static void list_traces(struct cluster_node *n)
 {
     struct arena a = {0};
     struct cluster_trace_args received = {0};
     pthread_mutex_lock(&n->lock);
-    n->moved = false; /* what changes from here on is seen the next time */
+    n->moved = false; /* later changes are seen the next time */
     pthread_mutex_unlock(&n->lock);
     forget_traces(n);
     forget_absent(n);
@@ -295,8 +294,8 @@ static bool same_paths(const struct cluster_share *a, const struct cluster_share
     return a->paths.n == b->paths.n && i == a->paths.n;
 }
 
-/* Has the node another share now? *due_ns: when to look again. Not at each of many changes at once, and no more than
- * half of the time is spent on opening. */
+/* Returns whether the node has another share now. *due_ns: time of the next look. Several changes are taken together,
+ * and at most half of the time is spent on opening. */
 static bool has_another_share(struct cluster_node *n, int64_t now, int64_t *due_ns)
 {
     struct cluster_share list;
@@ -319,7 +318,7 @@ static bool has_another_share(struct cluster_node *n, int64_t now, int64_t *due_
     return other;
 }
 
-/* What the opener has to do. */
+/* Tasks of the opener. */
 enum task { TASK_SAY, TASK_OPEN, TASK_LIST };
 
 static void sleep_until(struct cluster_node *n, int watched, int64_t ns)
@@ -329,7 +328,7 @@ static void sleep_until(struct cluster_node *n, int watched, int64_t ns)
     uint64_t ignored;
     poll(fds, 2, ms > 60000 ? 60000 : ms < 1 ? 1 : (int)ms);
     if (fds[0].revents && read(n->wake, &ignored, sizeof ignored) < 0)
-        return; /* nothing: it was read before */
+        return; /* counter was read before */
 }
 
 static bool has_lost_condition(struct cluster_node *n)
@@ -346,7 +345,7 @@ static bool has_lost_condition(struct cluster_node *n)
     bool lost = rc == ERR_NOTFOUND || (!rc && !namesake && map_hash(said, size) != n->condition);
     arena_fini(&a);
     if (lost)
-        n->condition = 0; /* it is said again */
+        n->condition = 0; /* forces a new put */
     free(said);
     return lost;
 }
@@ -404,7 +403,7 @@ static void watch_traces(struct cluster_node *n, struct watch **watch)
     *watch = watch_open((const char *const *)n->traces.v, n->traces.n, "metadata", &limits);
 }
 
-/* What failed is tried again in a while. */
+/* Plans the failed task again after a while. */
 static enum task try_again(struct cluster_node *n, enum task failed, const struct err *e)
 {
     int64_t ignored;
@@ -413,7 +412,7 @@ static enum task try_again(struct cluster_node *n, enum task failed, const struc
     return has_another_share(n, time_monotonic_ns(), &ignored) || failed ? TASK_LIST : TASK_SAY;
 }
 
-/* What cannot be said now is said again with the next attempt. */
+/* Publishes a failure. If that fails, it is repeated with the next attempt. */
 static void say_failure(struct cluster_node *n, const struct err *e)
 {
     set_state(n, CONDITION_FAILED, e);
@@ -437,7 +436,7 @@ void *cluster_opener_run(void *arg)
         if (!rc)
             rc = say(n, &e);
         if (rc && !stopped(n)) {
-            if (task == TASK_OPEN || e.code == ERR_LIMIT) /* else it is the broker's */
+            if (task == TASK_OPEN || e.code == ERR_LIMIT) /* otherwise the broker failed */
                 say_failure(n, &e);
             task = try_again(n, task, &e);
         }

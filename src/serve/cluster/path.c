@@ -25,7 +25,7 @@ struct ask {
     size_t n;
 };
 
-/* One that is found, of several. */
+/* Walk of one of the paths. */
 struct walk {
     struct path_row start;
     struct path_options options;
@@ -42,29 +42,28 @@ struct cluster_path {
     struct path_known *known;
     struct cluster_cached *routes; /* struct routes_book; NULL: not needed yet */
     struct cluster_answer_scope
-        *scopes; /* by node: how it is asked; node_hosts NULL: it was not yet, or not since that changed */
-    const struct cluster_node_hosts *
-        *node_hosts; /* by node: the hosts that it is asked about; NULL: those of the membership */
+        *scopes; /* by node: context of its questions; node_hosts NULL: not asked yet, or changed since */
+    const struct cluster_node_hosts **node_hosts; /* by node: hosts asked of it; NULL: those of the membership */
     struct walk *walks;
     size_t n_walks;
-    bool *asked;        /* by node: it is among those named in the cost */
-    unsigned *failures; /* by node: questions that it did not answer */
-    bool life_unknown;  /* nobody says when the row lived */
-    const char **names; /* of those asked */
+    bool *asked;        /* by node: named in the cost */
+    unsigned *failures; /* by node: questions without an answer */
+    bool life_unknown;  /* no node knows when the row lived */
+    const char **names; /* names of nodes asked */
     size_t n_names;
-    struct arena arena;                 /* of `node_hosts`, and of what is known of nodes that are missing */
-    struct path_cost cost, cost_before; /* now; of the rounds before the one that is under way */
+    struct arena arena;                 /* holds `node_hosts`, and what is known of missing nodes */
+    struct path_cost cost, cost_before; /* now; before the present round */
     int64_t began;
 };
 
-/* ---- who is asked ---- */
+/* ---- hosts of each node ---- */
 
 static const struct cluster_node_hosts *hosts_of_node(const struct cluster_path *p, size_t node)
 {
     return p->node_hosts[node] ? p->node_hosts[node] : &p->cluster->membership->node_hosts[node];
 }
 
-/* From now on the node is asked about this host, too, of which it has a lesser copy. */
+/* Adds a host, of which the node has a lesser copy, to the questions to it. */
 static void hold_copy(struct cluster_path *p, size_t node, int32_t host, uint64_t hash)
 {
     const struct cluster_node_hosts *before = hosts_of_node(p, node);
@@ -147,7 +146,7 @@ struct round {
     VEC(struct ask) asks;
 };
 
-/* With all hosts that the node has, so that it knows at once where one of them sent to another. */
+/* Returns the question with all hosts of the node, so that it can follow sends among them at once. */
 static struct path_ask ask_of(const struct ask *a)
 {
     const struct cluster_node_hosts *node_hosts = a->scope.node_hosts;
@@ -283,9 +282,9 @@ static bool run_round(struct cluster_path *p)
     return n > 0;
 }
 
-/* ---- who is not known ---- */
+/* ---- unknown nodes ---- */
 
-/* Has the node an entry that lists hosts, of a run before? */
+/* Returns whether the node has an entry that lists hosts, of an earlier run. */
 static bool has_listed_hosts(const struct cluster_membership *r, const char *node)
 {
     size_t i = 0;
@@ -328,7 +327,7 @@ static void drop_routes(void *book)
     cluster_routes_book_free(book);
 }
 
-/* By numbers of this membership's hosts. */
+/* Reads the routes, by numbers of this membership's hosts. */
 static struct cluster_cached *read_routes(const struct cluster *c)
 {
     struct cluster_cache *m = c->cache;
@@ -392,7 +391,7 @@ static void step(const struct cluster_path *p, struct walk *w)
             &w->error, ERR_TIMEOUT, "node %s: no answer", p->cluster->membership->hosts[w->start.host].nodes[0]);
 }
 
-/* As far as what is known leads; how many of them await more. */
+/* Walks all paths as far as known answers lead. Returns the number of those that await more. */
 static size_t step_all(struct cluster_path *p)
 {
     size_t await = 0;

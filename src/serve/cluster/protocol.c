@@ -12,7 +12,7 @@
 #include "bus/bus.h"
 
 enum { MOST_ITEMS = 1 << 20, MOST_LIVES = 4096 };
-#define MOST_METRIC (UINT64_C(1) << 48) /* so that sums of all hosts do not overflow */
+#define MOST_METRIC (UINT64_C(1) << 48) /* limit that keeps sums of all hosts from overflowing */
 
 /* ---- names on the bus ---- */
 

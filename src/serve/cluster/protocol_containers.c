@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In which containers threads are, as bytes. */
+/* Encoding of the containers of threads. */
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/wire.h"
@@ -21,7 +21,7 @@ void cluster_containers_question_write(const struct containers_question *q, stru
     }
 }
 
-/* In order, each once. */
+/* Reads rows; they must be in order, each once. */
 static void take_rows(struct wire_in *w, struct arena *a, struct containers_question_host *h)
 {
     h->n = wire_count(w, 1);
@@ -50,7 +50,7 @@ int cluster_containers_question_read(
     return w.damaged || w.at != w.end ? err_set(e, ERR_FORMAT, "a question for containers that makes no sense") : 0;
 }
 
-/* Each name once, then numbers of names. */
+/* Writes each name once, then numbers of names. */
 void cluster_containers_write(const char *const *names, size_t n, struct text *out)
 {
     struct strings each = {0};

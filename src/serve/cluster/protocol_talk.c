@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As bytes: who talked to whom, and how late it came. */
+/* Encoding of traffic between hosts, and of its delays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static void take_tally(struct wire_in *w, struct flow_tally *t, int64_t *before)
     w->damaged |= t->last < t->first || t->again_packets > t->packets || t->again_bytes > t->bytes;
 }
 
-/* ---- what hosts saw ---- */
+/* ---- reports of hosts ---- */
 
 void cluster_talk_question_write(const struct talk_question *q, struct text *out)
 {

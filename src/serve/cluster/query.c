@@ -8,11 +8,11 @@
 #include "bus/bus.h"
 #include "cluster/client.h"
 
-/* By host: who answered, and how many of its nodes did not. */
+/* State of a query. by: entry that answered, by host; failed: number of its nodes without an answer. */
 struct inquiry {
     const struct cluster_host_query *is;
     size_t *by, *failed;
-    struct err **why; /* by entry: why its node did not answer; NULL: it did, or was not asked */
+    struct err **why; /* by entry: reason why its node did not answer; NULL: it did, or was not asked */
 };
 
 /* The hosts that a node is asked for. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which requests the hosts of a cluster served. */
+/* Requests served by the hosts of a cluster. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,11 +11,11 @@
 
 enum { ROUTES_VERSION = 2, MOST_ROUTES = 4096, ROUTE_BYTES = sizeof(struct flow_route) };
 
-/* ---- who has hosts ---- */
+/* ---- side of nodes ---- */
 
 struct routes_published {
-    struct map hashes; /* by key of the host: the hash that it had */
-    uint64_t version;  /* of the table, when all was there; 0: not known */
+    struct map hashes; /* by key of the host: its hash */
+    uint64_t version;  /* version of the table when everything was there; 0: unknown */
 };
 
 struct routes_published *cluster_routes_published_new(void)
@@ -105,11 +105,11 @@ bool cluster_routes_are_in_table(
     return !lost;
 }
 
-/* ---- who asks ---- */
+/* ---- side of clients ---- */
 
 struct routes_book {
     struct arena arena;
-    const struct cluster_membership *membership; /* while it is read */
+    const struct cluster_membership *membership; /* used while it is read */
     struct map by_id;                            /* hash of a host's id -> its number + 1 */
     struct routes *hosts;
 };

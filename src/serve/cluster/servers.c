@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the trace servers of the nodes are reached: announced in a table of its own, since entries are read by all who
- * ask, and an address matters only to those who want the servers. */
+/* URLs of the nodes' trace servers. They have a table of their own, since entries are read by all clients, and URLs
+ * matter only to some. */
 #include "cluster/servers.h"
 
 #include <pthread.h>
@@ -18,9 +18,9 @@
 
 enum { VERSION = 1, HERE_ONLY = 1, MOST_URL = 512, MOST_SERVERS = 4096, TRIES = 3 };
 
-#define LOST_NS (10 * NS_PER_S) /* what the broker has lost is known for so long, in which its node tells it again */
+#define LOST_NS (10 * NS_PER_S) /* retention of servers that the broker lost, for nodes to announce them again */
 
-/* ---- as bytes ---- */
+/* ---- encoding ---- */
 
 const char *cluster_url_problem(const char *url)
 {
@@ -111,7 +111,7 @@ static int put(struct cluster_announcement *t, struct err *e)
     return rc;
 }
 
-/* Does the entry name a server of this node? It may be one that another run of the node has put there. */
+/* Returns whether the entry names a server of this node, maybe put there by another run of the node. */
 static bool is_of_node(const struct cluster_announcement *t, const struct bus_entry *entry)
 {
     struct arena a = {0};
@@ -131,7 +131,7 @@ static void on_own(void *arg, const struct bus_entry *entry)
         (entry->kind == BUS_ENTRY_PUT && !is_of_node(t, entry));
     t->met = entry->kind == BUS_ENTRY_PUT || (t->met && entry->kind == BUS_ENTRY_ALL);
     if (gone)
-        put(t, NULL); /* without a broker: all is announced anew once there is one */
+        put(t, NULL); /* fails without a broker: all is announced anew once there is one */
 }
 
 int cluster_server_announce(struct bus *bus, const char *cluster, const struct cluster_server *s,
@@ -187,7 +187,7 @@ struct cluster_servers {
     struct bus_table *table;
     struct bus_watch *watch;
     uint64_t machine;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     VEC(struct known) v;
     bool all;
 };
@@ -208,7 +208,7 @@ static size_t find(const struct cluster_servers *s, const char *key)
     return i;
 }
 
-/* What makes no sense is as if it were not there. */
+/* Takes an entry; an invalid one counts as absent. */
 static void take(struct cluster_servers *s, const struct bus_entry *entry)
 {
     struct arena a = {0};

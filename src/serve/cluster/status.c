@@ -23,13 +23,13 @@ const char *cluster_node_state_name(int state)
     return names[state];
 }
 
-/* ---- who there is ---- */
+/* ---- nodes ---- */
 
 struct inquiry {
     struct cluster *cluster;
-    struct cluster_node_status *v; /* by name */
+    struct cluster_node_status *v; /* sorted by name */
     size_t n;
-    int64_t *asked_ns; /* when, by the monotonic clock */
+    int64_t *asked_ns; /* times of questions, by the monotonic clock */
 };
 
 static int by_name(const void *pa, const void *pb)
@@ -44,7 +44,7 @@ static struct cluster_node_status *node_of(const struct inquiry *q, const char *
     return bsearch(&key, q->v, q->n, sizeof key, by_name);
 }
 
-/* Those with an entry that can be read, and those whose entry cannot. */
+/* Lists nodes with a readable entry, and those with an unreadable one. */
 static void list_nodes(struct inquiry *q)
 {
     const struct cluster_membership *r = q->cluster->membership;

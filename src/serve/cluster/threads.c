@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which threads there were on all hosts, and what they did with their time. */
+/* Threads of all hosts, and their time in each state. */
 #include <stdlib.h>
 #include <string.h>
 

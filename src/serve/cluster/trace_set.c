@@ -15,16 +15,16 @@
 
 enum {
     MOST_JOINED = 4,     /* sources that are kept, by the clocks they were asked for with */
-    MOST_STEPS = 4000000 /* of the walks of one question: some seconds */
+    MOST_STEPS = 4000000 /* limit for the walks of one question: some seconds */
 };
 
 /* The hosts of a request, joined on its clocks. */
 struct joined {
     atomic_uint refs;
-    uint64_t hash, used; /* of what the request says of hosts; when it was used last */
+    uint64_t hash, used; /* hash of the hosts' part of the request; time of last use */
     struct arena arena;
-    struct path_request request; /* its hosts */
-    int32_t *hosts;              /* by number in the request: number here, -1: it is not here */
+    struct path_request request; /* its hosts only */
+    int32_t *hosts;              /* number here, by number in the request; -1: absent */
     struct path_local_host *parts;
     struct path_local *local;
     const struct cluster_trace_set *trace_set;
@@ -36,14 +36,14 @@ struct cluster_trace_set {
     const struct index_host *hosts;
     size_t n;
     struct cluster_entry_host *entries;
-    struct arena arena; /* of what the entries point to */
+    struct arena arena; /* holds what the entries point to */
     pthread_mutex_t lock;
     struct joined *joined[MOST_JOINED];
     uint64_t clock;
     struct extracts *extracts;
 };
 
-/* ---- what is said ---- */
+/* ---- description of hosts ---- */
 
 static struct cluster_entry_host entry_of(const struct index_host *h)
 {
@@ -251,7 +251,7 @@ static int32_t row_with_id(void *arg, int32_t host, uint64_t id)
 
 /* ---- answers ---- */
 
-/* Of the hosts of a request. */
+/* Returns the state of the hosts of a request. */
 static uint64_t state_of(const struct joined *j)
 {
     uint64_t *hashes = mem_zalloc((j->request.n_hosts + 1) * sizeof *hashes);
@@ -306,7 +306,7 @@ static int answer_lives(struct cluster_trace_set *h, const void *bytes, size_t n
     return rc;
 }
 
-/* What the hosts of the question served, those alone that are here. */
+/* Answers with the requests served by those hosts of the question that are here. */
 static int answer_requests(struct cluster_trace_set *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {
     struct arena a = {0};
@@ -403,7 +403,7 @@ static int answer_threads(struct cluster_trace_set *h, const void *bytes, size_t
     return rc;
 }
 
-/* Of threads of one host. */
+/* Finds the containers of threads of one host. */
 static int name_containers(
     const struct cluster_trace_set *h, const struct containers_question_host *q, const char **names, struct err *e)
 {
