@@ -9,9 +9,9 @@
 struct search {
     const struct advice_world *world;
     int32_t *node_of;
-    uint64_t *loads, *came; /* by node: bytes now; bytes that have come */
+    uint64_t *loads, *came; /* by node: present bytes; bytes received */
     bool *moved;
-    uint64_t *weights; /* by host and node: what they have in common now */
+    uint64_t *weights; /* by host and node: present weight between them */
 };
 
 static uint64_t over(const struct advice_world *w, uint64_t load)
@@ -41,7 +41,7 @@ static bool is_better(
         return a->relieves > best->relieves;
     if (a->saves != best->saves)
         return a->saves > best->saves;
-    return w->hosts[a->host].bytes < w->hosts[best->host].bytes; /* then the first one */
+    return w->hosts[a->host].bytes < w->hosts[best->host].bytes; /* equal: the first one stays */
 }
 
 static bool find_best(const struct search *s, struct advice_move *best)

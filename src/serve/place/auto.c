@@ -10,7 +10,7 @@
 #include "cluster/lease.h"
 #include "place/policy.h"
 
-#define LOAD_NS (2 * NS_PER_S) /* for nodes to say how busy they are */
+#define LOAD_NS (2 * NS_PER_S) /* timeout of the nodes' answers about load */
 enum { LOOK_US = 100000 };
 
 struct automat {
@@ -21,12 +21,12 @@ struct automat {
     struct cluster_lease lease;
     int64_t renew_ns, leased_ns;
     bool done;
-    int rc; /* of what was done last, and why */
+    int rc; /* result of the last action, and its error */
     struct err *e;
     char said[1024];
 };
 
-/* The same is said once. */
+/* Reports a line, unless it is the same as before. */
 __attribute__((format(printf, 2, 3))) static void say(struct automat *a, const char *format, ...)
 {
     char line[sizeof a->said];
@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct automat *a, const c
     memcpy(a->said, line, sizeof line);
 }
 
-/* It is tried again, unless it was to be done once. */
+/* Reports a failure. The action is repeated, unless `once` is set. */
 static void fail(struct automat *a, int rc, const struct err *e)
 {
     say(a, "%s", e->text);
@@ -83,7 +83,7 @@ static bool keep_lease(struct automat *a)
         a->policy = place_policy_new(&(struct policy_limits){a->o->load_percent, a->o->questions, a->o->idle_ns});
         a->leased_ns = time_monotonic_ns();
     } else if (rc == ERR_STALE) {
-        place_policy_free(a->policy); /* what was seen until now is of no use when the lease is ours again */
+        place_policy_free(a->policy); /* observations are outdated when the lease is ours again */
         a->policy = NULL;
         say_owner(a);
     } else if (rc) {

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-#define NOTE ".moved" /* in a directory that was received: who it is, and when it came */
+#define NOTE ".moved" /* file in a received directory: identity, and time of receipt */
 #define LEFT ".left-"
 enum { MOST_NOTE = 4096, MOST_NAME = 64, MOST_OPEN = 16, MOST_STRING = 1024 };
 
@@ -26,8 +26,8 @@ struct place_inbox {
     uint64_t limit;
 };
 
-/* is: what was asked for, by the hash that the trace had where it came from. Of an excerpt, which may have been one
- * there already: what it has. */
+/* Contents of that file. is: the trace asked for, with its hash at the sender. For an excerpt, which may have been cut
+ * from another one, begin and end are those of its contents. */
 struct note {
     struct move_trace is;
     bool excerpt;
@@ -42,7 +42,7 @@ static int drop_one(const char *file, const struct stat *st, int flag, struct FT
     (void)st;
     (void)flag;
     (void)at;
-    (void)!remove(file); /* as much as can be */
+    (void)!remove(file); /* best effort */
     return 0;
 }
 
@@ -60,7 +60,7 @@ static int add_bytes(const char *file, const struct stat *st, int flag)
     return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- contents of the directory ---- */
 
 /* Up to the end of the line. Returns what follows it. */
 static const char *take_line(const char *text, char out[MOST_STRING])
@@ -220,7 +220,7 @@ const char *place_inbox_path(const struct place_inbox *v, struct arena *a, struc
     return arena_printf(a, "%s/.snipping-%016" PRIx64 "-%016" PRIx64, v->dir, t.key, map_hash(&t, sizeof t));
 }
 
-/* Nobody opens it any more. Its files stay: only a person knows that nobody needs them. */
+/* Hides the trace, so that nobody opens it. Its files stay: only a person knows that they are not needed. */
 static bool put_aside(const struct place_inbox *v, const char *entry)
 {
     char *from = mem_printf("%s/%s", v->dir, entry);
@@ -266,7 +266,7 @@ void place_inbox_rename(const struct place_inbox *v, const char *path, uint64_t 
     if (!note_at(v, path, &note, &dir))
         return;
     note.is.key = key;
-    write_note(dir, &note, NULL); /* else it is only not put aside when it moves on */
+    write_note(dir, &note, NULL); /* failure only means that it is not put aside when it moves on */
     free(dir);
 }
 
@@ -309,7 +309,7 @@ void place_inbox_drop_others(const struct place_inbox *v, struct move_trace t)
     struct dirent **list = NULL;
     struct arena a = {0};
     const char *keep = file_name(place_inbox_path(v, &a, t));
-    size_t n_key = strlen(keep) - 16; /* without the hash */
+    size_t n_key = strlen(keep) - 16; /* length without the hash */
     int n = scandir(v->dir, &list, NULL, NULL);
     for (int i = 0; i < n; i++)
         if (!strncmp(list[i]->d_name, keep, n_key) && strcmp(list[i]->d_name, keep) != 0)

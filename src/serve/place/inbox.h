@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: the inbox of a node, a directory that receives traces of other nodes. DIR/NAME-KEY is a trace,
- * or an excerpt, that is complete; DIR/.arriving-KEY-HASH is being received (an excerpt: DIR/.snipping-KEY-…);
- * DIR/.left-NAME-KEY-TIME has moved on. Names that begin with a dot are ignored by whoever looks for traces. There is
- * one trace of each host. */
+/* Private to the room: the inbox of a node, a directory for traces from other nodes. DIR/NAME-KEY is a complete trace
+ * or excerpt; DIR/.arriving-KEY-HASH is being received (an excerpt: DIR/.snipping-KEY-…); DIR/.left-NAME-KEY-TIME has
+ * moved on. Searches for traces ignore names that begin with a dot. There is one trace of each host. */
 #ifndef WEFT_PLACE_INBOX_H
 #define WEFT_PLACE_INBOX_H
 
@@ -14,42 +13,42 @@
 #include "place/moves.h"
 
 struct place_inbox;
-/* Makes the directory, readable by the node's user alone, if there is none. limit: bytes of all below it; 0: no
- * limit. */
+/* Opens the directory, or makes it, readable by the node's user alone. limit: bytes of all below it; 0: no limit. */
 int place_inbox_open(const char *dir, uint64_t limit, struct place_inbox **out, struct err *e);
 void place_inbox_close(struct place_inbox *); /* NULL-safe */
 const char *place_inbox_dir(const struct place_inbox *);
 
-/* TRACE arguments of the complete traces, sorted. They live in the arena. */
+/* Lists TRACE arguments of the complete traces, sorted. They live in the arena. */
 void place_inbox_list(const struct place_inbox *, struct arena *, struct cluster_trace_args *out);
-/* When the trace at that path was received (ns since the epoch); 0: it was not. NULL-safe. */
+/* Returns when the trace at that path was received (ns since the epoch); 0: not received. NULL-safe. */
 int64_t place_inbox_since(const struct place_inbox *, const char *path);
-/* Was the trace, with all its directories, received as an excerpt? NULL-safe; strings live in the arena. */
+/* Returns whether the trace, with all its directories, was received as an excerpt. NULL-safe; strings live in the
+ * arena. */
 bool place_inbox_excerpt(const struct place_inbox *, const struct ctf_trace *, struct arena *,
     struct cluster_excerpt *out);
-/* The key of its host when it was received; 0: it was not. NULL-safe. */
+/* Returns the host's key at the time of receipt; 0: not received. NULL-safe. */
 uint64_t place_inbox_key(const struct place_inbox *, const char *path);
 /* Sets the host's key of the trace at that path, whatever an earlier version of weft called it. NULL-safe. */
 void place_inbox_rename(const struct place_inbox *, const char *path, uint64_t key);
-/* Is the trace complete? */
+/* Returns whether the trace is complete. */
 bool place_inbox_has(const struct place_inbox *, struct move_trace);
-/* Is a trace of the host complete that is no excerpt? */
+/* Returns whether a complete trace of the host, not an excerpt, is there. */
 bool place_inbox_has_all(const struct place_inbox *, uint64_t key);
-/* Bytes that may still be received: what the limit and the disk leave. */
+/* Returns the bytes that may still be received, from the limit and the disk. */
 uint64_t place_inbox_room(const struct place_inbox *);
 
-/* Where it is put together. Lives in the arena. */
+/* Returns the directory in which it is put together; lives in the arena. */
 const char *place_inbox_path(const struct place_inbox *, struct arena *, struct move_trace);
-/* All files are there and on disk: it becomes visible in one step, instead of an older one of that host. from: the node
- * that it came from. */
+/* Completes a trace whose files are all written to disk: it becomes visible in one step, and replaces an older one of
+ * that host. from: the sending node. */
 int place_inbox_finish(const struct place_inbox *, struct move_trace, const struct move_files *, const char *from,
     struct err *e);
-/* Deletes what is not complete of the host's other states (it has grown), or of other excerpts. */
+/* Deletes incomplete data of the host's other states (it has grown), or of other excerpts. */
 void place_inbox_drop_others(const struct place_inbox *, struct move_trace);
-/* Deletes what was received of a trace that is not complete. */
+/* Deletes the incomplete data of a trace. */
 void place_inbox_drop(const struct place_inbox *, struct move_trace);
-/* The host has moved on: nobody opens it any more, its files stay. False: it did not come here. An excerpt has,
- * whatever it was called where it came from. */
+/* Puts aside the trace of a host that has moved on: it is not opened any more, its files stay. Returns false if it was
+ * not received here. An excerpt counts as received, whatever its hash was at its origin. */
 bool place_inbox_put_aside(const struct place_inbox *, struct move_trace);
 
 #endif

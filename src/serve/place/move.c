@@ -48,7 +48,7 @@ static bool goes_on(const struct moving *m, const struct place_move_progress *no
     return false;
 }
 
-/* Until the node has it. */
+/* Waits until the node has received the trace. */
 static int take(struct moving *m, const char *node)
 {
     int64_t changed = time_monotonic_ns();
@@ -70,7 +70,7 @@ static int take(struct moving *m, const char *node)
             return ERR_CANCELLED;
         if ((rc && !later) || now.state == PLACE_MOVE_DONE)
             return rc;
-        m->question.begin = rc || now.state == PLACE_MOVE_UNKNOWN; /* it was started again */
+        m->question.begin = rc || now.state == PLACE_MOVE_UNKNOWN; /* node was started again */
         int64_t time = time_monotonic_ns();
         if (!rc && (now.state != last.state || now.done != last.done))
             changed = time;
@@ -81,7 +81,7 @@ static int take(struct moving *m, const char *node)
     }
 }
 
-/* Until the node has let go of it, or kept it for good. */
+/* Waits until the node has put the trace aside, or decided to keep it. */
 static int leave(const struct moving *m, const char *node, bool *aside)
 {
     for (int64_t begin = time_monotonic_ns();; usleep(LOOK_US)) {
@@ -97,7 +97,7 @@ static int leave(const struct moving *m, const char *node, bool *aside)
     }
 }
 
-/* What its entry says of the trace; NULL: it does not have the same. */
+/* Returns the trace in the node's entry; NULL: it does not have the same one. */
 static const struct cluster_entry_host *same_of(const struct cluster_entry *c, struct move_trace t)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
@@ -106,7 +106,7 @@ static const struct cluster_entry_host *same_of(const struct cluster_entry *c, s
     return NULL;
 }
 
-/* Until all know that the node has it. */
+/* Waits until the registry says that the node has it. */
 static int await_entry(const struct moving *m, const char *node)
 {
     for (int64_t begin = time_monotonic_ns();; usleep(LOOK_US)) {

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/wire.h"
 
-#define MOST_BYTES (UINT64_C(1) << 56) /* of a file: sums of them do not overflow */
+#define MOST_BYTES (UINT64_C(1) << 56) /* limit of a file, so that sums of sizes do not overflow */
 
 static int sense(const struct wire_in *w, struct err *e)
 {

@@ -88,7 +88,7 @@ static const char *instance_with(const struct cluster_membership *r, const char 
     return NULL;
 }
 
-/* Has the other node said that it has the trace, and is it there to say so? */
+/* Confirms that the other node is present, and its entry has the trace. */
 static int confirm(const struct mover *m, const struct move_question *q, struct err *e)
 {
     char subject[CLUSTER_SUBJECT];
@@ -114,7 +114,7 @@ static int confirm(const struct mover *m, const struct move_question *q, struct 
     return rc;
 }
 
-/* What came from another node is put aside; what was recorded here, or given, goes on. */
+/* Puts a received trace aside; a trace recorded here, or given, stays. */
 static int answer_leave(
     struct mover *m, const struct cluster_node_traces *h, const void *bytes, size_t n, struct text *out, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is where, who talks with whom, and which moves that advises. */
+/* Plan: places of traces, traffic between hosts, and the moves advised from them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "place/advice.h"
 #include "place/place.h"
 
-/* ---- who talks with whom ---- */
+/* ---- traffic ---- */
 
 static uint64_t address_hash(const struct flow_address *a)
 {
@@ -112,7 +112,7 @@ static void find_talk(const struct cluster_membership *r, struct place_plan *p)
     vec_free(&owners);
 }
 
-/* ---- what is where ---- */
+/* ---- places ---- */
 
 static void count_hosts(const struct cluster_membership *r, struct place_plan *p)
 {
@@ -176,7 +176,7 @@ static uint64_t percent_of(uint64_t all, unsigned percent)
     return (uint64_t)((double)all * percent / 100);
 }
 
-/* Its node lets it go, and it has been there for a while. */
+/* Returns whether its node lets it be copied, and it has been there long enough. */
 static bool may_leave(const struct cluster_load *from, const struct cluster_entry_host *h, int64_t settle_ns)
 {
     return from->answered && (from->gives || h->since) && (!h->since || time_now_ns() - h->since >= settle_ns);

@@ -17,7 +17,7 @@ struct seen {
     char *name;
     uint64_t version, questions;
     int64_t at_ns, idle_since_ns;
-    const char *busy; /* why it is not idle; NULL: it is */
+    const char *busy; /* reason why it is not idle; NULL: it is */
 };
 
 struct failure {
@@ -147,7 +147,7 @@ void place_policy_succeeded(struct policy *p, uint64_t key)
 
 static void say_waiting(struct policy_choice *out, const char *host, const char *on, const char *node, const char *why)
 {
-    if (!*out->why) /* of several that wait the first one is told */
+    if (!*out->why) /* first of several waiting moves is reported */
         snprintf(out->why, sizeof out->why, "%s stays with node %s for now: node %s %s", host, on, node, why);
 }
 
@@ -186,7 +186,7 @@ void place_policy_choose(const struct policy *p, const struct place_plan *now, c
     int64_t now_ns, struct policy_choice *out)
 {
     *out = (struct policy_choice){.move = SIZE_MAX, .advised = now->n_moves};
-    bool *concerned = mem_zalloc((now->n_nodes + 1) * sizeof *concerned); /* by a move that waits */
+    bool *concerned = mem_zalloc((now->n_nodes + 1) * sizeof *concerned); /* nodes of a move that waits */
     for (size_t i = 0; i < now->n_nodes && now->n_moves; i++)
         if (now->nodes[i].load.taking)
             snprintf(out->why, sizeof out->why, "node %s is taking a trace: one at a time", now->nodes[i].name);

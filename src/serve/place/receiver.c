@@ -16,16 +16,16 @@
 #include "base/time.h"
 #include "bus/bus.h"
 
-#define PATIENCE_NS (10 * NS_PER_S) /* for one answer */
-#define GIVE_UP_NS (60 * NS_PER_S)  /* nobody has answered for so long */
-#define SUM_BYTES_PER_S (20 << 20)  /* the slowest disk that is waited for */
-#define LIST ".files"               /* in the directory that is being filled: what it will have */
+#define PATIENCE_NS (10 * NS_PER_S) /* timeout of one answer */
+#define GIVE_UP_NS (60 * NS_PER_S)  /* timeout without any answer */
+#define SUM_BYTES_PER_S (20 << 20)  /* speed of the slowest disk that is waited for */
+#define LIST ".files"               /* list of future files, in the directory that is being filled */
 enum { MOST_JOBS = 256, PAUSE_US = 250000, MOST_LIST = 512 << 20 };
 
 struct job {
     struct move_trace trace;
     char *from;
-    struct place_move_progress progress; /* its text: `why` */
+    struct place_move_progress progress; /* text: `why` */
     struct err why;
     struct job *next;
 };
@@ -33,9 +33,9 @@ struct job {
 struct place_receiver {
     struct place_receiver_options o;
     pthread_t thread;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t news;
-    struct job *jobs; /* all that were asked for, in that order */
+    struct job *jobs; /* all questions, in their order */
     bool stop;
 };
 
@@ -197,8 +197,8 @@ static int open_file(const struct fetch *f, size_t file, int *fd, struct err *e)
     return rc;
 }
 
-/* Does what is on disk have the sum that the other node finds? Then it is as old as there: that is part of what a trace
- * is known by. */
+/* Compares the sums of the file on disk and at the sender. If they are equal, the file gets the sender's time, which is
+ * part of a trace's identity. */
 static int check_file(struct fetch *f, size_t file, int fd, bool *same, struct err *e)
 {
     uint64_t own[2];
@@ -215,7 +215,7 @@ static int check_file(struct fetch *f, size_t file, int fd, bool *same, struct e
     return rc;
 }
 
-/* What an interrupted copy left may be damaged: then once more from the beginning. */
+/* Checks a file. The rest of an interrupted copy may be damaged: then it is fetched once more from the beginning. */
 static int check_or_fetch_again(struct fetch *f, size_t file, struct err *e)
 {
     int fd, rc = open_file(f, file, &fd, e);
@@ -280,7 +280,7 @@ static int sync_dirs(const struct fetch *f, struct err *e)
 
 /* ---- a trace ---- */
 
-/* What had come of another list of files is of no use. */
+/* Stores the list of files. Data received for another list is useless, and dropped. */
 static int keep_list(const struct fetch *f, const struct bus_reply *list, struct err *e)
 {
     char *path = mem_printf("%s/" LIST, f->dir), *before = NULL;
@@ -316,7 +316,7 @@ static int check_room(const struct fetch *f, struct err *e)
         (unsigned long long)((need - have) >> 20) + 1, (unsigned long long)(room >> 20));
 }
 
-/* Nothing takes the place of all of a trace but all of it. */
+/* Refuses an excerpt where the whole trace is: only a whole trace may replace it. */
 static int check_use(const struct fetch *f, struct err *e)
 {
     bool excerpt = f->files->begin > INT64_MIN || f->files->end < INT64_MAX;
@@ -388,7 +388,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- being asked ---- */
+/* ---- questions ---- */
 
 static bool has_ended(const struct job *j)
 {

@@ -16,27 +16,27 @@
 #include "index/index.h"
 #include "place/moves.h"
 
-#define QUIET_NS INT64_C(2000000000) /* what was written to so shortly ago is being recorded */
+#define QUIET_NS INT64_C(2000000000) /* time since the last write, below which a file counts as being recorded */
 
-/* The part of a file that is given away: of an excerpt not all. */
+/* Part of a file that is sent; of an excerpt not all. */
 struct part {
     uint64_t offset, file_bytes;
 };
 
-/* What was listed last: pieces of one trace are asked for one after the other. */
+/* Latest list: parts of one trace are asked for one after the other. */
 struct listed {
     atomic_uint refs;
     struct arena arena;
     struct move_trace trace;
     struct move_files files;
-    const struct part *parts; /* by file */
+    const struct part *parts; /* indexed by file */
     const char *root;
     int64_t newest_ns;
 };
 
 struct place_sender {
     bool all;
-    const struct place_inbox *inbox; /* what may be taken if not all may; or NULL */
+    const struct place_inbox *inbox; /* traces that may be copied if not all may; or NULL */
     pthread_mutex_t lock;
     struct listed *last;
 };
@@ -67,7 +67,7 @@ void place_sender_free(struct place_sender *g)
     free(g);
 }
 
-/* ---- which files ---- */
+/* ---- choice of files ---- */
 
 struct found {
     struct listed *listed;
@@ -109,7 +109,7 @@ static int find_dirs(
     return f->dirs.n ? 0 : err_set(e, ERR_NOTFOUND, "the trace has no directory here");
 }
 
-/* What all directories have in common, in whole names, without the last name: that is kept. */
+/* Returns the common parent of all directories, in whole names. Its last name is kept in the paths. */
 static const char *root_of(struct found *f)
 {
     char *root = arena_strdup(&f->listed->arena, f->dirs.v[0]);
@@ -136,7 +136,7 @@ static int add_file(struct found *f, const char *path, const struct ctf_cut *cut
     if (lstat(path, &st))
         return 0;
     *mode = st.st_mode;
-    if (S_ISLNK(st.st_mode)) /* it may lead to anything on this machine */
+    if (S_ISLNK(st.st_mode)) /* target may be anything on this machine */
         return err_set(e, ERR_UNSUPPORTED, "%s is a link: only files that lie in the trace are given away", path);
     if (!S_ISREG(st.st_mode))
         return 0;
@@ -192,7 +192,7 @@ static int add_cut(struct found *f, const struct ctf_trace *t, const char *const
     return rc;
 }
 
-/* As find_dirs has found the directories: those of one trace after those of the one before. */
+/* Adds the parts of an excerpt, in the order of find_dirs: directories of one trace after those of the one before. */
 static int add_cuts(struct found *f, const struct cluster_node_traces *h, size_t host, struct err *e)
 {
     const struct index_trace *traces;
@@ -222,7 +222,7 @@ static void keep_once(struct found *f)
     f->listed->parts = parts;
 }
 
-/* What is asked for, of what is here. ERR_NOTFOUND: nothing. */
+/* Finds the part of the question that is here. ERR_NOTFOUND: none. */
 static int find_limits(struct listed *l, const struct cluster_entry_host *h, struct err *e)
 {
     int64_t begin = l->trace.begin, end = l->trace.end;
@@ -268,7 +268,7 @@ static int list(const struct place_sender *g, const struct cluster_node_traces *
     return rc;
 }
 
-/* What is listed of the trace; anew, or as it was the last time. */
+/* Returns the list of the trace's files; anew, or the latest one. */
 static int listed(struct place_sender *g, const struct cluster_node_traces *h, struct move_trace t, bool anew,
     struct listed **out, struct err *e)
 {
