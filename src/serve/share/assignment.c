@@ -12,20 +12,20 @@
 #include "bus/bus.h"
 
 #define BEAT_NS (3 * NS_PER_S)
-/* After a start, for the others to say that they are there. */
+/* Time after a start for the others to announce themselves. */
 #define GREETING_NS (1 * NS_PER_S)
 
-/* A trace of the table that is shared out. */
+/* Shared trace of the table. */
 struct trace {
     char *path;
-    bool seen;    /* since the table was listed anew */
+    bool seen;    /* reported since the table was last listed anew */
     bool is_open; /* this node has it open, or shall open it */
 };
 
-/* Another node; or the same name in another run, which counts once. */
+/* Another node; or another run under the same name, which counts once. */
 struct peer {
     char *name, *instance;
-    uint64_t view; /* all that is its own by this view it has open */
+    uint64_t view; /* view whose share it has open */
 };
 
 struct share_assignment {
@@ -36,17 +36,17 @@ struct share_assignment {
     struct bus_member *member;
     struct bus_members *members;
     int64_t ready_ns;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     bool all_seen;
-    pthread_cond_t said; /* some other node has */
-    uint64_t opened;     /* the view that was said to be open */
+    pthread_cond_t said; /* news of another node */
+    uint64_t opened;     /* view reported as open */
     VEC(struct trace) traces;
     VEC(struct peer) peers;
 };
 
 /* ---- the table ---- */
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct trace *find_trace(struct share_assignment *s, const char *path)
 {
     for (size_t i = 0; i < s->traces.n; i++)
@@ -61,7 +61,7 @@ static void drop_trace(struct share_assignment *s, struct trace *t)
     *t = s->traces.v[--s->traces.n];
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void on_put(struct share_assignment *s, const struct bus_entry *entry)
 {
     struct arena a = {0};
@@ -78,7 +78,7 @@ static void on_put(struct share_assignment *s, const struct bus_entry *entry)
     arena_fini(&a);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void on_removed(struct share_assignment *s, const char *removed)
 {
     char key[SHARED_KEY];
@@ -165,9 +165,9 @@ static void on_member(void *arg, const struct bus_member_news *news)
     s->o.changed(s->o.arg);
 }
 
-/* ---- whose is what ---- */
+/* ---- owners ---- */
 
-/* With the lock held. Sums, as order does not matter; each name once. */
+/* Returns a hash of the members: a sum, as order does not matter; each name once. Called with the lock held. */
 static uint64_t view_of(const struct share_assignment *s)
 {
     uint64_t view = s->member ? map_hash(s->o.node, strlen(s->o.node)) : 0;
@@ -193,7 +193,7 @@ static bool is_own(const struct share_assignment *s, const char *path)
     return true;
 }
 
-/* Has every other node all that is its own by this view? Of two runs of a name the one before is dying. */
+/* Returns whether every other node has its share of this view open. Of two runs of a name the earlier one is dying. */
 static bool others_have(const struct share_assignment *s, uint64_t view)
 {
     for (size_t i = 0; i < s->peers.n; i++)

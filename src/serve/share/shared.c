@@ -166,7 +166,7 @@ static int check_tree(struct walk *w, int level, struct err *e)
     int rc = 0;
     DIR *dir = opendir(text_cstr(&w->path));
     if (!dir)
-        return 0; /* who reads it says why it cannot be read */
+        return 0; /* the reader reports the reason */
     for (const struct dirent *d; !rc && (d = readdir(dir));)
         rc = check_entry(w, d, level, e);
     closedir(dir);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has traces indexed by the nodes: puts an entry for each into the table of shared traces and an item into the
- * queue of work, and reads in the table what became of them. The item may be lost or come twice; the entry counts. */
+/* Client of indexing by nodes. It puts an entry for each trace into the table of shared traces, and an item into the
+ * work queue, and reads the results in the table. An item may be lost or come twice; the entry counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,20 +12,20 @@
 #include "bus/bus.h"
 #include "share/shared.h"
 
-#define LOOK_NS (NS_PER_S / 5)  /* whether the caller wants to stop */
-#define QUIET_NS (5 * NS_PER_S) /* without any news: items may have been lost, and are put again */
+#define LOOK_NS (NS_PER_S / 5)  /* interval of checks whether the caller wants to stop */
+#define QUIET_NS (5 * NS_PER_S) /* time without news after which items, maybe lost, are put again */
 
-#define FIRST_NS (3 * NS_PER_S) /* for the first node to say that it is there */
+#define FIRST_NS (3 * NS_PER_S) /* timeout for the first node to announce itself */
 
 struct job {
     const char *path; /* the caller's */
     char key[SHARED_KEY];
     uint64_t asked; /* revision of the entry that asks for it; 0: none yet */
     bool ended;
-    /* As the table tells, under the lock: */
+    /* State in the table, under the lock: */
     struct arena arena;
     struct shared_trace now;
-    uint64_t revision; /* 0: the table has no entry */
+    uint64_t revision; /* 0: no entry in the table */
 };
 
 struct spread {
@@ -38,9 +38,9 @@ struct spread {
     size_t n, left;
     bool asked_any;
     struct map by_key;    /* hash of the key: number of the job */
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t news;
-    bool changed, anew, any_node; /* any_node: there was one */
+    bool changed, anew, any_node; /* any_node: a node was seen */
     size_t nodes;
 };
 
@@ -58,7 +58,7 @@ static struct job *job_of(struct spread *s, const char *key)
     return at && !strcmp(s->jobs[*at].key, key) ? &s->jobs[*at] : NULL;
 }
 
-/* What is not read is as good as none: it is asked for again. */
+/* Takes an entry. An unreadable one counts as none: the trace is asked for again. */
 static void take_entry(struct job *j, const struct bus_entry *entry)
 {
     arena_fini(&j->arena);
@@ -75,7 +75,7 @@ static void on_entry(void *arg, const struct bus_entry *entry)
     struct job *j = entry->key ? job_of(s, entry->key) : NULL;
     if (j) {
         take_entry(j, entry);
-        s->anew |= entry->kind == BUS_ENTRY_REMOVED; /* by somebody else, who did not know that it is waited for */
+        s->anew |= entry->kind == BUS_ENTRY_REMOVED; /* removed by somebody who did not know that it is awaited */
         signal_news(s);
     }
     if (entry->kind == BUS_ENTRY_ANEW)
@@ -140,8 +140,8 @@ static int ask_for(struct spread *s, struct job *j, struct err *e)
     return bus_queue_add(s->queue, j->key, j->path, strlen(j->path), NULL, e);
 }
 
-/* What was not asked for yet, or is lost with the broker's table. A broker that goes away meanwhile ends nothing: the
- * table is told anew once it is back, and the rest is asked for then. */
+/* Asks for traces not asked for yet, or lost with the broker's table. A broker that goes away meanwhile ends nothing:
+ * the table is reported anew once it is back, and the rest is asked for then. */
 static int ask_for_missing(struct spread *s, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -167,9 +167,9 @@ static void add_again(struct spread *s)
             return;
 }
 
-/* ---- what became of it ---- */
+/* ---- results ---- */
 
-/* With the lock held, which is let go while the caller is told. */
+/* Reports ended jobs. Called with the lock held, which is released during the callback. */
 static void tell_ended(struct spread *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -224,7 +224,7 @@ static int await_all(struct spread *s, struct err *e)
     return rc;
 }
 
-/* What nobody has begun is begun by nobody any more; what was shared before still is. */
+/* Withdraws jobs that nobody has begun. Traces shared before stay shared. */
 static void withdraw(struct spread *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -259,7 +259,7 @@ static void withdraw(struct spread *s)
 struct forgetting {
     const char *const *paths;
     size_t n;
-    bool only_below; /* not what is at the paths itself */
+    bool only_below; /* skips the traces at the paths themselves */
     size_t forgotten;
     VEC(char *) keys;
 };
@@ -274,7 +274,7 @@ static void on_shared(void *arg, const struct bus_entry *entry)
         for (size_t i = 0; i < f->n && !meant; i++)
             meant = (!strcmp(f->paths[i], ".") || file_is_below(t.work.path, f->paths[i])) &&
                 !(f->only_below && !strcmp(t.work.path, f->paths[i]));
-    for (size_t i = 0; i < f->keys.n && meant; i++) /* what changes just now is told twice */
+    for (size_t i = 0; i < f->keys.n && meant; i++) /* skip repeats: an entry that changes now is reported twice */
         meant = strcmp(f->keys.v[i], entry->key) != 0;
     if (meant)
         vec_push(&f->keys, mem_strdup(entry->key));

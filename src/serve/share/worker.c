@@ -19,12 +19,12 @@
 
 enum {
     MOST_THREADS = 16,
-    MOST_TAKEN = 5,  /* so often an item is tried: it may be what its takers die of */
-    MOST_ABSENT = 3, /* so many nodes may not have the directory */
-    NICENESS = 10    /* answers come first */
+    MOST_TAKEN = 5,  /* tries per item: it may crash its workers */
+    MOST_ABSENT = 3, /* number of nodes that may lack the directory */
+    NICENESS = 10    /* priority below that of answers */
 };
 #define TAKE_NS (2 * NS_PER_S)
-#define WORKING_NS (4 * NS_PER_S) /* a third of the time after which an item goes to another */
+#define WORKING_NS (4 * NS_PER_S) /* third of the time after which an item goes to another node */
 #define PAUSE_NS (NS_PER_S / 2)
 
 struct worker {
@@ -36,9 +36,9 @@ struct worker {
     pthread_t threads[MOST_THREADS], ticker;
     atomic_bool stop;
     atomic_uint numbered;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t stopping;
-    struct bus_item *items[MOST_THREADS]; /* under way, by thread */
+    struct bus_item *items[MOST_THREADS]; /* items in progress, by thread */
 };
 
 static bool stopped(void *arg)
@@ -58,7 +58,7 @@ static void pause_worker(struct worker *w, int64_t ns)
 
 /* ---- indexing ---- */
 
-/* What was left out, or could not be read. */
+/* Adds notes about parts left out or unreadable. */
 static void add_notes(const struct experiment *x, struct arena *a, struct share_work *done)
 {
     const struct index_note *notes;
@@ -178,7 +178,7 @@ static int write_entry(struct worker *w, const char *key, const struct shared_tr
 
 enum outcome { DONE, AGAIN };
 
-/* As read_entry, but as long as the broker is away it waits. */
+/* Reads the entry like read_entry, but waits while the broker is away. */
 static int await_entry(struct worker *w, const char *key, struct arena *a, struct shared_trace *out, struct err *e)
 {
     int rc;
@@ -229,24 +229,24 @@ static void *work(void *arg)
 {
     struct worker *w = arg;
     unsigned number = atomic_fetch_add(&w->numbered, 1);
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS); /* on Linux: of this thread */
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS); /* Linux: affects this thread only */
     while (!stopped(w)) {
         struct bus_item *item;
         struct err e = {0};
         int64_t begin = time_monotonic_ns();
         if (bus_queue_take(w->queue, begin + TAKE_NS, &item, &e)) {
             if (time_monotonic_ns() < begin + PAUSE_NS)
-                pause_worker(w, PAUSE_NS); /* not because nothing was there */
+                pause_worker(w, PAUSE_NS); /* failed early: pause, as this was not a timeout */
             continue;
         }
         set_item(w, number, item);
         enum outcome outcome = handle(w, item);
         set_item(w, number, NULL);
         if (outcome == DONE) {
-            bus_item_done(item, NULL); /* else it comes again, and there is nothing to do */
+            bus_item_done(item, NULL); /* on failure the item comes again, with nothing to do */
         } else {
             bus_item_again(item);
-            pause_worker(w, PAUSE_NS); /* for another node to take it */
+            pause_worker(w, PAUSE_NS); /* time for another node to take it */
         }
     }
     return NULL;

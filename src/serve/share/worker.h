@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: a node takes traces to index from the queue of work, below the directory that it shares. */
+/* Private to the room: the worker of a node, which takes traces to index from the work queue, below its shared
+ * directory. */
 #ifndef WEFT_SHARE_WORKER_H
 #define WEFT_SHARE_WORKER_H
 
@@ -8,14 +9,14 @@
 struct worker;
 struct share_worker_options {
     const char *cluster, *node;
-    const char *root;            /* a real path */
-    const char *store;           /* as index_options.store, or NULL */
-    void (*tell)(void *arg, const char *what); /* or NULL */
+    const char *root;            /* real path */
+    const char *store;           /* see index_options.store; or NULL */
+    void (*tell)(void *arg, const char *what); /* callback for messages to users, or NULL */
     void *arg;
 };
 /* Strings are borrowed. */
 int share_worker_start(struct bus *, const struct share_worker_options *, struct worker **out, struct err *e);
-/* What is under way goes back to the queue, where another node takes it. NULL-safe. */
+/* Stops it. Items in progress return to the queue, for another node. NULL-safe. */
 void share_worker_stop(struct worker *);
 
 #endif
