@@ -284,7 +284,7 @@ static void on_message(natsConnection *nc, natsSubscription *sub, natsMsg *msg, 
     running = NULL;
 }
 
-/* Destroys those that have been over for long enough; all: whatever they are. */
+/* Destroys subscriptions that ended long enough ago; all: every one. */
 static void destroy_ended(struct broker *b, bool all)
 {
     int64_t before = time_monotonic_ns() - LINGER_S * NS_PER_S;

@@ -72,7 +72,7 @@ static natsStatus add_consumer(void *arg, jsOptions *o, jsErrCode *code)
     natsStatus s = js_AddConsumer(NULL, q->broker->js, q->stream, &c, o, code);
     if (s == NATS_OK || !*code || *code == JSStreamNotFoundErr)
         return s;
-    /* consumer made by another node, maybe with other options */
+    /* Consumer made by another node, maybe with other options. */
     *code = 0;
     return js_GetConsumerInfo(NULL, q->broker->js, q->stream, consumer, o, code);
 }
@@ -152,9 +152,9 @@ int bus_broker_queue_add(struct bus_queue *base, const char *id, const void *dat
 
 /* ---- taking ---- */
 
-/* Asks once, for at most `ms`. The broker gives up a little earlier than we do, so that it gives us nothing that we do
- * not hear of. An item comes under its own subject, so the library's requests, which all share one inbox, could not
- * tell whose it is as soon as two of them are open: each asking has an inbox of its own. */
+/* Requests one item, for at most `ms`. The broker gives up a little earlier than this node, so that no item arrives
+ * unnoticed. An item comes under its own subject, so the library's requests, which share one inbox, could not be
+ * matched if two were open: each request has an inbox of its own. */
 static natsStatus ask_for_one(struct broker_queue *q, int64_t ms, natsMsg **out)
 {
     char subject[SUBJECT_ROOM], question[80];
@@ -219,7 +219,7 @@ int bus_broker_queue_take(struct bus_queue *base, int64_t deadline_ns, struct bu
             return 0;
         if (time_monotonic_ns() >= deadline_ns)
             return err_set(e, ERR_TIMEOUT, "%s: nothing to do until the deadline", q->what);
-        /* pause, whatever the broker answers */
+        /* Pause, whatever the broker answers. */
         pthread_mutex_lock(&q->broker->lock);
         while (time_monotonic_ns() < pause && !atomic_load(&q->broker->closed))
             wait_until(&q->broker->change, &q->broker->lock, pause);

@@ -344,7 +344,7 @@ bool bus_broker_table_entry(
     return true;
 }
 
-/* Tells of an entry; of one that is gone only who was told that it is there. */
+/* Reports an entry. A removed entry is reported only to a handler that has seen it. */
 static void tell_entry(struct map *told, const struct bus_entry *entry, bus_entry_handler *handler, void *arg)
 {
     uint64_t *is_there = map_put(told, map_hash(entry->key, strlen(entry->key)), NULL);
@@ -353,8 +353,8 @@ static void tell_entry(struct map *told, const struct bus_entry *entry, bus_entr
     *is_there = entry->kind == BUS_ENTRY_PUT;
 }
 
-/* Takes what comes until all keys have come that there were at first. What is pending says when that is, unless entries
- * are put all the time: then something is pending always, or nothing is although older entries are still to come. */
+/* Takes messages until all initial keys have come. The number of pending messages shows this, unless entries are put
+ * all the time: then it may never reach 0, or be 0 although older entries are still to come. */
 static int take_all(struct broker_table *t, natsSubscription *sub, uint64_t keys, struct map *told,
     bus_entry_handler *handler, void *arg, struct err *e)
 {

@@ -16,7 +16,7 @@ struct waiting {
     natsMsg *msg;
 };
 
-/* A key that was told. */
+/* Key that was reported. */
 struct key {
     bool is_there;
     int64_t end_ns; /* monotonic, when it may be gone: it is looked for then; INT64_MAX */
@@ -142,7 +142,7 @@ static int64_t look_at_key(const struct broker_watch *w)
                   : INT64_MAX;
 }
 
-/* The broker says when it was put, by its own clock, of which no more is believed than can be. */
+/* Returns the end of the entry's lifetime. The broker's time of the put is limited to possible values. */
 static int64_t end_of(const struct broker_watch *w, const struct bus_broker_mark *mark)
 {
     int64_t ttl = w->table.real_ttl_ns, age = time_now_ns() - mark->time_ns;
@@ -162,7 +162,7 @@ static void take_entry(struct broker_watch *w, const struct bus_entry *entry, co
         tell(w, entry);
 }
 
-/* A sign of life says how many there were: the last ones may be missing. */
+/* Returns whether the last messages are missing: a sign of life has the number sent. */
 static bool has_missed(const struct broker_watch *w, natsMsg *m)
 {
     const char *last = NULL;
@@ -199,7 +199,7 @@ static bool take_waiting(struct broker_watch *w)
 
 /* ---- time ---- */
 
-/* The broker tells nobody that an entry's time is over, or that it was purged. */
+/* Checks a key: the broker sends no message when an entry expires or is purged. */
 static void look_after(struct broker_watch *w, uint32_t i)
 {
     void *data = NULL;

@@ -65,7 +65,7 @@ int bus_untoken(const char *token, char *buf, size_t n);    /* ERR_FORMAT: not m
 
 /* ---- questions ---- */
 
-/* Question. The deadline is what is left of the asker's; a later answer is useless. */
+/* Question. The deadline is the rest of the asker's; a later answer is useless. */
 struct bus_question { const void *data; size_t n; int64_t deadline_ns; };
 /* Handler of questions. Answers now or later, from any thread, exactly once: bus_answer or bus_refuse. */
 typedef void bus_question_handler(void *arg, struct bus_question *);

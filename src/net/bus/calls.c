@@ -22,7 +22,7 @@ struct asked {
     void *unsent; /* the question, while there is no connection; or NULL */
     size_t unsent_n;
     struct assembly answer;
-    struct bound *bound; /* NULL: whoever answers first is believed */
+    struct bound *bound; /* NULL: the first answer counts, from any sender */
     struct bus_reply reply;
 };
 
@@ -131,7 +131,7 @@ static void time_out(struct bus *b, struct asked *c)
     fail(b->asker, c, ERR_TIMEOUT, "%s: %.180s%s", c->subject, why, c->unsent ? "; not sent" : "");
 }
 
-/* Ends those whose time is over. */
+/* Ends calls whose deadline has passed. */
 static void expire(struct bus_calls *s, int64_t now)
 {
     if (now < s->earliest_ns)
@@ -148,7 +148,7 @@ static void expire(struct bus_calls *s, int64_t now)
 
 /* ---- received messages ---- */
 
-/* Whoever refuses may be anybody: what he says goes onto terminals. */
+/* Takes a refusal. Its sender may be anybody, and its text goes to terminals. */
 static void take_refusal(struct asker *a, struct asked *c)
 {
     int code = c->answer.number < 0 ? c->answer.number : ERR_IO;
@@ -174,7 +174,7 @@ static void take_part(struct bus *b, struct asked *c, const struct frame *f)
     if (f->kind != FRAME_ANSWER && f->kind != FRAME_REFUSAL)
         rc = err_set(&e, ERR_FORMAT, "frame: kind %d is no answer", (int)f->kind);
     if (!rc && c->answer.parts && f->id != c->answer.id)
-        return; /* somebody else's: the first who began to answer counts */
+        return; /* from another sender: the first that began to answer counts */
     rc = rc ? rc : bus_assembly_add(&c->answer, f, b->max_message, &e);
     if (rc < 0)
         fail(b->asker, c, rc, "%s: answer: %.180s", c->subject, e.text);
@@ -186,7 +186,7 @@ static void take_part(struct bus *b, struct asked *c, const struct frame *f)
 
 /* ---- answers that one only can give ---- */
 
-/* The answer that the part belongs to, or room for another: that of which nothing came for longest. */
+/* Returns the answer that the part belongs to, or room for another one: that which has been silent longest. */
 static struct rival *rival_of(struct bound *r, uint64_t id)
 {
     struct rival *at = r->rivals;
@@ -220,7 +220,7 @@ static bool take_rival(struct bus *b, struct asked *c, const struct frame *f, st
     return rc > 0;
 }
 
-/* Refusals of what was not taken whole. */
+/* Returns whether the answer refuses a question that was not taken completely. */
 static bool is_turned_down(const struct assembly *a)
 {
     return a->kind == FRAME_SIGNED_REFUSAL &&

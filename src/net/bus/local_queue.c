@@ -115,7 +115,7 @@ int bus_local_queue_add(struct bus_queue *base, const char *id, const void *data
     return 0;
 }
 
-/* The first that waits, or whose taker is overdue; else NULL and the time when the next will be overdue. */
+/* Returns the first item that waits or is overdue; else NULL, and the time when the next will be overdue. */
 static struct work *find_waiting(struct local_queue *q, int64_t now, int64_t *next_ns)
 {
     *next_ns = INT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of a hub. A removed key keeps its place, so that those who watch learn of it. */
+/* Tables of a hub. A removed key keeps its place, so that watchers learn of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ static void take_away(struct local_table *t, struct entry *i)
     i->revision = ++t->revision;
 }
 
-/* Takes away what is too old; returns when the next will be. */
+/* Removes expired entries; returns the next time of expiry. */
 static int64_t expire(struct local_table *t)
 {
     int64_t now = time_monotonic_ns(), due = INT64_MAX;

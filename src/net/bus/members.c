@@ -28,7 +28,7 @@ struct bus_member {
     int64_t period_ns;
     char subject[SUBJECT_ROOM];
     pthread_mutex_t lock; /* guards all below */
-    struct beat beat;     /* name, instance and said are the member's own */
+    struct beat beat;     /* strings of `beat` are owned by the member */
     int64_t due_ns;
 };
 
@@ -240,7 +240,7 @@ static void forget(struct bus_members *w, size_t i, enum bus_member_event event)
     known_free(&k);
 }
 
-/* Takes over what was heard. */
+/* Takes over received beats. */
 static void learn(struct bus_members *w, enum frame_kind kind, struct known heard)
 {
     size_t i = 0;

@@ -11,7 +11,7 @@
 
 enum { DEFAULT_OPEN = 64, LONGEST_PART_WAIT_S = 60, MESSAGES_AT_ONCE = 4 };
 
-/* A question of which parts are missing. */
+/* Incomplete question. */
 struct partial {
     struct partial *next;
     char *reply;
@@ -281,7 +281,7 @@ static void service_has(void *arg, const struct wire_message *m)
     struct bus_service *s = arg;
     struct frame f;
     struct err e;
-    /* Answers go to inboxes only: else whoever asks could have a node write where only nodes may. */
+    /* Answers go to inboxes only: otherwise a client could make a node write to subjects where only nodes may. */
     if (!m->reply || m->nobody || strncmp(m->reply, "_INBOX.", 7) != 0)
         return; /* not a question */
     int rc = bus_frame_read(m->data, m->n, &f, &e);
@@ -310,7 +310,7 @@ static void service_ended(void *arg)
 
 /* ---- the service table ---- */
 
-/* Drops what is overdue; returns when the next will be. */
+/* Drops overdue questions; returns when the next will be overdue. */
 static int64_t sweep(struct bus_service *s, int64_t now)
 {
     int64_t due = INT64_MAX;

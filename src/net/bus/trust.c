@@ -203,7 +203,7 @@ static void on_key(void *arg, const struct bus_entry *entry)
     switch (entry->kind) {
     case BUS_ENTRY_PUT: *key_of(t, entry->key) = read_key(entry->data, entry->n); break;
     case BUS_ENTRY_REMOVED: *key_of(t, entry->key) = (struct key){0}; break;
-    case BUS_ENTRY_ANEW: break; /* a broker that lost its tables is told the keys again: those of before hold */
+    case BUS_ENTRY_ANEW: break; /* a broker that lost its tables gets the keys again: the earlier ones stay valid */
     case BUS_ENTRY_ALL: t->all = true; break;
     }
     pthread_cond_broadcast(&t->change);
@@ -213,7 +213,7 @@ static void on_key(void *arg, const struct bus_entry *entry)
         bus_asker_check_again(t->bus, t);
 }
 
-/* The watch is begun without the lock: it may tell at once. */
+/* The watch is started without the lock: it may call its handler at once. */
 static int watch_keys(struct trust *t, struct err *e)
 {
     struct bus_watch *watch = NULL;
@@ -289,7 +289,7 @@ static void put_key(struct signer *s)
     int64_t early = s->put_ns ? s->put_ns + AGAIN_NS - time_monotonic_ns() : 0;
     memcpy(entry + 1, s->key, sizeof s->key);
     if (early > 0)
-        usleep((useconds_t)(early / 1000)); /* somebody does the same: not without a pause */
+        usleep((useconds_t)(early / 1000)); /* another process puts its key, too: pause */
     for (int i = 0; i < TRIES && bus_table_put(s->trust->table, s->token, entry, sizeof entry, NULL, NULL); i++)
         continue;
     s->put_ns = time_monotonic_ns();

@@ -19,7 +19,7 @@ struct signer;
 /* Answer or refusal, as it is signed. reply: the subject that it goes to, unique per question. */
 struct trust_statement {
     const char *subject, *reply;
-    /* hash of the question; NULL: the question was not taken completely (too many, invalid). Only the reply subject
+    /* Hash of the question; NULL: the question was not taken completely (too many, invalid). Only the reply subject
      * binds such a refusal. */
     const uint8_t *question;
     enum frame_kind kind;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* weft critpath --requests --cluster: nodes tell which requests their hosts served, and what they have of the paths. */
+/* weft critpath --requests --cluster: nodes report the requests that their hosts served, and their parts of the
+ * paths. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -14,7 +15,7 @@ struct served_asking {
     const struct cli_asked *asked;
     const struct cluster_requests *served; /* rows of requests are numbers of these */
     bool by_container;
-    size_t untold; /* machines whose containers nobody told, at most */
+    size_t untold; /* machines whose containers are unknown, at most */
     struct err why;
 };
 struct told_paths {

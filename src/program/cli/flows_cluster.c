@@ -15,7 +15,7 @@ static int relate_nodes(const struct cli_asked *a, struct flows_choice *q, struc
     return rc ? rc : flows_settle(q, f, e);
 }
 
-/* *lacking: something is not there, and was told. Fails where nothing is. */
+/* *lacking: something is missing, and was reported. Fails if everything is missing. */
 static int ask(
     const struct cli_asked *a, const struct flows_choice *q, struct flows_found *f, bool *lacking, struct err *e)
 {

@@ -20,7 +20,7 @@ int place_auto_check(const struct place_auto *a, struct err *e)
         : 0;
 }
 
-/* A line for people, at once, whoever reads them. */
+/* Prints a line for people, and flushes it. */
 static void say(void *arg, const char *line)
 {
     (void)arg;
@@ -42,7 +42,7 @@ static int parse_times(
     return rc ? rc : cli_parse_duration("timeout", c->timeout, &o->patience_ns, e);
 }
 
-/* Whoever waits for the lease tells people which process it is. */
+/* Returns the name of this process, which processes that wait for the lease report. */
 static void name_self(char *out, size_t n)
 {
     char host[256] = "";

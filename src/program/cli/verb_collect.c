@@ -172,12 +172,12 @@ static int run(int argc, char **argv)
     o.hosts = hosts.v;
     o.token = token;
     o.forward_token = forward_token;
-    /* signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait */
+    /* Signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait. */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
-    umask(077); /* spans may tell what is nobody else's business */
+    umask(077); /* spans may contain private data */
     code = e.code ? cli_fail(&e) : collect(&o, &stop);
     free(token);
     free(forward_token);

@@ -43,7 +43,7 @@ static int take(void *arg, const struct cli_option *o, const struct cli_setting 
     return 0;
 }
 
-/* Whoever's user and password stand in a URL are nobody's business. */
+/* Hides user and password of a URL. */
 static void write_value(struct cli_table *t, const char *value)
 {
     const char *scheme = strstr(value, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;

@@ -110,7 +110,7 @@ static int coordinate(struct coord_options *o, struct nodes *nodes)
     struct err e = {0};
     sigset_t stop;
     int signal_number;
-    /* signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait */
+    /* Signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait. */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);

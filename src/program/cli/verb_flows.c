@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft flows: who talks to whom, how much, how late. */
+/* weft flows: traffic between hosts, its amount and its delays. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft info: what was recorded where, by what, and how much of it. */
+/* weft info: origin, tracer, time and size of recordings. */
 #include "cli/cli.h"
 
 #include <pthread.h>
@@ -109,7 +109,7 @@ static void add_cpu(uint8_t *set, int64_t cpu)
         set[cpu / 8] |= (uint8_t)(1 << cpu % 8);
 }
 
-/* CPUs that threads go to, and of which the trace has nothing. */
+/* CPUs that threads move to, but that have no events in the trace. */
 static void find_missing_cpus(struct trace_facts *f)
 {
     VEC(int32_t) cpus = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft place: what is on which node of a cluster, who talks with whom, where traces were better kept; moving them. */
+/* weft place: traces by node of a cluster, traffic between them, advice where to place them; moving them. */
 #include "cli/cli.h"
 
 #include <stdlib.h>

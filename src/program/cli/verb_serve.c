@@ -140,8 +140,8 @@ static int check_membership(struct membership *m, struct err *e)
     return 0;
 }
 
-/* A name that is given is one of a host of the TRACEs: as of other verbs. A setting is for all that is served. What
- * cannot be opened is told by the server. */
+/* Checks that a name given is a host of the TRACEs, as in other verbs. A setting is for all that is served. Traces that
+ * cannot be opened are reported by the server. */
 static int check_reference(const struct cli_clocks *c, const char *const *traces, const char *store, struct err *e)
 {
     const struct index_options index = {.store = store};
@@ -368,7 +368,7 @@ static int run(int argc, char **argv)
     o.http.origins = origins.v;
     o.http.hosts = hosts.v;
     o.http.token = token;
-    /* signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait */
+    /* Signal mask set before any thread starts: threads inherit it, and the signals wait for sigwait. */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);

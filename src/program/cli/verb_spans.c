@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft spans: what the spans of many jobs or requests tell together. */
+/* weft spans: statistics over the spans of many jobs or requests. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -221,7 +221,7 @@ static int answer(struct spans_question *q, char **paths, size_t n)
     struct text out = TEXT_TO(1);
     const struct spans_row *rows;
     const char *keys[SPANS_BY + 10] = {"entry", "client", SPANS_PROCESS_KEYS};
-    size_t n_keys = q->traces.n ? 9 : 3; /* units are told apart by hosts, too */
+    size_t n_keys = q->traces.n ? 9 : 3; /* hosts distinguish units, too */
     for (size_t i = 0; i <= q->c.by.n; i++)
         keys[n_keys + i] = i < q->c.by.n ? q->c.by.keys[i] : NULL;
     if (q->traces.n && cli_kernel_open(&q->traces, q->trace_store, &q->c.kernel, &e))

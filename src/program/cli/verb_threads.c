@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft threads: who was there, and what they did with their time; to choose one. */
+/* weft threads: threads and their time in each state; to choose one. */
 #include "cli/cli.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft verify: checks store files and says what is damaged. */
+/* weft verify: checks store files and reports damage. */
 #include "cli/cli.h"
 
 #include "cli/traces.h"

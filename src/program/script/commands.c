@@ -173,7 +173,7 @@ static int run(struct script_settings *s, struct script_arguments *a, struct scr
     return script_run(s, span, a->argv, false);
 }
 
-/* A process of its own tells of the open span, unless it has ended by then. */
+/* Reports the open span in a separate process, unless it has ended by then. */
 static void announce_later(const struct script_settings *s, struct script_span *span)
 {
     if (!script_announces(s) || fork() != 0)

@@ -217,8 +217,8 @@ static void keep_last_lines(struct end *end, size_t most)
     end->at = begin;
 }
 
-/* Sends the last lines of a piece, and cuts them off: nothing of the rest is written anew. Returns how many went; 0:
- * none, and *refused: they were too many for the collector to say which of them is wrong. */
+/* Sends the last lines of a piece, and cuts them off, without rewriting the rest. Returns how many were sent; 0: none,
+ * and *refused: they were too many for the collector to identify the invalid one. */
 static size_t send_end(struct flush *f, int fd, size_t most, bool *refused)
 {
     struct end end;

@@ -24,8 +24,8 @@ static bool has_session_daemon(void)
     return !access("/var/run/lttng/lttng-ust-sock-8", F_OK) || (home && n < (int)sizeof path && !access(path, F_OK));
 }
 
-/* Loading the library registers this process with the daemon, and waits for its answer: but not long, and the script's
- * command shall know nothing of that. */
+/* Loads the library, which registers this process with the daemon and waits for its answer. The wait must be short, and
+ * the script's command must not notice it. */
 static void *load_tracer(void)
 {
     static const char timeout[] = "LTTNG_UST_REGISTER_TIMEOUT"; /* ms */

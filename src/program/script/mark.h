@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks of a span's begin and end in the kernel's trace, where somebody records one, else in a user-space trace: by the
- * trace's own clock and thread ids, whatever the wall clock says. Their form: docs/verbs/span.md. */
+/* Marks of a span's begin and end: in the kernel's trace, if one is recorded, else in a user-space trace. They give the
+ * trace's own clock and thread ids, independent of the wall clock. Their form: docs/verbs/span.md. */
 #ifndef WEFT_SCRIPT_MARK_H
 #define WEFT_SCRIPT_MARK_H
 

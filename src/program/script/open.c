@@ -305,7 +305,7 @@ static bool group_lives(long group)
     return lives;
 }
 
-/* Numbers of processes mean nothing in another container or on another machine: whoever is there will see. */
+/* Process numbers mean nothing in another container or on another machine: only a process there can decide. */
 static bool is_lost(const struct script_settings *s, const struct owner *o, const struct stat *st)
 {
     const int64_t week_s = 7 * 24 * 3600;

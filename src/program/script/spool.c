@@ -49,7 +49,8 @@ int script_spool_make(const struct script_settings *s, const char *below, struct
     return ERR_OK;
 }
 
-/* The descriptor of the locked file, or -1 when the lock could not be had in time: its holder may have been stopped. */
+/* Returns the descriptor of the locked file, or -1 if the lock was not available in time: its holder may have been
+ * stopped. */
 static int lock(const struct script_settings *s, const char *name, int wait_ms)
 {
     char path[PATH_BYTES];
@@ -256,7 +257,7 @@ void script_spool_tidy(const struct script_settings *s)
     tidy(s, "last", "");
 }
 
-/* ---- collectors that rest: an empty file each, whose time of change says until when ---- */
+/* ---- paused collectors: an empty file each, whose modification time is the end of the pause ---- */
 
 static bool rest_path(const struct script_settings *s, char out[PATH_BYTES])
 {

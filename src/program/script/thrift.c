@@ -38,7 +38,7 @@ static void put_i64_field(struct text *t, unsigned id, uint64_t v)
     put_u64(t, v);
 }
 
-/* Thrift's strings are UTF-8: what is not becomes U+FFFD. */
+/* Thrift's strings are UTF-8: invalid bytes become U+FFFD. */
 static void put_string_field(struct text *t, unsigned id, const char *s, size_t most)
 {
     static const char unknown[] = "\xef\xbf\xbd";

@@ -157,7 +157,7 @@ static bool pass_in(struct relay *r)
     return n > 0 && write_all(r->plain, data, (size_t)n);
 }
 
-/* Blocks where it may: whoever started it watches the time. */
+/* Runs in the helper process, and may block: its parent watches the time. */
 static void relay(struct relay *r)
 {
     struct timeval most = {.tv_sec = r->s->timeout_ns / 1000000000 + 1};

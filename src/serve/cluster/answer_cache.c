@@ -201,7 +201,7 @@ static bool number_hosts(const struct cluster_answer_scope *s, const struct answ
     return out->message.host >= 0;
 }
 
-/* A window that is known, and the answer that says so. */
+/* Cached window that was found, and its answer. */
 struct hit {
     const struct answer_window *found;
     struct path_window wanted;

@@ -223,7 +223,7 @@ static int read_head(const struct cluster *c, struct cluster_cached **out, struc
     return rc;
 }
 
-/* Looks again until the shared clocks are those of the hosts that are there, whose traces may grow all the time. */
+/* Repeats until the shared clocks are those of the present hosts, whose traces may grow all the time. */
 static int find_head(struct cluster *c, int64_t deadline_ns, struct cluster_cached **out, bool *stale, struct err *e)
 {
     for (useconds_t pause = LOOK_AGAIN_US;; pause = 2 * pause < SELDOM_US ? 2 * pause : SELDOM_US) {
@@ -342,7 +342,7 @@ int cluster_relates(const struct cluster *c, size_t host, struct err *e)
 
 /* ---- excerpts ---- */
 
-/* Asks all that have a trace of which there are excerpts whether they are there. By host: somebody is. */
+/* Asks all nodes with traces that have excerpts elsewhere whether they are present. there: by host, some node is. */
 static void ask_whole(struct cluster *c, int64_t deadline_ns, bool *there)
 {
     struct bus_calls *calls = bus_calls_new(c->bus);

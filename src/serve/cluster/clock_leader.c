@@ -76,7 +76,7 @@ static void on_change(void *arg, const struct bus_entry *entry)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Waits until there are news or the time is over. False: it shall stop. */
+/* Waits until there is news or the time is over. Returns false if the thread must stop. */
 static bool wait_news(struct cluster_clock_leader *l, int ms, bool *changed)
 {
     int64_t until = time_monotonic_ns() + (int64_t)ms * 1000000;
@@ -182,7 +182,8 @@ static bool are_whole(struct cluster_clock_leader *l, const struct clocks_head *
     return rc != ERR_STALE;
 }
 
-/* A node that comes back says so by its entry: asking often is for those that are slow, or too many for one time. */
+/* Plans the next question. Frequent questions are for nodes that are slow, or too many for one time: a node that comes
+ * back changes its entry. */
 static void set_again(struct cluster_clock_leader *l, size_t missing)
 {
     bool none_answered = l->missing && missing >= l->missing;
@@ -207,7 +208,7 @@ static void note_gathered(struct cluster_clock_leader *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Gathers packets, finds the clocks, and shares them in place of `before` unless those say the same. */
+/* Gathers packets, finds the clocks, and shares them in place of `before`, unless both are equal. */
 static int find_clocks(struct cluster_clock_leader *l, const struct cluster_membership *membership,
     const struct clocks_head *before, bool whole, struct err *e)
 {
@@ -217,7 +218,7 @@ static int find_clocks(struct cluster_clock_leader *l, const struct cluster_memb
     struct clocks_head now = {.hosts = arena_new(&a, struct clocks_host, membership->n_hosts + 1)};
     now.n_hosts = membership->n_hosts;
     int rc = before->serial && whole ? cluster_clocks_load(l->clocks, before, &o, &net_before, e) : 0;
-    if (rc && rc != ERR_STALE && rc != ERR_FORMAT) { /* later: what they say of hosts that are away is nowhere else */
+    if (rc && rc != ERR_STALE && rc != ERR_FORMAT) { /* later: their results for absent hosts exist nowhere else */
         arena_fini(&a);
         return rc;
     }

@@ -91,8 +91,7 @@ struct cluster_host {
     /* Range that can be queried, by its own clock, if an excerpt is all that is left or answers. whole: node that had,
      * or has, more; NULL: no such limit. */
     const char *whole; int64_t excerpt_begin, excerpt_end;
-    /* node with only part_events of all_events in this range, which was asked because `whole` did not answer; or
-     * NULL. */
+    /* Node with only part_events of all_events in this range, asked because `whole` did not answer; or NULL. */
     const char *part; uint64_t part_events, all_events;
 };
 /* Returns the hosts by name. */

@@ -20,7 +20,7 @@ struct condition {
     unsigned oldest, newest; /* versions of questions that the node answers */
     int state;
     const char *text;
-    /* unreadable parts of the traces, at most MOST_PROBLEMS; all_problems: their full number. */
+    /* Unreadable parts of the traces, at most MOST_PROBLEMS; all_problems: their full number. */
     const char *const *problems; size_t n_problems, all_problems;
 };
 void cluster_condition_write(const struct condition *, struct text *out);

@@ -10,8 +10,8 @@ struct container_rows {
     struct container_row { int32_t host; uint64_t id; struct path_row row; } *v; /* row: as it is known */
     size_t n, cap;
 };
-/* Asks the nodes, and tells `known`. In any order, a thread any number of times; they are sorted. Returns of how many
- * hosts nobody answered; *e says why of one. */
+/* Asks the nodes, and adds the containers to `known`. Threads in any order, with repeats; they are sorted. Returns the
+ * number of hosts without an answer; *e has the reason of one. */
 size_t cluster_containers_find(struct cluster *, struct container_rows *, struct path_known *known, int64_t deadline_ns,
     struct err *e);
 

@@ -143,7 +143,7 @@ size_t cluster_find_delays(struct cluster *c, const struct cluster_flows_questio
         return 0;
     }
     write_delays_question(c, q, &question);
-    do { /* nodes that answered now give their packets soon, to whoever keeps the clocks then */
+    do { /* nodes that answered now soon send their packets to the present clock leader */
         memset(known, 0, (c->membership->n_hosts + 1) * sizeof *known);
         out->n = 0;
         rc = ask_leader(c, q, &question, deadline_ns, out, known, e);

@@ -110,7 +110,7 @@ void cluster_gathered_free(struct gathered *g)
     free(g);
 }
 
-/* Puts what was had in the order of this membership; what is of no host any more is forgotten. */
+/* Puts the data in the order of this membership; data of absent hosts is dropped. */
 static void follow_membership(struct gathered *g, const struct cluster_membership *r)
 {
     struct had *now = mem_zalloc((r->n_hosts + 1) * sizeof *now);
@@ -192,7 +192,7 @@ static uint64_t hash_at(const struct cluster_entry *c, uint64_t key)
     return 0;
 }
 
-/* Asks for what is not known of the packets as they are now. */
+/* Asks for the flows of hosts whose present packets are unknown. */
 static void ask_flows(struct round *r)
 {
     const struct cluster_membership *o = r->membership;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A lease: one of many owns it, and all know by a table who. The owner renews it every CLUSTER_LEASE_RENEW_NS, and
- * loses it after CLUSTER_LEASE_TTL_NS without renewal. */
+/* Lease: one of many nodes owns it, and a table says which. The owner renews it every CLUSTER_LEASE_RENEW_NS, and loses
+ * it after CLUSTER_LEASE_TTL_NS without renewal. */
 #ifndef WEFT_CLUSTER_LEASE_H
 #define WEFT_CLUSTER_LEASE_H
 

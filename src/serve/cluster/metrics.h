@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: how large a host's trace is and how much it sent to whom, as its entry says it. */
+/* Private to the room: size of a host's trace and its traffic by receiver, for its entry. */
 #ifndef WEFT_CLUSTER_METRICS_H
 #define WEFT_CLUSTER_METRICS_H
 

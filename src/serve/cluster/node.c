@@ -20,11 +20,11 @@ enum {
     MOST_WAITING = 1024 /* questions */
 };
 
-#define LONGEST_ANSWER_NS INT64_C(60000000000) /* however long somebody says that he waits */
+#define LONGEST_ANSWER_NS INT64_C(60000000000) /* limit, whatever deadline the question has */
 
-/* timeout for the others to open this node's shared traces, before it leaves */
+/* Timeout for the others to open this node's shared traces, before it leaves. */
 #define HAND_OVER_NS (10 * NS_PER_S)
-/* silence after which a leaving node stops answering, and the limit of waiting for it */
+/* Silence after which a leaving node stops answering, and the limit of waiting for it. */
 #define LAST_QUIET_NS (NS_PER_S / 2)
 #define LAST_ANSWERS_NS (3 * NS_PER_S)
 enum { LOOK_US = 20000 };
@@ -224,9 +224,9 @@ static void begin_condition(struct cluster_node *n)
     arena_fini(&a);
 }
 
-/* Serves the name's questions, and puts an entry if the table is as it was before anybody was asked for the name.
- * ERR_STALE: it is not. An entry that is there, of a run that was killed, stays as it is until this one knows better:
- * who is asked for meanwhile is away, not unknown. */
+/* Serves the name's questions, and puts an entry if the table is unchanged since the name was asked for. ERR_STALE: it
+ * has changed. An entry of a killed run stays until this one has a better one: clients then report its hosts away, not
+ * unknown. */
 static int try_name(struct cluster_node *n, const char *subject, struct err *e)
 {
     struct cluster_entry empty = {.node = n->name, .instance = n->instance, .serial = n->serial};
@@ -253,9 +253,9 @@ static int try_name(struct cluster_node *n, const char *subject, struct err *e)
     return rc;
 }
 
-/* Takes the name. Of two nodes that do so at the same moment one is refused: it finds the other answering, at the
- * latest after its entry was stale. An entry is stale, too, that an earlier attempt put although the broker was too
- * slow to say so. */
+/* Takes the name. If two nodes do so at the same moment, one is refused: it finds the other answering, at the latest
+ * after its own entry was stale. An entry put by an earlier attempt, which the broker was too slow to confirm, is
+ * stale, too. */
 static int claim_name(struct cluster_node *n, const char *subject, struct err *e)
 {
     enum { ATTEMPTS = 4 };

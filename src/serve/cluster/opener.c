@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The opener of a node: opens its traces, says what they are, opens them anew when they grow or are others. */
+/* Opener of a node: opens its traces, publishes their description, and opens them anew when they grow or change. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void tell(const struct cluster_node *n, const char *what)
         n->tell(n->tell_arg, what);
 }
 
-/* ---- saying what there is ---- */
+/* ---- publishing ---- */
 
 int cluster_opener_put_condition(struct cluster_node *n, bool anew, struct err *e)
 {
@@ -118,7 +118,7 @@ static bool is_good(struct cluster_node *n, const struct bus_entry *entry)
     return good;
 }
 
-/* Says its entry again where the broker lost its tables, and where somebody removed or damaged it. */
+/* Puts its entry again if the broker lost its tables, or somebody removed or damaged it. */
 void cluster_opener_on_entry(void *arg, const struct bus_entry *entry)
 {
     struct cluster_node *n = arg;
@@ -350,8 +350,7 @@ static bool has_lost_condition(struct cluster_node *n)
     return lost;
 }
 
-/* The node's condition, and its own entries of the table of routes, looked for now and then: nobody is told of a purge.
- */
+/* Looks now and then for the node's condition and its entries in the table of routes: purges are not reported. */
 static bool has_lost_entries(struct cluster_node *n, int64_t now)
 {
     if (now < n->check_ns)
@@ -363,7 +362,8 @@ static bool has_lost_entries(struct cluster_node *n, int64_t now)
     return (n->trace_set && !cluster_routes_are_in_table(n->routes_published, n->routes, n->trace_set)) || lost;
 }
 
-/* Waits until the traces have changed and been quiet for a moment, or are others, or something is to be said again. */
+/* Waits until the traces have changed and been quiet for a moment, or are different ones, or something must be
+ * published again. */
 static enum task await_change(struct cluster_node *n, struct watch *watch)
 {
     int64_t first = 0, last = 0, again, look;

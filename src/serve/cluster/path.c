@@ -195,7 +195,7 @@ static void send_to(struct round *r, size_t node, struct path_window *windows, s
     text_fini(&t);
 }
 
-/* Sends what is wanted to who has it; one message a node, as long as it is not too long. */
+/* Sends the wanted windows to the nodes that have them; one message per node, up to its size limit. */
 static void ask(struct round *r, const struct path_window *windows, size_t n)
 {
     struct cluster_path *p = r->path;
@@ -239,7 +239,7 @@ static void take(struct round *r, struct bus_reply *reply)
     }
 }
 
-/* Waits for the next answer. Meanwhile somebody may see what was known before the round. */
+/* Waits for the next answer. Meanwhile other threads may see the state before the round. */
 static bool await_answer(const struct round *r, struct bus_reply *reply)
 {
     const struct cluster_path *p = r->path;
@@ -299,7 +299,7 @@ static bool may_have_others(const struct cluster_membership *r, const struct clu
     return !opens || !has_listed_hosts(r, m->node);
 }
 
-/* Nodes that may have hosts of which nothing is known, for people; NULL: there are none. */
+/* Lists, for people, nodes that may have unknown hosts; NULL: there are none. */
 static const char *unknown_nodes(const struct cluster_membership *r, struct arena *a)
 {
     struct text names = {.fd = -1};
@@ -455,7 +455,7 @@ int cluster_paths_find(struct cluster *c, const struct cluster_path_start *start
     p->scopes = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->scopes);
     p->node_hosts = mem_zalloc((c->membership->n_entries + 1) * sizeof *p->node_hosts);
     for (size_t i = 0; i < c->membership->n_hosts; i++)
-        cluster_client_show_host(c, i); /* whoever did not answer before is asked again */
+        cluster_client_show_host(c, i); /* nodes that did not answer before are asked again */
     struct path_known_options known = {.assuming = o->assuming,
         .no_early_return = o->path.no_early_return,
         .everybody = o->method == CLUSTER_BROADCAST,

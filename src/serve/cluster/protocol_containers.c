@@ -5,7 +5,7 @@
 #include "base/wire.h"
 #include "cluster/protocol.h"
 
-/* Ids are told from the one before. */
+/* Ids are written as differences to the one before. */
 void cluster_containers_question_write(const struct containers_question *q, struct text *out)
 {
     wire_put_u(out, q->n);

@@ -30,7 +30,7 @@ static void take_key(struct wire_in *w, struct flow_key *k)
     wire_bytes(w, k->daddr, cluster_address_bytes(k->family));
 }
 
-/* Times are told from the one before. */
+/* Times are written as differences to the one before. */
 static void put_tally(struct text *out, const struct flow_tally *t, int64_t *before)
 {
     wire_put_u(out, t->packets);

@@ -123,7 +123,7 @@ static bool is_of_node(const struct cluster_announcement *t, const struct bus_en
     return good;
 }
 
-/* Announces it again where the broker lost its tables, and where somebody removed or damaged the entry. */
+/* Announces it again if the broker lost its tables, or somebody removed or damaged the entry. */
 static void on_own(void *arg, const struct bus_entry *entry)
 {
     struct cluster_announcement *t = arg;

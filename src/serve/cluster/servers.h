@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the room: what a node says of its trace server, as bytes (docs/cluster-protocol.md). */
+/* Private to the room: encoding of the announcement of a trace server (docs/cluster-protocol.md). */
 #ifndef WEFT_CLUSTER_SERVERS_H
 #define WEFT_CLUSTER_SERVERS_H
 
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 
-/* machine: of which `here_only` speaks. */
+/* machine: the one that `here_only` means. */
 struct server_entry { struct cluster_server is; uint64_t machine; };
 void cluster_server_entry_write(const struct server_entry *, struct text *out);
 /* Texts live in the arena. ERR_UNSUPPORTED: of another version. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking all nodes of a cluster what they are doing. */
+/* Status query to all nodes of a cluster. */
 #include "cluster/status.h"
 
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static void take(struct inquiry *q, const struct bus_reply *reply)
     struct report r;
     struct err e = {0};
     int64_t half = (time_monotonic_ns() - q->asked_ns[reply->tag]) / 2, now = time_now_ns();
-    if (reply->code == ERR_UNSUPPORTED && reply->received_messages) { /* the node says so, not the broker */
+    if (reply->code == ERR_UNSUPPORTED && reply->received_messages) { /* refusal by the node, not by the broker */
         s->state = CLUSTER_NODE_OLDER;
         return;
     }

@@ -163,7 +163,7 @@ int cluster_trace_set_intact(const struct cluster_trace_set *h, struct err *e)
     return h->experiment ? experiment_intact(h->experiment, e) : 0;
 }
 
-/* ---- hosts on the clocks of who asks ---- */
+/* ---- hosts on the client's clocks ---- */
 
 static int32_t host_with_id(const struct cluster_trace_set *h, const char *id)
 {
@@ -201,8 +201,8 @@ static struct joined *join(
     return j;
 }
 
-/* The source for the hosts of a request: the same as for the question before, as a rule, with all that was found out
- * for it. A new one keeps a copy of them, of which it is made: the request's own bytes may have many windows. */
+/* Returns the source for the hosts of a request: usually that of the question before, with all that it has computed. A
+ * new one keeps a copy of the hosts alone: the request's own bytes may have many windows. */
 static int joined_for(struct cluster_trace_set *h, const struct path_request *r, struct joined **out, struct err *e)
 {
     struct path_request own = {.hosts = r->hosts, .n_hosts = r->n_hosts};

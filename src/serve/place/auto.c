@@ -70,7 +70,7 @@ static int take_lease(struct automat *a, struct err *e)
     return rc;
 }
 
-/* True: it is ours. A broker that is away leaves it with who had it. */
+/* Returns whether the lease is ours. While the broker is away the owner stays the same. */
 static bool keep_lease(struct automat *a)
 {
     struct err e = {0};
@@ -127,7 +127,7 @@ static void move(struct automat *a, struct cluster *c, size_t host, const char *
 
 /* ---- a look ---- */
 
-/* A move that somebody began is brought to its end before another one is thought of. */
+/* A move in progress is finished before another one is begun. */
 static bool finish(struct automat *a, struct cluster *c)
 {
     const struct cluster_host *hosts;

@@ -157,7 +157,7 @@ bool place_inbox_has_all(const struct place_inbox *v, uint64_t key)
     return find(v, key, &note, entry) && !note.excerpt;
 }
 
-/* The note of what was received at that path, and the directory that it is in (NULL: no matter; free() it). */
+/* Reads the note of the received trace at that path, and its directory (NULL: not wanted; free() it). */
 static bool note_at(const struct place_inbox *v, const char *path, struct note *out, char **dir)
 {
     char *real = v ? file_real_path(path) : NULL;

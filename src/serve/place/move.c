@@ -10,7 +10,7 @@
 #define ANSWER_NS (5 * NS_PER_S)
 enum {
     LOOK_US = 100000,
-    SLOW_OPENING = 20 /* indexing shows no progress, and has so many times the patience */
+    SLOW_OPENING = 20 /* factor of the timeout for indexing, which shows no progress */
 };
 
 struct moving {
@@ -39,7 +39,7 @@ static int ask(const struct moving *m, const char *node, enum cluster_question k
     return rc;
 }
 
-/* False: who asked for the move does not wait for it any more. */
+/* Returns false if the caller stops waiting. */
 static bool goes_on(const struct moving *m, const struct place_move_progress *now, const char *node)
 {
     if (!m->o->progress || m->o->progress(m->o->arg, now))

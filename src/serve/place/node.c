@@ -78,7 +78,7 @@ static int answer_take(
 
 /* ---- going ---- */
 
-/* The instance of the node, if its entry says that it has the trace. */
+/* Returns the instance of the node, if its entry has the trace. */
 static const char *instance_with(const struct cluster_membership *r, const char *node, struct move_trace t)
 {
     for (size_t i = 0; i < r->n_entries; i++)

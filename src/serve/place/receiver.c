@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetches traces. What has come stays on disk under a name that nobody opens until all of it is there and has the sums
- * that the other node tells; who is stopped half way goes on from there. */
+/* Fetches traces. Received data stays on disk under a name that nobody opens, until all of it is there and has the sums
+ * of the sender. An interrupted transfer continues there. */
 #include "place/receiver.h"
 
 #include <errno.h>
@@ -148,7 +148,7 @@ static int write_all(int fd, const uint8_t *v, size_t n, uint64_t at, struct err
     return 0;
 }
 
-/* Goes on behind what is there. */
+/* Fetches the rest behind the present data. */
 static int fetch_rest(struct fetch *f, size_t file, int fd, struct err *e)
 {
     struct stat st;
@@ -255,8 +255,8 @@ static int fetch_files(struct fetch *f, struct err *e)
     return rc;
 }
 
-/* Directories are on disk before anybody is told that the trace is here: of each file those above it, but for those of
- * the file before, as paths are sorted. */
+/* Syncs directories before the trace is reported: of each file those above it, except those of the file before, as
+ * paths are sorted. */
 static int sync_dirs(const struct fetch *f, struct err *e)
 {
     size_t root = strlen(f->dir);

@@ -91,7 +91,7 @@ static void on_removed(struct share_assignment *s, const char *removed)
     }
 }
 
-/* A broker that lost the table is told what this node has, unless somebody did so already. */
+/* Puts this node's traces again after the broker lost the table, unless somebody did so already. */
 static void put_again(struct share_assignment *s)
 {
     VEC(char *) lost = {0};

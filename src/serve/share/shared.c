@@ -17,7 +17,7 @@
 #include "bus/bus.h"
 
 enum { SHARED_VERSION = 1, IS_SHARED = 1, IS_FORCED = 2, MOST_LEVELS = 24, MOST_ENTRIES = 1 << 20 };
-/* A worker says three times as often that it is at it. */
+/* Redelivery time; a worker reports progress three times as often. */
 #define REDELIVER_NS (12 * NS_PER_S)
 
 /* ---- entries ---- */

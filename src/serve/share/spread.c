@@ -348,7 +348,7 @@ int share_index(struct bus *bus, const struct share_index_options *o, const char
     wait_init(&s.news);
     add_jobs(&s, paths, n);
     int rc = spread_open(&s, bus, o->cluster ? o->cluster : CLUSTER_DEFAULT, e);
-    /* A session of which there was one archive may be named by that; now it is one trace of several. */
+    /* Path of a session. With only one archive it may have been named by that; now it is one trace of several. */
     if (!rc)
         rc = forget(s.table, &(struct forgetting){.paths = paths, .n = n, .only_below = true}, e);
     s.anew = true;

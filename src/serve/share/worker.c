@@ -151,7 +151,7 @@ static int read_entry(
     return rc ? ERR_NOTFOUND : 0;
 }
 
-/* Whoever asked for it reads it there. What was withdrawn meanwhile stays so. */
+/* The client reads the result there. An entry that was withdrawn meanwhile stays so. */
 static int write_entry(struct worker *w, const char *key, const struct shared_trace *done, struct err *e)
 {
     int rc = ERR_STALE;
@@ -195,7 +195,7 @@ static enum outcome handle(struct worker *w, const struct bus_item *item)
     enum outcome outcome = DONE;
     int rc = strlen(item->id) == SHARED_KEY - 1 ? await_entry(w, item->id, &a, &t, &e) : ERR_NOTFOUND;
     if (rc || t.work.state != SHARE_WORK_WAITING) {
-        /* Withdrawn, or done by somebody who died before he could say so, or nothing that we put there. */
+        /* Withdrawn, or done by a worker that died before it could report, or not from this program. */
         outcome = rc && rc != ERR_NOTFOUND ? AGAIN : DONE;
     } else {
         t.shared = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of a chunk: its stores, and what is known beside them: whose rows its rows are, what is carried from it into
- * the next one, how many events of each class it has, and what was wrong with the input: an answer from stores is as
- * partial as the one that made them. docs/formats/chunk.md */
+/* File of a chunk: its stores, and facts beside them: the host's rows of its rows, the state carried into the next
+ * chunk, counts of events by class, and problems of the input. So an answer from stores is as partial as the one that
+ * made them. docs/formats/chunk.md */
 #include <string.h>
 
 #include "index/stores.h"

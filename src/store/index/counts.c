@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The packets stores: how many events each packet has, for random access. Each chunk's has the packets that were read
- * to their end while it was built, by keys that say which they are (docs/formats/packets.md). They are read when
- * somebody wants to know; a packet that none of them has is counted then. Until then their files stay open: chunks may
- * be joined, by whomever, and their files be gone. */
+/* Packets stores: the number of events of each packet, for random access. The store of a chunk has the packets that
+ * were read to their end while it was built, with keys that identify them (docs/formats/packets.md). Stores are read
+ * when somebody needs the counts; the events of a packet in none of them are counted then. Until then their files stay
+ * open: chunks may be joined by another process, and their files removed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -34,8 +34,8 @@ static bool stops_all(const struct experiment *x, const struct err *e)
     return experiment_needs(x, e) || e->code == ERR_LOST || e->code == ERR_CANCELLED;
 }
 
-/* Hosts of which a store is open. User-space traces without a kernel trace, and hosts that record no scheduling, can be
- * looked at without stores. */
+/* Returns whether something remains to look at: a host with an open store. User-space traces without a kernel trace,
+ * and hosts that record no scheduling, need no stores. */
 static bool something_remains(const struct experiment *x, const struct index_options *o, const struct err *errors)
 {
     bool some = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks of hosts, wherever their traces lie: those of one machine are tied to each other, the rest messages tell. */
+/* Clocks of hosts, wherever their traces lie: those of one machine are tied to each other, the others are related by
+ * messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +90,7 @@ struct index_far_host index_far_host_of(const struct index_host *h)
     return far;
 }
 
-/* Pairs of which the packets of one side are not at hand. */
+/* Carries over pairs for which the packets of one side are unavailable. */
 static void carry_pairs(
     const struct index_far_host *hosts, size_t n, const struct clock_net *before, struct clock_net *net)
 {

@@ -84,8 +84,8 @@ struct index_files index_files_in(struct arena *a, const char *dir, const struct
 
 /* ---- place ---- */
 
-/* The place that stays while directories of a trace come and go: what the paths of all of them begin with, and what
- * they end with, in whole names. */
+/* Place that stays while directories of a trace come and go: the common begin and the common end of all their paths, in
+ * whole names. */
 struct place {
     const char *top, *rest; /* rest: "" of a trace of one directory */
 };
@@ -257,7 +257,8 @@ void index_remove_chunks(const char *dir, const uint32_t *but, size_t n)
 
 enum { LOOK_AGAIN_MS = 50, MARK_BYTES = 128 };
 
-/* Whoever holds the lock has written into its file who it is. */
+/* Returns the error for a lock whose holder gives no sign of life. The holder has written its identity into the lock's
+ * file. */
 static int refuse_idle(const char *dir, int fd, int64_t patience_ns, struct err *e)
 {
     char who[MARK_BYTES];
@@ -284,7 +285,8 @@ void index_lock_alive(int fd)
     futimens(fd, NULL);
 }
 
-/* Changes as long as who holds the lock works: its file is touched, what is being written grows. */
+/* Returns a number that changes as long as the lock's holder works: its file is touched, and the files being written
+ * grow. */
 static uint64_t signs_of_life(const char *dir, int fd)
 {
     struct stat st;

@@ -19,7 +19,7 @@ static uint64_t join_text(uint64_t key, const char *s)
     return s ? join(key, map_hash(s, strlen(s))) : key;
 }
 
-/* The id of the boot, 16 bytes; NULL: the trace does not tell it. */
+/* Returns the id of the boot, 16 bytes; NULL: the trace does not have it. */
 static const uint8_t *boot_of(const struct ctf_trace *t)
 {
     const struct ctf_clock *c;
@@ -32,7 +32,7 @@ static uint64_t join_boot(const char *name, const uint8_t *boot)
     return boot ? join(key, map_hash(boot, 16)) : key;
 }
 
-/* A machine's boots are told apart by their ids, which any trace may tell. */
+/* Boots of a machine are distinguished by their ids, which any trace may have. */
 static uint64_t boot_key(const struct experiment *x, size_t host)
 {
     const uint8_t *boot = NULL;

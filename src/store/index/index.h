@@ -84,7 +84,7 @@ struct index_trace {
 struct index_named {
     const char *wanted;      /* own_name */
     int64_t begin, end;      /* ns, its clock */
-    const uint8_t *boot;     /* id of the boot, 16 bytes; NULL: not told */
+    const uint8_t *boot;     /* id of the boot, 16 bytes; NULL: unknown */
     bool is_kernel;
     const char *name, *clock_name; /* set: unless borrowed from `wanted`, in the arena */
 };
@@ -114,8 +114,8 @@ size_t experiment_hosts(const struct experiment *, const struct index_host **out
 size_t experiment_sources(const struct experiment *, const struct ctf_source **out);
 /* Returns the same traces, by number of source. */
 size_t experiment_traces(const struct experiment *, const struct index_trace **out);
-/* The directory that a person would name for a trace, as a real path: without what the tracer adds below it (kernel,
- * ust/uid/1000/64-bit, archives and their pieces). Traces of one machine's session have the same. */
+/* Returns the directory that a person would name for a trace, as a real path: without the parts that the tracer adds
+ * below it (kernel, ust/uid/1000/64-bit, archives and their pieces). Traces of one machine's session have the same. */
 const char *index_trace_dir(struct arena *, const struct ctf_group *);
 /* The host that a source was recorded on. */
 int32_t experiment_source_host(const struct experiment *, size_t source);
@@ -141,7 +141,7 @@ struct index_sync {
  * searched for again; if they are complete, no store is read. */
 int index_sync_flows(struct clock_net *, struct index_sync *, struct err *e);
 
-/* A host whose trace may lie elsewhere: what its clock is found by. Borrows. */
+/* Host whose trace may lie elsewhere, with the data that its clock needs. Borrows. */
 struct index_far_host {
     const char *name;                     /* clock_name */
     int64_t begin, end;                   /* ns, the host's clock */
@@ -158,10 +158,10 @@ struct index_far_host {
 };
 /* Returns all fields but `flows`. */
 struct index_far_host index_far_host_of(const struct index_host *);
-/* Clocks of hosts in the order of an experiment of them all: to the last bit what experiment_sync finds there. Nothing
- * is kept. Any contents are safe, as long as stores were checked (flow_extract).
- * before: or NULL: clocks found earlier, of other hosts as well. A pair that involves a host without flows keeps what
- * they say of it. */
+/* Computes clocks of hosts in the order of an experiment of them all: exactly those that experiment_sync finds there.
+ * Nothing is stored. Any contents are safe, as long as stores were checked (flow_extract).
+ * before: clocks found earlier, also of other hosts; or NULL. Pairs with a host without flows keep their clocks from
+ * there. */
 int index_sync_far(const struct index_far_host *, size_t n, const struct clock_options *,
     const struct clock_net *before, struct clock_net **out, struct err *e);
 /* A hash of what its stores are made of: another one when there is more to read. */

@@ -35,7 +35,7 @@ static struct run sum_of(struct run a, struct run b)
     return (struct run){a.held + b.held, a.events + b.events, a.counted + b.counted, a.n + b.n};
 }
 
-/* Joins what is of that tier at most, where it is of a higher one together. Returns how many runs are left. */
+/* Joins neighbours of that tier at most, if together they are of a higher one. Returns how many runs are left. */
 static size_t join_tier(struct run *v, size_t n, int tier, size_t most_events)
 {
     size_t left = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording that was indexed by a run before: chunks of it that can be gone on from. */
+/* Recording that an earlier run indexed: finds the chunks that can be continued. */
 #include <stdlib.h>
 #include <unistd.h>
 

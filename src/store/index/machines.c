@@ -95,8 +95,8 @@ static bool may_be_of(const struct naming *n, const struct machine *m, const str
     return true;
 }
 
-/* The first machine of which the host is another boot; the number of machines: there is none. Hosts with a kernel trace
- * come in order of time, so that only what a machine recorded last matters. */
+/* Returns the first machine of which the host is another boot; the number of machines: there is none. Hosts with a
+ * kernel trace come in order of time, so only the latest recording of a machine matters. */
 static size_t machine_of(struct naming *n, uint32_t name, const struct index_named *h)
 {
     struct namesakes *s = &n->v.v[name];

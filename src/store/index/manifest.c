@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The manifest says which chunks the stores of a trace have, and what each was made of. It is replaced as a whole when
- * files of chunks have come or are about to go: a process killed at any moment leaves chunks that are complete, and
- * files that nobody names, which the next one to build removes.
- *
- * It seals the files of the chunks: their stamps, so that what nobody touched since is opened without reading it. With
- * any other stamp a file's checksums are compared first, once: whoever finds them right seals it anew. */
+/* Manifest: the chunks of a trace's stores, and the inputs of each. It is replaced as a whole after files of chunks
+ * were added, or before they are removed. So a killed process leaves complete chunks, and files without an entry, which
+ * the next build removes. It seals the files of the chunks by their stamps: an untouched file is opened without reading
+ * it. With any other stamp a file's checksums are compared first, once; if they are right, it is sealed anew. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The messages that hosts exchanged, found once: what is kept of them is read, and only what came since is looked for.
+/* Messages that hosts exchanged. Each is found once: stored results are read, and only new messages are searched for.
  *
- * Clocks of most hosts are near each other, and packets that both have are then looked for near their times alone
- * (flow_near_pairs). Found so, a message stays, whatever comes later, once both hosts' records go on for long enough
- * behind it: those received before that time, the pair's *frontier*, are kept for ever, and those received since are
- * looked for in the last few chunks. Hosts that such messages join, over others if need be, are an island.
+ * Clocks of most hosts are near each other. Packets that both have are then searched near their times alone
+ * (flow_near_pairs). A message found so is final once both hosts' records reach far enough behind it. Messages received
+ * before that time, the pair's *frontier*, are stored for ever; later ones are searched for in the last few chunks.
  *
- * Between hosts of different islands nothing is known of how far their clocks are apart. There all packets are compared
- * with all others, each time that one of the two has new ones.
+ * Hosts that such messages join, over others if need be, are an island. The distance of clocks of different islands is
+ * unknown. So all packets of one are compared with all of the other, each time that one of the two has new ones.
  *
- * Does the clock of a host step far (a virtual machine that stood still for an hour), then all its connections go on
- * without a message that is near. Where so many packets in a row came from an address of a host that went on to record,
- * and none was found there, the pair joins nothing. */
+ * If the clock of a host steps far (a virtual machine that stood still for an hour), all its connections continue
+ * without a near message. A pair joins nothing if so many packets in a row came from an address of a host that
+ * continued to record, and none was found there. */
 #include <stdlib.h>
 #include <string.h>
 

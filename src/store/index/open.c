@@ -105,7 +105,7 @@ static int check_opened(const struct opening *o, struct err *e)
     return opened ? 0 : e->code;
 }
 
-/* The name given, else the one that the trace tells, else one from its path. */
+/* Names the traces: by the name given, else the one in the trace, else one from its path. */
 static void name_traces(struct opening *o)
 {
     struct arena *a = &o->x->arena;
@@ -192,7 +192,7 @@ static void add_trace(const struct opening *o, struct ctf_trace *t, int32_t host
     vec_push(&x->traces, is);
 }
 
-/* Session, by name and time of creation, as the trace tells it. */
+/* Comparison of sessions, by the name and time of creation in the trace. */
 enum sessions { SESSIONS_UNTOLD, SESSIONS_SAME, SESSIONS_OTHER };
 static enum sessions compare_sessions(const struct ctf_trace *a, const struct ctf_trace *b)
 {

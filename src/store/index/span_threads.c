@@ -266,9 +266,9 @@ static bool has_number(const struct graph_row *r, int32_t number)
     return contained ? r->vtid == number : r->tid == number || r->tgid == number;
 }
 
-/* The process that the mark says: the writer itself, or one of its forebears. Where no number fits (those of containers
- * are not always recorded) the writer has the span if its command has another number than the mark tells, which is so
- * below `run`; below `start` its parent does. */
+/* Finds the process of the mark: the writer itself, or one of its ancestors. If no number fits (numbers in containers
+ * are not always recorded), the writer has the span if its command has another number than the mark, which is so below
+ * `run`; below `start` its parent has it. */
 static int32_t holder_of(const struct graph *g, const struct graph_mark *m, int64_t pid)
 {
     struct graph_row writer, r;

@@ -22,11 +22,11 @@
 struct index_span {
     const uint8_t *trace_id;         /* 16 bytes */
     uint64_t id;                     /* id; its first byte is the most significant */
-    const char *host, *boot;         /* names of the machine and of its boot (Linux' boot_id); NULL: not told */
-    int64_t pid, tid;                /* 0: not told. tid counts if pid has such a thread: some have other numbers */
-    uint32_t pid_ns;                 /* inode of the namespace that has pid; 0: not told */
+    const char *host, *boot;         /* names of the machine and of its boot (Linux' boot_id); NULL: unknown */
+    int64_t pid, tid;                /* 0: unknown. tid counts if pid has such a thread: some have other numbers */
+    uint32_t pid_ns;                 /* inode of the namespace that has pid; 0: unknown */
     int64_t begin_ns, end_ns;        /* times by the wall clock */
-    int64_t monotonic_begin, monotonic_end; /* ns since the boot, by CLOCK_MONOTONIC; 0: not told */
+    int64_t monotonic_begin, monotonic_end; /* ns since the boot, by CLOCK_MONOTONIC; 0: unknown */
 };
 enum index_span_by { INDEX_SPAN_NOWHERE, INDEX_SPAN_BY_NUMBER, INDEX_SPAN_BY_NAMESPACE, INDEX_SPAN_BY_MARK };
 struct index_span_thread {

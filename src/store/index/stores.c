@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the stores of a trace, of which those that are missing, stale or damaged are built first.
- *
- * Who builds holds the lock of the store directory (flock: it goes with its process). Who waited for it looks again
- * before building. Who holds it gives signs of life; one that is stopped, or hangs, is not waited for. */
+/* Stores of a trace: opens them, and first builds those that are missing, stale or damaged. A builder holds the lock of
+ * the store directory (flock: it ends with its process). After waiting for the lock it looks again before building. The
+ * holder gives signs of life; a stopped or hanging one is not waited for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clock maps of an experiment: what messages say of each pair of hosts is found once and saved beside the stores of the
+/* Clock maps of an experiment. Messages between each pair of hosts are found once, and saved beside the stores of the
  * first host. */
 #include <stdlib.h>
 #include <string.h>

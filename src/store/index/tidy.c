@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins small chunks of an experiment that goes on to be used: of what its traces were when they were opened, and only
- * where the stores are still those. What is to be built is left to who opens them next. */
+/* Joins small chunks of an experiment that stays in use: those of its traces as they were opened, and only if the
+ * stores are still the same. Building is left to the next opening. */
 #include <unistd.h>
 
 #include "index/stores.h"

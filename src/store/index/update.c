@@ -157,7 +157,7 @@ static int update(struct update *u, struct err *e)
     return rc ?: index_history_write(f, h, e);
 }
 
-/* Chunks that are made of what the trace has, and are as they were written. *found: what is damaged. */
+/* Finds chunks that are made of the trace's present data, and are as they were written. *found: damage. */
 static void find_good(const struct index_files *f, const struct index_history *old, bool *good, struct err *found)
 {
     struct err e = {0};

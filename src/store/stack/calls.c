@@ -148,8 +148,7 @@ static void lose_track(struct stack_builder *b, struct stack_runner *r, int64_t 
         vec_push(&r->unknown, since);
 }
 
-/* Entries and exits of any thread may be missing since `from`: what was open then may have ended and something else
- * begun. */
+/* Entries and exits of any thread may be missing since `from`: open calls may have ended and others begun. */
 static void reset(struct stack_builder *b, uint32_t stream, int64_t from)
 {
     size_t n_left = 0;

@@ -160,7 +160,7 @@ static const char *tiles_defect(const struct stack_chunk *s)
     return what;
 }
 
-/* NULL, or what is wrong with the file. */
+/* Returns the defect of the file, or NULL. */
 static const char *chunk_defect(struct stack_chunk *s)
 {
     const char *what = names_defect(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of all chunks: numbered in the order in which they were first called, and named. One whose library was
- * not known when its chunk ended is named after the next library of a later chunk that takes its address. */
+/* Functions of all chunks: numbered in the order of their first calls, and named. A function whose library was unknown
+ * at its chunk's end is named after the next library of a later chunk at its address. */
 #include <stdlib.h>
 #include <string.h>
 

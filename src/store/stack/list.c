@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, threads and rows of several chunks as one: all chunks have them in one order, by what tells them apart. */
+/* Processes, threads and rows of several chunks as one store. All chunks have them in the same order, by identity. */
 #include "stack/list.h"
 
 #include <stdlib.h>

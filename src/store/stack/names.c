@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, what is in their memory, and what their functions are called. */
+/* Processes, libraries in their memory, and names of their functions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +137,7 @@ uint32_t stack_function_named(struct stack_builder *b, uint32_t owner, uint64_t 
 void stack_put_address(struct text *out, const char *path, bool absolute, uint64_t begin, uint64_t address)
 {
     const char *base = file_name(path);
-    /* notation of LTTng's debuggers: + counts from where the file was loaded, @ is the address in the file */
+    /* Notation of LTTng's debuggers: + counts from where the file was loaded, @ is the address in the file. */
     text_printf(out, "%s%s0x%llx", *base ? base : path, absolute ? "@" : "+",
         (unsigned long long)(absolute ? address : address - begin));
 }
