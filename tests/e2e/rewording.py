@@ -41,9 +41,10 @@ def without(value, members):
 
 
 class Proxy:
-    """behind: a server under test. change: makes another answer of each. asked: the paths."""
+    """behind: a server under test. change: makes another answer of each; write: its text. asked: the paths."""
 
-    def __init__(self, behind, change):
+    def __init__(self, behind, change, write=None):
+        write = write or (lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False))
         self.asked = []
         owner = self
 
@@ -62,7 +63,7 @@ class Proxy:
                                        {k: v for k, v in self.headers.items() if k in ("Content-Type", "Via")})
                     answer = connection.getresponse()
                     value = change(json.loads(answer.read()))
-                    data = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+                    data = write(value).encode()
                     self.send_response(answer.status)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(data)))
@@ -95,3 +96,17 @@ class Older(Proxy):
 
     def __init__(self, behind):
         super().__init__(behind, lambda value: without(value, STATED))
+
+
+def turned(value):
+    """Objects with their members in the other order."""
+    if isinstance(value, list):
+        return [turned(v) for v in value]
+    return {k: turned(v) for k, v in reversed(value.items())} if isinstance(value, dict) else value
+
+
+class Spacing(Proxy):
+    """The same values in other bytes: space, escapes, the order of members."""
+
+    def __init__(self, behind):
+        super().__init__(behind, turned, write=lambda value: json.dumps(value, indent=1))

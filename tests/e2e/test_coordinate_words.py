@@ -3,7 +3,7 @@
 """weft coordinate over servers one of which says everything in other words (rewording.py): what is merged and decided
 is the same."""
 from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, Coordinator, named, serve
-from rewording import Older, Rewording
+from rewording import Older, Rewording, Spacing
 from test_coordinate import STATISTICS
 from test_coordinate_config import write
 from test_coordinate_groups import cut
@@ -144,12 +144,14 @@ class Titles(Merged):
         for s in cls.servers.values():
             s.opened(cls.uuid)
         cls.proxies = {"web": Rewording(cls.servers["web"]), "client": Rewording(cls.servers["client"]),
-                       "older": Older(cls.servers["web"])}
+                       "older": Older(cls.servers["web"]), "spaced": Spacing(cls.servers["web"])}
         cls.plain = cls.coordinator()
         cls.words = cls.coordinator(web=cls.proxies["web"])
         cls.first = cls.coordinator(client=cls.proxies["client"])
         cls.older = cls.coordinator(web=cls.proxies["older"])
-        cls.whole = [s.opened(cls.uuid) for s in (cls.plain, cls.words, cls.first, cls.older)][0]
+        cls.spaced = cls.coordinator(web=cls.proxies["spaced"])
+        cls.many = cls.plain, cls.words, cls.first, cls.older, cls.spaced
+        cls.whole = [s.opened(cls.uuid) for s in cls.many][0]
 
     @classmethod
     def coordinator(cls, **instead):
@@ -159,7 +161,7 @@ class Titles(Merged):
 
     @classmethod
     def tearDownClass(cls):
-        for s in (cls.plain, cls.words, cls.first, cls.older, *cls.proxies.values(), *cls.servers.values()):
+        for s in (*cls.many, *cls.proxies.values(), *cls.servers.values()):
             s.stop()
 
     def test_all_views(self):
@@ -193,6 +195,18 @@ class Titles(Merged):
             e["id"] for e in self.model(s, f"{output}/tree")["entries"]]})["series"][0]["yValues"]
             for s in self.servers.values()]
         self.assertEqual(some, 2 * sum(map(sum, own)))
+
+    def test_dominant_states_are_compared_by_value(self):
+        """A server that writes the same in other bytes counts as the others."""
+        output, times, states = "timeGraph/weft.summary", self.whole_range(), []
+        for server in (self.plain, self.spaced):
+            tree = self.model(server, f"{output}/tree", {"requested_timerange": times})
+            ids = [e["id"] for e in tree["entries"]]
+            asked = {"requested_timerange": times, "requested_items": ids}
+            rows = self.model(server, f"{output}/states", asked)["rows"]
+            states.append([r["states"] for i in ids for r in rows if r["entryId"] == i])
+        self.assertEqual(*states)
+        self.assertTrue(any(states[0]))
 
     def test_tables(self):
         for table in (EVENTS, FLOWS):

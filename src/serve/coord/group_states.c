@@ -44,19 +44,36 @@ struct look {
     size_t machines;
 };
 
+/* Styles that show the same, however their servers write them; of large ones only the bytes are compared. */
+static bool same_style(struct slice a, struct slice b)
+{
+    enum { LARGE = 4096 };
+    return slice_same(a, b) || (a.n <= LARGE && b.n <= LARGE && slice_same_value(a, b));
+}
+
+/* The place of a style among `looks` of them; looks: it is none. Bytes are compared first: most servers write alike. */
+static size_t find_look(const struct look *look, size_t looks, struct slice style)
+{
+    for (size_t k = 0; k < looks; k++)
+        if (slice_same(look[k].style, style))
+            return k;
+    for (size_t k = 0; k < looks; k++)
+        if (same_style(look[k].style, style))
+            return k;
+    return looks;
+}
+
 /* Returns how many there are. */
 static size_t looks_at(struct states *s, size_t n, int64_t t, struct look look[MOST_LOOKS])
 {
     size_t looks = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t k = 0;
         while (s[i].some && s[i].end <= t)
             next_state(&s[i]);
         struct slice style = style_at(&s[i], t);
         if (!style.at)
             continue;
-        while (k < looks && !slice_same(look[k].style, style))
-            k++;
+        size_t k = find_look(look, looks, style);
         if (k == MOST_LOOKS)
             continue;
         if (k == looks)
@@ -126,7 +143,7 @@ static void put_dominant(struct coord_call *c, struct json *j, const struct grou
     json_begin_array(j);
     for (size_t i = 0; i < samples; i++) {
         struct slice next = dominant(s, n, times[i]);
-        if (i && (!next.at || !now.at ? next.at != now.at : !slice_same(next, now))) {
+        if (i && (!next.at || !now.at ? next.at != now.at : !same_style(next, now))) {
             put_state(j, begin, times[i], now);
             now = (struct slice){0};
         }

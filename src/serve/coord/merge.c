@@ -95,7 +95,7 @@ struct merge_rule merge_rule_of(const struct coord_call *c, struct slice header,
 bool merge_same_column(struct slice a, struct slice b)
 {
     struct slice x = slice_get(a, "key"), y = slice_get(b, "key");
-    return x.at && y.at ? slice_same(x, y) : slice_same(slice_get(a, "name"), slice_get(b, "name"));
+    return x.at && y.at ? slice_same_value(x, y) : slice_same_value(slice_get(a, "name"), slice_get(b, "name"));
 }
 
 size_t merge_find_column(const struct slice *headers, size_t n, struct slice header)

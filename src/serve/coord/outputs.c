@@ -9,7 +9,8 @@
 /* The same output of two servers. */
 static bool same_output(struct slice a, struct slice b)
 {
-    return slice_same(slice_get(a, "id"), slice_get(b, "id")) && slice_same(slice_get(a, "type"), slice_get(b, "type"));
+    return slice_same_value(slice_get(a, "id"), slice_get(b, "id")) &&
+        slice_same_value(slice_get(a, "type"), slice_get(b, "type"));
 }
 
 struct outputs {

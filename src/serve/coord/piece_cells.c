@@ -223,7 +223,7 @@ static void choose(const struct piece_cells *t, const struct piece_entry *e, str
         c->n = its > c->n ? its : c->n;
         for (size_t k = 0; k < its; k++) {
             bool says = says_something(cell[k]), said = says_something(c->cell[k]);
-            c->differs[k] |= says && said && !slice_same(cell[k], c->cell[k]);
+            c->differs[k] |= says && said && !slice_same_value(cell[k], c->cell[k]);
             if (c->cell[k].at && (said || !says))
                 continue;
             c->cell[k] = cell[k];

@@ -147,7 +147,7 @@ static bool looks_alike(struct slice a, struct slice b)
     bool alike = true;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && alike; i++) {
         struct slice x = slice_get(a, keys[i]), y = slice_get(b, keys[i]);
-        alike = x.at && y.at ? slice_same(x, y) : !x.at && !y.at;
+        alike = x.at && y.at ? slice_same_value(x, y) : !x.at && !y.at;
     }
     return alike;
 }

@@ -32,7 +32,12 @@ bool slice_next_member(struct slice_walk *, struct slice *key, struct slice *val
 
 /* Is the text of the string exactly that? Escapes are not looked into: known keys have none. */
 bool slice_equals(struct slice string, const char *text);
+/* Byte for byte. */
 bool slice_same(struct slice, struct slice);
+/* Values are equal, whatever the space between them, the escapes, the form of the numbers and the order of members. Of
+ * two objects in another order and with more than SLICE_MEMBERS members it returns false. */
+enum { SLICE_MEMBERS = 64 };
+bool slice_same_value(struct slice, struct slice);
 struct slice slice_get(struct slice object, const char *key);
 /* A whole number that fits. */
 bool slice_integer(struct slice, int64_t *out);

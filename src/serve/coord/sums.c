@@ -166,7 +166,7 @@ void put_sum_metadata(struct json *j, const struct root_sum *s, struct slice met
 
 static bool is_called(const struct root_sum *s, struct slice label, struct slice key)
 {
-    return s->key.at && key.at ? slice_same(s->key, key) : slice_same(s->label, label);
+    return s->key.at && key.at ? slice_same_value(s->key, key) : slice_same_value(s->label, label);
 }
 
 static struct root_sum *sum_called(struct sums *all, struct coord_call *c, struct slice label, struct slice key)

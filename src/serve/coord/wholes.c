@@ -287,7 +287,7 @@ static void add_series(struct fan *f, struct fan_part *p, struct sum *s, struct 
     }
     for (struct slice_walk count = w; slice_next(&count, &item);)
         n++;
-    if (n != s->n || !slice_same(s->ranges, slice_get(series, "xRanges"))) {
+    if (n != s->n || !slice_same_value(s->ranges, slice_get(series, "xRanges"))) {
         coord_lacks(f->call, p->node, is_density(f->call) ? "its ranges are others" : "its times are others");
         return;
     }
