@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "coord/bars.h"
 #include "coord/merge.h"
 
 #define THREADS "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider"
@@ -120,10 +121,35 @@ static void test_lines_of_the_whole(void **state)
     assert_int_equal(merge_whole_line(w, bare, 2), -1);
 }
 
+#define TREE(entries) "{\"headers\":[],\"entries\":[" entries "]}"
+#define COUNTS "{\"id\":7,\"parentId\":-1,\"labels\":[\"any\"],\"key\":\"total\",\"merge\":\"COUNTS\"}"
+
+/* All trees that are there state the same single row; no title and no id decides. */
+static void test_counts(void **state)
+{
+    struct slice none = {0}, good = object(TREE(COUNTS)), two = object(TREE(COUNTS "," COUNTS)),
+                 empty = object(TREE("")),
+                 sum = object(TREE("{\"id\":7,\"parentId\":-1,\"key\":\"total\",\"merge\":\"SUM\"}")),
+                 bare = object(TREE("{\"id\":7,\"parentId\":-1,\"labels\":[\"Total\"]}")),
+                 keyless = object(TREE("{\"id\":7,\"parentId\":-1,\"merge\":\"COUNTS\"}")),
+                 other = object(TREE("{\"id\":7,\"parentId\":-1,\"key\":\"x\",\"merge\":\"COUNTS\"}")),
+                 below = object(TREE("{\"id\":7,\"parentId\":2,\"key\":\"total\",\"merge\":\"COUNTS\"}"));
+    const struct slice wrong[] = {two, empty, sum, bare, keyless, other, below};
+    assert_true(bars_are_stated((struct slice[]){good}, 1));
+    assert_true(bars_are_stated((struct slice[]){none, good, none, good}, 4));
+    assert_false(bars_are_stated((struct slice[]){none, none}, 2));
+    assert_false(bars_are_stated(NULL, 0));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_false(bars_are_stated((struct slice[]){good, wrong[i]}, 2));
+        assert_false(bars_are_stated((struct slice[]){wrong[i], good}, 2));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules_are_what_is_stated),
         cmocka_unit_test(test_titles_state_nothing), cmocka_unit_test(test_columns_are_one_by_key),
-        cmocka_unit_test(test_what_is_known), cmocka_unit_test(test_series), cmocka_unit_test(test_lines_of_the_whole)};
+        cmocka_unit_test(test_what_is_known), cmocka_unit_test(test_series), cmocka_unit_test(test_lines_of_the_whole),
+        cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,10 @@ def without(value, members):
 
 
 class Proxy:
-    """behind: a server under test. change: makes another answer of each; write: its text. asked: the paths."""
+    """behind: a server under test. change: makes another answer of each; ask: another path; write: its text. asked: the
+    paths."""
 
-    def __init__(self, behind, change, write=None):
+    def __init__(self, behind, change, ask=lambda path: path, write=None):
         write = write or (lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False))
         self.asked = []
         owner = self
@@ -59,7 +60,7 @@ class Proxy:
                 owner.asked.append(self.path)
                 connection = http.client.HTTPConnection(behind.host, timeout=120)
                 try:
-                    connection.request(self.command, self.path, body or None,
+                    connection.request(self.command, ask(self.path), body or None,
                                        {k: v for k, v in self.headers.items() if k in ("Content-Type", "Via")})
                     answer = connection.getresponse()
                     value = change(json.loads(answer.read()))
@@ -110,3 +111,16 @@ class Spacing(Proxy):
 
     def __init__(self, behind):
         super().__init__(behind, turned, write=lambda value: json.dumps(value, indent=1))
+
+
+class Renaming(Proxy):
+    """An output under another id."""
+
+    def __init__(self, behind, own, other):
+        def change(value):
+            if isinstance(value, list):
+                for o in value:
+                    if isinstance(o, dict) and o.get("id") == own:
+                        o["id"] = other
+            return value
+        super().__init__(behind, change, ask=lambda path: path.replace(other, own))

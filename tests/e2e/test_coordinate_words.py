@@ -3,7 +3,7 @@
 """weft coordinate over servers one of which says everything in other words (rewording.py): what is merged and decided
 is the same."""
 from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, Coordinator, named, serve
-from rewording import Older, Rewording, Spacing
+from rewording import Older, Renaming, Rewording, Spacing
 from test_coordinate import STATISTICS
 from test_coordinate_config import write
 from test_coordinate_groups import cut
@@ -14,6 +14,7 @@ SWITCHES = f"data/{STATISTICS}:org.eclipse.tracecompass.analysis.os.linux.core.s
 FLOWS = "weft.flows"
 IO = "timeGraph/org.eclipse.tracecompass.incubator.kernel.core.io.access.dataprovider"
 THREADS = "data/weft.selection.threads"
+BARS, OTHER_BARS = "weft.requests.durations", "some.other.histogram"
 DENSITY = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider"
 
 
@@ -145,12 +146,14 @@ class Titles(Merged):
             s.opened(cls.uuid)
         cls.proxies = {"web": Rewording(cls.servers["web"]), "client": Rewording(cls.servers["client"]),
                        "older": Older(cls.servers["web"]), "spaced": Spacing(cls.servers["web"])}
+        cls.renamed = [Renaming(s, BARS, OTHER_BARS) for s in cls.servers.values()]
         cls.plain = cls.coordinator()
         cls.words = cls.coordinator(web=cls.proxies["web"])
         cls.first = cls.coordinator(client=cls.proxies["client"])
         cls.older = cls.coordinator(web=cls.proxies["older"])
         cls.spaced = cls.coordinator(web=cls.proxies["spaced"])
-        cls.many = cls.plain, cls.words, cls.first, cls.older, cls.spaced
+        cls.other = cls.coordinator(**dict(zip(cls.servers, cls.renamed)))
+        cls.many = cls.plain, cls.words, cls.first, cls.older, cls.spaced, cls.other
         cls.whole = [s.opened(cls.uuid) for s in cls.many][0]
 
     @classmethod
@@ -161,7 +164,7 @@ class Titles(Merged):
 
     @classmethod
     def tearDownClass(cls):
-        for s in (*cls.many, *cls.proxies.values(), *cls.servers.values()):
+        for s in (*cls.many, *cls.renamed, *cls.proxies.values(), *cls.servers.values()):
             s.stop()
 
     def test_all_views(self):
@@ -207,6 +210,37 @@ class Titles(Merged):
             states.append([r["states"] for i in ids for r in rows if r["entryId"] == i])
         self.assertEqual(*states)
         self.assertTrue(any(states[0]))
+
+    def bars(self, server, output, ids=None):
+        tree = self.model(server, f"genericXY/{output}/tree")
+        ids = ids or [e["id"] for e in tree["entries"]]
+        asked = {"start": self.whole["start"], "end": self.whole["end"], "nbTimes": 2}
+        series = self.model(server, f"genericXY/{output}/xy", {"requested_timerange": asked, "requested_items": ids})
+        return tree["entries"], series["series"]
+
+    def test_counts_are_added_by_what_the_row_states(self):
+        """Whatever the output is called."""
+        found = [self.bars(s, o) for s, o in ((self.plain, BARS), (self.other, OTHER_BARS))]
+        for entries, series in found:
+            self.assertEqual([(e["labels"], e["merge"]) for e in entries], [(["Total"], "COUNTS")])
+            self.assertEqual([s["seriesId"] for s in series], [entries[0]["id"]])
+        self.assertEqual(*[series[0] | {"seriesId": 0} for _, series in found])
+        own = [self.bars(s, BARS)[1] for s in self.servers.values() if self.offers(s)]
+        counts = [sum(s["yValues"]) for series in own for s in series]
+        self.assertGreater(sum(c > 0 for c in counts), 1)
+        self.assertEqual(sum(found[0][1][0]["yValues"]), sum(counts))
+
+    def test_counts_that_nobody_states_are_not_added(self):
+        """One server of an older version: each keeps its own row."""
+        entries, series = self.bars(self.older, BARS)
+        self.assertGreater(len(entries), 1)
+        self.assertEqual(len({e["labels"][0] for e in entries}), len(entries))
+        own = [s["yValues"] for server in self.servers.values()
+               if self.offers(server) for s in self.bars(server, BARS)[1]]
+        self.assertEqual(sorted(s["yValues"] for s in series), sorted(own))
+
+    def offers(self, server):
+        return any(o["id"] == BARS for o in server.get(f"/experiments/{self.uuid}/outputs").json)
 
     def test_tables(self):
         for table in (EVENTS, FLOWS):

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "base/figures.h"
+#include "coord/merge.h"
+#include "coord/numbering.h"
+#include "coord/table.h"
+#include "coord/wholes.h"
 
 struct bars {
     uint64_t count[FIGURES_EIGHTHS];
@@ -12,9 +16,29 @@ struct bars {
     int64_t id;          /* for clients: that of the entry */
 };
 
-bool bars_are_added(const struct coord_call *c)
+/* The only entry of a tree, where it states that it counts; at NULL: it is none. */
+static struct slice counting_entry(struct slice model)
 {
-    return c->arg[1] && !strcmp(c->arg[1], "weft.requests.durations");
+    struct slice_walk w = slice_items(slice_get(model, "entries"));
+    struct slice e, more;
+    int64_t id;
+    bool only = slice_next(&w, &e) && !slice_next(&w, &more);
+    return only && entry_is_root(e) && merge_stated(e) == TSP_COUNTS && slice_is(slice_get(e, "key"), '"') &&
+            slice_integer(slice_get(e, "id"), &id)
+        ? e
+        : (struct slice){0};
+}
+
+bool bars_are_stated(const struct slice *models, size_t n)
+{
+    struct slice key = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct slice own = slice_get(models[i].at ? counting_entry(models[i]) : models[i], "key");
+        if (models[i].at && (!own.at || (key.at && !slice_same_value(key, own))))
+            return false;
+        key = key.at ? key : own;
+    }
+    return key.at;
 }
 
 /* What is wrong with a server's series, of which nothing is taken then; NULL: nothing. */
@@ -103,46 +127,33 @@ static void send(struct fan *f, const struct bars *b)
     envelope_send(c, &t);
 }
 
-/* The entry of each member's own tree; the first one's is that of all. False: nobody waits any more. */
-static bool find_entries(struct coord_call *c, json_t **items, int64_t *id)
+/* The members' own items by their trees; *id: the first one's, by which clients know all. False: it is not asked
+ * for. */
+static bool find_entries(struct coord_call *c, const struct slice *trees, json_t **items, int64_t *id)
 {
-    struct arena *a = c->q->arena;
-    const char *path = arena_printf(
-        a, "/experiments/%s/outputs/genericXY/%s/tree", path_part(a, c->arg[0]), path_part(a, c->arg[1]));
-    json_t *kept = json_array(); /* freed with the body */
-    struct fan f;
+    json_t *kept = json_array(), *item; /* freed with the body */
+    bool wanted = false;
+    size_t k;
     json_object_set_new(c->body, "by server", kept);
-    fan_begin(&f, c, c->n_members);
-    for (size_t i = 0; i < c->n_members; i++)
-        fan_ask(&f, c->members[i], "POST", path, "{\"parameters\":{}}");
-    bool waits = fan_wait(&f);
     for (size_t i = 0; i < c->n_members; i++) {
-        struct slice_walk w = slice_items(slice_get(slice_get(f.parts[i].root, "model"), "entries"));
         int64_t own;
         items[i] = json_array();
         json_array_append_new(kept, items[i]);
-        for (struct slice e; waits && slice_next(&w, &e);)
-            if (slice_integer(slice_get(e, "id"), &own)) {
-                *id = *id < 0 ? coord_id(c, c->members[i], own) : *id;
-                json_array_append_new(items[i], json_integer(own));
-            }
+        if (!trees[i].at || !slice_integer(slice_get(counting_entry(trees[i]), "id"), &own))
+            continue;
+        json_array_append_new(items[i], json_integer(own));
+        int64_t known = coord_id(c, c->members[i], own);
+        *id = *id < 0 ? known : *id;
+        json_array_foreach (json_object_get(c->parameters, "requested_items"), k, item)
+            wanted |= json_is_integer(item) && json_integer_value(item) == known;
     }
-    fan_end(&f);
-    return waits;
+    return wanted;
 }
 
-void bars_send(struct coord_call *c)
+static void ask_and_send(struct coord_call *c, json_t **items, struct bars *b)
 {
-    json_t **items = arena_new(c->q->arena, json_t *, c->n_members + 1);
-    struct bars b = {.id = -1};
     struct fan f;
     bool some = false;
-    if (!json_is_array(json_object_get(c->parameters, "requested_items"))) {
-        coord_error(c, 400, "Missing query parameters: requested_items", NULL);
-        return;
-    }
-    if (!find_entries(c, items, &b.id))
-        return;
     fan_begin(&f, c, c->n_members);
     for (size_t i = 0; i < c->n_members; i++)
         fan_ask(&f, c->members[i], "POST", path_asked(c),
@@ -151,16 +162,30 @@ void bars_send(struct coord_call *c)
         for (size_t i = 0; i < f.n; i++) {
             struct slice_walk w = slice_items(slice_get(f.parts[i].model, "series"));
             for (struct slice s; slice_next(&w, &s);) {
-                const char *wrong = take(&b, s);
+                const char *wrong = take(b, s);
                 if (wrong)
                     part_spoil(&f, &f.parts[i], wrong);
             }
             some |= f.parts[i].model.at != NULL;
         }
         if (some)
-            send(&f, &b);
+            send(&f, b);
         else
             envelope_send_null(c, c->verdict, c->message);
     }
     fan_end(&f);
+}
+
+bool bars_answer(struct coord_call *c)
+{
+    struct bars b = {.id = -1};
+    if (!strstr(c->q->path, "/genericXY/"))
+        return false;
+    const struct slice *trees = wholes_member_trees(c);
+    json_t **items = arena_new(c->q->arena, json_t *, c->n_members + 1);
+    if (!trees || !bars_are_stated(trees, c->n_members) || !find_entries(c, trees, items, &b.id))
+        return false;
+    c->lacks.n = 0; /* the question itself tells who lacks */
+    ask_and_send(c, items, &b);
+    return true;
 }

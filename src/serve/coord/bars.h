@@ -5,9 +5,10 @@
 
 #include "coord/call.h"
 
-/* Is the output at hand of that kind? Its tree is one entry, which all servers have. */
-bool bars_are_added(const struct coord_call *);
-/* Answers with the one series. */
-void bars_send(struct coord_call *);
+/* Each tree that is there is one entry of one key that states TSP_COUNTS. Trees at NULL are of servers that have
+ * none. */
+bool bars_are_stated(const struct slice *models, size_t n);
+/* Answers a question for series that the members' trees state so; false: they do not, and nothing was sent. */
+bool bars_answer(struct coord_call *);
 
 #endif

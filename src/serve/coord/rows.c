@@ -129,9 +129,7 @@ void coord_analysis_states(struct coord_call *c)
 
 void coord_analysis_xy(struct coord_call *c)
 {
-    if (bars_are_added(c))
-        bars_send(c);
-    else if (!wholes_answer(c) && !http_gone(c->q))
+    if (!wholes_answer(c) && !bars_answer(c) && !http_gone(c->q))
         send_rows(
             c, "series", (const char *const[]){"seriesId", NULL}, body_plain, pieces_fold_series, groups_add_series);
 }

@@ -50,7 +50,8 @@ struct tree {
     struct {
         uint16_t *place;
         size_t n;
-    } * of; /* by part */
+    } * of;    /* by part */
+    bool bars; /* all servers state the same entry, of counts that are added up */
     bool has_start;
     int64_t start; /* of the first entry, from which clients count */
 };
@@ -117,7 +118,7 @@ static void look_through(struct fan *f, struct tree *t)
         int64_t start;
         if (p->model.at && !slice_is(entries, '['))
             part_spoil(f, p, "its tree has no entries");
-        if (!bars_are_added(f->call))
+        if (!t->bars)
             note_roots(t, i, entries);
         t->of[i].place = arena_new(a, uint16_t, MAX_HEADERS);
         t->of[i].n = take_headers(f->call, &t->headers, slice_get(p->model, "headers"), t->of[i].place);
@@ -271,7 +272,7 @@ static void put_entries(struct fan *f, struct json *j, const struct tree *t)
     }
     for (size_t i = 0; i < f->n && !t->numbering.n; i++) {
         struct slice_walk w = slice_items(slice_get(f->parts[i].model, "entries"));
-        if (!first && bars_are_added(f->call))
+        if (!first && t->bars)
             break; /* the first one's is that of all */
         for (struct slice e; slice_next(&w, &e);) {
             const struct root_sum *sum = root_sum_of(&t->sums, i, slice_get(e, "id"));
@@ -307,11 +308,17 @@ static bool some_model(const struct fan *f)
     return some;
 }
 
-static void find_wholes(struct fan *f, struct tree *t)
+static struct slice *models_of(const struct fan *f)
 {
     struct slice *models = arena_new(f->call->q->arena, struct slice, f->n + 1);
     for (size_t i = 0; i < f->n; i++)
         models[i] = f->parts[i].model;
+    return models;
+}
+
+static void find_wholes(struct fan *f, struct tree *t)
+{
+    const struct slice *models = models_of(f);
     wholes_find(f->call, models, &t->wholes);
     for (size_t i = 0; t->wholes.name && i < f->n; i++)
         if (models[i].at)
@@ -322,6 +329,7 @@ static void send_tree(struct fan *f)
 {
     struct tree t = {0};
     struct text out = {.fd = -1};
+    t.bars = strstr(f->call->q->path, "/genericXY/") && bars_are_stated(models_of(f), f->n);
     look_through(f, &t);
     if (!some_model(f)) {
         map_fini(&t.roots);

@@ -163,7 +163,7 @@ void put_wholes(struct json *j, const struct wholes *x, size_t columns)
 
 /* ---- the trees of the members, for a question for series ---- */
 
-static struct slice *member_trees(struct coord_call *c)
+struct slice *wholes_member_trees(struct coord_call *c)
 {
     struct arena *a = c->q->arena;
     struct slice *models = arena_new(a, struct slice, c->n_members + 1);
@@ -464,7 +464,7 @@ static void ask_and_send(struct coord_call *c, struct answer *x)
 bool wholes_answer(struct coord_call *c)
 {
     struct answer x = {0};
-    const struct slice *trees = has_wholes(c) ? member_trees(c) : NULL;
+    const struct slice *trees = has_wholes(c) ? wholes_member_trees(c) : NULL;
     if (!trees)
         return false;
     c->lacks.n = 0; /* the question itself tells who lacks */

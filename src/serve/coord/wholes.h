@@ -30,5 +30,8 @@ void put_wholes(struct json *, const struct wholes *, size_t columns);
 bool wholes_replace(const struct wholes *, size_t member, struct slice id);
 /* Answers a question for series if some of those asked for are sums; else nothing is done. */
 bool wholes_answer(struct coord_call *);
+/* The members' trees of the output at hand, of a question for its series; at NULL: they have none. Those that told it
+ * before are not asked again. NULL: nobody waits any more. */
+struct slice *wholes_member_trees(struct coord_call *);
 
 #endif

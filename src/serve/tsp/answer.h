@@ -63,6 +63,7 @@ int64_t tsp_id(const struct tsp_answer *, int64_t number);
     X(MEAN)              /* the sum of `of` divided by that of `by`; without `by`: weighted by time */ \
     X(DEVIATION)         /* the standard deviation, from figures of durations */ \
     X(SHARE)             /* `of` as a share of `by` of the root above; without `by`: of the range's length */ \
+    X(COUNTS)            /* rows of a generic XY: counts by ranges of durations, an eighth of a decade each */ \
     X(LEVEL)             /* series: what is there at a time, from the server that has the time */ \
     X(CONCATENATE)       /* series: the points of all */
 #define TSP_MERGE_ENUM(name) TSP_##name,

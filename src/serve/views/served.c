@@ -295,6 +295,13 @@ static void durations_xy(const struct view *self, struct views *x, const struct 
     served_with(self, x, q, answer, write_durations);
 }
 
+/* Coordinators add up the counts of all servers, range by range. */
+static void durations_tree(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    view_write_merged(answer, NULL, view_id(x, 0), -1, "Total", VIEW_DATA | VIEW_DEFAULT, "total", TSP_COUNTS);
+}
+
 const struct view view_served_requests = {
     .provider = {.id = "weft.requests",
         .name = "Requests",
@@ -331,7 +338,7 @@ const struct view view_served_durations = {
         .type = "TREE_GENERIC_XY"},
     .host_has_data = has_data,
     VIEW_HEADERS({"Name", "All requests of the range", "STRING"}),
-    .tree = durations_total_tree,
+    .tree = durations_tree,
     .title = "Request Durations",
     .xy = durations_xy,
 };
