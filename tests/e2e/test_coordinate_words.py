@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """weft coordinate over servers one of which says everything in other words (rewording.py): what is merged and decided
 is the same."""
-from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, Coordinator, named, serve
+import test_coordinate_faults as faults
+from coordinated import BY_SERVER, COMPARISON, HOSTS, KINDS, Coordinator, StandIn, named, serve
 from rewording import Older, Renaming, Rewording, Spacing
 from test_coordinate import STATISTICS
 from test_coordinate_config import write
@@ -309,6 +310,36 @@ class Pieces(Merged):
                         self.assertIn(label, said)
                         kept += 1
         self.assertGreater(min(empty, kept), 10)
+
+
+class Progress(Case):
+    """How far the servers are that still work."""
+
+    def test_it_is_added_up_where_all_state_it(self):
+        uuid, says = faults.X["UUID"], {}
+        known = {"/experiments": [faults.X], f"/experiments/{uuid}": faults.X}
+        servers = [StandIn(lambda path, _, name=name: {**faults.TREE, **says[name]} if "/tree" in path
+                           else known.get(path)) for name in "ab"]
+        many = Coordinator(*(f"--server={n}={s.url}" for n, s in zip("ab", servers)))
+
+        def running(done, of):
+            return {"status": "RUNNING", "statusMessage": "99 %", "progress": {"done": done, "of": of}}
+
+        bare = {"status": "RUNNING", "statusMessage": "99 %"}
+        try:
+            for a, b, together in ((running(1, 4), running(30, 60), {"done": 31, "of": 64}),
+                                   (running(1, 4), {}, {"done": 1, "of": 4}), (running(1, 4), bare, None),
+                                   (bare, running(1, 4), None), (running(5, 4), running(1, 4), None),
+                                   (running(-1, 4), running(1, 4), None), (running(0, 0), {}, None),
+                                   (running(1, 2**63 - 1), running(1, 2**63 - 1), {"done": 2, "of": 2**64 - 2}),
+                                   ({}, {}, None)):
+                says.update(a=a, b=b)
+                answer = many.post(f"/experiments/{uuid}/outputs/timeGraph/v/tree").json
+                self.assertEqual(answer["status"], "RUNNING" if a or b else "COMPLETED", answer)
+                self.assertEqual(answer.get("progress"), together, answer)
+        finally:
+            for s in (many, *servers):
+                s.stop()
 
 
 class Errors(Case):

@@ -269,7 +269,18 @@ class Filter(Table):
             answer = self.server.post(self.base + "/lines",
                                       dict(wanted, requested_table_index=0, requested_table_count=5))
             self.assertEqual(answer.status, 400, answer)
-            self.assertIn(named, answer.json["title"])
+            self.assertIn(named, answer.json["title"] + answer.json.get("detail", ""))
+            if "filter_query_parameters" in wanted:
+                self.assertEqual(answer.json["title"], "Invalid query parameters: filter_query_parameters")
+                self.assertTrue(answer.json["detail"], answer)
+
+    def test_columns_state_how_they_are_shown(self):
+        columns = {c["name"]: c for c in self.server.post(self.base + "/columns").json["model"]}
+        self.assertEqual(columns["Contents"]["display"], "WIDE")
+        for name in ("Channel", "Timestamp ns", "Prio"):
+            self.assertEqual(columns[name]["display"], "ASIDE", name)
+        for name in ("Timestamp", "CPU", "Event type"):
+            self.assertNotIn("display", columns[name])
 
     def test_many_filters(self):
         """More than are kept at once, in turns: each answers right, also after it was dropped."""

@@ -465,6 +465,10 @@ class Hostile(InoutCase):
         answer = self.good(self.server.post(f"{self.outputs}/data/{STATISTICS}:{derived}/tree"))
         self.assertEqual((answer["status"], answer["model"]), ("RUNNING", None), answer)
         self.assertRegex(answer["statusMessage"], r"^Looking for pairs: \d+ % of the events read$")
+        progress = answer["progress"]
+        self.assertLessEqual(progress["done"], progress["of"])
+        self.assertEqual(answer["statusMessage"].split(" %")[0].split()[-1],
+                         f"{100 * progress['done'] / progress['of']:.0f}")
         table = self.good(self.server.post(f"{self.outputs}/table/{TABLE}:{derived}/lines",
                                            {"requested_table_index": 0, "requested_table_count": 5}))
         self.assertEqual((table["status"], table["model"]["size"], table["model"]["lines"]), ("RUNNING", 0, []))

@@ -171,6 +171,18 @@ static void take_message(struct fan *f, const struct fan_part *p, const char *me
     }
 }
 
+/* Adds how far a server is. One that does not say it leaves that of all unknown. */
+static void add_progress(struct coord_call *c, struct slice answer)
+{
+    struct slice progress = slice_get(answer, "progress");
+    int64_t done, of;
+    bool stated = slice_integer(slice_get(progress, "done"), &done) && done >= 0 &&
+        slice_integer(slice_get(progress, "of"), &of) && of > 0 && done <= of &&
+        !__builtin_add_overflow(c->progress.of, (uint64_t)of, &c->progress.of);
+    c->progress.stated &= stated;
+    c->progress.done += stated ? (uint64_t)done : 0;
+}
+
 static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p, bool *some)
 {
     enum verdict v = verdict_of(p);
@@ -196,6 +208,8 @@ static void take_verdict(struct coord_call *c, struct fan *f, struct fan_part *p
         c->message = NULL;
         c->code = TSP_CODE_NONE;
     }
+    if (v == VERDICT_RUNNING)
+        add_progress(c, p->root);
     if (v == c->verdict && message && says_more(p, message, v))
         take_message(f, p, message);
     *some = true;
@@ -240,6 +254,8 @@ bool envelopes_open(struct fan *f)
     struct coord_call *c = f->call;
     bool some = false;
     c->complete = 0;
+    memset(&c->progress, 0, sizeof c->progress);
+    c->progress.stated = true;
     c->gathered = 0;
     for (size_t i = 0; i < f->n; i++)
         c->gathered += f->parts[i].fate == PART_GOOD ? f->parts[i].root.n : 0;
@@ -283,6 +299,8 @@ void envelope_send(struct coord_call *c, struct text *t)
         code = c->verdict == VERDICT_FAILED ? TSP_CODE_FAILED : TSP_CODE_NOTE;
     if (code)
         json_kv_string(&j, "code", tsp_code_name(code));
+    if (c->verdict == VERDICT_RUNNING && c->progress.stated && c->progress.of)
+        tsp_write_progress(&j, c->progress.done, c->progress.of);
     if (c->lacks.n)
         put_hosts(c, &j, c->complete);
     json_end_object(&j);

@@ -38,6 +38,8 @@ struct coord_call {
     enum verdict verdict;            /* of the analysis, once its answers are there */
     const char *message;             /* that a server gave with it; NULL: none */
     enum tsp_code code;              /* of the message */
+    /* Of the servers that still work; stated: all of them say how far they are. */
+    struct { uint64_t done, of; bool stated; } progress;
     const char *via;                 /* the header by which coordinators know that they ask each other in a circle */
     bool replied;
 };

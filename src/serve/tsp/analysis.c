@@ -100,27 +100,36 @@ static void send_envelope(struct call *c, struct text *t, struct tsp_answer *ans
         code = TSP_CODE_NOTE;
     if ((c->operation == TSP_COLUMNS || c->operation == TSP_LINES) && answer->status == TSP_FAILED) {
         text_fini(t);
-        call_refuse(c, 400, code, message, NULL);
+        call_refuse(c, 400, code, message, answer->detail);
         return;
     }
     json_kv_string(j, "status", status_names[answer->status]);
     json_kv_string(j, "statusMessage", message);
     if (code)
         json_kv_string(j, "code", tsp_code_name(code));
+    if (answer->status == TSP_RUNNING && answer->progress.of)
+        tsp_write_progress(j, answer->progress.done, answer->progress.of);
     if (c->reads && c->open->data->n_lacks)
         write_lacks(j, c->open->data);
     json_end_object(j);
     call_json(c, 200, t);
 }
 
-static void send_without_model(struct call *c, enum tsp_status status, enum tsp_code code, const char *message)
+/* said: status, code, message, detail. */
+static void send_without_model(struct call *c, const struct tsp_answer *said)
 {
     struct text t = {.fd = -1};
-    struct tsp_answer answer = {.json = JSON_TO(&t), .status = status, .code = code, .message = message};
+    struct tsp_answer answer = *said;
+    answer.json = (struct json)JSON_TO(&t);
     json_begin_object(&answer.json);
     json_key(&answer.json, "model");
     json_write_null(&answer.json);
     send_envelope(c, &t, &answer);
+}
+
+static void send_waiting(struct call *c, const char *why)
+{
+    send_without_model(c, &(struct tsp_answer){.status = TSP_RUNNING, .code = TSP_CODE_NOTE, .message = why});
 }
 
 /* The provider wrote no model. A tree without entries is a tree, without rows and arrows, unless it is still to come.
@@ -156,7 +165,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     if (entries.waits) {
         if (q->configuration)
             held_note(c->s, c->open, q->output_id, true);
-        send_without_model(c, TSP_RUNNING, TSP_CODE_NOTE, "The analysis is being computed");
+        send_waiting(c, "The analysis is being computed");
         return;
     }
     json_begin_object(&answer.json);
@@ -177,7 +186,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, struct tsp
     }
     if (answer.status == TSP_FAILED) {
         text_fini(&t);
-        send_without_model(c, TSP_FAILED, answer.code, answer.message);
+        send_without_model(c, &answer);
         return;
     }
     if (t.n == before)
@@ -217,11 +226,12 @@ void analysis_run(struct call *c)
     if (!x) {
         call_error(c, 404, "No such trace", NULL);
     } else if (stage == STAGE_OPENING) {
-        send_without_model(c, TSP_RUNNING, TSP_CODE_NOTE, "The traces are being opened");
+        send_waiting(c, "The traces are being opened");
     } else if (stage == STAGE_FAILED) {
         if (c->open->error.code == ERR_NOMEM)
             http_lack_memory(c->q);
-        send_without_model(c, TSP_FAILED, TSP_CODE_FAILED, c->open->error.text);
+        send_without_model(
+            c, &(struct tsp_answer){.status = TSP_FAILED, .code = TSP_CODE_FAILED, .message = c->open->error.text});
     } else if (!p || (!always_answered(c->operation) && !offers(c, p))) {
         call_error(c, 405, "Analysis cannot run", NULL);
     } else {

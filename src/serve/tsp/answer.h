@@ -35,6 +35,8 @@ enum tsp_code { TSP_CODE_NONE, TSP_CODES(TSP_CODE_ENUM) TSP_N_CODES };
 const char *tsp_code_name(enum tsp_code);
 /* The code of an HTTP status, for errors that have no more exact one. */
 enum tsp_code tsp_code_of_status(int status);
+/* The member "progress" of an object that is open. */
+void tsp_write_progress(struct json *, uint64_t done, uint64_t of);
 
 /* An answer while it is written. Who writes it may end early once http_gone says so: the answer tells that it is not
  * whole. What has no writer below is written to `json`. */
@@ -43,7 +45,10 @@ struct tsp_answer {
     struct json json;
     enum tsp_status status;
     const char *message;                 /* NULL: the usual word for the status; lives as long as the request */
+    const char *detail;                  /* of tables that fail: what is wrong with the parameter that message names */
     enum tsp_code code;                  /* of the message; NONE: NOTE, or FAILED of an answer that is */
+    /* How much of the work is done, of how much; of RUNNING answers. `of` 0: that is not known. */
+    struct { uint64_t done, of; } progress;
     struct tsp_entries *entries;         /* whose ids are written for the numbers given; NULL: these themselves */
 };
 
@@ -158,6 +163,7 @@ struct tsp_column {
     bool descending;                     /* lines are in the order of its numbers, the greatest first */
     bool ascending;                      /* lines are in the order of its times */
     const char *key;                     /* as in tsp_header; NULL: the number, which is then the same on all servers */
+    enum { TSP_SHOWN, TSP_ASIDE, TSP_WIDE } display; /* ASIDE: not shown at first; WIDE: long texts */
 };
 /* Appends the text of a cell. `column` is an index into the table's columns, not an id. */
 typedef void tsp_cell(void *arg, size_t row, size_t column, struct text *out);

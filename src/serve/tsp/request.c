@@ -133,6 +133,15 @@ const int64_t *tsp_sample_times(struct arena *a, int64_t begin, int64_t end, int
     return v;
 }
 
+void tsp_write_progress(struct json *j, uint64_t done, uint64_t of)
+{
+    json_key(j, "progress");
+    json_begin_object(j);
+    json_kv_u64(j, "done", done < of ? done : of);
+    json_kv_u64(j, "of", of);
+    json_end_object(j);
+}
+
 enum tsp_code tsp_code_of_status(int status)
 {
     switch (status) {

@@ -25,6 +25,8 @@ void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *colum
             json_kv_string(j, "order", "DESCENDING");
         if (columns[i].ascending)
             json_kv_string(j, "order", "ASCENDING");
+        if (columns[i].display != TSP_SHOWN)
+            json_kv_string(j, "display", columns[i].display == TSP_ASIDE ? "ASIDE" : "WIDE");
         char number[24];
         snprintf(number, sizeof number, "%lld", (long long)columns[i].id);
         json_kv_string(j, "key", columns[i].key ? columns[i].key : number);

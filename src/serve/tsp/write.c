@@ -30,6 +30,7 @@ void tsp_fail(struct tsp_answer *answer, enum tsp_code code, const char *message
     answer->status = TSP_FAILED;
     answer->code = code;
     answer->message = message;
+    answer->detail = NULL;
 }
 
 int64_t tsp_id(const struct tsp_answer *answer, int64_t number)

@@ -29,6 +29,21 @@ struct event_table *experiment_event_table(const struct views *x)
     return t;
 }
 
+/* Contexts and what few look for are there for who asks for them. */
+static int display_of(int64_t column)
+{
+    switch (column) {
+    case EVENT_CONTENTS: return TSP_WIDE;
+    case EVENT_CHANNEL:
+    case EVENT_PACKET_CONTEXT:
+    case EVENT_STREAM_CONTEXT:
+    case EVENT_CONTEXT:
+    case EVENT_TIMESTAMP_NS:
+    case EVENT_PRIO: return TSP_ASIDE;
+    default: return TSP_SHOWN;
+    }
+}
+
 static void *make_events(struct views *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
@@ -38,7 +53,7 @@ static void *make_events(struct views *x)
     t->n_columns = event_table_columns(t->table, &columns);
     for (size_t i = 0; i < t->n_columns; i++)
         t->columns[i] = (struct tsp_column){columns[i].id, columns[i].name, columns[i].description, columns[i].type,
-            .ascending = columns[i].id == EVENT_TIMESTAMP_NS,
+            .ascending = columns[i].id == EVENT_TIMESTAMP_NS, .display = display_of(columns[i].id),
             .key = columns[i].id == EVENT_TIMESTAMP ? "timestamp"
                 : columns[i].id == EVENT_TRACE      ? "trace"
                                                     : NULL};
@@ -113,8 +128,8 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
 
 static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_answer *answer)
 {
-    tsp_fail(answer, TSP_CODE_INVALID_QUERY,
-        arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
+    tsp_fail(answer, TSP_CODE_INVALID_QUERY, "Invalid query parameters: filter_query_parameters");
+    answer->detail = arena_strdup(q->http->arena, e->text);
 }
 
 struct reasons {

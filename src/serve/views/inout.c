@@ -72,6 +72,8 @@ void inout_ask(const struct view *self, struct views *x, const struct tsp_query 
     inout_release(cache, &a);
     answer->status = a.status;
     answer->message = a.message;
+    answer->progress.done = a.read;
+    answer->progress.of = a.of;
 }
 
 /* ---- flame chart: tree ---- */

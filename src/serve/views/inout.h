@@ -28,6 +28,7 @@ struct inout_answer {
     const struct event_pairs *pairs;     /* NULL: not yet, or failed */
     int status;                          /* TSP_RUNNING, TSP_COMPLETED, TSP_FAILED */
     const char *message;                 /* arena or static; NULL: the usual word */
+    uint64_t read, of;                   /* events, while it is running */
     struct inout_entry *entry;
 };
 /* What the parameters ask for; begins to read when nobody does. Waits a moment, as long as the client is there. To be

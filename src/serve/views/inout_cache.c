@@ -194,8 +194,10 @@ static struct inout_answer answer_of(const struct inout_cache *k, struct inout_e
         answer.message = arena_strdup(a, e->error.text);
     } else {
         answer.status = TSP_RUNNING;
+        answer.read = atomic_load(&e->read);
+        answer.of = k->total;
         answer.message = arena_printf(a, "Looking for pairs: %.0f %% of the events read",
-            k->total ? 100 * (double)atomic_load(&e->read) / (double)k->total : 0.0);
+            answer.of ? 100 * (double)answer.read / (double)answer.of : 0.0);
     }
     return answer;
 }
