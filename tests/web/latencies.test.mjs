@@ -123,3 +123,22 @@ test('what an answer says that it lacks stands in the bar of every kind of view'
   assert.equal(await page.locator('.panel.partial').count(), 0);
   await page.close();
 });
+
+test('columns of a table are what the server states of them, whatever they are called', async () => {
+  world.mock.now.stated = true;
+  const { page, trouble } = await open(world);
+  await only(page, 'Events Table');
+  await page.locator('.panel .vt-row:not(.waiting)').first().waitFor();
+  const heads = await page.locator('.panel .vt-head .vt-cell').allInnerTexts();
+  assert.deepEqual(heads.map(t => t.trim()), ['Spalte 0', 'Spalte 3', 'Spalte 4', 'Spalte 1']);
+  // Times as the page shows all.
+  const first = (await page.locator('.panel .vt-row .vt-cell').first().innerText()).trim();
+  assert.match(first, /^\d\d:\d\d:\d\d/);
+  world.mock.now.stated = false;
+  await only(page, 'Events Table');
+  await page.locator('.panel .vt-row:not(.waiting)').first().waitFor();
+  assert.deepEqual((await page.locator('.panel .vt-head .vt-cell').allInnerTexts()).map(t => t.trim()),
+    ['Timestamp', 'Trace', 'CPU', 'Event type', 'Contents']);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});

@@ -114,6 +114,32 @@ test('times and durations, and back', async () => {
   }
 });
 
+test('an answer’s code says that its message is a note, its numbers how far it is; words only where nothing is stated',
+  async () => {
+  const { TspClient } = await load('tsp'), kept = globalThis.fetch;
+  const ask = async (answer, codes) => {
+    globalThis.fetch = async url => new Response(JSON.stringify(String(url).endsWith('/identifier') ? { codes }
+      : { model: null, status: 'COMPLETED', ...answer }));
+    const { note, progress } = await new TspClient('http://server').lines('x', 'y', {});
+    return [note, progress];
+  };
+  try {
+    for (const [answer, codes, expected] of [
+      [{ statusMessage: 'Fertig' }, true, ['', null]],
+      [{ statusMessage: 'Fertig' }, undefined, ['Fertig', null]],
+      [{ statusMessage: 'Completed' }, undefined, ['', null]],
+      [{ statusMessage: 'Completed', code: 'NOTE' }, true, ['Completed', null]],
+      [{ statusMessage: 'db is away', code: 'NOTE' }, undefined, ['db is away', null]],
+      [{ status: 'FAILED', statusMessage: 'no', code: 'FAILED' }, true, ['', null]],
+      [{ status: 'RUNNING', statusMessage: 'Reading, 40 %', code: 'NOTE' }, true, ['', null]],
+      [{ status: 'RUNNING', statusMessage: '40 %', progress: { done: 1, of: 4 } }, true, ['', 0.25]],
+      [{ status: 'RUNNING', progress: { done: 9, of: 4 } }, true, ['', 1]],
+      ...[{ done: -1, of: 4 }, { done: 0, of: 0 }, { done: 'x', of: 4 }, { done: 1 }, 'x', null].map(progress =>
+        [{ status: 'RUNNING', progress }, true, ['', null]]),
+    ]) assert.deepEqual(await ask(answer, codes), expected, JSON.stringify(answer));
+  } finally { globalThis.fetch = kept; }
+});
+
 test('amounts: prefixes stand before signs of units, apart from words', async () => {
   const { formatValue } = await load('time');
   assert.deepEqual([formatValue(1234, 'exits/s'), formatValue(12, 'exits/s'), formatValue(2048, 'B/s'),

@@ -37,8 +37,12 @@ export class ClockMap {
   }
 }
 
-const cells = (columns: Column[], line: Line, name: string): string =>
-  line.cells[columns.findIndex(c => c.name === name)]?.content ?? '';
+/** Keys of the columns of both tables, which only weft has. */
+const HOST = '0', OFFSET = '5', PIECE = ['1', '2', '3', '4'];
+const cells = (columns: Column[], line: Line, key: string): string =>
+  line.cells[columns.findIndex(c => idOf(c) === key)]?.content ?? '';
+/** Of versions that state no keys they are the numbers. */
+const idOf = (c: Column): string => c.key ?? String(c.id);
 
 /** Machines whose clocks are tied to the experiment's, that one first; none where there is no choice. */
 export async function clockHosts(client: TspClient, x: Experiment, outputs: Output[]): Promise<string[]> {
@@ -49,7 +53,7 @@ export async function clockHosts(client: TspClient, x: Experiment, outputs: Outp
       requested_table_count: LINES });
     if (!model?.lines.length) break;
     size = model.size;
-    hosts.push(...model.lines.map(l => cells(columns, l, 'Offset (ns)') ? cells(columns, l, 'Host') : ''));
+    hosts.push(...model.lines.map(l => cells(columns, l, OFFSET) ? cells(columns, l, HOST) : ''));
   }
   return [x.reference, ...hosts.filter(h => h && h !== x.reference)];
 }
@@ -59,15 +63,14 @@ export async function clockMap(client: TspClient, x: Experiment, outputs: Output
 Promise<ClockMap | null> {
   if (host === x.reference || !outputs.some(o => o.id === ID.clockMaps)) return null;
   const columns = (await client.columns(x.UUID, ID.clockMaps)).model ?? [], pieces: Piece[] = [],
-    id = columns.find(c => c.name === 'Host')?.id ?? 0, exactly = `^${host.replace(/[^\w]/g, '\\$&')}$`;
+    id = columns.find(c => idOf(c) === HOST)?.id ?? 0, exactly = `^${host.replace(/[^\w]/g, '\\$&')}$`;
   for (let size = 1; pieces.length < size;) {
     const { model } = await client.lines(x.UUID, ID.clockMaps, { requested_table_index: pieces.length,
       requested_table_count: LINES, table_filter_expressions: { [id]: exactly } });
     if (!model?.lines.length) break;
     size = model.size;
     pieces.push(...model.lines.map(l => {
-      const [from, until, refFrom, refUntil] = ['From (ns)', 'Until (ns)', 'Reference from (ns)',
-        'Reference until (ns)'].map(name => BigInt(cells(columns, l, name)));
+      const [from, until, refFrom, refUntil] = PIECE.map(key => BigInt(cells(columns, l, key)));
       return { from, until, refFrom, refUntil };
     }));
   }

@@ -8,7 +8,7 @@ import { icon } from './icons';
 import { perFrame } from './emitter';
 import { GraphView } from './graphview';
 import { ID, outputOf } from './outputs';
-import { failureWords, lackOf, treeWidthNow, type PanelHost } from './panel';
+import { failureWords, treeWidthNow, type PanelHost } from './panel';
 import { readings, sentenceOf, type Segment } from './pathdata';
 import type { PathSpec } from './pathpane';
 import { PathWalk } from './pathwalk';
@@ -151,7 +151,7 @@ export class Comparison {
         if (t.status === 'FAILED') throw new Error(t.statusMessage || 'The paths could not be compared.');
         if (!t.model?.entries.length) return;
         this.parts = t.model.entries.map(partOf);
-        const more = t.status === 'RUNNING' ? 'so far' : lackOf(t.statusMessage);
+        const more = t.status === 'RUNNING' ? 'so far' : t.note;
         if (this.sentence.say(sentenceOf(t.model), more)) this.host.resized();
         this.render();
       }, signal);

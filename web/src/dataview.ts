@@ -78,7 +78,7 @@ export class DataTreeView extends Panel {
           this.tree.fitColumns(70, 320);
           this.redraw();
         }
-        this.told(a.status, a.statusMessage, this.ofSelection && !selection ? 'no selection: whole trace' : '');
+        this.told(a, this.ofSelection && !selection ? 'no selection: whole trace' : '');
         if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => void this.load());
         else if (!a.model?.entries.length && a.status !== 'RUNNING')
           this.say('empty', `${output.name} has no figures here. ${emptyHint(output)}`);
@@ -186,7 +186,7 @@ export class GenericXyView extends Panel {
         this.say(this.series.some(s => s.yValues.length) ? ''
           : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output)}`);
         this.make();
-        this.told(a.status, a.statusMessage, this.words);
+        this.told(a, this.words);
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }

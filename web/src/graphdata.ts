@@ -33,7 +33,7 @@ export class GraphData {
   constructor(private readonly session: Session, private readonly id: string, private readonly looks: Looks,
     private readonly wanted: () => Wanted | null,
     private readonly arrived: () => void, private readonly trouble: (e: unknown) => void,
-    private readonly told: (status: string, message: string) => void,
+    private readonly told: (a: Answer<Row[]>) => void,
     private readonly extra: () => object = () => ({})) {}
 
   readonly ask = settle(() => { void this.fetch(); }, 35, 110);
@@ -96,7 +96,7 @@ export class GraphData {
       if (this.running !== mine) return;
       this.running = null;
       this.take(answer, mine);
-      this.told(answer.status, answer.statusMessage);
+      this.told(answer);
       this.arrived();
       if (answer.status === 'RUNNING') {
         for (const i of mine.items) { const r = this.rows.get(i); if (r) { r.from = NaN; r.complete = false; } }

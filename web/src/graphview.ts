@@ -11,7 +11,7 @@ import { openMenu, type MenuItem } from './menu';
 import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type RowStates } from './paint';
 import type { Want } from './layout';
 import { ID } from './outputs';
-import { HEAD, Panel, PATIENCE, lackOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
+import { HEAD, Panel, PATIENCE, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Picked, type Session } from './session';
 import { nameOf, pathName, visited } from './pathdata';
@@ -67,7 +67,7 @@ export class GraphView extends Panel {
     this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => {
       this.redraw();
       setTimeout(() => this.picture(), 100); /* drawn by then, or the page is hidden */
-    }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m, this.rowsWords()), () => this.extra());
+    }, e => { this.picture(); this.trouble(e); }, a => this.told(a, this.rowsWords()), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
       label: output.name, title: this.oneLine ? output.name : undefined,
@@ -143,10 +143,10 @@ export class GraphView extends Panel {
         if (a.model?.entries.length) this.take(a.model, false);
         if (a.status === 'RUNNING') growing = true;
         if (growing) this.data.forget();
-        this.told(a.status, a.statusMessage, this.rowsWords());
+        this.told(a, this.rowsWords());
         if (a.status === 'FAILED')
           this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
-        else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', this.emptyWords(a.statusMessage));
+        else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', this.emptyWords(a.note));
         if (!this.model.nodes.size) this.picture();
       }, this.signal);
       this.data.hasArrows = true;
@@ -178,8 +178,8 @@ export class GraphView extends Panel {
     session.client.annotationCategories(session.uuid, this.output.id, session.markerSet, this.signal)
       .then(c => { this.data.setCategories(c); }, () => { /* none */ });
   }
-  protected emptyWords(message: string): string {
-    return lackOf(message) || `${this.output.name} has no rows in this trace. `
+  protected emptyWords(note: string): string {
+    return note || `${this.output.name} has no rows in this trace. `
       + 'Record sched_switch, sched_wakeup and system calls for thread and CPU states; irq and softirq events for '
         + 'interrupts.';
   }

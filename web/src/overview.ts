@@ -6,7 +6,7 @@ import { Emitter, perFrame } from './emitter';
 import { ID, outputOf } from './outputs';
 import type { Session } from './session';
 import { formatDuration, formatTickTime, ticks } from './time';
-import { isAbort, poll, sleep, type Time } from './tsp';
+import { isAbort, poll, sleep, type Entry, type Time } from './tsp';
 
 const HEIGHT = 44;
 
@@ -74,9 +74,10 @@ export class Overview {
       const all = tree.model?.entries ?? [], whole = all.find(e => e.parentId < 0
         && e.labels[0] === session.experiment?.name);
       const entries = all.filter(e => e.hasData && (!whole || e.parentId === whole.id)), items = entries.map(e => e.id);
-      const lostIds = new Set(entries.filter(e => /lost/i.test(e.labels[0] ?? '')).map(e => e.id));
-      const totals = new Set(entries.filter(e => /total|event/i.test(e.labels[0] ?? '') && !lostIds.has(e.id))
-        .map(e => e.id));
+      const is = (e: Entry, key: string, words: RegExp): boolean => e.key === undefined
+        ? words.test(e.labels[0] ?? '') : e.key === key;
+      const lostIds = new Set(entries.filter(e => is(e, 'lost', /lost/i)).map(e => e.id));
+      const totals = new Set(entries.filter(e => is(e, 'total', /total|event/i) && !lostIds.has(e.id)).map(e => e.id));
       await poll(() => client.xy(uuid, 'XY', output.id, range, items, stop.signal), a => {
         const series = a.model?.series ?? [];
         this.x = (series[0]?.xValues ?? []).map(t => Number(BigInt(t) - axis.min));

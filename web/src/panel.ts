@@ -4,7 +4,7 @@ import { button, drag, h, setText } from './dom';
 import { icon } from './icons';
 import type { Want } from './layout';
 import type { Session } from './session';
-import { TspError, isAbort, type Output } from './tsp';
+import { TspError, isAbort, type Answer, type Output } from './tsp';
 
 export const HEAD = 20; // px of the ruler and column row
 /** ms for which the page lets the first view's rows come before everything else. */
@@ -176,11 +176,11 @@ export abstract class Panel {
     if (on) this.status(words || 'working…');
   }
   /** What an answer says of itself: how far it is, or what is missing in it; nothing: `words`. */
-  protected told(status: string, message: string, words = ''): void {
-    const running = status === 'RUNNING', lack = running || status === 'FAILED' ? '' : lackOf(message);
-    this.working(running, message || 'still computing…', shareOf(message));
-    if (!running) this.status(lack || words);
-    this.root.classList.toggle('partial', !!lack);
+  protected told(a: Answer<unknown>, words = ''): void {
+    const running = a.status === 'RUNNING';
+    this.working(running, a.statusMessage || 'still computing…', a.progress);
+    if (!running) this.status(a.note || words);
+    this.root.classList.toggle('partial', !!a.note);
   }
   /** Words for whatever went wrong; requests that were left behind say nothing. */
   failed(e: unknown, retry: () => void): void {
@@ -199,15 +199,4 @@ export function failureWords(e: unknown): string {
   if (e instanceof TspError)
     return e.status === 0 ? 'The server does not answer. What was loaded stays.' : `${e.message} (${e.status})`;
   return e instanceof Error ? e.message : String(e);
-}
-
-/** What the message of a whole answer tells besides that it is whole. */
-export function lackOf(message: string): string {
-  return /^\s*(completed|analysis completed|done|ok)?[.\s]*$/i.test(message) ? '' : message.trim();
-}
-
-/** "…, 40 %" in a status message. */
-export function shareOf(message: string): number | null {
-  const m = /(\d+(?:\.\d+)?)\s*%/.exec(message);
-  return m ? Math.min(1, Number(m[1]) / 100) : null;
 }

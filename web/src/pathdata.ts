@@ -42,19 +42,20 @@ export function visited(tree: Tree): Tree {
 export interface PathSource { output: Output; looks: Looks }
 /** What is known of a path now: nothing may be. `status` as the server tells it. */
 export interface Reading { tree: Tree | null; workers: Entry[]; segments: Segment[]; status: string; message: string;
-  running: boolean }
+  note: string; running: boolean }
 
 /** Again and again while the server is RUNNING; the last one is all that it tells. */
 export async function* readings(session: Session, source: PathSource, begin: Time | undefined, end: Time | undefined,
   signal: AbortSignal): AsyncGenerator<Reading> {
   for (let wait = 250; ; wait = Math.min(2000, wait * 1.5)) {
-    const { model, status, statusMessage } = await session.client.tree(session.uuid, 'timeGraph', source.output.id,
-      null, signal), known = model?.entries.length ? model : null;
-    const none: Reading = { tree: known, workers: [], segments: [], status, message: statusMessage, running: false };
+    const { model, status, statusMessage, note } = await session.client.tree(session.uuid, 'timeGraph',
+      source.output.id, null, signal), known = model?.entries.length ? model : null;
+    const none: Reading = { tree: known, workers: [], segments: [], status, message: statusMessage, note,
+      running: false };
     if (known) {
       const reader = new PathReader(session, source, known, signal),
-        { segments, running, message } = await reader.read(begin, end, status !== 'RUNNING');
-      yield { ...none, workers: reader.workers, segments, message: statusMessage || message,
+        { segments, running, message, note: more } = await reader.read(begin, end, status !== 'RUNNING');
+      yield { ...none, workers: reader.workers, segments, message: statusMessage || message, note: note || more,
         running: status === 'RUNNING' || running };
     } else yield { ...none, running: status === 'RUNNING' };
     if (status !== 'RUNNING') return;
@@ -74,7 +75,7 @@ export class PathReader {
 
   /** `whole`: also what sampling left out. `running`: the server is not through yet. */
   async read(begin: Time | undefined, end: Time | undefined, whole: boolean): Promise<{ segments: Segment[];
-    running: boolean; message: string }> {
+    running: boolean; message: string; note: string }> {
     const { axis } = this.session, range = { start: begin ?? axis.min, end: end ?? axis.max };
     const [states, arrows] = await Promise.all([this.ask(range),
       this.session.client.arrows(this.session.uuid, this.view.output.id, range, this.signal)]);
@@ -85,7 +86,8 @@ export class PathReader {
     }
     if (whole) await this.fill();
     this.addArrows(arrows.model ?? []);
-    return { segments: this.sorted(), running: states.status === 'RUNNING', message: states.statusMessage };
+    return { segments: this.sorted(), running: states.status === 'RUNNING', message: states.statusMessage,
+      note: states.note };
   }
 
   private sorted(): Segment[] { return [...this.found.values()].sort((a, b) => a.begin - b.begin || a.end - b.end); }
@@ -96,7 +98,7 @@ export class PathReader {
 
   private most(samples: number): number { return Math.max(2, Math.min(samples, Math.floor(CELLS
     / Math.max(1, this.workers.length)))); }
-  private async ask(when: Range | Time[]): Promise<{ status: string; statusMessage: string }> {
+  private async ask(when: Range | Time[]): Promise<{ status: string; statusMessage: string; note: string }> {
     const { session, view, workers } = this;
     const answer = await session.client.states(session.uuid, view.output.id, Array.isArray(when) ? when
       : { ...when, nbTimes: this.most(SAMPLES) }, workers.map(e => e.id), null, this.signal);

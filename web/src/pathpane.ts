@@ -4,7 +4,7 @@
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
 import { ID, outputOf } from './outputs';
-import { failureWords, lackOf } from './panel';
+import { failureWords } from './panel';
 import { countOf, readings, sentenceOf, type Segment } from './pathdata';
 import { PathWalk } from './pathwalk';
 import { SegmentList } from './seglist';
@@ -111,7 +111,7 @@ export class PathPane {
           this.light();
           this.walk.set(r.segments);
           this.list.set(r.segments);
-          this.render(r.running ? r.message || 'asking other machines…' : lackOf(r.message));
+          this.render(r.running ? r.message || 'asking other machines…' : r.note);
           if (first && r.segments.length) {
             first = false;
             const a = r.segments[0].begin, b = r.segments[r.segments.length - 1].end, pad = (b - a) * 0.04,
@@ -121,7 +121,7 @@ export class PathPane {
           }
           view.data.forget();
         } else if (!soFar)
-          this.words(lackOf(r.message) || 'There is no path: the thread does not run in this interval.');
+          this.words(r.note || 'There is no path: the thread does not run in this interval.');
         if (r.status === 'FAILED') this.words(r.message || 'The path could not be computed.');
       }
       this.done = true;

@@ -61,7 +61,7 @@ export class RequestList {
     if (a.status === 'FAILED' || !a.model) throw new Error(a.statusMessage || 'The server tells no requests.');
     const { lines, columnIds, size } = a.model;
     this.size = size;
-    this.notes = /^(completed|)$/i.test(a.statusMessage) ? '' : a.statusMessage;
+    this.notes = a.note;
     const apart = await (this.apart ??= client.servers().then(all => all.some(s => !s.cluster), () => false));
     return lines.map(l => requestOf(l, columnIds, apart));
   }

@@ -6,7 +6,7 @@ import type { ClockMap } from './clock';
 import { Emitter } from './emitter';
 import { readTheme, type Theme } from './style';
 import { formatTime, type TimeMode } from './time';
-import type { Entry, Experiment, Output, Time, TspClient } from './tsp';
+import { keyOf, type Entry, type Experiment, type Output, type Time, type TspClient } from './tsp';
 import { ofMachines, parseSearch, type Search } from './query';
 import type { RowTest, Wish } from './tree';
 
@@ -156,9 +156,9 @@ export function sessionAlong(session: Session, axis: Axis): Session {
 export const glowKey = (host: string, tid: number): string => `${host}\u0001${tid}`;
 
 /** Thread id of an entry, or null: metadata first, then the column that says TID. */
-export function tidOf(entry: Entry, headers: { name: string }[]): number | null {
+export function tidOf(entry: Entry, headers: { name: string; key?: string }[]): number | null {
   const meta = entry.metadata.TID ?? entry.metadata.tid;
-  const value = meta?.[0] ?? entry.labels[headers.findIndex(x => x.name === 'TID')];
+  const value = meta?.[0] ?? entry.labels[headers.findIndex(x => keyOf(x) === 'tid')];
   const tid = Number(value);
   return value === undefined || value === '' || !Number.isInteger(tid) ? null : tid;
 }

@@ -226,8 +226,7 @@ export class TopBar {
         const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id),
           client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
         const names = columns.model ?? [], rows = lines.model?.lines ?? [],
-          error = names.map((c, i) => [c, i] as const).filter(([c]) => /error|±|uncertain/i.test(c.name))
-            .map(([, i]) => i);
+          error = names.flatMap((c, i) => isClockError(c) ? [i] : []);
         this.clockLines = rows.map(r => clockLine(names, r));
         // Nothing ties such a machine to another one.
         let worst = 0, unknown = rows.some(r => r.cells.some(c => c.content === 'absent'));
@@ -287,6 +286,11 @@ export class TopBar {
 function label(b: HTMLButtonElement, text: string): void {
   if (b.textContent !== text) b.replaceChildren(withIcon(text, 'open'));
   b.setAttribute('aria-label', `${text}: ${b.title}`);
+}
+
+/** Columns 6 to 8 of weft's report; of a server that states no keys, those that are called so. */
+function isClockError(c: Column): boolean {
+  return c.key === undefined ? /error|±|uncertain/i.test(c.name) : ['6', '7', '8'].includes(c.key);
 }
 
 /** A machine of the clock report, its figures as people read them. */

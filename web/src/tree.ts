@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Entries of a view as a tree: which rows are seen after folding, sorting and filtering. No DOM here.
 import { Emitter } from './emitter';
-import type { Entry, Header, Tree } from './tsp';
+import { keyOf, type Entry, type Header, type Tree } from './tsp';
 
 export interface Node { entry: Entry; depth: number; children: Node[]; parent: Node | null; match: boolean;
   hidden: boolean;
@@ -83,7 +83,7 @@ export class TreeModel {
   }
 
   filter({ test, ofThreads, always = null }: Wish): void {
-    const says = !ofThreads || this.headers.some(x => x.name === 'TID')
+    const says = !ofThreads || this.headers.some(x => keyOf(x) === 'tid')
       || [...this.nodes.values()].some(n => n.entry.metadata.TID), asked = says ? test : null;
     this.test = asked && always ? (e, path) => asked(e, path) && always(e, path) : asked ?? always;
     this.update();

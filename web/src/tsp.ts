@@ -26,11 +26,15 @@ export interface Output {
     unknown> };
 }
 export interface Style { parentKey?: string; values?: Record<string, string | number> }
-export interface Header { name: string; tooltip?: string; dataType?: string }
+export interface Header { name: string; tooltip?: string; dataType?: string; key?: string }
+/** What a column is, for programs; of servers that state no keys, its title. */
+export const keyOf = (c: { name: string; key?: string }): string => c.key ?? c.name.toLowerCase();
 export interface Entry {
   id: number; parentId: number; labels: string[]; hasData: boolean; isDefault: boolean; style?: Style;
   /** ns; exact below 2^53. */
   end?: number; metadata: Record<string, (string | number)[]>; hostId?: string;
+  /** The row is the same on all servers; how it is merged. Of servers that state it. */
+  key?: string; merge?: string;
 }
 export interface Tree { headers: Header[]; entries: Entry[]; autoExpandLevel: number }
 export interface State { start: Time; end: Time; label?: string; style?: Style; tags?: number }
@@ -42,7 +46,10 @@ export interface Series {
   yValuesDescription?: { label?: string; unit?: string; dataType?: string };
   xValuesDescription?: { label?: string; unit?: string; dataType?: string };
 }
-export interface Column { id: number; name: string; description: string; type: string }
+/** key: the name for programs; order: that of the lines, by this column; display: ASIDE, WIDE. Of servers that state
+ * them. */
+export interface Column { id: number; name: string; description: string; type: string; key?: string; order?: string;
+  display?: string }
 export interface Line { index: number; cells: { content: string; tags?: number }[]; tags?: number }
 export interface Lines { lowIndex: number; size: number; columnIds: number[]; lines: Line[] }
 export interface Bookmark { uuid: string; name: string; start: Time; end: Time }
@@ -50,7 +57,10 @@ export interface Annotation { time: Time; duration: Time; entryId: number; label
   type?: string }
 export interface ConfigType { id: string; name: string; description?: string; schema?: Record<string, unknown>;
   parameterDescriptors?: unknown[] }
-export interface Answer<T> { model: T | null; status: string; statusMessage: string; lacks: Lack[] }
+/** note: what the message of an answer that is there tells besides its status, and what lacks in it; or empty.
+ * progress: 0 … 1, of servers that tell it. */
+export interface Answer<T> { model: T | null; status: string; statusMessage: string; note: string;
+  progress: number | null; lacks: Lack[] }
 /** Of a coordinator. status: UP, AWAY, UNKNOWN. */
 /** cluster: its critical paths go on to the other servers. */
 export interface Backend { name: string; status: string; statusMessage?: string; cluster: boolean }
@@ -103,6 +113,12 @@ function bookmarkOf(b: any): Bookmark {
   return { uuid: b.uuid ?? b.UUID, name: b.name, start: time(b.start), end: time(b.end) };
 }
 
+/** What servers that write no codes say of an answer that is whole. */
+const USUAL = /^(completed|analysis completed|done|ok)?[.\s]*$/i;
+function progressOf(p: any): number | null {
+  const done = Number(p?.done), of = Number(p?.of);
+  return done >= 0 && of > 0 ? Math.min(1, done / of) : null;
+}
 /** Whose part of an answer is not whole, in words. */
 function lackWords(all: Lack[]): string {
   const told = all.slice(0, 3).map(x => `${x.host} ${x.status === 'FAILED' ? 'is missing' : 'is not whole'}`
@@ -204,8 +220,9 @@ export class TspClient {
 
   health(): Promise<{ status: string }> { return this.request('GET', '/health'); }
   /** `opens`: what may be opened beside what is there; of servers that tell. cluster: its servers are nodes. */
-  identifier(): Promise<{ opens?: { paths?: boolean; uploads?: boolean }; cluster?: boolean }> {
-    return this.request('GET', '/identifier');
+  identifier(quietly = false): Promise<{ codes?: boolean; cluster?: boolean;
+    opens?: { paths?: boolean; uploads?: boolean } }> {
+    return this.request('GET', '/identifier', undefined, undefined, readJson, quietly);
   }
   /** What can be chosen in a directory below the server's trace root. */
   async below(path: string): Promise<Below> {
@@ -269,7 +286,18 @@ export class TspClient {
     this.onLacks(path, lacks, lack);
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
       status: a?.status ?? 'COMPLETED', statusMessage: (a?.status === 'RUNNING' ? '' : lack)
-        || (a?.statusMessage ?? ''), lacks };
+        || (a?.statusMessage ?? ''), note: /^(RUNNING|FAILED)$/.test(a?.status) ? '' : lack || await this.noteOf(a),
+      progress: progressOf(a?.progress), lacks };
+  }
+  private codes: Promise<boolean> | null = null;
+  /** The message, where it says more than the status: a code says so. Servers that write codes mean nothing by a
+   * message without one; of others all but the usual words is shown. */
+  private async noteOf(a: any): Promise<string> {
+    const message = String(a?.statusMessage ?? '').trim();
+    if (a?.code) return message;
+    if (USUAL.test(message)) return '';
+    this.codes ??= this.identifier(true).then(i => i.codes === true, () => { this.codes = null; return false; });
+    return await this.codes ? '' : message;
   }
 
   private at(x: string, kind: string, id: string, what: string): string {

@@ -4,16 +4,18 @@
 import { announce, button, drag, h, setText, toggle } from './dom';
 import { perFrame, settle } from './emitter';
 import { menuBelow } from './menu';
-import { failureWords, lackOf } from './panel';
+import { failureWords } from './panel';
 import type { Session } from './session';
 import { formatCount, formatDuration, parseTime } from './time';
 import { labelNumber } from './tree';
-import { isAbort, TspError, type Column, type Line, type Lines, type Output, type Time } from './tsp';
+import { isAbort, TspError, type Answer, type Column, type Line, type Lines, type Output, type Time } from './tsp';
 
 const CHUNK = 100;
 const TALLEST = 6_000_000; // px that browsers scroll without trouble; longer tables are scrolled by shares
 const HIGHLIGHT = 8;
-const LONG = /^contents?$/i;
+/** Titles of servers that state no keys: what is known of Trace Compass's columns. */
+const LONG = /^contents?$/i, EXACT = /^timestamp ns$/i, TIME = /^(timestamp|time|begin|start( time)?)$/i,
+  ASIDE = /^(packet header|packet context|stream context|event context|callsite|channel|prio)$/i;
 /** Types of columns whose cells stand at the right. */
 const NUMBERS = /^(NUMBER|BINARY_NUMBER|DURATION)$/;
 
@@ -104,14 +106,7 @@ export class VirtualTable {
     try {
       const a = await client.columns(uuid, this.output.id);
       this.columns = a.model ?? [];
-      this.exactColumn = this.columns.findIndex(c => /^timestamp ns$/i.test(c.name));
-      this.timeColumn = this.columns.findIndex(c => /^(timestamp|time|begin|start( time)?)$/i.test(c.name)
-        || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
-      if (this.exactColumn >= 0 && this.columns.length > 1) this.hidden.add(this.exactColumn);
-      this.columns.forEach((c, i) => {
-        if (/^(packet header|packet context|stream context|event context|callsite|channel|prio)$/i.test(c.name))
-          this.hidden.add(i);
-      });
+      this.findColumns();
       const first = await client.lines(uuid, this.output.id,
         { requested_table_index: 0, requested_table_count: CHUNK });
       this.fit(first.model?.lines ?? []);
@@ -120,11 +115,27 @@ export class VirtualTable {
       if (this.follows && this.session.axis.cursor !== null) this.follow();
     } catch (e) { this.trouble(e); }
   }
+  /** Which columns are times, and which are not seen at first. */
+  private findColumns(): void {
+    const { columns } = this, stated = columns.some(c => c.key !== undefined),
+      text = columns.findIndex(c => c.key === 'timestamp');
+    if (stated) {
+      // Beside texts of times, the column of numbers that lines are in the order of.
+      this.exactColumn = text < 0 ? -1 : columns.findIndex(c => c.type === 'TIMESTAMP' && c.order === 'ASCENDING');
+      this.timeColumn = text >= 0 ? text : columns.findIndex(c => c.type === 'TIMESTAMP');
+    } else {
+      this.exactColumn = columns.findIndex(c => EXACT.test(c.name));
+      this.timeColumn = columns.findIndex(c => TIME.test(c.name) || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
+    }
+    if (this.exactColumn >= 0 && columns.length > 1) this.hidden.add(this.exactColumn);
+    columns.forEach((c, i) => { if (stated ? c.display === 'ASIDE' : ASIDE.test(c.name)) this.hidden.add(i); });
+  }
+  private isLong(c: Column): boolean { return c.key === undefined ? LONG.test(c.name) : c.display === 'WIDE'; }
   /** Columns as wide as the first lines' texts, between bounds; the contents take what the others leave. */
   private fit(lines: Line[]): void {
     const wanted = this.columns.map((c, i) => this.isTime(i, lines[0]) ? 150
       : Math.max(52, Math.max(c.name.length, ...lines.map(l => this.cellText(l, i).length)) * 7 + 16));
-    const wide = this.columns.findIndex(c => LONG.test(c.name)), shown = this.shown();
+    const wide = this.columns.findIndex(c => this.isLong(c)), shown = this.shown();
     this.widths = wanted.map((w, i) => i === wide ? Math.max(300, Math.min(600, w)) : Math.min(260, w));
     // What is left goes to those that were bounded, then to the contents.
     let room = this.root.clientWidth - 20 - shown.reduce((sum, i) => sum + this.widths[i], 0);
@@ -157,7 +168,7 @@ export class VirtualTable {
       this.known = false;
       this.redraw();
       this.words.hidden = false;
-      setText(this.words, (e.detail || e.title).replace(/^Invalid query parameters: (filter_query_parameters: )?/, ''));
+      setText(this.words, e.detail || e.title);
       setText(this.count, 'not understood');
       this.count.classList.add('bad');
       return;
@@ -185,7 +196,7 @@ export class VirtualTable {
   }
   retry(): void { if (!this.columns.length) void this.load(); else this.ask(); }
 
-  private take(a: { model: Lines | null; status: string; statusMessage: string }, chunk: number): void {
+  private take(a: Answer<Lines>, chunk: number): void {
     if (!a.model) { if (!this.known) setText(this.words, a.statusMessage || 'This table is empty.'); return; }
     const first = !this.known;
     // somebody else's request may have found it out
@@ -193,7 +204,7 @@ export class VirtualTable {
       this.session.client.onDoubt();
     if (a.model.size !== this.size || first) { this.size = a.model.size; this.known = true; this.layout(); }
     this.running = a.status === 'RUNNING';
-    this.lack = a.status === 'COMPLETED' ? lackOf(a.statusMessage) : '';
+    this.lack = a.note;
     if (!this.filtering) this.all = this.size;
     this.words.hidden = this.size > 0;
     if (!this.size)
@@ -330,7 +341,7 @@ export class VirtualTable {
   /** Columns that are seen, the one with the long texts last. */
   private shown(): number[] {
     const seen = this.columns.map((_, i) => i).filter(i => !this.hidden.has(i)),
-      long = seen.filter(i => LONG.test(this.columns[i].name));
+      long = seen.filter(i => this.isLong(this.columns[i]));
     return [...seen.filter(i => !long.includes(i)), ...long];
   }
   private drawHead(): void {

@@ -14,7 +14,7 @@ import { formatTick, formatValue } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
-import { isAbort, poll, type Output, type Series, type Tree } from './tsp';
+import { isAbort, keyOf, poll, type Output, type Series, type Tree } from './tsp';
 
 /** Steps of an axis of counts. */
 const WHOLE = Array.from({ length: 40 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
@@ -102,7 +102,7 @@ export class XyView extends Panel {
       await poll(() => session.client.tree(session.uuid, 'XY', output.id,
         { start: axis.min, end: axis.max, nbTimes: 2 }, this.signal, {}, early), a => {
         if (a.model?.entries.length) take(a.model, false);
-        this.told(a.status, a.statusMessage);
+        this.told(a);
         if (a.status === 'FAILED')
           this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING')
@@ -121,10 +121,12 @@ export class XyView extends Panel {
     this.loaded = true;
     const nodes = [...this.model.nodes.values()].filter(n => n.entry.hasData);
     let first = nodes.filter(n => n.entry.isDefault);
-    if (!first.length) first = nodes.filter(n => /total|^cpu usage/i.test(n.entry.labels.join(' ')));
+    const keyed = nodes.some(n => n.entry.key !== undefined);
+    if (!first.length) first = nodes.filter(n => keyed ? n.entry.key === 'total'
+      : /total|^cpu usage/i.test(n.entry.labels.join(' ')));
     if (!first.length) first = nodes.filter(n => !n.children.length);
     for (const n of first.slice(0, 6)) this.checked.add(n.entry.id);
-    this.tree.hideColumns(this.model.headers.flatMap((x, i) => i > 0 && /^(time|pid|ptid)$/i.test(x.name) ? [i] : []));
+    this.tree.hideColumns(this.model.headers.flatMap((x, i) => i > 0 && /^(time|pid|ptid)$/.test(keyOf(x)) ? [i] : []));
     this.tree.fitColumns(36, 84, treeWidthNow());
   }
   private isChecked(node: Node): boolean {
@@ -177,7 +179,7 @@ export class XyView extends Panel {
       this.got = { from, to, nsPerPx: axis.nsPerPx, items: key };
       this.take(a.model?.series ?? []);
       this.say('');
-      this.told(a.status, a.statusMessage);
+      this.told(a);
       if (a.status === 'RUNNING') {
         this.got = null;
         setTimeout(() => this.ask(), 800);

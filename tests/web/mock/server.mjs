@@ -70,14 +70,14 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
   const world = new World({ threads, seconds }), log = [], derived = new Map(), full = world.length;
   const paths = { pending: false };
   const now = { version: grows ? 1 : undefined, indexingStatus: 'COMPLETED', problem: undefined, lack: undefined,
-    hosts: undefined, indexed: undefined, why: undefined };
+    hosts: undefined, indexed: undefined, why: undefined, stated: false };
   const cut = fifths => { world.length = full / 5 * fifths; world.end = BEGIN + BigInt(world.length); };
   const eventsNow = () => Math.round(EVENTS_N * world.length / full);
   if (grows) cut(3);
   let bookmarks = [], serial = 0, release;
   const released = new Promise(done => { release = done; });
   const experiment = () => ({ name: 'three-tier', UUID, nbEvents: eventsNow(), start: BEGIN,
-    end: world.end, ...now, lack: undefined, hosts: undefined,
+    end: world.end, ...now, lack: undefined, hosts: undefined, stated: undefined,
     traces: HOSTS.map((h, i) => ({ name: h, path: `/traces/three-tier/${h}`,
       UUID: `00000000-0000-3000-8000-00000000000${i}`, nbEvents: 1000, start: BEGIN, end: world.end,
       indexingStatus: 'COMPLETED', properties: {} })) });
@@ -106,6 +106,11 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
   const COLUMNS = ['Timestamp', 'Trace', 'CPU', 'Event type', 'Contents',
     'Timestamp ns'].map((name, id) => ({ id, name, description: name, type: id === 0 ? 'TIMESTAMP' : id === 2 ? 'NUMBER'
       : 'STRING' }));
+
+  // Of a server that states what they are, in other words.
+  const STATED = COLUMNS.map((c, i) => ({ ...c, name: `Spalte ${i}`, key: i ? String(i) : 'timestamp',
+    type: i === 5 ? 'TIMESTAMP' : i === 0 ? 'STRING' : c.type, order: i === 5 ? 'ASCENDING' : undefined,
+    display: [2, 5].includes(i) ? 'ASIDE' : i === 1 ? 'WIDE' : undefined }));
 
   /** What is in force at one of the times. */
   const sampled = (states, p) => {
@@ -226,7 +231,7 @@ export function createMock({ threads = 600, seconds = 20, stalls = false, grows 
       return done({ lowIndex: 0, size: 3, columnIds: [0, 1, 2, 3, 4],
         lines: rows.map((r, index) => ({ index, cells: r.map(content => ({ content })) })) });
     }
-    if (what === 'columns') return done(COLUMNS);
+    if (what === 'columns') return done(now.stated ? STATED : COLUMNS);
     let low = p.requested_times ? Math.max(0, Math.min(eventsNow() - 1,
       Math.ceil(rel(p.requested_times[0]) / full * EVENTS_N))) : p.requested_table_index;
     const search = Object.entries(p.table_search_expressions ?? {}).map(([c, e]) => [Number(c), new RegExp(e)]),
