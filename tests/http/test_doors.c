@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies in chunks, and connections beyond the limit. */
+/* Bodies in chunks, connections beyond the limit, and uploads that wait. */
+#include <dirent.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 
 #include "server.h"
 
@@ -128,6 +130,12 @@ static bool has_room(const struct http_server *s)
     return is_answered(s, "GET /p HTTP/1.1\r\n" END, "HTTP/1.1 200");
 }
 
+static bool says_once(const char *answer, const char *what)
+{
+    const char *first = strstr(answer, what);
+    return first && !strstr(first + 1, what);
+}
+
 /* Connections beyond the limit wait, as many as there may be; who asks whether the server is up is answered. */
 static void test_connections_beyond_the_limit(void **state)
 {
@@ -155,7 +163,7 @@ static void test_connections_beyond_the_limit(void **state)
         char answer[1024] = "";
         assert_true(recv(held[i], answer, sizeof answer - 1, MSG_WAITALL) > 0);
         answered += strstr(answer, "HTTP/1.1 200") != NULL;
-        refused += strstr(answer, "HTTP/1.1 503") && strstr(answer, "Retry-After: ");
+        refused += strstr(answer, "HTTP/1.1 503") && says_once(answer, "Retry-After: ");
         close(held[i]);
     }
     assert_int_equal(answered + refused, WAITING);
@@ -166,23 +174,131 @@ static void test_connections_beyond_the_limit(void **state)
     http_server_stop(s);
 }
 
-/* Who waits for a place and hangs up, or waits when the server stops, is let go. */
-static void test_waiting_for_a_connection_ends(void **state)
+/* The answer's status, of a client that sends nothing more. */
+static int status_of(int fd)
 {
-    struct http_server *s = start((struct http_options){.max_connections = 1, .public_path = "/health"});
-    const char *wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    int before = atomic_load(&in_handler), in = dial(s), gone = dial(s), waits = dial(s);
-    send(in, wait, strlen(wait), MSG_NOSIGNAL);
-    while (atomic_load(&in_handler) < before + 1)
+    char answer[1024] = "";
+    int status = 0;
+    assert_true(recv(fd, answer, sizeof answer - 1, MSG_WAITALL) > 0);
+    assert_int_equal(sscanf(answer, "HTTP/1.1 %d", &status), 1);
+    close(fd);
+    return status;
+}
+
+static void fill_places(const struct http_server *s, int *in, int n)
+{
+    const char *wait = "POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx";
+    int before = atomic_load(&in_handler);
+    for (int i = 0; i < n; i++) {
+        in[i] = dial(s);
+        send(in[i], wait, strlen(wait), MSG_NOSIGNAL);
+    }
+    while (atomic_load(&in_handler) < before + n)
         usleep(1000);
-    send(gone, wait, strlen(wait), MSG_NOSIGNAL);
-    close(gone);
+}
+
+/* Clients that wait for a place and hang up leave it to others, also where they have sent more than is read of them.
+ * The time that others may wait is longer than that of this test. */
+static void test_hung_up_while_waiting_for_a_connection(void **state)
+{
+    enum { WAITING = 200 /* more than may wait */, BODY = 100000 /* more than is read before a place is free */ };
+    struct http_server *s = start((struct http_options){.max_connections = 1, .timeout_s = 1200});
+    struct text t = {.fd = -1};
+    int in, held[WAITING];
+    text_printf(&t, "POST /p HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", 2 * BODY);
+    memset(text_room(&t, BODY), 'x', BODY);
+    t.n += BODY;
+    fill_places(s, &in, 1);
+    for (int i = 0; i < WAITING; i++) {
+        held[i] = dial(s);
+        send(held[i], t.v, t.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        shutdown(held[i], SHUT_WR);
+    }
+    for (int i = 0; i < WAITING; i++)
+        close(held[i]);
+    text_fini(&t);
+    /* A newcomer is refused until those before it are known to be gone, then waits, and has the place. */
+    const char *request = "GET /p HTTP/1.1\r\n" END;
+    int fd;
+    for (bool waits = false; !waits;) {
+        fd = dial(s);
+        send(fd, request, strlen(request), MSG_NOSIGNAL);
+        waits = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 2000) == 0;
+        if (!waits)
+            assert_int_equal(status_of(fd), 503);
+    }
+    close(in);
+    assert_int_equal(status_of(fd), 200);
+    http_server_stop(s);
+}
+
+/* A stop does not wait for clients that wait for a place. */
+static void test_stop_while_some_wait_for_a_connection(void **state)
+{
+    struct http_server *s = start(
+        (struct http_options){.max_connections = 1, .timeout_s = 1200, .public_path = "/health"});
+    const char *wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int before = atomic_load(&in_handler), in, waits;
+    fill_places(s, &in, 1);
+    waits = dial(s);
     send(waits, wait, strlen(wait), MSG_NOSIGNAL);
     assert_answer(s, "GET /health HTTP/1.1\r\n" END, "HTTP/1.1 200");
-    http_server_stop(s); /* else it would wait for them */
+    http_server_stop(s);
     assert_int_equal(atomic_load(&in_handler), before + 1);
     close(in);
     close(waits);
+}
+
+static unsigned count_files(const char *directory)
+{
+    DIR *d = opendir(directory);
+    unsigned n = 0;
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    closedir(d);
+    return n;
+}
+
+/* Uploads wait for a place with their files on the disk: few may, and only as long as their clients do. */
+static void test_uploads_that_wait(void **state)
+{
+    enum { PLACES = 2, MAY_WAIT = 16, MORE = 4 };
+    char dir[] = "/tmp/weft-uploads-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    struct http_server *s = start(
+        (struct http_options){.upload_path = "/wait", .upload_dir = dir, .max_upload_bytes = 100});
+    const char *request = "POST /wait HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
+    int in[PLACES], held[MAY_WAIT + MORE], before = atomic_load(&in_handler);
+    struct pollfd p[MAY_WAIT + MORE];
+    fill_places(s, in, PLACES);
+    for (int i = 0; i < MAY_WAIT + MORE; i++) {
+        held[i] = dial(s);
+        p[i] = (struct pollfd){.fd = held[i], .events = POLLIN};
+        send(held[i], request, strlen(request), MSG_NOSIGNAL);
+    }
+    for (int refused = 0; refused < MORE;) {
+        assert_true(poll(p, MAY_WAIT + MORE, -1) > 0);
+        for (int i = 0; i < MAY_WAIT + MORE; i++)
+            if (p[i].fd >= 0 && p[i].revents) {
+                assert_int_equal(status_of(held[i]), 503);
+                p[i].fd = held[i] = -1;
+                refused++;
+            }
+    }
+    for (int i = 0; i < MAY_WAIT + MORE; i++)
+        if (held[i] >= 0)
+            shutdown(held[i], SHUT_WR);
+    for (int i = 0; i < MAY_WAIT + MORE; i++)
+        if (held[i] >= 0)
+            assert_int_equal(status_of(held[i]), 503);
+    assert_int_equal(atomic_load(&in_handler), before + PLACES);
+    while (count_files(dir) > PLACES)
+        usleep(1000);
+    for (int i = 0; i < PLACES; i++)
+        close(in[i]);
+    http_server_stop(s);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 int main(void)
@@ -192,7 +308,9 @@ int main(void)
         cmocka_unit_test(test_nothing_behind_chunks),
         cmocka_unit_test(test_chunks_at_random),
         cmocka_unit_test(test_connections_beyond_the_limit),
-        cmocka_unit_test(test_waiting_for_a_connection_ends),
+        cmocka_unit_test(test_hung_up_while_waiting_for_a_connection),
+        cmocka_unit_test(test_stop_while_some_wait_for_a_connection),
+        cmocka_unit_test(test_uploads_that_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,6 +325,12 @@ bool connection_may_hold(struct http_connection *c, uint64_t bytes)
     return !grows || bytes <= SMALL_HELD || all <= s->o.max_held_bytes || all == bytes;
 }
 
+bool connection_hung_up(const struct http_connection *c)
+{
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return i && peer_hung_up(i->connect_fd);
+}
+
 static bool is_over(struct http_connection *c)
 {
     const struct text *making = c->request.making;
@@ -334,9 +340,7 @@ static bool is_over(struct http_connection *c)
         return c->lacked = true;
     if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
         return true;
-    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    char byte;
-    return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return connection_hung_up(c);
 }
 
 bool http_gone(const struct http_request *q)

@@ -66,6 +66,8 @@ struct http_connection {
 const char *connection_header(const struct http_connection *, const char *name);
 /* So many bytes are on their way from or to the client, who has time accordingly. */
 void connection_awaits(struct http_connection *, uint64_t bytes);
+/* Has the client closed its end? Also while bytes of it are unread. */
+bool connection_hung_up(const struct http_connection *);
 /* Counts what the handler holds now; false: it is much, and all together hold too much, not this one alone. */
 bool connection_may_hold(struct http_connection *, uint64_t bytes);
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "http/lanes.h"
 
-enum { SMALL_PER_PLACE = 8, UPLOADS_AT_ONCE = 2 };
+#include <limits.h>
+
+#include "base/time.h"
+#include "base/wait.h"
+
+enum { SMALL_PER_PLACE = 8, UPLOADS_AT_ONCE = 2, UPLOADS_WAITING = 16, LOOK_EVERY_MS = 500 };
 
 void lanes_init(struct lanes *l, unsigned most)
 {
@@ -10,8 +15,10 @@ void lanes_init(struct lanes *l, unsigned most)
     l->of[LANE_SMALL].most = most * SMALL_PER_PLACE;
     l->of[LANE_UPLOADS].most = UPLOADS_AT_ONCE;
     pthread_mutex_init(&l->lock, NULL);
-    for (int i = 0; i < LANES; i++)
-        pthread_cond_init(&l->of[i].free_place, NULL);
+    for (int i = 0; i < LANES; i++) {
+        l->of[i].most_waiting = i == LANE_UPLOADS ? UPLOADS_WAITING : UINT_MAX; /* connections are limited */
+        wait_init(&l->of[i].free_place);
+    }
 }
 
 void lanes_fini(struct lanes *l)
@@ -21,15 +28,34 @@ void lanes_fini(struct lanes *l)
         pthread_cond_destroy(&l->of[i].free_place);
 }
 
-bool lanes_take(struct lanes *l, enum lane lane)
+/* With the lock held. */
+static bool is_taken(const struct lanes *l, enum lane lane)
+{
+    return l->of[lane].running >= l->of[lane].most && !l->stopping;
+}
+
+/* With the lock held. */
+static enum lane_entry await_place(struct lanes *l, enum lane lane, bool (*has_left)(void *), void *arg)
+{
+    bool left = false;
+    if (l->of[lane].waiting >= l->of[lane].most_waiting)
+        return LANE_FULL;
+    l->of[lane].waiting++;
+    while (is_taken(l, lane) && !(left = lane == LANE_UPLOADS && has_left(arg)))
+        wait_until(&l->of[lane].free_place, &l->lock, time_monotonic_ns() + LOOK_EVERY_MS * 1000000L);
+    l->of[lane].waiting--;
+    return left ? LANE_LEFT : LANE_ENTERED;
+}
+
+enum lane_entry lanes_take(struct lanes *l, enum lane lane, bool (*has_left)(void *), void *arg)
 {
     pthread_mutex_lock(&l->lock);
-    while (l->of[lane].running >= l->of[lane].most && !l->stopping)
-        pthread_cond_wait(&l->of[lane].free_place, &l->lock);
-    bool go = !l->stopping;
-    l->of[lane].running += go;
+    enum lane_entry entry = is_taken(l, lane) ? await_place(l, lane, has_left, arg) : LANE_ENTERED;
+    if (l->stopping)
+        entry = LANE_STOPS;
+    l->of[lane].running += entry == LANE_ENTERED;
     pthread_mutex_unlock(&l->lock);
-    return go;
+    return entry;
 }
 
 void lanes_leave(struct lanes *l, enum lane lane)

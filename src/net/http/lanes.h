@@ -6,14 +6,15 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Uploads have a lane of their own, and few places: each may keep the disk busy for minutes. */
+/* Uploads have a lane of their own, and few places: each may keep the disk busy for minutes. Few may wait, too: each
+ * has its archive on the disk. */
 enum lane { LANE_LARGE, LANE_SMALL, LANE_UPLOADS, LANES };
 
 struct lanes {
     pthread_mutex_t lock; /* guards all below */
     bool stopping;
     struct {
-        unsigned running, most;
+        unsigned running, most, waiting, most_waiting;
         pthread_cond_t free_place;
     } of[LANES];
 };
@@ -21,8 +22,11 @@ struct lanes {
 /* most: places of the first lane; the others follow from it. */
 void lanes_init(struct lanes *, unsigned most);
 void lanes_fini(struct lanes *);
-/* Waits for a place; false: the server stops. */
-bool lanes_take(struct lanes *, enum lane);
+/* LEFT: has_left has returned true, which uploads are asked while they wait; handlers of other lanes have little to do
+ * for a client that has left. FULL: too many wait already. */
+enum lane_entry { LANE_ENTERED, LANE_STOPS, LANE_LEFT, LANE_FULL };
+/* Waits for a place. */
+enum lane_entry lanes_take(struct lanes *, enum lane, bool (*has_left)(void *arg), void *arg);
 void lanes_leave(struct lanes *, enum lane);
 /* Handlers that run, in all lanes. */
 unsigned lanes_running(struct lanes *);

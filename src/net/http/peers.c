@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "http/peers.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -135,17 +136,17 @@ void peers_remove(struct peers *p, struct peer *i)
     free(i);
 }
 
-static bool has_hung_up(const struct peer *i)
+bool peer_hung_up(int fd)
 {
-    char byte;
-    return recv(i->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
 /* With the lock held. */
 static void await_place(struct peers *p, const struct peer *i)
 {
     int64_t now = time_monotonic_ns(), end = now + p->patience_ns / 2;
-    while (p->in >= p->most && !p->is_shut && now < end && !has_hung_up(i)) {
+    while (p->in >= p->most && !p->is_shut && now < end && !peer_hung_up(i->fd)) {
         int64_t look = now + LOOK_EVERY_MS * 1000000L;
         wait_until(&p->free_place, &p->lock, look < end ? look : end);
         now = time_monotonic_ns();

@@ -22,6 +22,8 @@ struct peer *peers_add(struct peers *, int fd);
 /* Lets the connection in, whose request is there; waits for a place where all are taken. False: too many wait already,
  * none becomes free for half of the patience, the client has hung up, or the server stops. */
 bool peer_enter(struct peers *, struct peer *);
+/* Has the other end of the socket been closed, at least for writing? Bytes that are unread do not matter. */
+bool peer_hung_up(int fd);
 bool peer_is_in(struct peers *, const struct peer *);
 void peers_stop(struct peers *); /* ends all waiting */
 /* Before the descriptor is closed: it may be another's afterwards. */

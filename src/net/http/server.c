@@ -112,7 +112,6 @@ static void let_in(struct http_connection *c)
     if (!c->refused && !is_public(c) && !peer_enter(peers, c->peer)) {
         c->refused = 503;
         c->why = "The server has too many connections";
-        http_header(&c->request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     }
     c->closes |= !peer_is_in(peers, c->peer);
 }
@@ -243,8 +242,16 @@ static void run_handler(struct http_connection *c)
     connection_may_hold(c, 0);
 }
 
+static bool has_left(void *connection)
+{
+    return connection_hung_up(connection);
+}
+
 static enum MHD_Result answer(struct http_connection *c)
 {
+    static const char *const no_entry[] = {[LANE_STOPS] = "The server stops",
+        [LANE_FULL] = "Too many uploads wait to be unpacked",
+        [LANE_LEFT] = "The client has hung up"};
     struct http_server *s = c->server;
     struct http_request *q = &c->request;
     c->asked_ns = time_monotonic_ns();
@@ -267,8 +274,9 @@ static enum MHD_Result answer(struct http_connection *c)
         peer_rests(s->peers, c->peer);
     bool waits = !is_public(c);
     enum lane lane = waits ? lane_of(c) : LANES;
-    if (waits && !lanes_take(&s->lanes, lane))
-        return connection_refuse(c, 503, "The server stops"), c->result;
+    enum lane_entry entry = waits ? lanes_take(&s->lanes, lane, has_left, c) : LANE_ENTERED;
+    if (entry != LANE_ENTERED)
+        return connection_refuse(c, 503, no_entry[entry]), c->result;
     c->begun_ns = time_monotonic_ns();
     mem_begin();
     if (!waits || recover(s, 1))
